@@ -1,0 +1,153 @@
+//! A volume as a front end sees it.
+
+use crate::{IoBuf, IoError, Op};
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Poll, Waker};
+
+/// What a host is told of a volume.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Geometry {
+    /// Size in bytes, a multiple of the LBA size.
+    pub size: u64,
+    /// 512 or 4,096 bytes.
+    pub lba_size: u32,
+    /// The size in bytes that serves best: 4,096.
+    pub block_size: u32,
+    /// Writes are refused.
+    pub read_only: bool,
+    /// A stable name of the volume for serial numbers, at most 20 bytes of ASCII.
+    pub serial: String,
+}
+
+/// Whether a range holds data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AllocationState {
+    /// Written since it was last discarded.
+    Data,
+    /// Not allocated; reads as zeroes.
+    Hole,
+}
+
+/// A run of one state in the answer to [`crate::OpKind::Status`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StatusExtent {
+    /// Length in bytes.
+    pub len: u64,
+    /// State of all of it.
+    pub state: AllocationState,
+}
+
+/// An operation that has ended.
+#[derive(Debug)]
+pub struct Completion {
+    /// The operation's number.
+    pub tag: u64,
+    /// How it ended.
+    pub result: Result<(), IoError>,
+    /// The operation's memory, given back.
+    pub buf: IoBuf,
+    /// For [`crate::OpKind::Status`]: runs in order that cover the range from its start, at least
+    /// one and perhaps less than all of it. Empty for the other kinds.
+    pub extents: Vec<StatusExtent>,
+}
+
+impl std::fmt::Debug for IoBuf {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "IoBuf({} bytes)", self.len())
+    }
+}
+
+/// Where completions go. Called on the shard's thread: it must neither block nor call back.
+pub trait CompletionSink: Send + Sync {
+    /// Takes one completion.
+    fn complete(&self, completion: Completion);
+}
+
+/// A volume that operations can be given to, from any thread.
+pub trait BlockDevice: Send + Sync {
+    /// What the volume looks like now; the size changes when it is resized.
+    fn geometry(&self) -> Geometry;
+
+    /// Takes an operation. Its completion arrives at its sink, perhaps before this returns.
+    ///
+    /// # Errors
+    /// Gives the operation back when too many are in flight: try again after a completion.
+    #[expect(
+        clippy::result_large_err,
+        reason = "the operation itself is given back"
+    )]
+    fn submit(&self, op: Op) -> Result<(), Op>;
+
+    /// Wakes `waker` at the next change of the geometry or end of the volume; one waker a
+    /// `listener` (any number that the caller keeps to), a later call replaces an earlier one.
+    fn on_change(&self, listener: u64, waker: Waker);
+
+    /// Whether the volume has ended for its front ends (deleted, pool exported, daemon stopping).
+    fn is_gone(&self) -> bool;
+}
+
+/// A [`CompletionSink`] that one task empties: the usual one for a session.
+#[derive(Default)]
+pub struct CompletionQueue {
+    state: Mutex<QueueState>,
+}
+
+#[derive(Default)]
+struct QueueState {
+    ready: VecDeque<Completion>,
+    waker: Option<Waker>,
+}
+
+impl CompletionQueue {
+    /// An empty queue.
+    pub fn new() -> Arc<Self> {
+        Arc::default()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, QueueState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a completion if one is there.
+    pub fn try_next(&self) -> Option<Completion> {
+        self.lock().ready.pop_front()
+    }
+
+    /// Waits for a completion. Only one task may wait at a time.
+    pub async fn next(&self) -> Completion {
+        poll_fn(|context| self.poll_next(context.waker())).await
+    }
+
+    /// Takes a completion, or leaves `waker` to be woken by the next one.
+    pub fn poll_next(&self, waker: &Waker) -> Poll<Completion> {
+        let mut state = self.lock();
+        match state.ready.pop_front() {
+            Some(completion) => Poll::Ready(completion),
+            None => {
+                if !state
+                    .waker
+                    .as_ref()
+                    .is_some_and(|known| known.will_wake(waker))
+                {
+                    state.waker = Some(waker.clone());
+                }
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl CompletionSink for CompletionQueue {
+    fn complete(&self, completion: Completion) {
+        let waker = {
+            let mut state = self.lock();
+            state.ready.push_back(completion);
+            state.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! What passes between a front end, the engine and a drive: operations, buffers, errors, traits.
+//!
+//! Responsible for: the two boundaries of the engine. Above it a front end gives an [`Op`] to a
+//! [`BlockDevice`] and finds its [`Completion`] in the [`CompletionSink`] that came with it. Below
+//! it the engine gives a [`DriveIo`] to a [`DriveQueue`].
+//! Leaves out: how any of them works.
+
+mod device;
+mod dma;
+mod drive;
+mod error;
+mod iobuf;
+mod oneshot;
+mod op;
+
+pub use device::{
+    AllocationState, BlockDevice, Completion, CompletionQueue, CompletionSink, Geometry,
+    StatusExtent,
+};
+pub use dma::{DmaBuf, DmaPool};
+pub use drive::{
+    Drive, DriveInfo, DriveIo, DriveIoKind, DriveOutcome, DriveQueue, DriveQueueExt, Rotation,
+};
+pub use error::{DriveError, ErrorKind, IoError};
+pub use iobuf::{IoBuf, Segment};
+pub use oneshot::{Receiver, Sender, oneshot};
+pub use op::{Op, OpFlags, OpKind};

@@ -1,0 +1,59 @@
+//! An operation on a volume, as a front end gives it to the engine.
+
+use crate::{CompletionSink, IoBuf};
+use std::sync::Arc;
+
+/// What an operation does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum OpKind {
+    /// Fill the buffer from the volume.
+    Read,
+    /// Write the buffer to the volume.
+    Write,
+    /// Make every write acknowledged before this durable; range and buffer are not used.
+    Flush,
+    /// Forget the range: it reads as zeroes afterwards and its space is free.
+    Discard,
+    /// The range reads as zeroes afterwards; space is given back unless [`OpFlags::no_unmap`].
+    WriteZeroes,
+    /// Tell which parts of the range are allocated: [`crate::Completion::extents`].
+    Status,
+}
+
+/// What an operation asks for beyond its kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct OpFlags {
+    /// The write is durable when it completes (force unit access).
+    pub fua: bool,
+    /// Write-zeroes keeps its space reserved.
+    pub no_unmap: bool,
+}
+
+/// One operation. It owns its buffer until it comes back in a [`crate::Completion`].
+pub struct Op {
+    /// The front end's own number for it; comes back in the completion.
+    pub tag: u64,
+    /// What to do.
+    pub kind: OpKind,
+    /// What to do beyond the kind.
+    pub flags: OpFlags,
+    /// First byte within the volume; a multiple of the volume's LBA size.
+    pub offset: u64,
+    /// Length in bytes; a multiple of the volume's LBA size. For reads and writes the buffer's.
+    pub len: u64,
+    /// Memory to read into or write from; empty for the other kinds.
+    pub buf: IoBuf,
+    /// Where its completion goes.
+    pub done: Arc<dyn CompletionSink>,
+}
+
+impl std::fmt::Debug for Op {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Op")
+            .field("tag", &self.tag)
+            .field("kind", &self.kind)
+            .field("offset", &self.offset)
+            .field("len", &self.len)
+            .finish_non_exhaustive()
+    }
+}

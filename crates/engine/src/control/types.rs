@@ -1,0 +1,372 @@
+//! What the control plane asks of the engine and is told by it. Sizes are bytes, times seconds.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What kind of refusal an [`EngineError`] is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorCode {
+    /// There is no such pool, volume, vdrive, drive or job.
+    NotFound,
+    /// The name is taken, or the drive is in use.
+    Exists,
+    /// The request itself is wrong.
+    Invalid,
+    /// Refused for the caller's own good; an explicit word (`force`, `accept_…`) allows it.
+    Refused,
+    /// Something else has to end first.
+    Busy,
+    /// Not enough space.
+    NoSpace,
+    /// A drive, file or the system failed.
+    Io,
+    /// What lies on the drives is damaged or too new.
+    Damaged,
+}
+
+/// Why a request was not carried out: nothing of it was.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct EngineError {
+    /// For programs.
+    pub code: ErrorCode,
+    /// For people: what, why, and what to do.
+    pub message: String,
+}
+
+impl EngineError {
+    /// An error with a sentence.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+        }
+    }
+}
+
+impl fmt::Display for EngineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for EngineError {}
+
+/// A media class of a pool's drives.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tier {
+    /// Flash.
+    Fast,
+    /// Disks, or slower flash.
+    Slow,
+}
+
+/// How a vdrive lays its space over its drives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum LayoutSpec {
+    /// One after the other; any sizes, capacity is their sum.
+    Concat,
+    /// Round robin in chunks; what a bigger drive has beyond the smallest is added as a concat.
+    Stripe {
+        /// Bytes on one drive before the next: a power of two from 4 KiB to 1 MiB.
+        chunk: u64,
+    },
+    /// Two or three copies; the smallest drive counts.
+    Mirror,
+}
+
+/// A vdrive to be made.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct VdriveSpec {
+    /// Its tier.
+    pub tier: Tier,
+    /// Its layout.
+    pub layout: LayoutSpec,
+    /// Drive specifications, e.g. `file:/dev/nvme0n1`.
+    pub drives: Vec<String>,
+}
+
+/// Where new, never-written space begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SpacePolicy {
+    /// Written data stays on the fast tier until its space is needed.
+    FastFirst,
+    /// Written data is absorbed by the fast tier and sinks to its slow home soon.
+    #[default]
+    SlowFirst,
+}
+
+/// A pool to be made.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PoolSpec {
+    /// Letters, digits, `-`, `_`, `.`; begins with a letter; at most 64.
+    pub name: String,
+    /// At least one.
+    pub vdrives: Vec<VdriveSpec>,
+    /// Where new space begins.
+    pub policy: SpacePolicy,
+    /// Single-threaded engines; 0 chooses one a core.
+    pub shards: u16,
+    /// Take drives that bear something else.
+    pub force: bool,
+    /// An unmirrored fast tier over a slow one is accepted: its loss loses data.
+    pub accept_unmirrored: bool,
+}
+
+/// What is found on a drive.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct DriveReport {
+    /// The specification that opens it.
+    pub spec: String,
+    /// Size.
+    pub size: u64,
+    /// Logical sector.
+    pub logical_sector: u32,
+    /// Physical sector.
+    pub physical_sector: u32,
+    /// `solid`, `spinning` or `unknown`.
+    pub rotation: String,
+    /// Whether a flush matters.
+    pub write_cache: bool,
+    /// What it bears, by name (`ext4 filesystem`, `GPT partition table`, `convect pool NAME`).
+    pub found: Option<String>,
+    /// The pool that uses it now.
+    pub pool: Option<String>,
+}
+
+/// State of a drive in a pool.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct DriveStatus {
+    /// Its id, 32 hex digits.
+    pub id: String,
+    /// The specification that opens it.
+    pub spec: String,
+    /// Size.
+    pub size: u64,
+    /// `online`, `degraded` (some part is out) or `missing`.
+    pub state: String,
+    /// Requests ended since the pool was opened.
+    pub reads: u64,
+    /// Same for writes.
+    pub writes: u64,
+    /// Bytes read since the pool was opened.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Requests that failed.
+    pub errors: u64,
+    /// Blocks that did not match their checksum and were mended from another leg.
+    pub repaired: u64,
+}
+
+/// State of a vdrive.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct VdriveStatus {
+    /// Its number in the pool, from 1.
+    pub id: u8,
+    /// Its tier.
+    pub tier: Tier,
+    /// Its layout.
+    pub layout: LayoutSpec,
+    /// `online`, `degraded`, `failed` or `evacuating`.
+    pub state: String,
+    /// Usable bytes.
+    pub capacity: u64,
+    /// Bytes in use.
+    pub used: u64,
+    /// Its drives.
+    pub drives: Vec<DriveStatus>,
+}
+
+/// State of a pool.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PoolStatus {
+    /// Its id, 32 hex digits.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// `online`, `degraded`, `full` or `failed`, with a sentence where it is not online.
+    pub state: String,
+    /// What a person should know or do; empty when all is well.
+    pub messages: Vec<String>,
+    /// Where new space begins.
+    pub policy: SpacePolicy,
+    /// Single-threaded engines.
+    pub shards: u16,
+    /// Usable bytes of all tiers.
+    pub capacity: u64,
+    /// Bytes that hold the only valid copy of something.
+    pub used: u64,
+    /// Bytes promised to thick volumes and not yet written.
+    pub reserved: u64,
+    /// Fast tier: usable bytes, bytes of data that is nowhere else, bytes of clean copies.
+    pub fast_capacity: u64,
+    /// Data on the fast tier that is newer than its home or has none.
+    pub fast_dirty: u64,
+    /// Clean copies on the fast tier of data whose home is slow.
+    pub fast_shadow: u64,
+    /// Its vdrives.
+    pub vdrives: Vec<VdriveStatus>,
+    /// Volumes.
+    pub volumes: usize,
+    /// Promotion into the fast tier is held.
+    pub promotion_held: bool,
+    /// Engine memory for maps, in bytes.
+    pub map_bytes: u64,
+    /// Engine memory for cached data (the RAM tier), in bytes.
+    pub ram_bytes: u64,
+}
+
+/// A pool that could be imported.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Importable {
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// Drives found, by specification.
+    pub found: Vec<String>,
+    /// Drives of the pool that were not among those searched, by their last specification.
+    pub missing: Vec<String>,
+}
+
+/// A volume to be made.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct VolumeSpec {
+    /// As a pool's name; unique in its pool.
+    pub name: String,
+    /// A multiple of 4,096 of at least 1 MiB, at most 256 TiB.
+    pub size: u64,
+    /// 512 or 4,096.
+    pub lba_size: u32,
+    /// All of its space is reserved at once.
+    pub thick: bool,
+}
+
+/// State of a volume.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct VolumeStatus {
+    /// Its number in the pool.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// Its pool.
+    pub pool: String,
+    /// Its size as hosts see it.
+    pub size: u64,
+    /// 512 or 4,096.
+    pub lba_size: u32,
+    /// Whether its space is reserved.
+    pub thick: bool,
+    /// Bytes written and not discarded.
+    pub mapped: u64,
+    /// Stable name for serial numbers.
+    pub serial: String,
+    /// `online` or `deleting`.
+    pub state: String,
+}
+
+/// An export, kept in the pool; what its parameters mean is the front end's business.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ExportRecord {
+    /// Unique in the pool.
+    pub name: String,
+    /// Volume name.
+    pub volume: String,
+    /// Front end, e.g. `nbd`.
+    pub kind: String,
+    /// Its parameters.
+    pub parameters: BTreeMap<String, String>,
+}
+
+/// Long work.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct JobStatus {
+    /// Its number.
+    pub id: u64,
+    /// `evacuate` or `delete`.
+    pub kind: String,
+    /// Pool and object, for people.
+    pub subject: String,
+    /// `running`, `done`, `failed` or `cancelled`.
+    pub state: String,
+    /// Bytes done.
+    pub done: u64,
+    /// Bytes in all; may shrink or grow as hosts write.
+    pub total: u64,
+    /// Bytes a second over the last seconds.
+    pub rate: u64,
+    /// Seconds left at that rate.
+    pub seconds_left: Option<u64>,
+    /// Why it failed, or what it waits for.
+    pub message: String,
+}
+
+/// Counters of a pool or a volume since the pool was opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct IoCounters {
+    /// Reads ended.
+    pub reads: u64,
+    /// Writes ended.
+    pub writes: u64,
+    /// Bytes read by hosts.
+    pub read_bytes: u64,
+    /// Bytes written by hosts.
+    pub write_bytes: u64,
+    /// Flushes ended.
+    pub flushes: u64,
+    /// 4 KiB blocks read from RAM.
+    pub blocks_ram: u64,
+    /// 4 KiB blocks read from the fast tier.
+    pub blocks_fast: u64,
+    /// 4 KiB blocks read from the slow tier.
+    pub blocks_slow: u64,
+    /// 4 KiB blocks read that were never written.
+    pub blocks_zero: u64,
+    /// Bytes promoted to the fast tier.
+    pub promoted_bytes: u64,
+    /// Bytes copied down to the slow tier.
+    pub demoted_bytes: u64,
+    /// Nanoseconds spent in reads, summed.
+    pub read_ns: u64,
+    /// Nanoseconds spent in writes, summed.
+    pub write_ns: u64,
+}
+
+/// One cell of a volume's map: bytes of its part of the LBA space by where they are read from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct MapCell {
+    /// In RAM.
+    pub ram: u64,
+    /// On the fast tier.
+    pub fast: u64,
+    /// On the slow tier.
+    pub slow: u64,
+    /// Never written.
+    pub empty: u64,
+}
+
+/// How the engine is started.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EngineConfig {
+    /// Threads; 0 is one a core.
+    pub threads: usize,
+    /// Bytes of RAM for the RAM tier of all pools together.
+    pub ram_tier: u64,
+    /// Bytes of RAM for cached map pages of all pools together.
+    pub map_cache: u64,
+}
+
+impl Default for EngineConfig {
+    fn default() -> Self {
+        Self {
+            threads: 0,
+            ram_tier: 256 << 20,
+            map_cache: 256 << 20,
+        }
+    }
+}

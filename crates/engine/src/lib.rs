@@ -1,0 +1,10 @@
+//! The storage engine: pools, volumes, and everything between an operation and a drive.
+//!
+//! Responsible for: where each block of a volume lies, that it is what was written, and that
+//! what was acknowledged and flushed survives.
+//! Leaves out: front ends, protocols, HTTP, and the operating system's clock (see `reactor`).
+
+mod control;
+
+pub use control::Engine;
+pub use control::types::*;

@@ -1,0 +1,248 @@
+//! Tasks of one thread.
+
+use crate::remote::{Inbox, Remote};
+use crate::ring::Ring;
+use crate::timer::{Sleep, Timers};
+use block::DmaPool;
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Wake, Waker};
+
+/// Where a thread's time comes from.
+pub trait Clock {
+    /// Nanoseconds since some fixed moment; never goes back.
+    fn now_ns(&self) -> u64;
+}
+
+/// Marks one task as ready; may be called from any thread.
+struct TaskWaker {
+    id: usize,
+    queued: AtomicBool,
+    inbox: Arc<Inbox>,
+}
+
+impl Wake for TaskWaker {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if !self.queued.swap(true, Ordering::AcqRel) {
+            self.inbox.push_ready(self.id);
+        }
+    }
+}
+
+type BoxedFuture = Pin<Box<dyn Future<Output = ()>>>;
+
+struct Task {
+    /// Taken out while it runs.
+    future: Option<BoxedFuture>,
+    state: Arc<TaskWaker>,
+    waker: Waker,
+}
+
+pub(crate) struct Inner {
+    tasks: RefCell<Vec<Option<Task>>>,
+    free: RefCell<Vec<usize>>,
+    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) timers: RefCell<Timers>,
+    clock: Box<dyn Clock>,
+    random: Cell<u64>,
+    pub(crate) ring: Option<Ring>,
+    dma: DmaPool,
+}
+
+/// A thread's loop, as its tasks see it. Clones are the same loop; it does not leave its thread.
+#[derive(Clone)]
+pub struct Handle(pub(crate) Rc<Inner>);
+
+impl Handle {
+    pub(crate) fn new(
+        clock: Box<dyn Clock>,
+        seed: u64,
+        inbox: Arc<Inbox>,
+        ring: Option<Ring>,
+    ) -> Self {
+        Self(Rc::new(Inner {
+            tasks: RefCell::default(),
+            free: RefCell::default(),
+            inbox,
+            timers: RefCell::default(),
+            clock,
+            random: Cell::new(seed),
+            ring,
+            dma: DmaPool::new(),
+        }))
+    }
+
+    /// A loop without a kernel beneath it, for simulation and tests: time is `clock`'s and the
+    /// caller runs it with [`Handle::run_ready`] and [`Handle::fire_timers`].
+    ///
+    /// # Errors
+    /// When the system has no event descriptor left.
+    pub fn simulated(clock: Box<dyn Clock>, seed: u64) -> std::io::Result<Self> {
+        Ok(Self::new(clock, seed, Inbox::new()?, None))
+    }
+
+    /// Nanoseconds since a fixed moment.
+    pub fn now_ns(&self) -> u64 {
+        self.0.clock.now_ns()
+    }
+
+    /// The next number of this thread's seeded sequence (splitmix64).
+    pub fn random(&self) -> u64 {
+        let state = self.0.random.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.0.random.set(state);
+        let mut mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// This thread's buffers for drive transfers.
+    pub fn dma(&self) -> &DmaPool {
+        &self.0.dma
+    }
+
+    /// The way to reach this loop from other threads.
+    pub fn remote(&self) -> Remote {
+        Remote::new(self.0.inbox.clone())
+    }
+
+    /// Runs `future` as a task of its own, from the next turn of the loop on.
+    pub fn spawn(&self, future: impl Future<Output = ()> + 'static) {
+        let id = self.0.free.borrow_mut().pop().unwrap_or_else(|| {
+            let mut tasks = self.0.tasks.borrow_mut();
+            tasks.push(None);
+            tasks.len() - 1
+        });
+        let state = Arc::new(TaskWaker {
+            id,
+            queued: AtomicBool::new(true),
+            inbox: self.0.inbox.clone(),
+        });
+        let task = Task {
+            future: Some(Box::pin(future)),
+            waker: Waker::from(state.clone()),
+            state,
+        };
+        self.0.tasks.borrow_mut()[id] = Some(task);
+        self.0.inbox.push_ready(id);
+    }
+
+    /// Waits for `ns` nanoseconds.
+    pub fn sleep(&self, ns: u64) -> Sleep {
+        self.sleep_until(self.now_ns().saturating_add(ns))
+    }
+
+    /// Waits until the clock shows `deadline_ns`.
+    pub fn sleep_until(&self, deadline_ns: u64) -> Sleep {
+        Sleep::new(self.clone(), deadline_ns)
+    }
+
+    /// Lets every other ready task run once first.
+    pub async fn yield_now(&self) {
+        let mut first = true;
+        std::future::poll_fn(|context| {
+            if std::mem::take(&mut first) {
+                context.waker().wake_by_ref();
+                std::task::Poll::Pending
+            } else {
+                std::task::Poll::Ready(())
+            }
+        })
+        .await;
+    }
+
+    /// Tasks that have not ended.
+    pub fn task_count(&self) -> usize {
+        self.0.tasks.borrow().len() - self.0.free.borrow().len()
+    }
+
+    /// Runs tasks and jobs until none is ready, at most `turns` rounds; returns how many ran.
+    pub fn run_ready(&self, turns: usize) -> usize {
+        let mut ran = 0;
+        let mut batch = Vec::new();
+        let mut jobs = Vec::new();
+        for _ in 0..turns {
+            self.0.inbox.take(&mut batch, &mut jobs);
+            if batch.is_empty() && jobs.is_empty() {
+                break;
+            }
+            ran += batch.len() + jobs.len();
+            for job in jobs.drain(..) {
+                job(self);
+            }
+            for id in batch.drain(..) {
+                self.run_task(id);
+            }
+        }
+        ran
+    }
+
+    fn run_task(&self, id: usize) {
+        let (mut future, waker) = {
+            let mut tasks = self.0.tasks.borrow_mut();
+            let Some(Some(task)) = tasks.get_mut(id) else {
+                return;
+            };
+            task.state.queued.store(false, Ordering::Release);
+            let Some(future) = task.future.take() else {
+                return;
+            };
+            (future, task.waker.clone())
+        };
+        if future
+            .as_mut()
+            .poll(&mut Context::from_waker(&waker))
+            .is_pending()
+        {
+            if let Some(Some(task)) = self.0.tasks.borrow_mut().get_mut(id) {
+                task.future = Some(future);
+            }
+            return;
+        }
+        // The future goes first: its drop may reach back into this loop.
+        drop(future);
+        let task = self.0.tasks.borrow_mut()[id].take();
+        drop(task);
+        self.0.free.borrow_mut().push(id);
+    }
+
+    /// Drops every task: their buffers, sockets and channels close. For the end of a loop.
+    pub(crate) fn drop_tasks(&self) {
+        loop {
+            let tasks: Vec<_> = self
+                .0
+                .tasks
+                .borrow_mut()
+                .iter_mut()
+                .filter_map(Option::take)
+                .collect();
+            if tasks.is_empty() {
+                break;
+            }
+        }
+        self.0.tasks.borrow_mut().clear();
+        self.0.free.borrow_mut().clear();
+    }
+
+    /// Wakes the tasks whose time has come; returns how many.
+    pub fn fire_timers(&self) -> usize {
+        let due = self.0.timers.borrow_mut().take_due(self.now_ns());
+        let count = due.len();
+        for waker in due {
+            waker.wake();
+        }
+        count
+    }
+
+    /// When the next sleeping task is due, on the loop's clock.
+    pub fn next_timer_ns(&self) -> Option<u64> {
+        self.0.timers.borrow().next()
+    }
+}

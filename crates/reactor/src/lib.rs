@@ -1,0 +1,23 @@
+//! One thread's loop: tasks, timers, io_uring, sockets; and the ways to reach it from elsewhere.
+//!
+//! Responsible for: running futures of one thread without locks between them, and waiting for
+//! the kernel only when nothing is left to do.
+//! Leaves out: what the tasks do. The engine runs on a [`Handle`] alone, which a simulation makes
+//! with a clock of its own and no ring ([`Handle::simulated`]).
+
+mod executor;
+mod net;
+mod readiness;
+mod remote;
+mod ring;
+mod run;
+mod sync;
+mod timer;
+
+pub use executor::{Clock, Handle};
+pub use net::{ListenAddress, Listener, Stream, prepare_socket_path};
+pub use readiness::{Interest, Readiness};
+pub use remote::Remote;
+pub use run::{Reactor, ReactorThread};
+pub use sync::{Event, Limit, Permit};
+pub use timer::Sleep;

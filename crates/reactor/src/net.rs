@@ -1,0 +1,277 @@
+//! Sockets of a loop: Unix and TCP streams.
+
+use crate::{Handle, Interest};
+use std::fmt;
+use std::io::{self, ErrorKind, IoSlice, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+
+/// Longest path of a Unix socket, in bytes (`sun_path` less its final zero).
+const SOCKET_PATH_MAX: usize = 107;
+
+/// Where connections are taken.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ListenAddress {
+    /// A socket in the file system.
+    Unix(PathBuf),
+    /// An address and port.
+    Tcp(SocketAddr),
+}
+
+impl fmt::Display for ListenAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+            Self::Tcp(address) => write!(f, "tcp:{address}"),
+        }
+    }
+}
+
+enum ListenSocket {
+    Unix(UnixListener, PathBuf),
+    Tcp(TcpListener),
+}
+
+/// Takes connections; removes its socket file when dropped.
+pub struct Listener {
+    handle: Handle,
+    socket: ListenSocket,
+}
+
+/// Removes a socket file that nobody listens on any more; refuses one that somebody does.
+fn clear_stale(path: &PathBuf) -> io::Result<()> {
+    use std::os::unix::fs::FileTypeExt;
+    let Ok(meta) = std::fs::symlink_metadata(path) else {
+        return Ok(());
+    };
+    if !meta.file_type().is_socket() {
+        return Err(io::Error::new(
+            ErrorKind::AlreadyExists,
+            format!(
+                "{} exists and is not a socket: choose another path",
+                path.display()
+            ),
+        ));
+    }
+    match UnixStream::connect(path) {
+        Ok(_) => Err(io::Error::new(
+            ErrorKind::AddrInUse,
+            format!(
+                "another program listens on {}: stop it or choose another path",
+                path.display()
+            ),
+        )),
+        Err(_) => std::fs::remove_file(path),
+    }
+}
+
+/// Checks the path of a Unix socket that is to be made there and removes a stale one.
+///
+/// # Errors
+/// When the path is too long, is something else than a socket, or somebody listens on it.
+pub fn prepare_socket_path(path: &PathBuf) -> io::Result<()> {
+    let length = path.as_os_str().len();
+    if length > SOCKET_PATH_MAX {
+        return Err(io::Error::new(
+            ErrorKind::InvalidInput,
+            format!(
+                "the socket path {} is {length} bytes long and the system allows {SOCKET_PATH_MAX}: choose a shorter one",
+                path.display()
+            ),
+        ));
+    }
+    clear_stale(path)
+}
+
+impl Listener {
+    /// Listens. A socket file left behind by a dead program is replaced.
+    ///
+    /// # Errors
+    /// One sentence that says what to do: path too long, address in use, no permission.
+    pub fn bind(handle: &Handle, address: &ListenAddress) -> io::Result<Self> {
+        let explain = |error: io::Error| {
+            let advice = match error.kind() {
+                ErrorKind::AddrInUse => "another program listens there: stop it or choose another",
+                ErrorKind::PermissionDenied => {
+                    "no permission: choose another or run as a user that may"
+                }
+                ErrorKind::NotFound => "its folder does not exist: make it first",
+                ErrorKind::AddrNotAvailable => "this host has no such address",
+                _ => "cannot listen there",
+            };
+            io::Error::new(error.kind(), format!("{address}: {advice} ({error})"))
+        };
+        let socket = match address {
+            ListenAddress::Unix(path) => {
+                prepare_socket_path(path)?;
+                let socket = UnixListener::bind(path).map_err(explain)?;
+                socket.set_nonblocking(true)?;
+                ListenSocket::Unix(socket, path.clone())
+            }
+            ListenAddress::Tcp(at) => {
+                let socket = TcpListener::bind(at).map_err(explain)?;
+                socket.set_nonblocking(true)?;
+                ListenSocket::Tcp(socket)
+            }
+        };
+        Ok(Self {
+            handle: handle.clone(),
+            socket,
+        })
+    }
+
+    /// The address, with the port that the system chose when 0 was asked for.
+    ///
+    /// # Errors
+    /// When the system does not tell.
+    pub fn address(&self) -> io::Result<ListenAddress> {
+        Ok(match &self.socket {
+            ListenSocket::Unix(_, path) => ListenAddress::Unix(path.clone()),
+            ListenSocket::Tcp(socket) => ListenAddress::Tcp(socket.local_addr()?),
+        })
+    }
+
+    fn fd(&self) -> RawFd {
+        match &self.socket {
+            ListenSocket::Unix(socket, _) => socket.as_raw_fd(),
+            ListenSocket::Tcp(socket) => socket.as_raw_fd(),
+        }
+    }
+
+    /// Waits for a connection and takes it.
+    ///
+    /// # Errors
+    /// When the system refuses (out of descriptors, say); trying again later may succeed.
+    pub async fn accept(&self) -> io::Result<Stream> {
+        loop {
+            let taken = match &self.socket {
+                ListenSocket::Unix(socket, _) => socket
+                    .accept()
+                    .map(|(stream, _)| StreamSocket::Unix(stream)),
+                ListenSocket::Tcp(socket) => {
+                    socket.accept().map(|(stream, _)| StreamSocket::Tcp(stream))
+                }
+            };
+            match taken {
+                Ok(socket) => return Stream::new(&self.handle, socket),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.handle.ready(self.fd(), Interest::Read).await?;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let ListenSocket::Unix(_, path) = &self.socket {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+enum StreamSocket {
+    Unix(UnixStream),
+    Tcp(TcpStream),
+}
+
+/// A connection. Reading and writing may go on at the same time, one task each.
+pub struct Stream {
+    handle: Handle,
+    socket: StreamSocket,
+}
+
+impl Stream {
+    fn new(handle: &Handle, socket: StreamSocket) -> io::Result<Self> {
+        match &socket {
+            StreamSocket::Unix(socket) => socket.set_nonblocking(true)?,
+            StreamSocket::Tcp(socket) => {
+                socket.set_nonblocking(true)?;
+                socket.set_nodelay(true)?;
+            }
+        }
+        Ok(Self {
+            handle: handle.clone(),
+            socket,
+        })
+    }
+
+    /// The descriptor, for socket options.
+    pub fn fd(&self) -> RawFd {
+        match &self.socket {
+            StreamSocket::Unix(socket) => socket.as_raw_fd(),
+            StreamSocket::Tcp(socket) => socket.as_raw_fd(),
+        }
+    }
+
+    /// Reads what is there, at most `buf.len()` bytes; 0 at the end of the stream.
+    ///
+    /// # Errors
+    /// When the connection broke.
+    pub async fn read(&self, buf: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let read = match &self.socket {
+                StreamSocket::Unix(socket) => (&*socket).read(buf),
+                StreamSocket::Tcp(socket) => (&*socket).read(buf),
+            };
+            match read {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.handle.ready(self.fd(), Interest::Read).await?;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                other => return other,
+            }
+        }
+    }
+
+    /// Fills `buf`.
+    ///
+    /// # Errors
+    /// `UnexpectedEof` when the stream ends first.
+    pub async fn read_exact(&self, buf: &mut [u8]) -> io::Result<()> {
+        let mut filled = 0;
+        while filled < buf.len() {
+            match self.read(&mut buf[filled..]).await? {
+                0 => return Err(ErrorKind::UnexpectedEof.into()),
+                count => filled += count,
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes all of the parts, in order.
+    ///
+    /// # Errors
+    /// When the connection broke.
+    pub async fn write_all(&self, mut parts: &mut [IoSlice<'_>]) -> io::Result<()> {
+        IoSlice::advance_slices(&mut parts, 0);
+        while !parts.is_empty() {
+            let written = match &self.socket {
+                StreamSocket::Unix(socket) => (&*socket).write_vectored(parts),
+                StreamSocket::Tcp(socket) => (&*socket).write_vectored(parts),
+            };
+            match written {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(count) => IoSlice::advance_slices(&mut parts, count),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.handle.ready(self.fd(), Interest::Write).await?;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the connection in both directions: a task that reads sees its end.
+    pub fn shutdown(&self) {
+        let _ = match &self.socket {
+            StreamSocket::Unix(socket) => socket.shutdown(std::net::Shutdown::Both),
+            StreamSocket::Tcp(socket) => socket.shutdown(std::net::Shutdown::Both),
+        };
+    }
+}

@@ -1,0 +1,166 @@
+//! The loop itself, on a thread of its own.
+
+use crate::executor::Clock;
+use crate::remote::Inbox;
+use crate::ring::Ring;
+use crate::{Handle, Remote};
+use std::io;
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+/// Rounds of ready tasks before the kernel is looked at again.
+const TURNS: usize = 16;
+
+struct Monotonic(Instant);
+
+impl Clock for Monotonic {
+    fn now_ns(&self) -> u64 {
+        self.0.elapsed().as_nanos() as u64
+    }
+}
+
+/// A loop with io_uring beneath it.
+pub struct Reactor {
+    handle: Handle,
+}
+
+impl Reactor {
+    /// A loop for the calling thread. `seed` begins its random sequence.
+    ///
+    /// # Errors
+    /// When the kernel gives no io_uring: too old, forbidden, or out of locked memory.
+    pub fn new(seed: u64) -> io::Result<Self> {
+        let clock = Box::new(Monotonic(Instant::now()));
+        Ok(Self {
+            handle: Handle::new(clock, seed, Inbox::new()?, Some(Ring::new()?)),
+        })
+    }
+
+    /// The loop, for its tasks.
+    pub fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// Runs until [`Remote::stop`], then drops what tasks are left.
+    ///
+    /// # Errors
+    /// When the ring fails in a way that no single request explains.
+    pub fn run(self) -> io::Result<()> {
+        let result = self.turn_until(|| false);
+        self.wind_down();
+        result
+    }
+
+    /// Runs `future` and the loop until it ends. For tests and tools.
+    ///
+    /// # Errors
+    /// As [`Reactor::run`].
+    pub fn block_on<T: 'static>(self, future: impl Future<Output = T> + 'static) -> io::Result<T> {
+        let result = std::rc::Rc::new(std::cell::RefCell::new(None));
+        let target = result.clone();
+        self.handle.spawn(async move {
+            let value = future.await;
+            *target.borrow_mut() = Some(value);
+        });
+        self.turn_until(|| result.borrow().is_some())?;
+        self.wind_down();
+        let value = result.borrow_mut().take();
+        value.ok_or_else(|| io::Error::other("the loop was stopped before the task ended"))
+    }
+
+    fn turn_until(&self, ended: impl Fn() -> bool) -> io::Result<()> {
+        let inner = &self.handle.0;
+        let ring = inner.ring.as_ref().expect("made with a ring");
+        while !inner.inbox.is_stopping() {
+            self.handle.fire_timers();
+            self.handle.run_ready(TURNS);
+            if ended() {
+                break;
+            }
+            self.wait_once(ring)?;
+        }
+        Ok(())
+    }
+
+    fn wait_once(&self, ring: &Ring) -> io::Result<()> {
+        let inbox = &self.handle.0.inbox;
+        ring.arm_event(inbox.event_fd());
+        let wait = inbox.may_sleep();
+        let timeout = self
+            .handle
+            .next_timer_ns()
+            .map(|at| at.saturating_sub(self.handle.now_ns()));
+        ring.enter(wait, timeout)?;
+        inbox.awake();
+        ring.reap(|| {
+            let mut count = 0u64;
+            // SAFETY: eight bytes from the loop's own event descriptor, which does not block.
+            unsafe { libc::read(inbox.event_fd(), (&raw mut count).cast(), 8) };
+        });
+        Ok(())
+    }
+
+    /// Ends the tasks, then waits for the requests whose memory the kernel still holds.
+    fn wind_down(&self) {
+        self.handle.drop_tasks();
+        let ring = self.handle.0.ring.as_ref().expect("made with a ring");
+        let deadline = Instant::now() + std::time::Duration::from_secs(30);
+        while ring.drives_in_flight() > 0 && Instant::now() < deadline {
+            if ring.enter(true, Some(100_000_000)).is_err() {
+                break;
+            }
+            ring.reap(|| {});
+        }
+    }
+}
+
+/// A loop on a thread of its own.
+pub struct ReactorThread {
+    remote: Remote,
+    thread: Option<JoinHandle<io::Result<()>>>,
+}
+
+impl ReactorThread {
+    /// Starts a thread called `name` (at most 15 bytes) with a loop on it.
+    ///
+    /// # Errors
+    /// When the system has no thread or ring left.
+    pub fn start(name: &str, seed: u64) -> io::Result<Self> {
+        let (give, take) = std::sync::mpsc::channel();
+        let thread = std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(move || {
+                let reactor = match Reactor::new(seed) {
+                    Ok(reactor) => reactor,
+                    Err(error) => {
+                        let copy = io::Error::new(error.kind(), error.to_string());
+                        let _ = give.send(Err(copy));
+                        return Err(error);
+                    }
+                };
+                let _ = give.send(Ok(reactor.handle().remote()));
+                reactor.run()
+            })?;
+        let remote = take
+            .recv()
+            .map_err(|_| io::Error::other("the loop's thread ended"))??;
+        Ok(Self {
+            remote,
+            thread: Some(thread),
+        })
+    }
+
+    /// The way to reach it.
+    pub fn remote(&self) -> &Remote {
+        &self.remote
+    }
+}
+
+impl Drop for ReactorThread {
+    fn drop(&mut self) {
+        self.remote.stop();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What a loop promises to its tasks.
+
+use reactor::{Event, Limit, ListenAddress, Listener, Reactor, ReactorThread};
+use std::cell::RefCell;
+use std::io::{IoSlice, Read, Write};
+use std::rc::Rc;
+
+#[test]
+fn sleeping_tasks_wake_in_the_order_of_their_deadlines() {
+    let reactor = Reactor::new(1).unwrap();
+    let handle = reactor.handle().clone();
+    let order = Rc::new(RefCell::new(Vec::new()));
+    for ms in [30u64, 10, 20] {
+        let (handle, order) = (handle.clone(), order.clone());
+        reactor.handle().spawn(async move {
+            handle.sleep(ms * 1_000_000).await;
+            order.borrow_mut().push(ms);
+        });
+    }
+    reactor
+        .block_on(async move { handle.sleep(60_000_000).await })
+        .unwrap();
+    assert_eq!(*order.borrow(), [10, 20, 30]);
+}
+
+#[test]
+fn another_thread_reaches_a_sleeping_loop() {
+    let thread = ReactorThread::start("test-loop", 1).unwrap();
+    let (give, take) = std::sync::mpsc::channel();
+    for number in 0..100 {
+        let give = give.clone();
+        assert!(thread.remote().spawn(move |handle| async move {
+            handle.yield_now().await;
+            give.send(number).unwrap();
+        }));
+    }
+    let mut got: Vec<i32> = take.iter().take(100).collect();
+    got.sort_unstable();
+    assert_eq!(got, (0..100).collect::<Vec<_>>());
+    let remote = thread.remote().clone();
+    drop(thread);
+    assert!(!remote.run(|_| ()));
+}
+
+#[test]
+fn a_limit_lets_so_many_in_and_wakes_the_next() {
+    let reactor = Reactor::new(1).unwrap();
+    let handle = reactor.handle().clone();
+    let most = reactor
+        .block_on(async move {
+            let (limit, inside, ended) = (
+                Limit::new(2),
+                Rc::new(RefCell::new((0, 0))),
+                Event::default(),
+            );
+            let left = Rc::new(std::cell::Cell::new(10));
+            for _ in 0..10 {
+                let (limit, inside, ended) = (limit.clone(), inside.clone(), ended.clone());
+                let (handle2, left) = (handle.clone(), left.clone());
+                handle.spawn(async move {
+                    let _permit = limit.get().await;
+                    let now = inside.borrow().0 + 1;
+                    let most = inside.borrow().1.max(now);
+                    *inside.borrow_mut() = (now, most);
+                    handle2.sleep(1_000_000).await;
+                    inside.borrow_mut().0 -= 1;
+                    left.set(left.get() - 1);
+                    ended.notify();
+                });
+            }
+            while left.get() > 0 {
+                ended.wait().await;
+            }
+            inside.borrow().1
+        })
+        .unwrap();
+    assert_eq!(most, 2);
+}
+
+#[test]
+fn a_stream_carries_bytes_both_ways_and_its_socket_file_is_removed() {
+    let path = std::env::temp_dir().join(format!("convect-reactor-{}.sock", std::process::id()));
+    let reactor = Reactor::new(1).unwrap();
+    let listener = Listener::bind(reactor.handle(), &ListenAddress::Unix(path.clone())).unwrap();
+    let client_path = path.clone();
+    let client = std::thread::spawn(move || {
+        let mut stream = std::os::unix::net::UnixStream::connect(client_path).unwrap();
+        stream.write_all(&vec![7; 1 << 20]).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        answer
+    });
+    let sum = reactor
+        .block_on(async move {
+            let stream = listener.accept().await.unwrap();
+            let mut bytes = vec![0; 1 << 20];
+            stream.read_exact(&mut bytes).await.unwrap();
+            let (first, second) = bytes.split_at(1000);
+            stream
+                .write_all(&mut [IoSlice::new(first), IoSlice::new(&[]), IoSlice::new(second)])
+                .await
+                .unwrap();
+            bytes.iter().map(|byte| u64::from(*byte)).sum::<u64>()
+        })
+        .unwrap();
+    assert_eq!(sum, 7 << 20);
+    assert_eq!(client.join().unwrap().len(), 1 << 20);
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_socket_in_use_or_with_a_long_path_is_refused_with_advice() {
+    let reactor = Reactor::new(1).unwrap();
+    let path = std::env::temp_dir().join(format!("convect-inuse-{}.sock", std::process::id()));
+    let _first = Listener::bind(reactor.handle(), &ListenAddress::Unix(path.clone())).unwrap();
+    let again = Listener::bind(reactor.handle(), &ListenAddress::Unix(path))
+        .err()
+        .unwrap();
+    assert!(again.to_string().contains("choose another path"), "{again}");
+    let long = std::path::PathBuf::from(format!("/tmp/{}", "x".repeat(120)));
+    let error = Listener::bind(reactor.handle(), &ListenAddress::Unix(long))
+        .err()
+        .unwrap();
+    assert!(
+        error.to_string().contains("choose a shorter one"),
+        "{error}"
+    );
+}

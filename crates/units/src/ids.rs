@@ -1,0 +1,174 @@
+//! Identifiers and addresses.
+
+use std::fmt;
+
+macro_rules! number {
+    ($(#[$doc:meta])* $name:ident($inner:ty)) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+        pub struct $name(pub $inner);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+number!(
+    /// A 4 KiB block of a volume, counted from the volume's first byte.
+    BlockNo(u64)
+);
+number!(
+    /// A 1 MiB chunk of a volume, counted from the volume's first byte.
+    ChunkNo(u32)
+);
+number!(
+    /// A volume of a pool; never used again after the volume is deleted.
+    VolumeId(u32)
+);
+number!(
+    /// A vdrive of a pool. 0 is the metadata region.
+    VdriveId(u8)
+);
+number!(
+    /// One of the single-threaded engines that a pool is divided among.
+    ShardId(u16)
+);
+
+macro_rules! unique {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+        pub struct $name(pub u128);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{:032x}", self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!(stringify!($name), "({:032x})"), self.0)
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = std::num::ParseIntError;
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                u128::from_str_radix(text, 16).map(Self)
+            }
+        }
+    };
+}
+
+unique!(
+    /// A pool, chosen at random when it is created; 32 hex digits in text.
+    PoolId
+);
+unique!(
+    /// A drive of a pool, chosen at random when it is labelled; 32 hex digits in text.
+    DriveId
+);
+
+/// One 4 KiB block of a pool: a vdrive and a block within it, packed in 48 bits.
+///
+/// `Place::NONE` (all bits clear) is no place: block 0 of vdrive 0 is never allocated.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Place(u64);
+
+impl Place {
+    /// No place.
+    pub const NONE: Self = Self(0);
+    /// Bits that count blocks within a vdrive: 4 PiB.
+    pub const BLOCK_BITS: u32 = 40;
+
+    /// The place of `block` (in 4 KiB blocks) on `vdrive`.
+    ///
+    /// # Panics
+    /// When `block` is 2^40 or more.
+    pub fn new(vdrive: VdriveId, block: u64) -> Self {
+        assert!(
+            block >> Self::BLOCK_BITS == 0,
+            "block {block} is past the end of any vdrive"
+        );
+        Self(u64::from(vdrive.0) << Self::BLOCK_BITS | block)
+    }
+
+    /// From the 48 bits that [`Place::bits`] gave; the upper 16 bits are ignored.
+    pub fn from_bits(bits: u64) -> Self {
+        Self(bits & ((1 << 48) - 1))
+    }
+
+    /// The 48 bits of this place.
+    pub fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// The vdrive.
+    pub fn vdrive(self) -> VdriveId {
+        VdriveId((self.0 >> Self::BLOCK_BITS) as u8)
+    }
+
+    /// The block within the vdrive, in 4 KiB blocks.
+    pub fn block(self) -> u64 {
+        self.0 & ((1 << Self::BLOCK_BITS) - 1)
+    }
+
+    /// The place `blocks` further on the same vdrive.
+    pub fn plus(self, blocks: u64) -> Self {
+        Self::new(self.vdrive(), self.block() + blocks)
+    }
+
+    /// Whether this is no place.
+    pub fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether this is a place.
+    pub fn is_some(self) -> bool {
+        self.0 != 0
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_none() {
+            f.write_str("Place(none)")
+        } else {
+            write!(f, "Place({}:{})", self.vdrive(), self.block())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_keeps_its_parts() {
+        let place = Place::new(VdriveId(255), (1 << 40) - 1);
+        assert_eq!(place.vdrive(), VdriveId(255));
+        assert_eq!(place.block(), (1 << 40) - 1);
+        assert_eq!(Place::from_bits(place.bits()), place);
+        assert!(Place::new(VdriveId(0), 0).is_none());
+        assert_eq!(
+            Place::new(VdriveId(3), 7).plus(5),
+            Place::new(VdriveId(3), 12)
+        );
+    }
+
+    #[test]
+    #[should_panic(expected = "past the end")]
+    fn a_place_past_the_end_is_refused() {
+        Place::new(VdriveId(1), 1 << 40);
+    }
+
+    #[test]
+    fn unique_ids_survive_text() {
+        let id = PoolId(0x1234 << 64);
+        assert_eq!(id.to_string().parse::<PoolId>().unwrap(), id);
+    }
+}

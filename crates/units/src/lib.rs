@@ -1,0 +1,23 @@
+//! The quantities that the rest of Convect talks in, as types that cannot be mixed up.
+//!
+//! Responsible for: identifiers, block arithmetic, and sizes as people write them.
+//! Leaves out: anything with behaviour of its own, and every dependency.
+
+mod ids;
+mod size;
+
+pub use ids::{BlockNo, ChunkNo, DriveId, Place, PoolId, ShardId, VdriveId, VolumeId};
+pub use size::{SizeError, format_bytes, parse_bytes};
+
+/// The unit of atomicity, checksum and absorbed writes, in bytes.
+pub const BLOCK: usize = 4096;
+/// The unit of heat and of a probing fetch, in bytes.
+pub const EXTENT: usize = 64 << 10;
+/// The unit of home placement, in bytes.
+pub const CHUNK: usize = 1 << 20;
+/// Blocks in an extent.
+pub const EXTENT_BLOCKS: usize = EXTENT / BLOCK;
+/// Blocks in a chunk.
+pub const CHUNK_BLOCKS: usize = CHUNK / BLOCK;
+/// Extents in a chunk.
+pub const CHUNK_EXTENTS: usize = CHUNK / EXTENT;
