@@ -6,6 +6,7 @@
 //! with a clock of its own and no ring ([`Handle::simulated`]).
 
 mod executor;
+mod frontend;
 mod net;
 mod readiness;
 mod remote;
@@ -15,6 +16,7 @@ mod sync;
 mod timer;
 
 pub use executor::{Clock, Handle};
+pub use frontend::{Export, FrontEnd, Parameter, StartExport};
 pub use net::{ListenAddress, Listener, Stream, prepare_socket_path};
 pub use readiness::{Interest, Readiness};
 pub use remote::Remote;

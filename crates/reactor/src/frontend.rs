@@ -1,0 +1,57 @@
+//! What every front end is to the daemon: a row with a name, parameters and a way to start.
+
+use crate::Remote;
+use block::BlockDevice;
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+/// A parameter of an export.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// As it is written: `listen`.
+    pub name: &'static str,
+    /// What it means, its form and its default, in a sentence.
+    pub about: &'static str,
+    /// Whether an export must have it.
+    pub required: bool,
+}
+
+/// What an export is started with.
+pub struct StartExport {
+    /// The export's name.
+    pub name: String,
+    /// The volume's name, for front ends that show one.
+    pub volume: String,
+    /// The volume.
+    pub device: Arc<dyn BlockDevice>,
+    /// Values of the front end's parameters; unknown names are refused before this is made.
+    pub parameters: BTreeMap<String, String>,
+    /// Loops that sessions may run on; at least one.
+    pub remotes: Vec<Remote>,
+}
+
+/// A volume that is being offered. Dropping it ends the sessions and removes its sockets.
+pub trait Export: Send {
+    /// Where it is offered, e.g. `unix:/run/convect/a.sock`.
+    fn address(&self) -> String;
+
+    /// Lines that a person can paste to use it.
+    fn hints(&self) -> Vec<String>;
+
+    /// Connected hosts.
+    fn sessions(&self) -> usize;
+}
+
+/// A kind of front end: one row of the daemon's table.
+#[derive(Clone, Copy)]
+pub struct FrontEnd {
+    /// As it is written: `nbd`.
+    pub name: &'static str,
+    /// What it is, in a sentence.
+    pub about: &'static str,
+    /// What can be set.
+    pub parameters: &'static [Parameter],
+    /// Starts an export. The error is one sentence that says what to do; nothing is left behind.
+    pub start: fn(StartExport) -> io::Result<Box<dyn Export>>,
+}
