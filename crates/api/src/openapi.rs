@@ -1,0 +1,139 @@
+//! The OpenAPI document, made from the table of routes.
+
+use crate::routes::{Components, Method, ROUTES, Route};
+use crate::v1;
+use std::collections::BTreeMap;
+use utoipa::openapi::path::{
+    HttpMethod, OperationBuilder, ParameterBuilder, ParameterIn, PathItem,
+};
+use utoipa::openapi::request_body::RequestBodyBuilder;
+use utoipa::openapi::schema::{ComponentsBuilder, ObjectBuilder, Type};
+use utoipa::openapi::{
+    ContentBuilder, InfoBuilder, OpenApi, OpenApiBuilder, PathsBuilder, Ref, Required,
+    ResponseBuilder, ResponsesBuilder,
+};
+use utoipa::{PartialSchema, ToSchema};
+
+fn json(shape: Ref) -> utoipa::openapi::Content {
+    ContentBuilder::new().schema(Some(shape)).build()
+}
+
+fn http_method(method: Method) -> HttpMethod {
+    match method {
+        Method::Get => HttpMethod::Get,
+        Method::Post => HttpMethod::Post,
+        Method::Put => HttpMethod::Put,
+        Method::Delete => HttpMethod::Delete,
+    }
+}
+
+/// Names in braces of a path.
+fn segments(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/')
+        .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+}
+
+fn operation(route: &Route, components: &mut Components) -> utoipa::openapi::path::Operation {
+    let mut success = ResponseBuilder::new().description("Done.");
+    if let Some(answer) = route.answer {
+        success = success.content("application/json", json(answer(components)));
+    }
+    let problem = ResponseBuilder::new()
+        .description("Not done, and nothing is half-made.")
+        .content("application/json", json(Ref::from_schema_name("Problem")));
+    let mut built = OperationBuilder::new()
+        .operation_id(Some(format!("{:?}", route.operation)))
+        .summary(Some(route.about))
+        .responses(
+            ResponsesBuilder::new()
+                .response(route.status.to_string(), success.build())
+                .response("default", problem.build())
+                .build(),
+        );
+    for name in segments(route.path) {
+        built = built.parameter(parameter(name, ParameterIn::Path, None));
+    }
+    for query in route.query {
+        built = built.parameter(parameter(query.name, ParameterIn::Query, Some(query.about)));
+    }
+    if let Some(request) = route.request {
+        built = built.request_body(Some(
+            RequestBodyBuilder::new()
+                .content("application/json", json(request(components)))
+                .required(Some(Required::True))
+                .build(),
+        ));
+    }
+    built.build()
+}
+
+fn parameter(
+    name: &str,
+    place: ParameterIn,
+    about: Option<&str>,
+) -> utoipa::openapi::path::Parameter {
+    let required = match place {
+        ParameterIn::Path => Required::True,
+        _ => Required::False,
+    };
+    ParameterBuilder::new()
+        .name(name)
+        .parameter_in(place)
+        .required(required)
+        .description(about)
+        .schema(Some(ObjectBuilder::new().schema_type(Type::String).build()))
+        .build()
+}
+
+/// The document of the whole interface.
+pub fn document() -> OpenApi {
+    let mut components = Components::new();
+    components.insert(v1::Problem::name().into_owned(), v1::Problem::schema());
+    components.insert(
+        v1::ProblemCode::name().into_owned(),
+        v1::ProblemCode::schema(),
+    );
+    let mut paths: BTreeMap<&str, PathItem> = BTreeMap::new();
+    for route in ROUTES {
+        let item = PathItem::new(http_method(route.method), operation(route, &mut components));
+        match paths.get_mut(route.path) {
+            Some(known) => known.merge_operations(item),
+            None => {
+                paths.insert(route.path, item);
+            }
+        }
+    }
+    let paths = paths
+        .into_iter()
+        .fold(PathsBuilder::new(), |all, (path, item)| {
+            all.path(path, item)
+        });
+    OpenApiBuilder::new()
+        .info(
+            InfoBuilder::new()
+                .title("Convect")
+                .version("1")
+                .description(Some(
+                    "Pools, volumes and exports of one Convect daemon, over its Unix socket. \
+                     Sizes are bytes, times seconds unless the name says otherwise.",
+                ))
+                .build(),
+        )
+        .paths(paths.build())
+        .components(Some(
+            ComponentsBuilder::new()
+                .schemas_from_iter(components)
+                .build(),
+        ))
+        .build()
+}
+
+/// The document as it is committed: indented, with a final newline.
+///
+/// # Panics
+/// When the document cannot be written as JSON, which a test would have shown.
+pub fn document_json() -> String {
+    let mut text = document().to_pretty_json().expect("plain data");
+    text.push('\n');
+    text
+}

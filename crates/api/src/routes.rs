@@ -1,0 +1,170 @@
+//! The table of routes: one row an operation, with its shapes.
+
+use crate::v1;
+use std::collections::BTreeMap;
+use utoipa::openapi::schema::Schema;
+use utoipa::openapi::{Ref, RefOr};
+use utoipa::{PartialSchema, ToSchema};
+
+pub(crate) type Components = BTreeMap<String, RefOr<Schema>>;
+pub(crate) type Describe = fn(&mut Components) -> Ref;
+
+/// Enters `T` and all that it names among the components.
+fn shape<T: ToSchema + PartialSchema>(components: &mut Components) -> Ref {
+    let mut named = Vec::new();
+    T::schemas(&mut named);
+    components.extend(named);
+    components.insert(T::name().into_owned(), T::schema());
+    Ref::from_schema_name(T::name())
+}
+
+/// An HTTP method.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Method {
+    /// Reads.
+    Get,
+    /// Makes, or does.
+    Post,
+    /// Sets.
+    Put,
+    /// Ends.
+    Delete,
+}
+
+impl Method {
+    /// As HTTP writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+/// A parameter after the question mark.
+#[derive(Clone, Copy, Debug)]
+pub struct Query {
+    /// Its name.
+    pub name: &'static str,
+    /// What it means.
+    pub about: &'static str,
+}
+
+/// One operation of the interface.
+#[derive(Clone, Copy)]
+pub struct Route {
+    /// Which.
+    pub operation: Operation,
+    /// The method.
+    pub method: Method,
+    /// The path; `{name}` is a segment that the caller fills in.
+    pub path: &'static str,
+    /// What it does.
+    pub about: &'static str,
+    /// Parameters after the question mark; all may be left out.
+    pub query: &'static [Query],
+    /// The status of success.
+    pub status: u16,
+    pub(crate) request: Option<Describe>,
+    pub(crate) answer: Option<Describe>,
+}
+
+impl Route {
+    /// Whether it takes a body.
+    pub fn has_request(&self) -> bool {
+        self.request.is_some()
+    }
+
+    /// Whether it answers with a body.
+    pub fn has_answer(&self) -> bool {
+        self.answer.is_some()
+    }
+}
+
+macro_rules! shape_of {
+    () => {
+        None
+    };
+    ($type:ident) => {
+        Some(shape::<v1::$type> as Describe)
+    };
+}
+
+macro_rules! routes {
+    ($($operation:ident, $method:ident, $path:literal, $status:literal
+       $(, takes $request:ident)? $(, gives $answer:ident)? $(, query $query:expr)?; $about:literal)*) => {
+        /// Everything that can be asked of the daemon.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum Operation {
+            $(#[doc = $about] $operation,)*
+        }
+
+        /// Every operation, once.
+        pub const ROUTES: &[Route] = &[$(Route {
+            operation: Operation::$operation,
+            method: Method::$method,
+            path: $path,
+            about: $about,
+            query: {
+                let query: &'static [Query] = &[];
+                $(let _ = query; let query: &'static [Query] = $query;)?
+                query
+            },
+            status: $status,
+            request: shape_of!($($request)?),
+            answer: shape_of!($($answer)?),
+        }),*];
+    };
+}
+
+const POOL: &[Query] = &[Query {
+    name: "pool",
+    about: "Only what belongs to this pool.",
+}];
+const CELLS: &[Query] = &[Query {
+    name: "cells",
+    about: "How many parts, 1 to 65,536; 64 when left out.",
+}];
+
+routes! {
+    VersionShow, Get, "/v1/version", 200, gives Version; "Says what answers."
+    DriveList, Get, "/v1/drives", 200, gives DriveList; "Lists the drives of the open pools and the block devices of this host."
+    DriveProbe, Post, "/v1/drives/probe", 200, takes DriveProbe, gives DriveReport; "Opens a drive, looks and closes it again."
+    FrontEndList, Get, "/v1/frontends", 200, gives FrontEndList; "Lists the front ends and their parameters."
+    PoolList, Get, "/v1/pools", 200, gives PoolList; "Lists the pools."
+    PoolCreate, Post, "/v1/pools", 201, takes PoolCreate, gives Pool; "Makes a pool and opens it."
+    PoolScan, Post, "/v1/importable", 200, takes PoolScan, gives ImportableList; "Lists the pools on the given drives that are not open."
+    PoolShow, Get, "/v1/pools/{pool}", 200, gives Pool; "Shows a pool."
+    PoolDestroy, Delete, "/v1/pools/{pool}", 204; "Forgets a pool and everything in it."
+    PoolExport, Post, "/v1/pools/{pool}/export", 204; "Stops the pool's exports and closes its drives, for another host; a pool that could not be opened is forgotten."
+    PoolImport, Post, "/v1/pools/{pool}/import", 200, takes PoolImport, gives Pool; "Opens a pool by name or id from its drives and starts its exports."
+    PoolCounters, Get, "/v1/pools/{pool}/counters", 200, gives Counters; "Counts what the pool did since it was opened."
+    PoolCool, Post, "/v1/pools/{pool}/cool", 204; "Writes everything back to its slow home and forgets all clean copies; answers when done."
+    PoolHoldPromotion, Put, "/v1/pools/{pool}/hold-promotion", 204, takes HoldPromotion; "Holds or releases promotion into RAM and the fast tier."
+    VdriveList, Get, "/v1/pools/{pool}/vdrives", 200, gives VdriveList; "Lists a pool's vdrives."
+    VdriveAdd, Post, "/v1/pools/{pool}/vdrives", 201, takes VdriveAdd, gives VdriveRef; "Adds a vdrive to a pool."
+    VdriveRemove, Delete, "/v1/pools/{pool}/vdrives/{vdrive}", 202, gives JobRef; "Starts to evacuate a vdrive; it leaves the pool when the job ends."
+    VolumeList, Get, "/v1/volumes", 200, gives VolumeList, query POOL; "Lists volumes."
+    VolumeCreate, Post, "/v1/volumes", 201, takes VolumeCreate, gives Volume; "Makes a volume."
+    VolumeShow, Get, "/v1/volumes/{pool}/{volume}", 200, gives Volume; "Shows a volume."
+    VolumeDelete, Delete, "/v1/volumes/{pool}/{volume}", 202, gives JobRef; "Deletes a volume; the job frees its space."
+    VolumeResize, Post, "/v1/volumes/{pool}/{volume}/resize", 200, takes VolumeResize, gives Volume; "Grows a volume, or shrinks it when told to."
+    VolumeCounters, Get, "/v1/volumes/{pool}/{volume}/counters", 200, gives Counters; "Counts what the volume did since its pool was opened."
+    VolumeMap, Get, "/v1/volumes/{pool}/{volume}/map", 200, gives VolumeMap, query CELLS; "Says where a volume lies."
+    ExportList, Get, "/v1/exports", 200, gives ExportList, query POOL; "Lists exports."
+    ExportCreate, Post, "/v1/exports", 201, takes ExportCreate, gives Export; "Offers a volume through a front end, now and after every start."
+    ExportShow, Get, "/v1/exports/{export}", 200, gives Export, query POOL; "Shows an export."
+    ExportDelete, Delete, "/v1/exports/{export}", 204, query POOL; "Ends an export and forgets it."
+    JobList, Get, "/v1/jobs", 200, gives JobList; "Lists jobs, newest first."
+    JobShow, Get, "/v1/jobs/{job}", 200, gives Job; "Shows a job."
+    JobCancel, Post, "/v1/jobs/{job}/cancel", 204; "Ends a job; what it moved stays moved."
+}
+
+impl Operation {
+    /// Its row.
+    pub fn route(self) -> &'static Route {
+        &ROUTES[self as usize]
+    }
+}

@@ -1,0 +1,57 @@
+//! Long work.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// How far a job is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum JobState {
+    /// It goes on.
+    Running,
+    /// It ended well.
+    Done,
+    /// It could not end; the message says why.
+    Failed,
+    /// Somebody ended it.
+    Cancelled,
+}
+
+/// Long work.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Job {
+    /// Its number.
+    pub id: u64,
+    /// `evacuate` or `delete`.
+    pub kind: String,
+    /// Pool and object, for people.
+    pub subject: String,
+    /// How far it is.
+    pub state: JobState,
+    /// Bytes done.
+    pub done: u64,
+    /// Bytes in all; may shrink or grow as hosts write.
+    pub total: u64,
+    /// Done, in hundredths of the whole; 100 only when the job is done.
+    pub percent: f64,
+    /// Bytes a second over the last seconds.
+    pub rate: u64,
+    /// Seconds left at that rate.
+    pub seconds_left: Option<u64>,
+    /// Why it failed, or what it waits for.
+    pub message: String,
+}
+
+/// Jobs, running and of late, newest first.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct JobList {
+    /// One entry a job.
+    pub items: Vec<Job>,
+}
+
+/// A job that was started.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct JobRef {
+    /// Its number.
+    pub job: u64,
+}

@@ -1,0 +1,20 @@
+//! Version 1. Sizes are bytes, times seconds unless the name says otherwise. Requests with
+//! unknown fields are refused; answers may get more fields.
+
+mod drives;
+mod exports;
+mod jobs;
+mod pools;
+mod problem;
+mod volumes;
+
+pub use drives::{DriveList, DriveProbe, DriveReport};
+pub use exports::{Export, ExportCreate, ExportList, FrontEnd, FrontEndList, Parameter};
+pub use jobs::{Job, JobList, JobRef, JobState};
+pub use pools::{
+    AbsentPool, Counters, Drive, HoldPromotion, Importable, ImportableList, Layout, Pool,
+    PoolCreate, PoolImport, PoolList, PoolScan, SpacePolicy, Tier, Vdrive, VdriveAdd, VdriveList,
+    VdriveRef, VdriveSpec,
+};
+pub use problem::{Problem, ProblemCode, Version};
+pub use volumes::{MapCell, Volume, VolumeCreate, VolumeList, VolumeMap, VolumeResize};

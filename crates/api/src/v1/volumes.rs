@@ -1,0 +1,91 @@
+//! Volumes.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+fn default_lba_size() -> u32 {
+    512
+}
+
+/// A volume to be made.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VolumeCreate {
+    /// The pool that it is made in.
+    pub pool: String,
+    /// As a pool's name; unique in its pool.
+    pub name: String,
+    /// Bytes: a multiple of 4,096 of at least 1 MiB, at most 256 TiB.
+    pub size: u64,
+    /// 512 or 4,096.
+    #[serde(default = "default_lba_size")]
+    pub lba_size: u32,
+    /// All of its space is reserved at once.
+    #[serde(default)]
+    pub thick: bool,
+}
+
+/// A new size.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VolumeResize {
+    /// Bytes.
+    pub size: u64,
+    /// It may become smaller: what lies beyond is lost.
+    #[serde(default)]
+    pub shrink: bool,
+}
+
+/// State of a volume.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Volume {
+    /// Its number in the pool.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// Its pool.
+    pub pool: String,
+    /// Its size as hosts see it.
+    pub size: u64,
+    /// 512 or 4,096.
+    pub lba_size: u32,
+    /// Whether its space is reserved.
+    pub thick: bool,
+    /// Bytes written and not discarded.
+    pub mapped: u64,
+    /// Stable name for serial numbers.
+    pub serial: String,
+    /// `online` or `deleting`.
+    pub state: String,
+    /// Names of its exports.
+    pub exports: Vec<String>,
+}
+
+/// Volumes.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct VolumeList {
+    /// One entry a volume.
+    pub items: Vec<Volume>,
+}
+
+/// Bytes of one part of a volume's LBA space by where they are read from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct MapCell {
+    /// In RAM.
+    pub ram: u64,
+    /// On the fast tier.
+    pub fast: u64,
+    /// On the slow tier.
+    pub slow: u64,
+    /// Never written.
+    pub empty: u64,
+}
+
+/// Where a volume lies.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct VolumeMap {
+    /// The volume's size in bytes.
+    pub size: u64,
+    /// The LBA space from its first byte to its last in equal parts.
+    pub cells: Vec<MapCell>,
+}
