@@ -1,1 +1,31 @@
-//! Being written.
+//! Every record that Convect writes to a drive: bytes to values and back. See docs/format.md.
+//!
+//! Responsible for: layout, checksums, and refusing what is not exactly as it must be.
+//! Leaves out: when and where records are written; it does no I/O and reads no clock.
+
+mod bytes;
+mod checkpoint;
+mod chunk;
+mod config;
+mod groups;
+mod journal;
+mod label;
+mod node;
+mod page;
+mod record;
+
+pub use bytes::crc32c;
+pub use checkpoint::Checkpoint;
+pub use chunk::{BlockState, ChunkPage};
+pub use config::{
+    DriveConfig, ExportConfig, LayoutConfig, MetaConfig, PartConfig, Policy, PoolConfig,
+    TierConfig, VdriveConfig, VolumeConfig,
+};
+pub use groups::{HOME_GROUPS, HomesPage, SlotsPage};
+pub use journal::{JOURNAL_HEADER, JournalHeader, JournalPage, open_page};
+pub use label::{
+    DATA_START, LABEL_SIZE, Label, LabelError, data_end, label_offsets, label_slots_for,
+};
+pub use node::{FANOUT, NodePage};
+pub use page::{PAGE, Page, PageHeader, PageKind, PagePtr};
+pub use record::{BlockMask, Record, RecordError};

@@ -1,0 +1,145 @@
+//! What every label of a pool says of the whole pool. JSON within the label's checksum.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Where new space begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Policy {
+    /// On the fast tier.
+    FastFirst,
+    /// On the slow tier.
+    SlowFirst,
+}
+
+/// A media class.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TierConfig {
+    /// Flash.
+    Fast,
+    /// Disk.
+    Slow,
+}
+
+/// How parts make a vdrive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum LayoutConfig {
+    /// Parts one after the other.
+    Concat,
+    /// Round robin over the parts.
+    Stripe {
+        /// Blocks on a part before the next.
+        chunk_blocks: u64,
+    },
+    /// Every part holds everything.
+    Mirror,
+}
+
+/// A range of a drive.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PartConfig {
+    /// Drive id, 32 hex digits.
+    pub drive: String,
+    /// First byte.
+    pub offset: u64,
+    /// Length in blocks.
+    pub blocks: u64,
+    /// The part failed and is not read or written any more.
+    #[serde(default)]
+    pub out: bool,
+}
+
+/// A vdrive.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct VdriveConfig {
+    /// Its number, from 1; 0 is the metadata region.
+    pub id: u8,
+    /// Its tier.
+    pub tier: TierConfig,
+    /// Its layout.
+    pub layout: LayoutConfig,
+    /// Its parts.
+    pub parts: Vec<PartConfig>,
+    /// It is being emptied: nothing new is placed on it.
+    #[serde(default)]
+    pub evacuating: bool,
+}
+
+/// The metadata region: a mirror of one or two parts.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct MetaConfig {
+    /// Its parts, all of one length.
+    pub parts: Vec<PartConfig>,
+    /// Journal of each shard, in blocks.
+    pub journal_blocks: u64,
+}
+
+/// A drive of the pool.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct DriveConfig {
+    /// Its id, 32 hex digits.
+    pub id: String,
+    /// How it was opened last.
+    pub spec: String,
+    /// Size in bytes when it joined.
+    pub size: u64,
+}
+
+/// A volume.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct VolumeConfig {
+    /// Its number, never used again.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// Size in bytes.
+    pub size: u64,
+    /// 512 or 4,096.
+    pub lba_size: u32,
+    /// Space is reserved.
+    pub thick: bool,
+    /// It is being deleted.
+    #[serde(default)]
+    pub deleting: bool,
+}
+
+/// An export.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ExportConfig {
+    /// Its name.
+    pub name: String,
+    /// Volume name.
+    pub volume: String,
+    /// Front end.
+    pub kind: String,
+    /// The front end's parameters.
+    pub parameters: BTreeMap<String, String>,
+}
+
+/// A pool.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PoolConfig {
+    /// Name.
+    pub name: String,
+    /// Where new space begins.
+    pub policy: Policy,
+    /// Shards, fixed when the pool is made.
+    pub shards: u16,
+    /// Blocks of a group, a power of two from 1,024 to 16,384.
+    pub group_blocks: u64,
+    /// The metadata region.
+    pub meta: MetaConfig,
+    /// Drives.
+    pub drives: Vec<DriveConfig>,
+    /// Vdrives.
+    pub vdrives: Vec<VdriveConfig>,
+    /// Volumes.
+    pub volumes: Vec<VolumeConfig>,
+    /// Exports.
+    pub exports: Vec<ExportConfig>,
+    /// Number of the next volume.
+    pub next_volume: u32,
+}

@@ -1,0 +1,149 @@
+//! Pages of a shard's journal ring.
+
+use crate::bytes::{crc32c, get_u16, get_u32, get_u64, get_u128, put};
+use crate::{PAGE, Record, RecordError};
+use units::{PoolId, ShardId};
+
+const MAGIC: u32 = 0x4c4a_5643; // "CVJL"
+/// First byte of a journal page's records.
+pub const JOURNAL_HEADER: usize = 64;
+
+/// What a journal page says of itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct JournalHeader {
+    /// Pool.
+    pub pool: PoolId,
+    /// Shard.
+    pub shard: ShardId,
+    /// Opening that wrote it.
+    pub epoch: u64,
+    /// Its number since the pool was made; it lies at this number modulo the ring's length.
+    pub sequence: u64,
+    /// When it was written, every page below this number was durable and so was its data.
+    pub durable_below: u64,
+}
+
+/// A journal page that is being filled.
+pub struct JournalPage {
+    bytes: Vec<u8>,
+}
+
+impl Default for JournalPage {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl JournalPage {
+    /// An empty page.
+    pub fn new() -> Self {
+        let mut bytes = Vec::with_capacity(PAGE);
+        bytes.resize(JOURNAL_HEADER, 0);
+        Self { bytes }
+    }
+
+    /// Whether no record is in it.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.len() == JOURNAL_HEADER
+    }
+
+    /// Adds a record; false, and nothing changes, when it does not fit any more.
+    pub fn push(&mut self, record: &Record) -> bool {
+        let before = self.bytes.len();
+        record.encode(&mut self.bytes);
+        if self.bytes.len() > PAGE {
+            self.bytes.truncate(before);
+            return false;
+        }
+        true
+    }
+
+    /// Ends the page: its 4,096 bytes with header and checksum.
+    pub fn seal(&self, header: JournalHeader, out: &mut [u8]) {
+        out.fill(0);
+        out[..self.bytes.len()].copy_from_slice(&self.bytes);
+        put(out, 0, &MAGIC.to_le_bytes());
+        put(out, 8, &header.shard.0.to_le_bytes());
+        put(out, 10, &(self.bytes.len() as u16).to_le_bytes());
+        put(out, 16, &header.pool.0.to_le_bytes());
+        put(out, 32, &header.epoch.to_le_bytes());
+        put(out, 40, &header.sequence.to_le_bytes());
+        put(out, 48, &header.durable_below.to_le_bytes());
+        let crc = crc32c(&out[8..PAGE]);
+        put(out, 4, &crc.to_le_bytes());
+    }
+}
+
+/// Opens a page read from the ring: its header and records.
+///
+/// `None` when it is not a whole page of this pool and shard, as after a crash or an earlier lap.
+///
+/// # Errors
+/// When the page is whole and holds something that is no record.
+#[expect(clippy::type_complexity, reason = "named by the sentence above")]
+pub fn open_page(
+    bytes: &[u8],
+    pool: PoolId,
+    shard: ShardId,
+) -> Result<Option<(JournalHeader, Vec<Record>)>, RecordError> {
+    if bytes.len() != PAGE || get_u32(bytes, 0) != MAGIC || get_u32(bytes, 4) != crc32c(&bytes[8..])
+    {
+        return Ok(None);
+    }
+    let header = JournalHeader {
+        pool: PoolId(get_u128(bytes, 16)),
+        shard: ShardId(get_u16(bytes, 8)),
+        epoch: get_u64(bytes, 32),
+        sequence: get_u64(bytes, 40),
+        durable_below: get_u64(bytes, 48),
+    };
+    if header.pool != pool || header.shard != shard {
+        return Ok(None);
+    }
+    let end = usize::from(get_u16(bytes, 10));
+    let mut body = bytes.get(JOURNAL_HEADER..end).ok_or(RecordError)?;
+    let mut records = Vec::new();
+    while !body.is_empty() {
+        let (record, length) = Record::decode(body)?;
+        records.push(record);
+        body = &body[length..];
+    }
+    Ok(Some((header, records)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Place;
+
+    #[test]
+    fn a_page_takes_records_until_it_is_full_and_gives_them_back() {
+        let mut page = JournalPage::new();
+        let record = Record::Promote {
+            volume: 1,
+            chunk: 2,
+            first: 3,
+            count: 4,
+            slot: Place::NONE,
+        };
+        let mut count = 0;
+        while page.push(&record) {
+            count += 1;
+        }
+        assert_eq!(count, (PAGE - JOURNAL_HEADER) / 20);
+        let header = JournalHeader {
+            pool: PoolId(5),
+            shard: ShardId(6),
+            epoch: 7,
+            sequence: 8,
+            durable_below: 4,
+        };
+        let mut bytes = vec![0; PAGE];
+        page.seal(header, &mut bytes);
+        let (found, records) = open_page(&bytes, PoolId(5), ShardId(6)).unwrap().unwrap();
+        assert_eq!((found, records), (header, vec![record; count]));
+        assert_eq!(open_page(&bytes, PoolId(5), ShardId(7)), Ok(None));
+        bytes[100] ^= 1;
+        assert_eq!(open_page(&bytes, PoolId(5), ShardId(6)), Ok(None));
+    }
+}

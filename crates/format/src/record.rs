@@ -1,0 +1,453 @@
+//! What a journal says: each record sets the blocks that it names to a state, whatever they were,
+//! so that playing a journal again from an earlier point ends in the same state.
+
+use crate::bytes::{get_place, get_u16, get_u32, put_place};
+use thiserror::Error;
+use units::{CHUNK_BLOCKS, Place};
+
+/// A set of the blocks of one chunk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct BlockMask([u64; 4]);
+
+impl BlockMask {
+    /// Adds a block.
+    pub fn set(&mut self, block: usize) {
+        self.0[block / 64] |= 1 << (block % 64);
+    }
+
+    /// Whether a block is in it.
+    pub fn has(&self, block: usize) -> bool {
+        self.0[block / 64] >> (block % 64) & 1 == 1
+    }
+
+    /// How many blocks are in it.
+    pub fn count(&self) -> usize {
+        self.0.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// Whether no block is in it.
+    pub fn is_empty(&self) -> bool {
+        self.0 == [0; 4]
+    }
+
+    /// Its blocks, in order.
+    pub fn blocks(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..CHUNK_BLOCKS).filter(|block| self.has(*block))
+    }
+
+    /// From 32 bytes, bit `b` of byte `n` being block `8 n + b`.
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        Self(std::array::from_fn(|index| {
+            u64::from_le_bytes(
+                bytes[8 * index..8 * index + 8]
+                    .try_into()
+                    .expect("eight bytes"),
+            )
+        }))
+    }
+}
+
+impl FromIterator<usize> for BlockMask {
+    fn from_iter<T: IntoIterator<Item = usize>>(blocks: T) -> Self {
+        let mut mask = Self::default();
+        blocks.into_iter().for_each(|block| mask.set(block));
+        mask
+    }
+}
+
+/// Why bytes are no record. The journal page's checksum was right: a newer or damaged writer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[error("a journal page holds bytes that are no record of this version")]
+pub struct RecordError;
+
+/// One change. Places that a record frees are named in it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Record {
+    /// Blocks `first..first + crcs.len()` have new content in consecutive slots from `slot` on;
+    /// their homes are stale; `old` are the slots that they leave (none where there was none).
+    Write {
+        /// Volume.
+        volume: u32,
+        /// Chunk.
+        chunk: u32,
+        /// First block of the chunk.
+        first: u8,
+        /// First of the consecutive slots.
+        slot: Place,
+        /// CRC32C of each block.
+        crcs: Vec<u32>,
+        /// Slots that are free by this, one a block; empty when no block had one.
+        old: Vec<Place>,
+    },
+    /// Blocks are zeroes; `old` as in `Write`, one for each of `count` blocks, or empty.
+    Trim {
+        /// Volume.
+        volume: u32,
+        /// Chunk.
+        chunk: u32,
+        /// First block of the chunk.
+        first: u8,
+        /// Number of blocks, 1 to 256.
+        count: u16,
+        /// Slots that are free by this.
+        old: Vec<Place>,
+    },
+    /// Blocks that are at home have a copy in consecutive slots, too.
+    Promote {
+        /// Volume.
+        volume: u32,
+        /// Chunk.
+        chunk: u32,
+        /// First block of the chunk.
+        first: u8,
+        /// Number of blocks, 1 to 256.
+        count: u16,
+        /// First of the consecutive slots.
+        slot: Place,
+    },
+    /// Blocks give up their slots, being valid at home.
+    Evict {
+        /// Volume.
+        volume: u32,
+        /// Chunk.
+        chunk: u32,
+        /// Which blocks.
+        mask: BlockMask,
+        /// Their slots, in the order of the blocks.
+        old: Vec<Place>,
+    },
+    /// The chunk's home is `home`, and it holds the present content of the blocks in `mask`, too.
+    Home {
+        /// Volume.
+        volume: u32,
+        /// Chunk.
+        chunk: u32,
+        /// First block of the home.
+        home: Place,
+        /// Blocks that are valid there from now on, beside those that were.
+        mask: BlockMask,
+    },
+    /// The chunk's home moves: what was valid at `old` is valid at `new`; `old` is free.
+    /// With no new place the chunk has no home any more and nothing was valid there.
+    MoveHome {
+        /// Volume.
+        volume: u32,
+        /// Chunk.
+        chunk: u32,
+        /// First block of the new home, or none.
+        new: Place,
+        /// First block of the old home.
+        old: Place,
+    },
+}
+
+const WRITE: u8 = 1;
+const TRIM: u8 = 2;
+const PROMOTE: u8 = 3;
+const EVICT: u8 = 4;
+const HOME: u8 = 5;
+const MOVE_HOME: u8 = 6;
+const HEAD: usize = 14;
+
+fn head(out: &mut Vec<u8>, kind: u8, first: u8, volume: u32, chunk: u32, counts: (usize, usize)) {
+    out.push(kind);
+    out.push(first);
+    out.extend_from_slice(&volume.to_le_bytes());
+    out.extend_from_slice(&chunk.to_le_bytes());
+    out.extend_from_slice(&(counts.0 as u16).to_le_bytes());
+    out.extend_from_slice(&(counts.1 as u16).to_le_bytes());
+}
+
+fn place(out: &mut Vec<u8>, place: Place) {
+    let at = out.len();
+    out.resize(at + 6, 0);
+    put_place(out, at, place);
+}
+
+fn mask_bytes(out: &mut Vec<u8>, mask: &BlockMask) {
+    mask.0
+        .iter()
+        .for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
+}
+
+impl Record {
+    /// Volume and chunk that it is about.
+    pub fn subject(&self) -> (u32, u32) {
+        match self {
+            Self::Write { volume, chunk, .. }
+            | Self::Trim { volume, chunk, .. }
+            | Self::Promote { volume, chunk, .. }
+            | Self::Evict { volume, chunk, .. }
+            | Self::Home { volume, chunk, .. }
+            | Self::MoveHome { volume, chunk, .. } => (*volume, *chunk),
+        }
+    }
+
+    /// Appends its bytes, at most 2,600.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Write {
+                volume,
+                chunk,
+                first,
+                slot,
+                crcs,
+                old,
+            } => {
+                head(out, WRITE, *first, *volume, *chunk, (crcs.len(), old.len()));
+                place(out, *slot);
+                crcs.iter()
+                    .for_each(|crc| out.extend_from_slice(&crc.to_le_bytes()));
+                old.iter().for_each(|old| place(out, *old));
+            }
+            Self::Trim {
+                volume,
+                chunk,
+                first,
+                count,
+                old,
+            } => {
+                head(
+                    out,
+                    TRIM,
+                    *first,
+                    *volume,
+                    *chunk,
+                    (usize::from(*count), old.len()),
+                );
+                old.iter().for_each(|old| place(out, *old));
+            }
+            Self::Promote {
+                volume,
+                chunk,
+                first,
+                count,
+                slot,
+            } => {
+                head(
+                    out,
+                    PROMOTE,
+                    *first,
+                    *volume,
+                    *chunk,
+                    (usize::from(*count), 0),
+                );
+                place(out, *slot);
+            }
+            Self::Evict {
+                volume,
+                chunk,
+                mask,
+                old,
+            } => {
+                head(out, EVICT, 0, *volume, *chunk, (mask.count(), old.len()));
+                mask_bytes(out, mask);
+                old.iter().for_each(|old| place(out, *old));
+            }
+            Self::Home {
+                volume,
+                chunk,
+                home,
+                mask,
+            } => {
+                head(out, HOME, 0, *volume, *chunk, (mask.count(), 0));
+                place(out, *home);
+                mask_bytes(out, mask);
+            }
+            Self::MoveHome {
+                volume,
+                chunk,
+                new,
+                old,
+            } => {
+                head(out, MOVE_HOME, 0, *volume, *chunk, (0, 0));
+                place(out, *new);
+                place(out, *old);
+            }
+        }
+    }
+
+    /// Reads the record at the start of `bytes`; returns it and its length.
+    ///
+    /// # Errors
+    /// When the bytes are no record.
+    pub fn decode(bytes: &[u8]) -> Result<(Self, usize), RecordError> {
+        let mut reader = Reader { bytes, at: 0 };
+        let head = reader.take(HEAD)?;
+        let (kind, first) = (head[0], head[1]);
+        let (volume, chunk) = (get_u32(head, 2), get_u32(head, 6));
+        let (count, olds) = (
+            usize::from(get_u16(head, 10)),
+            usize::from(get_u16(head, 12)),
+        );
+        let in_chunk = usize::from(first) + count <= CHUNK_BLOCKS;
+        if !in_chunk || (olds != 0 && olds != count) {
+            return Err(RecordError);
+        }
+        let count16 = count as u16;
+        let record = match kind {
+            WRITE => Self::Write {
+                volume,
+                chunk,
+                first,
+                slot: reader.place()?,
+                crcs: (0..count)
+                    .map(|_| reader.take(4).map(|bytes| get_u32(bytes, 0)))
+                    .collect::<Result<_, _>>()?,
+                old: reader.places(olds)?,
+            },
+            TRIM => Self::Trim {
+                volume,
+                chunk,
+                first,
+                count: count16,
+                old: reader.places(olds)?,
+            },
+            PROMOTE => Self::Promote {
+                volume,
+                chunk,
+                first,
+                count: count16,
+                slot: reader.place()?,
+            },
+            EVICT => {
+                let mask = BlockMask::from_bytes(reader.take(32)?);
+                if mask.count() != count || olds != count {
+                    return Err(RecordError);
+                }
+                Self::Evict {
+                    volume,
+                    chunk,
+                    mask,
+                    old: reader.places(olds)?,
+                }
+            }
+            HOME => {
+                let home = reader.place()?;
+                Self::Home {
+                    volume,
+                    chunk,
+                    home,
+                    mask: BlockMask::from_bytes(reader.take(32)?),
+                }
+            }
+            MOVE_HOME => {
+                let new = reader.place()?;
+                Self::MoveHome {
+                    volume,
+                    chunk,
+                    new,
+                    old: reader.place()?,
+                }
+            }
+            _ => return Err(RecordError),
+        };
+        Ok((record, reader.at))
+    }
+}
+
+struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, len: usize) -> Result<&'a [u8], RecordError> {
+        let taken = self.bytes.get(self.at..self.at + len).ok_or(RecordError)?;
+        self.at += len;
+        Ok(taken)
+    }
+
+    fn place(&mut self) -> Result<Place, RecordError> {
+        Ok(get_place(self.take(6)?, 0))
+    }
+
+    fn places(&mut self, count: usize) -> Result<Vec<Place>, RecordError> {
+        (0..count).map(|_| self.place()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::VdriveId;
+
+    #[test]
+    fn every_record_survives_and_a_cut_one_is_refused() {
+        let at = |block| Place::new(VdriveId(1), block);
+        let mask: BlockMask = [0, 63, 64, 255].into_iter().collect();
+        let records = [
+            Record::Write {
+                volume: 1,
+                chunk: 2,
+                first: 0,
+                slot: at(5),
+                crcs: vec![7; 256],
+                old: vec![at(9); 256],
+            },
+            Record::Write {
+                volume: 1,
+                chunk: 2,
+                first: 255,
+                slot: at(5),
+                crcs: vec![7],
+                old: vec![],
+            },
+            Record::Trim {
+                volume: 1,
+                chunk: u32::MAX,
+                first: 3,
+                count: 2,
+                old: vec![at(1), Place::NONE],
+            },
+            Record::Promote {
+                volume: 1,
+                chunk: 2,
+                first: 0,
+                count: 256,
+                slot: at(1 << 39),
+            },
+            Record::Evict {
+                volume: 1,
+                chunk: 2,
+                mask,
+                old: vec![at(3); 4],
+            },
+            Record::Home {
+                volume: 1,
+                chunk: 2,
+                home: at(256),
+                mask,
+            },
+            Record::MoveHome {
+                volume: 1,
+                chunk: 2,
+                new: Place::NONE,
+                old: at(256),
+            },
+        ];
+        for record in records {
+            let mut bytes = Vec::new();
+            record.encode(&mut bytes);
+            assert!(bytes.len() <= 2600, "{}", bytes.len());
+            assert_eq!(Record::decode(&bytes), Ok((record.clone(), bytes.len())));
+            assert_eq!(Record::decode(&bytes[..bytes.len() - 1]), Err(RecordError));
+        }
+    }
+
+    #[test]
+    fn a_record_past_the_end_of_its_chunk_is_refused() {
+        let mut bytes = Vec::new();
+        Record::Promote {
+            volume: 1,
+            chunk: 2,
+            first: 1,
+            count: 256,
+            slot: Place::NONE,
+        }
+        .encode(&mut bytes);
+        assert_eq!(Record::decode(&bytes), Err(RecordError));
+        bytes[0] = 99;
+        assert_eq!(Record::decode(&bytes), Err(RecordError));
+    }
+}
