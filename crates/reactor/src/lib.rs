@@ -17,7 +17,7 @@ mod timer;
 
 pub use executor::{Clock, Handle};
 pub use frontend::{Export, FrontEnd, Parameter, StartExport};
-pub use net::{ListenAddress, Listener, Stream, prepare_socket_path};
+pub use net::{DetachedStream, ListenAddress, Listener, Stream, prepare_socket_path};
 pub use readiness::{Interest, Readiness};
 pub use remote::Remote;
 pub use run::{Reactor, ReactorThread};

@@ -179,6 +179,19 @@ enum StreamSocket {
     Tcp(TcpStream),
 }
 
+/// A connection on its way from one loop to another.
+pub struct DetachedStream(StreamSocket);
+
+impl DetachedStream {
+    /// The connection, on the loop of `handle` from now on.
+    ///
+    /// # Errors
+    /// When the socket is not usable any more.
+    pub fn attach(self, handle: &Handle) -> io::Result<Stream> {
+        Stream::new(handle, self.0)
+    }
+}
+
 /// A connection. Reading and writing may go on at the same time, one task each.
 pub struct Stream {
     handle: Handle,
@@ -198,6 +211,11 @@ impl Stream {
             handle: handle.clone(),
             socket,
         })
+    }
+
+    /// Takes the connection off its loop, to go on on another one.
+    pub fn detach(self) -> DetachedStream {
+        DetachedStream(self.socket)
     }
 
     /// The descriptor, for socket options.
