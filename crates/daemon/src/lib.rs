@@ -1,1 +1,27 @@
-//! Being written.
+//! The daemon: the engine, the front ends and the HTTP interface wired together.
+//!
+//! Responsible for: configuration, exports and which pools are opened again after a restart, the
+//! socket and who may use it, a clean end. The only user of tokio.
+//! Leaves out: what pools and volumes are (`engine`), protocols (front ends), shapes (`api`).
+
+mod config;
+mod control;
+mod drives;
+mod error;
+mod frontends;
+mod http;
+mod manager;
+mod mapping;
+mod memory;
+mod notify;
+mod serve;
+mod state;
+
+pub use config::{Config, LogLevel};
+pub use control::Control;
+pub use error::ServeError;
+pub use frontends::FRONT_ENDS;
+pub use manager::Manager;
+pub use memory::check_memory;
+pub use serve::{run, serve};
+pub use state::StateDir;

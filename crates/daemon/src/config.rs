@@ -1,0 +1,241 @@
+//! The daemon's configuration: one TOML file, every key with a default.
+
+use crate::ServeError;
+use serde::de::{Deserializer, Error, Visitor};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Longest path of a Unix socket, in bytes (`sun_path` less its final zero).
+const SOCKET_PATH_MAX: usize = 107;
+/// More threads than this are a mistake.
+const THREADS_MAX: usize = 256;
+/// The least that the RAM tier and the map cache work with, in bytes.
+const MEMORY_MIN: u64 = 16 << 20;
+/// Longest configuration file, in bytes.
+const FILE_MAX: u64 = 1 << 20;
+
+/// How much is logged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogLevel {
+    /// What failed.
+    Error,
+    /// And what a person should look at.
+    Warn,
+    /// And what was done.
+    #[default]
+    Info,
+    /// And how.
+    Debug,
+    /// And everything else.
+    Trace,
+}
+
+/// What the daemon is started with.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// Where the HTTP interface answers.
+    pub socket: PathBuf,
+    /// What has to be there after a restart, besides the pools themselves.
+    pub state_dir: PathBuf,
+    /// Threads of the engine; 0 is one a core.
+    pub threads: usize,
+    /// Bytes of the RAM tier of all pools together.
+    pub ram_tier: u64,
+    /// Bytes of cached map pages of all pools together.
+    pub map_cache: u64,
+    /// Drive specifications to look for pools on at start.
+    pub drives: Vec<String>,
+    /// How much is logged.
+    pub log_level: LogLevel,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let engine = engine::EngineConfig::default();
+        Self {
+            socket: "/run/convect/convect.sock".into(),
+            state_dir: "/var/lib/convect".into(),
+            threads: engine.threads,
+            ram_tier: engine.ram_tier,
+            map_cache: engine.map_cache,
+            drives: Vec::new(),
+            log_level: LogLevel::default(),
+        }
+    }
+}
+
+/// Checks that a Unix socket can have this path.
+fn check_socket_path(path: &Path) -> Result<(), String> {
+    let length = path.as_os_str().len();
+    if !path.is_absolute() {
+        return Err(format!(
+            "the socket path '{}' is not absolute: write it from / on",
+            path.display()
+        ));
+    }
+    if length > SOCKET_PATH_MAX {
+        return Err(format!(
+            "the socket path {} is {length} bytes long and the system allows \
+             {SOCKET_PATH_MAX}: choose a shorter one",
+            path.display()
+        ));
+    }
+    Ok(())
+}
+
+struct SocketPath(PathBuf);
+
+impl<'de> Deserialize<'de> for SocketPath {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let path = PathBuf::deserialize(deserializer)?;
+        check_socket_path(&path).map_err(D::Error::custom)?;
+        Ok(Self(path))
+    }
+}
+
+struct Threads(usize);
+
+impl<'de> Deserialize<'de> for Threads {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let count = i64::deserialize(deserializer)?;
+        usize::try_from(count)
+            .ok()
+            .filter(|count| *count <= THREADS_MAX)
+            .map(Self)
+            .ok_or_else(|| {
+                D::Error::custom(format!(
+                    "{count} threads cannot be: write 0 for one a core, or 1 to {THREADS_MAX}"
+                ))
+            })
+    }
+}
+
+struct Memory(u64);
+
+impl Memory {
+    fn checked<E: Error>(bytes: u64) -> Result<Self, E> {
+        if bytes < MEMORY_MIN {
+            return Err(E::custom(format!(
+                "{} is too small: give it at least {}",
+                units::format_bytes(bytes),
+                units::format_bytes(MEMORY_MIN)
+            )));
+        }
+        Ok(Self(bytes))
+    }
+}
+
+impl<'de> Deserialize<'de> for Memory {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl Visitor<'_> for Either {
+            type Value = Memory;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a size like \"512M\" or a number of bytes")
+            }
+            fn visit_i64<E: Error>(self, bytes: i64) -> Result<Memory, E> {
+                match u64::try_from(bytes) {
+                    Ok(bytes) => Memory::checked(bytes),
+                    Err(_) => Err(E::custom("a size cannot be negative")),
+                }
+            }
+            fn visit_u64<E: Error>(self, bytes: u64) -> Result<Memory, E> {
+                Memory::checked(bytes)
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Memory, E> {
+                Memory::checked(units::parse_bytes(text).map_err(E::custom)?)
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    socket: Option<SocketPath>,
+    state_dir: Option<PathBuf>,
+    threads: Option<Threads>,
+    ram_tier: Option<Memory>,
+    map_cache: Option<Memory>,
+    drives: Option<Vec<String>>,
+    log_level: Option<LogLevel>,
+}
+
+impl Config {
+    /// Reads a file; one that is not there gives the defaults unless it is `required`.
+    ///
+    /// # Errors
+    /// One line with the file, the line and what to do.
+    pub fn load(path: &Path, required: bool) -> Result<Self, ServeError> {
+        let size = match std::fs::metadata(path) {
+            Ok(meta) => meta.len(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !required => 0,
+            Err(error) => {
+                return Err(ServeError::new(format!(
+                    "cannot read the configuration {}: {error}: give its right path with --config",
+                    path.display()
+                )));
+            }
+        };
+        if size == 0 && !path.exists() {
+            return Ok(Self::default());
+        }
+        if size > FILE_MAX {
+            return Err(ServeError::new(format!(
+                "the configuration {} is {size} bytes long, too long to be one: \
+                 give the right path with --config",
+                path.display()
+            )));
+        }
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            ServeError::new(format!(
+                "cannot read the configuration {}: {error}: it has to be a text file that this \
+                 user may read",
+                path.display()
+            ))
+        })?;
+        Self::parse(&text, path)
+    }
+
+    /// Reads the text of a file called `origin`.
+    ///
+    /// # Errors
+    /// One line with the file, the line and what to do.
+    pub fn parse(text: &str, origin: &Path) -> Result<Self, ServeError> {
+        let file: File = toml::from_str(text).map_err(|error| explain(&error, text, origin))?;
+        let default = Self::default();
+        Ok(Self {
+            socket: file.socket.map_or(default.socket, |path| path.0),
+            state_dir: file.state_dir.unwrap_or(default.state_dir),
+            threads: file.threads.map_or(default.threads, |count| count.0),
+            ram_tier: file.ram_tier.map_or(default.ram_tier, |size| size.0),
+            map_cache: file.map_cache.map_or(default.map_cache, |size| size.0),
+            drives: file.drives.unwrap_or(default.drives),
+            log_level: file.log_level.unwrap_or(default.log_level),
+        })
+    }
+
+    /// Checks what may have come from elsewhere than a file.
+    ///
+    /// # Errors
+    /// One line that says what to do.
+    pub fn check(&self) -> Result<(), ServeError> {
+        check_socket_path(&self.socket).map_err(ServeError::new)
+    }
+}
+
+fn explain(error: &toml::de::Error, text: &str, origin: &Path) -> ServeError {
+    let line = error.span().map_or(1, |span| {
+        1 + text[..span.start.min(text.len())].matches('\n').count()
+    });
+    let message = error.message().replace('\n', ", ");
+    let advice = if message.starts_with("unknown field") {
+        "remove the line or correct the name"
+    } else {
+        "correct the line"
+    };
+    ServeError::new(format!("{}:{line}: {message}: {advice}", origin.display()))
+}

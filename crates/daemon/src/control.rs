@@ -1,0 +1,58 @@
+//! The engine as the daemon sees it, so that tests can put another in its place.
+
+use block::BlockDevice;
+use engine::{
+    DriveReport, Engine, EngineError, ExportRecord, Importable, IoCounters, JobStatus, MapCell,
+    PoolSpec, PoolStatus, VdriveSpec, VolumeSpec, VolumeStatus,
+};
+use std::sync::Arc;
+
+type Result<T> = std::result::Result<T, EngineError>;
+
+macro_rules! control {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
+        /// What is asked of the engine; each method is the one of [`engine::Engine`] of its name
+        /// and fails as that does.
+        #[expect(missing_docs, reason = "each is documented where the engine defines it")]
+        pub trait Control: Send + Sync + 'static {
+            $(
+                fn $name(&self, $($argument: $type),*) -> $result;
+            )*
+        }
+
+        impl Control for Engine {
+            $(fn $name(&self, $($argument: $type),*) -> $result {
+                Engine::$name(self, $($argument),*)
+            })*
+        }
+    };
+}
+
+control! {
+    remotes() -> Vec<reactor::Remote>;
+    shutdown() -> ();
+    drive_probe(spec: &str) -> Result<DriveReport>;
+    pool_create(spec: &PoolSpec) -> Result<PoolStatus>;
+    pool_list() -> Result<Vec<PoolStatus>>;
+    pool_status(pool: &str) -> Result<PoolStatus>;
+    pool_scan(drives: &[String]) -> Result<Vec<Importable>>;
+    pool_import(drives: &[String], pool: &str, degraded: bool) -> Result<PoolStatus>;
+    pool_export(pool: &str) -> Result<()>;
+    pool_destroy(pool: &str) -> Result<()>;
+    pool_hold_promotion(pool: &str, hold: bool) -> Result<()>;
+    pool_cool(pool: &str) -> Result<()>;
+    pool_counters(pool: &str) -> Result<IoCounters>;
+    pool_exports(pool: &str) -> Result<Vec<ExportRecord>>;
+    pool_set_exports(pool: &str, exports: Vec<ExportRecord>) -> Result<()>;
+    vdrive_add(pool: &str, spec: &VdriveSpec, force: bool) -> Result<u8>;
+    vdrive_remove(pool: &str, vdrive: u8) -> Result<u64>;
+    jobs() -> Result<Vec<JobStatus>>;
+    job_cancel(job: u64) -> Result<()>;
+    volume_create(pool: &str, spec: &VolumeSpec) -> Result<VolumeStatus>;
+    volume_list(pool: &str) -> Result<Vec<VolumeStatus>>;
+    volume_resize(pool: &str, volume: &str, size: u64, shrink: bool) -> Result<VolumeStatus>;
+    volume_delete(pool: &str, volume: &str) -> Result<u64>;
+    volume_open(pool: &str, volume: &str) -> Result<Arc<dyn BlockDevice>>;
+    volume_counters(pool: &str, volume: &str) -> Result<IoCounters>;
+    volume_map(pool: &str, volume: &str, cells: usize) -> Result<Vec<MapCell>>;
+}

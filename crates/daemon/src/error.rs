@@ -1,0 +1,22 @@
+//! Why the daemon cannot serve.
+
+use std::fmt;
+
+/// One line that says what, why and what to do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ServeError(String);
+
+impl ServeError {
+    /// An error with a sentence.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self(message.into())
+    }
+}
+
+impl fmt::Display for ServeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ServeError {}

@@ -1,0 +1,139 @@
+//! One operation: its arguments read and checked, the manager asked, the answer written.
+
+use crate::Manager;
+use api::Operation;
+use api::v1::{Problem, ProblemCode, Version};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+/// What a request brings besides its operation.
+#[derive(Default)]
+pub struct Arguments {
+    /// Segments of the path, by the names in the route.
+    pub path: BTreeMap<String, String>,
+    /// Parameters after the question mark.
+    pub query: BTreeMap<String, String>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+/// The body of an answer: JSON, or nothing.
+pub type Answer = Option<Vec<u8>>;
+
+type Result<T> = std::result::Result<T, Problem>;
+
+fn invalid(message: String) -> Problem {
+    Problem::new(ProblemCode::Invalid, message)
+}
+
+impl Arguments {
+    fn text(&self, name: &str) -> &str {
+        self.path.get(name).map_or("", String::as_str)
+    }
+
+    fn number<T: FromStr>(&self, name: &str) -> Result<T> {
+        let text = self.text(name);
+        text.parse()
+            .map_err(|_| invalid(format!("'{text}' is not the number of a {name}")))
+    }
+
+    fn asked(&self, name: &str) -> Option<&str> {
+        self.query.get(name).map(String::as_str)
+    }
+
+    fn asked_number(&self, name: &str) -> Result<Option<usize>> {
+        let Some(text) = self.asked(name) else {
+            return Ok(None);
+        };
+        match text.parse() {
+            Ok(number) => Ok(Some(number)),
+            Err(_) => Err(invalid(format!("'{text}' is not a number of {name}"))),
+        }
+    }
+
+    fn request<T: DeserializeOwned>(&self) -> Result<T> {
+        serde_json::from_slice(&self.body)
+            .map_err(|error| invalid(format!("the request cannot be read: {error}: correct it")))
+    }
+
+    fn check_query(&self, operation: Operation) -> Result<()> {
+        let known = operation.route().query;
+        let unknown = self
+            .query
+            .keys()
+            .find(|name| known.iter().all(|known| known.name != name.as_str()));
+        match unknown {
+            Some(name) => Err(invalid(format!(
+                "{} takes no '{name}' after the question mark: remove it",
+                operation.route().path
+            ))),
+            None => Ok(()),
+        }
+    }
+}
+
+fn json<T: Serialize>(value: T) -> Result<Answer> {
+    match serde_json::to_vec(&value) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) => Err(Problem::new(ProblemCode::Internal, error.to_string())),
+    }
+}
+
+fn nothing((): ()) -> Result<Answer> {
+    Ok(None)
+}
+
+/// Carries out one operation.
+pub fn dispatch(manager: &Manager, operation: Operation, with: &Arguments) -> Result<Answer> {
+    with.check_query(operation)?;
+    let pool = with.text("pool");
+    let volume = with.text("volume");
+    let export = with.text("export");
+    match operation {
+        Operation::VersionShow => json(Version {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            api: vec!["v1".to_owned()],
+        }),
+        Operation::DriveList => json(manager.drive_list()?),
+        Operation::DriveProbe => {
+            json(manager.drive_probe(&with.request::<api::v1::DriveProbe>()?.spec)?)
+        }
+        Operation::FrontEndList => json(manager.frontend_list()),
+        Operation::PoolList => json(manager.pool_list()?),
+        Operation::PoolCreate => json(manager.pool_create(with.request()?)?),
+        Operation::PoolScan => {
+            json(manager.pool_scan(&with.request::<api::v1::PoolScan>()?.drives)?)
+        }
+        Operation::PoolShow => json(manager.pool_show(pool)?),
+        Operation::PoolDestroy => nothing(manager.pool_destroy(pool)?),
+        Operation::PoolExport => nothing(manager.pool_export(pool)?),
+        Operation::PoolImport => json(manager.pool_import(pool, &with.request()?)?),
+        Operation::PoolCounters => json(manager.pool_counters(pool)?),
+        Operation::PoolCool => nothing(manager.pool_cool(pool)?),
+        Operation::PoolHoldPromotion => {
+            let hold = with.request::<api::v1::HoldPromotion>()?.hold;
+            nothing(manager.pool_hold_promotion(pool, hold)?)
+        }
+        Operation::VdriveList => json(manager.vdrive_list(pool)?),
+        Operation::VdriveAdd => json(manager.vdrive_add(pool, with.request()?)?),
+        Operation::VdriveRemove => json(manager.vdrive_remove(pool, with.number("vdrive")?)?),
+        Operation::VolumeList => json(manager.volume_list(with.asked("pool"))?),
+        Operation::VolumeCreate => json(manager.volume_create(with.request()?)?),
+        Operation::VolumeShow => json(manager.volume_show(pool, volume)?),
+        Operation::VolumeDelete => json(manager.volume_delete(pool, volume)?),
+        Operation::VolumeResize => json(manager.volume_resize(pool, volume, with.request()?)?),
+        Operation::VolumeCounters => json(manager.volume_counters(pool, volume)?),
+        Operation::VolumeMap => {
+            json(manager.volume_map(pool, volume, with.asked_number("cells")?)?)
+        }
+        Operation::ExportList => json(manager.export_list(with.asked("pool"))),
+        Operation::ExportCreate => json(manager.export_create(with.request()?)?),
+        Operation::ExportShow => json(manager.export_show(export, with.asked("pool"))?),
+        Operation::ExportDelete => nothing(manager.export_delete(export, with.asked("pool"))?),
+        Operation::JobList => json(manager.job_list()?),
+        Operation::JobShow => json(manager.job_show(with.number("job")?)?),
+        Operation::JobCancel => nothing(manager.job_cancel(with.number("job")?)?),
+    }
+}

@@ -1,0 +1,8 @@
+//! The HTTP interface on its socket.
+
+mod dispatch;
+mod peer;
+mod router;
+mod server;
+
+pub use server::{CONNECTIONS_MAX, bind, serve};

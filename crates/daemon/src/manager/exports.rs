@@ -1,0 +1,239 @@
+//! Exports: made, kept in the pool, started again with it.
+
+use super::{Manager, Result, check_name, lock};
+use crate::frontends;
+use crate::mapping::ToApi;
+use api::v1::{self, Problem, ProblemCode};
+use engine::ExportRecord;
+use reactor::{Export, StartExport};
+use std::io;
+
+/// An export that is offered, or that could not be started.
+pub struct Running {
+    record: ExportRecord,
+    offer: std::result::Result<Box<dyn Export>, String>,
+}
+
+fn start_problem(name: &str, error: &io::Error) -> Problem {
+    let code = match error.kind() {
+        io::ErrorKind::AddrInUse | io::ErrorKind::AlreadyExists => ProblemCode::Exists,
+        io::ErrorKind::InvalidInput | io::ErrorKind::AddrNotAvailable => ProblemCode::Invalid,
+        io::ErrorKind::NotFound => ProblemCode::NotFound,
+        io::ErrorKind::PermissionDenied => ProblemCode::Refused,
+        _ => ProblemCode::Io,
+    };
+    Problem::new(code, format!("export {name} could not be started: {error}"))
+}
+
+fn to_api(pool: &str, running: &Running) -> v1::Export {
+    let record = running.record.clone();
+    let offer = running.offer.as_ref().ok();
+    v1::Export {
+        name: record.name,
+        pool: pool.to_owned(),
+        volume: record.volume,
+        kind: record.kind,
+        parameters: record.parameters,
+        state: if offer.is_some() { "online" } else { "failed" }.to_owned(),
+        address: offer.map(|offer| offer.address()),
+        hints: offer.map(|offer| offer.hints()).unwrap_or_default(),
+        sessions: offer.map_or(0, |offer| offer.sessions() as u64),
+        error: running.offer.as_ref().err().cloned(),
+    }
+}
+
+impl Manager {
+    fn offer(&self, pool: &str, record: &ExportRecord) -> Result<Box<dyn Export>> {
+        let row = frontends::find(self.front_ends, &record.kind)?;
+        frontends::check(row, &record.parameters)?;
+        let device = self.control.volume_open(pool, &record.volume);
+        let device = device.map_err(|error| self.pool_problem(pool, error))?;
+        let start = StartExport {
+            name: record.name.clone(),
+            volume: record.volume.clone(),
+            device,
+            parameters: record.parameters.clone(),
+            remotes: self.control.remotes(),
+        };
+        (row.start)(start).map_err(|error| start_problem(&record.name, &error))
+    }
+
+    /// The pool that has an export of this name.
+    fn taken(&self, name: &str) -> Option<String> {
+        let exports = lock(&self.exports);
+        exports
+            .keys()
+            .find(|(_, known)| known == name)
+            .map(|(pool, _)| pool.clone())
+    }
+
+    /// Starts what the pool keeps. What cannot be started is listed with its error.
+    pub(super) fn start_exports(&self, pool: &str) {
+        let records = match self.control.pool_exports(pool) {
+            Ok(records) => records,
+            Err(error) => {
+                tracing::error!("the exports of pool {pool} could not be read: {error}");
+                return;
+            }
+        };
+        for record in records {
+            let offer = match self.taken(&record.name) {
+                Some(other) => Err(format!(
+                    "pool {other} has an export {} already: delete one of them with `convect \
+                     export delete POOL/{}`",
+                    record.name, record.name
+                )),
+                None => self.offer(pool, &record).map_err(|problem| problem.message),
+            };
+            match &offer {
+                Ok(offer) => tracing::info!("export {} at {}", record.name, offer.address()),
+                Err(why) => tracing::error!("export {} of pool {pool}: {why}", record.name),
+            }
+            let key = (pool.to_owned(), record.name.clone());
+            lock(&self.exports).insert(key, Running { record, offer });
+        }
+    }
+
+    /// Ends the pool's exports; it keeps them.
+    pub(super) fn stop_exports(&self, pool: &str) {
+        let ended = {
+            let mut exports = lock(&self.exports);
+            let (ended, kept) = std::mem::take(&mut *exports)
+                .into_iter()
+                .partition::<std::collections::BTreeMap<_, _>, _>(|((of, _), _)| of == pool);
+            *exports = kept;
+            ended
+        };
+        drop(ended);
+    }
+
+    /// Names of the exports of a pool or of one volume of it.
+    pub(super) fn exports_of(&self, pool: &str, volume: Option<&str>) -> Vec<String> {
+        let exports = lock(&self.exports);
+        exports
+            .iter()
+            .filter(|((of, _), running)| {
+                of == pool && volume.is_none_or(|volume| running.record.volume == volume)
+            })
+            .map(|((_, name), _)| name.clone())
+            .collect()
+    }
+
+    pub(super) fn check_not_exported(&self, pool: &str, volume: Option<&str>) -> Result<()> {
+        let names = self.exports_of(pool, volume);
+        if names.is_empty() {
+            return Ok(());
+        }
+        let what = match volume {
+            Some(volume) => format!("volume {pool}/{volume} is exported"),
+            None => format!("volumes of pool {pool} are exported"),
+        };
+        let names = names.join(", ");
+        Err(Problem::new(
+            ProblemCode::Busy,
+            format!("{what} as {names}: first end that with `convect export delete NAME`"),
+        ))
+    }
+
+    /// The exports, of one pool or of all.
+    pub fn export_list(&self, pool: Option<&str>) -> v1::ExportList {
+        let exports = lock(&self.exports);
+        let items = exports
+            .iter()
+            .filter(|((of, _), _)| pool.is_none_or(|pool| of == pool))
+            .map(|((pool, _), running)| to_api(pool, running))
+            .collect();
+        v1::ExportList { items }
+    }
+
+    /// One export; `pool` tells two of one name apart.
+    ///
+    /// # Errors
+    /// When there is none, or two.
+    pub fn export_show(&self, name: &str, pool: Option<&str>) -> Result<v1::Export> {
+        let mut found = self.export_list(pool).items;
+        found.retain(|known| known.name == name);
+        if found.len() > 1 {
+            let pools: Vec<_> = found.into_iter().map(|known| known.pool).collect();
+            return Err(Problem::new(
+                ProblemCode::Invalid,
+                format!(
+                    "several pools have an export {name}: write which, as POOL/{name} with one of \
+                     {}",
+                    pools.join(", ")
+                ),
+            ));
+        }
+        found.pop().ok_or_else(|| {
+            Problem::new(
+                ProblemCode::NotFound,
+                format!("there is no export {name}: `convect export list` shows those that are"),
+            )
+        })
+    }
+
+    /// Starts an export and keeps it in its pool.
+    ///
+    /// # Errors
+    /// When a name or parameter is wrong, the front end cannot start it, or it cannot be kept.
+    pub fn export_create(&self, request: v1::ExportCreate) -> Result<v1::Export> {
+        check_name("an export", &request.name)?;
+        let row = frontends::find(self.front_ends, &request.kind)?;
+        frontends::check(row, &request.parameters)?;
+        let _changes = lock(&self.changes);
+        if let Some(pool) = self.taken(&request.name) {
+            return Err(Problem::new(
+                ProblemCode::Exists,
+                format!(
+                    "pool {pool} has an export {} already: choose another name",
+                    request.name
+                ),
+            ));
+        }
+        let pool = request.pool;
+        let record = ExportRecord {
+            name: request.name,
+            volume: request.volume,
+            kind: request.kind,
+            parameters: request.parameters,
+        };
+        let offer = self.offer(&pool, &record)?;
+        let kept = self.control.pool_exports(&pool).and_then(|mut records| {
+            records.retain(|known| known.name != record.name);
+            records.push(record.clone());
+            self.control.pool_set_exports(&pool, records)
+        });
+        if let Err(error) = kept {
+            drop(offer);
+            return Err(error.to_api());
+        }
+        tracing::info!("export {} at {}", record.name, offer.address());
+        let running = Running {
+            record,
+            offer: Ok(offer),
+        };
+        let shown = to_api(&pool, &running);
+        lock(&self.exports).insert((pool, shown.name.clone()), running);
+        Ok(shown)
+    }
+
+    /// Ends an export and takes it out of its pool.
+    ///
+    /// # Errors
+    /// When there is none, or the pool cannot be written.
+    pub fn export_delete(&self, name: &str, pool: Option<&str>) -> Result<()> {
+        let _changes = lock(&self.changes);
+        let found = self.export_show(name, pool)?;
+        let mut records = self
+            .control
+            .pool_exports(&found.pool)
+            .map_err(ToApi::to_api)?;
+        records.retain(|known| known.name != name);
+        let kept = self.control.pool_set_exports(&found.pool, records);
+        kept.map_err(ToApi::to_api)?;
+        let ended = lock(&self.exports).remove(&(found.pool, found.name));
+        drop(ended);
+        tracing::info!("export {name} ended");
+        Ok(())
+    }
+}

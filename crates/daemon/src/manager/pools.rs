@@ -1,0 +1,379 @@
+//! Pools: opened again after a restart, and kept on the list for the next one.
+
+use super::{Manager, Result, check_name, lock};
+use crate::mapping::{ToApi, ToEngine};
+use crate::state::KnownPool;
+use api::v1::{self, AbsentPool, Problem, ProblemCode};
+use engine::{EngineError, ErrorCode, PoolStatus};
+use std::io;
+
+fn specs(pool: &PoolStatus) -> Vec<String> {
+    pool.vdrives
+        .iter()
+        .flat_map(|vdrive| vdrive.drives.iter().map(|drive| drive.spec.clone()))
+        .collect()
+}
+
+fn not_kept(what: &str, error: &io::Error) -> Problem {
+    Problem::new(
+        ProblemCode::Io,
+        format!(
+            "{what} was not done, since the state folder cannot be written ({error}): make space \
+             or correct its permissions and try again"
+        ),
+    )
+}
+
+impl Manager {
+    /// Opens the pools that were open when the last daemon ended, and those that lie complete on
+    /// `drives`, and starts their exports. What cannot be opened is logged and listed as absent;
+    /// the rest is served.
+    ///
+    /// # Errors
+    /// When the list of pools is damaged.
+    pub fn start(&self, drives: &[String]) -> std::result::Result<(), crate::ServeError> {
+        let _changes = lock(&self.changes);
+        for known in self.state.load()? {
+            self.open_known(known);
+        }
+        if !drives.is_empty() {
+            self.open_found(drives);
+        }
+        if let Err(error) = self.remember() {
+            tracing::error!("the list of open pools cannot be written: {error}");
+        }
+        Ok(())
+    }
+
+    fn open_known(&self, known: KnownPool) {
+        let opened = match self.control.pool_import(&known.drives, &known.id, false) {
+            Ok(status) => Ok(status),
+            Err(error) => self.open_degraded(&known, error),
+        };
+        match opened {
+            Ok(status) => {
+                tracing::info!("pool {} is open", status.name);
+                self.start_exports(&status.name);
+            }
+            Err(why) => {
+                let message = format!(
+                    "pool {} is not open: {why}; then open it with `convect pool import {} --drive \
+                     SPEC...`, or forget it with `convect pool export {}`",
+                    known.name, known.name, known.name
+                );
+                tracing::error!("{message}");
+                lock(&self.absent).push(AbsentPool {
+                    id: known.id,
+                    name: known.name,
+                    drives: known.drives,
+                    message,
+                });
+            }
+        }
+    }
+
+    /// A pool whose layout can do without what is missing is served as it was before.
+    fn open_degraded(
+        &self,
+        known: &KnownPool,
+        error: EngineError,
+    ) -> std::result::Result<PoolStatus, String> {
+        let missing = self
+            .control
+            .pool_scan(&known.drives)
+            .ok()
+            .and_then(|found| found.into_iter().find(|pool| pool.id == known.id))
+            .map(|pool| pool.missing)
+            .unwrap_or_default();
+        if missing.is_empty() {
+            return Err(error.message);
+        }
+        let missing = missing.join(", ");
+        match self.control.pool_import(&known.drives, &known.id, true) {
+            Ok(status) => {
+                tracing::warn!(
+                    "pool {} is open without its drive {missing}: bring the drive back",
+                    known.name
+                );
+                Ok(status)
+            }
+            Err(error) => Err(format!(
+                "its drive {missing} is missing: bring it back ({error})"
+            )),
+        }
+    }
+
+    fn open_found(&self, drives: &[String]) {
+        let found = match self.control.pool_scan(drives) {
+            Ok(found) => found,
+            Err(error) => {
+                tracing::error!("the drives of the configuration could not be searched: {error}");
+                return;
+            }
+        };
+        let known: Vec<String> = lock(&self.absent)
+            .iter()
+            .map(|pool| pool.id.clone())
+            .collect();
+        for pool in found.into_iter().filter(|pool| !known.contains(&pool.id)) {
+            self.open_known(KnownPool {
+                id: pool.id,
+                name: pool.name,
+                drives: pool.found,
+            });
+        }
+    }
+
+    /// Keeps what is open, and what should be, for the next start.
+    fn remember(&self) -> io::Result<()> {
+        let open = self.control.pool_list().map_err(io::Error::other)?;
+        let mut pools: Vec<KnownPool> = open
+            .into_iter()
+            .map(|pool| KnownPool {
+                drives: specs(&pool),
+                id: pool.id,
+                name: pool.name,
+            })
+            .collect();
+        pools.extend(lock(&self.absent).iter().map(|pool| KnownPool {
+            id: pool.id.clone(),
+            name: pool.name.clone(),
+            drives: pool.drives.clone(),
+        }));
+        pools.sort_by(|a, b| a.id.cmp(&b.id));
+        self.state.save(&pools)
+    }
+
+    /// Keeps the list right while jobs take vdrives out of pools.
+    pub fn refresh(&self) {
+        let _changes = lock(&self.changes);
+        if let Err(error) = self.remember() {
+            tracing::error!("the list of open pools cannot be written: {error}");
+        }
+    }
+
+    fn absent(&self, pool: &str) -> Option<AbsentPool> {
+        let absent = lock(&self.absent);
+        absent
+            .iter()
+            .find(|known| known.name == pool || known.id == pool)
+            .cloned()
+    }
+
+    /// The engine's error, or why the pool is not open.
+    pub(super) fn pool_problem(&self, pool: &str, error: EngineError) -> Problem {
+        match self.absent(pool) {
+            Some(absent) if error.code == ErrorCode::NotFound => {
+                Problem::new(ProblemCode::NotFound, absent.message)
+            }
+            _ => error.to_api(),
+        }
+    }
+
+    /// The pools.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn pool_list(&self) -> Result<v1::PoolList> {
+        Ok(v1::PoolList {
+            items: self.control.pool_list().map_err(ToApi::to_api)?.to_api(),
+            absent: lock(&self.absent).clone(),
+        })
+    }
+
+    /// One pool.
+    ///
+    /// # Errors
+    /// When it is not open.
+    pub fn pool_show(&self, pool: &str) -> Result<v1::Pool> {
+        let status = self.control.pool_status(pool);
+        status
+            .map(ToApi::to_api)
+            .map_err(|error| self.pool_problem(pool, error))
+    }
+
+    /// Makes a pool.
+    ///
+    /// # Errors
+    /// As the engine's, or when it could not be opened again after a restart.
+    pub fn pool_create(&self, request: v1::PoolCreate) -> Result<v1::Pool> {
+        check_name("a pool", &request.name)?;
+        let _changes = lock(&self.changes);
+        if let Some(absent) = self.absent(&request.name) {
+            return Err(Problem::new(
+                ProblemCode::Exists,
+                format!("the name {} is taken: {}", request.name, absent.message),
+            ));
+        }
+        let status = self
+            .control
+            .pool_create(&request.to_engine())
+            .map_err(ToApi::to_api)?;
+        if let Err(error) = self.remember() {
+            if let Err(error) = self.control.pool_destroy(&status.name) {
+                tracing::error!("pool {} could not be taken back: {error}", status.name);
+            }
+            return Err(not_kept("making the pool", &error));
+        }
+        tracing::info!("pool {} was made", status.name);
+        Ok(status.to_api())
+    }
+
+    /// The pools on these drives that are not open.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn pool_scan(&self, drives: &[String]) -> Result<v1::ImportableList> {
+        let found = self.control.pool_scan(drives).map_err(ToApi::to_api)?;
+        Ok(v1::ImportableList {
+            items: found.to_api(),
+        })
+    }
+
+    /// Opens a pool and starts its exports.
+    ///
+    /// # Errors
+    /// As the engine's, or when it could not be opened again after a restart.
+    pub fn pool_import(&self, pool: &str, request: &v1::PoolImport) -> Result<v1::Pool> {
+        let _changes = lock(&self.changes);
+        let imported = self
+            .control
+            .pool_import(&request.drives, pool, request.degraded);
+        let status = imported.map_err(ToApi::to_api)?;
+        let before = lock(&self.absent).clone();
+        lock(&self.absent).retain(|known| known.id != status.id);
+        if let Err(error) = self.remember() {
+            *lock(&self.absent) = before;
+            if let Err(error) = self.control.pool_export(&status.name) {
+                tracing::error!("pool {} could not be closed again: {error}", status.name);
+            }
+            return Err(not_kept("opening the pool", &error));
+        }
+        tracing::info!("pool {} is open", status.name);
+        self.start_exports(&status.name);
+        Ok(status.to_api())
+    }
+
+    /// Stops the pool's exports and closes it; one that could not be opened is forgotten.
+    ///
+    /// # Errors
+    /// As the engine's; the exports are started again then.
+    pub fn pool_export(&self, pool: &str) -> Result<()> {
+        let _changes = lock(&self.changes);
+        match self.control.pool_status(pool) {
+            Ok(status) => {
+                self.stop_exports(&status.name);
+                if let Err(error) = self.control.pool_export(&status.name) {
+                    self.start_exports(&status.name);
+                    return Err(error.to_api());
+                }
+                tracing::info!("pool {} is closed", status.name);
+            }
+            Err(error) => {
+                let Some(absent) = self.absent(pool) else {
+                    return Err(error.to_api());
+                };
+                lock(&self.absent).retain(|known| known.id != absent.id);
+                tracing::info!("pool {} is forgotten", absent.name);
+            }
+        }
+        self.remember_closed()
+    }
+
+    /// Forgets a pool and everything in it.
+    ///
+    /// # Errors
+    /// As the engine's, and while volumes of it are exported.
+    pub fn pool_destroy(&self, pool: &str) -> Result<()> {
+        let _changes = lock(&self.changes);
+        let status = self.control.pool_status(pool);
+        let status = status.map_err(|error| self.pool_problem(pool, error))?;
+        self.check_not_exported(&status.name, None)?;
+        self.control
+            .pool_destroy(&status.name)
+            .map_err(ToApi::to_api)?;
+        tracing::info!("pool {} was destroyed", status.name);
+        self.remember_closed()
+    }
+
+    /// A closed pool that stays on the list is a wrong message at the next start, no more.
+    fn remember_closed(&self) -> Result<()> {
+        if let Err(error) = self.remember() {
+            tracing::error!("the list of open pools cannot be written: {error}");
+        }
+        Ok(())
+    }
+
+    /// What the pool did.
+    ///
+    /// # Errors
+    /// When it is not open.
+    pub fn pool_counters(&self, pool: &str) -> Result<v1::Counters> {
+        let counters = self.control.pool_counters(pool);
+        counters
+            .map(ToApi::to_api)
+            .map_err(|error| self.pool_problem(pool, error))
+    }
+
+    /// Writes everything back and forgets all clean copies.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn pool_cool(&self, pool: &str) -> Result<()> {
+        let cooled = self.control.pool_cool(pool);
+        cooled.map_err(|error| self.pool_problem(pool, error))
+    }
+
+    /// Holds or releases promotion.
+    ///
+    /// # Errors
+    /// When it is not open.
+    pub fn pool_hold_promotion(&self, pool: &str, hold: bool) -> Result<()> {
+        let held = self.control.pool_hold_promotion(pool, hold);
+        held.map_err(|error| self.pool_problem(pool, error))
+    }
+
+    /// The pool's vdrives.
+    ///
+    /// # Errors
+    /// When it is not open.
+    pub fn vdrive_list(&self, pool: &str) -> Result<v1::VdriveList> {
+        Ok(v1::VdriveList {
+            items: self.pool_show(pool)?.vdrives,
+        })
+    }
+
+    /// Adds a vdrive.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn vdrive_add(&self, pool: &str, request: v1::VdriveAdd) -> Result<v1::VdriveRef> {
+        let _changes = lock(&self.changes);
+        let spec = v1::VdriveSpec {
+            tier: request.tier,
+            layout: request.layout,
+            drives: request.drives,
+        };
+        let added = self
+            .control
+            .vdrive_add(pool, &spec.to_engine(), request.force);
+        let vdrive = added.map_err(|error| self.pool_problem(pool, error))?;
+        if let Err(error) = self.remember() {
+            tracing::error!(
+                "vdrive {vdrive} of pool {pool} is not on the list for the next start: {error}"
+            );
+        }
+        Ok(v1::VdriveRef { vdrive })
+    }
+
+    /// Starts to evacuate a vdrive.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn vdrive_remove(&self, pool: &str, vdrive: u8) -> Result<v1::JobRef> {
+        let started = self.control.vdrive_remove(pool, vdrive);
+        started
+            .map(|job| v1::JobRef { job })
+            .map_err(|error| self.pool_problem(pool, error))
+    }
+}

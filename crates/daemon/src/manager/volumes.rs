@@ -1,0 +1,141 @@
+//! Volumes, with what exports add to them.
+
+use super::{Manager, Result, check_name, lock};
+use crate::mapping::{self, ToApi};
+use api::v1::{self, Problem, ProblemCode};
+
+/// Parts of a map when the caller does not say, and the most.
+const CELLS_DEFAULT: usize = 64;
+const CELLS_MAX: usize = 65_536;
+
+impl Manager {
+    fn volume(&self, status: engine::VolumeStatus) -> v1::Volume {
+        let exports = self.exports_of(&status.pool, Some(&status.name));
+        mapping::volume(status, exports)
+    }
+
+    /// The volumes of one pool, or of all.
+    ///
+    /// # Errors
+    /// When the pool is not open.
+    pub fn volume_list(&self, pool: Option<&str>) -> Result<v1::VolumeList> {
+        let pools = match pool {
+            Some(pool) => vec![pool.to_owned()],
+            None => {
+                let open = self.control.pool_list().map_err(ToApi::to_api)?;
+                open.into_iter().map(|pool| pool.name).collect()
+            }
+        };
+        let mut items = Vec::new();
+        for pool in pools {
+            let volumes = self.control.volume_list(&pool);
+            let volumes = volumes.map_err(|error| self.pool_problem(&pool, error))?;
+            items.extend(volumes.into_iter().map(|volume| self.volume(volume)));
+        }
+        Ok(v1::VolumeList { items })
+    }
+
+    /// One volume.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn volume_show(&self, pool: &str, volume: &str) -> Result<v1::Volume> {
+        let volumes = self.volume_list(Some(pool))?.items;
+        let found = volumes.into_iter().find(|known| known.name == volume);
+        found.ok_or_else(|| {
+            Problem::new(
+                ProblemCode::NotFound,
+                format!(
+                    "there is no volume {volume} in pool {pool}: `convect volume list {pool}` \
+                     shows those that are"
+                ),
+            )
+        })
+    }
+
+    /// Makes a volume.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn volume_create(&self, request: v1::VolumeCreate) -> Result<v1::Volume> {
+        check_name("a volume", &request.name)?;
+        let spec = engine::VolumeSpec {
+            name: request.name,
+            size: request.size,
+            lba_size: request.lba_size,
+            thick: request.thick,
+        };
+        let created = self.control.volume_create(&request.pool, &spec);
+        created
+            .map(|status| self.volume(status))
+            .map_err(|error| self.pool_problem(&request.pool, error))
+    }
+
+    /// Gives a volume another size.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn volume_resize(
+        &self,
+        pool: &str,
+        volume: &str,
+        request: v1::VolumeResize,
+    ) -> Result<v1::Volume> {
+        let resized = self
+            .control
+            .volume_resize(pool, volume, request.size, request.shrink);
+        resized
+            .map(|status| self.volume(status))
+            .map_err(|error| self.pool_problem(pool, error))
+    }
+
+    /// Deletes a volume.
+    ///
+    /// # Errors
+    /// As the engine's, and while it is exported.
+    pub fn volume_delete(&self, pool: &str, volume: &str) -> Result<v1::JobRef> {
+        let _changes = lock(&self.changes);
+        self.check_not_exported(pool, Some(volume))?;
+        let deleted = self.control.volume_delete(pool, volume);
+        deleted
+            .map(|job| v1::JobRef { job })
+            .map_err(|error| self.pool_problem(pool, error))
+    }
+
+    /// What the volume did.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn volume_counters(&self, pool: &str, volume: &str) -> Result<v1::Counters> {
+        let counters = self.control.volume_counters(pool, volume);
+        counters
+            .map(ToApi::to_api)
+            .map_err(|error| self.pool_problem(pool, error))
+    }
+
+    /// Where the volume lies, in `cells` parts.
+    ///
+    /// # Errors
+    /// When there is none, or the number of parts cannot be.
+    pub fn volume_map(
+        &self,
+        pool: &str,
+        volume: &str,
+        cells: Option<usize>,
+    ) -> Result<v1::VolumeMap> {
+        let cells = cells.unwrap_or(CELLS_DEFAULT);
+        if !(1..=CELLS_MAX).contains(&cells) {
+            return Err(Problem::new(
+                ProblemCode::Invalid,
+                format!("a map has 1 to {CELLS_MAX} cells, not {cells}"),
+            ));
+        }
+        let size = self.volume_show(pool, volume)?.size;
+        let map = self.control.volume_map(pool, volume, cells);
+        let map = map.map_err(|error| self.pool_problem(pool, error))?;
+        Ok(v1::VolumeMap {
+            size,
+            cells: map.to_api(),
+        })
+    }
+}

@@ -1,0 +1,258 @@
+//! The engine's words in the interface's, and the other way round.
+
+use api::v1;
+
+/// The same thing as the interface writes it.
+pub trait ToApi {
+    /// The interface's type.
+    type Api;
+    /// Turns it.
+    fn to_api(self) -> Self::Api;
+}
+
+/// The same thing as the engine takes it.
+pub trait ToEngine {
+    /// The engine's type.
+    type Engine;
+    /// Turns it.
+    fn to_engine(self) -> Self::Engine;
+}
+
+/// Structures whose fields have the same names and types.
+macro_rules! same_fields {
+    ($($from:ident => $to:ident { $($field:ident),* })*) => {
+        $(impl ToApi for engine::$from {
+            type Api = v1::$to;
+            fn to_api(self) -> v1::$to {
+                let Self { $($field),* } = self;
+                v1::$to { $($field),* }
+            }
+        })*
+    };
+}
+
+same_fields! {
+    DriveStatus => Drive {
+        id, spec, size, state, reads, writes, read_bytes, write_bytes, errors, repaired
+    }
+    Importable => Importable { id, name, found, missing }
+    IoCounters => Counters {
+        reads, writes, read_bytes, write_bytes, flushes, blocks_ram, blocks_fast, blocks_slow,
+        blocks_zero, promoted_bytes, demoted_bytes, read_ns, write_ns
+    }
+    MapCell => MapCell { ram, fast, slow, empty }
+}
+
+impl<T: ToApi> ToApi for Vec<T> {
+    type Api = Vec<T::Api>;
+    fn to_api(self) -> Self::Api {
+        self.into_iter().map(ToApi::to_api).collect()
+    }
+}
+
+impl ToApi for engine::EngineError {
+    type Api = v1::Problem;
+    fn to_api(self) -> v1::Problem {
+        use engine::ErrorCode;
+        let code = match self.code {
+            ErrorCode::NotFound => v1::ProblemCode::NotFound,
+            ErrorCode::Exists => v1::ProblemCode::Exists,
+            ErrorCode::Invalid => v1::ProblemCode::Invalid,
+            ErrorCode::Refused => v1::ProblemCode::Refused,
+            ErrorCode::Busy => v1::ProblemCode::Busy,
+            ErrorCode::NoSpace => v1::ProblemCode::NoSpace,
+            ErrorCode::Io => v1::ProblemCode::Io,
+            ErrorCode::Damaged => v1::ProblemCode::Damaged,
+        };
+        v1::Problem::new(code, self.message)
+    }
+}
+
+impl ToApi for engine::DriveReport {
+    type Api = v1::DriveReport;
+    fn to_api(self) -> v1::DriveReport {
+        v1::DriveReport {
+            spec: self.spec,
+            size: self.size,
+            logical_sector: self.logical_sector,
+            physical_sector: self.physical_sector,
+            rotation: self.rotation,
+            write_cache: self.write_cache,
+            found: self.found,
+            pool: self.pool,
+            error: None,
+        }
+    }
+}
+
+impl ToApi for engine::Tier {
+    type Api = v1::Tier;
+    fn to_api(self) -> v1::Tier {
+        match self {
+            Self::Fast => v1::Tier::Fast,
+            Self::Slow => v1::Tier::Slow,
+        }
+    }
+}
+
+impl ToEngine for v1::Tier {
+    type Engine = engine::Tier;
+    fn to_engine(self) -> engine::Tier {
+        match self {
+            Self::Fast => engine::Tier::Fast,
+            Self::Slow => engine::Tier::Slow,
+        }
+    }
+}
+
+impl ToApi for engine::LayoutSpec {
+    type Api = v1::Layout;
+    fn to_api(self) -> v1::Layout {
+        match self {
+            Self::Concat => v1::Layout::Concat,
+            Self::Stripe { chunk } => v1::Layout::Stripe { chunk },
+            Self::Mirror => v1::Layout::Mirror,
+        }
+    }
+}
+
+impl ToEngine for v1::Layout {
+    type Engine = engine::LayoutSpec;
+    fn to_engine(self) -> engine::LayoutSpec {
+        match self {
+            Self::Concat => engine::LayoutSpec::Concat,
+            Self::Stripe { chunk } => engine::LayoutSpec::Stripe { chunk },
+            Self::Mirror => engine::LayoutSpec::Mirror,
+        }
+    }
+}
+
+impl ToApi for engine::SpacePolicy {
+    type Api = v1::SpacePolicy;
+    fn to_api(self) -> v1::SpacePolicy {
+        match self {
+            Self::FastFirst => v1::SpacePolicy::FastFirst,
+            Self::SlowFirst => v1::SpacePolicy::SlowFirst,
+        }
+    }
+}
+
+impl ToEngine for v1::SpacePolicy {
+    type Engine = engine::SpacePolicy;
+    fn to_engine(self) -> engine::SpacePolicy {
+        match self {
+            Self::FastFirst => engine::SpacePolicy::FastFirst,
+            Self::SlowFirst => engine::SpacePolicy::SlowFirst,
+        }
+    }
+}
+
+impl ToEngine for v1::VdriveSpec {
+    type Engine = engine::VdriveSpec;
+    fn to_engine(self) -> engine::VdriveSpec {
+        engine::VdriveSpec {
+            tier: self.tier.to_engine(),
+            layout: self.layout.to_engine(),
+            drives: self.drives,
+        }
+    }
+}
+
+impl ToEngine for v1::PoolCreate {
+    type Engine = engine::PoolSpec;
+    fn to_engine(self) -> engine::PoolSpec {
+        engine::PoolSpec {
+            name: self.name,
+            vdrives: self.vdrives.into_iter().map(ToEngine::to_engine).collect(),
+            policy: self.policy.to_engine(),
+            shards: self.shards,
+            force: self.force,
+            accept_unmirrored: self.accept_unmirrored,
+        }
+    }
+}
+
+impl ToApi for engine::VdriveStatus {
+    type Api = v1::Vdrive;
+    fn to_api(self) -> v1::Vdrive {
+        v1::Vdrive {
+            id: self.id,
+            tier: self.tier.to_api(),
+            layout: self.layout.to_api(),
+            state: self.state,
+            capacity: self.capacity,
+            used: self.used,
+            drives: self.drives.to_api(),
+        }
+    }
+}
+
+impl ToApi for engine::PoolStatus {
+    type Api = v1::Pool;
+    fn to_api(self) -> v1::Pool {
+        v1::Pool {
+            id: self.id,
+            name: self.name,
+            state: self.state,
+            messages: self.messages,
+            policy: self.policy.to_api(),
+            shards: self.shards,
+            capacity: self.capacity,
+            used: self.used,
+            reserved: self.reserved,
+            fast_capacity: self.fast_capacity,
+            fast_dirty: self.fast_dirty,
+            fast_shadow: self.fast_shadow,
+            vdrives: self.vdrives.to_api(),
+            volumes: self.volumes as u64,
+            promotion_held: self.promotion_held,
+            map_bytes: self.map_bytes,
+            ram_bytes: self.ram_bytes,
+        }
+    }
+}
+
+impl ToApi for engine::JobStatus {
+    type Api = v1::Job;
+    fn to_api(self) -> v1::Job {
+        let state = match self.state.as_str() {
+            "running" => v1::JobState::Running,
+            "done" => v1::JobState::Done,
+            "cancelled" => v1::JobState::Cancelled,
+            _ => v1::JobState::Failed,
+        };
+        let share = 100.0 * self.done as f64 / self.total.max(1) as f64;
+        let percent = match state {
+            v1::JobState::Done => 100.0,
+            _ => (share * 10.0).floor().clamp(0.0, 999.0) / 10.0,
+        };
+        v1::Job {
+            id: self.id,
+            kind: self.kind,
+            subject: self.subject,
+            state,
+            done: self.done,
+            total: self.total,
+            percent,
+            rate: self.rate,
+            seconds_left: self.seconds_left,
+            message: self.message,
+        }
+    }
+}
+
+/// A volume, with the names of its exports.
+pub fn volume(status: engine::VolumeStatus, exports: Vec<String>) -> v1::Volume {
+    v1::Volume {
+        id: status.id,
+        name: status.name,
+        pool: status.pool,
+        size: status.size,
+        lba_size: status.lba_size,
+        thick: status.thick,
+        mapped: status.mapped,
+        serial: status.serial,
+        state: status.state,
+        exports,
+    }
+}

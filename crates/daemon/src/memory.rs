@@ -1,0 +1,29 @@
+//! Whether the memory that the configuration asks for is there.
+
+use crate::{Config, ServeError};
+use units::format_bytes;
+
+/// Checks the RAM tier and the map cache against `MemAvailable` of `meminfo`, the text of
+/// `/proc/meminfo`. A system that does not say is believed to have enough.
+///
+/// # Errors
+/// When both together do not fit, with the sum.
+pub fn check_memory(config: &Config, meminfo: &str) -> Result<(), ServeError> {
+    let available = meminfo.lines().find_map(|line| {
+        let value = line.strip_prefix("MemAvailable:")?;
+        let kib: u64 = value.trim().strip_suffix("kB")?.trim().parse().ok()?;
+        kib.checked_mul(1024)
+    });
+    let wanted = config.ram_tier.saturating_add(config.map_cache);
+    match available {
+        Some(available) if wanted > available => Err(ServeError::new(format!(
+            "ram_tier ({}) and map_cache ({}) need {} and this host has {} available: lower them \
+             in the configuration or free memory",
+            format_bytes(config.ram_tier),
+            format_bytes(config.map_cache),
+            format_bytes(wanted),
+            format_bytes(available)
+        ))),
+        _ => Ok(()),
+    }
+}

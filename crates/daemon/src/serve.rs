@@ -1,0 +1,130 @@
+//! From a configuration to a daemon that serves, and to its end.
+
+use crate::{Config, Control, FRONT_ENDS, LogLevel, Manager, ServeError, StateDir};
+use crate::{check_memory, http, notify};
+use reactor::FrontEnd;
+use std::io::IsTerminal;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// How often the list of open pools is looked at.
+const REFRESH_TIME: Duration = Duration::from_secs(10);
+/// The exit code when a second signal asks for the end before the first one's is reached.
+const EXIT_AT_ONCE: i32 = 1;
+
+fn start_logging(level: LogLevel) {
+    let level = match level {
+        LogLevel::Error => tracing::Level::ERROR,
+        LogLevel::Warn => tracing::Level::WARN,
+        LogLevel::Info => tracing::Level::INFO,
+        LogLevel::Debug => tracing::Level::DEBUG,
+        LogLevel::Trace => tracing::Level::TRACE,
+    };
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_target(false)
+        .finish();
+    // A program that has its own logging keeps it.
+    let _ = tracing::subscriber::set_global_default(subscriber);
+}
+
+/// Ends at the first SIGTERM or SIGINT; the second ends the process at once.
+async fn signals() {
+    let (Ok(mut terminate), Ok(mut interrupt)) = (
+        signal(SignalKind::terminate()),
+        signal(SignalKind::interrupt()),
+    ) else {
+        tracing::error!("signals cannot be taken: this daemon ends only by being killed");
+        return std::future::pending().await;
+    };
+    let mut next = async move || {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    };
+    next().await;
+    tokio::spawn(async move {
+        next().await;
+        tracing::warn!("ended at once");
+        std::process::exit(EXIT_AT_ONCE);
+    });
+}
+
+/// Serves with the real engine and front ends until SIGTERM or SIGINT. Prints `ready` on stdout
+/// and tells the service manager when pools are open and requests are answered.
+///
+/// # Errors
+/// One line that says what to do; nothing is left behind.
+pub fn serve(config: &Config) -> Result<(), ServeError> {
+    start_logging(config.log_level);
+    let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    check_memory(config, &meminfo)?;
+    let start = || {
+        let engine = engine::Engine::start(&engine::EngineConfig {
+            threads: config.threads,
+            ram_tier: config.ram_tier,
+            map_cache: config.map_cache,
+        });
+        match engine {
+            Ok(engine) => Ok(Arc::new(engine) as Arc<dyn Control>),
+            Err(error) => Err(ServeError::new(format!("the engine cannot start: {error}"))),
+        }
+    };
+    let announce = || {
+        println!("ready");
+        notify::notify("READY=1");
+    };
+    run(config, start, FRONT_ENDS, announce, signals())
+}
+
+/// Serves with the given engine and front ends until `stop` ends, which is polled within the
+/// runtime; `announce` is called once requests are answered.
+///
+/// # Errors
+/// One line that says what to do; nothing is left behind.
+pub fn run(
+    config: &Config,
+    start: impl FnOnce() -> Result<Arc<dyn Control>, ServeError>,
+    front_ends: &'static [FrontEnd],
+    announce: impl FnOnce(),
+    stop: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
+    config.check()?;
+    let state = StateDir::open(&config.state_dir)?;
+    let socket = http::bind(&config.socket)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(http::CONNECTIONS_MAX + 2)
+        .build()
+        .map_err(|error| ServeError::new(format!("the system has no event loop left: {error}")))?;
+    let manager = Arc::new(Manager::new(start()?, front_ends, state));
+    if let Err(error) = manager.start(&config.drives) {
+        manager.stop();
+        return Err(error);
+    }
+    let served = runtime.block_on(async {
+        tokio::spawn(refresh(Arc::clone(&manager)));
+        announce();
+        let served = http::serve(&socket, Arc::clone(&manager), stop).await;
+        notify::notify("STOPPING=1");
+        tracing::info!("stopping");
+        let stopping = Arc::clone(&manager);
+        // A panic in there was reported where it happened.
+        let _ = tokio::task::spawn_blocking(move || stopping.stop()).await;
+        served
+    });
+    runtime.shutdown_timeout(Duration::ZERO);
+    served.map_err(|error| ServeError::new(format!("cannot serve the socket: {error}")))
+}
+
+async fn refresh(manager: Arc<Manager>) {
+    loop {
+        tokio::time::sleep(REFRESH_TIME).await;
+        let manager = Arc::clone(&manager);
+        let _ = tokio::task::spawn_blocking(move || manager.refresh()).await;
+    }
+}

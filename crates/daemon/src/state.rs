@@ -1,0 +1,152 @@
+//! The state folder: which pools to open again after a restart, and the lock that keeps a second
+//! daemon away. Everything else lies in the pools.
+
+use crate::ServeError;
+use serde::{Deserialize, Serialize};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// Longest list that is read, in bytes.
+const LIST_MAX: u64 = 16 << 20;
+
+/// A pool that was open.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct KnownPool {
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// The drives that it was open on.
+    pub drives: Vec<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct List {
+    version: u32,
+    pools: Vec<KnownPool>,
+}
+
+/// The state folder of one daemon.
+pub struct StateDir {
+    path: PathBuf,
+    written: Mutex<Option<Vec<KnownPool>>>,
+    _lock: File,
+}
+
+impl StateDir {
+    /// Makes the folder if it is not there and locks it.
+    ///
+    /// # Errors
+    /// When it cannot be written, or another daemon uses it.
+    pub fn open(path: &Path) -> Result<Self, ServeError> {
+        let fail = |what: &str, error: io::Error| {
+            ServeError::new(format!(
+                "cannot {what} the state folder {}: {error}: run as a user that may write there or \
+                 choose another with --state-dir",
+                path.display()
+            ))
+        };
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o750)
+            .create(path)
+            .map_err(|error| fail("make", error))?;
+        let mut lock = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o640)
+            .open(path.join("lock"))
+            .map_err(|error| fail("write in", error))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                let _ = (&lock).take(20).read_to_string(&mut holder);
+                return Err(ServeError::new(format!(
+                    "another daemon (process {}) uses the state folder {}: stop it or choose \
+                     another with --state-dir",
+                    holder.trim(),
+                    path.display()
+                )));
+            }
+            Err(TryLockError::Error(error)) => return Err(fail("lock", error)),
+        }
+        lock.set_len(0)
+            .and_then(|()| writeln!(lock, "{}", std::process::id()))
+            .map_err(|error| fail("write in", error))?;
+        Ok(Self {
+            path: path.to_owned(),
+            written: Mutex::new(None),
+            _lock: lock,
+        })
+    }
+
+    fn list_path(&self) -> PathBuf {
+        self.path.join("pools.json")
+    }
+
+    /// The pools that were open.
+    ///
+    /// # Errors
+    /// When the list is damaged.
+    pub fn load(&self) -> Result<Vec<KnownPool>, ServeError> {
+        let path = self.list_path();
+        let fail = |why: String| {
+            ServeError::new(format!(
+                "cannot read {}: {why}: move the file away, start again and open the pools with \
+                 `convect pool import`",
+                path.display()
+            ))
+        };
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(fail(error.to_string())),
+        };
+        let mut text = String::new();
+        file.take(LIST_MAX)
+            .read_to_string(&mut text)
+            .map_err(|error| fail(error.to_string()))?;
+        let list: List = serde_json::from_str(&text).map_err(|error| fail(error.to_string()))?;
+        if list.version != 1 {
+            return Err(fail(format!(
+                "it has version {}, of a newer daemon",
+                list.version
+            )));
+        }
+        *self.lock_written() = Some(list.pools.clone());
+        Ok(list.pools)
+    }
+
+    fn lock_written(&self) -> std::sync::MutexGuard<'_, Option<Vec<KnownPool>>> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps the pools that are open, durably; does nothing when they are the ones kept.
+    ///
+    /// # Errors
+    /// When the file cannot be written; the old one is still there then.
+    pub fn save(&self, pools: &[KnownPool]) -> io::Result<()> {
+        let mut written = self.lock_written();
+        if written.as_deref() == Some(pools) {
+            return Ok(());
+        }
+        let text = serde_json::to_string_pretty(&List {
+            version: 1,
+            pools: pools.to_vec(),
+        })?;
+        let fresh = self.path.join("pools.json.new");
+        let mut file = File::create(&fresh)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(&fresh, self.list_path())?;
+        File::open(&self.path)?.sync_all()?;
+        *written = Some(pools.to_vec());
+        Ok(())
+    }
+}
