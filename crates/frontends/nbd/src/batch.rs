@@ -1,0 +1,188 @@
+//! Replies, put together so that several leave by one system call.
+
+use crate::errors;
+use crate::flight::{Answer, Request};
+use crate::protocol::{
+    CONTEXT_ID, SIMPLE_REPLY_MAGIC, STATE_HOLE_ZERO, STRUCTURED_REPLY_MAGIC, chunk,
+};
+use block::{AllocationState, IoError, StatusExtent};
+use reactor::Stream;
+use std::io::{IoSlice, Result};
+use std::ops::Range;
+
+/// Replies, and bytes of data, after which a batch is written.
+const REPLIES_MAX: usize = 64;
+const BYTES_MAX: usize = 1 << 20;
+/// Longest text of an error that is sent, in bytes.
+const TEXT_MAX: usize = 256;
+/// Most runs in one answer to a block status.
+const EXTENTS_MAX: usize = 4096;
+
+/// Replies on their way; kept from batch to batch so that its memory is.
+#[derive(Default)]
+pub(crate) struct Batch {
+    heads: Vec<u8>,
+    /// Each request with its head's place in `heads`.
+    replies: Vec<(Range<usize>, Request)>,
+    bytes: usize,
+}
+
+impl Batch {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.replies.is_empty()
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.replies.len() >= REPLIES_MAX || self.bytes >= BYTES_MAX
+    }
+
+    /// Adds the reply to a request that has ended.
+    pub(crate) fn push(&mut self, request: Request, structured: bool) {
+        let start = self.heads.len();
+        encode(&mut self.heads, &request, structured);
+        self.bytes += request.held;
+        self.replies.push((start..self.heads.len(), request));
+    }
+
+    /// Writes all of them.
+    pub(crate) async fn write(&self, stream: &Stream) -> Result<()> {
+        let mut parts = Vec::with_capacity(2 * self.replies.len());
+        for (head, request) in &self.replies {
+            parts.push(IoSlice::new(&self.heads[head.clone()]));
+            if request.answer == Answer::Data && request.error.is_none() {
+                let bytes = request.buffers().filter_map(|buf| buf.as_bytes());
+                parts.extend(bytes.map(IoSlice::new));
+            }
+        }
+        stream.write_all(&mut parts).await
+    }
+
+    /// Gives the requests back and is empty.
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Request> + '_ {
+        self.heads.clear();
+        self.bytes = 0;
+        self.replies.drain(..).map(|(_, request)| request)
+    }
+}
+
+fn simple(heads: &mut Vec<u8>, cookie: u64, error: u32) {
+    heads.extend_from_slice(&SIMPLE_REPLY_MAGIC.to_be_bytes());
+    heads.extend_from_slice(&error.to_be_bytes());
+    heads.extend_from_slice(&cookie.to_be_bytes());
+}
+
+/// The one chunk of a structured reply, up to its payload of `len` bytes.
+fn structured(heads: &mut Vec<u8>, cookie: u64, kind: u16, len: u32) {
+    heads.extend_from_slice(&STRUCTURED_REPLY_MAGIC.to_be_bytes());
+    heads.extend_from_slice(&chunk::FLAG_DONE.to_be_bytes());
+    heads.extend_from_slice(&kind.to_be_bytes());
+    heads.extend_from_slice(&cookie.to_be_bytes());
+    heads.extend_from_slice(&len.to_be_bytes());
+}
+
+fn error_chunk(heads: &mut Vec<u8>, cookie: u64, error: &IoError) {
+    let text = error.to_string();
+    let text = &text[..text.floor_char_boundary(TEXT_MAX)];
+    structured(heads, cookie, chunk::ERROR, 6 + text.len() as u32);
+    heads.extend_from_slice(&errors::code(error.kind).to_be_bytes());
+    heads.extend_from_slice(&(text.len() as u16).to_be_bytes());
+    heads.extend_from_slice(text.as_bytes());
+}
+
+/// Everything of a reply but the data that was read.
+fn encode(heads: &mut Vec<u8>, request: &Request, with_structure: bool) {
+    let cookie = request.cookie;
+    match (&request.error, request.answer) {
+        (Some(error), Answer::Data | Answer::Status { .. }) if with_structure => {
+            error_chunk(heads, cookie, error);
+        }
+        (Some(error), _) => simple(heads, cookie, errors::code(error.kind)),
+        (None, Answer::Data) if with_structure => {
+            structured(heads, cookie, chunk::OFFSET_DATA, 8 + request.len);
+            heads.extend_from_slice(&request.offset.to_be_bytes());
+        }
+        (None, Answer::Done | Answer::Data) => simple(heads, cookie, 0),
+        (None, Answer::Status { one }) => {
+            let runs = runs(&request.extents, request.len, one);
+            let len = 4 + 8 * runs.len() as u32;
+            structured(heads, cookie, chunk::BLOCK_STATUS, len);
+            heads.extend_from_slice(&CONTEXT_ID.to_be_bytes());
+            for (len, state) in runs {
+                heads.extend_from_slice(&len.to_be_bytes());
+                heads.extend_from_slice(&state.to_be_bytes());
+            }
+        }
+    }
+}
+
+/// The runs of a status, neighbours of the same state joined, cut at `len` bytes. A device that
+/// says nothing is taken to hold data, which is always a correct answer.
+fn runs(extents: &[StatusExtent], len: u32, one: bool) -> Vec<(u32, u32)> {
+    let most = if one { 1 } else { EXTENTS_MAX };
+    let mut left = len;
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for extent in extents {
+        let take = u64::from(left).min(extent.len) as u32;
+        let state = match extent.state {
+            AllocationState::Data => 0,
+            AllocationState::Hole => STATE_HOLE_ZERO,
+        };
+        if take == 0 {
+            continue;
+        }
+        if let Some(last) = runs.last_mut()
+            && last.1 == state
+        {
+            last.0 += take;
+        } else if runs.len() == most {
+            break;
+        } else {
+            runs.push((take, state));
+        }
+        left -= take;
+    }
+    if runs.is_empty() {
+        runs.push((len, 0));
+    }
+    runs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn extent(len: u64, hole: bool) -> StatusExtent {
+        StatusExtent {
+            len,
+            state: if hole {
+                AllocationState::Hole
+            } else {
+                AllocationState::Data
+            },
+        }
+    }
+
+    #[test]
+    fn runs_are_joined_and_cut_at_the_end_of_the_request() {
+        let extents = [
+            extent(4096, true),
+            extent(4096, true),
+            extent(u64::MAX, false),
+        ];
+        assert_eq!(runs(&extents, 16384, false), [(8192, 3), (8192, 0)]);
+        assert_eq!(runs(&extents, 16384, true), [(8192, 3)]);
+        assert_eq!(runs(&extents, 4096, false), [(4096, 3)]);
+    }
+
+    #[test]
+    fn a_status_without_runs_counts_as_data() {
+        assert_eq!(runs(&[], 4096, false), [(4096, 0)]);
+        assert_eq!(runs(&[extent(0, true)], 4096, false), [(4096, 0)]);
+    }
+
+    #[test]
+    fn an_answer_has_at_most_so_many_runs() {
+        let extents: Vec<_> = (0..10_000).map(|n| extent(512, n % 2 == 0)).collect();
+        assert_eq!(runs(&extents, u32::MAX, false).len(), EXTENTS_MAX);
+    }
+}

@@ -1,0 +1,22 @@
+//! The one place where an error becomes a number of the protocol ("Error values").
+
+use block::ErrorKind;
+
+pub(crate) const EPERM: u32 = 1;
+pub(crate) const EIO: u32 = 5;
+pub(crate) const EINVAL: u32 = 22;
+pub(crate) const ENOSPC: u32 = 28;
+pub(crate) const ENOTSUP: u32 = 95;
+pub(crate) const ESHUTDOWN: u32 = 108;
+
+/// What the client is told.
+pub(crate) fn code(kind: ErrorKind) -> u32 {
+    match kind {
+        ErrorKind::Invalid => EINVAL,
+        ErrorKind::NoSpace => ENOSPC,
+        ErrorKind::ReadOnly => EPERM,
+        ErrorKind::Medium | ErrorKind::Device => EIO,
+        ErrorKind::Gone => ESHUTDOWN,
+        ErrorKind::Unsupported => ENOTSUP,
+    }
+}

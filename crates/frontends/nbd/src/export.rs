@@ -1,0 +1,199 @@
+//! An export: its listener, and its end.
+
+use crate::address::parse;
+use crate::session::serve;
+use crate::shared::{Listening, Shared};
+use crate::within::SECOND;
+use reactor::{Export, Handle, ListenAddress, Listener, Remote, StartExport, Stream};
+use std::future::{Future, poll_fn};
+use std::io::{Error, Result};
+use std::os::fd::BorrowedFd;
+use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+/// How long the loop may take to begin to listen.
+const START_MAX: Duration = Duration::from_secs(10);
+/// How long sessions may take to answer what is in flight when the export ends, and then to end
+/// after their sockets were cut.
+const ANSWER_MAX: Duration = Duration::from_secs(2);
+const END_MAX: Duration = Duration::from_secs(5);
+/// How long to wait when the system gives no connection (out of descriptors, say).
+const ACCEPT_RETRY_NS: u64 = SECOND / 10;
+/// Numbers of this front end's listeners for changes of a volume: "nbd" above a count.
+static NEXT_LISTENER: AtomicU64 = AtomicU64::new(0x6e62_6400_0000_0000);
+
+struct NbdExport {
+    shared: Arc<Shared>,
+    address: ListenAddress,
+}
+
+/// Starts an export. Not to be called on one of its loops: it waits for the first of them.
+pub(crate) fn start(export: StartExport) -> Result<Box<dyn Export>> {
+    let (address, connections) = parse(&export.parameters)?;
+    let shared = Shared::new(export.name, export.volume, export.device);
+    let remotes = export.remotes;
+    let first = remotes
+        .first()
+        .cloned()
+        .ok_or_else(|| Error::other("an export needs a loop to run on"))?;
+    let (give, take) = mpsc::channel();
+    let task_shared = shared.clone();
+    first.run(move |handle| {
+        let listener = match Listener::bind(handle, &address) {
+            Ok(listener) => listener,
+            Err(error) => {
+                let _ = give.send(Err(error));
+                return;
+            }
+        };
+        // Owned by the task, so that it is marked as closed after the socket is.
+        let accepting = Accepting {
+            handle: handle.clone(),
+            remotes,
+            connections,
+            next: 0,
+            listening: task_shared.listening(),
+            shared: task_shared,
+        };
+        let bound = listener.address();
+        handle.spawn(accepting.run(listener));
+        let _ = give.send(bound);
+    });
+    let address = match take.recv_timeout(START_MAX) {
+        Ok(bound) => bound,
+        Err(_) => Err(Error::other(
+            "the loop that should listen has ended or does not answer: is the daemon stopping?",
+        )),
+    };
+    match address {
+        Ok(address) => Ok(Box::new(NbdExport { shared, address })),
+        Err(error) => {
+            shared.stop();
+            Err(error)
+        }
+    }
+}
+
+impl Export for NbdExport {
+    fn address(&self) -> String {
+        self.address.to_string()
+    }
+
+    fn hints(&self) -> Vec<String> {
+        let (uri, device) = match &self.address {
+            ListenAddress::Unix(path) => (
+                format!("nbd+unix:///?socket={}", path.display()),
+                format!("driver=nbd,server.type=unix,server.path={}", path.display()),
+            ),
+            ListenAddress::Tcp(at) => (
+                format!("nbd://{at}"),
+                format!(
+                    "driver=nbd,server.type=inet,server.host={},server.port={}",
+                    at.ip(),
+                    at.port()
+                ),
+            ),
+        };
+        vec![
+            format!("nbdinfo '{uri}'"),
+            format!("nbdcopy '{uri}' copy.img"),
+            format!("qemu-system-x86_64 ... -drive {device},format=raw,if=virtio"),
+        ]
+    }
+
+    fn sessions(&self) -> usize {
+        self.shared.sessions()
+    }
+}
+
+impl Drop for NbdExport {
+    /// Waits, for a bounded time, until the address is free and the sessions have ended.
+    fn drop(&mut self) {
+        self.shared.stop();
+        if !self.shared.wait_ended(ANSWER_MAX) {
+            self.shared.cut();
+            self.shared.wait_ended(END_MAX);
+        }
+    }
+}
+
+/// The task that takes connections.
+struct Accepting {
+    handle: Handle,
+    remotes: Vec<Remote>,
+    connections: usize,
+    next: usize,
+    shared: Arc<Shared>,
+    listening: Listening,
+}
+
+impl Accepting {
+    async fn run(mut self, listener: Listener) {
+        let number = NEXT_LISTENER.fetch_add(1, Ordering::Relaxed);
+        while let Some(taken) = until_end(&self.shared, number, listener.accept()).await {
+            match taken {
+                Ok(stream) => self.hand_over(stream),
+                Err(_) => {
+                    let pause = self.handle.sleep(ACCEPT_RETRY_NS);
+                    let _ = until_end(&self.shared, number, pause).await;
+                }
+            }
+        }
+        drop(listener);
+        drop(self.listening);
+        self.shared.stop();
+    }
+
+    /// Starts a session on the next loop; a connection too many is closed.
+    fn hand_over(&mut self, stream: Stream) {
+        // SAFETY: the descriptor is open as long as `stream` is, which outlives this use.
+        let fd = unsafe { BorrowedFd::borrow_raw(stream.fd()) };
+        let Some(seat) = self.shared.sit(fd, self.connections) else {
+            return;
+        };
+        keep_alive(&stream);
+        let (detached, shared) = (stream.detach(), self.shared.clone());
+        let remote = &self.remotes[self.next % self.remotes.len()];
+        self.next += 1;
+        remote.spawn(move |handle| async move {
+            if let Ok(stream) = detached.attach(&handle) {
+                serve(handle, stream, shared, seat).await;
+            }
+        });
+    }
+}
+
+/// Finds a TCP peer whose host is gone, so that it does not keep its seat for ever; a Unix socket
+/// takes the first option and refuses the others, which does no harm.
+fn keep_alive(stream: &Stream) {
+    for (level, name, value) in [
+        (libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1),
+        (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, 60),
+        (libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, 10),
+        (libc::IPPROTO_TCP, libc::TCP_KEEPCNT, 6),
+    ] {
+        let value: libc::c_int = value;
+        let len = size_of::<libc::c_int>() as libc::socklen_t;
+        // SAFETY: the value is read during the call, its length is given with it.
+        unsafe { libc::setsockopt(stream.fd(), level, name, (&raw const value).cast(), len) };
+    }
+}
+
+/// What `future` gives, or `None` once the export or its volume has ended. The size that sessions
+/// check against follows the volume meanwhile.
+async fn until_end<T>(shared: &Shared, number: u64, future: impl Future<Output = T>) -> Option<T> {
+    let mut future = pin!(future);
+    poll_fn(|context: &mut Context<'_>| {
+        shared.device.on_change(number, context.waker().clone());
+        let stopping = shared.watch(context.waker());
+        shared.refresh_size();
+        if stopping || shared.device.is_gone() {
+            return Poll::Ready(None);
+        }
+        future.as_mut().poll(context).map(Some)
+    })
+    .await
+}

@@ -1,0 +1,255 @@
+//! Requests in flight of one session: bounded in number and bytes.
+
+use block::{Completion, IoBuf, IoError, Op, StatusExtent};
+use std::collections::VecDeque;
+
+/// Requests in flight of one session.
+const REQUESTS_MAX: usize = 128;
+/// Bytes of memory that they may hold; two of the longest requests.
+const BYTES_MAX: usize = 2 * crate::protocol::PAYLOAD_MAX as usize;
+/// Buffers kept for the next request of the same length, and their bytes.
+const SPARE_MAX: usize = 64;
+const SPARE_BYTES_MAX: usize = 4 << 20;
+
+/// What the client gets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Answer {
+    /// Success or an error.
+    Done,
+    /// The bytes that were read.
+    Data,
+    /// Runs of allocation; only the first one if `one`.
+    Status {
+        /// The client wants a single run.
+        one: bool,
+    },
+}
+
+/// A request, until its reply is written.
+pub(crate) struct Request {
+    pub cookie: u64,
+    pub offset: u64,
+    pub len: u32,
+    pub answer: Answer,
+    /// Operations that have not ended.
+    pub parts: usize,
+    /// The first error of its operations.
+    pub error: Option<IoError>,
+    /// Memory of its operations: the first one's, and of the others by their number less one.
+    pub first: IoBuf,
+    pub rest: Vec<IoBuf>,
+    pub extents: Vec<StatusExtent>,
+    /// Bytes of memory counted for it.
+    pub held: usize,
+}
+
+impl Request {
+    /// Its memory in order.
+    pub(crate) fn buffers(&self) -> impl Iterator<Item = &IoBuf> {
+        std::iter::once(&self.first).chain(&self.rest)
+    }
+}
+
+/// The number of an operation: its request's slot and its place within the request.
+pub(crate) fn tag(slot: usize, part: usize) -> u64 {
+    (part as u64) << 32 | slot as u64
+}
+
+/// The table of requests, and operations that the device gave back.
+#[derive(Default)]
+pub(crate) struct Flight {
+    slots: Vec<Option<Request>>,
+    free: Vec<usize>,
+    bytes: usize,
+    /// Completions that are still to come.
+    pub expected: usize,
+    /// Operations to be submitted again, in order.
+    pub backlog: VecDeque<Op>,
+    spare: Vec<IoBuf>,
+    spare_bytes: usize,
+    /// No further request will come.
+    pub reading_ended: bool,
+}
+
+impl Flight {
+    /// Whether a request that holds `bytes` may begin.
+    pub(crate) fn has_room(&self, bytes: usize) -> bool {
+        self.slots.len() - self.free.len() < REQUESTS_MAX && self.bytes + bytes <= BYTES_MAX
+    }
+
+    /// Begins a request; gives its slot.
+    pub(crate) fn begin(&mut self, request: Request) -> usize {
+        self.bytes += request.held;
+        match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot] = Some(request);
+                slot
+            }
+            None => {
+                self.slots.push(Some(request));
+                self.slots.len() - 1
+            }
+        }
+    }
+
+    /// Takes a completion in; gives the request when this was its last part.
+    pub(crate) fn complete(&mut self, completion: Completion) -> Option<Request> {
+        let slot = (completion.tag & u64::from(u32::MAX)) as usize;
+        let part = (completion.tag >> 32) as usize;
+        let request = self.slots.get_mut(slot)?.as_mut()?;
+        self.expected -= 1;
+        match part {
+            0 => request.first = completion.buf,
+            _ => {
+                if request.rest.len() < part {
+                    request.rest.resize_with(part, IoBuf::empty);
+                }
+                request.rest[part - 1] = completion.buf;
+            }
+        }
+        if let Err(error) = completion.result {
+            request.error.get_or_insert(error);
+        }
+        request.extents = completion.extents;
+        request.parts -= 1;
+        if request.parts > 0 {
+            return None;
+        }
+        self.free.push(slot);
+        self.slots[slot].take()
+    }
+
+    /// Ends a request whose reply is written: its memory is free for others.
+    pub(crate) fn release(&mut self, request: Request) {
+        self.bytes -= request.held;
+        self.keep(request.first);
+        for buf in request.rest {
+            self.keep(buf);
+        }
+    }
+
+    fn keep(&mut self, buf: IoBuf) {
+        if !buf.is_empty()
+            && self.spare.len() < SPARE_MAX
+            && self.spare_bytes + buf.len() <= SPARE_BYTES_MAX
+        {
+            self.spare_bytes += buf.len();
+            self.spare.push(buf);
+        }
+    }
+
+    /// Memory of `len` bytes; what is in it is of this session or zero.
+    pub(crate) fn buffer(&mut self, len: usize) -> IoBuf {
+        match self.spare.iter().rposition(|buf| buf.len() == len) {
+            Some(index) => {
+                self.spare_bytes -= len;
+                self.spare.swap_remove(index)
+            }
+            None => {
+                // Lengths change: what nobody asks for makes room for what comes.
+                if self.spare.len() == SPARE_MAX || self.spare_bytes + len > SPARE_BYTES_MAX {
+                    self.spare.clear();
+                    self.spare_bytes = 0;
+                }
+                IoBuf::zeroed(len)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use block::ErrorKind;
+
+    fn request(parts: usize, held: usize) -> Request {
+        Request {
+            cookie: 1,
+            offset: 0,
+            len: held as u32,
+            answer: Answer::Data,
+            parts,
+            error: None,
+            first: IoBuf::empty(),
+            rest: Vec::new(),
+            extents: Vec::new(),
+            held,
+        }
+    }
+
+    fn completion(tag: u64, fill: u8, result: Result<(), IoError>) -> Completion {
+        Completion {
+            tag,
+            result,
+            buf: IoBuf::from_bytes(vec![fill; 4].into_boxed_slice()),
+            extents: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn parts_that_end_in_any_order_are_put_together_in_order() {
+        let mut flight = Flight::default();
+        let slot = flight.begin(request(3, 12));
+        flight.expected = 3;
+        assert!(
+            flight
+                .complete(completion(tag(slot, 2), 2, Ok(())))
+                .is_none()
+        );
+        assert!(
+            flight
+                .complete(completion(tag(slot, 0), 0, Ok(())))
+                .is_none()
+        );
+        let done = flight
+            .complete(completion(tag(slot, 1), 1, Ok(())))
+            .unwrap();
+        let bytes: Vec<u8> = done
+            .buffers()
+            .map(|buf| buf.as_bytes().unwrap()[0])
+            .collect();
+        assert_eq!(bytes, [0, 1, 2]);
+        assert_eq!(flight.expected, 0);
+    }
+
+    #[test]
+    fn one_failed_part_fails_the_request() {
+        let mut flight = Flight::default();
+        let slot = flight.begin(request(2, 8));
+        flight.expected = 2;
+        let error = IoError::new(ErrorKind::NoSpace, "");
+        flight.complete(completion(tag(slot, 0), 0, Err(error.clone())));
+        let done = flight
+            .complete(completion(tag(slot, 1), 0, Ok(())))
+            .unwrap();
+        assert_eq!(done.error, Some(error));
+    }
+
+    #[test]
+    fn requests_and_their_bytes_are_bounded() {
+        let mut flight = Flight::default();
+        let slot = flight.begin(request(1, BYTES_MAX));
+        assert!(flight.has_room(0));
+        assert!(!flight.has_room(1));
+        flight.expected = 1;
+        let done = flight
+            .complete(completion(tag(slot, 0), 0, Ok(())))
+            .unwrap();
+        flight.release(done);
+        for _ in 0..REQUESTS_MAX {
+            assert!(flight.has_room(1));
+            flight.begin(request(1, 1));
+        }
+        assert!(!flight.has_room(0));
+    }
+
+    #[test]
+    fn a_buffer_is_used_again_by_a_request_of_the_same_length() {
+        let mut flight = Flight::default();
+        let mut done = request(0, 0);
+        done.first = IoBuf::from_bytes(vec![9; 512].into_boxed_slice());
+        flight.release(done);
+        assert_eq!(flight.buffer(512).as_bytes().unwrap()[0], 9);
+        assert_eq!(flight.buffer(512).as_bytes().unwrap()[0], 0);
+    }
+}

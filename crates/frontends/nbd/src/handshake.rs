@@ -1,0 +1,291 @@
+//! The handshake ("Fixed newstyle negotiation"): one option after the other until the peer asks
+//! for the export or leaves. The caller bounds its time.
+
+use crate::input::Input;
+use crate::options::{ContextRequest, InfoRequest};
+use crate::protocol::{
+    CONTEXT_ID, CONTEXT_NAME, INIT_MAGIC, OPTION_MAGIC, OPTION_REPLY_MAGIC, PAYLOAD_MAX,
+    handshake_flag, info, option, reply, transmission_flag as flag,
+};
+use crate::shared::Shared;
+use block::Geometry;
+use reactor::Stream;
+use std::io::{Error, ErrorKind, IoSlice, Result};
+
+/// Options that a peer may send before it has to decide.
+const OPTIONS_MAX: usize = 256;
+/// Longest data of an option that is looked at, in bytes.
+const DATA_MAX: u32 = 64 << 10;
+/// Longest data of an option that is skipped; a longer one ends the connection.
+const SKIP_MAX: u32 = 1 << 20;
+
+/// What the two sides agreed on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Agreed {
+    /// Reads are answered by structured replies.
+    pub structured: bool,
+    /// `base:allocation` may be asked for.
+    pub status: bool,
+}
+
+/// Where the handshake goes from here.
+enum Next {
+    /// To the next option.
+    Option,
+    Transmission,
+    End,
+}
+
+pub(crate) struct Handshake<'a> {
+    pub stream: &'a Stream,
+    pub input: &'a mut Input,
+    pub shared: &'a Shared,
+    agreed: Agreed,
+    no_zeroes: bool,
+}
+
+/// The transmission flags of a volume.
+pub(crate) fn transmission_flags(geometry: &Geometry) -> u16 {
+    let always = flag::HAS_FLAGS
+        | flag::SEND_FLUSH
+        | flag::SEND_FUA
+        | flag::SEND_DF
+        | flag::CAN_MULTI_CONN
+        | flag::SEND_CACHE;
+    if geometry.read_only {
+        always | flag::READ_ONLY
+    } else {
+        always | flag::SEND_TRIM | flag::SEND_WRITE_ZEROES | flag::SEND_FAST_ZERO
+    }
+}
+
+fn broken(text: &str) -> Error {
+    Error::new(ErrorKind::InvalidData, text)
+}
+
+impl<'a> Handshake<'a> {
+    pub(crate) fn new(stream: &'a Stream, input: &'a mut Input, shared: &'a Shared) -> Self {
+        Self {
+            stream,
+            input,
+            shared,
+            agreed: Agreed::default(),
+            no_zeroes: false,
+        }
+    }
+
+    /// What was agreed on, or `None` when the peer left in good order.
+    pub(crate) async fn run(mut self) -> Result<Option<Agreed>> {
+        let ours = handshake_flag::FIXED_NEWSTYLE | handshake_flag::NO_ZEROES;
+        let mut greeting = [0; 18];
+        greeting[..8].copy_from_slice(&INIT_MAGIC.to_be_bytes());
+        greeting[8..16].copy_from_slice(&OPTION_MAGIC.to_be_bytes());
+        greeting[16..].copy_from_slice(&ours.to_be_bytes());
+        self.send(&greeting).await?;
+
+        let theirs = u32::from_be_bytes(self.input.array().await?);
+        if theirs & !u32::from(ours) != 0 {
+            return Err(broken(
+                "the client sets handshake flags that were not offered",
+            ));
+        }
+        self.no_zeroes = theirs & u32::from(handshake_flag::NO_ZEROES) != 0;
+        for _ in 0..OPTIONS_MAX {
+            match self.option().await? {
+                Next::Option => {}
+                Next::Transmission => return Ok(Some(self.agreed)),
+                Next::End => return Ok(None),
+            }
+        }
+        Err(broken("the client sent too many options"))
+    }
+
+    async fn option(&mut self) -> Result<Next> {
+        if u64::from_be_bytes(self.input.array().await?) != OPTION_MAGIC {
+            return Err(broken("an option does not begin with its magic number"));
+        }
+        let kind = u32::from_be_bytes(self.input.array().await?);
+        let len = u32::from_be_bytes(self.input.array().await?);
+        if len > SKIP_MAX {
+            return Err(broken("an option is too long"));
+        }
+        if len > DATA_MAX {
+            self.input.skip(u64::from(len)).await?;
+            return self
+                .refuse(kind, reply::ERR_TOO_BIG, "the option is too long")
+                .await;
+        }
+        let data = self.input.bytes(len as usize).await?;
+        match kind {
+            option::EXPORT_NAME => self.export_name(&data).await,
+            option::ABORT => {
+                // The peer may close without reading this, which is no error.
+                let _ = self.answer(kind, reply::ACK, &[]).await;
+                Ok(Next::End)
+            }
+            option::LIST => self.list(&data).await,
+            option::STARTTLS => {
+                self.refuse(kind, reply::ERR_POLICY, "this server offers no TLS")
+                    .await
+            }
+            option::INFO | option::GO => self.info(kind, &data).await,
+            option::STRUCTURED_REPLY if data.is_empty() => {
+                self.agreed.structured = true;
+                self.answer(kind, reply::ACK, &[]).await?;
+                Ok(Next::Option)
+            }
+            option::STRUCTURED_REPLY => {
+                self.refuse(kind, reply::ERR_INVALID, "this option has no data")
+                    .await
+            }
+            option::LIST_META_CONTEXT | option::SET_META_CONTEXT => {
+                self.contexts(kind, &data).await
+            }
+            _ => self.refuse(kind, reply::ERR_UNSUP, "unknown option").await,
+        }
+    }
+
+    fn is_ours(&self, name: &str) -> bool {
+        name.is_empty() || name == self.shared.name
+    }
+
+    /// The one option that cannot be refused but by closing the connection.
+    async fn export_name(&mut self, data: &[u8]) -> Result<Next> {
+        if !std::str::from_utf8(data).is_ok_and(|name| self.is_ours(name)) {
+            return Err(broken("the client asks for an export of another name"));
+        }
+        let geometry = self.shared.device.geometry();
+        let mut bytes = [0; 134];
+        bytes[..8].copy_from_slice(&geometry.size.to_be_bytes());
+        bytes[8..10].copy_from_slice(&transmission_flags(&geometry).to_be_bytes());
+        let len = if self.no_zeroes { 10 } else { bytes.len() };
+        self.send(&bytes[..len]).await?;
+        Ok(Next::Transmission)
+    }
+
+    async fn list(&mut self, data: &[u8]) -> Result<Next> {
+        if !data.is_empty() {
+            let text = "this option has no data";
+            return self.refuse(option::LIST, reply::ERR_INVALID, text).await;
+        }
+        let name = self.shared.name.as_bytes();
+        let mut entry = (name.len() as u32).to_be_bytes().to_vec();
+        entry.extend_from_slice(name);
+        self.answer(option::LIST, reply::SERVER, &entry).await?;
+        self.answer(option::LIST, reply::ACK, &[]).await?;
+        Ok(Next::Option)
+    }
+
+    async fn info(&mut self, kind: u32, data: &[u8]) -> Result<Next> {
+        let Some(request) = InfoRequest::parse(data) else {
+            let text = "the option's data is malformed";
+            return self.refuse(kind, reply::ERR_INVALID, text).await;
+        };
+        if !self.is_ours(request.name) {
+            let text = "no export of this name";
+            return self.refuse(kind, reply::ERR_UNKNOWN, text).await;
+        }
+        let geometry = self.shared.device.geometry();
+        let mut block = info::BLOCK_SIZE.to_be_bytes().to_vec();
+        for size in [geometry.lba_size, geometry.block_size, PAYLOAD_MAX] {
+            block.extend_from_slice(&size.to_be_bytes());
+        }
+        self.answer(kind, reply::INFO, &block).await?;
+        for (wanted, text) in [
+            (info::NAME, &self.shared.name),
+            (info::DESCRIPTION, &self.shared.volume),
+        ] {
+            if request.wanted.contains(&wanted) {
+                let payload = [&wanted.to_be_bytes()[..], text.as_bytes()].concat();
+                self.answer(kind, reply::INFO, &payload).await?;
+            }
+        }
+        let mut export = info::EXPORT.to_be_bytes().to_vec();
+        export.extend_from_slice(&geometry.size.to_be_bytes());
+        export.extend_from_slice(&transmission_flags(&geometry).to_be_bytes());
+        self.answer(kind, reply::INFO, &export).await?;
+        self.answer(kind, reply::ACK, &[]).await?;
+        Ok(if kind == option::GO {
+            Next::Transmission
+        } else {
+            Next::Option
+        })
+    }
+
+    async fn contexts(&mut self, kind: u32, data: &[u8]) -> Result<Next> {
+        let set = kind == option::SET_META_CONTEXT;
+        if set {
+            self.agreed.status = false;
+        }
+        if !self.agreed.structured {
+            let text = "negotiate structured replies first";
+            return self.refuse(kind, reply::ERR_INVALID, text).await;
+        }
+        let Some(request) = ContextRequest::parse(data) else {
+            let text = "the option's data is malformed";
+            return self.refuse(kind, reply::ERR_INVALID, text).await;
+        };
+        if !self.is_ours(request.name) {
+            let text = "no export of this name";
+            return self.refuse(kind, reply::ERR_UNKNOWN, text).await;
+        }
+        let answered = if set {
+            request.selects()
+        } else {
+            request.lists()
+        };
+        if answered {
+            let number = if set { CONTEXT_ID } else { 0 };
+            let payload = [&number.to_be_bytes()[..], CONTEXT_NAME.as_bytes()].concat();
+            self.answer(kind, reply::META_CONTEXT, &payload).await?;
+        }
+        self.agreed.status |= set && answered;
+        self.answer(kind, reply::ACK, &[]).await?;
+        Ok(Next::Option)
+    }
+
+    async fn refuse(&mut self, option: u32, error: u32, text: &str) -> Result<Next> {
+        self.answer(option, error, text.as_bytes()).await?;
+        Ok(Next::Option)
+    }
+
+    async fn answer(&mut self, option: u32, kind: u32, payload: &[u8]) -> Result<()> {
+        let mut head = [0; 20];
+        head[..8].copy_from_slice(&OPTION_REPLY_MAGIC.to_be_bytes());
+        head[8..12].copy_from_slice(&option.to_be_bytes());
+        head[12..16].copy_from_slice(&kind.to_be_bytes());
+        head[16..].copy_from_slice(&(payload.len() as u32).to_be_bytes());
+        let mut parts = [IoSlice::new(&head), IoSlice::new(payload)];
+        self.stream.write_all(&mut parts).await
+    }
+
+    async fn send(&mut self, bytes: &[u8]) -> Result<()> {
+        self.stream.write_all(&mut [IoSlice::new(bytes)]).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_only_volume_offers_nothing_that_changes_it() {
+        let mut geometry = Geometry {
+            size: 1 << 20,
+            lba_size: 512,
+            block_size: 4096,
+            read_only: false,
+            serial: String::new(),
+        };
+        let changes = flag::SEND_TRIM | flag::SEND_WRITE_ZEROES | flag::SEND_FAST_ZERO;
+        assert_eq!(
+            transmission_flags(&geometry) & (changes | flag::READ_ONLY),
+            changes
+        );
+        geometry.read_only = true;
+        assert_eq!(
+            transmission_flags(&geometry) & (changes | flag::READ_ONLY),
+            flag::READ_ONLY
+        );
+    }
+}

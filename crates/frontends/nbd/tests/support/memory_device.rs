@@ -1,0 +1,311 @@
+//! A volume in memory with faults that a test asks for. Its operations end on a thread of its own.
+//! Shared by the tests of several front ends, none of which uses all of it.
+
+use block::{
+    AllocationState, BlockDevice, Completion, ErrorKind, Geometry, IoBuf, IoError, Op, OpFlags,
+    OpKind, StatusExtent,
+};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Condvar, Mutex};
+use std::task::Waker;
+
+/// Unit of allocation, in bytes.
+const UNIT: u64 = 4096;
+
+/// An operation as it was carried out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Seen {
+    pub kind: OpKind,
+    pub flags: OpFlags,
+    pub offset: u64,
+    pub len: u64,
+}
+
+struct State {
+    bytes: Vec<u8>,
+    allocated: BTreeSet<u64>,
+    geometry: Geometry,
+    gone: bool,
+    fault: Option<(OpKind, ErrorKind)>,
+    /// Operations in flight at most; more are given back.
+    limit: usize,
+    given_back: usize,
+    waiting: Vec<Op>,
+    /// Operations do not end while this is set.
+    held: bool,
+    backwards: bool,
+    seen: Vec<Seen>,
+    listeners: HashMap<u64, Waker>,
+    closed: bool,
+}
+
+struct Inner {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+/// The device; its thread ends with it.
+pub struct MemoryDevice {
+    inner: Arc<Inner>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl MemoryDevice {
+    /// A volume of `size` bytes.
+    pub fn new(size: u64, lba_size: u32) -> Arc<Self> {
+        let inner = Arc::new(Inner {
+            state: Mutex::new(State {
+                bytes: vec![0; size as usize],
+                allocated: BTreeSet::new(),
+                geometry: Geometry {
+                    size,
+                    lba_size,
+                    block_size: 4096,
+                    read_only: false,
+                    serial: "memory".to_owned(),
+                },
+                gone: false,
+                fault: None,
+                limit: usize::MAX,
+                given_back: 0,
+                waiting: Vec::new(),
+                held: false,
+                backwards: false,
+                seen: Vec::new(),
+                listeners: HashMap::new(),
+                closed: false,
+            }),
+            changed: Condvar::new(),
+        });
+        let worker = inner.clone();
+        let thread = std::thread::spawn(move || worker.work());
+        Arc::new(Self {
+            inner,
+            thread: Some(thread),
+        })
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let value = change(&mut self.inner.state.lock().unwrap());
+        self.inner.changed.notify_all();
+        value
+    }
+
+    fn announce(&self) {
+        let listeners: Vec<Waker> =
+            self.change(|state| state.listeners.drain().map(|l| l.1).collect());
+        for waker in listeners {
+            waker.wake();
+        }
+    }
+
+    /// From now on operations of `kind` fail.
+    pub fn fail(&self, kind: OpKind, error: ErrorKind) {
+        self.change(|state| state.fault = Some((kind, error)));
+    }
+
+    /// Operations succeed again.
+    pub fn heal(&self) {
+        self.change(|state| state.fault = None);
+    }
+
+    /// Gives operations back when `limit` are in flight.
+    pub fn limit(&self, limit: usize) {
+        self.change(|state| state.limit = limit);
+    }
+
+    /// How many operations were given back.
+    pub fn given_back(&self) -> usize {
+        self.change(|state| state.given_back)
+    }
+
+    /// Operations end in the opposite order.
+    pub fn backwards(&self) {
+        self.change(|state| state.backwards = true);
+    }
+
+    /// Operations wait until [`MemoryDevice::go_on`].
+    pub fn hold(&self) {
+        self.change(|state| state.held = true);
+    }
+
+    pub fn go_on(&self) {
+        self.change(|state| state.held = false);
+    }
+
+    /// Operations in flight.
+    pub fn in_flight(&self) -> usize {
+        self.change(|state| state.waiting.len())
+    }
+
+    pub fn read_only(&self) {
+        self.change(|state| state.geometry.read_only = true);
+    }
+
+    pub fn resize(&self, size: u64) {
+        self.change(|state| {
+            state.bytes.resize(size as usize, 0);
+            state.geometry.size = size;
+        });
+        self.announce();
+    }
+
+    /// The volume ends.
+    pub fn end(&self) {
+        self.change(|state| state.gone = true);
+        self.announce();
+    }
+
+    /// What was carried out since the last call.
+    pub fn seen(&self) -> Vec<Seen> {
+        self.change(|state| std::mem::take(&mut state.seen))
+    }
+
+    pub fn content(&self, offset: u64, len: usize) -> Vec<u8> {
+        self.change(|state| state.bytes[offset as usize..offset as usize + len].to_vec())
+    }
+}
+
+impl Drop for MemoryDevice {
+    fn drop(&mut self) {
+        self.change(|state| state.closed = true);
+        // The last owner may be the worker itself, through an operation's sink.
+        if let Some(thread) = self.thread.take()
+            && thread.thread().id() != std::thread::current().id()
+        {
+            thread.join().unwrap();
+        }
+    }
+}
+
+impl BlockDevice for MemoryDevice {
+    fn geometry(&self) -> Geometry {
+        self.inner.state.lock().unwrap().geometry.clone()
+    }
+
+    fn submit(&self, op: Op) -> Result<(), Op> {
+        self.change(|state| {
+            if state.waiting.len() >= state.limit {
+                state.given_back += 1;
+                return Err(op);
+            }
+            state.waiting.push(op);
+            Ok(())
+        })
+    }
+
+    fn on_change(&self, listener: u64, waker: Waker) {
+        self.change(|state| state.listeners.insert(listener, waker));
+    }
+
+    fn is_gone(&self) -> bool {
+        self.inner.state.lock().unwrap().gone
+    }
+}
+
+impl Inner {
+    fn work(&self) {
+        loop {
+            let (completion, done) = {
+                let mut state = self.state.lock().unwrap();
+                while (state.waiting.is_empty() || state.held) && !state.closed {
+                    state = self.changed.wait(state).unwrap();
+                }
+                if state.closed {
+                    return;
+                }
+                let op = if state.backwards {
+                    state.waiting.pop().unwrap()
+                } else {
+                    state.waiting.remove(0)
+                };
+                state.carry_out(op)
+            };
+            self.changed.notify_all();
+            done.complete(completion);
+        }
+    }
+}
+
+impl State {
+    fn carry_out(&mut self, mut op: Op) -> (Completion, Arc<dyn block::CompletionSink>) {
+        self.seen.push(Seen {
+            kind: op.kind,
+            flags: op.flags,
+            offset: op.offset,
+            len: op.len,
+        });
+        let mut extents = Vec::new();
+        let result = self.check(&op).map(|()| {
+            let (start, end) = (op.offset, op.offset + op.len);
+            let range = start as usize..end as usize;
+            match op.kind {
+                OpKind::Read => op.buf.write(0, &self.bytes[range]),
+                OpKind::Write => {
+                    op.buf.read(0, &mut self.bytes[range]);
+                    self.allocated.extend(start / UNIT..end.div_ceil(UNIT));
+                }
+                OpKind::Flush => {}
+                OpKind::Discard | OpKind::WriteZeroes => {
+                    self.bytes[range].fill(0);
+                    for unit in start.div_ceil(UNIT)..end / UNIT {
+                        self.allocated.remove(&unit);
+                    }
+                }
+                OpKind::Status => extents = self.status(start, end),
+            }
+        });
+        let completion = Completion {
+            tag: op.tag,
+            result,
+            buf: std::mem::replace(&mut op.buf, IoBuf::empty()),
+            extents,
+        };
+        (completion, op.done)
+    }
+
+    fn check(&self, op: &Op) -> Result<(), IoError> {
+        let lba = u64::from(self.geometry.lba_size);
+        if self.gone {
+            return Err(IoError::new(ErrorKind::Gone, ""));
+        }
+        if let Some((kind, error)) = self.fault
+            && kind == op.kind
+        {
+            return Err(IoError::new(error, "as the test asked"));
+        }
+        let data = matches!(op.kind, OpKind::Read | OpKind::Write);
+        if op.kind != OpKind::Flush
+            && (!op.offset.is_multiple_of(lba)
+                || !op.len.is_multiple_of(lba)
+                || op.len == 0
+                || op.offset + op.len > self.geometry.size
+                || data && op.buf.len() as u64 != op.len)
+        {
+            return Err(IoError::new(ErrorKind::Invalid, format!("{op:?}")));
+        }
+        Ok(())
+    }
+
+    fn status(&self, start: u64, end: u64) -> Vec<StatusExtent> {
+        let mut extents: Vec<StatusExtent> = Vec::new();
+        let mut at = start;
+        while at < end {
+            let next = ((at / UNIT + 1) * UNIT).min(end);
+            let state = if self.allocated.contains(&(at / UNIT)) {
+                AllocationState::Data
+            } else {
+                AllocationState::Hole
+            };
+            match extents.last_mut() {
+                Some(last) if last.state == state => last.len += next - at,
+                _ => extents.push(StatusExtent {
+                    len: next - at,
+                    state,
+                }),
+            }
+            at = next;
+        }
+        extents
+    }
+}
