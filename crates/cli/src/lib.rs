@@ -1,1 +1,25 @@
-//! Being written.
+//! The command line: everything that a person or a script asks of a daemon, and `serve`, which
+//! is one.
+//!
+//! Responsible for: arguments, confirmation, tables, JSON as the interface gives it, progress.
+//! Leaves out: every decision about pools, volumes and exports, which is the daemon's.
+
+mod arguments;
+mod client;
+mod commands;
+mod confirm;
+mod error;
+mod iostat;
+mod map;
+mod parse;
+mod progress;
+mod run;
+mod show;
+
+pub use arguments::Arguments;
+pub use client::Client;
+pub use error::Failure;
+pub use iostat::{Load, load_line};
+pub use map::{Paint, legend, strip};
+pub use parse::{drive_spec, front_end_parameters, object, vdrives};
+pub use run::main;

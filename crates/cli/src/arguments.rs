@@ -1,0 +1,363 @@
+//! What can be written on the command line.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use std::path::PathBuf;
+
+/// Hybrid storage: pools of RAM, flash and disks, volumes in them, exported to virtual machines
+/// and hosts.
+#[derive(Parser, Debug)]
+#[command(name = "convect", version, arg_required_else_help = true, after_long_help = AFTER)]
+pub struct Arguments {
+    /// The daemon's socket
+    #[arg(long, global = true, env = "CONVECT_SOCKET", value_name = "PATH")]
+    pub socket: Option<PathBuf>,
+    /// Print what the HTTP interface answers, as JSON
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const AFTER: &str = "\
+Drives are written as file:PATH[?size=8G], ram:NAME?size=1G, null:NAME?size=1T, or \
+model:hdd-7200[,seed=N]:SPEC; a bare absolute path means file:PATH.\n\
+Exit codes: 0 done; 1 refused or failed; 2 wrong usage; 130 left with Ctrl-C.";
+
+/// What to do.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Serve pools, volumes and exports until SIGTERM or SIGINT
+    Serve(Serve),
+    /// Look at drives
+    #[command(subcommand)]
+    Drive(Drive),
+    /// Look at vdrives
+    #[command(subcommand)]
+    Vdrive(Vdrive),
+    /// Make, look at and end pools
+    #[command(subcommand)]
+    Pool(Pool),
+    /// Make, look at and end volumes
+    #[command(subcommand)]
+    Volume(Volume),
+    /// Offer volumes to hosts and virtual machines
+    #[command(subcommand)]
+    Export(Export),
+    /// Show where a volume lies: RAM red, fast orange, slow blue, empty grey
+    Map(Map),
+    /// Look at long work
+    #[command(subcommand)]
+    Job(Job),
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Write the manual pages into a folder
+    Man {
+        /// The folder
+        dir: PathBuf,
+    },
+}
+
+/// `serve`.
+#[derive(Args, Debug)]
+pub struct Serve {
+    /// The configuration; the default may be absent [default: /etc/convect/convect.toml]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Where the daemon keeps which pools are open [default: /var/lib/convect]
+    #[arg(long, value_name = "DIR")]
+    pub state_dir: Option<PathBuf>,
+}
+
+/// `drive`.
+#[derive(Subcommand, Debug)]
+pub enum Drive {
+    /// List the drives of the open pools and the block devices of this host
+    List,
+    /// Show what a drive is and what it bears
+    Show {
+        /// The drive
+        spec: String,
+    },
+}
+
+/// `vdrive`.
+#[derive(Subcommand, Debug)]
+pub enum Vdrive {
+    /// List the vdrives of a pool and their drives
+    List {
+        /// The pool
+        pool: String,
+    },
+}
+
+/// Where new space begins.
+#[derive(ValueEnum, Clone, Copy, Debug, Default)]
+pub enum Policy {
+    /// Written data is absorbed by the fast tier and sinks to its slow home soon
+    #[default]
+    SlowFirst,
+    /// Written data stays on the fast tier until its space is needed
+    FastFirst,
+}
+
+/// A switch.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Switch {
+    /// Yes
+    On,
+    /// No
+    Off,
+}
+
+/// `pool create`.
+#[derive(Args, Debug)]
+pub struct PoolCreate {
+    /// The pool's name
+    pub name: String,
+    /// A tier, a layout if not concat, and drives; again for each vdrive: `fast /dev/nvme0n1
+    /// slow stripe:64k /dev/sda /dev/sdb`. Layouts: concat, stripe[:CHUNK], mirror
+    #[arg(required = true, value_name = "fast|slow [LAYOUT] SPEC...")]
+    pub vdrives: Vec<String>,
+    /// Where new space begins
+    #[arg(long, value_enum, default_value_t)]
+    pub policy: Policy,
+    /// Single-threaded engines; 0 is one a core
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub shards: u16,
+    /// Take drives that bear something else, which is lost
+    #[arg(long)]
+    pub force: bool,
+    /// Accept that the loss of an unmirrored fast drive loses data
+    #[arg(long)]
+    pub accept_unmirrored: bool,
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// `pool`.
+#[derive(Subcommand, Debug)]
+pub enum Pool {
+    /// Make a pool
+    Create(PoolCreate),
+    /// List the pools
+    List,
+    /// Show a pool, its vdrives and its drives
+    Status {
+        /// The pool
+        name: String,
+    },
+    /// Close a pool, for another host to import
+    Export {
+        /// The pool
+        name: String,
+    },
+    /// Open a pool from its drives; without a name, list what could be opened
+    Import {
+        /// The pool's name or id
+        name: Option<String>,
+        /// A drive to look at; again for each
+        #[arg(long = "drive", required = true, value_name = "SPEC", num_args = 1..)]
+        drives: Vec<String>,
+        /// Open it though drives are missing
+        #[arg(long)]
+        degraded: bool,
+    },
+    /// Forget a pool and everything in it
+    Destroy {
+        /// The pool
+        name: String,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Add a vdrive to a pool
+    Add {
+        /// The pool
+        name: String,
+        /// A tier, a layout if not concat, and drives, as for `pool create`
+        #[arg(required = true, value_name = "fast|slow [LAYOUT] SPEC...")]
+        vdrive: Vec<String>,
+        /// Take drives that bear something else, which is lost
+        #[arg(long)]
+        force: bool,
+    },
+    /// Move everything off a vdrive and take it out of the pool
+    Remove {
+        /// The pool
+        name: String,
+        /// The vdrive's number
+        vdrive: u8,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+        /// Do not wait
+        #[arg(long)]
+        background: bool,
+    },
+    /// Show what pools do: IOPS, bandwidth, mean latency, share served by each tier
+    Iostat {
+        /// The pool; all when left out
+        name: Option<String>,
+        /// Print what was done in each period of so many seconds
+        #[arg(long, value_name = "SECS", num_args = 0..=1, default_missing_value = "1")]
+        watch: Option<f64>,
+        /// End after so many periods
+        #[arg(long, requires = "watch")]
+        count: Option<u64>,
+    },
+    /// Hold or release promotion into RAM and the fast tier
+    HoldPromotion {
+        /// The pool
+        name: String,
+        /// Hold or release
+        state: Switch,
+    },
+    /// Write everything back to its slow home and forget all clean copies
+    Cool {
+        /// The pool
+        name: String,
+    },
+}
+
+/// `volume`.
+#[derive(Subcommand, Debug)]
+pub enum Volume {
+    /// Make a volume
+    Create {
+        /// The volume
+        #[arg(value_name = "POOL/VOL")]
+        volume: String,
+        /// Its size
+        #[arg(long)]
+        size: String,
+        /// Reserve all of its space at once
+        #[arg(long)]
+        thick: bool,
+        /// Bytes of an LBA: 512 or 4096
+        #[arg(long, default_value_t = 512)]
+        lba: u32,
+    },
+    /// List the volumes of a pool, or all
+    List {
+        /// The pool
+        pool: Option<String>,
+    },
+    /// Show a volume
+    Show {
+        /// The volume
+        #[arg(value_name = "POOL/VOL")]
+        volume: String,
+    },
+    /// Give a volume another size
+    Resize {
+        /// The volume
+        #[arg(value_name = "POOL/VOL")]
+        volume: String,
+        /// Its new size
+        size: String,
+        /// It may become smaller: what lies beyond is lost
+        #[arg(long)]
+        shrink: bool,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Delete a volume
+    Delete {
+        /// The volume
+        #[arg(value_name = "POOL/VOL")]
+        volume: String,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+        /// Do not wait for its space
+        #[arg(long)]
+        background: bool,
+    },
+}
+
+/// `export`.
+#[derive(Subcommand, Debug)]
+pub enum Export {
+    /// Offer a volume, now and after every start of the daemon
+    #[command(
+        after_help = "`convect export create NAME POOL/VOL KIND --help` lists the \
+                            parameters of a front end."
+    )]
+    Create {
+        /// The export's name
+        name: String,
+        /// The volume
+        #[arg(value_name = "POOL/VOL")]
+        volume: String,
+        /// The front end: vhost-user-blk, nbd or fuse
+        #[arg(value_name = "FRONT_END")]
+        kind: String,
+        /// Its parameters
+        #[arg(
+            trailing_var_arg = true,
+            allow_hyphen_values = true,
+            value_name = "--KEY VALUE"
+        )]
+        parameters: Vec<String>,
+    },
+    /// List the exports
+    List,
+    /// Show an export and how to use it
+    Show {
+        /// The export
+        #[arg(value_name = "[POOL/]NAME")]
+        name: String,
+    },
+    /// End an export
+    Delete {
+        /// The export
+        #[arg(value_name = "[POOL/]NAME")]
+        name: String,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+/// `map`.
+#[derive(Args, Debug)]
+pub struct Map {
+    /// The volume
+    #[arg(value_name = "POOL/VOL")]
+    pub volume: String,
+    /// How many parts
+    #[arg(long, default_value_t = 256, value_name = "N")]
+    pub cells: usize,
+    /// Print it again and again, every so many seconds
+    #[arg(long, value_name = "SECS", num_args = 0..=1, default_missing_value = "1")]
+    pub watch: Option<f64>,
+}
+
+/// `job`.
+#[derive(Subcommand, Debug)]
+pub enum Job {
+    /// List jobs, newest first
+    List,
+    /// Show a job
+    Show {
+        /// Its number
+        id: u64,
+    },
+    /// Wait for a job to end
+    Wait {
+        /// Its number
+        id: u64,
+    },
+    /// End a job; what it moved stays moved
+    Cancel {
+        /// Its number
+        id: u64,
+    },
+}

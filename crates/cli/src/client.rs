@@ -1,0 +1,234 @@
+//! Asking the daemon: one request of HTTP/1.1 a connection, over its Unix socket, bounded in size
+//! and time.
+
+use crate::Failure;
+use api::v1::Problem;
+use api::{Method, Operation};
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Longest answer that is read, in bytes.
+const ANSWER_MAX: u64 = 64 << 20;
+/// How long an answer may take: of what only looks, of what changes, and of what moves all data.
+const LOOK_TIME: Duration = Duration::from_secs(60);
+const CHANGE_TIME: Duration = Duration::from_secs(600);
+const MOVE_TIME: Duration = Duration::from_secs(24 * 3600);
+
+/// The way to one daemon.
+pub struct Client {
+    socket: PathBuf,
+}
+
+/// Writes what would mean something in a path or query as `%XX`.
+fn encode(text: &str) -> String {
+    text.bytes().fold(String::new(), |mut encoded, byte| {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
+            encoded.push(char::from(byte));
+        } else {
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+        encoded
+    })
+}
+
+/// The operation's path with its segments filled in, in order, and the query.
+fn target(operation: Operation, segments: &[&str], query: &[(&str, &str)]) -> String {
+    let mut left = segments.iter();
+    let filled: Vec<String> = operation
+        .route()
+        .path
+        .split('/')
+        .map(|part| match part.starts_with('{') {
+            true => encode(left.next().copied().unwrap_or_default()),
+            false => part.to_owned(),
+        })
+        .collect();
+    let mut target = filled.join("/");
+    for (index, (name, value)) in query.iter().enumerate() {
+        let before = if index == 0 { '?' } else { '&' };
+        let _ = write!(target, "{before}{name}={}", encode(value));
+    }
+    target
+}
+
+/// The status and the body of an answer that was read to its end.
+fn split(answer: &[u8]) -> Option<(u16, &[u8])> {
+    let end = answer.windows(4).position(|at| at == b"\r\n\r\n")?;
+    let head = std::str::from_utf8(&answer[..end]).ok()?;
+    let body = &answer[end + 4..];
+    let mut lines = head.split("\r\n");
+    let status = lines.next()?.strip_prefix("HTTP/1.1 ")?.get(..3)?;
+    for line in lines {
+        let (name, value) = line.split_once(':')?;
+        let whole = match name.to_ascii_lowercase().as_str() {
+            "content-length" => value.trim().parse::<usize>().ok()? == body.len(),
+            "transfer-encoding" => false,
+            _ => true,
+        };
+        if !whole {
+            return None;
+        }
+    }
+    Some((status.parse().ok()?, body))
+}
+
+impl Client {
+    /// A way to the daemon at `socket`; nothing is asked yet.
+    pub fn new(socket: impl Into<PathBuf>) -> Self {
+        Self {
+            socket: socket.into(),
+        }
+    }
+
+    /// The daemon's socket.
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    fn unreachable(&self, error: &io::Error) -> Failure {
+        let path = self.socket.display();
+        Failure::Failed(match error.kind() {
+            ErrorKind::NotFound | ErrorKind::ConnectionRefused => format!(
+                "no daemon answers at {path}: start it with `convect serve` or name its socket \
+                 with --socket"
+            ),
+            ErrorKind::PermissionDenied => {
+                format!("no permission to use {path}: be root, the daemon's user or in its group")
+            }
+            ErrorKind::InvalidInput => format!("{path} cannot be a socket: {error}"),
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+                format!("the daemon at {path} did not answer in time: see its log")
+            }
+            _ => format!("the daemon at {path} cannot be asked: {error}: see its log"),
+        })
+    }
+
+    fn exchange(&self, request: &[u8], patience: Duration) -> io::Result<Vec<u8>> {
+        let mut stream = UnixStream::connect(&self.socket)?;
+        stream.set_read_timeout(Some(patience))?;
+        stream.set_write_timeout(Some(LOOK_TIME))?;
+        // A daemon that refuses the caller may close before it has read everything; its answer
+        // is there all the same.
+        let sent = stream.write_all(request);
+        let mut answer = Vec::new();
+        let read = stream.take(ANSWER_MAX + 1).read_to_end(&mut answer);
+        if answer.is_empty() {
+            sent?;
+            read?;
+        }
+        Ok(answer)
+    }
+
+    /// Asks for an operation: `segments` are what its path leaves open, in order.
+    ///
+    /// # Errors
+    /// When no daemon answers, or it refuses.
+    pub fn call(
+        &self,
+        operation: Operation,
+        segments: &[&str],
+        query: &[(&str, &str)],
+        body: Option<Vec<u8>>,
+    ) -> Result<Vec<u8>, Failure> {
+        let route = operation.route();
+        let patience = match operation {
+            Operation::PoolCool => MOVE_TIME,
+            _ if route.method == Method::Get => LOOK_TIME,
+            _ => CHANGE_TIME,
+        };
+        let body = body.unwrap_or_default();
+        let mut request = format!(
+            "{} {} HTTP/1.1\r\nHost: convect\r\nConnection: close\r\nContent-Type: \
+             application/json\r\nContent-Length: {}\r\n\r\n",
+            route.method.as_str(),
+            target(operation, segments, query),
+            body.len()
+        )
+        .into_bytes();
+        request.extend(body);
+        let answer = self
+            .exchange(&request, patience)
+            .map_err(|error| self.unreachable(&error))?;
+        let Some((status, body)) = split(&answer) else {
+            return Err(Failure::Failed(format!(
+                "what answers at {} is no convect daemon, or it ended meanwhile",
+                self.socket.display()
+            )));
+        };
+        if status < 400 {
+            return Ok(body.to_vec());
+        }
+        match serde_json::from_slice::<Problem>(body) {
+            Ok(problem) => Err(Failure::Refused(problem)),
+            Err(_) => Err(Failure::Failed(format!(
+                "the daemon answered with status {status} and no reason: see its log"
+            ))),
+        }
+    }
+
+    /// Asks for an operation without a body.
+    ///
+    /// # Errors
+    /// When no daemon answers, or it refuses.
+    pub fn get(&self, operation: Operation, segments: &[&str]) -> Result<Vec<u8>, Failure> {
+        self.call(operation, segments, &[], None)
+    }
+
+    /// Asks for an operation with a body.
+    ///
+    /// # Errors
+    /// When no daemon answers, or it refuses.
+    pub fn send<T: Serialize>(
+        &self,
+        operation: Operation,
+        segments: &[&str],
+        request: &T,
+    ) -> Result<Vec<u8>, Failure> {
+        let body =
+            serde_json::to_vec(request).map_err(|error| Failure::Failed(error.to_string()))?;
+        self.call(operation, segments, &[], Some(body))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_person_writes_cannot_leave_its_segment() {
+        for (name, path) in [
+            ("tank", "/v1/pools/tank"),
+            ("../x", "/v1/pools/..%2Fx"),
+            ("a b?c#d\r\n", "/v1/pools/a%20b%3Fc%23d%0D%0A"),
+            ("é", "/v1/pools/%C3%A9"),
+        ] {
+            assert_eq!(target(Operation::PoolShow, &[name], &[]), path);
+        }
+        assert_eq!(
+            target(Operation::ExportShow, &["a"], &[("pool", "p&q")]),
+            "/v1/exports/a?pool=p%26q"
+        );
+    }
+
+    #[test]
+    fn only_a_whole_answer_is_taken() {
+        let good = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
+        assert_eq!(split(good), Some((200, &b"{}"[..])));
+        let none = b"HTTP/1.1 204 No Content\r\ndate: x\r\n\r\n";
+        assert_eq!(split(none), Some((204, &b""[..])));
+        for bad in [
+            &b""[..],
+            b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n{}",
+            b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}",
+            b"HTTP/1.1 200 OK\r\ncontent-length: 2",
+            b"SSH-2.0\r\n\r\n",
+            b"HTTP/1.1 \xff\r\n\r\n",
+        ] {
+            assert_eq!(split(bad), None, "{}", String::from_utf8_lossy(bad));
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! `convect export`.
+
+use crate::arguments::Export as Command;
+use crate::confirm::confirm;
+use crate::parse::front_end_help;
+use crate::show::{facts, print, print_json, read, table};
+use crate::{Client, Failure, front_end_parameters, object};
+use api::Operation;
+use api::v1::{Export, ExportCreate, ExportList, FrontEnd, FrontEndList};
+
+/// Reads `[POOL/]NAME`.
+fn export_name(text: &str) -> Result<(Option<&str>, &str), Failure> {
+    match text.contains('/') {
+        true => object(text).map(|(pool, name)| (Some(pool), name)),
+        false => Ok((None, text)),
+    }
+}
+
+fn show(export: &Export) -> String {
+    let parameters: Vec<String> = export
+        .parameters
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    let mut text = facts(&[
+        ("export", export.name.clone()),
+        ("volume", format!("{}/{}", export.pool, export.volume)),
+        ("front end", export.kind.clone()),
+        ("parameters", parameters.join(" ")),
+        ("state", export.state.clone()),
+        ("error", export.error.clone().unwrap_or_default()),
+        ("address", export.address.clone().unwrap_or_default()),
+        ("sessions", export.sessions.to_string()),
+    ]);
+    if !export.hints.is_empty() {
+        text.push_str("use it with:\n");
+        for hint in &export.hints {
+            text.push_str(&format!("  {hint}\n"));
+        }
+    }
+    text
+}
+
+fn row(export: &Export) -> Vec<String> {
+    let place = export.address.clone().or_else(|| export.error.clone());
+    vec![
+        export.name.clone(),
+        format!("{}/{}", export.pool, export.volume),
+        export.kind.clone(),
+        export.state.clone(),
+        export.sessions.to_string(),
+        place.unwrap_or_default(),
+    ]
+}
+
+fn front_end(client: &Client, kind: &str) -> Result<FrontEnd, Failure> {
+    let list: FrontEndList = read(&client.get(Operation::FrontEndList, &[])?)?;
+    let names: Vec<String> = list.items.iter().map(|row| row.name.clone()).collect();
+    let found = list.items.into_iter().find(|row| row.name == kind);
+    found.ok_or_else(|| {
+        Failure::Usage(format!(
+            "there is no front end '{kind}': choose one of {}",
+            names.join(", ")
+        ))
+    })
+}
+
+fn create(
+    client: &Client,
+    json: bool,
+    name: &str,
+    volume: &str,
+    kind: &str,
+    words: &[String],
+) -> Result<(), Failure> {
+    let (pool, volume) = object(volume)?;
+    let row = front_end(client, kind)?;
+    if words.iter().any(|word| word == "--help" || word == "-h") {
+        return print(&format!("{}\n", front_end_help(&row)));
+    }
+    // Everything after the front end's name is its own; only this word is meant for us.
+    let json = json || words.iter().any(|word| word == "--json");
+    let words: Vec<String> = words
+        .iter()
+        .filter(|word| *word != "--json")
+        .cloned()
+        .collect();
+    let request = ExportCreate {
+        name: name.to_owned(),
+        pool: pool.to_owned(),
+        volume: volume.to_owned(),
+        kind: kind.to_owned(),
+        parameters: front_end_parameters(&row, &words)?,
+    };
+    let answer = client.send(Operation::ExportCreate, &[], &request)?;
+    match json {
+        true => print_json(&answer, true),
+        false => print(&show(&read(&answer)?)),
+    }
+}
+
+/// Does what the command says.
+pub fn export(client: &Client, json: bool, command: &Command) -> Result<(), Failure> {
+    match command {
+        Command::Create {
+            name,
+            volume,
+            kind,
+            parameters,
+        } => create(client, json, name, volume, kind, parameters),
+        Command::List => {
+            let answer = client.get(Operation::ExportList, &[])?;
+            if json {
+                return print_json(&answer, true);
+            }
+            let list: ExportList = read(&answer)?;
+            let head = [
+                "EXPORT",
+                "VOLUME",
+                "FRONT END",
+                "STATE",
+                ">SESSIONS",
+                "ADDRESS",
+            ];
+            print(&table(&head, list.items.iter().map(row)))
+        }
+        Command::Show { name } => {
+            let (pool, name) = export_name(name)?;
+            let query = pool.map(|pool| ("pool", pool));
+            let answer = client.call(Operation::ExportShow, &[name], query.as_slice(), None)?;
+            match json {
+                true => print_json(&answer, true),
+                false => print(&show(&read(&answer)?)),
+            }
+        }
+        Command::Delete { name, yes } => {
+            let (pool, name) = export_name(name)?;
+            let what = format!("this ends export {name} for the hosts that use it");
+            confirm(&what, name, *yes)?;
+            let query = pool.map(|pool| ("pool", pool));
+            client.call(Operation::ExportDelete, &[name], query.as_slice(), None)?;
+            match json {
+                true => Ok(()),
+                false => print(&format!("export {name} ended\n")),
+            }
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! The commands, a file an object.
+
+mod drive;
+mod export;
+mod job;
+mod pool;
+mod pool_show;
+mod volume;
+mod watch;
+
+pub use drive::drive;
+pub use export::export;
+pub use job::job;
+pub use pool::pool;
+pub use pool_show::vdrive;
+pub use volume::{map, volume};

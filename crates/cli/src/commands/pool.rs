@@ -1,0 +1,267 @@
+//! `convect pool`.
+
+use super::drive::here;
+use super::job::follow;
+use super::pool_show;
+use super::watch::Pace;
+use crate::arguments::{Policy, Pool as Command, PoolCreate as CreateArguments, Switch};
+use crate::confirm::confirm;
+use crate::iostat::LOAD_HEAD;
+use crate::show::{print, print_json, read, table};
+use crate::{Client, Failure, Load, drive_spec, load_line, vdrives};
+use api::Operation;
+use api::v1::{
+    Counters, HoldPromotion, ImportableList, Pool, PoolCreate, PoolImport, PoolList, PoolScan,
+    SpacePolicy, VdriveAdd, VdriveRef,
+};
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+fn shown(json: bool, answer: &[u8]) -> Result<(), Failure> {
+    match json {
+        true => print_json(answer, true),
+        false => print(&pool_show::status(&read::<Pool>(answer)?)),
+    }
+}
+
+fn said(json: bool, text: String) -> Result<(), Failure> {
+    match json {
+        true => Ok(()),
+        false => print(&format!("{text}\n")),
+    }
+}
+
+fn create(client: &Client, json: bool, with: &CreateArguments) -> Result<(), Failure> {
+    let request = PoolCreate {
+        name: with.name.clone(),
+        vdrives: vdrives(&with.vdrives, &here())?,
+        policy: match with.policy {
+            Policy::SlowFirst => SpacePolicy::SlowFirst,
+            Policy::FastFirst => SpacePolicy::FastFirst,
+        },
+        shards: with.shards,
+        force: with.force,
+        accept_unmirrored: with.accept_unmirrored,
+    };
+    if with.force {
+        let what = "whatever lies on the drives of the new pool is lost";
+        confirm(what, &with.name, with.yes)?;
+    }
+    shown(json, &client.send(Operation::PoolCreate, &[], &request)?)
+}
+
+fn import(
+    client: &Client,
+    json: bool,
+    name: Option<&str>,
+    drives: &[String],
+    degraded: bool,
+) -> Result<(), Failure> {
+    let folder = here();
+    let drives: Result<Vec<String>, Failure> = drives
+        .iter()
+        .map(|spec| drive_spec(spec, &folder))
+        .collect();
+    let drives = drives?;
+    if let Some(name) = name {
+        let request = PoolImport { drives, degraded };
+        return shown(
+            json,
+            &client.send(Operation::PoolImport, &[name], &request)?,
+        );
+    }
+    let answer = client.send(Operation::PoolScan, &[], &PoolScan { drives })?;
+    if json {
+        return print_json(&answer, true);
+    }
+    let list: ImportableList = read(&answer)?;
+    let rows = list.items.iter().map(|pool| {
+        vec![
+            pool.name.clone(),
+            pool.id.clone(),
+            pool.found.join(" "),
+            pool.missing.join(" "),
+        ]
+    });
+    print(&table(&["POOL", "ID", "DRIVES", "MISSING"], rows))
+}
+
+fn add(
+    client: &Client,
+    json: bool,
+    name: &str,
+    words: &[String],
+    force: bool,
+) -> Result<(), Failure> {
+    let mut specs = vdrives(words, &here())?;
+    let (Some(spec), true) = (specs.pop(), specs.is_empty()) else {
+        return Err(Failure::Usage(
+            "one vdrive is added at a time: write fast or slow once".to_owned(),
+        ));
+    };
+    let request = VdriveAdd {
+        tier: spec.tier,
+        layout: spec.layout,
+        drives: spec.drives,
+        force,
+    };
+    let answer = client.send(Operation::VdriveAdd, &[name], &request)?;
+    if json {
+        return print_json(&answer, true);
+    }
+    let added: VdriveRef = read(&answer)?;
+    print(&format!(
+        "vdrive {} was added to pool {name}\n",
+        added.vdrive
+    ))
+}
+
+fn names(client: &Client, name: Option<&str>) -> Result<Vec<String>, Failure> {
+    if let Some(name) = name {
+        return Ok(vec![name.to_owned()]);
+    }
+    let list: PoolList = read(&client.get(Operation::PoolList, &[])?)?;
+    Ok(list.items.into_iter().map(|pool| pool.name).collect())
+}
+
+/// What was done since a pool was opened.
+fn totals(pool: &str, counters: &Counters) -> Vec<String> {
+    let load = Load::between(&Counters::default(), counters, 1.0);
+    vec![
+        pool.to_owned(),
+        counters.reads.to_string(),
+        counters.writes.to_string(),
+        units::format_bytes(counters.read_bytes),
+        units::format_bytes(counters.write_bytes),
+        format!("{:.3}", load.read_ms),
+        format!("{:.3}", load.write_ms),
+        format!("{:.1}", load.shares[0]),
+        format!("{:.1}", load.shares[1]),
+        format!("{:.1}", load.shares[2]),
+    ]
+}
+
+fn iostat_once(client: &Client, json: bool, name: Option<&str>) -> Result<(), Failure> {
+    let mut rows = Vec::new();
+    for pool in names(client, name)? {
+        let answer = client.get(Operation::PoolCounters, &[&pool])?;
+        if json {
+            print_json(&answer, name.is_some())?;
+        } else {
+            rows.push(totals(&pool, &read(&answer)?));
+        }
+    }
+    if json {
+        return Ok(());
+    }
+    let head = [
+        "POOL",
+        ">READS",
+        ">WRITES",
+        ">READ",
+        ">WRITTEN",
+        ">READ MS",
+        ">WRITE MS",
+        ">RAM%",
+        ">FAST%",
+        ">SLOW%",
+    ];
+    print(&table(&head, rows))
+}
+
+fn iostat_watch(
+    client: &Client,
+    json: bool,
+    name: Option<&str>,
+    pace: &Pace,
+    count: Option<u64>,
+) -> Result<(), Failure> {
+    let mut before: BTreeMap<String, (Counters, Instant)> = BTreeMap::new();
+    if !json {
+        print(&format!("{LOAD_HEAD}\n"))?;
+    }
+    let mut periods = 0;
+    loop {
+        for pool in names(client, name)? {
+            let answer = client.get(Operation::PoolCounters, &[&pool])?;
+            if json {
+                print_json(&answer, false)?;
+                continue;
+            }
+            let (now, at) = (read::<Counters>(&answer)?, Instant::now());
+            if let Some((then, since)) = before.insert(pool.clone(), (now, at)) {
+                let load = Load::between(&then, &now, (at - since).as_secs_f64());
+                print(&format!("{}\n", load_line(&pool, &load)))?;
+            }
+        }
+        if count.is_some_and(|count| periods >= count) || !pace.next() {
+            return Ok(());
+        }
+        periods += 1;
+    }
+}
+
+/// Does what the command says.
+pub fn pool(client: &Client, json: bool, command: &Command) -> Result<(), Failure> {
+    match command {
+        Command::Create(with) => create(client, json, with),
+        Command::List => {
+            let answer = client.get(Operation::PoolList, &[])?;
+            match json {
+                true => print_json(&answer, true),
+                false => print(&pool_show::list(&read(&answer)?)),
+            }
+        }
+        Command::Status { name } => shown(json, &client.get(Operation::PoolShow, &[name])?),
+        Command::Export { name } => {
+            client.get(Operation::PoolExport, &[name])?;
+            said(json, format!("pool {name} is closed"))
+        }
+        Command::Import {
+            name,
+            drives,
+            degraded,
+        } => import(client, json, name.as_deref(), drives, *degraded),
+        Command::Destroy { name, yes } => {
+            confirm(
+                &format!("pool {name} and everything in it is lost"),
+                name,
+                *yes,
+            )?;
+            client.get(Operation::PoolDestroy, &[name])?;
+            said(json, format!("pool {name} was destroyed"))
+        }
+        Command::Add {
+            name,
+            vdrive,
+            force,
+        } => add(client, json, name, vdrive, *force),
+        Command::Remove {
+            name,
+            vdrive,
+            yes,
+            background,
+        } => {
+            let what = format!("vdrive {vdrive} leaves pool {name} when it is empty");
+            confirm(&what, name, *yes)?;
+            let answer = client.get(Operation::VdriveRemove, &[name, &vdrive.to_string()])?;
+            let done = format!("vdrive {vdrive} left pool {name}");
+            follow(client, json, *background, &answer, &done)
+        }
+        Command::Iostat { name, watch, count } => match watch {
+            Some(_) => iostat_watch(client, json, name.as_deref(), &Pace::new(*watch)?, *count),
+            None => iostat_once(client, json, name.as_deref()),
+        },
+        Command::HoldPromotion { name, state } => {
+            let hold = *state == Switch::On;
+            let request = HoldPromotion { hold };
+            client.send(Operation::PoolHoldPromotion, &[name], &request)?;
+            let now = if hold { "held" } else { "released" };
+            said(json, format!("promotion of pool {name} is {now}"))
+        }
+        Command::Cool { name } => {
+            client.get(Operation::PoolCool, &[name])?;
+            said(json, format!("pool {name} is cold"))
+        }
+    }
+}

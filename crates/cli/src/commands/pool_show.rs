@@ -1,0 +1,163 @@
+//! Pools and vdrives as people read them.
+
+use crate::arguments::Vdrive as Command;
+use crate::show::{facts, print, print_json, read, table};
+use crate::{Client, Failure};
+use api::Operation;
+use api::v1::{Layout, Pool, PoolList, SpacePolicy, Tier, Vdrive, VdriveList};
+use units::format_bytes;
+
+fn layout(vdrive: &Vdrive) -> String {
+    match vdrive.layout {
+        Layout::Concat => "concat".to_owned(),
+        Layout::Stripe { chunk } => format!("stripe:{}", format_bytes(chunk).replace(' ', "")),
+        Layout::Mirror => "mirror".to_owned(),
+    }
+}
+
+fn tier(vdrive: &Vdrive) -> &'static str {
+    match vdrive.tier {
+        Tier::Fast => "fast",
+        Tier::Slow => "slow",
+    }
+}
+
+fn share(part: u64, whole: u64) -> String {
+    format!("{:.1} %", 100.0 * part as f64 / whole.max(1) as f64)
+}
+
+fn rows(vdrive: &Vdrive) -> Vec<Vec<String>> {
+    let mut rows = vec![vec![
+        vdrive.id.to_string(),
+        tier(vdrive).to_owned(),
+        layout(vdrive),
+        vdrive.state.clone(),
+        format_bytes(vdrive.capacity),
+        format_bytes(vdrive.used),
+        String::new(),
+        String::new(),
+    ]];
+    rows.extend(vdrive.drives.iter().map(|drive| {
+        vec![
+            String::new(),
+            String::new(),
+            format!("  {}", drive.spec),
+            drive.state.clone(),
+            format_bytes(drive.size),
+            String::new(),
+            drive.errors.to_string(),
+            drive.repaired.to_string(),
+        ]
+    }));
+    rows
+}
+
+fn vdrive_table(vdrives: &[Vdrive]) -> String {
+    let head = [
+        ">VDRIVE",
+        "TIER",
+        "LAYOUT",
+        "STATE",
+        ">SIZE",
+        ">USED",
+        ">ERRORS",
+        ">REPAIRED",
+    ];
+    table(&head, vdrives.iter().flat_map(rows))
+}
+
+/// Everything of a pool.
+pub fn status(pool: &Pool) -> String {
+    let policy = match pool.policy {
+        SpacePolicy::FastFirst => "fast-first",
+        SpacePolicy::SlowFirst => "slow-first",
+    };
+    let held = if pool.promotion_held {
+        ", promotion held"
+    } else {
+        ""
+    };
+    let mut text = facts(&[
+        ("pool", pool.name.clone()),
+        ("id", pool.id.clone()),
+        ("state", pool.state.clone()),
+        ("policy", format!("{policy}{held}")),
+        ("shards", pool.shards.to_string()),
+        (
+            "used",
+            format!(
+                "{} of {} ({}), {} reserved",
+                format_bytes(pool.used),
+                format_bytes(pool.capacity),
+                share(pool.used, pool.capacity),
+                format_bytes(pool.reserved)
+            ),
+        ),
+        (
+            "fast tier",
+            format!(
+                "{}: {} newer than its home, {} copies",
+                format_bytes(pool.fast_capacity),
+                format_bytes(pool.fast_dirty),
+                format_bytes(pool.fast_shadow)
+            ),
+        ),
+        (
+            "memory",
+            format!(
+                "{} cached data, {} maps",
+                format_bytes(pool.ram_bytes),
+                format_bytes(pool.map_bytes)
+            ),
+        ),
+        ("volumes", pool.volumes.to_string()),
+    ]);
+    for message in &pool.messages {
+        text.push_str(&format!("note: {message}\n"));
+    }
+    text.push('\n');
+    text.push_str(&vdrive_table(&pool.vdrives));
+    text
+}
+
+/// The pools in lines, and what is wrong with those that are not open.
+pub fn list(pools: &PoolList) -> String {
+    let rows = pools.items.iter().map(|pool| {
+        vec![
+            pool.name.clone(),
+            pool.state.clone(),
+            format_bytes(pool.capacity),
+            format_bytes(pool.used),
+            share(pool.used, pool.capacity),
+            format_bytes(pool.fast_capacity),
+            pool.volumes.to_string(),
+        ]
+    });
+    let absent = pools.absent.iter().map(|pool| {
+        let mut row = vec![pool.name.clone(), "absent".to_owned()];
+        row.extend(std::iter::repeat_n("-".to_owned(), 5));
+        row
+    });
+    let head = ["POOL", "STATE", ">SIZE", ">USED", ">", ">FAST", ">VOLUMES"];
+    let mut text = table(&head, rows.chain(absent));
+    for pool in &pools.absent {
+        text.push_str(&format!("note: {}\n", pool.message));
+    }
+    for pool in &pools.items {
+        for message in &pool.messages {
+            text.push_str(&format!("note: pool {}: {message}\n", pool.name));
+        }
+    }
+    text
+}
+
+/// `convect vdrive`.
+pub fn vdrive(client: &Client, json: bool, command: &Command) -> Result<(), Failure> {
+    let Command::List { pool } = command;
+    let answer = client.get(Operation::VdriveList, &[pool])?;
+    if json {
+        return print_json(&answer, true);
+    }
+    let list: VdriveList = read(&answer)?;
+    print(&vdrive_table(&list.items))
+}

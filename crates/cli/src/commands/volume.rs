@@ -1,0 +1,159 @@
+//! `convect volume` and `convect map`.
+
+use super::job::follow;
+use super::watch::{Pace, clear};
+use crate::arguments::{Map, Volume as Command};
+use crate::confirm::confirm;
+use crate::show::{facts, print, print_json, read, table};
+use crate::{Client, Failure, Paint, legend, object, strip};
+use api::Operation;
+use api::v1::{Volume, VolumeCreate, VolumeList, VolumeMap, VolumeResize};
+use std::io::IsTerminal;
+use units::format_bytes;
+
+fn size(text: &str) -> Result<u64, Failure> {
+    units::parse_bytes(text).map_err(|error| Failure::Usage(error.to_string()))
+}
+
+fn show(volume: &Volume) -> String {
+    let mapped = 100.0 * volume.mapped as f64 / volume.size.max(1) as f64;
+    facts(&[
+        ("volume", format!("{}/{}", volume.pool, volume.name)),
+        ("size", format_bytes(volume.size)),
+        (
+            "written",
+            format!("{} ({mapped:.1} %)", format_bytes(volume.mapped)),
+        ),
+        (
+            "space",
+            if volume.thick { "thick" } else { "thin" }.to_owned(),
+        ),
+        ("LBA", format!("{} B", volume.lba_size)),
+        ("serial", volume.serial.clone()),
+        ("state", volume.state.clone()),
+        ("exports", volume.exports.join(", ")),
+    ])
+}
+
+fn row(volume: &Volume) -> Vec<String> {
+    vec![
+        format!("{}/{}", volume.pool, volume.name),
+        format_bytes(volume.size),
+        format_bytes(volume.mapped),
+        if volume.thick { "thick" } else { "thin" }.to_owned(),
+        volume.lba_size.to_string(),
+        volume.state.clone(),
+        volume.exports.join(", "),
+    ]
+}
+
+fn shown(json: bool, answer: &[u8]) -> Result<(), Failure> {
+    match json {
+        true => print_json(answer, true),
+        false => print(&show(&read(answer)?)),
+    }
+}
+
+fn list(client: &Client, json: bool, pool: Option<&str>) -> Result<(), Failure> {
+    let query = pool.map(|pool| ("pool", pool));
+    let answer = client.call(Operation::VolumeList, &[], query.as_slice(), None)?;
+    if json {
+        return print_json(&answer, true);
+    }
+    let list: VolumeList = read(&answer)?;
+    let head = [
+        "VOLUME", ">SIZE", ">WRITTEN", "SPACE", ">LBA", "STATE", "EXPORTS",
+    ];
+    print(&table(&head, list.items.iter().map(row)))
+}
+
+/// Does what the command says.
+pub fn volume(client: &Client, json: bool, command: &Command) -> Result<(), Failure> {
+    match command {
+        Command::Create {
+            volume,
+            size: bytes,
+            thick,
+            lba,
+        } => {
+            let (pool, name) = object(volume)?;
+            let request = VolumeCreate {
+                pool: pool.to_owned(),
+                name: name.to_owned(),
+                size: size(bytes)?,
+                lba_size: *lba,
+                thick: *thick,
+            };
+            shown(json, &client.send(Operation::VolumeCreate, &[], &request)?)
+        }
+        Command::List { pool } => list(client, json, pool.as_deref()),
+        Command::Show { volume } => {
+            let (pool, name) = object(volume)?;
+            shown(json, &client.get(Operation::VolumeShow, &[pool, name])?)
+        }
+        Command::Resize {
+            volume,
+            size: bytes,
+            shrink,
+            yes,
+        } => {
+            let (pool, name) = object(volume)?;
+            if *shrink {
+                let what = format!("what lies in volume {volume} beyond {bytes} is lost");
+                confirm(&what, volume, *yes)?;
+            }
+            let request = VolumeResize {
+                size: size(bytes)?,
+                shrink: *shrink,
+            };
+            shown(
+                json,
+                &client.send(Operation::VolumeResize, &[pool, name], &request)?,
+            )
+        }
+        Command::Delete {
+            volume,
+            yes,
+            background,
+        } => {
+            let (pool, name) = object(volume)?;
+            let what = format!("volume {volume} and everything in it is lost");
+            confirm(&what, volume, *yes)?;
+            let answer = client.get(Operation::VolumeDelete, &[pool, name])?;
+            let done = format!("volume {volume} was deleted");
+            follow(client, json, *background, &answer, &done)
+        }
+    }
+}
+
+/// Colour on a terminal that may have it, letters elsewhere.
+fn paint() -> Paint {
+    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    match !plain && std::io::stdout().is_terminal() {
+        true => Paint::Colour,
+        false => Paint::Letters,
+    }
+}
+
+/// Does what the command says.
+pub fn map(client: &Client, json: bool, command: &Map) -> Result<(), Failure> {
+    let (pool, name) = object(&command.volume)?;
+    let cells = command.cells.to_string();
+    let pace = Pace::new(command.watch)?;
+    loop {
+        let query = [("cells", cells.as_str())];
+        let answer = client.call(Operation::VolumeMap, &[pool, name], &query, None)?;
+        if json {
+            print_json(&answer, command.watch.is_none())?;
+        } else {
+            let map: VolumeMap = read(&answer)?;
+            let how = paint();
+            let text = strip(map.size, &map.cells, how) + &legend(&map.cells, how);
+            clear(&pace)?;
+            print(&text)?;
+        }
+        if !pace.next() {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Printing again and again.
+
+use crate::Failure;
+use crate::show::print;
+use std::io::IsTerminal;
+use std::time::Duration;
+
+/// Periods of `--watch`, in seconds.
+const PERIOD_MIN: f64 = 0.1;
+const PERIOD_MAX: f64 = 86_400.0;
+
+/// How often something is printed.
+pub struct Pace(Option<Duration>);
+
+impl Pace {
+    /// Once, or every so many seconds.
+    ///
+    /// # Errors
+    /// When the period cannot be.
+    pub fn new(seconds: Option<f64>) -> Result<Self, Failure> {
+        match seconds {
+            None => Ok(Self(None)),
+            Some(seconds) if (PERIOD_MIN..=PERIOD_MAX).contains(&seconds) => {
+                Ok(Self(Some(Duration::from_secs_f64(seconds))))
+            }
+            Some(seconds) => Err(Failure::Usage(format!(
+                "--watch {seconds} cannot be: write {PERIOD_MIN} to {PERIOD_MAX} seconds"
+            ))),
+        }
+    }
+
+    /// Waits for the next time; false when there is none.
+    pub fn next(&self) -> bool {
+        match self.0 {
+            Some(period) => {
+                std::thread::sleep(period);
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+/// Clears the terminal before something that is printed again and again.
+///
+/// # Errors
+/// When nobody reads the output.
+pub fn clear(pace: &Pace) -> Result<(), Failure> {
+    match pace.0.is_some() && std::io::stdout().is_terminal() {
+        true => print("\x1b[H\x1b[2J"),
+        false => Ok(()),
+    }
+}

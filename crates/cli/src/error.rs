@@ -1,0 +1,54 @@
+//! How a command ends other than well.
+
+use api::v1::Problem;
+use std::fmt;
+use std::io;
+
+/// Why a command was not carried out.
+#[derive(Debug)]
+pub enum Failure {
+    /// The arguments are wrong: exit code 2.
+    Usage(String),
+    /// The daemon refused: exit code 1.
+    Refused(Problem),
+    /// Something else failed: exit code 1.
+    Failed(String),
+    /// The person left; what was started goes on: exit code 130.
+    Left(String),
+    /// Nobody reads the output any more: exit code 0, without a word.
+    Unread,
+}
+
+impl Failure {
+    /// The exit code.
+    pub fn code(&self) -> u8 {
+        match self {
+            Self::Unread => 0,
+            Self::Refused(_) | Self::Failed(_) => 1,
+            Self::Usage(_) => 2,
+            Self::Left(_) => 130,
+        }
+    }
+
+    /// An error of writing to the standard output.
+    pub fn output(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::Unread,
+            _ => Self::Failed(format!("cannot write the output: {error}")),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(message) | Self::Failed(message) | Self::Left(message) => {
+                f.write_str(message)
+            }
+            Self::Refused(problem) => problem.fmt(f),
+            Self::Unread => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}

@@ -1,0 +1,74 @@
+//! What counters say of a load.
+
+use api::v1::Counters;
+
+/// A load between two looks at the counters.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Load {
+    /// Reads and writes a second.
+    pub read_iops: f64,
+    /// Writes a second.
+    pub write_iops: f64,
+    /// Bytes read a second.
+    pub read_bytes: f64,
+    /// Bytes written a second.
+    pub write_bytes: f64,
+    /// Mean time of a read, in milliseconds.
+    pub read_ms: f64,
+    /// Mean time of a write, in milliseconds.
+    pub write_ms: f64,
+    /// Hundredths of the blocks read that came from RAM, the fast and the slow tier.
+    pub shares: [f64; 3],
+}
+
+fn ratio(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
+
+impl Load {
+    /// What happened between two looks `seconds` apart. Counters that went back (the pool was
+    /// opened again) count from zero.
+    pub fn between(before: &Counters, after: &Counters, seconds: f64) -> Self {
+        let went = |of: fn(&Counters) -> u64| {
+            let (before, after) = (of(before), of(after));
+            after.checked_sub(before).unwrap_or(after) as f64
+        };
+        let reads = went(|c| c.reads);
+        let writes = went(|c| c.writes);
+        let tiers = [
+            went(|c| c.blocks_ram),
+            went(|c| c.blocks_fast),
+            went(|c| c.blocks_slow),
+        ];
+        let blocks = tiers.iter().sum::<f64>();
+        Self {
+            read_iops: ratio(reads, seconds),
+            write_iops: ratio(writes, seconds),
+            read_bytes: ratio(went(|c| c.read_bytes), seconds),
+            write_bytes: ratio(went(|c| c.write_bytes), seconds),
+            read_ms: ratio(went(|c| c.read_ns) / 1e6, reads),
+            write_ms: ratio(went(|c| c.write_ns) / 1e6, writes),
+            shares: tiers.map(|tier| 100.0 * ratio(tier, blocks)),
+        }
+    }
+}
+
+/// The head of the lines that [`load_line`] writes.
+pub const LOAD_HEAD: &str = "\
+pool              read IOPS write IOPS  read MB/s write MB/s  read ms write ms  RAM%  fast%  slow%";
+
+/// A load in a line, in decimal megabytes as other tools print them.
+pub fn load_line(pool: &str, load: &Load) -> String {
+    format!(
+        "{pool:<16} {:>10.0} {:>10.0} {:>10.1} {:>10.1} {:>8.3} {:>8.3} {:>5.1}  {:>5.1}  {:>5.1}",
+        load.read_iops,
+        load.write_iops,
+        load.read_bytes / 1e6,
+        load.write_bytes / 1e6,
+        load.read_ms,
+        load.write_ms,
+        load.shares[0],
+        load.shares[1],
+        load.shares[2]
+    )
+}

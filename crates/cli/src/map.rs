@@ -1,0 +1,89 @@
+//! A volume's map as a strip of cells.
+
+use api::v1::MapCell;
+use units::format_bytes;
+
+/// Cells in a line.
+const LINE: usize = 64;
+/// A faster tier is shown in a cell that is mostly slower from this part on.
+const SHOWN: f64 = 0.02;
+
+/// How cells are told apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Paint {
+    /// By colour: RAM red, fast orange, slow blue, empty grey.
+    Colour,
+    /// By letters: `R`, `F`, `S`, `.`; small where it is not the most of the cell.
+    Letters,
+}
+
+const COLOURS: [u8; 4] = [196, 208, 27, 240];
+const LETTERS: [char; 4] = ['R', 'F', 'S', '.'];
+const NAMES: [&str; 4] = ["RAM", "fast", "slow", "empty"];
+
+fn parts(cell: &MapCell) -> [u64; 4] {
+    [cell.ram, cell.fast, cell.slow, cell.empty]
+}
+
+/// Where the most of a cell lies, and the fastest other tier that has a part worth showing.
+fn shares(cell: &MapCell) -> (usize, Option<(usize, f64)>) {
+    let parts = parts(cell);
+    let total = parts.iter().sum::<u64>().max(1) as f64;
+    let most = (0..4).rev().max_by_key(|index| parts[*index]).unwrap_or(3);
+    let other = (0..most)
+        .map(|index| (index, parts[index] as f64 / total))
+        .find(|(_, share)| *share >= SHOWN);
+    (most, other)
+}
+
+fn paint(cell: &MapCell, paint: Paint) -> String {
+    let (most, other) = shares(cell);
+    match (paint, other) {
+        (Paint::Letters, None) => LETTERS[most].to_string(),
+        (Paint::Letters, Some((tier, _))) => LETTERS[tier].to_ascii_lowercase().to_string(),
+        (Paint::Colour, None) => format!("\x1b[38;5;{}m█\x1b[0m", COLOURS[most]),
+        (Paint::Colour, Some((tier, share))) => {
+            let shade = match share {
+                share if share < 0.2 => '░',
+                share if share < 0.4 => '▒',
+                _ => '▓',
+            };
+            format!(
+                "\x1b[38;5;{};48;5;{}m{shade}\x1b[0m",
+                COLOURS[tier], COLOURS[most]
+            )
+        }
+    }
+}
+
+/// The cells in lines, each with the address of its first byte.
+pub fn strip(size: u64, cells: &[MapCell], how: Paint) -> String {
+    let mut text = String::new();
+    for (number, line) in cells.chunks(LINE).enumerate() {
+        let first = u128::from(size) * (number * LINE) as u128 / cells.len().max(1) as u128;
+        text.push_str(&format!("{:>9} ", format_bytes(first as u64)));
+        text.extend(line.iter().map(|cell| paint(cell, how)));
+        text.push('\n');
+    }
+    text
+}
+
+/// What the colours or letters mean and how much there is of each.
+pub fn legend(cells: &[MapCell], how: Paint) -> String {
+    let mut sums = [0u64; 4];
+    for cell in cells {
+        for (sum, part) in sums.iter_mut().zip(parts(cell)) {
+            *sum += part;
+        }
+    }
+    let entries: Vec<String> = (0..4)
+        .map(|index| {
+            let sign = match how {
+                Paint::Letters => LETTERS[index].to_string(),
+                Paint::Colour => format!("\x1b[38;5;{}m█\x1b[0m", COLOURS[index]),
+            };
+            format!("{sign} {} {}", NAMES[index], format_bytes(sums[index]))
+        })
+        .collect();
+    format!("{:>9} {}\n", "", entries.join("   "))
+}

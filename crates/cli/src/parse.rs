@@ -1,0 +1,192 @@
+//! Words of the command line that clap does not read: objects, drives, vdrives, front ends'
+//! parameters.
+
+use crate::Failure;
+use api::v1::{FrontEnd, Layout, Tier, VdriveSpec};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Bytes on one drive of a stripe before the next, when nobody says.
+const CHUNK_DEFAULT: u64 = 64 << 10;
+
+fn usage<T>(message: String) -> Result<T, Failure> {
+    Err(Failure::Usage(message))
+}
+
+/// Reads `POOL/VOL`.
+///
+/// # Errors
+/// When it is not of that form.
+pub fn object(text: &str) -> Result<(&str, &str), Failure> {
+    match text.split_once('/') {
+        Some((pool, name)) if !pool.is_empty() && !name.is_empty() && !name.contains('/') => {
+            Ok((pool, name))
+        }
+        _ => usage(format!(
+            "'{text}' names no volume: write POOL/VOL, like tank/vm1"
+        )),
+    }
+}
+
+/// Reads a drive; a path of a file is made absolute from `folder`, since the daemon has another
+/// one.
+///
+/// # Errors
+/// When it is no drive.
+pub fn drive_spec(text: &str, folder: &Path) -> Result<String, Failure> {
+    if text.starts_with('/') {
+        return Ok(format!("file:{text}"));
+    }
+    let Some((kind, rest)) = text.split_once(':') else {
+        return usage(format!(
+            "'{text}' is no drive: write an absolute path, file:PATH, ram:NAME?size=1G, \
+             null:NAME?size=1T or model:PROFILE:SPEC"
+        ));
+    };
+    match kind {
+        "file" if rest.is_empty() => usage("'file:' names no file: write file:PATH".to_owned()),
+        "file" => Ok(format!("file:{}", folder.join(rest).display())),
+        "model" => match rest.split_once(':') {
+            Some((profile, inner)) => Ok(format!("model:{profile}:{}", drive_spec(inner, folder)?)),
+            None => usage(format!(
+                "'{text}' models no drive: write model:PROFILE:SPEC, like model:hdd-7200:/tmp/a"
+            )),
+        },
+        _ => Ok(text.to_owned()),
+    }
+}
+
+fn tier(word: &str) -> Option<Tier> {
+    match word {
+        "fast" => Some(Tier::Fast),
+        "slow" => Some(Tier::Slow),
+        _ => None,
+    }
+}
+
+fn layout(word: &str) -> Result<Option<Layout>, Failure> {
+    Ok(match word {
+        "concat" => Some(Layout::Concat),
+        "mirror" => Some(Layout::Mirror),
+        "stripe" => Some(Layout::Stripe {
+            chunk: CHUNK_DEFAULT,
+        }),
+        _ => match word.strip_prefix("stripe:") {
+            Some(chunk) => Some(Layout::Stripe {
+                chunk: units::parse_bytes(chunk)
+                    .map_err(|error| Failure::Usage(error.to_string()))?,
+            }),
+            None => None,
+        },
+    })
+}
+
+/// Reads `fast|slow [concat|stripe[:CHUNK]|mirror] SPEC...`, as often as it is there.
+///
+/// # Errors
+/// When a word is none of these, or a vdrive has no drive.
+pub fn vdrives(words: &[String], folder: &Path) -> Result<Vec<VdriveSpec>, Failure> {
+    let mut found: Vec<VdriveSpec> = Vec::new();
+    let mut fresh = false;
+    for word in words {
+        if let Some(tier) = tier(word) {
+            found.push(VdriveSpec {
+                tier,
+                layout: Layout::Concat,
+                drives: Vec::new(),
+            });
+            fresh = true;
+            continue;
+        }
+        let Some(vdrive) = found.last_mut() else {
+            return usage(format!(
+                "'{word}' stands before a tier: write fast or slow before its drives"
+            ));
+        };
+        match layout(word)? {
+            Some(layout) if fresh => vdrive.layout = layout,
+            Some(_) => {
+                return usage(format!(
+                    "'{word}' stands after a drive: write the layout right after fast or slow"
+                ));
+            }
+            None => vdrive.drives.push(drive_spec(word, folder)?),
+        }
+        fresh = false;
+    }
+    match found.iter().find(|vdrive| vdrive.drives.is_empty()) {
+        Some(_) => usage("a vdrive has no drive: write drives after fast or slow".to_owned()),
+        None if found.is_empty() => usage("there is no vdrive: write fast or slow".to_owned()),
+        None => Ok(found),
+    }
+}
+
+/// Lines that say what a front end takes.
+pub fn front_end_help(row: &FrontEnd) -> String {
+    let lines: Vec<String> = row
+        .parameters
+        .iter()
+        .map(|parameter| {
+            let need = if parameter.required {
+                ""
+            } else {
+                " (optional)"
+            };
+            format!(
+                "  --{} VALUE{need}\n      {}",
+                parameter.name, parameter.about
+            )
+        })
+        .collect();
+    format!("{}: {}\n{}", row.name, row.about, lines.join("\n"))
+}
+
+/// Reads `--KEY VALUE` or `--KEY=VALUE` for each parameter of the front end's row.
+///
+/// # Errors
+/// When a word is none of these, a key is unknown or twice there, or a needed one is missing.
+pub fn front_end_parameters(
+    row: &FrontEnd,
+    words: &[String],
+) -> Result<BTreeMap<String, String>, Failure> {
+    let mut found = BTreeMap::new();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let Some(key) = word.strip_prefix("--") else {
+            return usage(format!(
+                "'{word}' is no parameter: write --KEY VALUE\n{}",
+                front_end_help(row)
+            ));
+        };
+        let (key, value) = match key.split_once('=') {
+            Some((key, value)) => (key, value.to_owned()),
+            None => match words.next() {
+                Some(value) => (key, value.clone()),
+                None => return usage(format!("--{key} has no value: write --{key} VALUE")),
+            },
+        };
+        if !row.parameters.iter().any(|known| known.name == key) {
+            return usage(format!(
+                "{} has no parameter --{key}\n{}",
+                row.name,
+                front_end_help(row)
+            ));
+        }
+        if found.insert(key.to_owned(), value).is_some() {
+            return usage(format!("--{key} is there twice: write it once"));
+        }
+    }
+    let missing = row
+        .parameters
+        .iter()
+        .find(|known| known.required && !found.contains_key(&known.name));
+    match missing {
+        Some(missing) => usage(format!(
+            "{} needs --{}\n{}",
+            row.name,
+            missing.name,
+            front_end_help(row)
+        )),
+        None => Ok(found),
+    }
+}

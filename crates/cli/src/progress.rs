@@ -1,0 +1,85 @@
+//! Waiting for a job, with a bar that can be left.
+
+use crate::show::read;
+use crate::{Client, Failure};
+use api::Operation;
+use api::v1::{Job, JobState};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use units::format_bytes;
+
+/// How often a job is looked at.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Seconds as people say them.
+pub fn duration(seconds: u64) -> String {
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds} s"),
+        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
+    }
+}
+
+/// Rate, time left and what the job waits for.
+pub fn pace(job: &Job) -> String {
+    let mut text = format!("{}/s", format_bytes(job.rate));
+    if let Some(seconds) = job.seconds_left {
+        text.push_str(&format!(", {} left", duration(seconds)));
+    }
+    if !job.message.is_empty() {
+        text.push_str(&format!(", {}", job.message));
+    }
+    text
+}
+
+fn bar() -> ProgressBar {
+    let bar = ProgressBar::new(1000);
+    if let Ok(style) = ProgressStyle::with_template("{prefix} {bar:30} {msg}") {
+        bar.set_style(style.progress_chars("█░ "));
+    }
+    bar
+}
+
+/// Waits until a job has ended, and gives it.
+///
+/// # Errors
+/// When it failed or was cancelled, the person left, or the daemon is gone.
+pub fn wait(client: &Client, id: u64, quiet: bool) -> Result<Job, Failure> {
+    let left = Arc::new(AtomicBool::new(false));
+    let taken = signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::clone(&left));
+    let taken = taken.map_err(|error| Failure::Failed(format!("cannot take signals: {error}")))?;
+    let bar = match quiet {
+        true => ProgressBar::hidden(),
+        false => bar(),
+    };
+    let ended = watch(client, id, &bar, &left);
+    bar.finish_and_clear();
+    signal_hook::low_level::unregister(taken);
+    ended
+}
+
+fn watch(client: &Client, id: u64, bar: &ProgressBar, left: &AtomicBool) -> Result<Job, Failure> {
+    loop {
+        let job: Job = read(&client.get(Operation::JobShow, &[&id.to_string()])?)?;
+        bar.set_prefix(format!("{} {}", job.kind, job.subject));
+        bar.set_position((job.percent * 10.0) as u64);
+        bar.set_message(format!("{:.1} %, {}", job.percent, pace(&job)));
+        match job.state {
+            JobState::Done => return Ok(job),
+            JobState::Failed => {
+                return Err(Failure::Failed(format!("job {id} failed: {}", job.message)));
+            }
+            JobState::Cancelled => {
+                return Err(Failure::Failed(format!("job {id} was cancelled")));
+            }
+            JobState::Running if left.load(Ordering::Relaxed) => {
+                return Err(Failure::Left(format!(
+                    "job {id} goes on; see `convect job show {id}`"
+                )));
+            }
+            JobState::Running => std::thread::sleep(LOOK),
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! From arguments to an exit code.
+
+use crate::arguments::{Arguments, Command, Serve};
+use crate::show::print;
+use crate::{Client, Failure, commands};
+use clap::{CommandFactory, Parser};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const CONFIG: &str = "/etc/convect/convect.toml";
+
+/// Reads the arguments, does what they say, prints one line when it cannot.
+pub fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Unread) => ExitCode::SUCCESS,
+        Err(failure) => {
+            let sign = match failure {
+                Failure::Left(_) => "",
+                _ => "error: ",
+            };
+            eprintln!("{sign}{failure}");
+            ExitCode::from(failure.code())
+        }
+    }
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+fn serve(serve: &Serve, socket: Option<PathBuf>) -> Result<(), Failure> {
+    let failed = |error: daemon::ServeError| Failure::Failed(error.to_string());
+    let config = serve.config.as_deref().unwrap_or(Path::new(CONFIG));
+    let mut config = daemon::Config::load(config, serve.config.is_some()).map_err(failed)?;
+    if let Some(socket) = socket {
+        config.socket = absolute(&socket);
+    }
+    if let Some(state_dir) = &serve.state_dir {
+        config.state_dir = absolute(state_dir);
+    }
+    daemon::serve(&config).map_err(failed)
+}
+
+fn manual(dir: &Path) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| {
+        Failure::Failed(format!("cannot write into {}: {error}", dir.display()))
+    };
+    std::fs::create_dir_all(dir).map_err(failed)?;
+    clap_mangen::generate_to(Arguments::command(), dir).map_err(failed)
+}
+
+fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "convect", &mut text);
+    print(&String::from_utf8_lossy(&text))
+}
+
+fn run(arguments: Arguments) -> Result<(), Failure> {
+    let client = || {
+        let default = || daemon::Config::default().socket;
+        Client::new(arguments.socket.clone().unwrap_or_else(default))
+    };
+    let json = arguments.json;
+    match &arguments.command {
+        Command::Serve(options) => serve(options, arguments.socket),
+        Command::Completions { shell } => completions(*shell),
+        Command::Man { dir } => manual(dir),
+        Command::Drive(command) => commands::drive(&client(), json, command),
+        Command::Vdrive(command) => commands::vdrive(&client(), json, command),
+        Command::Pool(command) => commands::pool(&client(), json, command),
+        Command::Volume(command) => commands::volume(&client(), json, command),
+        Command::Export(command) => commands::export(&client(), json, command),
+        Command::Map(command) => commands::map(&client(), json, command),
+        Command::Job(command) => commands::job(&client(), json, command),
+    }
+}

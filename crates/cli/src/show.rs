@@ -1,0 +1,73 @@
+//! Output: tables for people, the interface's JSON for programs.
+
+use crate::Failure;
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, Table};
+use serde::de::DeserializeOwned;
+use std::io::Write;
+
+/// Writes to the standard output.
+///
+/// # Errors
+/// When nobody reads it.
+pub fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|error| Failure::output(&error))
+}
+
+/// Reads an answer.
+///
+/// # Errors
+/// When the daemon is of another version.
+pub fn read<T: DeserializeOwned>(answer: &[u8]) -> Result<T, Failure> {
+    serde_json::from_slice(answer).map_err(|error| {
+        Failure::Failed(format!(
+            "the daemon's answer cannot be read ({error}): use the convect of its version"
+        ))
+    })
+}
+
+/// Prints an answer as JSON: indented, or in one line.
+///
+/// # Errors
+/// When nobody reads it, or it is no JSON.
+pub fn print_json(answer: &[u8], indented: bool) -> Result<(), Failure> {
+    if answer.is_empty() {
+        return Ok(());
+    }
+    let value: serde_json::Value = read(answer)?;
+    let text = match indented {
+        true => format!("{value:#}\n"),
+        false => format!("{value}\n"),
+    };
+    print(&text)
+}
+
+/// A table without lines; the columns whose head begins with `>` are set to the right.
+pub fn table(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut table = Table::new();
+    table.load_style(NOTHING);
+    table.set_header(head.iter().map(|name| name.trim_start_matches('>')));
+    table.add_rows(rows);
+    for (index, name) in head.iter().enumerate() {
+        if let Some(column) = table.column_mut(index) {
+            column.set_padding((0, 2));
+            if name.starts_with('>') {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+    }
+    format!("{}\n", table.trim_fmt())
+}
+
+/// Lines of a name and a value each.
+pub fn facts(lines: &[(&str, String)]) -> String {
+    let width = lines.iter().map(|(name, _)| name.len()).max().unwrap_or(0) + 1;
+    lines
+        .iter()
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(name, value)| format!("{:<width$} {value}\n", format!("{name}:")))
+        .collect()
+}
