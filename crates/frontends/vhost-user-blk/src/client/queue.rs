@@ -1,0 +1,416 @@
+//! A split ring as a driver drives it.
+
+use super::memory::SharedMemory;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
+use std::time::{Duration, Instant};
+use vhost::VringConfigData;
+use virtio_bindings::virtio_blk::{
+    VIRTIO_BLK_T_DISCARD, VIRTIO_BLK_T_FLUSH, VIRTIO_BLK_T_GET_ID, VIRTIO_BLK_T_IN,
+    VIRTIO_BLK_T_OUT, VIRTIO_BLK_T_WRITE_ZEROES,
+};
+use vmm_sys_util::eventfd::{EFD_NONBLOCK, EventFd};
+
+const PAGE: usize = 4096;
+/// A slot's page: header, status, then the indirect table.
+const STATUS_AT: usize = 16;
+const TABLE_AT: usize = 64;
+/// Data segments that an indirect table can hold here.
+const SEGMENTS_MAX: usize = 200;
+/// Another descriptor follows.
+const NEXT: u16 = 1;
+/// The device writes it.
+const WRITE: u16 = 2;
+/// It is a table of descriptors.
+const INDIRECT: u16 = 4;
+
+/// What a request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Reads so many bytes from a sector on into the slot's data.
+    Read {
+        /// First sector of 512 bytes.
+        sector: u64,
+        /// Bytes.
+        len: usize,
+    },
+    /// Writes so many bytes of the slot's data from a sector on.
+    Write {
+        /// First sector of 512 bytes.
+        sector: u64,
+        /// Bytes.
+        len: usize,
+    },
+    /// Makes what was written durable.
+    Flush,
+    /// Reads the serial number (20 bytes) into the slot's data.
+    Identify,
+    /// Discards a range.
+    Discard {
+        /// First sector of 512 bytes.
+        sector: u64,
+        /// Sectors.
+        sectors: u32,
+    },
+    /// Zeroes a range.
+    WriteZeroes {
+        /// First sector of 512 bytes.
+        sector: u64,
+        /// Sectors.
+        sectors: u32,
+        /// Its space may be given back.
+        unmap: bool,
+    },
+    /// A request of any type, with so many bytes of the slot's data for the device to read.
+    Other {
+        /// The type in the header.
+        kind: u32,
+        /// Bytes.
+        len: usize,
+    },
+}
+
+/// A request that was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// The slot that it was in, which is free again.
+    pub slot: u16,
+    /// The virtio-blk status; 255 when the device wrote none.
+    pub status: u8,
+    /// Bytes that the device says it wrote.
+    pub written: u32,
+}
+
+/// One ring with its slots. Each slot holds one request and its data.
+pub struct ClientQueue {
+    memory: Arc<SharedMemory>,
+    base: usize,
+    size: u16,
+    indirect: bool,
+    event_idx: bool,
+    slot_bytes: usize,
+    segment_bytes: usize,
+    free: Vec<u16>,
+    next_avail: u16,
+    kicked_at: u16,
+    last_used: u16,
+    kick: EventFd,
+    call: EventFd,
+}
+
+fn pages(bytes: usize) -> usize {
+    bytes.next_multiple_of(PAGE)
+}
+
+impl ClientQueue {
+    /// Bytes of shared memory that a ring needs.
+    pub(super) fn bytes(size: u16, slot_bytes: usize) -> usize {
+        3 * pages(16 * usize::from(size)) + usize::from(size) * (PAGE + pages(slot_bytes))
+    }
+
+    pub(super) fn new(
+        memory: Arc<SharedMemory>,
+        base: usize,
+        size: u16,
+        slot_bytes: usize,
+    ) -> io::Result<Self> {
+        Ok(Self {
+            memory,
+            base,
+            size,
+            indirect: false,
+            event_idx: false,
+            slot_bytes: pages(slot_bytes),
+            segment_bytes: usize::MAX,
+            free: Vec::new(),
+            next_avail: 0,
+            kicked_at: 0,
+            last_used: 0,
+            kick: EventFd::new(EFD_NONBLOCK)?,
+            call: EventFd::new(EFD_NONBLOCK)?,
+        })
+    }
+
+    /// Says what was negotiated; every slot is free afterwards.
+    pub(super) fn negotiated(&mut self, indirect: bool, event_idx: bool) {
+        self.indirect = indirect;
+        self.event_idx = event_idx;
+        let slots = if indirect { self.size } else { self.size / 3 };
+        self.free = (0..slots).rev().collect();
+    }
+
+    pub(super) fn events(&self) -> (&EventFd, &EventFd) {
+        (&self.kick, &self.call)
+    }
+
+    pub(super) fn addresses(&self) -> VringConfigData {
+        VringConfigData {
+            queue_max_size: self.size,
+            queue_size: self.size,
+            flags: 0,
+            desc_table_addr: self.memory.user(self.base),
+            used_ring_addr: self.memory.user(self.used()),
+            avail_ring_addr: self.memory.user(self.avail()),
+            log_addr: None,
+        }
+    }
+
+    fn avail(&self) -> usize {
+        self.base + pages(16 * usize::from(self.size))
+    }
+
+    fn used(&self) -> usize {
+        self.avail() + pages(16 * usize::from(self.size))
+    }
+
+    fn page(&self, slot: u16) -> usize {
+        self.used()
+            + pages(16 * usize::from(self.size))
+            + usize::from(slot) * (PAGE + self.slot_bytes)
+    }
+
+    fn data(&self, slot: u16) -> usize {
+        self.page(slot) + PAGE
+    }
+
+    /// Splits data into segments of so many bytes; needs indirect descriptors.
+    pub fn set_segment_bytes(&mut self, bytes: usize) {
+        assert!(self.slot_bytes.div_ceil(bytes) <= SEGMENTS_MAX);
+        self.segment_bytes = bytes;
+    }
+
+    /// Entries of the ring.
+    pub fn size(&self) -> u16 {
+        self.size
+    }
+
+    /// Bytes of data that a slot has.
+    pub fn slot_bytes(&self) -> usize {
+        self.slot_bytes
+    }
+
+    /// Takes a free slot.
+    pub fn take_slot(&mut self) -> Option<u16> {
+        self.free.pop()
+    }
+
+    /// Puts bytes into a slot's data.
+    pub fn fill(&self, slot: u16, bytes: &[u8]) {
+        assert!(bytes.len() <= self.slot_bytes);
+        self.memory.write(self.data(slot), bytes);
+    }
+
+    /// Copies bytes out of a slot's data.
+    pub fn fetch(&self, slot: u16, bytes: &mut [u8]) {
+        assert!(bytes.len() <= self.slot_bytes);
+        self.memory.read(self.data(slot), bytes);
+    }
+
+    /// The guest's address of a slot's data.
+    pub fn guest_address(&self, slot: u16) -> u64 {
+        self.memory.guest(self.data(slot))
+    }
+
+    fn put(&self, table: usize, index: usize, address: u64, len: u32, flags: u16, next: u16) {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&address.to_le_bytes());
+        bytes[8..12].copy_from_slice(&len.to_le_bytes());
+        bytes[12..14].copy_from_slice(&flags.to_le_bytes());
+        bytes[14..].copy_from_slice(&next.to_le_bytes());
+        self.memory.write(table + 16 * index, &bytes);
+    }
+
+    /// Writes a descriptor of the ring's table as it is, however wrong.
+    pub fn raw_descriptor(&self, index: u16, address: u64, len: u32, flags: u16, next: u16) {
+        self.put(self.base, usize::from(index), address, len, flags, next);
+    }
+
+    /// Makes a chain available as it is, however wrong.
+    pub fn raw_publish(&mut self, head: u16) {
+        let at = self.avail() + 4 + 2 * usize::from(self.next_avail % self.size);
+        self.memory.half(at).store(head, Ordering::Relaxed);
+        self.next_avail = self.next_avail.wrapping_add(1);
+        let index = self.memory.half(self.avail() + 2);
+        index.store(self.next_avail, Ordering::Release);
+    }
+
+    /// Sets the ring's available index as it is, however wrong.
+    pub fn raw_avail_index(&mut self, index: u16) {
+        let at = self.memory.half(self.avail() + 2);
+        at.store(index, Ordering::Release);
+    }
+
+    /// Makes a request in a slot available. The device may not look before [`Self::kick`].
+    pub fn push(&mut self, slot: u16, command: Command) {
+        let (kind, sector, len, writable) = self.prepare(slot, command);
+        let page = self.page(slot);
+        let mut header = [0; 16];
+        header[..4].copy_from_slice(&kind.to_le_bytes());
+        header[8..].copy_from_slice(&sector.to_le_bytes());
+        self.memory.write(page, &header);
+        self.memory.write(page + STATUS_AT, &[255]);
+        let (table, first) = if self.indirect {
+            (page + TABLE_AT, 0)
+        } else {
+            (self.base, 3 * usize::from(slot))
+        };
+        let mut index = first;
+        let mut add = |address: u64, len: usize, flags: u16| {
+            self.put(table, index, address, len as u32, flags, index as u16 + 1);
+            index += 1;
+        };
+        add(self.memory.guest(page), 16, NEXT);
+        let flags = NEXT | if writable { WRITE } else { 0 };
+        let mut at = 0;
+        while at < len {
+            let part = self.segment_bytes.min(len - at);
+            add(self.memory.guest(self.data(slot) + at), part, flags);
+            at += part;
+        }
+        add(self.memory.guest(page + STATUS_AT), 1, WRITE);
+        if self.indirect {
+            let bytes = 16 * index as u32;
+            let address = self.memory.guest(table);
+            self.raw_descriptor(slot, address, bytes, INDIRECT, 0);
+            self.raw_publish(slot);
+        } else {
+            self.raw_publish(3 * slot);
+        }
+    }
+
+    /// Header and data of a command: type, sector, bytes of data, whether the device writes them.
+    fn prepare(&self, slot: u16, command: Command) -> (u32, u64, usize, bool) {
+        let range = |sector: u64, sectors: u32, flags: u32| {
+            let mut bytes = [0; 16];
+            bytes[..8].copy_from_slice(&sector.to_le_bytes());
+            bytes[8..12].copy_from_slice(&sectors.to_le_bytes());
+            bytes[12..].copy_from_slice(&flags.to_le_bytes());
+            self.fill(slot, &bytes);
+        };
+        match command {
+            Command::Read { sector, len } => (VIRTIO_BLK_T_IN, sector, len, true),
+            Command::Write { sector, len } => (VIRTIO_BLK_T_OUT, sector, len, false),
+            Command::Flush => (VIRTIO_BLK_T_FLUSH, 0, 0, false),
+            Command::Identify => (VIRTIO_BLK_T_GET_ID, 0, 20, true),
+            Command::Discard { sector, sectors } => {
+                range(sector, sectors, 0);
+                (VIRTIO_BLK_T_DISCARD, 0, 16, false)
+            }
+            Command::WriteZeroes {
+                sector,
+                sectors,
+                unmap,
+            } => {
+                range(sector, sectors, u32::from(unmap));
+                (VIRTIO_BLK_T_WRITE_ZEROES, 0, 16, false)
+            }
+            Command::Other { kind, len } => (kind, 0, len, false),
+        }
+    }
+
+    /// Tells the device of what was made available, if it wants to know; true when it did.
+    pub fn kick(&mut self) -> bool {
+        fence(Ordering::SeqCst);
+        let wanted = if self.event_idx {
+            let at = self.used() + 4 + 8 * usize::from(self.size);
+            let event = self.memory.half(at).load(Ordering::Acquire);
+            let new = self.next_avail.wrapping_sub(event).wrapping_sub(1);
+            new < self.next_avail.wrapping_sub(self.kicked_at)
+        } else {
+            self.memory.half(self.used()).load(Ordering::Acquire) & 1 == 0
+        };
+        self.kicked_at = self.next_avail;
+        if wanted {
+            self.raw_kick();
+        }
+        wanted
+    }
+
+    /// Kicks, whether the device wants it or not.
+    pub fn raw_kick(&self) {
+        let _ = self.kick.write(1);
+    }
+
+    /// The device's index into the used ring.
+    pub fn used_index(&self) -> u16 {
+        self.memory.half(self.used() + 2).load(Ordering::Acquire)
+    }
+
+    /// Takes an answer if one is there.
+    pub fn poll(&mut self) -> Option<Done> {
+        if self.used_index() == self.last_used {
+            return None;
+        }
+        let mut element = [0; 8];
+        let at = self.used() + 4 + 8 * usize::from(self.last_used % self.size);
+        self.memory.read(at, &mut element);
+        self.last_used = self.last_used.wrapping_add(1);
+        let (head, written) = element.split_at(4);
+        let head = u32::from_le_bytes(head.try_into().expect("four bytes")) as u16;
+        let slot = if self.indirect { head } else { head / 3 };
+        let mut status = [0];
+        self.memory.read(self.page(slot) + STATUS_AT, &mut status);
+        self.free.push(slot);
+        Some(Done {
+            slot,
+            status: status[0],
+            written: u32::from_le_bytes(written.try_into().expect("four bytes")),
+        })
+    }
+
+    /// Waits for an answer, asleep until the device notifies.
+    ///
+    /// # Errors
+    /// `TimedOut` when none comes in time.
+    pub fn wait(&mut self, timeout: Duration) -> io::Result<Done> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            if self.event_idx {
+                let at = self.avail() + 4 + 2 * usize::from(self.size);
+                self.memory
+                    .half(at)
+                    .store(self.last_used, Ordering::Release);
+                fence(Ordering::SeqCst);
+            }
+            if let Some(done) = self.poll() {
+                return Ok(done);
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            let mut wait = libc::pollfd {
+                fd: self.call.as_raw_fd(),
+                events: libc::POLLIN,
+                revents: 0,
+            };
+            // SAFETY: one entry, which lives through the call.
+            let ready = unsafe { libc::poll(&raw mut wait, 1, left.as_millis() as i32) };
+            if ready == 0 {
+                return Err(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    "the device does not answer",
+                ));
+            }
+            let _ = self.call.read();
+        }
+    }
+
+    /// Asks for no interrupt as far as the ring can say so: for a caller that polls.
+    pub fn set_polling(&mut self, polling: bool) {
+        if !self.event_idx {
+            self.memory
+                .half(self.avail())
+                .store(u16::from(polling), Ordering::Release);
+        }
+    }
+
+    /// Sends one request in a slot and waits for its answer.
+    ///
+    /// # Errors
+    /// As [`Self::wait`].
+    pub fn call(&mut self, slot: u16, command: Command, timeout: Duration) -> io::Result<Done> {
+        self.push(slot, command);
+        self.kick();
+        self.wait(timeout)
+    }
+}

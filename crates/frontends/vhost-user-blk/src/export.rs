@@ -1,0 +1,152 @@
+//! The row of this front end, and an export from its start to its end.
+
+use crate::control::{self, Shared};
+use crate::notify;
+use crate::volume::Volume;
+use reactor::{Export, FrontEnd, Parameter, StartExport, prepare_socket_path};
+use std::io::{Error, ErrorKind, Result};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+const QUEUES_DEFAULT: u16 = 4;
+const QUEUES_MAX: u16 = 16;
+
+/// A virtio disk of a virtual machine.
+pub const FRONT_END: FrontEnd = FrontEnd {
+    name: "vhost-user-blk",
+    about: "a virtio disk of a virtual machine, over a Unix socket and shared memory",
+    parameters: &[
+        Parameter {
+            name: "path",
+            about: "path of the Unix socket that the virtual machine's monitor connects to",
+            required: true,
+        },
+        Parameter {
+            name: "queues",
+            about: "most request queues that a guest can use, 1 to 16; 4 if not given",
+            required: false,
+        },
+    ],
+    start,
+};
+
+struct VhostUserBlk {
+    path: PathBuf,
+    shared: Arc<Shared>,
+    listener: Arc<UnixListener>,
+    control: Option<JoinHandle<()>>,
+    watcher: Option<JoinHandle<()>>,
+}
+
+fn queues(text: Option<&String>) -> Result<u16> {
+    let Some(text) = text else {
+        return Ok(QUEUES_DEFAULT);
+    };
+    text.parse()
+        .ok()
+        .filter(|count| (1..=QUEUES_MAX).contains(count))
+        .ok_or_else(|| {
+            Error::new(
+                ErrorKind::InvalidInput,
+                format!("queues is '{text}': give a number from 1 to {QUEUES_MAX}"),
+            )
+        })
+}
+
+fn bind(path: &Path) -> Result<UnixListener> {
+    UnixListener::bind(path).map_err(|error| {
+        let advice = match error.kind() {
+            ErrorKind::PermissionDenied => {
+                "no permission: choose another or run as a user that may"
+            }
+            ErrorKind::NotFound => "its folder does not exist: make it first",
+            ErrorKind::AddrInUse => "another program listens there: stop it or choose another",
+            _ => "cannot listen there",
+        };
+        Error::new(
+            error.kind(),
+            format!("unix:{}: {advice} ({error})", path.display()),
+        )
+    })
+}
+
+fn start(request: StartExport) -> Result<Box<dyn Export>> {
+    let path = request.parameters.get("path").ok_or_else(|| {
+        Error::new(
+            ErrorKind::InvalidInput,
+            "vhost-user-blk needs a path: give the socket that the monitor connects to",
+        )
+    })?;
+    let queues = queues(request.parameters.get("queues"))?;
+    let path = std::path::absolute(path)?;
+    prepare_socket_path(&path)?;
+    let listener = Arc::new(bind(&path)?);
+    let shared = Shared::new(
+        request.name,
+        Arc::new(Volume::new(request.device)),
+        request.remotes,
+        queues,
+    );
+    // Dropping a half-started export removes its socket and ends what has begun.
+    let mut export = VhostUserBlk {
+        path,
+        shared: shared.clone(),
+        listener: listener.clone(),
+        control: None,
+        watcher: None,
+    };
+    let for_watcher = shared.clone();
+    export.watcher = Some(
+        std::thread::Builder::new()
+            .name("vhost-watch".into())
+            .spawn(move || notify::watch(&for_watcher))?,
+    );
+    export.control = Some(
+        std::thread::Builder::new()
+            .name("vhost-control".into())
+            .spawn(move || control::run(&shared, &listener))?,
+    );
+    Ok(Box::new(export))
+}
+
+impl Export for VhostUserBlk {
+    fn address(&self) -> String {
+        format!("unix:{}", self.path.display())
+    }
+
+    fn hints(&self) -> Vec<String> {
+        let (path, queues) = (self.path.display(), self.shared.queues);
+        let name = &self.shared.name;
+        vec![
+            "Attach it to QEMU (guest memory must be shared) with these options:".into(),
+            "-object memory-backend-memfd,id=mem,size=2G,share=on -m 2G -numa node,memdev=mem"
+                .into(),
+            format!("-chardev socket,id={name},path={path},reconnect=1"),
+            format!("-device vhost-user-blk-pci,chardev={name},num-queues={queues}"),
+        ]
+    }
+
+    fn sessions(&self) -> usize {
+        self.shared.sessions()
+    }
+}
+
+impl Drop for VhostUserBlk {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+        self.shared.stop();
+        // SAFETY: plain system call on a descriptor that `listener` owns; it ends the accept of
+        // the control thread.
+        unsafe { libc::shutdown(self.listener.as_raw_fd(), libc::SHUT_RDWR) };
+        if let Some(watcher) = self.watcher.take() {
+            watcher.thread().unpark();
+            let _ = watcher.join();
+        }
+        if let Some(control) = self.control.take() {
+            let _ = control.join();
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! Memory that outlives the daemon and tells which requests it had not answered: the split ring's
+//! layout of the vhost-user specification, section "Inflight I/O tracking".
+//!
+//! The front end keeps the memory and gives it back to the daemon that it connects to next. It
+//! can write to it, so what is read here is checked like anything else from outside.
+
+use crate::config::QUEUE_SIZE_MAX;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU64, Ordering};
+use vhost::vhost_user::message::VhostUserInflight;
+
+const VERSION: u16 = 1;
+const HEADER_BYTES: usize = 16;
+const ENTRY_BYTES: usize = 16;
+/// Queues that a region can be asked for.
+const QUEUES_MAX: u16 = 256;
+
+/// Bytes of one queue's part.
+fn part_bytes(queue_size: u16) -> usize {
+    (HEADER_BYTES + ENTRY_BYTES * usize::from(queue_size)).next_multiple_of(64)
+}
+
+fn check(queues: u16, queue_size: u16) -> io::Result<usize> {
+    if (1..=QUEUES_MAX).contains(&queues) && (1..=QUEUE_SIZE_MAX).contains(&queue_size) {
+        return Ok(part_bytes(queue_size) * usize::from(queues));
+    }
+    Err(io::Error::new(
+        io::ErrorKind::InvalidInput,
+        format!("in-flight memory for {queues} queues of {queue_size}: outside of what is served"),
+    ))
+}
+
+/// The mapped memory of all queues.
+pub(crate) struct InflightRegion {
+    map: NonNull<u8>,
+    map_len: usize,
+    start: usize,
+    queues: u16,
+    queue_size: u16,
+}
+
+// SAFETY: plain mapped memory, only accessed by atomics.
+unsafe impl Send for InflightRegion {}
+// SAFETY: as above.
+unsafe impl Sync for InflightRegion {}
+
+impl Drop for InflightRegion {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `map` with this length, unmapped once.
+        unsafe { libc::munmap(self.map.as_ptr().cast(), self.map_len) };
+    }
+}
+
+impl InflightRegion {
+    /// A file of zeroes for `queues` queues; its size can no longer be changed.
+    pub(crate) fn create(queues: u16, queue_size: u16) -> io::Result<(VhostUserInflight, File)> {
+        let len = check(queues, queue_size)?;
+        let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+        // SAFETY: plain system call with a constant name.
+        let fd = unsafe { libc::memfd_create(c"convect-inflight".as_ptr(), flags) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: a fresh descriptor.
+        let file = unsafe { File::from_raw_fd(fd) };
+        file.set_len(len as u64)?;
+        let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+        // SAFETY: plain system call on a descriptor that `file` owns.
+        if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok((
+            VhostUserInflight::new(len as u64, 0, queues, queue_size),
+            file,
+        ))
+    }
+
+    /// Maps the memory that a front end gave back.
+    pub(crate) fn map(info: &VhostUserInflight, file: &File) -> io::Result<Arc<Self>> {
+        let refused = |what: &str| io::Error::new(io::ErrorKind::InvalidInput, what);
+        let needed = check(info.num_queues, info.queue_size)?;
+        if info.mmap_size < needed as u64 {
+            return Err(refused("the in-flight memory is too small for its queues"));
+        }
+        let start = usize::try_from(info.mmap_offset).map_err(|_| refused("in-flight offset"))?;
+        let map_len = start
+            .checked_add(needed)
+            .filter(|_| start % ENTRY_BYTES == 0)
+            .ok_or_else(|| refused("the in-flight memory's offset is not usable"))?;
+        if file.metadata()?.len() < map_len as u64 {
+            return Err(refused("the in-flight file is shorter than it should be"));
+        }
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a fresh mapping of a file; nothing else is unmapped by it.
+        let map = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                map_len,
+                protection,
+                libc::MAP_SHARED,
+                file.as_raw_fd(),
+                0,
+            )
+        };
+        if map == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Arc::new(Self {
+            map: NonNull::new(map.cast()).ok_or_else(|| refused("mapped at no address"))?,
+            map_len,
+            start,
+            queues: info.num_queues,
+            queue_size: info.queue_size,
+        }))
+    }
+
+    /// The part of queue `index`, if it has one that is long enough for a ring of `size`.
+    pub(crate) fn queue(self: &Arc<Self>, index: u16, size: u16) -> Option<InflightQueue> {
+        (index < self.queues && size <= self.queue_size).then(|| InflightQueue {
+            start: self.start + part_bytes(self.queue_size) * usize::from(index),
+            region: self.clone(),
+            size,
+            counter: 0,
+        })
+    }
+}
+
+/// Where a ring goes on.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Recovered {
+    /// Requests that were taken and not answered, oldest first.
+    pub(crate) heads: Vec<u16>,
+    /// The next entry of the available ring.
+    pub(crate) next_avail: u16,
+}
+
+/// One queue's part: which descriptor chains are being served.
+pub(crate) struct InflightQueue {
+    region: Arc<InflightRegion>,
+    start: usize,
+    size: u16,
+    counter: u64,
+}
+
+impl InflightQueue {
+    fn at(&self, offset: usize) -> *mut u8 {
+        debug_assert!(offset < part_bytes(self.region.queue_size));
+        // SAFETY: every caller stays within the queue's part, which lies within the mapping.
+        unsafe { self.region.map.as_ptr().add(self.start + offset) }
+    }
+
+    fn half(&self, offset: usize) -> &AtomicU16 {
+        // SAFETY: within the part, aligned since parts and offsets are, and shared memory is
+        // only accessed by atomics.
+        unsafe { AtomicU16::from_ptr(self.at(offset).cast()) }
+    }
+
+    fn version(&self) -> &AtomicU16 {
+        self.half(8)
+    }
+
+    fn desc_num(&self) -> &AtomicU16 {
+        self.half(10)
+    }
+
+    fn last_batch_head(&self) -> &AtomicU16 {
+        self.half(12)
+    }
+
+    fn used_idx(&self) -> &AtomicU16 {
+        self.half(14)
+    }
+
+    fn entry(head: u16) -> usize {
+        HEADER_BYTES + ENTRY_BYTES * usize::from(head)
+    }
+
+    fn inflight(&self, head: u16) -> &AtomicU8 {
+        assert!(head < self.size, "a chain head past the end of the ring");
+        // SAFETY: within the part (checked above); shared memory is only accessed by atomics.
+        unsafe { AtomicU8::from_ptr(self.at(Self::entry(head))) }
+    }
+
+    fn next(&self, head: u16) -> &AtomicU16 {
+        assert!(head < self.size, "a chain head past the end of the ring");
+        self.half(Self::entry(head) + 6)
+    }
+
+    fn entry_counter(&self, head: u16) -> &AtomicU64 {
+        assert!(head < self.size, "a chain head past the end of the ring");
+        // SAFETY: within the part (checked above), aligned to 8 since entries are to 16.
+        unsafe { AtomicU64::from_ptr(self.at(Self::entry(head) + 8).cast()) }
+    }
+
+    /// Finds out where a ring goes on whose used index is `used`. A region that was never used
+    /// goes on at `base`.
+    pub(crate) fn recover(&mut self, used: u16, base: u16) -> Recovered {
+        if self.version().load(Ordering::Acquire) != VERSION {
+            self.desc_num().store(self.size, Ordering::Release);
+            self.last_batch_head().store(0, Ordering::Release);
+            self.used_idx().store(used, Ordering::Release);
+            for head in 0..self.size {
+                self.inflight(head).store(0, Ordering::Release);
+            }
+            self.version().store(VERSION, Ordering::Release);
+            return Recovered {
+                heads: Vec::new(),
+                next_avail: base,
+            };
+        }
+        // The last batch reached the used ring, but perhaps not all of its marks were cleared.
+        let batch = used.wrapping_sub(self.used_idx().load(Ordering::Acquire));
+        let mut head = self.last_batch_head().load(Ordering::Acquire);
+        for _ in 0..batch.min(self.size) {
+            if head >= self.size {
+                break;
+            }
+            self.inflight(head).store(0, Ordering::Release);
+            head = self.next(head).load(Ordering::Acquire);
+        }
+        self.used_idx().store(used, Ordering::Release);
+        let mut open: Vec<(u64, u16)> = (0..self.size)
+            .filter(|head| self.inflight(*head).load(Ordering::Acquire) != 0)
+            .map(|head| (self.entry_counter(head).load(Ordering::Acquire), head))
+            .collect();
+        open.sort_unstable();
+        self.counter = open
+            .last()
+            .map_or(0, |(counter, _)| counter.wrapping_add(1));
+        Recovered {
+            next_avail: used.wrapping_add(open.len() as u16),
+            heads: open.into_iter().map(|(_, head)| head).collect(),
+        }
+    }
+
+    /// A chain was taken from the available ring.
+    pub(crate) fn begin(&mut self, head: u16) {
+        self.entry_counter(head)
+            .store(self.counter, Ordering::Release);
+        self.counter = self.counter.wrapping_add(1);
+        self.inflight(head).store(1, Ordering::Release);
+    }
+
+    /// A chain is about to be put into the used ring, as a batch of its own.
+    pub(crate) fn ending(&mut self, head: u16) {
+        let last = self.last_batch_head().load(Ordering::Relaxed);
+        self.next(head).store(last, Ordering::Release);
+        self.last_batch_head().store(head, Ordering::Release);
+    }
+
+    /// The chain is in the used ring, whose index is now `used`.
+    pub(crate) fn ended(&mut self, head: u16, used: u16) {
+        self.inflight(head).store(0, Ordering::Release);
+        self.used_idx().store(used, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn region() -> (VhostUserInflight, File) {
+        InflightRegion::create(2, 8).unwrap()
+    }
+
+    fn queue(info: &VhostUserInflight, file: &File) -> InflightQueue {
+        InflightRegion::map(info, file)
+            .unwrap()
+            .queue(1, 8)
+            .unwrap()
+    }
+
+    #[test]
+    fn a_fresh_region_goes_on_where_the_front_end_says() {
+        let (info, file) = region();
+        assert_eq!(
+            queue(&info, &file).recover(7, 9),
+            Recovered {
+                heads: vec![],
+                next_avail: 9
+            }
+        );
+    }
+
+    #[test]
+    fn open_requests_come_back_in_the_order_in_which_they_were_taken() {
+        let (info, file) = region();
+        let mut first = queue(&info, &file);
+        first.recover(65_534, 65_534);
+        for head in [5, 2, 7, 0] {
+            first.begin(head);
+        }
+        first.ending(2);
+        first.ended(2, 65_535);
+        drop(first);
+        let recovered = queue(&info, &file).recover(65_535, 0);
+        assert_eq!(recovered.heads, [5, 7, 0]);
+        assert_eq!(recovered.next_avail, 2);
+    }
+
+    #[test]
+    fn a_death_between_the_used_ring_and_the_mark_answers_nothing_twice() {
+        let (info, file) = region();
+        let mut first = queue(&info, &file);
+        first.recover(0, 0);
+        first.begin(3);
+        first.begin(4);
+        first.ending(3);
+        drop(first);
+        // The used ring was updated to 1, the mark was not cleared.
+        let recovered = queue(&info, &file).recover(1, 0);
+        assert_eq!(recovered.heads, [4]);
+        assert_eq!(recovered.next_avail, 2);
+    }
+
+    #[test]
+    fn nonsense_in_the_region_is_survived() {
+        let (info, file) = region();
+        let mut first = queue(&info, &file);
+        first.recover(0, 0);
+        first.begin(1);
+        first.last_batch_head().store(60_000, Ordering::Release);
+        first.used_idx().store(40_000, Ordering::Release);
+        assert_eq!(first.recover(0, 0).heads, [1]);
+    }
+
+    #[test]
+    fn a_region_that_does_not_fit_its_file_is_refused() {
+        let (mut info, file) = region();
+        info.num_queues = 3;
+        info.mmap_size *= 2;
+        assert!(InflightRegion::map(&info, &file).is_err());
+        info.mmap_offset = u64::MAX - 15;
+        assert!(InflightRegion::map(&info, &file).is_err());
+        assert!(InflightRegion::create(0, 8).is_err());
+        assert!(InflightRegion::create(1, 4096).is_err());
+    }
+}

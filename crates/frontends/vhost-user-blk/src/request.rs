@@ -1,0 +1,350 @@
+//! A descriptor chain of a guest, read as a virtio-blk request (virtio 1.2, section 5.2.6).
+//!
+//! Responsible for: every check of what the guest wrote. Leaves out: the ring that the chain came
+//! from and what becomes of the request.
+
+use crate::chain::Chain;
+use crate::config::{RANGE_SECTORS_MAX, REQUEST_BYTES_MAX, SECTOR};
+use crate::status;
+use crate::volume::Volume;
+use block::{IoBuf, OpFlags, OpKind, Segment};
+use std::sync::Arc;
+use virtio_bindings::virtio_blk::{
+    VIRTIO_BLK_ID_BYTES, VIRTIO_BLK_T_DISCARD, VIRTIO_BLK_T_FLUSH, VIRTIO_BLK_T_GET_ID,
+    VIRTIO_BLK_T_IN, VIRTIO_BLK_T_OUT, VIRTIO_BLK_T_WRITE_ZEROES,
+    VIRTIO_BLK_WRITE_ZEROES_FLAG_UNMAP,
+};
+use vm_memory::{Bytes, GuestAddress, GuestMemory, GuestMemoryMmap, Permissions};
+
+const HEADER_BYTES: usize = 16;
+const RANGE_BYTES: usize = 16;
+
+/// How a request is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    /// Where the status byte goes; it was seen to be within the memory.
+    pub(crate) status_at: GuestAddress,
+    /// Bytes that are written for the guest when it succeeds, the status included.
+    pub(crate) written: u32,
+}
+
+/// What a chain turned out to be.
+#[derive(Debug)]
+pub(crate) enum Request {
+    /// An operation for the volume.
+    Submit(Submission),
+    /// Already decided.
+    Done {
+        /// The virtio-blk status.
+        status: u8,
+        /// Where it goes.
+        answer: Answer,
+    },
+    /// Nothing that could even be answered: it goes back with no byte written.
+    Malformed(&'static str),
+}
+
+/// An operation for the volume, checked.
+#[derive(Debug)]
+pub(crate) struct Submission {
+    pub(crate) kind: OpKind,
+    pub(crate) flags: OpFlags,
+    pub(crate) offset: u64,
+    pub(crate) len: u64,
+    pub(crate) buf: IoBuf,
+    pub(crate) answer: Answer,
+}
+
+type Piece = (GuestAddress, u32);
+
+/// Reads chains; keeps its lists between them.
+#[derive(Default)]
+pub(crate) struct Parser {
+    readable: Vec<Piece>,
+    writable: Vec<Piece>,
+}
+
+/// Takes `bytes` off the front of the pieces.
+fn skip(pieces: &mut Vec<Piece>, bytes: usize) {
+    let mut left = bytes;
+    pieces.retain_mut(|(address, len)| {
+        let cut = left.min(*len as usize);
+        left -= cut;
+        *len -= cut as u32;
+        // The pieces were seen not to pass the end of the address space.
+        address.0 += cut as u64;
+        *len > 0
+    });
+}
+
+fn total(pieces: &[Piece]) -> u64 {
+    pieces.iter().map(|(_, len)| u64::from(*len)).sum()
+}
+
+/// Copies the first bytes of the pieces; false when there are too few or outside of the memory.
+fn copy(memory: &GuestMemoryMmap, pieces: &[Piece], target: &mut [u8]) -> bool {
+    let mut filled = 0;
+    for (address, len) in pieces {
+        let take = (*len as usize).min(target.len() - filled);
+        let part = &mut target[filled..filled + take];
+        if memory.read_slice(part, *address).is_err() {
+            return false;
+        }
+        filled += take;
+        if filled == target.len() {
+            return true;
+        }
+    }
+    false
+}
+
+fn segments(
+    memory: &GuestMemoryMmap,
+    pieces: &[Piece],
+    access: Permissions,
+) -> Option<Vec<Segment>> {
+    let mut segments = Vec::with_capacity(pieces.len());
+    for (address, len) in pieces {
+        let slices = memory.get_slices(*address, *len as usize, access).ok()?;
+        for slice in slices {
+            let slice = slice.ok()?;
+            segments.push(Segment {
+                ptr: slice.ptr_guard_mut().as_ptr(),
+                len: slice.len(),
+            });
+        }
+    }
+    Some(segments)
+}
+
+impl Parser {
+    /// Sorts the chain's descriptors. The error says what is wrong with it.
+    fn collect(&mut self, chain: Chain<'_>) -> Result<(), &'static str> {
+        self.readable.clear();
+        self.writable.clear();
+        for descriptor in chain {
+            let descriptor = descriptor?;
+            let piece = (descriptor.addr(), descriptor.len());
+            if descriptor.is_write_only() {
+                self.writable.push(piece);
+            } else if self.writable.is_empty() {
+                self.readable.push(piece);
+            } else {
+                return Err("a readable descriptor follows a writable one");
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the status byte off the end of the writable pieces.
+    fn take_status(&mut self, memory: &GuestMemoryMmap) -> Option<GuestAddress> {
+        while let Some((address, len)) = self.writable.pop() {
+            if len == 0 {
+                continue;
+            }
+            let last = GuestAddress(address.0 + u64::from(len) - 1);
+            if len > 1 {
+                self.writable.push((address, len - 1));
+            }
+            return memory
+                .check_range(last, 1, Permissions::Write)
+                .then_some(last);
+        }
+        None
+    }
+
+    /// Reads one chain. `write_through` makes every write durable before it is answered.
+    pub(crate) fn parse(
+        &mut self,
+        memory: &Arc<GuestMemoryMmap>,
+        chain: Chain<'_>,
+        volume: &Volume,
+        write_through: bool,
+    ) -> Request {
+        if let Err(reason) = self.collect(chain) {
+            return Request::Malformed(reason);
+        }
+        let Some(status_at) = self.take_status(memory) else {
+            return Request::Malformed("the chain has no place for its status");
+        };
+        let answer = Answer {
+            status_at,
+            written: 1,
+        };
+        match self.decide(memory, volume, write_through, answer) {
+            Ok(request) => request,
+            Err(status) => Request::Done { status, answer },
+        }
+    }
+
+    /// What to do with a request that can be answered; the error is its status.
+    fn decide(
+        &mut self,
+        memory: &Arc<GuestMemoryMmap>,
+        volume: &Volume,
+        write_through: bool,
+        answer: Answer,
+    ) -> Result<Request, u8> {
+        let mut header = [0; HEADER_BYTES];
+        if !copy(memory, &self.readable, &mut header) {
+            return Err(status::IO_ERROR);
+        }
+        skip(&mut self.readable, HEADER_BYTES);
+        let (kind, rest) = header.split_at(4);
+        let kind = u32::from_le_bytes(kind.try_into().expect("four bytes"));
+        let sector = u64::from_le_bytes(rest[4..].try_into().expect("eight bytes"));
+        let mut flags = OpFlags {
+            fua: write_through,
+            no_unmap: false,
+        };
+        match kind {
+            VIRTIO_BLK_T_IN => self.transfer(OpKind::Read, sector, memory, volume, answer),
+            VIRTIO_BLK_T_OUT => {
+                let mut request = self.transfer(OpKind::Write, sector, memory, volume, answer)?;
+                if let Request::Submit(submission) = &mut request {
+                    submission.flags = flags;
+                }
+                Ok(request)
+            }
+            VIRTIO_BLK_T_FLUSH => Ok(Request::Submit(Submission {
+                kind: OpKind::Flush,
+                flags: OpFlags::default(),
+                offset: 0,
+                len: 0,
+                buf: IoBuf::empty(),
+                answer,
+            })),
+            VIRTIO_BLK_T_GET_ID => self.identify(memory, volume, answer),
+            VIRTIO_BLK_T_DISCARD => {
+                let (offset, len, bits) = self.range(memory, volume)?;
+                if bits != 0 {
+                    return Err(status::UNSUPPORTED);
+                }
+                Ok(ranged(OpKind::Discard, flags, offset, len, answer))
+            }
+            VIRTIO_BLK_T_WRITE_ZEROES => {
+                let (offset, len, bits) = self.range(memory, volume)?;
+                if bits & !VIRTIO_BLK_WRITE_ZEROES_FLAG_UNMAP != 0 {
+                    return Err(status::UNSUPPORTED);
+                }
+                flags.no_unmap = bits == 0;
+                Ok(ranged(OpKind::WriteZeroes, flags, offset, len, answer))
+            }
+            _ => Err(status::UNSUPPORTED),
+        }
+    }
+
+    fn transfer(
+        &mut self,
+        kind: OpKind,
+        sector: u64,
+        memory: &Arc<GuestMemoryMmap>,
+        volume: &Volume,
+        mut answer: Answer,
+    ) -> Result<Request, u8> {
+        let (pieces, access) = if kind == OpKind::Read {
+            (&self.writable, Permissions::Write)
+        } else {
+            (&self.readable, Permissions::Read)
+        };
+        let len = total(pieces);
+        if len > REQUEST_BYTES_MAX || (kind == OpKind::Write && volume.read_only) {
+            return Err(status::IO_ERROR);
+        }
+        let offset = within(volume, sector, len)?;
+        let segments = segments(memory, pieces, access).ok_or(status::IO_ERROR)?;
+        if kind == OpKind::Read {
+            answer.written += len as u32;
+        }
+        if len == 0 {
+            return Ok(Request::Done {
+                status: status::OK,
+                answer,
+            });
+        }
+        // SAFETY: the segments lie within the mapped memory, which `memory` keeps mapped readable
+        // and writable.
+        let buf = unsafe { IoBuf::foreign(segments, memory.clone()) };
+        Ok(Request::Submit(Submission {
+            kind,
+            flags: OpFlags::default(),
+            offset,
+            len,
+            buf,
+            answer,
+        }))
+    }
+
+    fn identify(
+        &mut self,
+        memory: &GuestMemoryMmap,
+        volume: &Volume,
+        mut answer: Answer,
+    ) -> Result<Request, u8> {
+        let mut serial = [0; VIRTIO_BLK_ID_BYTES as usize];
+        let name = volume.serial.as_bytes();
+        let known = name.len().min(serial.len());
+        serial[..known].copy_from_slice(&name[..known]);
+        let mut rest = &serial[..];
+        for (address, len) in &self.writable {
+            let (part, after) = rest.split_at(rest.len().min(*len as usize));
+            memory
+                .write_slice(part, *address)
+                .map_err(|_| status::IO_ERROR)?;
+            answer.written += part.len() as u32;
+            rest = after;
+        }
+        Ok(Request::Done {
+            status: status::OK,
+            answer,
+        })
+    }
+
+    /// The one range of a discard or write-zeroes, in bytes, and its flags.
+    fn range(&self, memory: &GuestMemoryMmap, volume: &Volume) -> Result<(u64, u64, u32), u8> {
+        let mut bytes = [0; RANGE_BYTES];
+        if total(&self.readable) != RANGE_BYTES as u64
+            || !copy(memory, &self.readable, &mut bytes)
+            || volume.read_only
+        {
+            return Err(status::IO_ERROR);
+        }
+        let word =
+            |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+        let sector = u64::from(word(0)) | u64::from(word(4)) << 32;
+        let sectors = word(8);
+        if sectors > RANGE_SECTORS_MAX {
+            return Err(status::IO_ERROR);
+        }
+        let len = u64::from(sectors) * SECTOR;
+        Ok((within(volume, sector, len)?, len, word(12)))
+    }
+}
+
+fn ranged(kind: OpKind, flags: OpFlags, offset: u64, len: u64, answer: Answer) -> Request {
+    if len == 0 {
+        return Request::Done {
+            status: status::OK,
+            answer,
+        };
+    }
+    Request::Submit(Submission {
+        kind,
+        flags,
+        offset,
+        len,
+        buf: IoBuf::empty(),
+        answer,
+    })
+}
+
+/// The first byte of a range that lies within the volume and on its LBAs.
+fn within(volume: &Volume, sector: u64, len: u64) -> Result<u64, u8> {
+    let offset = sector.checked_mul(SECTOR).ok_or(status::IO_ERROR)?;
+    let end = offset.checked_add(len).ok_or(status::IO_ERROR)?;
+    let lba = u64::from(volume.lba_size);
+    if end > volume.size() || !offset.is_multiple_of(lba) || !len.is_multiple_of(lba) {
+        return Err(status::IO_ERROR);
+    }
+    Ok(offset)
+}

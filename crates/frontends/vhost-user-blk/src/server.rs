@@ -1,0 +1,432 @@
+//! One ring, served by a task on one of the daemon's loops.
+//!
+//! While requests come and go the task looks at the ring itself and the guest does not kick.
+//! When nothing has happened for a moment it allows kicks and sleeps until a kick, a completion
+//! or the end, so that a request never waits for the completion of another one.
+
+use crate::chain::Chain;
+use crate::config::SEGMENTS_MAX;
+use crate::event::{EventFd, EventSlot};
+use crate::inflight::InflightQueue;
+use crate::request::{Answer, Parser, Request, Submission};
+use crate::status;
+use crate::volume::Volume;
+use block::{Completion, CompletionQueue, Op};
+use reactor::{Handle, Interest, Readiness, Sleep};
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+use virtio_queue::{Queue, QueueOwnedT, QueueT};
+use vm_memory::{Bytes, GuestAddress, GuestMemoryMmap};
+
+/// How long the ring is looked at without anything happening before the task sleeps.
+const POLL_NS: u64 = 20_000;
+/// How long to wait before an operation is offered again that the volume refused, when no
+/// completion of this ring will come first.
+const RETRY_NS: u64 = 500_000;
+/// How often the ring may say that it has entries while none can be read.
+const UNREADABLE_MAX: u32 = 16;
+/// The driver wants no interrupts (virtio 1.2, section 2.7.6).
+const AVAIL_NO_INTERRUPT: u16 = 1;
+
+/// What the control thread says to the task.
+#[derive(Default)]
+pub(crate) struct Control {
+    stop: AtomicBool,
+    abandon: AtomicBool,
+    waker: Mutex<Option<Waker>>,
+}
+
+impl Control {
+    fn wake(&self) {
+        let waker = self
+            .waker
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// No request is taken any more; the task ends when those in flight have ended.
+    pub(crate) fn stop(&self) {
+        self.stop.store(true, Ordering::Release);
+        self.wake();
+    }
+
+    /// The task ends now; what is in flight is answered to nobody.
+    pub(crate) fn abandon(&self) {
+        self.abandon.store(true, Ordering::Release);
+        self.stop();
+    }
+
+    fn stopping(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+
+    fn abandoned(&self) -> bool {
+        self.abandon.load(Ordering::Acquire)
+    }
+
+    fn listen(&self, context: &Context<'_>) {
+        let mut waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner);
+        if !waker
+            .as_ref()
+            .is_some_and(|known| known.will_wake(context.waker()))
+        {
+            *waker = Some(context.waker().clone());
+        }
+    }
+}
+
+/// How a ring was left.
+pub(crate) struct Ended {
+    /// The next entry of the available ring.
+    pub(crate) next_avail: u16,
+}
+
+/// What a ring is served with.
+pub(crate) struct Parts {
+    pub(crate) index: u16,
+    pub(crate) volume: Arc<Volume>,
+    pub(crate) memory: Arc<GuestMemoryMmap>,
+    pub(crate) queue: Queue,
+    pub(crate) kick: Arc<EventFd>,
+    pub(crate) call: Arc<EventSlot>,
+    pub(crate) error: Arc<EventSlot>,
+    pub(crate) control: Arc<Control>,
+    pub(crate) inflight: Option<InflightQueue>,
+    /// Chains to serve first, which the last daemon took and did not answer.
+    pub(crate) resubmit: Vec<u16>,
+    /// Writes are durable before they are answered.
+    pub(crate) write_through: Arc<AtomicBool>,
+    /// Called once when the volume is gone.
+    pub(crate) hang_up: Arc<dyn Fn() + Send + Sync>,
+}
+
+/// The ring cannot be served any further.
+struct Broken(String);
+
+impl From<virtio_queue::Error> for Broken {
+    fn from(error: virtio_queue::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+struct Server {
+    parts: Parts,
+    handle: Handle,
+    parser: Parser,
+    completions: Arc<CompletionQueue>,
+    /// By chain head: requests that were taken and not answered.
+    open: Vec<Option<Answer>>,
+    /// Operations that the volume has.
+    submitted: usize,
+    /// An operation that the volume refused for the moment; nothing is taken meanwhile.
+    refused: Option<Op>,
+    resubmit: VecDeque<u16>,
+    gone: bool,
+}
+
+/// Serves a ring until it is stopped, broken, or the volume is gone.
+pub(crate) async fn serve(handle: Handle, parts: Parts, ended: std::sync::mpsc::Sender<Ended>) {
+    let size = usize::from(parts.queue.size());
+    let mut server = Server {
+        handle,
+        parser: Parser::default(),
+        completions: CompletionQueue::new(),
+        open: vec![None; size],
+        submitted: 0,
+        refused: None,
+        resubmit: parts.resubmit.iter().copied().collect(),
+        gone: false,
+        parts,
+    };
+    // What a daemon that died had put into the used ring may never have been notified.
+    server.parts.call.signal();
+    if let Err(Broken(reason)) = server.run().await {
+        tracing::error!(
+            queue = server.parts.index,
+            reason,
+            "a guest's ring is not valid; it is served no more until the guest resets the disk"
+        );
+        server.parts.error.signal();
+        server.wait_for_device().await;
+    }
+    let next_avail = server.parts.queue.next_avail();
+    let _ = ended.send(Ended { next_avail });
+}
+
+impl Server {
+    async fn run(&mut self) -> Result<(), Broken> {
+        let mut kick: Option<Readiness> = None;
+        let (mut busy_until, mut unreadable) = (0, 0);
+        self.parts.queue.disable_notification(&*self.parts.memory)?;
+        loop {
+            let stopping = self.parts.control.stopping() || self.gone;
+            let mut progress = self.offer_again();
+            if !stopping {
+                progress |= self.take_requests()?;
+            }
+            progress |= self.answer_all()?;
+            if self.parts.control.abandoned()
+                || (stopping && self.submitted == 0 && self.refused.is_none())
+            {
+                return Ok(());
+            }
+            if progress {
+                unreadable = 0;
+                busy_until = self.handle.now_ns() + POLL_NS;
+            }
+            if progress || (self.submitted > 0 && self.handle.now_ns() < busy_until) {
+                self.handle.yield_now().await;
+                continue;
+            }
+            let may_take = !stopping && self.refused.is_none();
+            if may_take && self.parts.queue.enable_notification(&*self.parts.memory)? {
+                unreadable += 1;
+                if unreadable > UNREADABLE_MAX {
+                    return Err(Broken("its available entries cannot be read".into()));
+                }
+                continue;
+            }
+            self.sleep(&mut kick).await?;
+            self.parts.queue.disable_notification(&*self.parts.memory)?;
+        }
+    }
+
+    /// Sleeps until a kick, a completion, a word of the control thread, or the time to offer a
+    /// refused operation again.
+    async fn sleep(&mut self, kick: &mut Option<Readiness>) -> Result<(), Broken> {
+        let mut retry: Option<Sleep> = self.refused.as_ref().map(|_| self.handle.sleep(RETRY_NS));
+        let ending = self.parts.control.stopping() || self.gone;
+        let arrived = poll_fn(|context| {
+            self.parts.control.listen(context);
+            if (self.parts.control.stopping() && !ending) || self.parts.control.abandoned() {
+                return Poll::Ready(Ok(None));
+            }
+            if let Poll::Ready(completion) = self.completions.poll_next(context.waker()) {
+                return Poll::Ready(Ok(Some(completion)));
+            }
+            if let Some(sleep) = &mut retry
+                && Pin::new(sleep).poll(context).is_ready()
+            {
+                return Poll::Ready(Ok(None));
+            }
+            if ending {
+                return Poll::Pending;
+            }
+            let wait =
+                kick.get_or_insert_with(|| self.handle.ready(self.parts.kick.fd(), Interest::Read));
+            let result = std::task::ready!(Pin::new(wait).poll(context));
+            *kick = None;
+            self.parts.kick.drain();
+            Poll::Ready(result.map(|()| None))
+        })
+        .await
+        .map_err(|error| Broken(format!("cannot wait for kicks: {error}")))?;
+        if let Some(completion) = arrived {
+            self.answer(completion)?;
+            self.notify()?;
+        }
+        Ok(())
+    }
+
+    /// Offers the refused operation again; true when the volume took it.
+    fn offer_again(&mut self) -> bool {
+        match self.refused.take() {
+            Some(op) => {
+                self.submit(op);
+                self.refused.is_none()
+            }
+            None => false,
+        }
+    }
+
+    fn submit(&mut self, op: Op) {
+        match self.parts.volume.device.submit(op) {
+            Ok(()) => self.submitted += 1,
+            Err(op) => self.refused = Some(op),
+        }
+    }
+
+    /// Takes what the guest has made available; true when there was anything.
+    fn take_requests(&mut self) -> Result<bool, Broken> {
+        let mut any = false;
+        let mut answered = false;
+        while self.refused.is_none() {
+            let head = match self.resubmit.pop_front() {
+                Some(head) => head,
+                None => {
+                    let memory = &*self.parts.memory;
+                    let next = self.parts.queue.iter(memory)?.next();
+                    let Some(chain) = next else { break };
+                    let head = chain.head_index();
+                    if usize::from(head) >= self.open.len() {
+                        return Err(Broken(format!("chain head {head} past the end")));
+                    }
+                    if let Some(inflight) = &mut self.parts.inflight {
+                        inflight.begin(head);
+                    }
+                    head
+                }
+            };
+            any = true;
+            answered |= self.start(head)?;
+        }
+        if answered {
+            self.notify()?;
+        }
+        Ok(any)
+    }
+
+    /// Starts one request; true when it was answered at once.
+    fn start(&mut self, head: u16) -> Result<bool, Broken> {
+        let slot = usize::from(head);
+        if self.open[slot].is_some() {
+            return Err(Broken(format!("chain {head} was made available twice")));
+        }
+        let write_through = self.parts.write_through.load(Ordering::Relaxed);
+        let Parts {
+            memory,
+            queue,
+            volume,
+            ..
+        } = &self.parts;
+        let limit = usize::from(queue.size()).max(SEGMENTS_MAX as usize + 2);
+        let table = GuestAddress(queue.desc_table());
+        let chain = Chain::new(memory, table, queue.size(), head, limit);
+        match self.parser.parse(memory, chain, volume, write_through) {
+            Request::Submit(Submission {
+                kind,
+                flags,
+                offset,
+                len,
+                buf,
+                answer,
+            }) => {
+                self.open[slot] = Some(answer);
+                self.submit(Op {
+                    tag: u64::from(head),
+                    kind,
+                    flags,
+                    offset,
+                    len,
+                    buf,
+                    done: self.completions.clone(),
+                });
+                Ok(false)
+            }
+            Request::Done { status, answer } => {
+                self.give_back(head, Some((status, answer)))?;
+                Ok(true)
+            }
+            Request::Malformed(reason) => {
+                tracing::debug!(queue = self.parts.index, reason, "malformed request");
+                self.give_back(head, None)?;
+                Ok(true)
+            }
+        }
+    }
+
+    /// Answers what has completed, with one notification; true when there was anything.
+    fn answer_all(&mut self) -> Result<bool, Broken> {
+        let mut any = false;
+        for _ in 0..self.open.len() {
+            let Some(completion) = self.completions.try_next() else {
+                break;
+            };
+            self.answer(completion)?;
+            any = true;
+        }
+        if any {
+            self.notify()?;
+        }
+        Ok(any)
+    }
+
+    fn answer(&mut self, completion: Completion) -> Result<(), Broken> {
+        self.submitted -= 1;
+        let head = completion.tag as u16;
+        let answer = self.open[usize::from(head)].take();
+        let Some(mut answer) = answer else {
+            return Err(Broken(format!("the volume completed chain {head} twice")));
+        };
+        match status::of(&completion.result) {
+            Some(status) => {
+                if status != status::OK {
+                    answer.written = 1;
+                }
+                self.give_back(head, Some((status, answer)))
+            }
+            None => {
+                if !std::mem::replace(&mut self.gone, true) {
+                    (self.parts.hang_up)();
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Puts a chain into the used ring.
+    fn give_back(&mut self, head: u16, answer: Option<(u8, Answer)>) -> Result<(), Broken> {
+        let memory = &*self.parts.memory;
+        let written = match answer {
+            Some((status, answer)) => {
+                memory
+                    .write_obj(status, answer.status_at)
+                    .map_err(|error| Broken(format!("cannot write a status: {error}")))?;
+                answer.written
+            }
+            None => 0,
+        };
+        if let Some(inflight) = &mut self.parts.inflight {
+            inflight.ending(head);
+        }
+        self.parts.queue.add_used(memory, head, written)?;
+        if let Some(inflight) = &mut self.parts.inflight {
+            inflight.ended(head, self.parts.queue.next_used());
+        }
+        Ok(())
+    }
+
+    /// Tells the guest of what is new in the used ring, if it wants to know.
+    fn notify(&mut self) -> Result<(), Broken> {
+        let memory = &*self.parts.memory;
+        let queue = &mut self.parts.queue;
+        let mut wanted = queue.needs_notification(memory)?;
+        if !queue.event_idx_enabled() {
+            let flags: u16 = memory
+                .load(GuestAddress(queue.avail_ring()), Ordering::Relaxed)
+                .map_err(|error| Broken(error.to_string()))?;
+            wanted = u16::from_le(flags) & AVAIL_NO_INTERRUPT == 0;
+        }
+        if wanted {
+            self.parts.call.signal();
+        }
+        Ok(())
+    }
+
+    /// Waits for what the volume still has, without answering it.
+    async fn wait_for_device(&mut self) {
+        self.refused = None;
+        while self.submitted > 0 && !self.parts.control.abandoned() {
+            let control = self.parts.control.clone();
+            let completions = self.completions.clone();
+            let ended = poll_fn(|context| {
+                control.listen(context);
+                if control.abandoned() {
+                    return Poll::Ready(None);
+                }
+                completions.poll_next(context.waker()).map(Some)
+            });
+            if ended.await.is_some() {
+                self.submitted -= 1;
+            }
+        }
+    }
+}

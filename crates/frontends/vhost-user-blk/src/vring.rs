@@ -1,0 +1,177 @@
+//! A ring as the front end sets it up, and its start and stop.
+
+use crate::config::{QUEUE_SIZE_MAX, has};
+use crate::event::{EventFd, EventSlot};
+use crate::inflight::{InflightRegion, Recovered};
+use crate::memory::Memory;
+use crate::server::{Control, Ended, Parts, serve};
+use crate::volume::Volume;
+use reactor::Remote;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Instant;
+use virtio_bindings::virtio_ring::VIRTIO_RING_F_EVENT_IDX;
+use virtio_queue::{Queue, QueueT};
+
+/// Where the parts of a ring lie in the front end's own address space.
+#[derive(Clone, Copy)]
+pub(crate) struct Addresses {
+    pub(crate) descriptors: u64,
+    pub(crate) available: u64,
+    pub(crate) used: u64,
+}
+
+/// What all rings of a session share.
+pub(crate) struct Common {
+    pub(crate) volume: Arc<Volume>,
+    pub(crate) remotes: Vec<Remote>,
+    pub(crate) memory: Arc<Memory>,
+    pub(crate) features: u64,
+    pub(crate) inflight: Option<Arc<InflightRegion>>,
+    pub(crate) write_through: Arc<AtomicBool>,
+    pub(crate) hang_up: Arc<dyn Fn() + Send + Sync>,
+}
+
+struct Running {
+    control: Arc<Control>,
+    ended: Receiver<Ended>,
+}
+
+/// A ring.
+#[derive(Default)]
+pub(crate) struct Vring {
+    pub(crate) size: u16,
+    pub(crate) addresses: Option<Addresses>,
+    pub(crate) base: u16,
+    pub(crate) kick: Option<Arc<EventFd>>,
+    pub(crate) call: Arc<EventSlot>,
+    pub(crate) error: Arc<EventSlot>,
+    pub(crate) enabled: bool,
+    running: Option<Running>,
+}
+
+fn invalid(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, what)
+}
+
+impl Vring {
+    pub(crate) fn is_running(&self) -> bool {
+        self.running.is_some()
+    }
+
+    /// Starts it if all that it needs is there.
+    pub(crate) fn start(&mut self, index: u16, common: &Common) -> io::Result<()> {
+        let (Some(kick), Some(addresses)) = (self.kick.clone(), self.addresses) else {
+            return Ok(());
+        };
+        if !self.enabled || self.size == 0 || self.is_running() {
+            return Ok(());
+        }
+        let mut queue = self.queue(addresses, common)?;
+        let memory = common.memory.map.clone();
+        let used = queue
+            .used_idx(&*memory, Ordering::Acquire)
+            .map_err(|error| invalid(&error.to_string()))?
+            .0;
+        let mut inflight = common
+            .inflight
+            .as_ref()
+            .and_then(|region| region.queue(index, self.size));
+        let recovered = match &mut inflight {
+            Some(inflight) => inflight.recover(used, self.base),
+            None => Recovered {
+                heads: Vec::new(),
+                next_avail: self.base,
+            },
+        };
+        queue.set_next_avail(recovered.next_avail);
+        queue.set_next_used(used);
+        let control = Arc::new(Control::default());
+        let parts = Parts {
+            index,
+            volume: common.volume.clone(),
+            memory,
+            queue,
+            kick,
+            call: self.call.clone(),
+            error: self.error.clone(),
+            control: control.clone(),
+            inflight,
+            resubmit: recovered.heads,
+            write_through: common.write_through.clone(),
+            hang_up: common.hang_up.clone(),
+        };
+        let (give, ended) = channel();
+        let remote = &common.remotes[usize::from(index) % common.remotes.len()];
+        if !remote.spawn(move |handle| serve(handle, parts, give)) {
+            return Err(io::Error::other("the daemon is stopping"));
+        }
+        self.running = Some(Running { control, ended });
+        Ok(())
+    }
+
+    fn queue(&self, addresses: Addresses, common: &Common) -> io::Result<Queue> {
+        let place = |user| {
+            common
+                .memory
+                .guest_address(user)
+                .ok_or_else(|| invalid("a part of a ring lies outside of the shared memory"))
+        };
+        let build = || -> Result<Queue, virtio_queue::Error> {
+            let mut queue = Queue::new(QUEUE_SIZE_MAX)?;
+            queue.try_set_size(self.size)?;
+            Ok(queue)
+        };
+        let wrong = |error: virtio_queue::Error| invalid(&error.to_string());
+        let mut queue = build().map_err(wrong)?;
+        queue
+            .try_set_desc_table_address(place(addresses.descriptors)?)
+            .map_err(wrong)?;
+        queue
+            .try_set_avail_ring_address(place(addresses.available)?)
+            .map_err(wrong)?;
+        queue
+            .try_set_used_ring_address(place(addresses.used)?)
+            .map_err(wrong)?;
+        queue.set_event_idx(has(common.features, VIRTIO_RING_F_EVENT_IDX));
+        queue.set_ready(true);
+        if queue.is_valid(&*common.memory.map) {
+            Ok(queue)
+        } else {
+            Err(invalid("a ring does not lie within the shared memory"))
+        }
+    }
+
+    /// Asks it to stop, without waiting.
+    pub(crate) fn ask_to_stop(&self) {
+        if let Some(running) = &self.running {
+            running.control.stop();
+        }
+    }
+
+    /// Stops it when its requests have ended. `base` is where it would go on.
+    pub(crate) fn stop(&mut self, deadline: Instant) -> io::Result<()> {
+        let Some(running) = self.running.take() else {
+            return Ok(());
+        };
+        running.control.stop();
+        let left = deadline.saturating_duration_since(Instant::now());
+        match running.ended.recv_timeout(left) {
+            Ok(ended) => {
+                self.base = ended.next_avail;
+                Ok(())
+            }
+            Err(reason) => {
+                running.control.abandon();
+                Err(match reason {
+                    RecvTimeoutError::Timeout => {
+                        io::Error::new(io::ErrorKind::TimedOut, "requests do not end")
+                    }
+                    RecvTimeoutError::Disconnected => io::Error::other("the daemon is stopping"),
+                })
+            }
+        }
+    }
+}

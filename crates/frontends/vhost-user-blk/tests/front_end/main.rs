@@ -1,0 +1,7 @@
+//! The front end from outside: a client with rings of its own on one side, a volume on the other.
+
+mod device;
+mod hostile;
+mod recovery;
+mod requests;
+mod support;

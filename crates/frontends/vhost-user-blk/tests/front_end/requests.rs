@@ -1,0 +1,342 @@
+//! What a guest can ask of the disk, over real sockets and rings.
+
+use crate::device::{TestDevice, memory_file};
+use crate::support::*;
+use block::ErrorKind;
+use frontend_vhost_user_blk::FRONT_END;
+use frontend_vhost_user_blk::client::{Command, Load, Options};
+use std::time::Duration;
+
+#[test]
+fn what_is_written_is_read_whatever_was_negotiated() {
+    let served = serve(volume());
+    for (indirect, event_idx) in [(false, false), (false, true), (true, false), (true, true)] {
+        let mut client = served.connect(Options {
+            indirect,
+            event_idx,
+            slot_bytes: 64 << 10,
+            ..Options::default()
+        });
+        let queue = client.queue(0);
+        for (sector, len) in [(0, 512), (1, 4096), (9, 64 << 10), (SIZE / 512 - 8, 4096)] {
+            let bytes = pattern(sector ^ u64::from(indirect), len);
+            assert_eq!(write(queue, sector, &bytes), OK);
+            assert_eq!(read(queue, sector, len), bytes, "at {sector}");
+            assert_eq!(served.device.bytes(sector * 512, len), bytes);
+        }
+    }
+}
+
+#[test]
+fn data_in_many_segments_arrive_in_order() {
+    let served = serve(volume());
+    let mut client = served.connect(Options {
+        slot_bytes: 64 << 10,
+        ..Options::default()
+    });
+    let queue = client.queue(0);
+    queue.set_segment_bytes(1000);
+    let bytes = pattern(5, 64 << 10);
+    assert_eq!(write(queue, 16, &bytes), OK);
+    assert_eq!(served.device.bytes(16 * 512, bytes.len()), bytes);
+    queue.set_segment_bytes(700);
+    assert_eq!(read(queue, 16, bytes.len()), bytes);
+}
+
+#[test]
+fn flush_discard_zeroes_and_identify_are_served() {
+    let served = serve(volume());
+    let mut client = served.connect(Options::default());
+    let queue = client.queue(0);
+    assert_eq!(write(queue, 0, &[7; 4096]), OK);
+    assert_eq!(ask(queue, Command::Flush).status, OK);
+    let done = ask(queue, Command::Identify);
+    let mut serial = [0; 20];
+    queue.fetch(done.slot, &mut serial);
+    assert_eq!(&serial, b"test-volume-0001\0\0\0\0");
+    assert_eq!(
+        ask(
+            queue,
+            Command::Discard {
+                sector: 0,
+                sectors: 2
+            }
+        )
+        .status,
+        OK
+    );
+    let zeroes = |unmap| Command::WriteZeroes {
+        sector: 2,
+        sectors: 1,
+        unmap,
+    };
+    assert_eq!(ask(queue, zeroes(true)).status, OK);
+    assert_eq!(ask(queue, zeroes(false)).status, OK);
+    let bytes = read(queue, 0, 4096);
+    assert!(bytes[..1536].iter().all(|byte| *byte == 0));
+    assert!(bytes[1536..].iter().all(|byte| *byte == 7));
+    let counts = served.device.counts();
+    assert_eq!((counts.flushes, counts.discards, counts.zeroes), (1, 1, 2));
+    assert_eq!(counts.zeroes_without_unmap, 1);
+}
+
+#[test]
+fn a_write_is_durable_when_the_guest_has_no_write_cache() {
+    let served = serve(volume());
+    let mut client = served.connect(Options::default());
+    write(client.queue(0), 0, &[1; 512]);
+    assert_eq!(served.device.counts().durable_writes, 0);
+    client.set_writeback(false).unwrap();
+    assert_eq!(client.config().unwrap()[32], 0);
+    write(client.queue(0), 0, &[1; 512]);
+    assert_eq!(served.device.counts().durable_writes, 1);
+    client.set_writeback(true).unwrap();
+    write(client.queue(0), 0, &[1; 512]);
+    assert_eq!(served.device.counts().durable_writes, 1);
+    drop(client);
+    let mut client = served.connect(Options {
+        flush: false,
+        ..Options::default()
+    });
+    write(client.queue(0), 0, &[1; 512]);
+    assert_eq!(served.device.counts().durable_writes, 2);
+}
+
+#[test]
+fn requests_outside_of_the_disk_or_off_its_blocks_fail() {
+    let served = serve(TestDevice::new(memory_file(SIZE), 4096, 64, false));
+    let mut client = served.connect(Options::default());
+    assert_eq!(client.config().unwrap()[20..24], 4096u32.to_le_bytes());
+    let queue = client.queue(0);
+    let end = SIZE / 512;
+    for command in [
+        Command::Read {
+            sector: end,
+            len: 4096,
+        },
+        Command::Read {
+            sector: end - 1,
+            len: 4096,
+        },
+        Command::Read {
+            sector: u64::MAX,
+            len: 4096,
+        },
+        Command::Write {
+            sector: u64::MAX / 512,
+            len: 4096,
+        },
+        Command::Read {
+            sector: 1,
+            len: 4096,
+        },
+        Command::Write {
+            sector: 0,
+            len: 512,
+        },
+        Command::Read {
+            sector: 0,
+            len: 100,
+        },
+        Command::Discard {
+            sector: end - 8,
+            sectors: 16,
+        },
+        Command::Discard {
+            sector: 0,
+            sectors: u32::MAX,
+        },
+        Command::Discard {
+            sector: 1,
+            sectors: 8,
+        },
+    ] {
+        assert_eq!(ask(queue, command).status, IO_ERROR, "{command:?}");
+    }
+    assert_eq!(
+        ask(queue, Command::Other { kind: 77, len: 0 }).status,
+        UNSUPPORTED
+    );
+    assert_eq!(read(queue, end - 8, 4096), [0; 4096]);
+    assert_eq!(served.device.counts().writes, 0);
+}
+
+#[test]
+fn a_read_only_volume_refuses_writes_and_says_so() {
+    let device = volume();
+    device.set_read_only();
+    let served = serve(device);
+    let mut client = served.connect(Options::default());
+    assert_ne!(client.features() & 1 << 5, 0);
+    assert_eq!(client.features() & 1 << 13, 0);
+    assert_eq!(write(client.queue(0), 0, &[1; 512]), IO_ERROR);
+    let discard = Command::Discard {
+        sector: 0,
+        sectors: 8,
+    };
+    assert_eq!(ask(client.queue(0), discard).status, IO_ERROR);
+    assert_eq!(read(client.queue(0), 0, 512), [0; 512]);
+}
+
+#[test]
+fn a_failed_operation_fails_its_request_alone() {
+    let served = serve(volume());
+    let mut client = served.connect(Options::default());
+    served.device.fail_with(Some(ErrorKind::NoSpace));
+    assert_eq!(write(client.queue(0), 0, &[1; 512]), IO_ERROR);
+    served.device.fail_with(Some(ErrorKind::Unsupported));
+    assert_eq!(ask(client.queue(0), Command::Flush).status, UNSUPPORTED);
+    served.device.fail_with(None);
+    assert_eq!(write(client.queue(0), 0, &[1; 512]), OK);
+}
+
+#[test]
+fn every_queue_is_served_also_when_the_volume_refuses_for_a_while() {
+    let served = serve(TestDevice::new(memory_file(SIZE), 512, 3, false));
+    let mut client = served.connect(Options {
+        queues: 4,
+        queue_size: 64,
+        ..Options::default()
+    });
+    let threads: Vec<_> = client
+        .take_queues()
+        .into_iter()
+        .enumerate()
+        .map(|(index, mut queue)| {
+            std::thread::spawn(move || {
+                let load = Load {
+                    depth: 64,
+                    block: 4096,
+                    first_sector: index as u64 * 8192,
+                    blocks: 1024,
+                    read_percent: 50,
+                    duration: Duration::from_millis(300),
+                    seed: index as u64 + 1,
+                    busy: index % 2 == 0,
+                };
+                queue.run(&load).unwrap()
+            })
+        })
+        .collect();
+    for thread in threads {
+        let result = thread.join().unwrap();
+        assert_eq!(result.errors, 0);
+        assert!(result.requests > 64);
+    }
+    assert!(served.device.counts().refused > 0);
+}
+
+#[test]
+fn kicks_are_spared_while_requests_are_in_flight() {
+    let served = serve(volume());
+    let mut client = served.connect(Options::default());
+    let load = Load {
+        depth: 32,
+        block: 4096,
+        first_sector: 0,
+        blocks: 1024,
+        read_percent: 100,
+        duration: Duration::from_millis(300),
+        seed: 3,
+        busy: true,
+    };
+    let result = client.queue(0).run(&load).unwrap();
+    assert_eq!(result.errors, 0);
+    assert!(result.kicks < result.requests / 2, "{} kicks", result.kicks);
+}
+
+#[test]
+fn a_request_does_not_wait_for_another_one_to_complete() {
+    let served = serve(volume());
+    let mut client = served.connect(Options {
+        queues: 2,
+        ..Options::default()
+    });
+    served.device.hold(true);
+    let queue = client.queue(0);
+    let slot = queue.take_slot().unwrap();
+    queue.push(slot, Command::Flush);
+    queue.kick();
+    until("the first waits in the volume", || {
+        served.device.waiting() == 1
+    });
+    // Identify needs nothing of the volume, so it can be answered at once.
+    assert_eq!(ask(queue, Command::Identify).status, OK);
+    served.device.hold(false);
+    assert_eq!(queue.wait(TIMEOUT).unwrap().status, OK);
+}
+
+#[test]
+fn a_new_size_is_told_and_can_be_used() {
+    let served = serve(volume());
+    let mut client = served.connect(Options::default());
+    assert_eq!(client.capacity().unwrap(), SIZE / 512);
+    served.device.resize(2 * SIZE);
+    client.wait_for_change(TIMEOUT).unwrap();
+    assert_eq!(client.capacity().unwrap(), 2 * SIZE / 512);
+    assert_eq!(write(client.queue(0), SIZE / 512, &[3; 512]), OK);
+}
+
+#[test]
+fn memory_can_be_exchanged_and_a_ring_stopped_while_requests_run() {
+    let served = serve(volume());
+    let mut client = served.connect(Options::default());
+    served.device.hold(true);
+    let queue = client.queue(0);
+    let slot = queue.take_slot().unwrap();
+    queue.fill(slot, &[9; 512]);
+    queue.push(
+        slot,
+        Command::Write {
+            sector: 0,
+            len: 512,
+        },
+    );
+    queue.kick();
+    until("it waits in the volume", || served.device.waiting() == 1);
+    let device = served.device.clone();
+    let release = std::thread::spawn(move || device.hold(false));
+    client.exchange_memory().unwrap();
+    release.join().unwrap();
+    assert_eq!(client.queue(0).wait(TIMEOUT).unwrap().status, OK);
+    assert_eq!(write(client.queue(0), 1, &[8; 512]), OK);
+    assert_eq!(client.stop_queue(0).unwrap(), 2);
+}
+
+#[test]
+fn an_export_ends_with_its_connection_and_its_socket() {
+    let mut served = serve(volume());
+    let mut client = served.connect(Options::default());
+    let export = served.export.as_ref().unwrap();
+    assert_eq!(export.sessions(), 1);
+    assert_eq!(export.address(), format!("unix:{}", served.path.display()));
+    let second = start(served.device.clone(), &served.path, &served.loops);
+    let error = second.err().unwrap().to_string();
+    assert!(error.contains("choose another path"), "{error}");
+    served.export = None;
+    assert!(!served.path.exists());
+    assert!(client.capacity().is_err());
+}
+
+#[test]
+fn wrong_parameters_are_refused_with_advice() {
+    let served = serve(volume());
+    for (path, queues, advice) in [
+        ("/nowhere/at/all.sock", "1", "make it first"),
+        ("/tmp/x.sock", "17", "1 to 16"),
+        ("/tmp/x.sock", "many", "1 to 16"),
+        ("/etc/passwd", "1", "not a socket"),
+    ] {
+        let error = (FRONT_END.start)(reactor::StartExport {
+            name: "disk".into(),
+            volume: "pool/disk".into(),
+            device: served.device.clone(),
+            parameters: [("path", path), ("queues", queues)]
+                .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                .into(),
+            remotes: vec![served.loops[0].remote().clone()],
+        });
+        let error = error.err().unwrap().to_string();
+        assert!(error.contains(advice), "{error}");
+    }
+}
