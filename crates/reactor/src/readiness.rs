@@ -46,25 +46,6 @@ impl Handle {
             ended: false,
         }
     }
-
-    /// Starts a drive request on this thread's ring: see [`block::DriveIo`]. `len` is the number
-    /// of bytes that it has to move (0 for a flush or discard).
-    ///
-    /// # Panics
-    /// On a loop without a ring.
-    pub fn drive_io(
-        &self,
-        entry: io_uring::squeue::Entry,
-        buf: Option<block::DmaBuf>,
-        len: u32,
-        done: block::Sender<block::DriveOutcome>,
-    ) {
-        self.0
-            .ring
-            .as_ref()
-            .expect("a loop with a ring")
-            .drive(entry, buf, len, done);
-    }
 }
 
 impl Future for Readiness {

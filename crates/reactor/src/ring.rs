@@ -1,13 +1,17 @@
 //! io_uring: requests in flight and what to do when they end.
 
+use crate::RingFile;
 use block::{DmaBuf, DriveError, DriveOutcome, Sender};
 use io_uring::{IoUring, opcode, squeue, types};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io;
+use std::rc::Rc;
 
 /// Requests in the kernel at a time; more wait in a queue here.
 const ENTRIES: u32 = 512;
+/// Places in the ring's table of files; further files are named by their descriptors.
+const FILES: u32 = 256;
 
 enum Slot {
     Free,
@@ -15,6 +19,8 @@ enum Slot {
         done: Sender<DriveOutcome>,
         buf: Option<DmaBuf>,
         len: u32,
+        /// Held so that the descriptor stays open.
+        file: Rc<RingFile>,
     },
     Poll {
         done: Sender<i32>,
@@ -32,11 +38,18 @@ pub(crate) struct Ring {
     waiting: RefCell<VecDeque<squeue::Entry>>,
     in_kernel: Cell<u32>,
     event_armed: Cell<bool>,
+    /// Free places in the table of files, the next one last.
+    free_files: RefCell<Vec<u32>>,
 }
 
 impl Ring {
     pub(crate) fn new() -> io::Result<Self> {
         let ring = IoUring::builder().setup_clamp().build(ENTRIES)?;
+        // The kernel refuses a table above the limit of open files: then there is none.
+        let files = match ring.submitter().register_files_sparse(FILES) {
+            Ok(()) => FILES,
+            Err(_) => 0,
+        };
         Ok(Self {
             ring: RefCell::new(ring),
             slots: RefCell::default(),
@@ -44,6 +57,7 @@ impl Ring {
             waiting: RefCell::default(),
             in_kernel: Cell::new(0),
             event_armed: Cell::new(false),
+            free_files: RefCell::new((0..files).rev().collect()),
         })
     }
 
@@ -77,15 +91,48 @@ impl Ring {
         }
     }
 
+    /// Puts a descriptor into the table of files; `None` when the table has no room for it.
+    pub(crate) fn register_file(&self, fd: i32) -> Option<u32> {
+        let index = self.free_files.borrow_mut().pop()?;
+        let added = self
+            .ring
+            .borrow()
+            .submitter()
+            .register_files_update(index, &[fd]);
+        if added.is_err() {
+            self.free_files.borrow_mut().push(index);
+            return None;
+        }
+        Some(index)
+    }
+
+    /// Takes a file out of the table. A place that the kernel does not clear stays unused.
+    pub(crate) fn unregister_file(&self, index: u32) {
+        let cleared = self
+            .ring
+            .borrow()
+            .submitter()
+            .register_files_update(index, &[-1]);
+        if cleared.is_ok() {
+            self.free_files.borrow_mut().push(index);
+        }
+    }
+
     /// Starts a drive request; `len` is how many bytes it has to move.
     pub(crate) fn drive(
         &self,
         entry: squeue::Entry,
+        file: Rc<RingFile>,
         buf: Option<DmaBuf>,
         len: u32,
         done: Sender<DriveOutcome>,
     ) {
-        let index = self.slot(Slot::Drive { done, buf, len });
+        let index = self.slot(Slot::Drive {
+            done,
+            buf,
+            len,
+            file,
+        });
         self.push(entry.user_data(u64::from(index)));
     }
 
@@ -158,7 +205,15 @@ impl Ring {
             let slot = std::mem::replace(&mut self.slots.borrow_mut()[index], Slot::Free);
             self.free.borrow_mut().push(index as u32);
             match slot {
-                Slot::Drive { done, buf, len } => done.send((buf, moved(entry.result(), len))),
+                Slot::Drive {
+                    done,
+                    buf,
+                    len,
+                    file,
+                } => {
+                    drop(file);
+                    done.send((buf, moved(entry.result(), len)));
+                }
                 Slot::Poll { done } => done.send(entry.result()),
                 Slot::Event => {
                     self.event_armed.set(false);

@@ -5,13 +5,22 @@ use crate::remote::Inbox;
 use crate::ring::Ring;
 use crate::{Handle, Remote};
 use std::io;
+use std::sync::OnceLock;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
 /// Rounds of ready tasks before the kernel is looked at again.
 const TURNS: usize = 16;
 
+/// Nanoseconds since the first loop of the process was made: all its loops show the same time.
 struct Monotonic(Instant);
+
+impl Monotonic {
+    fn new() -> Self {
+        static ORIGIN: OnceLock<Instant> = OnceLock::new();
+        Self(*ORIGIN.get_or_init(Instant::now))
+    }
+}
 
 impl Clock for Monotonic {
     fn now_ns(&self) -> u64 {
@@ -30,7 +39,7 @@ impl Reactor {
     /// # Errors
     /// When the kernel gives no io_uring: too old, forbidden, or out of locked memory.
     pub fn new(seed: u64) -> io::Result<Self> {
-        let clock = Box::new(Monotonic(Instant::now()));
+        let clock = Box::new(Monotonic::new());
         Ok(Self {
             handle: Handle::new(clock, seed, Inbox::new()?, Some(Ring::new()?)),
         })
