@@ -1,0 +1,121 @@
+#!/usr/bin/env bash
+# Installs what is missing, and nothing when nothing is: setup.sh build|demo|test.
+# Left out: anything that is not a package or the Rust toolchain; it changes no configuration.
+set -Eeuo pipefail
+# shellcheck source=scripts/common.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+
+# One row each: the Debian and Ubuntu package, and a command or a path (a pattern) that shows
+# that it is there, from whatever source.
+build_packages=(
+  "build-essential cc"
+  "ca-certificates /etc/ssl/certs/ca-certificates.crt"
+  "curl curl"
+)
+demo_packages=(
+  "${build_packages[@]}"
+  "fio fio"
+  "qemu-utils qemu-nbd"
+  "libnbd-bin nbdinfo"
+  "fuse3 fusermount3"
+)
+test_packages=(
+  "${demo_packages[@]}"
+  "python3 python3"
+  "python3-libnbd nbdsh"
+  "qemu-system-x86 qemu-system-x86_64"
+  "busybox-static /bin/busybox"
+  "cpio cpio"
+  "kmod modprobe"
+  "mount mount"
+  "util-linux findmnt"
+  "e2fsprogs mkfs.ext4"
+  "xfsprogs mkfs.xfs"
+  "btrfs-progs mkfs.btrfs"
+  "postgresql /usr/lib/postgresql/*/bin/pg_ctl"
+)
+
+is_there() {
+  case "$1" in
+    /*) compgen -G "$1" >/dev/null ;;
+    *) command -v "$1" >/dev/null 2>&1 ;;
+  esac
+}
+
+missing_packages() {
+  local row
+  for row in "$@"; do
+    is_there "${row#* }" || printf '%s\n' "${row%% *}"
+  done
+}
+
+# As root, by sudo that asks nothing, or not at all: then the line to run is printed.
+run_as_root() {
+  if [ "$(id -u)" = 0 ]; then
+    "$@"
+  elif command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
+    sudo -n env DEBIAN_FRONTEND=noninteractive "$@"
+  else
+    return 77
+  fi
+}
+
+install_packages() {
+  local missing=("$@") apt=(apt-get -o DPkg::Lock::Timeout=120 -o Acquire::Retries=3) attempt
+  [ ${#missing[@]} -gt 0 ] || return 0
+  echo "missing packages: ${missing[*]}"
+  command -v apt-get >/dev/null 2>&1 ||
+    fail "this system has no apt-get; install what gives these Debian packages: ${missing[*]}"
+  if [ "$(id -u)" != 0 ] && ! { command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; }; then
+    fail "not root and sudo asks for a password; run this line, then this command again:
+  sudo apt-get update && sudo apt-get install -y --no-install-recommends ${missing[*]}"
+  fi
+  export DEBIAN_FRONTEND=noninteractive
+  for attempt in 1 2 3; do
+    run_as_root "${apt[@]}" update -q ||
+      echo "the package index could not be refreshed (attempt $attempt); going on with the old one"
+    if run_as_root "${apt[@]}" install -y -q --no-install-recommends "${missing[@]}"; then
+      return 0
+    fi
+    echo "the installation failed (attempt $attempt of 3)"
+    sleep 5
+  done
+  fail "could not install: ${missing[*]}; run the line yourself to see why:
+  apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
+}
+
+install_rust() {
+  local version installer
+  find_rust && return 0
+  version="$(wanted_rust)"
+  step "setup: Rust $version"
+  if ! command -v rustup >/dev/null 2>&1 && [ "$(id -u)" = 0 ] && command -v apt-cache >/dev/null 2>&1 &&
+    apt-cache show rustup >/dev/null 2>&1; then
+    install_packages rustup
+  fi
+  if ! command -v rustup >/dev/null 2>&1; then
+    installer="$(mktemp)"
+    curl --proto '=https' --tlsv1.2 -sSf --retry 3 -o "$installer" https://sh.rustup.rs ||
+      fail "the Rust installer could not be fetched; install Rust $version by hand (https://rustup.rs)"
+    sh "$installer" -y -q --no-modify-path --profile minimal --default-toolchain none ||
+      fail "the Rust installer failed; install Rust $version by hand (https://rustup.rs)"
+    rm -f "$installer"
+    PATH="$PATH:${CARGO_HOME:-$HOME/.cargo}/bin"
+  fi
+  rustup toolchain install "$version" --profile minimal --component rustfmt --component clippy ||
+    fail "rustup could not install Rust $version; see its message above"
+  find_rust || fail "Rust $version was installed but does not run"
+}
+
+level="${1:-}"
+case "$level" in
+  build) rows=("${build_packages[@]}") ;;
+  demo) rows=("${demo_packages[@]}") ;;
+  test) rows=("${test_packages[@]}") ;;
+  *) fail "usage: setup.sh build|demo|test" ;;
+esac
+step "setup: packages to $level"
+mapfile -t missing < <(missing_packages "${rows[@]}")
+install_packages ${missing[@]+"${missing[@]}"}
+install_rust
+echo "$(rustc --version), $(cargo --version)"

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# Every check and test, in the order in which failures are cheapest to find.
+# All steps run even when one fails, so that one run tells everything; the exit code says if any did.
+set -Eeuo pipefail
+# shellcheck source=scripts/common.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+cd "$root"
+
+end_to_end=yes
+for argument in "$@"; do
+  case "$argument" in
+    --no-e2e) end_to_end=no ;;
+    *) fail "test knows only --no-e2e, not '$argument'" ;;
+  esac
+done
+
+logs="$(mktemp -d)"
+trap 'rm -rf "$logs"' EXIT
+failed=()
+passed_count=0
+failed_count=0
+
+# Runs one step, streaming what it prints, and notes whether it failed.
+check() { # NAME COMMAND...
+  local name=$1 started=$SECONDS status=0
+  shift
+  step "$name"
+  "$@" 2>&1 | tee "$logs/step" || status=$?
+  if [ "$status" = 0 ]; then
+    echo "-- $name: ok, $((SECONDS - started)) s"
+    return 0
+  fi
+  echo "-- $name: FAILED with exit code $status after $((SECONDS - started)) s"
+  failed+=("$name")
+}
+
+# Adds up the closing lines of a step: `passed;`/`failed;` of cargo's runner, or our own runner's.
+count_results() {
+  local passed_here failed_here
+  read -r passed_here failed_here < <(
+    sed -nE -e 's/^test result: [A-Za-z]+\. ([0-9]+) passed; ([0-9]+) failed.*/\1 \2/p' \
+      -e 's/^end to end: ([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' "$logs/step" |
+      awk '{p += $1; f += $2} END {print p + 0, f + 0}'
+  )
+  passed_count=$((passed_count + passed_here))
+  failed_count=$((failed_count + failed_here))
+}
+
+bash scripts/setup.sh test
+use_rust
+check "format" cargo fmt --all --check
+check "clippy" cargo clippy --locked --workspace --all-targets -- -D warnings
+check "unit and integration tests" cargo test --locked --workspace --no-fail-fast
+count_results
+if [ "$end_to_end" = yes ]; then
+  check "binaries" cargo build --locked --workspace --bins
+  check "end to end" bash scripts/e2e.sh
+  count_results
+fi
+
+step "summary after $SECONDS s"
+# A step that broke before its tests could be counted is a failure that has to show in the line.
+[ ${#failed[@]} = 0 ] || [ "$failed_count" -gt 0 ] || failed_count=${#failed[@]}
+for name in ${failed[@]+"${failed[@]}"}; do
+  echo "failed: $name"
+done
+echo "$passed_count passed, $failed_count failed"
+[ ${#failed[@]} = 0 ] && [ "$failed_count" = 0 ] || exit 1
