@@ -1,0 +1,86 @@
+#!/bin/sh
+# Makes the guest that the end-to-end tests boot: the kernel of Debian's cloud image and an
+# initramfs with busybox, e2fsprogs and the drivers of a virtio disk.
+#
+#   tests/guest/build.sh [FOLDER]
+#
+# FOLDER defaults to ${XDG_CACHE_HOME:-$HOME/.cache}/convect/guest and holds `vmlinuz` and
+# `initramfs` afterwards. Nothing is done when they are there and newer than this script.
+# Needs the packages busybox-static, cpio, kmod, e2fsprogs and apt's package lists.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+folder=${1:-${XDG_CACHE_HOME:-$HOME/.cache}/convect/guest}
+meta=linux-image-cloud-amd64
+
+fail() {
+    echo "error: $*" >&2
+    exit 1
+}
+
+fresh() {
+    [ -s "$folder/vmlinuz" ] && [ "$folder/initramfs" -nt "$here/build.sh" ] &&
+        [ "$folder/initramfs" -nt "$here/init" ]
+}
+
+fresh && exit 0
+PATH=$PATH:/usr/sbin:/sbin
+for tool in busybox cpio depmod modprobe mkfs.ext4 e2fsck resize2fs dpkg-deb apt-get; do
+    command -v "$tool" >/dev/null ||
+        fail "$tool is missing: apt-get install busybox-static cpio kmod e2fsprogs"
+done
+[ -x /bin/busybox ] && ! ldd /bin/busybox >/dev/null 2>&1 ||
+    fail "busybox is not static: apt-get install busybox-static"
+
+mkdir -p "$folder"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' INT TERM
+
+# The meta package depends on the kernel package of the day.
+package=$(apt-cache depends "$meta" 2>/dev/null |
+    sed -n 's/.*Depends: \(linux-image-[0-9].*\)/\1/p' | head -n 1)
+[ -n "$package" ] ||
+    fail "apt knows no $meta: run apt-get update first (on Debian; other systems are not served)"
+mkdir "$work/download" "$work/kernel"
+# apt drops its rights for downloads and must be able to write here.
+chmod 777 "$work" "$work/download"
+(cd "$work/download" && apt-get -q download "$package" >&2) ||
+    fail "cannot download $package: run apt-get update, or look at the network"
+dpkg-deb -x "$work/download/$package"*.deb "$work/kernel"
+version=${package#linux-image-}
+depmod -b "$work/kernel" "$version"
+
+root=$work/root
+mkdir -p "$root/bin" "$root/sbin" "$root/dev" "$root/proc" "$root/sys" "$root/mnt" \
+    "$root/etc" "$root/tmp" "$root/lib/modules/$version"
+cp /bin/busybox "$root/bin/busybox"
+cp "$here/init" "$root/init"
+chmod 755 "$root/init"
+: >"$root/etc/mtab"
+
+# Programs with their libraries, at the paths that they were linked with.
+for tool in mkfs.ext4 e2fsck resize2fs; do
+    path=$(command -v "$tool")
+    cp -L "$path" "$root/sbin/$tool"
+    ldd "$path" | grep -o '/[^ ]*' | while read -r library; do
+        mkdir -p "$root$(dirname "$library")"
+        cp -L "$library" "$root$library"
+    done
+done
+[ ! -e /etc/mke2fs.conf ] || cp /etc/mke2fs.conf "$root/etc/"
+
+# Drivers in the order in which they have to be loaded.
+for module in virtio_pci virtio_blk crc32c_generic ext4; do
+    modprobe -d "$work/kernel" -S "$version" --show-depends "$module" 2>/dev/null |
+        sed -n 's/^insmod //p'
+done | awk '!seen[$1]++ {print $1}' | while read -r module; do
+    name=$(basename "$module")
+    cp "$module" "$root/lib/modules/$version/$name"
+    echo "/lib/modules/$version/$name"
+done >"$root/etc/modules"
+
+(cd "$root" && find . | cpio -o -H newc --quiet | gzip -1) >"$work/initramfs"
+cp "$work/kernel/boot/vmlinuz-$version" "$folder/vmlinuz"
+mv "$work/initramfs" "$folder/initramfs"
+echo "guest: $package in $folder" >&2
