@@ -1,1 +1,22 @@
-//! Being written.
+//! The kinds of drives: files and block devices, memory, nothing, and models of disks.
+//!
+//! Responsible for: opening a drive from its text form ([`open`]), carrying out the requests of
+//! [`block::DriveQueue`], and telling what a drive already bears ([`found_on`]).
+//! Leaves out: pools and their labels, which the engine recognises itself.
+//!
+//! A kind is a folder and one row of the table in `registry.rs`.
+
+mod check;
+mod error;
+
+mod null;
+mod ram;
+mod registry;
+mod signature;
+mod spec;
+mod uring;
+
+pub use error::{OpenError, OpenErrorKind};
+pub use ram::forget_ram;
+pub use registry::{DriveKind, OpenDrive, canonical, found_on, kinds, open};
+pub use signature::signature;

@@ -1,0 +1,87 @@
+//! The null drive. Every request completes while it is submitted.
+
+use crate::check::check;
+use crate::spec::{Named, check_name, parse_named};
+use crate::{DriveKind, OpenDrive, OpenError};
+use block::{Drive, DriveInfo, DriveIo, DriveIoKind, DriveQueue, Rotation};
+use reactor::Handle;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Logical sector in bytes.
+const SECTOR: u32 = 512;
+
+pub(crate) const KIND: DriveKind = DriveKind {
+    name: "null",
+    about: "Keeps nothing: reads give zeroes, writes are swallowed.",
+    grammar: "null:NAME?size=SIZE",
+    keeps_data: false,
+    open,
+    canonical: |rest| Ok(parse(rest)?.text("null")),
+    found_on: |rest| parse(rest).map(|_| None),
+};
+
+fn parse(rest: &str) -> Result<Named, OpenError> {
+    let named = parse_named("null", rest)?;
+    check_name("null", &named.name)?;
+    if named.size.is_none() {
+        return Err(OpenError::syntax(format!(
+            "'null:{rest}' has no size: write null:{rest}?size=1T"
+        )));
+    }
+    Ok(named)
+}
+
+fn open(rest: &str) -> Result<Arc<dyn OpenDrive>, OpenError> {
+    let named = parse(rest)?;
+    Ok(Arc::new(Null {
+        size: named.size.unwrap_or_default(),
+        spec: named.text("null"),
+    }))
+}
+
+struct Null {
+    spec: String,
+    size: u64,
+}
+
+impl Drive for Null {
+    fn info(&self) -> DriveInfo {
+        DriveInfo {
+            spec: self.spec.clone(),
+            size: self.size,
+            logical_sector: SECTOR,
+            physical_sector: 4096,
+            rotation: Rotation::Solid,
+            write_cache: false,
+            persistent: false,
+        }
+    }
+}
+
+impl OpenDrive for Null {
+    fn queue(&self, _handle: &Handle) -> std::io::Result<Rc<dyn DriveQueue>> {
+        Ok(Rc::new(NullQueue { size: self.size }))
+    }
+}
+
+struct NullQueue {
+    size: u64,
+}
+
+impl DriveQueue for NullQueue {
+    fn submit(&self, mut io: DriveIo) {
+        let result = check(&io, self.size, SECTOR);
+        if result.is_ok()
+            && io.kind == DriveIoKind::Read
+            && let Some(buf) = &mut io.buf
+        {
+            buf.fill(0);
+        }
+        io.done.send((io.buf, result));
+    }
+
+    fn in_flight(&self) -> usize {
+        0
+    }
+}

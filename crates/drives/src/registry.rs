@@ -1,0 +1,92 @@
+//! The table of drive kinds: the one place to add one.
+
+use crate::spec::split_kind;
+use crate::{OpenError, null, ram, uring};
+use block::{Drive, DriveQueue};
+use reactor::Handle;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// A drive that is open: its lock is held until the last handle and queue are gone.
+pub trait OpenDrive: Drive {
+    /// A queue for the calling thread, which is `handle`'s.
+    ///
+    /// # Errors
+    /// When the loop cannot serve this kind (a simulated loop has no io_uring).
+    fn queue(&self, handle: &Handle) -> io::Result<Rc<dyn DriveQueue>>;
+}
+
+impl std::fmt::Debug for dyn OpenDrive {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "OpenDrive({})", self.info().spec)
+    }
+}
+
+/// A kind of drive: one row of the table.
+pub struct DriveKind {
+    /// As it is written before the colon.
+    pub name: &'static str,
+    /// What it is, in a sentence.
+    pub about: &'static str,
+    /// How it is written.
+    pub grammar: &'static str,
+    /// Whether what is written can be read back.
+    pub keeps_data: bool,
+    /// Opens what follows the colon.
+    pub(crate) open: fn(&str) -> Result<Arc<dyn OpenDrive>, OpenError>,
+    /// The canonical form of what follows the colon, with the kind.
+    pub(crate) canonical: fn(&str) -> Result<String, OpenError>,
+    /// What the drive already bears.
+    pub(crate) found_on: fn(&str) -> Result<Option<String>, OpenError>,
+}
+
+static KINDS: [DriveKind; 3] = [uring::KIND, ram::KIND, null::KIND];
+
+/// Every kind, for help texts.
+pub fn kinds() -> &'static [DriveKind] {
+    &KINDS
+}
+
+fn find(spec: &str) -> Result<(&'static DriveKind, &str), OpenError> {
+    let (name, rest) = split_kind(spec)?;
+    match KINDS.iter().find(|kind| kind.name == name) {
+        Some(kind) => Ok((kind, rest)),
+        None => {
+            let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
+            Err(OpenError::syntax(format!(
+                "'{spec}': there is no kind of drive '{name}'; the kinds are {}",
+                names.join(", ")
+            )))
+        }
+    }
+}
+
+/// Opens a drive and locks it against every other opening.
+///
+/// # Errors
+/// A sentence that says what, why and what to do; nothing is left behind.
+pub fn open(spec: &str) -> Result<Arc<dyn OpenDrive>, OpenError> {
+    let (kind, rest) = find(spec)?;
+    (kind.open)(rest)
+}
+
+/// The text that opens the same drive again and never creates it: a bare path becomes
+/// `file:PATH`, a file's size is left out. Memory keeps its size.
+///
+/// # Errors
+/// When the text is not a drive's.
+pub fn canonical(spec: &str) -> Result<String, OpenError> {
+    let (kind, rest) = find(spec)?;
+    (kind.canonical)(rest)
+}
+
+/// Names what a drive bears (a file system, a partition table, ...), by reading only and without
+/// a lock. `None` when nothing known is there, or the drive would be created when opened.
+///
+/// # Errors
+/// When the drive cannot be read.
+pub fn found_on(spec: &str) -> Result<Option<String>, OpenError> {
+    let (kind, rest) = find(spec)?;
+    (kind.found_on)(rest)
+}

@@ -1,0 +1,163 @@
+//! Opening: create if asked to, past the page cache where possible, locked against others.
+
+use super::busy::{device_user, lock, patiently, unlock};
+use super::discover::{Found, discover};
+use crate::spec::{Named, SIZE_MIN};
+use crate::{OpenError, OpenErrorKind};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+use units::format_bytes;
+
+/// An open file whose lock ends with it.
+pub(super) struct LockedFile(File);
+
+impl AsFd for LockedFile {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl Drop for LockedFile {
+    fn drop(&mut self) {
+        unlock(self.0.as_raw_fd());
+    }
+}
+
+/// Opens what `named` names, creating it when it is absent and a size was given.
+pub(super) fn open_locked(named: &Named) -> Result<(LockedFile, Found), OpenError> {
+    let path = Path::new(&named.name);
+    let created = match (fs::metadata(path), named.size) {
+        (Err(error), Some(size)) if error.kind() == io::ErrorKind::NotFound => {
+            create(path, size)?;
+            true
+        }
+        _ => false,
+    };
+    let opened = open_existing(path, named.size);
+    if created && opened.is_err() {
+        // Nothing half-made stays behind; the error that matters is the one of the opening.
+        let _ = fs::remove_file(path);
+    }
+    opened
+}
+
+fn create(path: &Path, size: u64) -> Result<(), OpenError> {
+    let explain = |error: io::Error| {
+        if error.kind() == io::ErrorKind::NotFound {
+            return OpenError::new(
+                OpenErrorKind::NotFound,
+                format!(
+                    "cannot create {}: its folder does not exist; make the folder first",
+                    path.display()
+                ),
+            );
+        }
+        OpenError::system(&format!("cannot create {}", path.display()), &error)
+    };
+    let file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(explain)?;
+    file.set_len(size).map_err(|error| {
+        // As above: the file is ours, empty and of no use.
+        let _ = fs::remove_file(path);
+        explain(error)
+    })
+}
+
+fn open_existing(path: &Path, size: Option<u64>) -> Result<(LockedFile, Found), OpenError> {
+    let cannot_open = format!("cannot open {}", path.display());
+    let meta = fs::metadata(path).map_err(|error| OpenError::system(&cannot_open, &error))?;
+    check_type(path, &meta)?;
+    let in_use = |user: String| {
+        OpenError::new(
+            OpenErrorKind::Busy,
+            format!(
+                "{} is in use: {user}; release it first or choose another drive",
+                path.display()
+            ),
+        )
+    };
+    if let Some(user) = device_user(&meta) {
+        return Err(in_use(user));
+    }
+    let exclusive = if meta.file_type().is_block_device() {
+        libc::O_EXCL
+    } else {
+        0
+    };
+    let open = |flags: i32| {
+        patiently(|| {
+            OpenOptions::new()
+                .read(true)
+                .write(true)
+                .custom_flags(flags | exclusive)
+                .open(path)
+        })
+    };
+    let (result, direct) = match open(libc::O_DIRECT) {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => (open(0), false),
+        result => (result, true),
+    };
+    let file = result.map_err(|error| match error.raw_os_error() {
+        Some(libc::EBUSY) => in_use("another program has it open for itself".to_owned()),
+        _ => OpenError::system(&cannot_open, &error),
+    })?;
+    lock(path, &file)?;
+    let file = LockedFile(file);
+    let found = discover(&file.0, direct).map_err(|error| {
+        let what = format!("cannot use {}", path.display());
+        if error.kind() == io::ErrorKind::Unsupported {
+            OpenError::new(OpenErrorKind::Unsupported, format!("{what}: {error}"))
+        } else {
+            OpenError::system(&what, &error)
+        }
+    })?;
+    check_size(path, &found, size)?;
+    Ok((file, found))
+}
+
+/// Refuses folders, pipes, terminals and the like before they are opened.
+pub(super) fn check_type(path: &Path, meta: &fs::Metadata) -> Result<(), OpenError> {
+    let kind = meta.file_type();
+    if kind.is_file() || kind.is_block_device() {
+        return Ok(());
+    }
+    let what = if kind.is_dir() {
+        "a folder"
+    } else {
+        "neither a file nor a block device"
+    };
+    Err(OpenError::new(
+        OpenErrorKind::Unsupported,
+        format!(
+            "{} is {what}: name a file or a block device",
+            path.display()
+        ),
+    ))
+}
+
+fn check_size(path: &Path, found: &Found, wanted: Option<u64>) -> Result<(), OpenError> {
+    let small = |text: String| Err(OpenError::new(OpenErrorKind::TooSmall, text));
+    let has = format_bytes(found.size);
+    if found.size < SIZE_MIN {
+        return small(format!(
+            "{} has only {has}: a drive has at least {}",
+            path.display(),
+            format_bytes(SIZE_MIN)
+        ));
+    }
+    match wanted {
+        Some(wanted) if found.size < wanted => small(format!(
+            "{} exists and has {has}, less than the {} asked for: leave the size out to use it as it is, or remove it first",
+            path.display(),
+            format_bytes(wanted)
+        )),
+        _ => Ok(()),
+    }
+}
