@@ -1,0 +1,111 @@
+//! A front end without a protocol, a daemon over the engine in memory, and requests.
+
+pub use crate::fake::{Fake, World};
+
+use daemon::{Manager, StateDir};
+use reactor::{Export, FrontEnd, Parameter, StartExport};
+use std::collections::BTreeSet;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+/// Addresses that are offered now, by any test of the process.
+static OFFERED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+pub fn is_offered(address: &str) -> bool {
+    OFFERED.lock().unwrap().contains(address)
+}
+
+struct Offer(String);
+
+impl Export for Offer {
+    fn address(&self) -> String {
+        self.0.clone()
+    }
+
+    fn hints(&self) -> Vec<String> {
+        vec![format!("use {}", self.0)]
+    }
+
+    fn sessions(&self) -> usize {
+        3
+    }
+}
+
+impl Drop for Offer {
+    fn drop(&mut self) {
+        OFFERED.lock().unwrap().remove(&self.0);
+    }
+}
+
+/// Offers at an address of its own; an address that is offered already is in use.
+pub const FRONT_ENDS: &[FrontEnd] = &[FrontEnd {
+    name: "pipe",
+    about: "Offers nothing.",
+    parameters: &[
+        Parameter {
+            name: "listen",
+            about: "where: any word.",
+            required: true,
+        },
+        Parameter {
+            name: "queues",
+            about: "how many.",
+            required: false,
+        },
+    ],
+    start: |with: StartExport| {
+        let address = with.parameters["listen"].clone();
+        if !OFFERED.lock().unwrap().insert(address.clone()) {
+            let message = format!("{address} is in use: choose another");
+            return Err(io::Error::new(io::ErrorKind::AddrInUse, message));
+        }
+        Ok(Box::new(Offer(address)) as Box<dyn Export>)
+    },
+}];
+
+/// A daemon without its socket, over `world`, with its state in `folder`.
+pub fn manager(world: &Arc<World>, folder: &Path) -> Manager {
+    let state = StateDir::open(folder).unwrap();
+    let manager = Manager::new(Fake::over(world), FRONT_ENDS, state);
+    manager.start(&[]).unwrap();
+    manager
+}
+
+pub fn pool_request(name: &str, drives: &[&str], mirror: bool) -> api::v1::PoolCreate {
+    api::v1::PoolCreate {
+        name: name.to_owned(),
+        vdrives: vec![api::v1::VdriveSpec {
+            tier: api::v1::Tier::Slow,
+            layout: match mirror {
+                true => api::v1::Layout::Mirror,
+                false => api::v1::Layout::Concat,
+            },
+            drives: drives.iter().map(|drive| (*drive).to_owned()).collect(),
+        }],
+        policy: api::v1::SpacePolicy::SlowFirst,
+        shards: 0,
+        force: false,
+        accept_unmirrored: false,
+    }
+}
+
+pub fn volume_request(pool: &str, name: &str) -> api::v1::VolumeCreate {
+    api::v1::VolumeCreate {
+        pool: pool.to_owned(),
+        name: name.to_owned(),
+        size: 1 << 20,
+        lba_size: 512,
+        thick: false,
+    }
+}
+
+pub fn export_request(name: &str, pool: &str, volume: &str, at: &str) -> api::v1::ExportCreate {
+    api::v1::ExportCreate {
+        name: name.to_owned(),
+        pool: pool.to_owned(),
+        volume: volume.to_owned(),
+        kind: "pipe".to_owned(),
+        parameters: [("listen".to_owned(), at.to_owned())].into(),
+    }
+}

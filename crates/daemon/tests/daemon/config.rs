@@ -1,0 +1,152 @@
+//! The configuration: what is read, and one clear error for each thing that is wrong.
+
+use daemon::{Config, LogLevel, StateDir, check_memory};
+use std::path::Path;
+
+fn parse(text: &str) -> Result<Config, String> {
+    Config::parse(text, Path::new("/etc/c.toml")).map_err(|error| error.to_string())
+}
+
+#[test]
+fn an_empty_file_gives_the_defaults() {
+    assert_eq!(parse("").unwrap(), Config::default());
+}
+
+#[test]
+fn every_key_is_read() {
+    let config = parse(
+        "socket = '/run/a.sock'\nstate_dir = '/var/a'\nthreads = 3\nram_tier = '1.5G'\n\
+         map_cache = 67108864\ndrives = ['file:/dev/sda']\nlog_level = 'debug'\n",
+    )
+    .unwrap();
+    let expected = Config {
+        socket: "/run/a.sock".into(),
+        state_dir: "/var/a".into(),
+        threads: 3,
+        ram_tier: 3 << 29,
+        map_cache: 64 << 20,
+        drives: vec!["file:/dev/sda".to_owned()],
+        log_level: LogLevel::Debug,
+    };
+    assert_eq!(config, expected);
+}
+
+#[test]
+fn each_mistake_is_named_with_its_line_and_what_to_do() {
+    let long = format!("socket = '/{}'", "x".repeat(120));
+    for (text, line, said) in [
+        ("threads = ", 1, "correct the line"),
+        ("\nsocket = /run/x", 2, "correct the line"),
+        ("[pools]\nname = 1", 1, "unknown field `pools`"),
+        (
+            "threads = 1\nram_teir = '1G'",
+            2,
+            "unknown field `ram_teir`, expected one of",
+        ),
+        ("threads = 'two'", 1, "expected i64"),
+        ("threads = -1", 1, "-1 threads cannot be"),
+        ("threads = 100000", 1, "1 to 256"),
+        ("ram_tier = '12Q'", 1, "'12Q' is not a size"),
+        ("ram_tier = -5", 1, "a size cannot be negative"),
+        ("ram_tier = true", 1, "a size like \"512M\""),
+        (
+            "ram_tier = 4096",
+            1,
+            "4 KiB is too small: give it at least 16 MiB",
+        ),
+        ("\n\nmap_cache = '1M'", 3, "1 MiB is too small"),
+        ("drives = 'file:/a'", 1, "expected a sequence"),
+        ("drives = [1]", 1, "expected a string"),
+        ("log_level = 'loud'", 1, "unknown variant `loud`"),
+        ("socket = 'convect.sock'", 1, "not absolute"),
+        (long.as_str(), 1, "the system allows 107"),
+        ("threads = 1\nthreads = 2", 2, "duplicate key"),
+    ] {
+        let error = parse(text).expect_err(text);
+        let place = format!("/etc/c.toml:{line}: ");
+        assert!(error.starts_with(&place), "{text}: {error}");
+        assert!(error.contains(said), "{text}: {error}");
+        assert!(!error.contains('\n'), "{text}: {error}");
+    }
+}
+
+#[test]
+fn a_missing_file_is_an_error_only_when_it_was_named() {
+    let path = Path::new("/nonexistent/convect.toml");
+    assert_eq!(Config::load(path, false).unwrap(), Config::default());
+    let error = Config::load(path, true).unwrap_err().to_string();
+    assert!(error.contains("/nonexistent/convect.toml"), "{error}");
+    assert!(error.contains("--config"), "{error}");
+}
+
+#[test]
+fn a_folder_or_binary_is_no_configuration() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(Config::load(folder.path(), false).is_err());
+    let file = folder.path().join("c.toml");
+    std::fs::write(&file, [0xff, 0xfe, 0]).unwrap();
+    let error = Config::load(&file, false).unwrap_err().to_string();
+    assert!(error.contains("has to be a text file"), "{error}");
+}
+
+#[test]
+fn a_socket_named_elsewhere_is_checked_too() {
+    let config = Config {
+        socket: format!("/{}", "x".repeat(108)).into(),
+        ..Config::default()
+    };
+    let error = config.check().unwrap_err().to_string();
+    assert!(error.contains("choose a shorter one"), "{error}");
+}
+
+#[test]
+fn memory_that_is_not_there_is_refused_with_the_sum() {
+    let config = Config {
+        ram_tier: 3 << 30,
+        map_cache: 1 << 30,
+        ..Config::default()
+    };
+    let meminfo = |kib: u64| format!("MemTotal: 9 kB\nMemAvailable:   {kib} kB\n");
+    assert!(check_memory(&config, &meminfo(4 << 20)).is_ok());
+    assert!(check_memory(&config, "").is_ok());
+    let error = check_memory(&config, &meminfo((4 << 20) - 1)).unwrap_err();
+    let error = error.to_string();
+    assert!(error.contains("need 4 GiB"), "{error}");
+    assert!(error.contains("lower them"), "{error}");
+}
+
+#[test]
+fn a_state_folder_has_one_daemon() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = StateDir::open(folder.path()).unwrap();
+    let error = StateDir::open(folder.path()).err().unwrap().to_string();
+    let process = format!("process {}", std::process::id());
+    assert!(error.contains(&process), "{error}");
+    assert!(error.contains("--state-dir"), "{error}");
+    drop(first);
+    StateDir::open(folder.path()).unwrap();
+}
+
+#[test]
+fn a_state_folder_that_cannot_be_made_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let error = StateDir::open(&file.join("state"))
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(error.contains("cannot make the state folder"), "{error}");
+}
+
+#[test]
+fn a_damaged_list_of_pools_is_never_taken_for_an_empty_one() {
+    for damaged in ["{", "[]", r#"{"version":2,"pools":[]}"#] {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("pools.json"), damaged).unwrap();
+        let error = StateDir::open(folder.path()).unwrap().load().unwrap_err();
+        let error = error.to_string();
+        assert!(error.contains("pools.json"), "{error}");
+        assert!(error.contains("move the file away"), "{error}");
+    }
+}

@@ -1,0 +1,268 @@
+//! Exports: made whole or not at all, kept, started again.
+
+use crate::common::{World, export_request, is_offered, manager, pool_request, volume_request};
+use api::v1::{ExportCreate, ProblemCode};
+use daemon::Manager;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use tempfile::TempDir;
+
+/// A daemon with the volumes tank/a and tank/b.
+fn setup() -> (Arc<World>, TempDir, Manager) {
+    let world = Arc::new(World::default());
+    let folder = tempfile::tempdir().unwrap();
+    let manager = manager(&world, folder.path());
+    manager
+        .pool_create(pool_request("tank", &["ram:x"], false))
+        .unwrap();
+    for name in ["a", "b"] {
+        manager.volume_create(volume_request("tank", name)).unwrap();
+    }
+    (world, folder, manager)
+}
+
+#[test]
+fn an_export_is_offered_kept_and_shown() {
+    let (world, _folder, manager) = setup();
+    let made = manager
+        .export_create(export_request("e", "tank", "a", "shown-1"))
+        .unwrap();
+    assert!(is_offered("shown-1"));
+    assert_eq!(world.pools()["tank"].exports.len(), 1);
+    assert_eq!(made.state, "online");
+    assert_eq!(made.address.as_deref(), Some("shown-1"));
+    assert_eq!(made.hints, ["use shown-1"]);
+    assert_eq!(made.sessions, 3);
+    assert_eq!(manager.export_show("e", None).unwrap(), made);
+    assert_eq!(manager.volume_show("tank", "a").unwrap().exports, ["e"]);
+    assert!(manager.volume_show("tank", "b").unwrap().exports.is_empty());
+}
+
+#[test]
+fn a_wrong_request_leaves_nothing_behind() {
+    let (world, _folder, manager) = setup();
+    manager
+        .export_create(export_request("taken", "tank", "b", "wrong-taken"))
+        .unwrap();
+    let with = |change: fn(&mut ExportCreate)| {
+        let mut request = export_request("e", "tank", "a", "wrong-1");
+        change(&mut request);
+        request
+    };
+    let cases: [(ExportCreate, ProblemCode, &str); 11] = [
+        (
+            with(|r| r.name = "../e".into()),
+            ProblemCode::Invalid,
+            "'../e' cannot be the name",
+        ),
+        (
+            with(|r| r.name = String::new()),
+            ProblemCode::Invalid,
+            "cannot be the name",
+        ),
+        (
+            with(|r| r.name = "e".repeat(65)),
+            ProblemCode::Invalid,
+            "at most 64",
+        ),
+        (
+            with(|r| r.name = "taken".into()),
+            ProblemCode::Exists,
+            "choose another name",
+        ),
+        (
+            with(|r| r.kind = "scsi".into()),
+            ProblemCode::Invalid,
+            "choose one of pipe",
+        ),
+        (
+            with(|r| r.pool = "lake".into()),
+            ProblemCode::NotFound,
+            "no pool",
+        ),
+        (
+            with(|r| r.volume = "c".into()),
+            ProblemCode::NotFound,
+            "no such volume",
+        ),
+        (
+            with(|r| drop(r.parameters.insert("lisen".into(), "x".into()))),
+            ProblemCode::Invalid,
+            "no parameter 'lisen': it has listen, queues",
+        ),
+        (
+            with(|r| r.parameters.clear()),
+            ProblemCode::Invalid,
+            "needs the parameter 'listen': where: any word.",
+        ),
+        (
+            with(|r| drop(r.parameters.insert("queues".into(), "1\n2".into()))),
+            ProblemCode::Invalid,
+            "a value that cannot be",
+        ),
+        (
+            with(|r| drop(r.parameters.insert("listen".into(), "wrong-taken".into()))),
+            ProblemCode::Exists,
+            "is in use: choose another",
+        ),
+    ];
+    for (request, code, said) in cases {
+        let problem = manager.export_create(request).expect_err(said);
+        assert_eq!(problem.code, code, "{problem}");
+        assert!(problem.message.contains(said), "{problem}");
+        assert!(!is_offered("wrong-1"), "{problem}");
+        assert_eq!(world.pools()["tank"].exports.len(), 1, "{problem}");
+    }
+}
+
+#[test]
+fn an_export_that_cannot_be_kept_is_not_offered() {
+    let (world, _folder, manager) = setup();
+    world.full.store(true, Ordering::Relaxed);
+    let problem = manager
+        .export_create(export_request("e", "tank", "a", "kept-1"))
+        .unwrap_err();
+    assert_eq!(problem.code, ProblemCode::NoSpace);
+    assert!(!is_offered("kept-1"));
+    assert!(manager.export_list(None).items.is_empty());
+}
+
+#[test]
+fn an_export_that_cannot_be_taken_out_goes_on() {
+    let (world, _folder, manager) = setup();
+    manager
+        .export_create(export_request("e", "tank", "a", "goes-on-1"))
+        .unwrap();
+    world.full.store(true, Ordering::Relaxed);
+    manager.export_delete("e", None).unwrap_err();
+    assert!(is_offered("goes-on-1"));
+    world.full.store(false, Ordering::Relaxed);
+    manager.export_delete("e", None).unwrap();
+    assert!(!is_offered("goes-on-1"));
+    assert!(world.pools()["tank"].exports.is_empty());
+    let problem = manager.export_delete("e", None).unwrap_err();
+    assert_eq!(problem.code, ProblemCode::NotFound);
+}
+
+#[test]
+fn exports_are_started_again_with_the_daemon() {
+    let (world, folder, first) = setup();
+    first
+        .export_create(export_request("e", "tank", "a", "again-1"))
+        .unwrap();
+    first.stop();
+    assert!(!is_offered("again-1"));
+    drop(first);
+    let second = manager(&world, folder.path());
+    assert!(is_offered("again-1"));
+    assert_eq!(second.export_show("e", None).unwrap().state, "online");
+}
+
+#[test]
+fn an_export_that_cannot_be_started_is_shown_with_its_error_and_the_rest_is_served() {
+    let (world, folder, first) = setup();
+    for (name, at) in [("e", "rest-1"), ("f", "rest-2")] {
+        first
+            .export_create(export_request(name, "tank", "a", at))
+            .unwrap();
+    }
+    first.stop();
+    drop(first);
+    let thief = tempfile::tempdir().unwrap();
+    let other = manager(&Arc::new(World::default()), thief.path());
+    other
+        .pool_create(pool_request("tank", &["ram:y"], false))
+        .unwrap();
+    other.volume_create(volume_request("tank", "a")).unwrap();
+    other
+        .export_create(export_request("e", "tank", "a", "rest-1"))
+        .unwrap();
+
+    let second = manager(&world, folder.path());
+    let failed = second.export_show("e", None).unwrap();
+    assert_eq!(failed.state, "failed");
+    assert!(failed.error.unwrap().contains("rest-1 is in use"));
+    assert_eq!(second.export_show("f", None).unwrap().state, "online");
+    second.export_delete("e", None).unwrap();
+    assert_eq!(world.pools()["tank"].exports.len(), 1);
+}
+
+#[test]
+fn what_is_exported_is_neither_deleted_nor_destroyed() {
+    let (_world, _folder, manager) = setup();
+    for (name, at) in [("e", "busy-1"), ("f", "busy-2")] {
+        manager
+            .export_create(export_request(name, "tank", "a", at))
+            .unwrap();
+    }
+    let problem = manager.volume_delete("tank", "a").unwrap_err();
+    assert_eq!(problem.code, ProblemCode::Busy);
+    assert!(
+        problem.message.contains("tank/a is exported as e, f"),
+        "{problem}"
+    );
+    let problem = manager.pool_destroy("tank").unwrap_err();
+    assert_eq!(problem.code, ProblemCode::Busy);
+    assert!(problem.message.contains("e, f"), "{problem}");
+    manager.volume_delete("tank", "b").unwrap();
+    for name in ["e", "f"] {
+        manager.export_delete(name, None).unwrap();
+    }
+    manager.volume_delete("tank", "a").unwrap();
+    manager.pool_destroy("tank").unwrap();
+}
+
+#[test]
+fn an_exported_pool_takes_its_exports_along() {
+    let (world, _folder, first) = setup();
+    first
+        .export_create(export_request("e", "tank", "a", "along-1"))
+        .unwrap();
+    first.pool_export("tank").unwrap();
+    assert!(!is_offered("along-1"));
+    assert!(first.export_list(None).items.is_empty());
+
+    let elsewhere = tempfile::tempdir().unwrap();
+    let second = manager(&world, elsewhere.path());
+    let request = api::v1::PoolImport {
+        drives: vec!["ram:x".to_owned()],
+        degraded: false,
+    };
+    second.pool_import("tank", &request).unwrap();
+    assert!(is_offered("along-1"));
+}
+
+#[test]
+fn two_pools_with_an_export_of_one_name_are_told_apart() {
+    let (world, folder, manager) = setup();
+    manager
+        .export_create(export_request("e", "tank", "a", "apart-1"))
+        .unwrap();
+    let record = world.pools()["tank"].exports[0].clone();
+    let mut copy = world.pools()["tank"].clone();
+    copy.id = "id-lake".to_owned();
+    copy.drives = vec!["ram:z".to_owned()];
+    copy.exports = vec![record];
+    world.pools().insert("lake".to_owned(), copy);
+    let request = api::v1::PoolImport {
+        drives: vec!["ram:z".to_owned()],
+        degraded: false,
+    };
+    manager.pool_import("lake", &request).unwrap();
+    let problem = manager.export_show("e", None).unwrap_err();
+    assert!(problem.message.contains("lake, tank"), "{problem}");
+    assert_eq!(
+        manager.export_show("e", Some("tank")).unwrap().state,
+        "online"
+    );
+    let second = manager.export_show("e", Some("lake")).unwrap();
+    assert!(
+        second
+            .error
+            .unwrap()
+            .contains("pool tank has an export e already")
+    );
+    manager.export_delete("e", Some("lake")).unwrap();
+    assert!(is_offered("apart-1"));
+    drop(folder);
+}

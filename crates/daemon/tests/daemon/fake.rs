@@ -1,0 +1,351 @@
+//! An engine in memory, for the daemon to work with.
+
+use block::{BlockDevice, Geometry, Op};
+use daemon::Control;
+use engine::*;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+type Result<T> = std::result::Result<T, EngineError>;
+
+fn fail<T>(code: ErrorCode, message: &str) -> Result<T> {
+    Err(EngineError::new(code, message))
+}
+
+#[derive(Clone, Default)]
+pub struct StoredPool {
+    pub id: String,
+    pub drives: Vec<String>,
+    pub mirrored: bool,
+    pub volumes: BTreeMap<String, VolumeSpec>,
+    pub exports: Vec<ExportRecord>,
+}
+
+/// What outlives an engine: the pools on their drives, and which drives are away.
+#[derive(Default)]
+pub struct World {
+    pub stored: Mutex<BTreeMap<String, StoredPool>>,
+    pub away: Mutex<BTreeSet<String>>,
+    pub full: AtomicBool,
+}
+
+impl World {
+    pub fn pools(&self) -> MutexGuard<'_, BTreeMap<String, StoredPool>> {
+        self.stored.lock().unwrap()
+    }
+
+    pub fn take_away(&self, drive: &str) {
+        self.away.lock().unwrap().insert(drive.to_owned());
+    }
+
+    fn missing(&self, pool: &StoredPool) -> Vec<String> {
+        let away = self.away.lock().unwrap();
+        let gone = pool.drives.iter().filter(|drive| away.contains(*drive));
+        gone.cloned().collect()
+    }
+}
+
+/// An engine over a [`World`].
+#[derive(Default)]
+pub struct Fake {
+    pub world: Arc<World>,
+    open: Mutex<BTreeSet<String>>,
+}
+
+impl Fake {
+    pub fn over(world: &Arc<World>) -> Arc<Self> {
+        Arc::new(Self {
+            world: Arc::clone(world),
+            open: Mutex::default(),
+        })
+    }
+
+    fn with<T>(&self, pool: &str, work: impl FnOnce(&mut StoredPool) -> Result<T>) -> Result<T> {
+        if !self.open.lock().unwrap().contains(pool) {
+            return fail(ErrorCode::NotFound, "there is no pool of this name");
+        }
+        work(self.world.pools().get_mut(pool).unwrap())
+    }
+
+    fn status(&self, name: &str) -> PoolStatus {
+        let pools = self.world.pools();
+        let pool = &pools[name];
+        let drives = pool.drives.iter().map(|spec| DriveStatus {
+            id: format!("{:032x}", spec.len()),
+            spec: spec.clone(),
+            size: 1 << 30,
+            state: "online".to_owned(),
+            reads: 0,
+            writes: 0,
+            read_bytes: 0,
+            write_bytes: 0,
+            errors: 0,
+            repaired: 0,
+        });
+        PoolStatus {
+            id: pool.id.clone(),
+            name: name.to_owned(),
+            state: "online".to_owned(),
+            messages: Vec::new(),
+            policy: SpacePolicy::SlowFirst,
+            shards: 1,
+            capacity: 1 << 30,
+            used: 0,
+            reserved: 0,
+            fast_capacity: 0,
+            fast_dirty: 0,
+            fast_shadow: 0,
+            vdrives: vec![VdriveStatus {
+                id: 1,
+                tier: Tier::Slow,
+                layout: LayoutSpec::Concat,
+                state: "online".to_owned(),
+                capacity: 1 << 30,
+                used: 0,
+                drives: drives.collect(),
+            }],
+            volumes: pool.volumes.len(),
+            promotion_held: false,
+            map_bytes: 0,
+            ram_bytes: 0,
+        }
+    }
+}
+
+fn volume(pool: &str, spec: &VolumeSpec) -> VolumeStatus {
+    VolumeStatus {
+        id: 1,
+        name: spec.name.clone(),
+        pool: pool.to_owned(),
+        size: spec.size,
+        lba_size: spec.lba_size,
+        thick: spec.thick,
+        mapped: 0,
+        serial: "s".to_owned(),
+        state: "online".to_owned(),
+    }
+}
+
+impl Control for Fake {
+    fn remotes(&self) -> Vec<reactor::Remote> {
+        Vec::new()
+    }
+
+    fn shutdown(&self) {
+        self.open.lock().unwrap().clear();
+    }
+
+    fn drive_probe(&self, spec: &str) -> Result<DriveReport> {
+        fail(ErrorCode::Io, &format!("{spec}: no such drive"))
+    }
+
+    fn pool_create(&self, spec: &PoolSpec) -> Result<PoolStatus> {
+        if self.world.pools().contains_key(&spec.name) {
+            return fail(ErrorCode::Exists, "there is a pool of this name already");
+        }
+        let drives: Vec<String> = spec.vdrives.iter().flat_map(|v| v.drives.clone()).collect();
+        let stored = StoredPool {
+            id: format!("id-{}", spec.name),
+            mirrored: spec.vdrives.iter().all(|v| v.layout == LayoutSpec::Mirror),
+            drives,
+            ..StoredPool::default()
+        };
+        self.world.pools().insert(spec.name.clone(), stored);
+        self.open.lock().unwrap().insert(spec.name.clone());
+        Ok(self.status(&spec.name))
+    }
+
+    fn pool_list(&self) -> Result<Vec<PoolStatus>> {
+        let open = self.open.lock().unwrap().clone();
+        Ok(open.iter().map(|name| self.status(name)).collect())
+    }
+
+    fn pool_status(&self, pool: &str) -> Result<PoolStatus> {
+        self.with(pool, |_| Ok(()))?;
+        Ok(self.status(pool))
+    }
+
+    fn pool_scan(&self, drives: &[String]) -> Result<Vec<Importable>> {
+        let open = self.open.lock().unwrap().clone();
+        let pools = self.world.pools();
+        let found = pools.iter().filter(|(name, pool)| {
+            !open.contains(*name) && pool.drives.iter().any(|drive| drives.contains(drive))
+        });
+        Ok(found
+            .map(|(name, pool)| Importable {
+                id: pool.id.clone(),
+                name: name.clone(),
+                found: pool.drives.clone(),
+                missing: self.world.missing(pool),
+            })
+            .collect())
+    }
+
+    fn pool_import(&self, drives: &[String], pool: &str, degraded: bool) -> Result<PoolStatus> {
+        let scanned = self.pool_scan(drives)?;
+        let found = scanned.iter().find(|p| p.name == pool || p.id == pool);
+        let Some(found) = found else {
+            return fail(ErrorCode::NotFound, "no such pool lies on these drives");
+        };
+        let mirrored = self.world.pools()[&found.name].mirrored;
+        let served = found.missing.is_empty() || (degraded && mirrored);
+        if !served {
+            return fail(ErrorCode::Refused, "a drive is missing");
+        }
+        self.open.lock().unwrap().insert(found.name.clone());
+        Ok(self.status(&found.name))
+    }
+
+    fn pool_export(&self, pool: &str) -> Result<()> {
+        self.with(pool, |_| Ok(()))?;
+        self.open.lock().unwrap().remove(pool);
+        Ok(())
+    }
+
+    fn pool_destroy(&self, pool: &str) -> Result<()> {
+        self.pool_export(pool)?;
+        self.world.pools().remove(pool);
+        Ok(())
+    }
+
+    fn pool_hold_promotion(&self, pool: &str, _hold: bool) -> Result<()> {
+        self.with(pool, |_| Ok(()))
+    }
+
+    fn pool_cool(&self, pool: &str) -> Result<()> {
+        self.with(pool, |_| Ok(()))
+    }
+
+    fn pool_counters(&self, pool: &str) -> Result<IoCounters> {
+        self.with(pool, |_| Ok(IoCounters::default()))
+    }
+
+    fn pool_exports(&self, pool: &str) -> Result<Vec<ExportRecord>> {
+        self.with(pool, |pool| Ok(pool.exports.clone()))
+    }
+
+    fn pool_set_exports(&self, pool: &str, exports: Vec<ExportRecord>) -> Result<()> {
+        if self.world.full.load(Ordering::Relaxed) {
+            return fail(ErrorCode::NoSpace, "the pool is full");
+        }
+        self.with(pool, |pool| {
+            pool.exports = exports;
+            Ok(())
+        })
+    }
+
+    fn vdrive_add(&self, pool: &str, spec: &VdriveSpec, _force: bool) -> Result<u8> {
+        self.with(pool, |pool| {
+            pool.drives.extend(spec.drives.clone());
+            Ok(2)
+        })
+    }
+
+    fn vdrive_remove(&self, pool: &str, _vdrive: u8) -> Result<u64> {
+        self.with(pool, |_| Ok(7))
+    }
+
+    fn jobs(&self) -> Result<Vec<JobStatus>> {
+        Ok(vec![JobStatus {
+            id: 7,
+            kind: "evacuate".to_owned(),
+            subject: "tank".to_owned(),
+            state: "running".to_owned(),
+            done: 999,
+            total: 1000,
+            rate: 1,
+            seconds_left: Some(1),
+            message: String::new(),
+        }])
+    }
+
+    fn job_cancel(&self, _job: u64) -> Result<()> {
+        Ok(())
+    }
+
+    fn volume_create(&self, pool: &str, spec: &VolumeSpec) -> Result<VolumeStatus> {
+        self.with(pool, |stored| {
+            if stored.volumes.contains_key(&spec.name) {
+                return fail(ErrorCode::Exists, "there is a volume of this name already");
+            }
+            if spec.size > 1 << 40 {
+                return fail(ErrorCode::NoSpace, "the pool has no space for it");
+            }
+            stored.volumes.insert(spec.name.clone(), spec.clone());
+            Ok(volume(pool, spec))
+        })
+    }
+
+    fn volume_list(&self, pool: &str) -> Result<Vec<VolumeStatus>> {
+        self.with(pool, |stored| {
+            Ok(stored
+                .volumes
+                .values()
+                .map(|spec| volume(pool, spec))
+                .collect())
+        })
+    }
+
+    fn volume_resize(
+        &self,
+        pool: &str,
+        name: &str,
+        size: u64,
+        _shrink: bool,
+    ) -> Result<VolumeStatus> {
+        self.with(pool, |stored| match stored.volumes.get_mut(name) {
+            Some(spec) => {
+                spec.size = size;
+                Ok(volume(pool, spec))
+            }
+            None => fail(ErrorCode::NotFound, "there is no such volume"),
+        })
+    }
+
+    fn volume_delete(&self, pool: &str, name: &str) -> Result<u64> {
+        self.with(pool, |stored| match stored.volumes.remove(name) {
+            Some(_) => Ok(8),
+            None => fail(ErrorCode::NotFound, "there is no such volume"),
+        })
+    }
+
+    fn volume_open(&self, pool: &str, name: &str) -> Result<Arc<dyn BlockDevice>> {
+        self.with(pool, |stored| match stored.volumes.contains_key(name) {
+            true => Ok(Arc::new(Nothing) as Arc<dyn BlockDevice>),
+            false => fail(ErrorCode::NotFound, "there is no such volume"),
+        })
+    }
+
+    fn volume_counters(&self, pool: &str, _volume: &str) -> Result<IoCounters> {
+        self.pool_counters(pool)
+    }
+
+    fn volume_map(&self, pool: &str, _volume: &str, cells: usize) -> Result<Vec<MapCell>> {
+        self.with(pool, |_| Ok(vec![MapCell::default(); cells]))
+    }
+}
+
+struct Nothing;
+
+impl BlockDevice for Nothing {
+    fn geometry(&self) -> Geometry {
+        Geometry {
+            size: 1 << 20,
+            lba_size: 512,
+            block_size: 4096,
+            read_only: false,
+            serial: "s".to_owned(),
+        }
+    }
+
+    fn submit(&self, op: Op) -> std::result::Result<(), Op> {
+        Err(op)
+    }
+
+    fn on_change(&self, _listener: u64, _waker: std::task::Waker) {}
+
+    fn is_gone(&self) -> bool {
+        false
+    }
+}

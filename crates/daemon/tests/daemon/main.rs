@@ -1,0 +1,8 @@
+//! What the daemon does, over an engine in memory.
+
+mod common;
+mod config;
+mod exports;
+mod fake;
+mod http;
+mod pools;

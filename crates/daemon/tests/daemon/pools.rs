@@ -1,0 +1,223 @@
+//! Pools: opened again after a restart, and said to be missing when they are.
+
+use crate::common::{
+    Fake, World, export_request, is_offered, manager, pool_request, volume_request,
+};
+use api::v1::{PoolImport, ProblemCode};
+use daemon::{Manager, StateDir};
+use std::sync::Arc;
+
+fn names(manager: &Manager) -> Vec<String> {
+    let list = manager.pool_list().unwrap();
+    list.items.into_iter().map(|pool| pool.name).collect()
+}
+
+#[test]
+fn the_pools_that_were_open_are_open_again() {
+    let world = Arc::new(World::default());
+    let folder = tempfile::tempdir().unwrap();
+    let first = manager(&world, folder.path());
+    for (name, drive) in [("tank", "ram:a"), ("lake", "ram:b"), ("pond", "ram:c")] {
+        first
+            .pool_create(pool_request(name, &[drive], false))
+            .unwrap();
+    }
+    first.pool_export("pond").unwrap();
+    let added = api::v1::VdriveAdd {
+        tier: api::v1::Tier::Fast,
+        layout: api::v1::Layout::Concat,
+        drives: vec!["ram:d".to_owned()],
+        force: false,
+    };
+    first.vdrive_add("tank", added).unwrap();
+    first.stop();
+    drop(first);
+    let second = manager(&world, folder.path());
+    assert_eq!(names(&second), ["lake", "tank"]);
+    let kept = std::fs::read_to_string(folder.path().join("pools.json")).unwrap();
+    assert!(kept.contains("ram:d"), "{kept}");
+}
+
+#[test]
+fn a_pool_whose_drive_is_away_is_named_with_it_and_the_rest_is_served() {
+    let world = Arc::new(World::default());
+    let folder = tempfile::tempdir().unwrap();
+    let first = manager(&world, folder.path());
+    first
+        .pool_create(pool_request("tank", &["ram:a", "ram:b"], false))
+        .unwrap();
+    first
+        .pool_create(pool_request("lake", &["ram:c"], false))
+        .unwrap();
+    first.stop();
+    drop(first);
+    world.take_away("ram:b");
+
+    let second = manager(&world, folder.path());
+    assert_eq!(names(&second), ["lake"]);
+    let absent = second.pool_list().unwrap().absent;
+    assert_eq!(absent.len(), 1);
+    assert!(
+        absent[0].message.contains("its drive ram:b is missing"),
+        "{absent:?}"
+    );
+    let problem = second.pool_show("tank").unwrap_err();
+    assert_eq!(problem.code, ProblemCode::NotFound);
+    assert!(problem.message.contains("ram:b"), "{problem}");
+    let taken = second
+        .pool_create(pool_request("tank", &["ram:z"], false))
+        .unwrap_err();
+    assert_eq!(taken.code, ProblemCode::Exists);
+
+    world.away.lock().unwrap().clear();
+    let request = PoolImport {
+        drives: vec!["ram:a".to_owned(), "ram:b".to_owned()],
+        degraded: false,
+    };
+    second.pool_import("tank", &request).unwrap();
+    assert!(second.pool_list().unwrap().absent.is_empty());
+}
+
+#[test]
+fn a_mirror_is_served_without_the_leg_that_is_away() {
+    let world = Arc::new(World::default());
+    let folder = tempfile::tempdir().unwrap();
+    let first = manager(&world, folder.path());
+    first
+        .pool_create(pool_request("tank", &["ram:a", "ram:b"], true))
+        .unwrap();
+    first.stop();
+    drop(first);
+    world.take_away("ram:b");
+    let second = manager(&world, folder.path());
+    assert_eq!(names(&second), ["tank"]);
+}
+
+#[test]
+fn an_absent_pool_stays_on_the_list_until_it_is_forgotten() {
+    let world = Arc::new(World::default());
+    let folder = tempfile::tempdir().unwrap();
+    let first = manager(&world, folder.path());
+    first
+        .pool_create(pool_request("tank", &["ram:a"], false))
+        .unwrap();
+    first.stop();
+    drop(first);
+    world.take_away("ram:a");
+    for _ in 0..2 {
+        let again = manager(&world, folder.path());
+        assert_eq!(again.pool_list().unwrap().absent.len(), 1);
+    }
+    let last = manager(&world, folder.path());
+    last.pool_export("tank").unwrap();
+    drop(last);
+    let after = manager(&world, folder.path());
+    assert!(after.pool_list().unwrap().absent.is_empty());
+    let problem = after.pool_export("tank").unwrap_err();
+    assert_eq!(problem.code, ProblemCode::NotFound);
+}
+
+#[test]
+fn pools_on_the_drives_of_the_configuration_are_opened_with_their_exports() {
+    let world = Arc::new(World::default());
+    let folder = tempfile::tempdir().unwrap();
+    let first = manager(&world, folder.path());
+    first
+        .pool_create(pool_request("tank", &["ram:a"], false))
+        .unwrap();
+    first.volume_create(volume_request("tank", "v")).unwrap();
+    first
+        .export_create(export_request("e", "tank", "v", "found-1"))
+        .unwrap();
+    first.stop();
+    drop(first);
+
+    let elsewhere = tempfile::tempdir().unwrap();
+    let state = StateDir::open(elsewhere.path()).unwrap();
+    let second = Manager::new(Fake::over(&world), crate::common::FRONT_ENDS, state);
+    second.start(&["ram:a".to_owned()]).unwrap();
+    assert_eq!(names(&second), ["tank"]);
+    assert!(is_offered("found-1"));
+}
+
+#[test]
+fn a_pool_that_cannot_be_remembered_is_not_made() {
+    let world = Arc::new(World::default());
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state");
+    let manager = manager(&world, &state);
+    std::fs::remove_dir_all(&state).unwrap();
+    let problem = manager
+        .pool_create(pool_request("tank", &["ram:a"], false))
+        .unwrap_err();
+    assert_eq!(problem.code, ProblemCode::Io);
+    assert!(problem.message.contains("state folder"), "{problem}");
+    assert!(world.pools().is_empty());
+}
+
+#[test]
+fn a_name_is_taken_once_and_has_a_form() {
+    let world = Arc::new(World::default());
+    let folder = tempfile::tempdir().unwrap();
+    let manager = manager(&world, folder.path());
+    manager
+        .pool_create(pool_request("tank", &["ram:a"], false))
+        .unwrap();
+    let problem = manager
+        .pool_create(pool_request("tank", &["ram:b"], false))
+        .unwrap_err();
+    assert_eq!(problem.code, ProblemCode::Exists);
+    for name in ["", "1tank", "a/b", "tank\n", "a b"] {
+        let problem = manager
+            .pool_create(pool_request(name, &["ram:b"], false))
+            .unwrap_err();
+        assert_eq!(problem.code, ProblemCode::Invalid, "{name}");
+        let problem = manager
+            .volume_create(volume_request("tank", name))
+            .unwrap_err();
+        assert_eq!(problem.code, ProblemCode::Invalid, "{name}");
+    }
+    manager.volume_create(volume_request("tank", "v")).unwrap();
+    let problem = manager
+        .volume_create(volume_request("tank", "v"))
+        .unwrap_err();
+    assert_eq!(problem.code, ProblemCode::Exists);
+}
+
+#[test]
+fn a_map_has_a_number_of_cells_that_can_be_drawn() {
+    let world = Arc::new(World::default());
+    let folder = tempfile::tempdir().unwrap();
+    let manager = manager(&world, folder.path());
+    manager
+        .pool_create(pool_request("tank", &["ram:a"], false))
+        .unwrap();
+    manager.volume_create(volume_request("tank", "v")).unwrap();
+    assert_eq!(
+        manager.volume_map("tank", "v", None).unwrap().cells.len(),
+        64
+    );
+    assert_eq!(
+        manager
+            .volume_map("tank", "v", Some(9))
+            .unwrap()
+            .cells
+            .len(),
+        9
+    );
+    for cells in [0, 65_537] {
+        let problem = manager.volume_map("tank", "v", Some(cells)).unwrap_err();
+        assert_eq!(problem.code, ProblemCode::Invalid);
+    }
+    let problem = manager.volume_map("tank", "w", None).unwrap_err();
+    assert_eq!(problem.code, ProblemCode::NotFound);
+}
+
+#[test]
+fn a_running_job_is_never_said_to_be_complete() {
+    let world = Arc::new(World::default());
+    let folder = tempfile::tempdir().unwrap();
+    let manager = manager(&world, folder.path());
+    assert_eq!(manager.job_show(7).unwrap().percent, 99.9);
+    assert_eq!(manager.job_show(8).unwrap_err().code, ProblemCode::NotFound);
+}
