@@ -1,6 +1,9 @@
 //! Memory that outlives the daemon and tells which requests it had not answered: the split ring's
 //! layout of the vhost-user specification, section "Inflight I/O tracking".
 //!
+//! Behind the parts of the queues lies one byte of our own: whether the guest had switched its
+//! write cache off. Nobody would tell that to the next daemon otherwise.
+//!
 //! The front end keeps the memory and gives it back to the daemon that it connects to next. It
 //! can write to it, so what is read here is checked like anything else from outside.
 
@@ -16,6 +19,8 @@ use vhost::vhost_user::message::VhostUserInflight;
 const VERSION: u16 = 1;
 const HEADER_BYTES: usize = 16;
 const ENTRY_BYTES: usize = 16;
+/// Bytes behind the parts of the queues.
+const TRAILER_BYTES: usize = 64;
 /// Queues that a region can be asked for.
 const QUEUES_MAX: u16 = 256;
 
@@ -26,7 +31,7 @@ fn part_bytes(queue_size: u16) -> usize {
 
 fn check(queues: u16, queue_size: u16) -> io::Result<usize> {
     if (1..=QUEUES_MAX).contains(&queues) && (1..=QUEUE_SIZE_MAX).contains(&queue_size) {
-        return Ok(part_bytes(queue_size) * usize::from(queues));
+        return Ok(part_bytes(queue_size) * usize::from(queues) + TRAILER_BYTES);
     }
     Err(io::Error::new(
         io::ErrorKind::InvalidInput,
@@ -116,6 +121,22 @@ impl InflightRegion {
             queues: info.num_queues,
             queue_size: info.queue_size,
         }))
+    }
+
+    fn trailer(&self) -> &AtomicU8 {
+        let parts = part_bytes(self.queue_size) * usize::from(self.queues);
+        // SAFETY: the trailer follows the parts within the mapping; it is only accessed by atomics.
+        unsafe { AtomicU8::from_ptr(self.map.as_ptr().add(self.start + parts)) }
+    }
+
+    /// Whether the guest had its write cache on, as it is in fresh memory.
+    pub(crate) fn writeback(&self) -> bool {
+        self.trailer().load(Ordering::Acquire) == 0
+    }
+
+    /// Remembers whether the guest has its write cache on.
+    pub(crate) fn set_writeback(&self, on: bool) {
+        self.trailer().store(u8::from(!on), Ordering::Release);
     }
 
     /// The part of queue `index`, if it has one that is long enough for a ring of `size`.
@@ -331,8 +352,8 @@ mod tests {
     #[test]
     fn a_region_that_does_not_fit_its_file_is_refused() {
         let (mut info, file) = region();
-        info.num_queues = 3;
-        info.mmap_size *= 2;
+        info.num_queues = 4;
+        info.mmap_size *= 4;
         assert!(InflightRegion::map(&info, &file).is_err());
         info.mmap_offset = u64::MAX - 15;
         assert!(InflightRegion::map(&info, &file).is_err());

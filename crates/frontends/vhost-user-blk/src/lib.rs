@@ -24,6 +24,7 @@ mod export;
 mod inflight;
 mod memory;
 mod notify;
+mod parts;
 mod request;
 mod server;
 mod session;

@@ -6,21 +6,19 @@
 
 use crate::chain::Chain;
 use crate::config::SEGMENTS_MAX;
-use crate::event::{EventFd, EventSlot};
-use crate::inflight::InflightQueue;
+use crate::parts::{Ended, Parts};
 use crate::request::{Answer, Parser, Request, Submission};
 use crate::status;
-use crate::volume::Volume;
 use block::{Completion, CompletionQueue, Op};
 use reactor::{Handle, Interest, Readiness, Sleep};
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, Waker};
-use virtio_queue::{Queue, QueueOwnedT, QueueT};
-use vm_memory::{Bytes, GuestAddress, GuestMemoryMmap};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::Poll;
+use virtio_queue::{QueueOwnedT, QueueT};
+use vm_memory::{Bytes, GuestAddress};
 
 /// How long the ring is looked at without anything happening before the task sleeps.
 const POLL_NS: u64 = 20_000;
@@ -31,82 +29,6 @@ const RETRY_NS: u64 = 500_000;
 const UNREADABLE_MAX: u32 = 16;
 /// The driver wants no interrupts (virtio 1.2, section 2.7.6).
 const AVAIL_NO_INTERRUPT: u16 = 1;
-
-/// What the control thread says to the task.
-#[derive(Default)]
-pub(crate) struct Control {
-    stop: AtomicBool,
-    abandon: AtomicBool,
-    waker: Mutex<Option<Waker>>,
-}
-
-impl Control {
-    fn wake(&self) {
-        let waker = self
-            .waker
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-    }
-
-    /// No request is taken any more; the task ends when those in flight have ended.
-    pub(crate) fn stop(&self) {
-        self.stop.store(true, Ordering::Release);
-        self.wake();
-    }
-
-    /// The task ends now; what is in flight is answered to nobody.
-    pub(crate) fn abandon(&self) {
-        self.abandon.store(true, Ordering::Release);
-        self.stop();
-    }
-
-    fn stopping(&self) -> bool {
-        self.stop.load(Ordering::Acquire)
-    }
-
-    fn abandoned(&self) -> bool {
-        self.abandon.load(Ordering::Acquire)
-    }
-
-    fn listen(&self, context: &Context<'_>) {
-        let mut waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner);
-        if !waker
-            .as_ref()
-            .is_some_and(|known| known.will_wake(context.waker()))
-        {
-            *waker = Some(context.waker().clone());
-        }
-    }
-}
-
-/// How a ring was left.
-pub(crate) struct Ended {
-    /// The next entry of the available ring.
-    pub(crate) next_avail: u16,
-}
-
-/// What a ring is served with.
-pub(crate) struct Parts {
-    pub(crate) index: u16,
-    pub(crate) volume: Arc<Volume>,
-    pub(crate) memory: Arc<GuestMemoryMmap>,
-    pub(crate) queue: Queue,
-    pub(crate) kick: Arc<EventFd>,
-    pub(crate) call: Arc<EventSlot>,
-    pub(crate) error: Arc<EventSlot>,
-    pub(crate) control: Arc<Control>,
-    pub(crate) inflight: Option<InflightQueue>,
-    /// Chains to serve first, which the last daemon took and did not answer.
-    pub(crate) resubmit: Vec<u16>,
-    /// Writes are durable before they are answered.
-    pub(crate) write_through: Arc<AtomicBool>,
-    /// Called once when the volume is gone.
-    pub(crate) hang_up: Arc<dyn Fn() + Send + Sync>,
-}
 
 /// The ring cannot be served any further.
 struct Broken(String);
@@ -172,7 +94,7 @@ impl Server {
             if !stopping {
                 progress |= self.take_requests()?;
             }
-            progress |= self.answer_all()?;
+            progress |= self.answer_all(None)?;
             if self.parts.control.abandoned()
                 || (stopping && self.submitted == 0 && self.refused.is_none())
             {
@@ -229,10 +151,7 @@ impl Server {
         })
         .await
         .map_err(|error| Broken(format!("cannot wait for kicks: {error}")))?;
-        if let Some(completion) = arrived {
-            self.answer(completion)?;
-            self.notify()?;
-        }
+        self.answer_all(arrived)?;
         Ok(())
     }
 
@@ -333,15 +252,15 @@ impl Server {
         }
     }
 
-    /// Answers what has completed, with one notification; true when there was anything.
-    fn answer_all(&mut self) -> Result<bool, Broken> {
+    /// Answers what has completed, after `first`, with one notification; true when there was
+    /// anything.
+    fn answer_all(&mut self, first: Option<Completion>) -> Result<bool, Broken> {
         let mut any = false;
-        for _ in 0..self.open.len() {
-            let Some(completion) = self.completions.try_next() else {
-                break;
-            };
+        let mut next = first.or_else(|| self.completions.try_next());
+        while let Some(completion) = next {
             self.answer(completion)?;
             any = true;
+            next = self.completions.try_next();
         }
         if any {
             self.notify()?;

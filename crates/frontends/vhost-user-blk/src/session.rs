@@ -103,6 +103,14 @@ impl Session {
         Ok(())
     }
 
+    fn set_writeback(&mut self, on: bool) {
+        self.writeback = on;
+        if let Some(inflight) = &self.common.inflight {
+            inflight.set_writeback(on);
+        }
+        self.choose_write_through();
+    }
+
     fn choose_write_through(&self) {
         let flush = config::has(self.common.features, VIRTIO_BLK_F_FLUSH);
         self.common
@@ -115,9 +123,8 @@ impl Session {
         for vring in &mut self.vrings {
             *vring = Vring::default();
         }
-        self.writeback = true;
         self.common.features = 0;
-        self.choose_write_through();
+        self.set_writeback(true);
         Ok(())
     }
 }
@@ -273,8 +280,7 @@ impl VhostUserBackendReqHandlerMut for Session {
         // Only the write cache switch can be written; a monitor may write the whole space back.
         let at = config::WRITEBACK_OFFSET.checked_sub(offset);
         if let Some(value) = at.and_then(|at| buf.get(at as usize)) {
-            self.writeback = *value != 0;
-            self.choose_write_through();
+            self.set_writeback(*value != 0);
         }
         Ok(())
     }
@@ -285,12 +291,17 @@ impl VhostUserBackendReqHandlerMut for Session {
     ) -> Result<(VhostUserInflight, File)> {
         let (info, file) =
             InflightRegion::create(inflight.num_queues, inflight.queue_size).map_err(failed)?;
-        self.common.inflight = Some(InflightRegion::map(&info, &file).map_err(failed)?);
+        let region = InflightRegion::map(&info, &file).map_err(failed)?;
+        region.set_writeback(self.writeback);
+        self.common.inflight = Some(region);
         Ok((info, file))
     }
 
     fn set_inflight_fd(&mut self, inflight: &VhostUserInflight, file: File) -> Result<()> {
-        self.common.inflight = Some(InflightRegion::map(inflight, &file).map_err(failed)?);
+        let region = InflightRegion::map(inflight, &file).map_err(failed)?;
+        self.writeback = region.writeback();
+        self.common.inflight = Some(region);
+        self.choose_write_through();
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! Random reads and writes at a fixed depth, as fast as the disk answers.
 
-use super::queue::{ClientQueue, Command};
+use super::{ClientQueue, Command, Done};
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -141,7 +141,7 @@ impl ClientQueue {
         Ok(result)
     }
 
-    fn next_answer(&mut self, busy: bool) -> io::Result<super::Done> {
+    fn next_answer(&mut self, busy: bool) -> io::Result<Done> {
         if !busy {
             return self.wait(WAIT);
         }

@@ -4,11 +4,13 @@
 //! purpose, and a load of random reads and writes. For tests and benchmarks.
 //! Leaves out: packed rings, and everything of a real monitor that a disk does not notice.
 
+mod command;
 mod connection;
 mod load;
 mod memory;
 mod queue;
 
+pub use command::{Command, Done};
 pub use connection::{Client, Options};
 pub use load::{Load, LoadResult};
-pub use queue::{ClientQueue, Command, Done};
+pub use queue::ClientQueue;

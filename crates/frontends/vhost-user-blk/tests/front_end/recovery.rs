@@ -59,6 +59,18 @@ fn a_volume_that_has_ended_hangs_up_and_takes_no_connection() {
     assert!(client.reconnect().is_err());
 }
 
+#[test]
+fn a_write_cache_that_was_switched_off_stays_off_after_a_restart() {
+    let mut served = serve(volume());
+    let mut client = served.connect(Options::default());
+    client.set_writeback(false).unwrap();
+    served.restart();
+    client.reconnect().unwrap();
+    assert_eq!(client.config().unwrap()[32], 0);
+    assert_eq!(write(client.queue(0), 0, &[1; 512]), OK);
+    assert_eq!(served.device.counts().durable_writes, 1);
+}
+
 const CHILD: &str = "CONVECT_TEST_SERVE";
 
 /// Not a test of its own: the daemon that the next one kills.

@@ -1,0 +1,86 @@
+//! What passes between the control thread and the task that serves a ring.
+
+use crate::event::{EventFd, EventSlot};
+use crate::inflight::InflightQueue;
+use crate::volume::Volume;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Waker};
+use virtio_queue::Queue;
+use vm_memory::GuestMemoryMmap;
+
+/// What the control thread says to the task.
+#[derive(Default)]
+pub(crate) struct Control {
+    stop: AtomicBool,
+    abandon: AtomicBool,
+    waker: Mutex<Option<Waker>>,
+}
+
+impl Control {
+    fn wake(&self) {
+        let waker = self
+            .waker
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// No request is taken any more; the task ends when those in flight have ended.
+    pub(crate) fn stop(&self) {
+        self.stop.store(true, Ordering::Release);
+        self.wake();
+    }
+
+    /// The task ends now; what is in flight is answered to nobody.
+    pub(crate) fn abandon(&self) {
+        self.abandon.store(true, Ordering::Release);
+        self.stop();
+    }
+
+    pub(crate) fn stopping(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn abandoned(&self) -> bool {
+        self.abandon.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn listen(&self, context: &Context<'_>) {
+        let mut waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner);
+        if !waker
+            .as_ref()
+            .is_some_and(|known| known.will_wake(context.waker()))
+        {
+            *waker = Some(context.waker().clone());
+        }
+    }
+}
+
+/// How a ring was left.
+pub(crate) struct Ended {
+    /// The next entry of the available ring.
+    pub(crate) next_avail: u16,
+}
+
+/// What a ring is served with.
+pub(crate) struct Parts {
+    pub(crate) index: u16,
+    pub(crate) volume: Arc<Volume>,
+    pub(crate) memory: Arc<GuestMemoryMmap>,
+    pub(crate) queue: Queue,
+    pub(crate) kick: Arc<EventFd>,
+    pub(crate) call: Arc<EventSlot>,
+    pub(crate) error: Arc<EventSlot>,
+    pub(crate) control: Arc<Control>,
+    pub(crate) inflight: Option<InflightQueue>,
+    /// Chains to serve first, which the last daemon took and did not answer.
+    pub(crate) resubmit: Vec<u16>,
+    /// Writes are durable before they are answered.
+    pub(crate) write_through: Arc<AtomicBool>,
+    /// Called once when the volume is gone.
+    pub(crate) hang_up: Arc<dyn Fn() + Send + Sync>,
+}
