@@ -1,0 +1,57 @@
+//! What a file or the folder looks like.
+
+use crate::file::File;
+use crate::folder::{Folder, ROOT};
+use fuser::{FileAttr, FileType, INodeNo};
+use std::sync::PoisonError;
+
+/// Unit of the count of blocks, in bytes (`st_blocks`).
+const STAT_BLOCK: u64 = 512;
+/// The size that serves best, in bytes.
+pub(crate) const BLOCK: u32 = 4096;
+
+/// The attributes of a file.
+pub(crate) fn file(file: &File) -> FileAttr {
+    let owner = *file.owner.lock().unwrap_or_else(PoisonError::into_inner);
+    let size = file.current_size();
+    FileAttr {
+        ino: INodeNo(file.number),
+        size,
+        blocks: size / STAT_BLOCK,
+        atime: owner.changed,
+        mtime: owner.changed,
+        ctime: owner.changed,
+        crtime: owner.changed,
+        kind: FileType::RegularFile,
+        perm: owner.mode,
+        nlink: 1,
+        uid: owner.uid,
+        gid: owner.gid,
+        rdev: 0,
+        blksize: BLOCK,
+        flags: 0,
+    }
+}
+
+/// The attributes of the folder.
+pub(crate) fn folder(folder: &Folder) -> FileAttr {
+    // SAFETY: these calls only read and cannot fail.
+    let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
+    FileAttr {
+        ino: INodeNo(ROOT),
+        size: 0,
+        blocks: 0,
+        atime: folder.since,
+        mtime: folder.since,
+        ctime: folder.since,
+        crtime: folder.since,
+        kind: FileType::Directory,
+        perm: 0o755,
+        nlink: 2,
+        uid,
+        gid,
+        rdev: 0,
+        blksize: BLOCK,
+        flags: 0,
+    }
+}

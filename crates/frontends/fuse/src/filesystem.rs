@@ -1,0 +1,379 @@
+//! What the kernel asks, answered from the table of files.
+
+use crate::directory::{self, BLOCK};
+use crate::file::File;
+use crate::folder::{Folder, ROOT};
+use crate::requests;
+use fuser::{
+    BsdFileFlags, Errno, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
+    InitFlags, KernelConfig, LockOwner, OpenAccMode, OpenFlags, RenameFlags, ReplyAttr,
+    ReplyCreate, ReplyData, ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen,
+    ReplyStatfs, ReplyWrite, Request, TimeOrNow, WriteFlags,
+};
+use std::ffi::OsStr;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, SystemTime};
+
+/// Names and attributes are asked for each time: a resize shows at once.
+const NOT_CACHED: Duration = Duration::ZERO;
+/// Longest write that the kernel sends, in bytes.
+const WRITE_MAX: u32 = 1 << 20;
+/// Asynchronous requests that the kernel sends before it waits.
+const BACKGROUND: u16 = 256;
+const LONGEST_NAME: u32 = 255;
+
+/// One mount, as the kernel sees it.
+pub(crate) struct Volumes(pub(crate) Arc<Folder>);
+
+impl Volumes {
+    fn file(&self, number: INodeNo) -> Result<Arc<File>, Errno> {
+        if number.0 == ROOT {
+            return Err(Errno::EISDIR);
+        }
+        self.0.get(number.0).ok_or(Errno::ESTALE)
+    }
+}
+
+/// Whether a write has to be durable when it is answered.
+fn is_synchronous(flags: OpenFlags) -> bool {
+    flags.0 & libc::O_DSYNC != 0
+}
+
+impl Filesystem for Volumes {
+    fn init(&mut self, _request: &Request, config: &mut KernelConfig) -> io::Result<()> {
+        for wanted in [
+            InitFlags::FUSE_ASYNC_DIO,
+            InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP,
+            InitFlags::FUSE_PARALLEL_DIROPS,
+        ] {
+            // An older kernel does without.
+            let _ = config.add_capabilities(wanted);
+        }
+        let _ = config.set_max_write(WRITE_MAX);
+        let _ = config.set_max_background(BACKGROUND);
+        Ok(())
+    }
+
+    fn lookup(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        let found = (parent.0 == ROOT)
+            .then(|| name.to_str().and_then(|name| self.0.named(name)))
+            .flatten();
+        match found {
+            Some(file) => reply.entry(&NOT_CACHED, &directory::file(&file), Generation(0)),
+            None => reply.error(Errno::ENOENT),
+        }
+    }
+
+    fn getattr(
+        &self,
+        _request: &Request,
+        number: INodeNo,
+        _handle: Option<FileHandle>,
+        reply: ReplyAttr,
+    ) {
+        if number.0 == ROOT {
+            return reply.attr(&NOT_CACHED, &directory::folder(&self.0));
+        }
+        match self.file(number) {
+            Ok(file) => reply.attr(&NOT_CACHED, &directory::file(&file)),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    /// Owner, mode and times change; the size is the volume's.
+    fn setattr(
+        &self,
+        _request: &Request,
+        number: INodeNo,
+        mode: Option<u32>,
+        uid: Option<u32>,
+        gid: Option<u32>,
+        size: Option<u64>,
+        _atime: Option<TimeOrNow>,
+        mtime: Option<TimeOrNow>,
+        _ctime: Option<SystemTime>,
+        _handle: Option<FileHandle>,
+        _crtime: Option<SystemTime>,
+        _chgtime: Option<SystemTime>,
+        _bkuptime: Option<SystemTime>,
+        _flags: Option<BsdFileFlags>,
+        reply: ReplyAttr,
+    ) {
+        let file = match self.file(number) {
+            Ok(file) => file,
+            Err(error) => return reply.error(error),
+        };
+        if size.is_some_and(|size| size != file.current_size()) {
+            return reply.error(Errno::EPERM);
+        }
+        {
+            let mut owner = file.owner.lock().unwrap_or_else(PoisonError::into_inner);
+            owner.mode = mode.map_or(owner.mode, |mode| (mode & 0o777) as u16);
+            owner.uid = uid.unwrap_or(owner.uid);
+            owner.gid = gid.unwrap_or(owner.gid);
+            owner.changed = match mtime {
+                Some(TimeOrNow::SpecificTime(time)) => time,
+                Some(TimeOrNow::Now) => SystemTime::now(),
+                None => owner.changed,
+            };
+        }
+        reply.attr(&NOT_CACHED, &directory::file(&file));
+    }
+
+    fn open(&self, _request: &Request, number: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
+        let file = match self.file(number) {
+            Ok(file) => file,
+            Err(error) => return reply.error(error),
+        };
+        if file.device.is_gone() {
+            return reply.error(Errno::ENODEV);
+        }
+        if file.read_only && flags.acc_mode() != OpenAccMode::O_RDONLY {
+            return reply.error(Errno::EROFS);
+        }
+        file.opened.fetch_add(1, Ordering::Relaxed);
+        reply.opened(
+            FileHandle(0),
+            FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES,
+        );
+    }
+
+    fn release(
+        &self,
+        _request: &Request,
+        number: INodeNo,
+        _handle: FileHandle,
+        _flags: OpenFlags,
+        _lock_owner: Option<LockOwner>,
+        _flush: bool,
+        reply: ReplyEmpty,
+    ) {
+        if let Ok(file) = self.file(number) {
+            file.opened.fetch_sub(1, Ordering::Relaxed);
+        }
+        reply.ok();
+    }
+
+    fn read(
+        &self,
+        _request: &Request,
+        number: INodeNo,
+        _handle: FileHandle,
+        offset: u64,
+        size: u32,
+        _flags: OpenFlags,
+        _lock_owner: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        match self.file(number) {
+            Ok(file) => requests::read(&file, offset, size, reply),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn write(
+        &self,
+        _request: &Request,
+        number: INodeNo,
+        _handle: FileHandle,
+        offset: u64,
+        data: &[u8],
+        _write_flags: WriteFlags,
+        flags: OpenFlags,
+        _lock_owner: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        match self.file(number) {
+            Ok(file) => requests::write(&file, offset, data, is_synchronous(flags), reply),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    /// Everything that was written is with the engine already.
+    fn flush(
+        &self,
+        _request: &Request,
+        _number: INodeNo,
+        _handle: FileHandle,
+        _lock_owner: LockOwner,
+        reply: ReplyEmpty,
+    ) {
+        reply.ok();
+    }
+
+    fn fsync(
+        &self,
+        _request: &Request,
+        number: INodeNo,
+        _handle: FileHandle,
+        _datasync: bool,
+        reply: ReplyEmpty,
+    ) {
+        match self.file(number) {
+            Ok(file) => requests::flush(&file, reply),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn fallocate(
+        &self,
+        _request: &Request,
+        number: INodeNo,
+        _handle: FileHandle,
+        offset: u64,
+        length: u64,
+        mode: i32,
+        reply: ReplyEmpty,
+    ) {
+        match self.file(number) {
+            Ok(file) => requests::allocate(&file, offset, length, mode, reply),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn lseek(
+        &self,
+        _request: &Request,
+        number: INodeNo,
+        _handle: FileHandle,
+        offset: i64,
+        whence: i32,
+        reply: ReplyLseek,
+    ) {
+        match self.file(number) {
+            Ok(file) => requests::seek(&file, offset, whence, reply),
+            Err(error) => reply.error(error),
+        }
+    }
+
+    fn readdir(
+        &self,
+        _request: &Request,
+        number: INodeNo,
+        _handle: FileHandle,
+        offset: u64,
+        mut reply: ReplyDirectory,
+    ) {
+        if number.0 != ROOT {
+            return reply.error(Errno::ENOTDIR);
+        }
+        // An entry's offset is a file's number; those of the folder itself come before them all.
+        let mut full = false;
+        if offset < 1 {
+            full = reply.add(INodeNo(ROOT), 1, FileType::Directory, ".");
+        }
+        if offset < 2 && !full {
+            full = reply.add(INodeNo(ROOT), 2, FileType::Directory, "..");
+        }
+        for file in self.0.after(offset.saturating_sub(1).max(ROOT)) {
+            full = full
+                || reply.add(
+                    INodeNo(file.number),
+                    file.number + 1,
+                    FileType::RegularFile,
+                    &file.name,
+                );
+        }
+        reply.ok();
+    }
+
+    fn statfs(&self, _request: &Request, _number: INodeNo, reply: ReplyStatfs) {
+        let files = self.0.after(ROOT);
+        let bytes: u64 = files.iter().map(|file| file.current_size()).sum();
+        let blocks = bytes / u64::from(BLOCK);
+        reply.statfs(
+            blocks,
+            0,
+            0,
+            files.len() as u64,
+            0,
+            BLOCK,
+            LONGEST_NAME,
+            BLOCK,
+        );
+    }
+
+    fn create(
+        &self,
+        _request: &Request,
+        _parent: INodeNo,
+        _name: &OsStr,
+        _mode: u32,
+        _umask: u32,
+        _flags: i32,
+        reply: ReplyCreate,
+    ) {
+        reply.error(Errno::EPERM);
+    }
+
+    fn mknod(
+        &self,
+        _request: &Request,
+        _parent: INodeNo,
+        _name: &OsStr,
+        _mode: u32,
+        _umask: u32,
+        _device: u32,
+        reply: ReplyEntry,
+    ) {
+        reply.error(Errno::EPERM);
+    }
+
+    fn mkdir(
+        &self,
+        _request: &Request,
+        _parent: INodeNo,
+        _name: &OsStr,
+        _mode: u32,
+        _umask: u32,
+        reply: ReplyEntry,
+    ) {
+        reply.error(Errno::EPERM);
+    }
+
+    fn unlink(&self, _request: &Request, _parent: INodeNo, _name: &OsStr, reply: ReplyEmpty) {
+        reply.error(Errno::EPERM);
+    }
+
+    fn rmdir(&self, _request: &Request, _parent: INodeNo, _name: &OsStr, reply: ReplyEmpty) {
+        reply.error(Errno::EPERM);
+    }
+
+    fn symlink(
+        &self,
+        _request: &Request,
+        _parent: INodeNo,
+        _name: &OsStr,
+        _target: &Path,
+        reply: ReplyEntry,
+    ) {
+        reply.error(Errno::EPERM);
+    }
+
+    fn rename(
+        &self,
+        _request: &Request,
+        _parent: INodeNo,
+        _name: &OsStr,
+        _new_parent: INodeNo,
+        _new_name: &OsStr,
+        _flags: RenameFlags,
+        reply: ReplyEmpty,
+    ) {
+        reply.error(Errno::EPERM);
+    }
+
+    fn link(
+        &self,
+        _request: &Request,
+        _number: INodeNo,
+        _new_parent: INodeNo,
+        _new_name: &OsStr,
+        reply: ReplyEntry,
+    ) {
+        reply.error(Errno::EPERM);
+    }
+}

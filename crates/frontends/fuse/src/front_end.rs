@@ -1,0 +1,25 @@
+//! The row of the daemon's table.
+
+use crate::export::start;
+use reactor::{FrontEnd, Parameter};
+
+/// Files of a folder.
+pub const FRONT_END: FrontEnd = FrontEnd {
+    name: "fuse",
+    about: "a file in a folder: for local programs, loop devices, Samba and NFS",
+    parameters: &[
+        Parameter {
+            name: "mount",
+            about: "the folder, which exists and is empty; several exports may share it, each is \
+                    the file of its name",
+            required: true,
+        },
+        Parameter {
+            name: "allow-other",
+            about: "yes: users other than the daemon's may come in, as owner and mode of the file \
+                    allow; no when not given",
+            required: false,
+        },
+    ],
+    start,
+};
