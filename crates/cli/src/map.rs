@@ -29,7 +29,7 @@ fn parts(cell: &MapCell) -> [u64; 4] {
 fn shares(cell: &MapCell) -> (usize, Option<(usize, f64)>) {
     let parts = parts(cell);
     let total = parts.iter().sum::<u64>().max(1) as f64;
-    let most = (0..4).rev().max_by_key(|index| parts[*index]).unwrap_or(3);
+    let most = (0..4).max_by_key(|index| parts[*index]).unwrap_or(3);
     let other = (0..most)
         .map(|index| (index, parts[index] as f64 / total))
         .find(|(_, share)| *share >= SHOWN);

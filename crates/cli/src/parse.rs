@@ -122,7 +122,7 @@ pub fn vdrives(words: &[String], folder: &Path) -> Result<Vec<VdriveSpec>, Failu
 }
 
 /// Lines that say what a front end takes.
-pub fn front_end_help(row: &FrontEnd) -> String {
+fn front_end_help(row: &FrontEnd) -> String {
     let lines: Vec<String> = row
         .parameters
         .iter()

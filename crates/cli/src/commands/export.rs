@@ -2,7 +2,6 @@
 
 use crate::arguments::Export as Command;
 use crate::confirm::confirm;
-use crate::parse::front_end_help;
 use crate::show::{facts, print, print_json, read, table};
 use crate::{Client, Failure, front_end_parameters, object};
 use api::Operation;
@@ -75,9 +74,6 @@ fn create(
 ) -> Result<(), Failure> {
     let (pool, volume) = object(volume)?;
     let row = front_end(client, kind)?;
-    if words.iter().any(|word| word == "--help" || word == "-h") {
-        return print(&format!("{}\n", front_end_help(&row)));
-    }
     // Everything after the front end's name is its own; only this word is meant for us.
     let json = json || words.iter().any(|word| word == "--json");
     let words: Vec<String> = words

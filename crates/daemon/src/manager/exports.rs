@@ -1,6 +1,6 @@
 //! Exports: made, kept in the pool, started again with it.
 
-use super::{Manager, Result, check_name, lock};
+use super::core::{Manager, Result, check_name, lock};
 use crate::frontends;
 use crate::mapping::ToApi;
 use api::v1::{self, Problem, ProblemCode};

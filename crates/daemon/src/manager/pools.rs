@@ -1,6 +1,6 @@
 //! Pools: opened again after a restart, and kept on the list for the next one.
 
-use super::{Manager, Result, check_name, lock};
+use super::core::{Manager, Result, check_name, lock};
 use crate::mapping::{ToApi, ToEngine};
 use crate::state::KnownPool;
 use api::v1::{self, AbsentPool, Problem, ProblemCode};

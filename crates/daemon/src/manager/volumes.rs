@@ -1,6 +1,6 @@
 //! Volumes, with what exports add to them.
 
-use super::{Manager, Result, check_name, lock};
+use super::core::{Manager, Result, check_name, lock};
 use crate::mapping::{self, ToApi};
 use api::v1::{self, Problem, ProblemCode};
 

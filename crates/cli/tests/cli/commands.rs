@@ -1,0 +1,380 @@
+//! The program as a script runs it.
+
+use crate::scripted::{Scripted, command, convect, ended};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+
+const FRONT_ENDS: &str = r#"{"items":[{"name":"nbd","about":"x","parameters":[
+    {"name":"listen","about":"where","required":true}]}]}"#;
+const EXPORT: &str = r#"{"name":"e","pool":"tank","volume":"v","kind":"nbd",
+    "parameters":{"listen":"unix:/n"},"state":"online","address":"unix:/n",
+    "hints":["nbdinfo nbd+unix:///e?socket=/n"],"sessions":0,"error":null}"#;
+
+fn job(state: &str, percent: f64) -> String {
+    format!(
+        r#"{{"id":3,"kind":"delete","subject":"tank/v","state":"{state}","done":1,"total":2,
+        "percent":{percent},"rate":1048576,"seconds_left":61,"message":"why"}}"#
+    )
+}
+
+#[test]
+fn without_a_daemon_the_error_says_how_to_start_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("none");
+    let said = convect(&format!("--socket {} pool list", path.display()));
+    let expected = format!(
+        "error: no daemon answers at {}: start it with `convect serve` or name its socket with \
+         --socket\n",
+        path.display()
+    );
+    assert_eq!((said.code, said.error), (1, expected));
+}
+
+#[test]
+fn what_answers_and_is_no_daemon_is_not_believed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s");
+    let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let thread = std::thread::spawn(move || {
+        use std::io::Write;
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.write_all(b"220 mail.example\r\n").unwrap();
+    });
+    let said = convect(&format!("--socket {} pool list", path.display()));
+    thread.join().unwrap();
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.error.starts_with("error: "), "{said:?}");
+}
+
+#[test]
+fn wrong_usage_ends_with_2_and_asks_nothing() {
+    let daemon = Scripted::new();
+    for arguments in [
+        "",
+        "pool",
+        "pool make x",
+        "pool create tank",
+        "pool create tank /dev/sda",
+        "volume create v --size 1G",
+        "volume create tank/v --size lots",
+        "volume create tank/v",
+        "pool iostat --watch 0",
+        "pool import",
+        "drive show sda",
+        "completions tcsh",
+    ] {
+        let said = daemon.convect(arguments);
+        assert_eq!(said.code, 2, "{arguments}: {said:?}");
+        assert!(!said.error.is_empty(), "{arguments}");
+    }
+    assert_eq!(daemon.asked(), []);
+}
+
+#[test]
+fn a_refusal_is_one_line_and_1() {
+    let daemon = Scripted::new().on(
+        "POST /v1/volumes",
+        507,
+        r#"{"code":"no_space","message":"the pool is full: add a drive"}"#,
+    );
+    let said = daemon.convect("volume create tank/v --size 1G");
+    assert_eq!(said.code, 1);
+    assert_eq!(said.error, "error: the pool is full: add a drive\n");
+    assert_eq!(said.out, "");
+}
+
+#[test]
+fn what_is_lost_is_asked_for_first() {
+    let daemon = Scripted::new();
+    for arguments in [
+        "pool destroy tank",
+        "pool remove tank 2",
+        "pool create tank slow /dev/sda --force",
+        "volume delete tank/v",
+        "volume resize tank/v 1G --shrink",
+        "export delete e",
+    ] {
+        let said = daemon.convect(arguments);
+        assert_eq!(said.code, 1, "{arguments}: {said:?}");
+        assert!(said.error.contains("add --yes"), "{arguments}: {said:?}");
+    }
+    assert_eq!(daemon.asked(), []);
+}
+
+#[test]
+fn json_is_what_the_daemon_answered() {
+    let text = r#"{"items":[],"absent":[],"later":1}"#;
+    let daemon = Scripted::new().on("GET /v1/pools", 200, text);
+    for arguments in ["--json pool list", "pool list --json"] {
+        let said = daemon.convect(arguments);
+        let read: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        assert_eq!(
+            read,
+            serde_json::from_str::<serde_json::Value>(text).unwrap()
+        );
+    }
+}
+
+#[test]
+fn an_export_is_asked_for_with_the_parameters_of_its_front_end() {
+    let daemon = Scripted::new().on("GET /v1/frontends", 200, FRONT_ENDS).on(
+        "POST /v1/exports",
+        201,
+        EXPORT,
+    );
+    let said = daemon.convect("export create e tank/v nbd --listen unix:/n");
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(
+        said.out.contains("nbdinfo nbd+unix:///e?socket=/n"),
+        "{said:?}"
+    );
+    let (_, body) = daemon.asked().pop().unwrap();
+    let body: serde_json::Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(body["parameters"]["listen"], "unix:/n");
+
+    let said = daemon.convect("export create e tank/v nbd --listen unix:/n --json");
+    assert!(said.out.starts_with('{'), "{said:?}");
+    let said = daemon.convect("export create e tank/v nbd --help");
+    assert!(said.out.contains("--listen VALUE"), "{said:?}");
+    for (arguments, why) in [
+        (
+            "export create e tank/v scsi --listen a",
+            "choose one of nbd",
+        ),
+        ("export create e tank/v nbd", "needs --listen"),
+        ("export create e tank/v nbd --port 1", "no parameter --port"),
+    ] {
+        let before = daemon.asked().len();
+        let said = daemon.convect(arguments);
+        assert_eq!(said.code, 2, "{arguments}");
+        assert!(said.error.contains(why), "{arguments}: {said:?}");
+        assert_eq!(
+            daemon.asked().len(),
+            before + 1,
+            "only the front ends were asked for"
+        );
+    }
+}
+
+#[test]
+fn two_exports_of_one_name_are_told_apart_by_their_pool() {
+    let daemon = Scripted::new().on("GET /v1/exports/e?pool=tank", 200, EXPORT);
+    let said = daemon.convect("export show tank/e");
+    assert!(said.out.contains("tank/v"), "{said:?}");
+}
+
+#[test]
+fn deleting_waits_for_the_job() {
+    let daemon = Scripted::new()
+        .on("DELETE /v1/volumes/tank/v", 202, r#"{"job":3}"#)
+        .on("GET /v1/jobs/3", 200, &job("running", 50.0))
+        .on("GET /v1/jobs/3", 200, &job("done", 100.0));
+    let said = daemon.convect("volume delete tank/v --yes");
+    assert_eq!(
+        (said.code, said.out.as_str()),
+        (0, "volume tank/v was deleted\n")
+    );
+    assert_eq!(daemon.asked().len(), 3);
+}
+
+#[test]
+fn a_job_that_fails_is_an_error_with_its_reason() {
+    for (state, why) in [
+        ("failed", "job 3 failed: why"),
+        ("cancelled", "job 3 was cancelled"),
+    ] {
+        let daemon = Scripted::new().on("GET /v1/jobs/3", 200, &job(state, 50.0));
+        let said = daemon.convect("job wait 3");
+        assert_eq!((said.code, said.error), (1, format!("error: {why}\n")));
+    }
+}
+
+#[test]
+fn work_in_the_background_is_found_again() {
+    let daemon = Scripted::new()
+        .on("DELETE /v1/volumes/tank/v", 202, r#"{"job":3}"#)
+        .on("GET /v1/jobs/3", 200, &job("running", 50.0));
+    let said = daemon.convect("volume delete tank/v --yes --background");
+    assert_eq!(said.out, "job 3 was started; see `convect job show 3`\n");
+    let said = daemon.convect("job show 3");
+    assert!(said.out.contains("50.0 %"), "{said:?}");
+    assert!(said.out.contains("1 min 1 s"), "{said:?}");
+}
+
+#[test]
+fn a_job_can_be_left() {
+    let daemon = Scripted::new().on("GET /v1/jobs/3", 200, &job("running", 50.0));
+    let arguments = format!("--socket {} job wait 3", daemon.socket().display());
+    let child = command(&arguments)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while daemon.asked().is_empty() {
+        assert!(std::time::Instant::now() < deadline, "it never asked");
+        std::thread::yield_now();
+    }
+    let process = child.id().to_string();
+    let kill = std::process::Command::new("kill")
+        .args(["-INT", &process])
+        .status();
+    assert!(kill.unwrap().success());
+    let said = ended(child.wait_with_output().unwrap());
+    assert_eq!(said.code, 130);
+    assert_eq!(said.error, "job 3 goes on; see `convect job show 3`\n");
+}
+
+#[test]
+fn the_map_has_no_colour_without_a_terminal() {
+    let daemon = Scripted::new().on(
+        "GET /v1/volumes/tank/v/map?cells=2",
+        200,
+        r#"{"size":8192,"cells":[{"ram":4096,"fast":0,"slow":0,"empty":0},
+            {"ram":0,"fast":0,"slow":4096,"empty":0}]}"#,
+    );
+    let said = daemon.convect("map tank/v --cells 2");
+    assert!(said.out.starts_with("      0 B RS\n"), "{said:?}");
+    assert!(!said.out.contains('\x1b'), "{said:?}");
+}
+
+#[test]
+fn iostat_prints_what_was_done_in_each_period() {
+    let counters = |reads: u64| {
+        format!(
+            r#"{{"reads":{reads},"writes":0,"read_bytes":0,"write_bytes":0,"flushes":0,
+            "blocks_ram":{reads},"blocks_fast":0,"blocks_slow":0,"blocks_zero":0,
+            "promoted_bytes":0,"demoted_bytes":0,"read_ns":0,"write_ns":0}}"#
+        )
+    };
+    let daemon = Scripted::new()
+        .on("GET /v1/pools/tank/counters", 200, &counters(0))
+        .on("GET /v1/pools/tank/counters", 200, &counters(5))
+        .on("GET /v1/pools/tank/counters", 200, &counters(5));
+    let said = daemon.convect("pool iostat tank --watch 0.1 --count 2");
+    let lines: Vec<Vec<&str>> = said
+        .out
+        .lines()
+        .map(|l| l.split_whitespace().collect())
+        .collect();
+    assert_eq!(lines.len(), 3, "{said:?}");
+    assert_ne!(lines[1][1], "0");
+    assert_eq!(lines[1][7], "100.0");
+    assert_eq!(lines[2][1], "0");
+}
+
+#[test]
+fn an_absent_pool_is_listed_with_what_to_do() {
+    let daemon = Scripted::new().on(
+        "GET /v1/pools",
+        200,
+        r#"{"items":[],"absent":[{"id":"1","name":"tank","drives":[],
+            "message":"pool tank is not open: its drive x is missing"}]}"#,
+    );
+    let said = daemon.convect("pool list");
+    assert!(said.out.contains("absent"), "{said:?}");
+    assert!(said.out.contains("its drive x is missing"), "{said:?}");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let mut child = command("completions bash")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn completions_and_manual_pages_know_the_commands() {
+    for shell in ["bash", "zsh", "fish"] {
+        let said = convect(&format!("completions {shell}"));
+        assert!(said.out.contains("hold-promotion"), "{shell}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let said = convect(&format!("man {}", folder.path().display()));
+    assert_eq!(said.code, 0, "{said:?}");
+    for page in ["convect.1", "convect-pool-create.1", "convect-serve.1"] {
+        assert!(folder.path().join(page).exists(), "{page}");
+    }
+}
+
+#[test]
+fn a_daemon_that_cannot_start_says_why_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let write = |name: &str, text: &str| {
+        std::fs::write(path(name), text).unwrap();
+        path(name)
+    };
+    let unknown = write("unknown.toml", "threads = 1\nram = '1G'\n");
+    let huge = write("huge.toml", "ram_tier = '900T'\nmap_cache = '900T'\n");
+    let plain = write("plain", "");
+    let state = path("state");
+    let long = format!("{}/{}", folder.path().display(), "x".repeat(120));
+    for (arguments, said) in [
+        (format!("serve --config {}", path("none.toml")), "none.toml"),
+        (
+            format!("serve --config {unknown}"),
+            "unknown.toml:2: unknown field `ram`",
+        ),
+        (
+            format!("serve --config {huge} --state-dir {state}"),
+            "lower them",
+        ),
+        (
+            format!("serve --socket {long} --state-dir {state}"),
+            "choose a shorter one",
+        ),
+        (
+            format!("serve --socket {}/s --state-dir {state}", plain),
+            "cannot make the socket",
+        ),
+        (
+            format!("serve --state-dir {plain}/state"),
+            "cannot make the state folder",
+        ),
+    ] {
+        let ended = convect(&arguments);
+        assert_eq!(ended.code, 1, "{arguments}: {ended:?}");
+        assert!(ended.error.starts_with("error: "), "{arguments}: {ended:?}");
+        assert!(ended.error.contains(said), "{arguments}: {ended:?}");
+        assert_eq!(ended.error.lines().count(), 1, "{arguments}: {ended:?}");
+        assert_eq!(ended.out, "", "{arguments}");
+    }
+}
+
+#[test]
+fn a_socket_without_permission_is_said_to_be_one() {
+    let daemon = Scripted::new();
+    let folder = daemon.socket().parent().unwrap().to_owned();
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::set_permissions(daemon.socket(), std::fs::Permissions::from_mode(0o600)).unwrap();
+    let arguments = format!("--socket {} pool list", daemon.socket().display());
+    let mut asking = command(&arguments);
+    // Root may use any socket, so that it becomes somebody else; anybody else owns this one.
+    if std::fs::metadata("/proc/self").is_ok_and(|meta| {
+        use std::os::unix::fs::MetadataExt;
+        meta.uid() != 0
+    }) {
+        std::fs::set_permissions(daemon.socket(), std::fs::Permissions::from_mode(0o0)).unwrap();
+    } else {
+        use std::os::unix::process::CommandExt;
+        let copy = folder.join("convect");
+        std::fs::copy(env!("CARGO_BIN_EXE_convect"), &copy).unwrap();
+        asking = std::process::Command::new(copy);
+        asking
+            .args(arguments.split_whitespace())
+            .uid(65_534)
+            .gid(65_534);
+    }
+    let said = ended(asking.output().unwrap());
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.error.contains("no permission to use"), "{said:?}");
+    assert!(daemon.asked().is_empty());
+}

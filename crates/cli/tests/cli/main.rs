@@ -1,0 +1,6 @@
+//! What the command line does, without a daemon and with a scripted one.
+
+mod commands;
+mod figures;
+mod scripted;
+mod words;

@@ -1,0 +1,119 @@
+//! Words of the command line.
+
+use api::v1::{FrontEnd, Layout, Parameter, Tier};
+use cli::{drive_spec, front_end_parameters, object, vdrives};
+use std::path::Path;
+
+fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+#[test]
+fn drives_are_written_in_full_or_as_a_path() {
+    for (text, spec) in [
+        ("/dev/sda", "file:/dev/sda"),
+        ("file:/a?size=8G", "file:/a?size=8G"),
+        ("file:a.img?size=8G", "file:/here/a.img?size=8G"),
+        ("ram:x?size=1G", "ram:x?size=1G"),
+        ("model:hdd-7200,seed=3:b", ""),
+        ("model:hdd-7200,seed=3:/b", "model:hdd-7200,seed=3:file:/b"),
+        ("model:hdd-7200:file:b", "model:hdd-7200:file:/here/b"),
+        (
+            "model:ssd-sata:ram:x?size=1G",
+            "model:ssd-sata:ram:x?size=1G",
+        ),
+        ("model:hdd-7200", ""),
+        ("file:", ""),
+        ("sda", ""),
+        ("", ""),
+    ] {
+        let read = drive_spec(text, Path::new("/here")).ok();
+        assert_eq!(read.as_deref().unwrap_or(""), spec, "{text}");
+    }
+}
+
+#[test]
+fn vdrives_are_read_tier_by_tier() {
+    let words = words("fast /a slow stripe:64k /b /c fast mirror /d /e slow stripe /f");
+    let read = vdrives(&words, Path::new("/")).unwrap();
+    let shape: Vec<_> = read
+        .iter()
+        .map(|v| (v.tier, v.layout, v.drives.len()))
+        .collect();
+    let stripe = Layout::Stripe { chunk: 64 << 10 };
+    assert_eq!(
+        shape,
+        [
+            (Tier::Fast, Layout::Concat, 1),
+            (Tier::Slow, stripe, 2),
+            (Tier::Fast, Layout::Mirror, 2),
+            (Tier::Slow, stripe, 1),
+        ]
+    );
+    assert_eq!(read[1].drives, ["file:/b", "file:/c"]);
+}
+
+#[test]
+fn vdrives_that_cannot_be_are_refused_with_what_to_write() {
+    for (text, said) in [
+        ("/a", "write fast or slow before"),
+        ("fast", "a vdrive has no drive"),
+        ("fast slow /a", "a vdrive has no drive"),
+        ("fast mirror", "a vdrive has no drive"),
+        ("fast /a mirror", "right after fast or slow"),
+        ("fast stripe mirror /a", "right after fast or slow"),
+        ("fast stripe:lots /a", "'lots' is not a size"),
+        ("fast raid5 /a /b", "'raid5' is no drive"),
+    ] {
+        let error = vdrives(&words(text), Path::new("/")).expect_err(text);
+        assert!(error.to_string().contains(said), "{text}: {error}");
+        assert_eq!(error.code(), 2, "{text}");
+    }
+}
+
+#[test]
+fn a_volume_has_its_pool_before_it() {
+    assert_eq!(object("tank/vm1").unwrap(), ("tank", "vm1"));
+    for text in ["tank", "tank/", "/vm1", "a/b/c", ""] {
+        assert_eq!(object(text).expect_err(text).code(), 2);
+    }
+}
+
+#[test]
+fn a_front_end_is_given_what_its_row_has() {
+    let parameter = |name: &str, required| Parameter {
+        name: name.to_owned(),
+        about: format!("about {name}"),
+        required,
+    };
+    let row = FrontEnd {
+        name: "nbd".to_owned(),
+        about: "x".to_owned(),
+        parameters: vec![parameter("listen", true), parameter("queues", false)],
+    };
+    for (text, read) in [
+        ("--listen unix:/a", Ok("listen=unix:/a")),
+        (
+            "--queues=2 --listen=tcp:[::1]:1",
+            Ok("listen=tcp:[::1]:1 queues=2"),
+        ),
+        ("--listen --queues", Ok("listen=--queues")),
+        ("", Err("needs --listen")),
+        ("--queues 1", Err("about listen")),
+        ("--listen", Err("--listen has no value")),
+        ("--lisen a", Err("no parameter --lisen")),
+        ("unix:/a", Err("write --KEY VALUE")),
+        ("--listen a --listen b", Err("is there twice")),
+    ] {
+        match (front_end_parameters(&row, &words(text)), read) {
+            (Ok(found), Ok(read)) => {
+                let found: Vec<_> = found.iter().map(|(k, v)| format!("{k}={v}")).collect();
+                assert_eq!(found.join(" "), read);
+            }
+            (Err(error), Err(said)) => {
+                assert!(error.to_string().contains(said), "{text}: {error}");
+            }
+            (found, _) => panic!("{text}: {found:?}"),
+        }
+    }
+}

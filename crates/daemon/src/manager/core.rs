@@ -1,0 +1,179 @@
+//! The manager itself, drives and jobs.
+
+use super::exports::Running;
+use crate::mapping::ToApi;
+use crate::{Control, StateDir};
+use api::v1::{self, AbsentPool, Problem, ProblemCode};
+use reactor::FrontEnd;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+pub(super) type Result<T> = std::result::Result<T, Problem>;
+
+/// Longest name of a pool, volume or export, in bytes.
+const NAME_MAX: usize = 64;
+
+/// The pools, volumes and exports of one daemon. Every call may block.
+pub struct Manager {
+    pub(super) control: Arc<dyn Control>,
+    pub(super) front_ends: &'static [FrontEnd],
+    pub(super) state: StateDir,
+    sys_block: PathBuf,
+    /// Held by whatever changes which pools are open or what is exported, from its first check to
+    /// its last step.
+    pub(super) changes: Mutex<()>,
+    /// By pool and name. Locked for a look or a push only, after `changes`.
+    pub(super) exports: Mutex<BTreeMap<(String, String), Running>>,
+    /// Pools that should be open and are not. Locked as `exports` is.
+    pub(super) absent: Mutex<Vec<AbsentPool>>,
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(super) fn check_name(what: &str, name: &str) -> Result<()> {
+    let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if name.len() <= NAME_MAX
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(good)
+    {
+        return Ok(());
+    }
+    Err(Problem::new(
+        ProblemCode::Invalid,
+        format!(
+            "'{}' cannot be the name of {what}: use at most {NAME_MAX} letters, digits, '-', '_' \
+             and '.', a letter first",
+            name.escape_debug()
+        ),
+    ))
+}
+
+impl Manager {
+    /// A manager with nothing open; [`Manager::start`] opens what was.
+    pub fn new(
+        control: Arc<dyn Control>,
+        front_ends: &'static [FrontEnd],
+        state: StateDir,
+    ) -> Self {
+        Self {
+            control,
+            front_ends,
+            state,
+            sys_block: "/sys/block".into(),
+            changes: Mutex::default(),
+            exports: Mutex::default(),
+            absent: Mutex::default(),
+        }
+    }
+
+    /// Ends the exports, then the engine.
+    pub fn stop(&self) {
+        let _changes = lock(&self.changes);
+        let ended = std::mem::take(&mut *lock(&self.exports));
+        drop(ended);
+        self.control.shutdown();
+    }
+
+    /// The front ends.
+    pub fn frontend_list(&self) -> v1::FrontEndList {
+        let items = self.front_ends.iter().map(|row| v1::FrontEnd {
+            name: row.name.to_owned(),
+            about: row.about.to_owned(),
+            parameters: row
+                .parameters
+                .iter()
+                .map(|parameter| v1::Parameter {
+                    name: parameter.name.to_owned(),
+                    about: parameter.about.to_owned(),
+                    required: parameter.required,
+                })
+                .collect(),
+        });
+        v1::FrontEndList {
+            items: items.collect(),
+        }
+    }
+
+    /// Looks at one drive.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn drive_probe(&self, spec: &str) -> Result<v1::DriveReport> {
+        self.control
+            .drive_probe(spec)
+            .map(ToApi::to_api)
+            .map_err(ToApi::to_api)
+    }
+
+    /// The drives of the open pools and the block devices of this host.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn drive_list(&self) -> Result<v1::DriveList> {
+        let mut items = Vec::new();
+        for pool in self.control.pool_list().map_err(ToApi::to_api)? {
+            let drives = pool.vdrives.into_iter().flat_map(|vdrive| vdrive.drives);
+            items.extend(drives.map(|drive| self.look(&drive.spec, drive.size, Some(&pool.name))));
+        }
+        for device in crate::drives::block_devices(&self.sys_block) {
+            let spec = format!("file:/dev/{device}");
+            if items.iter().all(|known| known.spec != spec) {
+                items.push(self.look(&spec, 0, None));
+            }
+        }
+        Ok(v1::DriveList { items })
+    }
+
+    fn look(&self, spec: &str, size: u64, pool: Option<&str>) -> v1::DriveReport {
+        self.drive_probe(spec)
+            .unwrap_or_else(|problem| v1::DriveReport {
+                spec: spec.to_owned(),
+                size,
+                logical_sector: 0,
+                physical_sector: 0,
+                rotation: "unknown".to_owned(),
+                write_cache: false,
+                found: None,
+                pool: pool.map(str::to_owned),
+                error: Some(problem.message),
+            })
+    }
+
+    /// Jobs, newest first.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn job_list(&self) -> Result<v1::JobList> {
+        let items = self.control.jobs().map_err(ToApi::to_api)?.to_api();
+        Ok(v1::JobList { items })
+    }
+
+    /// One job.
+    ///
+    /// # Errors
+    /// When there is none of this number.
+    pub fn job_show(&self, job: u64) -> Result<v1::Job> {
+        let found = self
+            .job_list()?
+            .items
+            .into_iter()
+            .find(|known| known.id == job);
+        found.ok_or_else(|| {
+            Problem::new(
+                ProblemCode::NotFound,
+                format!("there is no job {job}: `convect job list` shows those of late"),
+            )
+        })
+    }
+
+    /// Ends a job.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn job_cancel(&self, job: u64) -> Result<()> {
+        self.control.job_cancel(job).map_err(ToApi::to_api)
+    }
+}
