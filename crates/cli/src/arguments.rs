@@ -286,10 +286,7 @@ pub enum Volume {
 #[derive(Subcommand, Debug)]
 pub enum Export {
     /// Offer a volume, now and after every start of the daemon
-    #[command(
-        after_help = "`convect export create NAME POOL/VOL KIND --help` lists the \
-                            parameters of a front end."
-    )]
+    #[command(after_help = "Leave the parameters out to be told those of the front end.")]
     Create {
         /// The export's name
         name: String,
