@@ -8,6 +8,7 @@
 
 mod check;
 mod error;
+mod model;
 
 mod null;
 mod ram;
@@ -17,6 +18,7 @@ mod spec;
 mod uring;
 
 pub use error::{OpenError, OpenErrorKind};
+pub use model::{Profile, profiles};
 pub use ram::forget_ram;
 pub use registry::{DriveKind, OpenDrive, canonical, found_on, kinds, open};
 pub use signature::signature;

@@ -1,0 +1,126 @@
+//! The modelled drive, and its row of the table.
+
+use super::disk::Disk;
+use super::profile::{Parts, Profile, profiles};
+use super::queue::{Mechanism, ModelQueue};
+use super::service::{Device, Service};
+use super::ssd::Ssd;
+use crate::spec::split_kind;
+use crate::{DriveKind, OpenDrive, OpenError};
+use block::{Drive, DriveInfo, DriveQueue, Rotation};
+use reactor::Handle;
+use std::rc::Rc;
+use std::sync::Arc;
+
+pub(crate) const KIND: DriveKind = DriveKind {
+    name: "model",
+    about: "Another drive made as slow as a disk or SSD would be: hdd-7200, hdd-10000, ssd-sata.",
+    grammar: "model:PROFILE[,seed=N]:SPEC",
+    keeps_data: true,
+    open,
+    canonical,
+    found_on: |rest| crate::found_on(parse(rest)?.inner),
+};
+
+struct Parsed<'a> {
+    profile: &'static Profile,
+    seed: Option<u64>,
+    inner: &'a str,
+}
+
+fn parse(rest: &str) -> Result<Parsed<'_>, OpenError> {
+    let refuse = |why: String| Err(OpenError::syntax(format!("'model:{rest}': {why}")));
+    let Some((head, inner)) = rest.split_once(':') else {
+        return refuse(
+            "write the drive to be modelled, as in model:hdd-7200:file:/srv/disk".into(),
+        );
+    };
+    let (name, parameter) = match head.split_once(',') {
+        Some((name, parameter)) => (name, Some(parameter)),
+        None => (head, None),
+    };
+    let Some(profile) = profiles().iter().find(|profile| profile.name == name) else {
+        let names: Vec<&str> = profiles().iter().map(|profile| profile.name).collect();
+        return refuse(format!(
+            "there is no profile '{name}'; the profiles are {}",
+            names.join(", ")
+        ));
+    };
+    let seed = match parameter.map(|text| text.strip_prefix("seed=").and_then(|n| n.parse().ok())) {
+        None => None,
+        Some(Some(seed)) => Some(seed),
+        Some(None) => return refuse("after the profile only ,seed=NUMBER may follow".into()),
+    };
+    if split_kind(inner)?.0 == KIND.name {
+        return refuse("a model of a model makes no sense: name the drive itself".into());
+    }
+    Ok(Parsed {
+        profile,
+        seed,
+        inner,
+    })
+}
+
+fn canonical(rest: &str) -> Result<String, OpenError> {
+    let parsed = parse(rest)?;
+    let inner = crate::canonical(parsed.inner)?;
+    let name = parsed.profile.name;
+    Ok(match parsed.seed {
+        Some(seed) => format!("model:{name},seed={seed}:{inner}"),
+        None => format!("model:{name}:{inner}"),
+    })
+}
+
+fn open(rest: &str) -> Result<Arc<dyn OpenDrive>, OpenError> {
+    let parsed = parse(rest)?;
+    let spec = canonical(rest)?;
+    let inner = crate::open(parsed.inner)?;
+    // Without a seed the text makes one (FNV-1a), so that a pool's disks do not turn in step.
+    let seed = parsed.seed.unwrap_or_else(|| {
+        spec.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        })
+    });
+    let info = DriveInfo {
+        spec,
+        rotation: match parsed.profile.parts {
+            Parts::Disk(_) => Rotation::Spinning,
+            Parts::Ssd(_) => Rotation::Solid,
+        },
+        write_cache: true,
+        ..inner.info()
+    };
+    let device: Box<dyn Device> = match &parsed.profile.parts {
+        Parts::Disk(disk) => Box::new(Disk::new(disk, info.size, seed)),
+        Parts::Ssd(ssd) => Box::new(Ssd::new(ssd, seed)),
+    };
+    Ok(Arc::new(Model {
+        info,
+        inner,
+        mechanism: Mechanism::new(Service::new(device)),
+    }))
+}
+
+struct Model {
+    info: DriveInfo,
+    inner: Arc<dyn OpenDrive>,
+    mechanism: Arc<Mechanism>,
+}
+
+impl Drive for Model {
+    fn info(&self) -> DriveInfo {
+        self.info.clone()
+    }
+}
+
+impl OpenDrive for Model {
+    fn queue(&self, handle: &Handle) -> std::io::Result<Rc<dyn DriveQueue>> {
+        Ok(Rc::new(ModelQueue::new(
+            handle,
+            self.mechanism.clone(),
+            self.inner.queue(handle)?,
+            self.info.size,
+            self.info.logical_sector,
+        )))
+    }
+}
