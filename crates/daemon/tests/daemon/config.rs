@@ -150,3 +150,24 @@ fn a_damaged_list_of_pools_is_never_taken_for_an_empty_one() {
         assert!(error.contains("move the file away"), "{error}");
     }
 }
+
+#[test]
+fn the_packaged_example_shows_every_key_with_its_default() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/convect.toml");
+    let example = std::fs::read_to_string(path).unwrap();
+    assert_eq!(parse(&example).unwrap(), Config::default());
+    let keys: Vec<&str> = example
+        .lines()
+        .filter_map(|line| line.strip_prefix('#'))
+        .filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase()))
+        .collect();
+    assert_eq!(parse(&keys.join("\n")).unwrap(), Config::default());
+    let unknown = parse("nothing = 1").unwrap_err();
+    let known = unknown.split('`').skip(3).step_by(2);
+    for key in known {
+        assert!(
+            keys.iter().any(|line| line.starts_with(key)),
+            "{key} is not shown"
+        );
+    }
+}

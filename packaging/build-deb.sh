@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# Makes a Debian package of the release build: the program, its unit, an example configuration,
+# completions and manual pages. Usage: packaging/build-deb.sh [FOLDER]; the package is written to
+# FOLDER (target/debian when left out) and its path printed.
+set -Eeuo pipefail
+cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
+
+fail() {
+  echo "error: $*" >&2
+  exit 1
+}
+
+for tool in cargo dpkg-deb gzip install; do
+  command -v "$tool" >/dev/null || fail "$tool is missing: install it and try again"
+done
+
+target=${CARGO_TARGET_DIR:-target}
+folder=${1:-$target/debian}
+version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
+[[ -n $version ]] || fail "Cargo.toml names no version"
+architecture=$(dpkg --print-architecture)
+
+cargo build --release --locked -p convect-cli --bin convect >&2
+program=$target/release/convect
+
+root=$(mktemp -d)
+trap 'rm -rf -- "$root"' EXIT
+chmod 755 "$root"
+
+install -D -m 755 "$program" "$root/usr/bin/convect"
+strip --strip-unneeded "$root/usr/bin/convect" 2>/dev/null || true
+install -D -m 644 packaging/convect.service "$root/usr/lib/systemd/system/convect.service"
+install -D -m 644 packaging/convect.toml "$root/etc/convect/convect.toml"
+install -D -m 644 docs/api/openapi.json "$root/usr/share/doc/convect/openapi.json"
+if [[ -f LICENSE ]]; then
+  install -D -m 644 LICENSE "$root/usr/share/doc/convect/copyright"
+fi
+
+complete() {
+  install -d "$root/$(dirname "$2")"
+  "$program" completions "$1" >"$root/$2"
+}
+complete bash usr/share/bash-completion/completions/convect
+complete zsh usr/share/zsh/vendor-completions/_convect
+complete fish usr/share/fish/vendor_completions.d/convect.fish
+
+"$program" man "$root/usr/share/man/man1"
+gzip -9n "$root"/usr/share/man/man1/*.1
+
+# What the program is linked with; the version is the one that it was built beside.
+libc=$(dpkg-query -W -f '${Version}' libc6 2>/dev/null | sed 's/-.*//') || true
+install -d "$root/DEBIAN"
+cat >"$root/DEBIAN/control" <<TXT
+Package: convect
+Version: $version
+Architecture: $architecture
+Maintainer: The Convect developers <convect@localhost>
+Section: admin
+Priority: optional
+Installed-Size: $(du -sk --exclude=DEBIAN "$root" | cut -f1)
+Depends: libc6${libc:+ (>= $libc)}, libgcc-s1
+Recommends: fuse3
+Description: hybrid storage for virtual machines and hosts
+ Pools RAM, flash and disks, keeps every hot block on the fastest medium, and
+ serves volumes by vhost-user-blk, NBD and FUSE.
+TXT
+echo /etc/convect/convect.toml >"$root/DEBIAN/conffiles"
+install -m 755 packaging/debian/postinst packaging/debian/prerm packaging/debian/postrm \
+  "$root/DEBIAN/"
+
+mkdir -p "$folder"
+package=$folder/convect_${version}_${architecture}.deb
+dpkg-deb --root-owner-group --build "$root" "$package" >&2
+echo "$package"
