@@ -348,3 +348,6 @@ fn within(volume: &Volume, sector: u64, len: u64) -> Result<u64, u8> {
     }
     Ok(offset)
 }
+
+#[cfg(test)]
+mod tests;

@@ -62,7 +62,7 @@ fn malformed_chains_come_back_with_nothing_written() {
             let mut bytes = [0; 16];
             bytes[..8].copy_from_slice(&data.to_le_bytes());
             bytes[8] = 16;
-            bytes[12] = INDIRECT as u8;
+            bytes[12] = (INDIRECT | WRITE) as u8;
             queue.fill(15, &bytes);
             queue.raw_descriptor(0, data, 16, INDIRECT, 0);
         }),
@@ -138,7 +138,7 @@ fn a_corrupted_ring_stops_that_queue_alone() {
         served.device.hold(false);
         // The queue ends, and stopping it answers at once.
         client.stop_queue(0).unwrap();
-        assert!(client.queue(0).used_index() <= 2, "{name}");
+        assert!(served.device.counts().flushes <= 1, "{name}");
         still_serves(&served, client);
     }
 }

@@ -5,7 +5,8 @@ use crate::support::*;
 use block::ErrorKind;
 use frontend_vhost_user_blk::FRONT_END;
 use frontend_vhost_user_blk::client::{Command, Load, Options};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 #[test]
 fn what_is_written_is_read_whatever_was_negotiated() {
@@ -298,10 +299,22 @@ fn memory_can_be_exchanged_and_a_ring_stopped_while_requests_run() {
     );
     queue.kick();
     until("it waits in the volume", || served.device.waiting() == 1);
-    let device = served.device.clone();
-    let release = std::thread::spawn(move || device.hold(false));
-    client.exchange_memory().unwrap();
-    release.join().unwrap();
+    let exchanged = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            client.exchange_memory().unwrap();
+            exchanged.store(true, Ordering::Release);
+        });
+        let deadline = Instant::now() + Duration::from_millis(200);
+        while Instant::now() < deadline {
+            assert!(
+                !exchanged.load(Ordering::Acquire),
+                "memory was taken away beneath a request"
+            );
+            std::thread::yield_now();
+        }
+        served.device.hold(false);
+    });
     assert_eq!(client.queue(0).wait(TIMEOUT).unwrap().status, OK);
     assert_eq!(write(client.queue(0), 1, &[8; 512]), OK);
     assert_eq!(client.stop_queue(0).unwrap(), 2);

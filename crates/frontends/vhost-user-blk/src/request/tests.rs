@@ -1,0 +1,138 @@
+//! What the parser makes of single chains.
+
+use super::*;
+use crate::chain::Chain;
+use block::{BlockDevice, Geometry, Op};
+use std::task::Waker;
+use virtio_queue::desc::split::Descriptor;
+
+const TABLE: u64 = 0x1000;
+const HEADER: u64 = 0x2000;
+const STATUS: u64 = 0x3000;
+const DATA: u64 = 0x10_0000;
+const MEMORY: usize = 80 << 20;
+const NEXT: u16 = 1;
+const WRITE: u16 = 2;
+
+struct Large;
+
+impl BlockDevice for Large {
+    fn geometry(&self) -> Geometry {
+        Geometry {
+            size: 1 << 40,
+            lba_size: 512,
+            block_size: 4096,
+            read_only: false,
+            serial: "large".into(),
+        }
+    }
+
+    fn submit(&self, op: Op) -> Result<(), Op> {
+        Err(op)
+    }
+
+    fn on_change(&self, _listener: u64, _waker: Waker) {}
+
+    fn is_gone(&self) -> bool {
+        false
+    }
+}
+
+fn parse(kind: u32, sector: u64, data: &[(u64, u32, u16)]) -> Request {
+    let ranges = [(GuestAddress(0), MEMORY)];
+    let memory = Arc::new(GuestMemoryMmap::from_ranges(&ranges).unwrap());
+    memory.write_obj(kind, GuestAddress(HEADER)).unwrap();
+    memory.write_obj(sector, GuestAddress(HEADER + 8)).unwrap();
+    let mut chain = vec![(HEADER, 16, 0)];
+    chain.extend(data);
+    chain.push((STATUS, 1, WRITE));
+    let last = chain.len() - 1;
+    for (index, (address, len, flags)) in chain.into_iter().enumerate() {
+        let flags = flags | if index < last { NEXT } else { 0 };
+        let descriptor = Descriptor::new(address, len, flags, index as u16 + 1);
+        let at = GuestAddress(TABLE + 16 * index as u64);
+        memory.write_obj(descriptor, at).unwrap();
+    }
+    let chain = Chain::new(&memory, GuestAddress(TABLE), 256, 0, 128);
+    let volume = Volume::new(Arc::new(Large));
+    Parser::default().parse(&memory, chain, &volume, false)
+}
+
+fn status_of(request: Request) -> u8 {
+    match request {
+        Request::Done { status, .. } => status,
+        other => panic!("not decided: {other:?}"),
+    }
+}
+
+#[test]
+fn a_read_is_passed_on_with_all_of_its_segments() {
+    let request = parse(
+        VIRTIO_BLK_T_IN,
+        8,
+        &[(DATA, 1000, WRITE), (DATA + 5000, 3096, WRITE)],
+    );
+    let Request::Submit(read) = request else {
+        panic!("not passed on: {request:?}");
+    };
+    assert_eq!(
+        (read.kind, read.offset, read.len),
+        (OpKind::Read, 4096, 4096)
+    );
+    assert_eq!(read.buf.len(), 4096);
+    assert_eq!(read.answer.written, 4097);
+    assert_eq!(read.answer.status_at, GuestAddress(STATUS));
+}
+
+#[test]
+fn a_request_larger_than_the_limit_fails() {
+    let len = |bytes: u64| parse(VIRTIO_BLK_T_OUT, 0, &[(DATA, bytes as u32, 0)]);
+    assert!(matches!(len(REQUEST_BYTES_MAX), Request::Submit(_)));
+    assert_eq!(status_of(len(REQUEST_BYTES_MAX + 512)), status::IO_ERROR);
+}
+
+#[test]
+fn a_chain_longer_than_the_limit_is_malformed() {
+    let segments = |count: usize| parse(VIRTIO_BLK_T_OUT, 0, &vec![(DATA, 512, 0); count]);
+    assert!(matches!(segments(126), Request::Submit(_)));
+    assert!(matches!(segments(127), Request::Malformed(_)));
+}
+
+#[test]
+fn ranges_are_checked_with_their_flags() {
+    let range = |kind, sector: u64, sectors: u32, flags: u32, len: u32| {
+        // The header's page has room behind the header for the range.
+        let ranges = [(GuestAddress(0), MEMORY)];
+        let memory = Arc::new(GuestMemoryMmap::from_ranges(&ranges).unwrap());
+        for (at, word) in [(0, kind), (16 + 8, sectors), (16 + 12, flags)] {
+            memory.write_obj(word, GuestAddress(HEADER + at)).unwrap();
+        }
+        memory.write_obj(sector, GuestAddress(HEADER + 16)).unwrap();
+        let put = |index: u64, descriptor: Descriptor| {
+            let at = GuestAddress(TABLE + 16 * index);
+            memory.write_obj(descriptor, at).unwrap();
+        };
+        put(0, Descriptor::new(HEADER, 16 + len, NEXT, 1));
+        put(1, Descriptor::new(STATUS, 1, WRITE, 0));
+        let chain = Chain::new(&memory, GuestAddress(TABLE), 256, 0, 128);
+        let volume = Volume::new(Arc::new(Large));
+        Parser::default().parse(&memory, chain, &volume, true)
+    };
+    let (discard, zeroes) = (VIRTIO_BLK_T_DISCARD, VIRTIO_BLK_T_WRITE_ZEROES);
+    let unsupported = status::UNSUPPORTED;
+    assert_eq!(status_of(range(discard, 0, 8, 1, 16)), unsupported);
+    assert_eq!(status_of(range(zeroes, 0, 8, 2, 16)), unsupported);
+    assert_eq!(status_of(range(discard, 0, 8, 0, 15)), status::IO_ERROR);
+    assert_eq!(status_of(range(discard, 0, 8, 0, 32)), status::IO_ERROR);
+    let most = RANGE_SECTORS_MAX;
+    assert_eq!(
+        status_of(range(zeroes, 0, most + 1, 0, 16)),
+        status::IO_ERROR
+    );
+    assert_eq!(status_of(range(zeroes, 0, 0, 0, 16)), status::OK);
+    let Request::Submit(op) = range(zeroes, 8, most, 0, 16) else {
+        panic!("not passed on");
+    };
+    assert_eq!((op.offset, op.len), (4096, u64::from(most) * SECTOR));
+    assert!(op.flags.fua && op.flags.no_unmap);
+}
