@@ -60,6 +60,12 @@ impl Dirty {
         self.bytes
     }
 
+    /// Ranges that wait for the medium.
+    pub(super) fn ranges(&self) -> usize {
+        self.current.len() + self.newer.len()
+    }
+
+    /// Whether there is one that may be written now.
     pub(super) fn has_ranges(&self) -> bool {
         !self.current.is_empty()
     }

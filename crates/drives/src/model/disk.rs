@@ -127,6 +127,7 @@ impl Disk {
         self.dirty.has_ranges()
             && (!self.writes.is_empty()
                 || self.dirty.is_flushing()
+                || self.dirty.ranges() > self.profile.write_ranges / 2
                 || self.dirty.bytes() > self.profile.write_cache / 2)
     }
 
@@ -206,7 +207,9 @@ impl Disk {
     fn admit_writes(&mut self, now_ns: u64) {
         while let Some(write) = self.writes.front().copied() {
             let held = self.dirty.bytes();
-            if held > 0 && held + write.len > self.profile.write_cache {
+            let full = held + write.len > self.profile.write_cache
+                || self.dirty.ranges() >= self.profile.write_ranges;
+            if held > 0 && full {
                 return;
             }
             self.writes.pop_front();

@@ -35,6 +35,8 @@ pub(super) struct DiskProfile {
     pub rate_wire: u64,
     /// Part of the buffer that takes writes.
     pub write_cache: u64,
+    /// Ranges that it holds at most: the firmware's list of them is short.
+    pub write_ranges: usize,
     /// How far it reads on when nothing else is to do.
     pub read_ahead: u64,
     /// A command that has waited so long goes first.
@@ -88,6 +90,7 @@ static PROFILES: [Profile; 3] = [
             rate_inner: 95_000_000,
             rate_wire: 550_000_000,
             write_cache: 48 << 20,
+            write_ranges: 128,
             read_ahead: 2 << 20,
             age_max_ns: 500_000_000,
         }),
@@ -106,6 +109,7 @@ static PROFILES: [Profile; 3] = [
             rate_inner: 125_000_000,
             rate_wire: 1_100_000_000,
             write_cache: 48 << 20,
+            write_ranges: 128,
             read_ahead: 2 << 20,
             age_max_ns: 300_000_000,
         }),

@@ -5,6 +5,9 @@ use std::collections::VecDeque;
 
 /// Runs that the buffer keeps.
 const RUNS: usize = 16;
+/// Bytes that may lie between the head and a read that it is on its way to: they pass sooner than
+/// any other access would begin.
+const GAP: u64 = 64 << 10;
 
 /// The head reads on from where the last read ended, until it is needed or has read enough.
 #[derive(Clone, Copy)]
@@ -56,7 +59,7 @@ impl ReadAhead {
     ) -> Option<u64> {
         let stream = self.stream?;
         let position = self.position(geometry, now_ns)?;
-        if start < stream.start || start > position {
+        if start < stream.start || start > position + GAP {
             return None;
         }
         if end <= position {
