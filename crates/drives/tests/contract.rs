@@ -1,34 +1,17 @@
 //! What every kind of drive promises: each test runs over every row of the table.
 
+#[path = "support/folder.rs"]
+mod folder;
+
 use block::{DriveError, DriveIoKind, DriveQueue, DriveQueueExt};
 use drives::{DriveKind, OpenDrive, OpenErrorKind};
+use folder::Folder;
 use reactor::{Handle, Reactor};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 const SIZE: u64 = 64 << 20;
-
-/// A folder of its own that is removed with its content.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("convect-drives-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 /// A drive of each kind that no other test uses. A new row needs one here.
 fn sample(kind: &DriveKind, folder: &Path) -> String {
@@ -48,7 +31,7 @@ fn for_every_kind<F: Future<Output = ()> + 'static>(
 ) {
     for kind in drives::kinds() {
         let folder = Folder::new();
-        let drive = drives::open(&sample(kind, &folder.0)).unwrap();
+        let drive = drives::open(&sample(kind, folder.path())).unwrap();
         let reactor = Reactor::new(1).unwrap();
         let handle = reactor.handle().clone();
         let queue = drive.queue(&handle).unwrap();
@@ -231,7 +214,7 @@ fn a_loop_may_end_with_requests_in_flight() {
 fn several_threads_share_a_drive() {
     for kind in drives::kinds() {
         let folder = Folder::new();
-        let drive = drives::open(&sample(kind, &folder.0)).unwrap();
+        let drive = drives::open(&sample(kind, folder.path())).unwrap();
         let threads: Vec<_> = (0..3u64)
             .map(|number| {
                 let drive = drive.clone();
@@ -262,7 +245,7 @@ fn several_threads_share_a_drive() {
 fn the_canonical_text_opens_the_same_drive_and_stays_as_it_is() {
     for kind in drives::kinds() {
         let folder = Folder::new();
-        let spec = sample(kind, &folder.0);
+        let spec = sample(kind, folder.path());
         let canonical = drives::canonical(&spec).unwrap();
         assert_eq!(drives::canonical(&canonical).unwrap(), canonical);
         let first = drives::open(&spec).unwrap();
@@ -278,7 +261,7 @@ fn the_canonical_text_opens_the_same_drive_and_stays_as_it_is() {
 fn a_drive_that_keeps_data_is_open_once_at_a_time() {
     for kind in drives::kinds().iter().filter(|kind| kind.keeps_data) {
         let folder = Folder::new();
-        let spec = sample(kind, &folder.0);
+        let spec = sample(kind, folder.path());
         let first = drives::open(&spec).unwrap();
         let error = drives::open(&spec).unwrap_err();
         assert_eq!(error.kind, OpenErrorKind::Busy, "{}: {error}", kind.name);
@@ -291,7 +274,7 @@ fn a_drive_that_keeps_data_is_open_once_at_a_time() {
 fn data_is_there_when_the_drive_is_opened_again() {
     for kind in drives::kinds().iter().filter(|kind| kind.keeps_data) {
         let folder = Folder::new();
-        let spec = sample(kind, &folder.0);
+        let spec = sample(kind, folder.path());
         for write in [true, false] {
             let reactor = Reactor::new(1).unwrap();
             let handle = reactor.handle().clone();
