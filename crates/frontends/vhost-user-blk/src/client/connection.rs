@@ -194,13 +194,14 @@ impl Client {
 
     fn start_queue(&mut self, index: usize) -> vhost::Result<()> {
         let queue = &self.queues[index];
-        let (kick, call) = queue.events();
+        let [kick, call, error] = queue.events();
         let frontend = &mut self.frontend;
         frontend.set_vring_num(index, queue.size())?;
         frontend.set_vring_base(index, queue.used_index())?;
         frontend.set_vring_addr(index, &queue.addresses())?;
         frontend.set_vring_kick(index, kick)?;
         frontend.set_vring_call(index, call)?;
+        frontend.set_vring_err(index, error)?;
         frontend.set_vring_enable(index, true)
     }
 

@@ -42,10 +42,29 @@ pub struct ClientQueue {
     last_used: u16,
     kick: EventFd,
     call: EventFd,
+    error: EventFd,
 }
 
 fn pages(bytes: usize) -> usize {
     bytes.next_multiple_of(PAGE)
+}
+
+/// Waits until an event has happened.
+fn readable(event: &EventFd, deadline: Instant) -> io::Result<()> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    let mut wait = libc::pollfd {
+        fd: event.as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    // SAFETY: one entry, which lives through the call.
+    match unsafe { libc::poll(&raw mut wait, 1, left.as_millis() as i32) } {
+        0 => Err(io::Error::new(
+            io::ErrorKind::TimedOut,
+            "the device does not answer",
+        )),
+        _ => Ok(()),
+    }
 }
 
 impl ClientQueue {
@@ -74,6 +93,7 @@ impl ClientQueue {
             last_used: 0,
             kick: EventFd::new(EFD_NONBLOCK)?,
             call: EventFd::new(EFD_NONBLOCK)?,
+            error: EventFd::new(EFD_NONBLOCK)?,
         })
     }
 
@@ -85,8 +105,9 @@ impl ClientQueue {
         self.free = (0..slots).rev().collect();
     }
 
-    pub(super) fn events(&self) -> (&EventFd, &EventFd) {
-        (&self.kick, &self.call)
+    /// For kicks, notifications and errors.
+    pub(super) fn events(&self) -> [&EventFd; 3] {
+        [&self.kick, &self.call, &self.error]
     }
 
     pub(super) fn addresses(&self) -> VringConfigData {
@@ -321,22 +342,18 @@ impl ClientQueue {
             if let Some(done) = self.poll() {
                 return Ok(done);
             }
-            let left = deadline.saturating_duration_since(Instant::now());
-            let mut wait = libc::pollfd {
-                fd: self.call.as_raw_fd(),
-                events: libc::POLLIN,
-                revents: 0,
-            };
-            // SAFETY: one entry, which lives through the call.
-            let ready = unsafe { libc::poll(&raw mut wait, 1, left.as_millis() as i32) };
-            if ready == 0 {
-                return Err(io::Error::new(
-                    io::ErrorKind::TimedOut,
-                    "the device does not answer",
-                ));
-            }
+            readable(&self.call, deadline)?;
             let _ = self.call.read();
         }
+    }
+
+    /// Waits until the device says that it can serve this ring no further.
+    ///
+    /// # Errors
+    /// `TimedOut` when it does not in time.
+    pub fn wait_for_error(&mut self, timeout: Duration) -> io::Result<()> {
+        readable(&self.error, Instant::now() + timeout)?;
+        self.error.read().map(|_| ())
     }
 
     /// Asks for no interrupt as far as the ring can say so: for a caller that polls.

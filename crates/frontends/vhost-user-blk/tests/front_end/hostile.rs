@@ -135,8 +135,8 @@ fn a_corrupted_ring_stops_that_queue_alone() {
         let queue = client.queue(0);
         corrupt(queue);
         queue.raw_kick();
+        queue.wait_for_error(TIMEOUT).expect(name);
         served.device.hold(false);
-        // The queue ends, and stopping it answers at once.
         client.stop_queue(0).unwrap();
         assert!(served.device.counts().flushes <= 1, "{name}");
         still_serves(&served, client);
