@@ -49,11 +49,11 @@ count_results() {
 bash scripts/setup.sh test
 use_rust
 check "format" cargo fmt --all --check
-check "clippy" cargo clippy --locked --workspace --all-targets -- -D warnings
-check "unit and integration tests" cargo test --locked --workspace --no-fail-fast
+check "clippy" cargo clippy --workspace --all-targets -- -D warnings
+check "unit and integration tests" cargo test --workspace --no-fail-fast
 count_results
 if [ "$end_to_end" = yes ]; then
-  check "binaries" cargo build --locked --workspace --bins
+  check "binaries" cargo build --workspace --bins
   check "end to end" bash scripts/e2e.sh
   count_results
 fi

@@ -4,6 +4,48 @@
 //! Leaves out: the engine. It is reached only as anybody reaches it: by the `convect` command
 //! and through the front ends.
 
-fn main() {
-    println!("usage: convect-lab demo|torture|fresh-writes|scale|idle");
+mod arguments;
+mod chance;
+mod content;
+mod daemon;
+mod demo;
+mod failure;
+mod fio;
+mod fresh_writes;
+mod idle;
+mod interrupt;
+mod nbd;
+mod process;
+mod rival;
+mod scale;
+mod scene;
+mod scratch;
+mod screen;
+mod torture;
+
+use arguments::{Arguments, Command};
+use clap::Parser;
+use failure::Result;
+use std::process::ExitCode;
+
+fn run(arguments: &Arguments) -> Result<()> {
+    interrupt::watch()?;
+    let convect = daemon::find_binary(arguments.convect.as_deref())?;
+    match &arguments.command {
+        Command::Demo(with) => demo::run(&convect, with),
+        Command::Torture(with) => torture::run(&convect, with),
+        Command::FreshWrites(with) => fresh_writes::run(&convect, with),
+        Command::Scale(with) => scale::run(&convect, with),
+        Command::Idle(with) => idle::run(&convect, with),
+    }
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            ExitCode::from(if failure.is_interrupt() { 130 } else { 1 })
+        }
+    }
 }

@@ -1,0 +1,120 @@
+//! What can be written on the command line.
+
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Demonstrations, benchmarks and torture of Convect, in a temporary folder.
+#[derive(Parser, Debug)]
+#[command(name = "convect-lab", version)]
+pub struct Arguments {
+    /// The `convect` command to drive; without it, the one beside this program
+    #[arg(long, global = true, value_name = "PATH")]
+    pub convect: Option<PathBuf>,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Make a tiered pool, measure it, and show it getting faster
+    Demo(Demo),
+    /// Kill the daemon at random moments under a verifying load
+    Torture(Torture),
+    /// 4 KiB random writes to a cold volume, second by second, beside the raw file
+    FreshWrites(FreshWrites),
+    /// A pool of 256 TiB: create, write, read, restart, memory
+    Scale(Scale),
+    /// The daemon's processor time with volumes exported that nobody uses
+    Idle(Idle),
+}
+
+/// `demo`.
+#[derive(Args, Debug)]
+pub struct Demo {
+    /// Runs of 60 s instead of 15 s
+    #[arg(long)]
+    pub full: bool,
+    /// Seconds a run, instead of 15 or 60
+    #[arg(long, value_name = "SECONDS", conflicts_with = "full")]
+    pub seconds: Option<u64>,
+    /// End after measuring, also on a terminal
+    #[arg(long)]
+    pub exit: bool,
+    /// Where the HTML report is written
+    #[arg(long, value_name = "FILE", default_value = "convect-demo.html")]
+    pub report: PathBuf,
+    /// Size of the volume
+    #[arg(long, value_name = "SIZE", default_value = "8G", value_parser = size)]
+    pub volume: u64,
+    /// Size of the fast drive
+    #[arg(long, value_name = "SIZE", default_value = "3G", value_parser = size)]
+    pub fast: u64,
+}
+
+/// `torture`.
+#[derive(Args, Debug)]
+pub struct Torture {
+    /// How many times the daemon is killed
+    #[arg(long, default_value_t = 200)]
+    pub kills: u32,
+    /// Size of the volume under test
+    #[arg(long, value_name = "SIZE", default_value = "512M", value_parser = size)]
+    pub volume: u64,
+    /// Single-threaded engines of the pool
+    #[arg(long, default_value_t = 2)]
+    pub shards: u32,
+    /// Where chance begins; the same seed gives the same requests, not the same moments
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Leave out the fio --verify load beside the verifier's own
+    #[arg(long)]
+    pub no_fio: bool,
+}
+
+/// `fresh-writes`.
+#[derive(Args, Debug)]
+pub struct FreshWrites {
+    /// Seconds of writing, each
+    #[arg(long, default_value_t = 20)]
+    pub seconds: u64,
+    /// Size of the volume
+    #[arg(long, value_name = "SIZE", default_value = "8G", value_parser = size)]
+    pub volume: u64,
+    /// Size of the fast drive
+    #[arg(long, value_name = "SIZE", default_value = "6G", value_parser = size)]
+    pub fast: u64,
+}
+
+/// `scale`.
+#[derive(Args, Debug)]
+pub struct Scale {
+    /// Size of the pool's slow tier and of its volume
+    #[arg(long, value_name = "SIZE", default_value = "256T", value_parser = size)]
+    pub size: u64,
+    /// How many random places are written and read back
+    #[arg(long, default_value_t = 100_000)]
+    pub places: u32,
+    /// Where chance begins
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+/// `idle`.
+#[derive(Args, Debug)]
+pub struct Idle {
+    /// How many volumes are exported
+    #[arg(long, default_value_t = 10)]
+    pub volumes: u32,
+    /// Seconds to look for
+    #[arg(long, default_value_t = 10)]
+    pub seconds: u64,
+    /// Fail when it uses more than so many hundredths of a core
+    #[arg(long, value_name = "PERCENT")]
+    pub limit: Option<f64>,
+}
+
+fn size(text: &str) -> Result<u64, units::SizeError> {
+    units::parse_bytes(text)
+}

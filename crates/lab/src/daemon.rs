@@ -1,0 +1,226 @@
+//! A daemon of our own: configured, started, asked, killed, stopped.
+
+use crate::failure::{Failure, Result, While};
+use crate::interrupt;
+use crate::process::{Process, describe};
+use api::v1::{Counters, Pool, VolumeMap};
+use serde::de::DeserializeOwned;
+use std::fs::{self, File, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a start may take before it is given up; far beyond what is expected.
+const START_TIME: Duration = Duration::from_secs(120);
+/// How much of the daemon's log is shown when it fails, in lines.
+const LOG_LINES: usize = 20;
+
+/// A daemon in a folder.
+pub struct Daemon {
+    convect: PathBuf,
+    folder: PathBuf,
+    process: Option<Process>,
+}
+
+/// The `convect` command: the one given, or the one beside this program.
+pub fn find_binary(given: Option<&Path>) -> Result<PathBuf> {
+    let path = match given {
+        Some(path) => path.to_owned(),
+        None => std::env::current_exe()?.with_file_name("convect"),
+    };
+    match path.canonicalize() {
+        Ok(path) if path.is_file() => Ok(path),
+        _ => Err(Failure::new(format!(
+            "there is no convect command at {}: build it (./dev build) or name it with --convect",
+            path.display()
+        ))),
+    }
+}
+
+impl Daemon {
+    /// Starts one whose socket, state and log are in `folder`. `config` is more TOML.
+    pub fn start(convect: &Path, folder: &Path, config: &str) -> Result<Self> {
+        let mut daemon = Self {
+            convect: convect.to_owned(),
+            folder: folder.to_owned(),
+            process: None,
+        };
+        let text = format!(
+            "socket = {:?}\nstate_dir = {:?}\n{config}",
+            daemon.socket(),
+            folder.join("state")
+        );
+        fs::write(daemon.folder.join("convect.toml"), text)?;
+        daemon.launch()?;
+        Ok(daemon)
+    }
+
+    /// The socket that the command line uses.
+    pub fn socket(&self) -> PathBuf {
+        self.folder.join("convect.sock")
+    }
+
+    /// What it logs.
+    pub fn log(&self) -> PathBuf {
+        self.folder.join("convect.log")
+    }
+
+    /// Its process number.
+    ///
+    /// # Panics
+    /// When it does not run.
+    pub fn pid(&self) -> u32 {
+        self.process.as_ref().expect("a running daemon").pid()
+    }
+
+    /// The last lines of its log.
+    pub fn log_tail(&self) -> String {
+        let text = fs::read(self.log()).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(LOG_LINES)..].join("\n")
+    }
+
+    fn died(&self, how: &str) -> Failure {
+        Failure::new(format!(
+            "the daemon ended with {how}; the end of its log:\n{}",
+            self.log_tail()
+        ))
+    }
+
+    /// Starts it again; answers how long it took until it said that it serves.
+    pub fn launch(&mut self) -> Result<Duration> {
+        let said = self.folder.join("convect.out");
+        let log = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(self.log())?;
+        let mut command = Command::new(&self.convect);
+        command
+            .args(["serve", "--config"])
+            .arg(self.folder.join("convect.toml"))
+            .stdin(Stdio::null())
+            .stdout(File::create(&said)?)
+            .stderr(log);
+        let begun = Instant::now();
+        let mut process = Process::start("the daemon", &mut command)?;
+        let ready = interrupt::wait_for(START_TIME, || {
+            if let Some(status) = process.ended()? {
+                return Err(self.died(&describe(status)));
+            }
+            Ok(fs::read_to_string(&said)?
+                .lines()
+                .any(|line| line == "ready"))
+        })?;
+        let took = begun.elapsed();
+        self.process = Some(process);
+        match ready {
+            true => Ok(took),
+            false => Err(Failure::new(format!(
+                "the daemon does not serve after {START_TIME:?}; the end of its log:\n{}",
+                self.log_tail()
+            ))),
+        }
+    }
+
+    /// An error when it ended by itself.
+    pub fn check(&mut self) -> Result<()> {
+        let ended = match &mut self.process {
+            Some(process) => process.ended()?,
+            None => None,
+        };
+        ended.map_or(Ok(()), |status| Err(self.died(&describe(status))))
+    }
+
+    /// Kills it as a crash would.
+    pub fn kill(&mut self) -> Result<()> {
+        self.check()?;
+        self.process
+            .take()
+            .map_or(Ok(()), |mut process| process.kill())
+    }
+
+    /// Ends it in order.
+    pub fn stop(&mut self) -> Result<()> {
+        let Some(mut process) = self.process.take() else {
+            return Ok(());
+        };
+        let status = process.stop()?;
+        if status.success() {
+            Ok(())
+        } else {
+            Err(self.died(&describe(status)))
+        }
+    }
+
+    /// A `convect` command for this daemon.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.convect);
+        command
+            .arg("--socket")
+            .arg(self.socket())
+            .arg("--json")
+            .args(arguments);
+        command.stdin(Stdio::null());
+        command
+    }
+
+    /// Runs a command and gives what it printed.
+    pub fn run(&self, arguments: &[&str]) -> Result<Vec<u8>> {
+        let output = self
+            .command(arguments)
+            .output()
+            .during(|| "cannot run convect".to_owned())?;
+        if output.status.success() {
+            return Ok(output.stdout);
+        }
+        let error = String::from_utf8_lossy(&output.stderr);
+        Err(Failure::new(format!(
+            "`convect {}` failed with {}: {}",
+            arguments.join(" "),
+            describe(output.status),
+            error.trim()
+        )))
+    }
+
+    /// Runs a command that may take long, and calls `meanwhile` until it ends.
+    pub fn run_long(
+        &self,
+        arguments: &[&str],
+        meanwhile: impl FnMut() -> Result<()>,
+    ) -> Result<()> {
+        let mut command = self.command(arguments);
+        command.stdout(Stdio::null());
+        let mut process = Process::start("convect", &mut command)?;
+        let status = process.wait(meanwhile)?;
+        match status.success() {
+            true => Ok(()),
+            false => Err(Failure::new(format!(
+                "`convect {}` failed with {}",
+                arguments.join(" "),
+                describe(status)
+            ))),
+        }
+    }
+
+    fn ask<T: DeserializeOwned>(&self, arguments: &[&str]) -> Result<T> {
+        let answer = self.run(arguments)?;
+        serde_json::from_slice(&answer)
+            .during(|| format!("`convect {}` gave no such JSON", arguments.join(" ")))
+    }
+
+    /// A pool's state.
+    pub fn pool(&self, pool: &str) -> Result<Pool> {
+        self.ask(&["pool", "status", pool])
+    }
+
+    /// What a pool counted.
+    pub fn counters(&self, pool: &str) -> Result<Counters> {
+        self.ask(&["pool", "iostat", pool])
+    }
+
+    /// Where a volume lies.
+    pub fn map(&self, volume: &str, cells: usize) -> Result<VolumeMap> {
+        self.ask(&["map", volume, "--cells", &cells.to_string()])
+    }
+}

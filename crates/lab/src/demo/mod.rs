@@ -1,0 +1,17 @@
+//! The demonstration: a tiered pool that gets faster while it is used, beside what its slow tier
+//! gives alone and what its fast drive gives without a pool.
+//!
+//! Responsible for: the order of the measurements, the table, the map, the report.
+//! Leaves out: making the pool (`scene`) and the load (`fio`).
+
+mod attach;
+mod machine;
+mod measure;
+mod outcome;
+mod report;
+mod run;
+mod strip;
+mod svg;
+mod table;
+
+pub use run::run;

@@ -1,0 +1,139 @@
+//! A volume's map as strips of coloured cells.
+
+use crate::screen;
+use api::v1::{MapCell, VolumeMap};
+
+/// Cells of a map; each is a character.
+pub const CELLS: usize = 128;
+const LINE: usize = 64;
+/// The fastest tier that holds at least this part of a cell gives it its colour.
+const SHOWN: f64 = 0.25;
+
+/// Where a cell lies, as it is shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shade {
+    /// RAM.
+    Ram,
+    /// The fast tier.
+    Fast,
+    /// The slow tier.
+    Slow,
+    /// Never written.
+    Empty,
+}
+
+impl Shade {
+    /// Every shade with its name, fastest first.
+    pub const ALL: [(Self, &'static str); 4] = [
+        (Self::Ram, "RAM"),
+        (Self::Fast, "fast"),
+        (Self::Slow, "slow"),
+        (Self::Empty, "empty"),
+    ];
+
+    /// Its colour in a report.
+    pub fn colour(self) -> &'static str {
+        match self {
+            Self::Ram => "#d62f2f",
+            Self::Fast => "#f0932b",
+            Self::Slow => "#2d6cdf",
+            Self::Empty => "#9aa3ad",
+        }
+    }
+
+    fn terminal(self) -> u8 {
+        match self {
+            Self::Ram => 196,
+            Self::Fast => 208,
+            Self::Slow => 27,
+            Self::Empty => 240,
+        }
+    }
+
+    fn letter(self) -> char {
+        match self {
+            Self::Ram => 'R',
+            Self::Fast => 'F',
+            Self::Slow => 's',
+            Self::Empty => '.',
+        }
+    }
+}
+
+/// How a cell is shown.
+pub fn shade(cell: &MapCell) -> Shade {
+    let written = (cell.ram + cell.fast + cell.slow) as f64;
+    let holds = |bytes: u64| written > 0.0 && bytes as f64 / written >= SHOWN;
+    match cell {
+        cell if holds(cell.ram) => Shade::Ram,
+        cell if holds(cell.fast) => Shade::Fast,
+        cell if written > 0.0 && cell.slow > 0 => Shade::Slow,
+        _ => Shade::Empty,
+    }
+}
+
+fn cell_text(shade: Shade, colours: bool) -> String {
+    match colours {
+        true => format!("\x1b[38;5;{}m\u{2588}\x1b[0m", shade.terminal()),
+        false => shade.letter().to_string(),
+    }
+}
+
+fn draw(map: &VolumeMap, colours: bool) -> String {
+    let mut text = String::new();
+    for line in map.cells.chunks(LINE) {
+        text += "  ";
+        text.extend(line.iter().map(|cell| cell_text(shade(cell), colours)));
+        text += "\n";
+    }
+    text
+}
+
+/// Draws a map, in colour on a terminal and in letters elsewhere.
+pub fn text(map: &VolumeMap) -> String {
+    let colours = screen::is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    draw(map, colours)
+}
+
+/// What the colours or letters mean.
+pub fn legend() -> String {
+    let colours = screen::is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let parts = Shade::ALL.map(|(shade, name)| format!("{} {name}", cell_text(shade, colours)));
+    format!("  {}\n", parts.join("   "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fastest_tier_with_a_part_worth_showing_gives_the_colour() {
+        let cell = |ram, fast, slow| MapCell {
+            ram,
+            fast,
+            slow,
+            empty: 100,
+        };
+        for (cell, expected) in [
+            (cell(25, 25, 50), Shade::Ram),
+            (cell(24, 25, 51), Shade::Fast),
+            (cell(1, 1, 98), Shade::Slow),
+            (cell(0, 0, 0), Shade::Empty),
+        ] {
+            assert_eq!(shade(&cell), expected);
+        }
+    }
+
+    #[test]
+    fn without_colours_a_map_is_letters() {
+        let slow = MapCell {
+            slow: 1,
+            ..MapCell::default()
+        };
+        let map = VolumeMap {
+            size: 2,
+            cells: vec![slow, MapCell::default()],
+        };
+        assert_eq!(draw(&map, false), "  s.\n");
+    }
+}

@@ -1,0 +1,36 @@
+//! Numbers of the NBD protocol, as in its specification, `doc/proto.md` of the NBD project.
+
+/// First word of the server's greeting ("Handshake").
+pub const GREETING: u64 = 0x4e42_444d_4147_4943;
+/// Second word of the greeting, and first of every option.
+pub const OPTION: u64 = 0x4948_4156_454f_5054;
+/// First word of an option's reply.
+pub const OPTION_REPLY: u64 = 0x0003_e889_0455_65a9;
+/// Fixed newstyle, and no zeroes after the handshake; both sides.
+pub const HANDSHAKE_FLAGS: u16 = 1 | 2;
+/// `NBD_OPT_GO`.
+pub const OPT_GO: u32 = 7;
+/// `NBD_REP_ACK`.
+pub const REP_ACK: u32 = 1;
+/// `NBD_REP_INFO`.
+pub const REP_INFO: u32 = 3;
+/// `NBD_INFO_EXPORT`.
+pub const INFO_EXPORT: u16 = 0;
+/// First word of a request.
+pub const REQUEST: u32 = 0x2560_9513;
+/// First word of a simple reply.
+pub const SIMPLE_REPLY: u32 = 0x6744_6698;
+/// `NBD_CMD_READ`.
+pub const READ: u16 = 0;
+/// `NBD_CMD_WRITE`.
+pub const WRITE: u16 = 1;
+/// `NBD_CMD_DISC`.
+pub const DISCONNECT: u16 = 2;
+/// `NBD_CMD_FLUSH`.
+pub const FLUSH: u16 = 3;
+/// `NBD_CMD_TRIM`.
+pub const TRIM: u16 = 4;
+/// `NBD_CMD_WRITE_ZEROES`.
+pub const WRITE_ZEROES: u16 = 6;
+/// `NBD_CMD_FLAG_FUA`.
+pub const FUA: u16 = 1;

@@ -1,0 +1,144 @@
+//! What the measurements have in common: a fast file over six modelled disks, one filled volume.
+
+use crate::daemon::Daemon;
+use crate::failure::Result;
+use crate::fio::{self, Load, Target};
+use crate::rival::write_file;
+use crate::scratch::Scratch;
+use crate::screen::{self, Progress};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use units::format_bytes;
+
+/// The pool.
+pub const POOL: &str = "demo";
+/// The volume.
+pub const VOLUME: &str = "demo/disk";
+/// Modelled disks of the slow tier.
+pub const DISKS: u64 = 6;
+const GIB: u64 = 1 << 30;
+
+/// A daemon with a tiered pool. The daemon ends before the folder goes.
+pub struct Scene {
+    /// The daemon.
+    pub daemon: Daemon,
+    /// Everything is in here.
+    pub scratch: Scratch,
+}
+
+impl Scene {
+    /// Makes the drives, starts a daemon, makes the pool and the volume and exports it by NBD.
+    pub fn new(convect: &Path, purpose: &str, volume: u64, fast: u64, raw: u64) -> Result<Self> {
+        let scratch = Scratch::new(purpose, volume + fast + raw + GIB)?;
+        write_file(&scratch.join("fast.img"), fast)?;
+        write_file(&scratch.join("raw.img"), raw)?;
+        let daemon = Daemon::start(convect, scratch.path(), "")?;
+        let scene = Self { daemon, scratch };
+        scene.create_pool(volume)?;
+        Ok(scene)
+    }
+
+    fn create_pool(&self, volume: u64) -> Result<()> {
+        let disk_gib = (volume * 3 / 2).div_ceil(DISKS).div_ceil(GIB).max(1);
+        let mut words = vec![
+            "pool".to_owned(),
+            "create".into(),
+            POOL.into(),
+            "fast".into(),
+        ];
+        words.push(format!("file:{}", self.scratch.join("fast.img").display()));
+        words.extend(["slow".to_owned(), "stripe:1M".to_owned()]);
+        for disk in 1..=DISKS {
+            let path = self.scratch.join(&format!("disk{disk}.img"));
+            words.push(format!(
+                "model:hdd-7200,seed={disk}:file:{}?size={disk_gib}G",
+                path.display()
+            ));
+        }
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let policy = ["--policy", "slow-first", "--accept-unmirrored"];
+        self.daemon.run(&[&words[..], &policy[..]].concat())?;
+        self.daemon
+            .run(&["volume", "create", VOLUME, "--size", &volume.to_string()])?;
+        let listen = format!("unix:{}", self.nbd_socket().display());
+        self.daemon.run(&[
+            "export", "create", "disk", VOLUME, "nbd", "--listen", &listen,
+        ])?;
+        Ok(())
+    }
+
+    /// Where the volume is exported by NBD.
+    pub fn nbd_socket(&self) -> PathBuf {
+        self.scratch.join("nbd.sock")
+    }
+
+    /// The volume for fio.
+    pub fn target(&self) -> Target {
+        Target::Nbd {
+            export: "disk".to_owned(),
+            socket: self.nbd_socket(),
+        }
+    }
+
+    /// The file beside the pool that is as the fast drive was before the pool took it.
+    pub fn raw_file(&self) -> PathBuf {
+        self.scratch.join("raw.img")
+    }
+
+    /// Writes the whole volume.
+    pub fn fill(&self, volume: u64) -> Result<()> {
+        let begun = Instant::now();
+        let before = self.daemon.counters(POOL)?.write_bytes;
+        let mut progress = Progress::new();
+        fio::run(
+            &Load::fill(self.target(), volume),
+            self.scratch.path(),
+            || {
+                if progress.is_due() {
+                    let written = self.daemon.counters(POOL)?.write_bytes - before;
+                    let share = written as f64 / volume as f64;
+                    progress.draw(&format!(
+                        "  filling {} {} of {}",
+                        screen::bar(share, 30),
+                        format_bytes(written),
+                        format_bytes(volume)
+                    ));
+                }
+                Ok(())
+            },
+        )?;
+        progress.clear();
+        let seconds = begun.elapsed().as_secs_f64();
+        println!("  filled {} in {seconds:.0} s", format_bytes(volume));
+        Ok(())
+    }
+
+    /// Sends everything to the slow tier, so that the volume is cold.
+    pub fn cool(&self) -> Result<()> {
+        let begun = Instant::now();
+        let mut progress = Progress::new();
+        self.daemon.run_long(&["pool", "cool", POOL], || {
+            if progress.is_due() {
+                let left = self.daemon.pool(POOL)?.fast_dirty;
+                progress.draw(&format!(
+                    "  cooling: {} left on the fast tier",
+                    format_bytes(left)
+                ));
+            }
+            Ok(())
+        })?;
+        progress.clear();
+        println!(
+            "  everything sent to the slow tier in {:.0} s",
+            begun.elapsed().as_secs_f64()
+        );
+        Ok(())
+    }
+
+    /// Holds or releases promotion.
+    pub fn hold_promotion(&self, hold: bool) -> Result<()> {
+        let state = if hold { "on" } else { "off" };
+        self.daemon.run(&["pool", "hold-promotion", POOL, state])?;
+        Ok(())
+    }
+}
