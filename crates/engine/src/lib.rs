@@ -5,6 +5,12 @@
 //! Leaves out: front ends, protocols, HTTP, and the operating system's clock (see `reactor`).
 
 mod control;
+mod device;
+mod pool;
+mod shard;
+mod space;
+mod tree;
+mod vdrive;
 
 pub use control::Engine;
 pub use control::types::*;

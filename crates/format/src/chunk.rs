@@ -119,15 +119,6 @@ impl ChunkPage {
             (true, true) => BlockState::Shadow,
         }
     }
-
-    /// Blocks in each state: zero, home, dirty, shadow.
-    pub fn counts(&self) -> [u32; 4] {
-        let mut counts = [0; 4];
-        for block in 0..CHUNK_BLOCKS {
-            counts[self.state(block) as usize] += 1;
-        }
-        counts
-    }
 }
 
 #[cfg(test)]
@@ -148,7 +139,6 @@ mod tests {
         assert_eq!(page.state(255), BlockState::Shadow);
         assert_eq!(page.state(0), BlockState::Home);
         assert_eq!(page.state(7), BlockState::Dirty);
-        assert_eq!(page.counts(), [253, 1, 1, 1]);
         assert_eq!((page.slot(255), page.crc(255)), (slot, 0xdead_beef));
         assert_eq!(page.home(), Place::new(VdriveId(2), 1 << 30));
         assert!(page.page().header().is_some());

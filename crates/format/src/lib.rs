@@ -13,6 +13,7 @@ mod label;
 mod node;
 mod page;
 mod record;
+mod volume;
 
 pub use bytes::crc32c;
 pub use checkpoint::Checkpoint;
@@ -29,3 +30,4 @@ pub use label::{
 pub use node::{FANOUT, NodePage};
 pub use page::{PAGE, Page, PageHeader, PageKind, PagePtr};
 pub use record::{BlockMask, Record, RecordError};
+pub use volume::{BlockCounts, VolumePage};

@@ -30,9 +30,23 @@ impl BlockMask {
         self.0 == [0; 4]
     }
 
+    /// Takes a block out.
+    pub fn clear(&mut self, block: usize) {
+        self.0[block / 64] &= !(1 << (block % 64));
+    }
+
     /// Its blocks, in order.
-    pub fn blocks(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..CHUNK_BLOCKS).filter(|block| self.has(*block))
+    pub fn blocks(self) -> impl Iterator<Item = usize> {
+        self.0.into_iter().enumerate().flat_map(|(index, word)| {
+            let mut left = word;
+            std::iter::from_fn(move || {
+                (left != 0).then(|| {
+                    let bit = left.trailing_zeros() as usize;
+                    left &= left - 1;
+                    index * 64 + bit
+                })
+            })
+        })
     }
 
     /// From 32 bytes, bit `b` of byte `n` being block `8 n + b`.

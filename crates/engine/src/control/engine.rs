@@ -1,9 +1,24 @@
 //! The engine and what can be asked of it.
 
 use super::types::*;
+use crate::pool::{Found, Host, Jobs, Pool, error, importable, lock, report, scan};
+use reactor::{ReactorThread, Remote};
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use units::PoolId;
 
 /// The engine: its threads and its pools. Every call may block; none is for a shard's thread.
-pub struct Engine {}
+pub struct Engine {
+    config: EngineConfig,
+    pools: Mutex<BTreeMap<String, Arc<Pool>>>,
+    jobs: Arc<Jobs>,
+    /// One pool is made, opened or closed at a time.
+    opening: Mutex<()>,
+    remotes: Vec<Remote>,
+    /// Ended last: everything else lives on them.
+    _threads: Vec<ReactorThread>,
+}
 
 type Result<T> = std::result::Result<T, EngineError>;
 
@@ -12,24 +27,153 @@ impl Engine {
     ///
     /// # Errors
     /// When the system has no thread, memory or io_uring for it.
-    pub fn start(_config: &EngineConfig) -> Result<Self> {
-        Err(EngineError::new(ErrorCode::Invalid, "being written"))
+    pub fn start(config: &EngineConfig) -> Result<Self> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let count = if config.threads == 0 {
+            cores.min(16)
+        } else {
+            config.threads
+        };
+        let mut threads = Vec::new();
+        for number in 0..count {
+            let seed = seed(number)?;
+            let thread = ReactorThread::start(&format!("convect-{number}"), seed).map_err(|failed| {
+                let advice = "io_uring has to be allowed (kernel.io_uring_disabled = 0) and a thread to be had";
+                EngineError::new(ErrorCode::Io, format!("engine thread {number} cannot start: {failed}; {advice}"))
+            })?;
+            threads.push(thread);
+        }
+        Ok(Self {
+            config: config.clone(),
+            pools: Mutex::default(),
+            jobs: Arc::default(),
+            opening: Mutex::new(()),
+            remotes: threads
+                .iter()
+                .map(|thread| thread.remote().clone())
+                .collect(),
+            _threads: threads,
+        })
+    }
+
+    fn host(&self) -> Host<'_> {
+        Host {
+            remotes: &self.remotes,
+            config: &self.config,
+            jobs: &self.jobs,
+        }
+    }
+
+    fn pool(&self, name: &str) -> Result<Arc<Pool>> {
+        match lock(&self.pools).get(name) {
+            Some(pool) => Ok(pool.clone()),
+            None => error(
+                ErrorCode::NotFound,
+                format!("no pool '{name}' is open: see `convect pool list`"),
+            ),
+        }
+    }
+
+    fn refuse_name(&self, name: &str) -> Result<()> {
+        if lock(&self.pools).contains_key(name) {
+            return error(
+                ErrorCode::Exists,
+                format!("a pool '{name}' is open already: choose another name or export it"),
+            );
+        }
+        Ok(())
+    }
+
+    /// The open pool that uses a drive.
+    fn user_of(&self, canonical: &str) -> Option<String> {
+        let pools = lock(&self.pools);
+        let uses = |pool: &&Arc<Pool>| {
+            lock(&pool.members)
+                .iter()
+                .any(|member| member.spec == canonical)
+        };
+        pools.values().find(uses).map(|pool| pool.name.clone())
+    }
+
+    fn refuse_used(&self, specs: &[String]) -> Result<()> {
+        for spec in specs {
+            let user = drives::canonical(spec)
+                .ok()
+                .and_then(|canonical| self.user_of(&canonical));
+            if let Some(user) = user {
+                return error(
+                    ErrorCode::Exists,
+                    format!("{spec} is a drive of the open pool '{user}'"),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn scan(&self, drives: &[String]) -> Result<Vec<Found>> {
+        let mut free = Vec::new();
+        for spec in drives {
+            let user = drives::canonical(spec)
+                .ok()
+                .and_then(|canonical| self.user_of(&canonical));
+            if user.is_none() {
+                free.push(spec.clone());
+            }
+        }
+        scan(&self.remotes[0], &free)
+    }
+
+    fn take_out(&self, name: &str) -> Result<Arc<Pool>> {
+        let pool = self.pool(name)?;
+        lock(&self.pools).remove(name);
+        Ok(pool)
     }
 
     /// The loops of the engine's threads, for front ends to run their sessions on.
-    pub fn remotes(&self) -> Vec<reactor::Remote> {
-        Vec::new()
+    pub fn remotes(&self) -> Vec<Remote> {
+        self.remotes.clone()
     }
 
     /// Exports every pool, as `pool_export` does, for a clean end.
-    pub fn shutdown(&self) {}
+    pub fn shutdown(&self) {
+        let _opening = lock(&self.opening);
+        let pools = std::mem::take(&mut *lock(&self.pools));
+        for pool in pools.into_values() {
+            if let Err(failed) = pool.close(false) {
+                tracing::error!(pool = pool.name, error = %failed, "a pool was not closed in order");
+            }
+        }
+    }
 
     /// Opens a drive, looks and closes it again.
     ///
     /// # Errors
     /// With a sentence that says what to do.
     pub fn drive_probe(&self, spec: &str) -> Result<DriveReport> {
-        Err(EngineError::new(ErrorCode::Invalid, "being written"))
+        let canonical = drives::canonical(spec).ok();
+        if let Some(user) = canonical
+            .as_deref()
+            .and_then(|canonical| self.user_of(canonical))
+        {
+            let pool = self.pool(&user)?;
+            let members = lock(&pool.members);
+            let member = members
+                .iter()
+                .find(|member| Some(&member.spec) == canonical.as_ref());
+            if let Some(drive) = member.and_then(|member| member.drive.as_ref()) {
+                let mut told = crate::pool::describe(spec, &block::Drive::info(&**drive), None);
+                told.pool = Some(user);
+                return Ok(told);
+            }
+        }
+        let mut told = report(spec)?;
+        if told.found.is_none() {
+            let found = self.scan(&[spec.to_owned()])?;
+            told.found = found
+                .first()
+                .map(|found| format!("convect pool '{}'", found.label.config.name));
+        }
+        Ok(told)
     }
 
     /// Makes a pool and opens it.
@@ -37,7 +181,17 @@ impl Engine {
     /// # Errors
     /// With a sentence that says what to do.
     pub fn pool_create(&self, spec: &PoolSpec) -> Result<PoolStatus> {
-        Err(EngineError::new(ErrorCode::Invalid, "being written"))
+        let _opening = lock(&self.opening);
+        self.refuse_name(&spec.name)?;
+        let specs: Vec<String> = spec
+            .vdrives
+            .iter()
+            .flat_map(|vdrive| vdrive.drives.clone())
+            .collect();
+        self.refuse_used(&specs)?;
+        let pool = Pool::create(&self.host(), spec)?;
+        lock(&self.pools).insert(pool.name.clone(), pool.clone());
+        pool.status()
     }
 
     /// Every open pool.
@@ -45,7 +199,8 @@ impl Engine {
     /// # Errors
     /// With a sentence that says what to do.
     pub fn pool_list(&self) -> Result<Vec<PoolStatus>> {
-        Err(EngineError::new(ErrorCode::Invalid, "being written"))
+        let pools: Vec<_> = lock(&self.pools).values().cloned().collect();
+        pools.iter().map(|pool| pool.status()).collect()
     }
 
     /// One pool.
@@ -53,7 +208,7 @@ impl Engine {
     /// # Errors
     /// With a sentence that says what to do.
     pub fn pool_status(&self, pool: &str) -> Result<PoolStatus> {
-        Err(EngineError::new(ErrorCode::Invalid, "being written"))
+        self.pool(pool)?.status()
     }
 
     /// The pools on these drives that are not open.
@@ -61,7 +216,7 @@ impl Engine {
     /// # Errors
     /// With a sentence that says what to do.
     pub fn pool_scan(&self, drives: &[String]) -> Result<Vec<Importable>> {
-        Err(EngineError::new(ErrorCode::Invalid, "being written"))
+        Ok(importable(&self.scan(drives)?))
     }
 
     /// Opens the pool called (or with the id) `pool` from these drives; with some missing only when `degraded`.
@@ -69,7 +224,37 @@ impl Engine {
     /// # Errors
     /// With a sentence that says what to do.
     pub fn pool_import(&self, drives: &[String], pool: &str, degraded: bool) -> Result<PoolStatus> {
-        Err(EngineError::new(ErrorCode::Invalid, "being written"))
+        let _opening = lock(&self.opening);
+        let found = self.scan(drives)?;
+        let matches: Vec<_> = importable(&found)
+            .into_iter()
+            .filter(|known| known.name == pool || known.id == pool)
+            .collect();
+        let chosen = match &matches[..] {
+            [] => {
+                return error(
+                    ErrorCode::NotFound,
+                    format!(
+                        "no pool '{pool}' is on these drives: see `convect pool import --drive ...` without a name"
+                    ),
+                );
+            }
+            [one] => one.clone(),
+            _ => {
+                return error(
+                    ErrorCode::Invalid,
+                    format!("several pools are called '{pool}': name one by its id"),
+                );
+            }
+        };
+        self.refuse_name(&chosen.name)?;
+        let id: PoolId = chosen
+            .id
+            .parse()
+            .map_err(|_| EngineError::new(ErrorCode::Damaged, "a pool's id is no number"))?;
+        let opened = Pool::import(&self.host(), found, id, degraded)?;
+        lock(&self.pools).insert(opened.name.clone(), opened.clone());
+        opened.status()
     }
 
     /// Ends the pool's volumes for their front ends, makes everything durable and closes its drives.
@@ -77,7 +262,8 @@ impl Engine {
     /// # Errors
     /// With a sentence that says what to do.
     pub fn pool_export(&self, pool: &str) -> Result<()> {
-        Err(EngineError::new(ErrorCode::Invalid, "being written"))
+        let _opening = lock(&self.opening);
+        self.take_out(pool)?.close(true)
     }
 
     /// Forgets the pool and everything in it: its labels are cleared.
@@ -85,7 +271,9 @@ impl Engine {
     /// # Errors
     /// With a sentence that says what to do.
     pub fn pool_destroy(&self, pool: &str) -> Result<()> {
-        Err(EngineError::new(ErrorCode::Invalid, "being written"))
+        let _opening = lock(&self.opening);
+        self.take_out(pool)?.abandon();
+        Ok(())
     }
 
     /// Holds or releases promotion into RAM and the fast tier.
@@ -93,7 +281,11 @@ impl Engine {
     /// # Errors
     /// With a sentence that says what to do.
     pub fn pool_hold_promotion(&self, pool: &str, hold: bool) -> Result<()> {
-        Err(EngineError::new(ErrorCode::Invalid, "being written"))
+        self.pool(pool)?
+            .shared
+            .promotion_held
+            .store(hold, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Writes everything back to its slow home and forgets all clean copies, so that the pool is cold. Blocks until done.
@@ -101,7 +293,7 @@ impl Engine {
     /// # Errors
     /// With a sentence that says what to do.
     pub fn pool_cool(&self, pool: &str) -> Result<()> {
-        Err(EngineError::new(ErrorCode::Invalid, "being written"))
+        self.pool(pool)?.cool()
     }
 
     /// Counters of the pool.
@@ -109,7 +301,7 @@ impl Engine {
     /// # Errors
     /// With a sentence that says what to do.
     pub fn pool_counters(&self, pool: &str) -> Result<IoCounters> {
-        Err(EngineError::new(ErrorCode::Invalid, "being written"))
+        self.pool(pool)?.counters()
     }
 
     /// The exports kept in the pool.
@@ -117,7 +309,7 @@ impl Engine {
     /// # Errors
     /// With a sentence that says what to do.
     pub fn pool_exports(&self, pool: &str) -> Result<Vec<ExportRecord>> {
-        Err(EngineError::new(ErrorCode::Invalid, "being written"))
+        Ok(self.pool(pool)?.exports())
     }
 
     /// Replaces the exports kept in the pool, durably.
@@ -125,7 +317,7 @@ impl Engine {
     /// # Errors
     /// With a sentence that says what to do.
     pub fn pool_set_exports(&self, pool: &str, exports: Vec<ExportRecord>) -> Result<()> {
-        Err(EngineError::new(ErrorCode::Invalid, "being written"))
+        self.pool(pool)?.set_exports(exports)
     }
 
     /// Adds a vdrive; returns its number.
@@ -133,7 +325,9 @@ impl Engine {
     /// # Errors
     /// With a sentence that says what to do.
     pub fn vdrive_add(&self, pool: &str, spec: &VdriveSpec, force: bool) -> Result<u8> {
-        Err(EngineError::new(ErrorCode::Invalid, "being written"))
+        let _opening = lock(&self.opening);
+        self.refuse_used(&spec.drives)?;
+        self.pool(pool)?.add_vdrive(&self.host(), spec, force)
     }
 
     /// Starts to evacuate a vdrive; returns the job. The vdrive leaves the pool when the job ends.
@@ -141,7 +335,7 @@ impl Engine {
     /// # Errors
     /// With a sentence that says what to do.
     pub fn vdrive_remove(&self, pool: &str, vdrive: u8) -> Result<u64> {
-        Err(EngineError::new(ErrorCode::Invalid, "being written"))
+        self.pool(pool)?.remove_vdrive(vdrive)
     }
 
     /// Long work, running and of late, newest first.
@@ -149,7 +343,7 @@ impl Engine {
     /// # Errors
     /// With a sentence that says what to do.
     pub fn jobs(&self) -> Result<Vec<JobStatus>> {
-        Err(EngineError::new(ErrorCode::Invalid, "being written"))
+        Ok(self.jobs.list())
     }
 
     /// Ends a job; what it moved stays moved.
@@ -157,7 +351,7 @@ impl Engine {
     /// # Errors
     /// With a sentence that says what to do.
     pub fn job_cancel(&self, job: u64) -> Result<()> {
-        Err(EngineError::new(ErrorCode::Invalid, "being written"))
+        self.jobs.cancel(job)
     }
 
     /// Makes a volume.
@@ -165,7 +359,7 @@ impl Engine {
     /// # Errors
     /// With a sentence that says what to do.
     pub fn volume_create(&self, pool: &str, spec: &VolumeSpec) -> Result<VolumeStatus> {
-        Err(EngineError::new(ErrorCode::Invalid, "being written"))
+        self.pool(pool)?.create_volume(spec)
     }
 
     /// The pool's volumes.
@@ -173,7 +367,7 @@ impl Engine {
     /// # Errors
     /// With a sentence that says what to do.
     pub fn volume_list(&self, pool: &str) -> Result<Vec<VolumeStatus>> {
-        Err(EngineError::new(ErrorCode::Invalid, "being written"))
+        self.pool(pool)?.volumes()
     }
 
     /// Grows a volume; shrinks it only with `shrink`, and what lies beyond is lost.
@@ -187,7 +381,7 @@ impl Engine {
         size: u64,
         shrink: bool,
     ) -> Result<VolumeStatus> {
-        Err(EngineError::new(ErrorCode::Invalid, "being written"))
+        self.pool(pool)?.resize_volume(volume, size, shrink)
     }
 
     /// Ends the volume for its front ends and frees its space; returns the job.
@@ -195,7 +389,7 @@ impl Engine {
     /// # Errors
     /// With a sentence that says what to do.
     pub fn volume_delete(&self, pool: &str, volume: &str) -> Result<u64> {
-        Err(EngineError::new(ErrorCode::Invalid, "being written"))
+        self.pool(pool)?.delete_volume(volume)
     }
 
     /// The volume, for a front end.
@@ -207,7 +401,7 @@ impl Engine {
         pool: &str,
         volume: &str,
     ) -> Result<std::sync::Arc<dyn block::BlockDevice>> {
-        Err(EngineError::new(ErrorCode::Invalid, "being written"))
+        Ok(self.pool(pool)?.open_volume(volume)?)
     }
 
     /// Counters of the volume.
@@ -215,7 +409,7 @@ impl Engine {
     /// # Errors
     /// With a sentence that says what to do.
     pub fn volume_counters(&self, pool: &str, volume: &str) -> Result<IoCounters> {
-        Err(EngineError::new(ErrorCode::Invalid, "being written"))
+        self.pool(pool)?.volume_counters(volume)
     }
 
     /// The volume's LBA space in `cells` equal parts.
@@ -223,6 +417,15 @@ impl Engine {
     /// # Errors
     /// With a sentence that says what to do.
     pub fn volume_map(&self, pool: &str, volume: &str, cells: usize) -> Result<Vec<MapCell>> {
-        Err(EngineError::new(ErrorCode::Invalid, "being written"))
+        self.pool(pool)?.map(volume, cells)
     }
+}
+
+/// A seed for a thread's random sequence, from the system.
+fn seed(number: usize) -> Result<u64> {
+    let mut bytes = [0; 8];
+    std::fs::File::open("/dev/urandom")
+        .and_then(|mut file| std::io::Read::read_exact(&mut file, &mut bytes))
+        .map_err(|failed| EngineError::new(ErrorCode::Io, format!("/dev/urandom: {failed}")))?;
+    Ok(u64::from_le_bytes(bytes) ^ number as u64)
 }

@@ -1,0 +1,8 @@
+//! A volume as front ends see it: checks, routing to shards, joining what was split.
+//!
+//! Leaves out: everything that happens inside a shard.
+
+mod join;
+mod volume;
+
+pub use volume::{VolumeDevice, shard_of_chunk};

@@ -1,0 +1,180 @@
+//! A volume that operations can be given to.
+
+use super::join::Join;
+use crate::shard::{ShardOp, ShardPort};
+use block::{BlockDevice, Completion, ErrorKind, Geometry, IoError, Op, OpKind};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Waker;
+use units::CHUNK;
+
+/// Consecutive bytes of a volume that one shard has: a bottom node of its map.
+pub const REGION: u64 = 256 << 20;
+/// Operations of one volume in flight.
+const IN_FLIGHT: usize = 1024;
+/// Longest read or write, in bytes.
+const LONGEST: u64 = 64 << 20;
+
+/// The shard of a volume's region.
+fn shard_of(volume: u32, region: u64, shards: usize) -> usize {
+    ((region + u64::from(volume)) % shards as u64) as usize
+}
+
+/// The shard that has a chunk of a volume.
+pub fn shard_of_chunk(volume: u32, chunk: u32, shards: usize) -> usize {
+    shard_of(volume, u64::from(chunk) * CHUNK as u64 / REGION, shards)
+}
+
+/// A volume of an open pool.
+pub struct VolumeDevice {
+    id: u32,
+    ports: Vec<Arc<ShardPort>>,
+    geometry: Mutex<Geometry>,
+    in_flight: Arc<AtomicUsize>,
+    listeners: Mutex<BTreeMap<u64, Waker>>,
+    gone: AtomicBool,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl VolumeDevice {
+    /// The volume `id` of a pool whose shards listen at `ports`.
+    pub fn new(id: u32, ports: Vec<Arc<ShardPort>>, geometry: Geometry) -> Arc<Self> {
+        Arc::new(Self {
+            id,
+            ports,
+            geometry: Mutex::new(geometry),
+            in_flight: Arc::default(),
+            listeners: Mutex::default(),
+            gone: AtomicBool::new(false),
+        })
+    }
+
+    /// Changes the size (in bytes) and tells the front ends.
+    pub fn resize(&self, size: u64) {
+        lock(&self.geometry).size = size;
+        self.wake_listeners();
+    }
+
+    /// Ends the volume for its front ends: no operation is taken any more.
+    pub fn end(&self) {
+        self.gone.store(true, Ordering::Release);
+        self.wake_listeners();
+    }
+
+    /// Operations in flight.
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.load(Ordering::Acquire)
+    }
+
+    fn wake_listeners(&self) {
+        let listeners = std::mem::take(&mut *lock(&self.listeners));
+        listeners.into_values().for_each(Waker::wake);
+    }
+
+    fn check(&self, op: &Op) -> Result<(), IoError> {
+        if self.is_gone() {
+            return Err(IoError::new(
+                ErrorKind::Gone,
+                "it was deleted, or its pool closed",
+            ));
+        }
+        if op.kind == OpKind::Flush {
+            return Ok(());
+        }
+        let geometry = lock(&self.geometry);
+        let invalid = |what: &str| {
+            let (offset, len) = (op.offset, op.len);
+            Err(IoError::new(
+                ErrorKind::Invalid,
+                format!("{len} bytes at {offset}: {what}"),
+            ))
+        };
+        let lba = u64::from(geometry.lba_size);
+        if op
+            .offset
+            .checked_add(op.len)
+            .is_none_or(|end| end > geometry.size)
+        {
+            return invalid("past the end of the volume");
+        }
+        if op.len == 0 || !op.offset.is_multiple_of(lba) || !op.len.is_multiple_of(lba) {
+            return invalid("not whole logical blocks");
+        }
+        if matches!(op.kind, OpKind::Read | OpKind::Write)
+            && (op.buf.len() as u64 != op.len || op.len > LONGEST)
+        {
+            return invalid("the buffer does not fit, or the request is too long");
+        }
+        Ok(())
+    }
+
+    fn push(&self, shard: usize, op: Op) {
+        self.in_flight.fetch_add(1, Ordering::AcqRel);
+        self.ports[shard].push(ShardOp {
+            volume: self.id,
+            op,
+            in_flight: self.in_flight.clone(),
+        });
+    }
+}
+
+impl BlockDevice for VolumeDevice {
+    fn geometry(&self) -> Geometry {
+        lock(&self.geometry).clone()
+    }
+
+    fn submit(&self, op: Op) -> Result<(), Op> {
+        if let Err(error) = self.check(&op) {
+            let completion = Completion {
+                tag: op.tag,
+                result: Err(error),
+                buf: op.buf,
+                extents: Vec::new(),
+            };
+            op.done.complete(completion);
+            return Ok(());
+        }
+        if self.in_flight() >= IN_FLIGHT {
+            return Err(op);
+        }
+        let shards = self.ports.len();
+        if op.kind == OpKind::Flush {
+            let parts = vec![(0, 0); shards];
+            for (shard, part) in Join::split(op, &parts).into_iter().enumerate() {
+                self.push(shard, part);
+            }
+            return Ok(());
+        }
+        let (first, last) = (op.offset / REGION, (op.offset + op.len - 1) / REGION);
+        if first == last {
+            self.push(shard_of(self.id, first, shards), op);
+            return Ok(());
+        }
+        let end = op.offset + op.len;
+        let parts: Vec<(u64, u64)> = (first..=last)
+            .map(|region| {
+                let from = op.offset.max(region * REGION);
+                (from - op.offset, end.min((region + 1) * REGION) - from)
+            })
+            .collect();
+        for (part, region) in Join::split(op, &parts).into_iter().zip(first..) {
+            self.push(shard_of(self.id, region, shards), part);
+        }
+        Ok(())
+    }
+
+    fn on_change(&self, listener: u64, waker: Waker) {
+        lock(&self.listeners).insert(listener, waker);
+        if self.is_gone() {
+            self.wake_listeners();
+        }
+    }
+
+    fn is_gone(&self) -> bool {
+        self.gone.load(Ordering::Acquire)
+    }
+}

@@ -1,0 +1,228 @@
+//! Making the shards of a pool that is being created or opened.
+
+use super::labels::on_loop;
+use super::members::Member;
+use super::plan::{journal_start, pages_start};
+use super::{OutFlags, Result, ShardHandle, error};
+use crate::control::types::{EngineConfig, ErrorCode, SpacePolicy};
+use crate::shard::{PoolShared, Shard, ShardConfig, ShardPort};
+use crate::space::{Class, GroupTable, VdriveSpace};
+use crate::vdrive::{Layout, PartIo, VdriveIo};
+use block::{DriveIo, DriveQueue};
+use format::{LayoutConfig, PartConfig, Policy, PoolConfig, TierConfig, VdriveConfig};
+use reactor::{Handle, Remote};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use units::{PoolId, ShardId, VdriveId};
+
+/// A queue to a drive that is not there.
+struct Missing;
+
+impl DriveQueue for Missing {
+    fn submit(&self, io: DriveIo) {
+        // Dropping it unanswered says that the drive is gone.
+        drop(io);
+    }
+
+    fn in_flight(&self) -> usize {
+        0
+    }
+}
+
+/// One vdrive as its shards need it; the metadata region is number 0.
+#[derive(Clone)]
+pub(crate) struct Blueprint {
+    pub id: u8,
+    pub layout: LayoutConfig,
+    pub parts: Vec<PartConfig>,
+    pub members: Vec<Member>,
+    pub out: Vec<Arc<AtomicBool>>,
+}
+
+impl Blueprint {
+    /// For a vdrive of the pool; its parts' flags are added to `flags`.
+    pub fn new(
+        id: u8,
+        layout: LayoutConfig,
+        parts: &[PartConfig],
+        members: &[Member],
+        flags: &mut OutFlags,
+    ) -> Result<Self> {
+        let mut mine = Vec::new();
+        let mut out = Vec::new();
+        for (index, part) in parts.iter().enumerate() {
+            let member = members
+                .iter()
+                .find(|member| member.id.to_string() == part.drive);
+            let Some(member) = member else {
+                return error(
+                    ErrorCode::Damaged,
+                    format!(
+                        "the pool names a drive {} that it does not have",
+                        part.drive
+                    ),
+                );
+            };
+            let is_out = part.out || member.drive.is_none();
+            let flag = flags
+                .entry((id, index))
+                .or_insert_with(|| Arc::new(AtomicBool::new(is_out)));
+            out.push(flag.clone());
+            mine.push(member.clone());
+        }
+        Ok(Self {
+            id,
+            layout,
+            parts: parts.to_vec(),
+            members: mine,
+            out,
+        })
+    }
+
+    /// The vdrive for the calling loop's thread.
+    pub fn build(&self, handle: &Handle) -> std::io::Result<VdriveIo> {
+        let blocks: Vec<u64> = self.parts.iter().map(|part| part.blocks).collect();
+        let mut parts = Vec::new();
+        for ((part, member), out) in self.parts.iter().zip(&self.members).zip(&self.out) {
+            let queue: Rc<dyn DriveQueue> = match &member.drive {
+                Some(drive) => drive.queue(handle)?,
+                None => Rc::new(Missing),
+            };
+            let shared = member.shared.clone();
+            parts.push(PartIo {
+                queue,
+                offset: part.offset,
+                out: out.clone(),
+                shared,
+            });
+        }
+        let layout = Layout::new(self.layout, &blocks);
+        Ok(VdriveIo::new(
+            VdriveId(self.id),
+            layout,
+            parts,
+            handle.dma().clone(),
+        ))
+    }
+
+    /// Its size in blocks.
+    pub fn blocks(&self) -> u64 {
+        let blocks: Vec<u64> = self.parts.iter().map(|part| part.blocks).collect();
+        Layout::new(self.layout, &blocks).blocks()
+    }
+}
+
+/// Every vdrive of a pool, the metadata region first.
+pub(crate) fn blueprints(
+    config: &PoolConfig,
+    members: &[Member],
+    flags: &mut OutFlags,
+) -> Result<Vec<Blueprint>> {
+    let meta = Blueprint::new(0, LayoutConfig::Mirror, &config.meta.parts, members, flags)?;
+    let mut all = vec![meta];
+    for vdrive in &config.vdrives {
+        all.push(Blueprint::new(
+            vdrive.id,
+            vdrive.layout,
+            &vdrive.parts,
+            members,
+            flags,
+        )?);
+    }
+    Ok(all)
+}
+
+/// The space of a vdrive in groups.
+pub(crate) fn space_of(
+    blueprint: &Blueprint,
+    vdrive: Option<&VdriveConfig>,
+    config: &PoolConfig,
+) -> VdriveSpace {
+    let (class, base) = match vdrive.map(|vdrive| vdrive.tier) {
+        None => (
+            Class::Meta,
+            pages_start(config.shards, config.meta.journal_blocks),
+        ),
+        Some(TierConfig::Fast) => (Class::Fast, 0),
+        Some(TierConfig::Slow) => (Class::Slow, 0),
+    };
+    let groups = blueprint.blocks().saturating_sub(base) / config.group_blocks;
+    VdriveSpace {
+        class,
+        base,
+        groups: groups as u32,
+    }
+}
+
+/// What all shards share, with every group free.
+pub(crate) fn shared(config: &PoolConfig, blueprints: &[Blueprint]) -> Arc<PoolShared> {
+    let table = GroupTable::default();
+    for blueprint in blueprints {
+        let vdrive = config
+            .vdrives
+            .iter()
+            .find(|vdrive| vdrive.id == blueprint.id);
+        table.add(VdriveId(blueprint.id), space_of(blueprint, vdrive, config));
+        if vdrive.is_some_and(|vdrive| vdrive.evacuating) {
+            table.set_open(VdriveId(blueprint.id), false);
+        }
+    }
+    let policy = match config.policy {
+        Policy::FastFirst => SpacePolicy::FastFirst,
+        Policy::SlowFirst => SpacePolicy::SlowFirst,
+    };
+    Arc::new(PoolShared::new(Arc::new(table), policy))
+}
+
+/// Puts every shard on its thread; none has loaded anything yet.
+pub(crate) fn place_shards(
+    id: PoolId,
+    config: &PoolConfig,
+    blueprints: &[Blueprint],
+    shared: &Arc<PoolShared>,
+    remotes: &[Remote],
+    engine: &EngineConfig,
+) -> Result<Vec<ShardHandle>> {
+    let mut shards = Vec::new();
+    for number in 0..config.shards {
+        let remote = remotes[usize::from(number) % remotes.len()].clone();
+        let handle = ShardHandle {
+            pool: id,
+            id: ShardId(number),
+            port: ShardPort::new(remote.clone()),
+        };
+        let shard_config = ShardConfig {
+            pool: id,
+            shard: ShardId(number),
+            group_blocks: config.group_blocks,
+            journal_base: journal_start(config.shards)
+                + u64::from(number) * config.meta.journal_blocks,
+            journal_blocks: config.meta.journal_blocks,
+            ram_bytes: engine.ram_tier / u64::from(config.shards),
+            leaves: (engine.map_cache / u64::from(config.shards) / 4352).max(256) as usize,
+        };
+        let (blueprints, shared, installed) = (blueprints.to_vec(), shared.clone(), handle.clone());
+        let made = on_loop(&remote, move |loop_handle| async move {
+            let mut vdrives = BTreeMap::new();
+            for blueprint in &blueprints {
+                let vdrive = blueprint
+                    .build(&loop_handle)
+                    .map_err(|failed| failed.to_string())?;
+                vdrives.insert(vdrive.id, Rc::new(vdrive));
+            }
+            installed.install(Shard::new(shard_config, loop_handle, shared, vdrives));
+            Ok::<(), String>(())
+        })?;
+        shards.push(handle);
+        if let Err(failed) = made {
+            shards.iter().for_each(ShardHandle::remove);
+            return error(
+                ErrorCode::Io,
+                format!("a drive cannot be reached from the engine: {failed}"),
+            );
+        }
+    }
+    Ok(shards)
+}

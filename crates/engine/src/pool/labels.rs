@@ -1,0 +1,217 @@
+//! Reading and writing labels, on a loop's thread.
+
+use super::{Pool, Result, error, lock};
+use crate::control::types::{EngineError, ErrorCode};
+use block::{Drive, DriveError, DriveQueue, DriveQueueExt};
+use drives::OpenDrive;
+use format::{LABEL_SIZE, Label, LabelError, PoolConfig, label_offsets, label_slots_for};
+use reactor::{Handle, Remote};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Blocks read first of a label; the rest only when there is one.
+const HEAD: usize = 64 << 10;
+/// The error number of an input/output error.
+const EIO: i32 = 5;
+
+/// Runs `make`'s future on a loop and waits for its end.
+pub(crate) fn on_loop<T, F, M>(remote: &Remote, make: M) -> Result<T>
+where
+    T: Send + 'static,
+    F: Future<Output = T> + 'static,
+    M: FnOnce(Handle) -> F + Send + 'static,
+{
+    let (give, take) = std::sync::mpsc::channel();
+    remote.spawn(move |handle| {
+        let future = make(handle);
+        async move {
+            // Nobody waits any more only when the caller's thread has ended.
+            let _ = give.send(future.await);
+        }
+    });
+    take.recv()
+        .map_err(|_| EngineError::new(ErrorCode::Io, "the engine is stopping"))
+}
+
+fn queue(
+    drive: &Arc<dyn OpenDrive>,
+    handle: &Handle,
+) -> std::result::Result<Rc<dyn DriveQueue>, DriveError> {
+    drive
+        .queue(handle)
+        .map_err(|failed| DriveError::Os(failed.raw_os_error().unwrap_or(EIO)))
+}
+
+/// The newest label of a drive, if it has one.
+///
+/// # Errors
+/// When the drive cannot be read, or its labels are of a newer format.
+pub(crate) fn read(remote: &Remote, drive: &Arc<dyn OpenDrive>) -> Result<Option<Label>> {
+    let info = Drive::info(&**drive);
+    let spec = info.spec.clone();
+    let drive = drive.clone();
+    let found = on_loop(remote, move |handle| async move {
+        let queue = queue(&drive, &handle)?;
+        let mut newest: std::result::Result<Option<Label>, LabelError> = Ok(None);
+        if info.size < 6 * LABEL_SIZE {
+            return Ok(newest);
+        }
+        for offset in label_offsets(info.size) {
+            let head = queue.read(offset, handle.dma().get(HEAD)).await?;
+            let label = match Label::decode(&head) {
+                Err(LabelError::None) if head.starts_with(b"CONVECT") => {
+                    let whole = queue
+                        .read(offset, handle.dma().get(LABEL_SIZE as usize))
+                        .await?;
+                    Label::decode(&whole)
+                }
+                other => other,
+            };
+            match label {
+                Ok(label) => {
+                    let known = newest.as_ref().ok().and_then(|known| known.as_ref());
+                    if known.is_none_or(|known| known.generation < label.generation) {
+                        newest = Ok(Some(label));
+                    }
+                }
+                Err(failed @ LabelError::Incompatible(_)) => newest = Err(failed),
+                Err(_) => {}
+            }
+        }
+        Ok(newest)
+    })?;
+    let found = found.map_err(|failed: DriveError| {
+        EngineError::new(
+            ErrorCode::Io,
+            format!("{spec}: its label cannot be read: {failed}"),
+        )
+    })?;
+    found.map_err(|failed| EngineError::new(ErrorCode::Damaged, format!("{spec}: {failed}")))
+}
+
+/// Writes the two labels that a generation goes to, and makes them durable.
+fn write_one(remote: &Remote, drive: &Arc<dyn OpenDrive>, label: &Label) -> Result<()> {
+    let bytes = label
+        .encode()
+        .map_err(|failed| EngineError::new(ErrorCode::NoSpace, failed.to_string()))?;
+    let info = Drive::info(&**drive);
+    let (generation, drive) = (label.generation, drive.clone());
+    let written = on_loop(remote, move |handle| async move {
+        let queue = queue(&drive, &handle)?;
+        let offsets = label_offsets(info.size);
+        for slot in label_slots_for(generation) {
+            let mut buf = handle.dma().get(bytes.len());
+            buf.copy_from_slice(&bytes);
+            queue.write(offsets[slot], buf).await?;
+        }
+        queue.flush().await
+    })?;
+    written.map_err(|failed: DriveError| {
+        EngineError::new(
+            ErrorCode::Io,
+            format!("{}: its label cannot be written: {failed}", info.spec),
+        )
+    })
+}
+
+/// Clears all four labels of a drive.
+pub(crate) fn clear(remote: &Remote, drive: &Arc<dyn OpenDrive>) -> Result<()> {
+    let info = Drive::info(&**drive);
+    let drive = drive.clone();
+    let cleared = on_loop(remote, move |handle| async move {
+        let queue = queue(&drive, &handle)?;
+        for offset in label_offsets(info.size) {
+            queue.write(offset, handle.dma().zeroed(HEAD)).await?;
+        }
+        queue.flush().await
+    })?;
+    cleared.map_err(|failed: DriveError| {
+        EngineError::new(
+            ErrorCode::Io,
+            format!("{}: its labels cannot be cleared: {failed}", info.spec),
+        )
+    })
+}
+
+impl Pool {
+    /// Writes the pool's description to every drive that is there. It counts once any drive has
+    /// it, since the newest label wins; a drive that fails is left to its vdrive's layout.
+    ///
+    /// # Errors
+    /// When no drive took it: nothing has changed then.
+    pub(crate) fn save(&self, mut config: PoolConfig, exported: bool) -> Result<()> {
+        for ((vdrive, part), out) in lock(&self.out).iter() {
+            let parts = match vdrive {
+                0 => Some(&mut config.meta.parts),
+                id => config
+                    .vdrives
+                    .iter_mut()
+                    .find(|known| known.id == *id)
+                    .map(|known| &mut known.parts),
+            };
+            if let Some(part) = parts.and_then(|parts| parts.get_mut(*part)) {
+                part.out = out.load(Ordering::Acquire);
+            }
+        }
+        let generation = self.generation.load(Ordering::Acquire) + 1;
+        let members = lock(&self.members).clone();
+        let mut failure = None;
+        let mut taken = 0;
+        for member in &members {
+            let Some(drive) = &member.drive else { continue };
+            let config = config.clone();
+            let label = Label {
+                pool: self.id,
+                drive: member.id,
+                generation,
+                exported,
+                config,
+            };
+            match write_one(&self.remote, drive, &label) {
+                Ok(()) => taken += 1,
+                Err(failed) => {
+                    tracing::warn!(pool = self.name, error = %failed, "a label was not written");
+                    failure = Some(failed);
+                }
+            }
+        }
+        if taken == 0 {
+            return Err(
+                failure.unwrap_or_else(|| EngineError::new(ErrorCode::Io, "no drive is left"))
+            );
+        }
+        self.generation.store(generation, Ordering::Release);
+        *lock(&self.config) = config;
+        Ok(())
+    }
+
+    /// Changes the pool's description and writes it; nothing changes when that fails.
+    pub(crate) fn update<T>(&self, change: impl FnOnce(&mut PoolConfig) -> Result<T>) -> Result<T> {
+        let mut config = lock(&self.config).clone();
+        let value = change(&mut config)?;
+        self.save(config, false)?;
+        Ok(value)
+    }
+}
+
+/// Refuses a drive that belongs to a pool, unless `force`.
+pub(crate) fn refuse_labelled(
+    remote: &Remote,
+    drive: &Arc<dyn OpenDrive>,
+    force: bool,
+) -> Result<()> {
+    let spec = Drive::info(&**drive).spec;
+    match read(remote, drive) {
+        Ok(Some(label)) if !force => error(
+            ErrorCode::Refused,
+            format!(
+                "{spec} bears: convect pool '{}'; import it, or use --force to lose it",
+                label.config.name
+            ),
+        ),
+        Ok(_) => Ok(()),
+        Err(failed) if !force => Err(failed),
+        Err(_) => Ok(()),
+    }
+}

@@ -1,0 +1,93 @@
+//! Drives of a pool.
+
+use super::{Result, error};
+use crate::control::types::{DriveReport, EngineError, ErrorCode};
+use crate::vdrive::DriveShared;
+use block::{Drive, DriveInfo, Rotation};
+use drives::{OpenDrive, OpenErrorKind};
+use std::sync::Arc;
+use units::DriveId;
+
+/// A drive of an open pool.
+#[derive(Clone)]
+pub struct Member {
+    /// Its id.
+    pub id: DriveId,
+    /// How it was opened.
+    pub spec: String,
+    /// The drive; none when it is missing.
+    pub drive: Option<Arc<dyn OpenDrive>>,
+    /// Size in bytes.
+    pub size: u64,
+    /// Counters.
+    pub shared: Arc<DriveShared>,
+}
+
+/// Says a drive's error in the control plane's terms.
+pub(crate) fn open_error(error: &drives::OpenError) -> EngineError {
+    let code = match error.kind {
+        OpenErrorKind::NotFound => ErrorCode::NotFound,
+        OpenErrorKind::Busy => ErrorCode::Exists,
+        OpenErrorKind::Syntax | OpenErrorKind::TooSmall | OpenErrorKind::Unsupported => {
+            ErrorCode::Invalid
+        }
+        _ => ErrorCode::Io,
+    };
+    EngineError::new(code, error.to_string())
+}
+
+/// Opens a drive; refuses, unless `force`, one that bears something that is not Convect's.
+pub(crate) fn open_drive(spec: &str, force: bool) -> Result<(String, Arc<dyn OpenDrive>)> {
+    let canonical = drives::canonical(spec).map_err(|failed| open_error(&failed))?;
+    let creates = spec.contains('?');
+    if !force && !creates {
+        refuse_bearing(&canonical)?;
+    }
+    let drive = drives::open(spec).map_err(|failed| open_error(&failed))?;
+    if !force && creates {
+        drop(drive);
+        refuse_bearing(&canonical)?;
+        let drive = drives::open(spec).map_err(|failed| open_error(&failed))?;
+        return Ok((canonical, drive));
+    }
+    Ok((canonical, drive))
+}
+
+fn refuse_bearing(spec: &str) -> Result<()> {
+    match drives::found_on(spec).map_err(|failed| open_error(&failed))? {
+        None => Ok(()),
+        Some(found) => error(
+            ErrorCode::Refused,
+            format!(
+                "{spec} bears: {found}; its content would be lost: use --force if that is meant"
+            ),
+        ),
+    }
+}
+
+/// Opens a drive and tells what it is and bears.
+pub fn report(spec: &str) -> Result<DriveReport> {
+    let canonical = drives::canonical(spec).map_err(|failed| open_error(&failed))?;
+    let found = drives::found_on(spec).map_err(|failed| open_error(&failed))?;
+    let drive = drives::open(spec).map_err(|failed| open_error(&failed))?;
+    Ok(describe(&canonical, &Drive::info(&*drive), found))
+}
+
+/// What a drive tells of itself.
+pub fn describe(spec: &str, info: &DriveInfo, found: Option<String>) -> DriveReport {
+    let rotation = match info.rotation {
+        Rotation::Solid => "solid",
+        Rotation::Spinning => "spinning",
+        Rotation::Unknown => "unknown",
+    };
+    DriveReport {
+        spec: spec.to_owned(),
+        size: info.size,
+        logical_sector: info.logical_sector,
+        physical_sector: info.physical_sector,
+        rotation: rotation.to_owned(),
+        write_cache: info.write_cache,
+        found,
+        pool: None,
+    }
+}

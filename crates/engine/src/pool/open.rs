@@ -1,0 +1,514 @@
+//! Creating, finding, importing and closing pools.
+
+use super::members::{Member, open_drive};
+use super::plan::{self, Planned, Scale};
+use super::shards::{ask_all, try_all};
+use super::{Jobs, Pool, Result, ShardHandle, build, error, labels, lock};
+use crate::control::types::{
+    EngineConfig, EngineError, ErrorCode, Importable, PoolSpec, SpacePolicy,
+};
+use crate::device::VolumeDevice;
+use block::{Drive, Geometry};
+use drives::OpenDrive;
+use format::{DATA_START, DriveConfig, Label, LayoutConfig, Policy, PoolConfig, VolumeConfig};
+use reactor::Remote;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use units::{BLOCK, DriveId, PoolId};
+
+/// A drive with a label.
+pub struct Found {
+    /// How it was opened.
+    pub spec: String,
+    /// The drive.
+    pub drive: Arc<dyn OpenDrive>,
+    /// Its newest label.
+    pub label: Label,
+}
+
+/// Opens drives and reads their labels. Drives without one are passed over.
+pub fn scan(remote: &Remote, specs: &[String]) -> Result<Vec<Found>> {
+    let mut found: Vec<Found> = Vec::new();
+    for spec in specs {
+        let canonical =
+            drives::canonical(spec).map_err(|failed| super::members::open_error(&failed))?;
+        if found.iter().any(|known| known.spec == canonical) {
+            continue;
+        }
+        let drive =
+            drives::open(&canonical).map_err(|failed| super::members::open_error(&failed))?;
+        if let Some(label) = labels::read(remote, &drive)? {
+            found.push(Found {
+                spec: canonical,
+                drive,
+                label,
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// Pools among drives that were found.
+pub fn importable(found: &[Found]) -> Vec<Importable> {
+    let mut pools: BTreeMap<PoolId, Importable> = BTreeMap::new();
+    let mut sorted: Vec<&Found> = found.iter().collect();
+    sorted.sort_by_key(|found| found.label.generation);
+    for drive in sorted {
+        let config = &drive.label.config;
+        let entry = pools.entry(drive.label.pool).or_insert_with(|| Importable {
+            id: drive.label.pool.to_string(),
+            name: config.name.clone(),
+            found: Vec::new(),
+            missing: Vec::new(),
+        });
+        entry.name.clone_from(&config.name);
+        entry.found.push(drive.spec.clone());
+        let has = |id: &str| {
+            found.iter().any(|other| {
+                other.label.pool == drive.label.pool && other.label.drive.to_string() == id
+            })
+        };
+        entry.missing = config
+            .drives
+            .iter()
+            .filter(|known| !has(&known.id))
+            .map(|known| known.spec.clone())
+            .collect();
+    }
+    pools.into_values().collect()
+}
+
+/// Random 128 bits for an id.
+fn random_id() -> Result<u128> {
+    let mut bytes = [0; 16];
+    std::fs::File::open("/dev/urandom")
+        .and_then(|mut file| std::io::Read::read_exact(&mut file, &mut bytes))
+        .map_err(|failed| EngineError::new(ErrorCode::Io, format!("/dev/urandom: {failed}")))?;
+    Ok(u128::from_le_bytes(bytes))
+}
+
+pub(super) fn random_drive_id() -> Result<DriveId> {
+    random_id().map(DriveId)
+}
+
+/// What opening needs of the engine.
+pub struct Host<'a> {
+    /// Loops.
+    pub remotes: &'a [Remote],
+    /// Memory.
+    pub config: &'a EngineConfig,
+    /// Long work.
+    pub jobs: &'a Arc<Jobs>,
+}
+
+impl Pool {
+    /// Makes a pool and opens it. Drives are labelled last: until then nothing has happened.
+    ///
+    /// # Errors
+    /// A sentence; the drives are as they were, except for space that has no label.
+    pub fn create(host: &Host<'_>, spec: &PoolSpec) -> Result<Arc<Self>> {
+        plan::check_name("pool", &spec.name)?;
+        if spec.vdrives.is_empty() {
+            return error(
+                ErrorCode::Invalid,
+                "a pool needs at least one vdrive: name a tier and its drives",
+            );
+        }
+        spec.vdrives.iter().try_for_each(plan::check_vdrive)?;
+        plan::check_redundancy(spec)?;
+        let mut members: Vec<Member> = Vec::new();
+        let mut planned = Vec::new();
+        for vdrive in &spec.vdrives {
+            let mut of_vdrive = Vec::new();
+            for text in &vdrive.drives {
+                let member = new_member(host, text, spec.force, &members)?;
+                of_vdrive.push(Planned {
+                    id: member.id,
+                    spec: member.spec.clone(),
+                    size: member.size,
+                });
+                members.push(member);
+            }
+            planned.push((vdrive.clone(), of_vdrive));
+        }
+        let config = plan_pool(host, spec, &planned)?;
+        let id = PoolId(random_id()?);
+        let pool = Self::assemble(host, id, config, 0, members)?;
+        let made = try_all(
+            &pool.shards,
+            "the pool cannot be laid out",
+            |shard| async move { shard.format().await },
+        )
+        .and_then(|()| pool.save(lock(&pool.config).clone(), false));
+        if let Err(failed) = made {
+            pool.drop_shards();
+            return Err(failed);
+        }
+        pool.serve()?;
+        Ok(pool)
+    }
+
+    /// Opens a pool from its drives.
+    ///
+    /// # Errors
+    /// Names the drives that are missing, or what is damaged. Nothing was changed then but
+    /// checkpoints.
+    pub fn import(
+        host: &Host<'_>,
+        found: Vec<Found>,
+        id: PoolId,
+        degraded: bool,
+    ) -> Result<Arc<Self>> {
+        let mine: Vec<Found> = found
+            .into_iter()
+            .filter(|drive| drive.label.pool == id)
+            .collect();
+        let newest = mine.iter().max_by_key(|drive| drive.label.generation);
+        let Some(newest) = newest else {
+            return error(ErrorCode::NotFound, "no drive of the pool is there");
+        };
+        let (config, generation) = (newest.label.config.clone(), newest.label.generation);
+        let mut members = Vec::new();
+        let mut missing = Vec::new();
+        for known in &config.drives {
+            let id: DriveId = known
+                .id
+                .parse()
+                .map_err(|_| EngineError::new(ErrorCode::Damaged, "a drive's id is no number"))?;
+            let here = mine.iter().find(|drive| drive.label.drive == id);
+            if here.is_none() {
+                missing.push(known.spec.clone());
+            }
+            members.push(Member {
+                id,
+                spec: here.map_or_else(|| known.spec.clone(), |drive| drive.spec.clone()),
+                drive: here.map(|drive| drive.drive.clone()),
+                size: known.size,
+                shared: Arc::default(),
+            });
+        }
+        if !missing.is_empty() {
+            check_missing(&config, &members, &missing, degraded)?;
+        }
+        let pool = Self::assemble(host, id, config, generation, members)?;
+        let name = pool.name.clone();
+        let opened = try_all(&pool.shards, &format!("pool {name}"), |shard| async move {
+            shard.load_checkpoint().await
+        })
+        .and_then(|()| {
+            try_all(&pool.shards, &format!("pool {name}"), |shard| async move {
+                shard.recover().await.map(drop)
+            })
+        })
+        .and_then(|()| pool.refresh_specs());
+        if let Err(failed) = opened {
+            pool.drop_shards();
+            return Err(failed);
+        }
+        pool.serve()?;
+        Ok(pool)
+    }
+
+    fn refresh_specs(&self) -> Result<()> {
+        let members = lock(&self.members).clone();
+        self.update(|config| {
+            for known in &mut config.drives {
+                if let Some(member) = members
+                    .iter()
+                    .find(|member| member.id.to_string() == known.id)
+                {
+                    known.spec.clone_from(&member.spec);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn assemble(
+        host: &Host<'_>,
+        id: PoolId,
+        config: PoolConfig,
+        generation: u64,
+        members: Vec<Member>,
+    ) -> Result<Arc<Self>> {
+        let mut flags = BTreeMap::new();
+        let blueprints = build::blueprints(&config, &members, &mut flags)?;
+        let shared = build::shared(&config, &blueprints);
+        let shards =
+            build::place_shards(id, &config, &blueprints, &shared, host.remotes, host.config)?;
+        let pool = Arc::new(Self {
+            id,
+            name: config.name.clone(),
+            shared,
+            config: Mutex::new(config),
+            generation: AtomicU64::new(generation),
+            members: Mutex::new(members),
+            out: Mutex::new(flags),
+            shards,
+            devices: Mutex::default(),
+            remote: host.remotes[0].clone(),
+            jobs: host.jobs.clone(),
+            changing: Mutex::new(()),
+        });
+        pool.update_capacity();
+        Ok(pool)
+    }
+
+    /// Starts to serve: volumes, shards' own work, and long work that was left.
+    fn serve(self: &Arc<Self>) -> Result<()> {
+        let config = lock(&self.config).clone();
+        let volumes: Vec<(u32, bool)> = config
+            .volumes
+            .iter()
+            .map(|volume| (volume.id, volume.thick && !volume.deleting))
+            .collect();
+        ask_all(&self.shards, move |shard| {
+            let volumes = volumes.clone();
+            async move {
+                volumes
+                    .iter()
+                    .for_each(|(id, thick)| shard.set_volume(*id, *thick));
+            }
+        })?;
+        let statuses = self.shard_statuses()?;
+        for volume in config
+            .volumes
+            .iter()
+            .filter(|volume| volume.thick && !volume.deleting)
+        {
+            let mapped: u64 = statuses
+                .iter()
+                .filter_map(|status| status.volumes.get(&volume.id))
+                .map(|totals| totals.counts.mapped())
+                .sum();
+            let promised = (volume.size / BLOCK as u64) as i64 - mapped as i64;
+            self.shared
+                .space
+                .reserved
+                .fetch_add(promised, Ordering::Relaxed);
+        }
+        for handle in &self.shards {
+            let port = handle.port.clone();
+            let started = handle.ask(|shard| async move {
+                shard.start();
+                shard.loop_handle().spawn(shard.clone().serve(port));
+            });
+            started
+                .recv()
+                .map_err(|_| EngineError::new(ErrorCode::Io, "a shard did not start"))?;
+        }
+        for volume in config.volumes.iter().filter(|volume| !volume.deleting) {
+            lock(&self.devices).insert(volume.id, self.device(volume));
+        }
+        self.resume_jobs(&config);
+        Ok(())
+    }
+
+    pub(super) fn device(&self, volume: &VolumeConfig) -> Arc<VolumeDevice> {
+        let ports = self.shards.iter().map(|shard| shard.port.clone()).collect();
+        let geometry = Geometry {
+            size: volume.size,
+            lba_size: volume.lba_size,
+            block_size: BLOCK as u32,
+            read_only: false,
+            serial: self.serial(volume.id),
+        };
+        VolumeDevice::new(volume.id, ports, geometry)
+    }
+
+    /// Stable, and different for every volume of every pool: 20 bytes.
+    pub(super) fn serial(&self, volume: u32) -> String {
+        format!("{:012x}{volume:08x}", self.id.0 >> 80)
+    }
+
+    /// Ends volumes and shards and makes everything durable.
+    ///
+    /// # Errors
+    /// What a drive said; the pool is closed all the same, and what was flushed is safe.
+    pub fn close(&self, exported: bool) -> Result<()> {
+        self.jobs.cancel_pool(&self.name);
+        let devices: Vec<_> = std::mem::take(&mut *lock(&self.devices))
+            .into_values()
+            .collect();
+        devices.iter().for_each(|device| device.end());
+        wait_for(|| devices.iter().all(|device| device.in_flight() == 0));
+        self.shards.iter().for_each(|shard| shard.port.close());
+        let closed = try_all(
+            &self.shards,
+            "the pool was closed with an error",
+            |shard| async move { shard.close().await },
+        );
+        let saved = self.save(lock(&self.config).clone(), exported);
+        self.drop_shards();
+        closed.and(saved)
+    }
+
+    /// Closes without making anything durable, for a pool that is destroyed.
+    pub fn abandon(&self) {
+        self.jobs.cancel_pool(&self.name);
+        lock(&self.devices).values().for_each(|device| device.end());
+        self.shards.iter().for_each(|shard| shard.port.close());
+        let _ = ask_all(&self.shards, |shard| async move { shard.close().await });
+        for member in lock(&self.members).iter() {
+            if let Some(drive) = &member.drive
+                && let Err(failed) = labels::clear(&self.remote, drive)
+            {
+                tracing::warn!(error = %failed, "a drive of a destroyed pool keeps its label");
+            }
+        }
+        self.drop_shards();
+    }
+
+    fn drop_shards(&self) {
+        self.shards.iter().for_each(ShardHandle::remove);
+        let drives: Vec<_> = lock(&self.members)
+            .iter_mut()
+            .filter_map(|member| member.drive.take())
+            .collect();
+        // Tasks that end on their threads hold the last queues; the lock goes with them.
+        wait_for(|| drives.iter().all(|drive| Arc::strong_count(drive) == 1));
+    }
+}
+
+/// Waits until something is so, at most ten seconds.
+pub(super) fn wait_for(mut so: impl FnMut() -> bool) -> bool {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    while std::time::Instant::now() < deadline {
+        if so() {
+            return true;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    so()
+}
+
+/// Opens a drive that is to join a pool.
+pub(super) fn new_member(
+    host: &Host<'_>,
+    text: &str,
+    force: bool,
+    others: &[Member],
+) -> Result<Member> {
+    let canonical =
+        drives::canonical(text).map_err(|failed| super::members::open_error(&failed))?;
+    if others.iter().any(|other| other.spec == canonical) {
+        return error(
+            ErrorCode::Exists,
+            format!("{text} is named twice, or is a drive of this pool already"),
+        );
+    }
+    let (spec, drive) = open_drive(text, force)?;
+    labels::refuse_labelled(&host.remotes[0], &drive, force)?;
+    let size = Drive::info(&*drive).size;
+    Ok(Member {
+        id: random_drive_id()?,
+        spec,
+        drive: Some(drive),
+        size,
+        shared: Arc::default(),
+    })
+}
+
+fn plan_pool(
+    host: &Host<'_>,
+    spec: &PoolSpec,
+    planned: &[(crate::control::types::VdriveSpec, Vec<Planned>)],
+) -> Result<PoolConfig> {
+    let total: u64 = planned
+        .iter()
+        .flat_map(|(_, drives)| drives)
+        .map(|drive| drive.size)
+        .sum();
+    plan::check_total(total)?;
+    let scale = Scale::of(total);
+    let shards = if spec.shards == 0 {
+        host.remotes.len() as u16
+    } else {
+        spec.shards
+    };
+    if shards > 64 {
+        return error(
+            ErrorCode::Invalid,
+            format!("a pool has at most 64 shards, not {shards}"),
+        );
+    }
+    let meta = plan::meta(shards, planned, scale)?;
+    let start = |id: DriveId| {
+        let part = meta.parts.iter().find(|part| part.drive == id.to_string());
+        part.map_or(DATA_START, |part| part.offset + part.blocks * BLOCK as u64)
+    };
+    let mut vdrives = Vec::new();
+    for (index, (vdrive, drives)) in planned.iter().enumerate() {
+        vdrives.push(plan::vdrive(index as u8 + 1, vdrive, drives, start, scale)?);
+    }
+    let drives = planned.iter().flat_map(|(_, drives)| drives);
+    Ok(PoolConfig {
+        name: spec.name.clone(),
+        policy: match spec.policy {
+            SpacePolicy::FastFirst => Policy::FastFirst,
+            SpacePolicy::SlowFirst => Policy::SlowFirst,
+        },
+        shards,
+        group_blocks: scale.group_blocks,
+        drives: drives
+            .map(|drive| DriveConfig {
+                id: drive.id.to_string(),
+                spec: drive.spec.clone(),
+                size: drive.size,
+            })
+            .collect(),
+        meta,
+        vdrives,
+        volumes: Vec::new(),
+        exports: Vec::new(),
+        next_volume: 1,
+    })
+}
+
+/// Refuses to open without drives that nothing can stand in for.
+fn check_missing(
+    config: &PoolConfig,
+    members: &[Member],
+    missing: &[String],
+    degraded: bool,
+) -> Result<()> {
+    let gone = |drive: &str| {
+        members
+            .iter()
+            .any(|member| member.drive.is_none() && member.id.to_string() == drive)
+    };
+    let lost = |parts: &[format::PartConfig], mirror: bool| {
+        if mirror {
+            parts.iter().all(|part| part.out || gone(&part.drive))
+        } else {
+            parts.iter().any(|part| gone(&part.drive))
+        }
+    };
+    let names = missing.join(", ");
+    let mirror = |layout| layout == LayoutConfig::Mirror;
+    if lost(&config.meta.parts, true)
+        || config
+            .vdrives
+            .iter()
+            .any(|vdrive| lost(&vdrive.parts, mirror(vdrive.layout)))
+    {
+        return error(
+            ErrorCode::NotFound,
+            format!(
+                "pool {} cannot be opened without {names}: no other drive has what they hold; attach them and name them with --drive",
+                config.name
+            ),
+        );
+    }
+    if !degraded {
+        return error(
+            ErrorCode::Refused,
+            format!(
+                "pool {} is missing {names}; the others hold everything: use --degraded to open it without",
+                config.name
+            ),
+        );
+    }
+    Ok(())
+}

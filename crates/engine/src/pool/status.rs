@@ -1,0 +1,340 @@
+//! What a pool tells of itself.
+
+use super::shards::ask_all;
+use super::{Pool, Result, lock};
+use crate::control::types::{
+    DriveStatus, IoCounters, LayoutSpec, MapCell, PoolStatus, Tier, VdriveStatus, VolumeStatus,
+};
+use crate::device::shard_of_chunk;
+use crate::shard::ShardStatus;
+use format::{BlockCounts, LayoutConfig, PoolConfig, TierConfig, VdriveConfig, VolumeConfig};
+use std::sync::atomic::Ordering;
+use units::{BLOCK, VdriveId};
+
+impl Pool {
+    pub(super) fn shard_statuses(&self) -> Result<Vec<ShardStatus>> {
+        ask_all(&self.shards, |shard| async move { shard.status() })
+    }
+
+    /// The pool's state. A mirror's leg that failed since is remembered in the labels.
+    ///
+    /// # Errors
+    /// When the pool is closing.
+    pub fn status(&self) -> Result<PoolStatus> {
+        self.remember_failed_legs();
+        let shards = self.shard_statuses()?;
+        let config = lock(&self.config).clone();
+        let mut counts = BlockCounts::default();
+        shards
+            .iter()
+            .flat_map(|shard| shard.volumes.values())
+            .for_each(|totals| counts += totals.counts);
+        let vdrives: Vec<_> = config
+            .vdrives
+            .iter()
+            .map(|vdrive| self.vdrive_status(vdrive, &config, &shards))
+            .collect();
+        let space = &self.shared.space;
+        let bytes = |blocks: i64| blocks.max(0) as u64 * BLOCK as u64;
+        let (state, messages) = self.health(&shards, &vdrives, &config);
+        let fast = vdrives.iter().filter(|vdrive| vdrive.tier == Tier::Fast);
+        Ok(PoolStatus {
+            id: self.id.to_string(),
+            name: self.name.clone(),
+            state,
+            messages,
+            policy: self.shared.policy(),
+            shards: config.shards,
+            capacity: bytes(space.capacity.load(Ordering::Relaxed)),
+            used: counts.mapped() * BLOCK as u64,
+            reserved: bytes(space.reserved.load(Ordering::Relaxed)),
+            fast_capacity: fast.map(|vdrive| vdrive.capacity).sum(),
+            fast_dirty: counts.fast * BLOCK as u64,
+            fast_shadow: counts.shadow * BLOCK as u64,
+            vdrives,
+            volumes: config.volumes.len(),
+            promotion_held: self.shared.promotion_held.load(Ordering::Relaxed),
+            map_bytes: shards.iter().map(|shard| shard.map_bytes).sum(),
+            ram_bytes: shards.iter().map(|shard| shard.ram_bytes).sum(),
+        })
+    }
+
+    fn remember_failed_legs(&self) {
+        let flags = lock(&self.out).clone();
+        let config = lock(&self.config).clone();
+        let known = |vdrive: u8, part: usize| {
+            let parts = match vdrive {
+                0 => Some(&config.meta.parts),
+                id => config
+                    .vdrives
+                    .iter()
+                    .find(|known| known.id == id)
+                    .map(|known| &known.parts),
+            };
+            parts
+                .and_then(|parts| parts.get(part))
+                .is_some_and(|part| part.out)
+        };
+        let news = flags
+            .iter()
+            .any(|((vdrive, part), out)| out.load(Ordering::Acquire) && !known(*vdrive, *part));
+        if news && let Err(failed) = self.update(|_| Ok(())) {
+            tracing::warn!(error = %failed, "a failed leg cannot be remembered");
+        }
+    }
+
+    fn health(
+        &self,
+        shards: &[ShardStatus],
+        vdrives: &[VdriveStatus],
+        config: &PoolConfig,
+    ) -> (String, Vec<String>) {
+        let mut messages = Vec::new();
+        let mut state = "online";
+        for vdrive in vdrives.iter().filter(|vdrive| vdrive.state == "degraded") {
+            state = "degraded";
+            for drive in vdrive.drives.iter().filter(|drive| drive.state != "online") {
+                messages.push(format!(
+                    "vdrive {}: drive {} is {}; its mirror holds everything: replace it soon",
+                    vdrive.id, drive.spec, drive.state
+                ));
+            }
+        }
+        if self.shared.space.full.load(Ordering::Relaxed) {
+            if self.shared.space.available() > 0 && self.free_share() > 0 {
+                self.shared.space.full.store(false, Ordering::Relaxed);
+            } else {
+                state = "full";
+                messages.push(
+                    "writes that need space fail and reads go on: add a vdrive or delete data"
+                        .to_owned(),
+                );
+            }
+        }
+        if config.meta.parts.len() == 1
+            && config
+                .vdrives
+                .iter()
+                .any(|vdrive| vdrive.tier == TierConfig::Slow)
+        {
+            messages.push(
+                "the metadata lies on one drive only: when it fails, the pool is lost".to_owned(),
+            );
+        }
+        for failed in shards.iter().filter_map(|shard| shard.failed.as_ref()) {
+            state = "failed";
+            messages.push(format!(
+                "a shard has stopped: {failed}; mend the drive, then export and import the pool"
+            ));
+        }
+        (state.to_owned(), messages)
+    }
+
+    fn free_share(&self) -> u32 {
+        use crate::space::Class;
+        self.shared.groups.free_groups(Class::Fast) + self.shared.groups.free_groups(Class::Slow)
+    }
+
+    fn vdrive_status(
+        &self,
+        vdrive: &VdriveConfig,
+        config: &PoolConfig,
+        shards: &[ShardStatus],
+    ) -> VdriveStatus {
+        let members = lock(&self.members);
+        let flags = lock(&self.out);
+        let drives: Vec<DriveStatus> = vdrive
+            .parts
+            .iter()
+            .enumerate()
+            .filter_map(|(index, part)| {
+                let member = members
+                    .iter()
+                    .find(|member| member.id.to_string() == part.drive)?;
+                let out = flags
+                    .get(&(vdrive.id, index))
+                    .is_some_and(|out| out.load(Ordering::Acquire));
+                let meta_out = config.meta.parts.iter().enumerate().any(|(index, meta)| {
+                    meta.drive == part.drive
+                        && flags
+                            .get(&(0, index))
+                            .is_some_and(|out| out.load(Ordering::Acquire))
+                });
+                let state = match (&member.drive, out || meta_out) {
+                    (None, _) => "missing",
+                    (Some(_), true) => "degraded",
+                    (Some(_), false) => "online",
+                };
+                let count =
+                    |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+                Some(DriveStatus {
+                    id: member.id.to_string(),
+                    spec: member.spec.clone(),
+                    size: member.size,
+                    state: state.to_owned(),
+                    reads: count(&member.shared.reads),
+                    writes: count(&member.shared.writes),
+                    read_bytes: count(&member.shared.read_bytes),
+                    write_bytes: count(&member.shared.write_bytes),
+                    errors: count(&member.shared.errors),
+                    repaired: count(&member.shared.repaired),
+                })
+            })
+            .collect();
+        let used: u64 = shards
+            .iter()
+            .filter_map(|shard| shard.used.get(&VdriveId(vdrive.id)))
+            .sum();
+        let groups = self
+            .shared
+            .groups
+            .space(VdriveId(vdrive.id))
+            .map_or(0, |space| space.groups);
+        let state = match drives.iter().all(|drive| drive.state == "online") {
+            _ if vdrive.evacuating => "evacuating",
+            true => "online",
+            false => "degraded",
+        };
+        VdriveStatus {
+            id: vdrive.id,
+            tier: match vdrive.tier {
+                TierConfig::Fast => Tier::Fast,
+                TierConfig::Slow => Tier::Slow,
+            },
+            layout: match vdrive.layout {
+                LayoutConfig::Concat => LayoutSpec::Concat,
+                LayoutConfig::Mirror => LayoutSpec::Mirror,
+                LayoutConfig::Stripe { chunk_blocks } => LayoutSpec::Stripe {
+                    chunk: chunk_blocks * BLOCK as u64,
+                },
+            },
+            state: state.to_owned(),
+            capacity: u64::from(groups) * config.group_blocks * BLOCK as u64,
+            used: used * BLOCK as u64,
+            drives,
+        }
+    }
+
+    /// Counters of the pool.
+    ///
+    /// # Errors
+    /// When the pool is closing.
+    pub fn counters(&self) -> Result<IoCounters> {
+        let mut sum = IoCounters::default();
+        self.shard_statuses()?
+            .iter()
+            .for_each(|shard| add(&mut sum, &shard.counters));
+        Ok(sum)
+    }
+
+    /// Counters of a volume.
+    ///
+    /// # Errors
+    /// When there is no such volume.
+    pub fn volume_counters(&self, name: &str) -> Result<IoCounters> {
+        let volume = self.find_volume(name)?;
+        let mut sum = IoCounters::default();
+        for shard in self.shard_statuses()? {
+            if let Some(totals) = shard.volumes.get(&volume.id) {
+                add(&mut sum, &totals.counters);
+            }
+        }
+        Ok(sum)
+    }
+
+    /// The pool's volumes.
+    ///
+    /// # Errors
+    /// When the pool is closing.
+    pub fn volumes(&self) -> Result<Vec<VolumeStatus>> {
+        let shards = self.shard_statuses()?;
+        let config = lock(&self.config).clone();
+        Ok(config
+            .volumes
+            .iter()
+            .map(|volume| self.volume_status(volume, &shards))
+            .collect())
+    }
+
+    pub(super) fn volume_status(
+        &self,
+        volume: &VolumeConfig,
+        shards: &[ShardStatus],
+    ) -> VolumeStatus {
+        let totals = shards
+            .iter()
+            .filter_map(|shard| shard.volumes.get(&volume.id));
+        let mapped: u64 = totals.map(|totals| totals.counts.mapped()).sum();
+        VolumeStatus {
+            id: volume.id,
+            name: volume.name.clone(),
+            pool: self.name.clone(),
+            size: volume.size,
+            lba_size: volume.lba_size,
+            thick: volume.thick,
+            mapped: mapped * BLOCK as u64,
+            serial: self.serial(volume.id),
+            state: if volume.deleting {
+                "deleting"
+            } else {
+                "online"
+            }
+            .to_owned(),
+        }
+    }
+
+    /// The volume's LBA space in `cells` equal parts.
+    ///
+    /// # Errors
+    /// When there is no such volume, or a page of its map cannot be read.
+    pub fn map(&self, name: &str, cells: usize) -> Result<Vec<MapCell>> {
+        let volume = self.find_volume(name)?;
+        let cells = cells.clamp(1, 4096);
+        let shards = self.shards.len();
+        let (id, size) = (volume.id, volume.size);
+        let parts: Vec<_> = self
+            .shards
+            .iter()
+            .enumerate()
+            .map(|(index, handle)| {
+                handle.ask(move |shard| async move {
+                    let mut cells = vec![MapCell::default(); cells];
+                    let mine = move |chunk| shard_of_chunk(id, chunk, shards) == index;
+                    shard.map(id, size, mine, &mut cells).await.map(|()| cells)
+                })
+            })
+            .collect();
+        let mut sum = vec![MapCell::default(); cells];
+        for part in parts {
+            let closing =
+                |_| crate::EngineError::new(crate::ErrorCode::Busy, "the pool is closing");
+            let part = part.recv().map_err(closing)?;
+            let part = part.map_err(|failed| {
+                crate::EngineError::new(super::shards::code_of(&failed), failed.to_string())
+            })?;
+            for (cell, more) in sum.iter_mut().zip(part) {
+                cell.ram += more.ram;
+                cell.fast += more.fast;
+                cell.slow += more.slow;
+                cell.empty += more.empty;
+            }
+        }
+        Ok(sum)
+    }
+}
+
+fn add(sum: &mut IoCounters, more: &IoCounters) {
+    sum.reads += more.reads;
+    sum.writes += more.writes;
+    sum.read_bytes += more.read_bytes;
+    sum.write_bytes += more.write_bytes;
+    sum.flushes += more.flushes;
+    sum.blocks_ram += more.blocks_ram;
+    sum.blocks_fast += more.blocks_fast;
+    sum.blocks_slow += more.blocks_slow;
+    sum.blocks_zero += more.blocks_zero;
+    sum.promoted_bytes += more.promoted_bytes;
+    sum.demoted_bytes += more.demoted_bytes;
+    sum.read_ns += more.read_ns;
+    sum.write_ns += more.write_ns;
+}

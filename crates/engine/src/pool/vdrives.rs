@@ -1,0 +1,337 @@
+//! Adding vdrives to an open pool, and emptying and removing them.
+
+use super::build::{Blueprint, space_of};
+use super::members::Member;
+use super::open::{Host, new_member};
+use super::plan::{self, Planned, Scale};
+use super::shards::{ask_all, code_of};
+use super::{Pool, Result, error, labels, lock};
+use crate::control::types::{EngineError, ErrorCode, Tier, VdriveSpec};
+use crate::shard::Progress;
+use format::{DATA_START, DriveConfig, VdriveConfig};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use units::{BLOCK, VdriveId, format_bytes};
+
+impl Pool {
+    /// What volumes can fill, from the vdrives that are there.
+    pub(super) fn update_capacity(&self) {
+        let config = lock(&self.config);
+        let blocks: u64 = config
+            .vdrives
+            .iter()
+            .filter(|vdrive| !vdrive.evacuating)
+            .filter_map(|vdrive| self.shared.groups.space(VdriveId(vdrive.id)))
+            .map(|space| u64::from(space.groups) * config.group_blocks)
+            .sum();
+        let capacity = plan::capacity(blocks, config.shards, config.group_blocks);
+        self.shared
+            .space
+            .capacity
+            .store(capacity as i64, Ordering::Relaxed);
+        self.shared.space.full.store(false, Ordering::Relaxed);
+    }
+
+    /// Adds a vdrive.
+    ///
+    /// # Errors
+    /// A sentence; the pool is as it was.
+    pub fn add_vdrive(&self, host: &Host<'_>, spec: &VdriveSpec, force: bool) -> Result<u8> {
+        let _changing = lock(&self.changing);
+        plan::check_vdrive(spec)?;
+        let config = lock(&self.config).clone();
+        let has_fast = config
+            .vdrives
+            .iter()
+            .any(|vdrive| vdrive.tier == format::TierConfig::Fast);
+        if spec.tier == Tier::Fast && !has_fast && !force {
+            return error(
+                ErrorCode::Refused,
+                "the pool has no fast tier yet and its metadata lies on the slow one, where it stays: use --force if that is meant",
+            );
+        }
+        let Some(id) =
+            (1..=u8::MAX).find(|id| config.vdrives.iter().all(|vdrive| vdrive.id != *id))
+        else {
+            return error(ErrorCode::Invalid, "a pool has at most 255 vdrives");
+        };
+        let mut members = lock(&self.members).clone();
+        let mut planned = Vec::new();
+        for text in &spec.drives {
+            let member = new_member(host, text, force, &members)?;
+            planned.push(Planned {
+                id: member.id,
+                spec: member.spec.clone(),
+                size: member.size,
+            });
+            members.push(member);
+        }
+        plan::check_total(members.iter().map(|member| member.size).sum())?;
+        let scale = Scale {
+            group_blocks: config.group_blocks,
+            journal_blocks: config.meta.journal_blocks,
+        };
+        let vdrive = plan::vdrive(id, spec, &planned, |_| DATA_START, scale)?;
+        self.join_vdrive(vdrive, &planned, members)?;
+        Ok(id)
+    }
+
+    fn join_vdrive(
+        &self,
+        vdrive: VdriveConfig,
+        planned: &[Planned],
+        members: Vec<Member>,
+    ) -> Result<()> {
+        let id = VdriveId(vdrive.id);
+        let mut flags = lock(&self.out).clone();
+        let blueprint = Blueprint::new(
+            vdrive.id,
+            vdrive.layout,
+            &vdrive.parts,
+            &members,
+            &mut flags,
+        )?;
+        let (copy, closing) = (blueprint.clone(), || {
+            EngineError::new(ErrorCode::Busy, "the pool is closing")
+        });
+        let built = ask_all(&self.shards, move |shard| {
+            let blueprint = copy.clone();
+            async move {
+                let vdrive = blueprint
+                    .build(shard.loop_handle())
+                    .map_err(|failed| failed.to_string())?;
+                shard.add_vdrive(Rc::new(vdrive));
+                Ok::<(), String>(())
+            }
+        });
+        let built = built.and_then(|all| {
+            all.into_iter()
+                .collect::<std::result::Result<(), _>>()
+                .map_err(|failed| EngineError::new(ErrorCode::Io, failed))
+        });
+        let before = lock(&self.members).clone();
+        let joined = built.and_then(|()| {
+            *lock(&self.members) = members;
+            self.update(|config| {
+                config
+                    .drives
+                    .extend(planned.iter().map(|drive| DriveConfig {
+                        id: drive.id.to_string(),
+                        spec: drive.spec.clone(),
+                        size: drive.size,
+                    }));
+                config.vdrives.push(vdrive.clone());
+                Ok(())
+            })
+        });
+        if let Err(failed) = joined {
+            *lock(&self.members) = before;
+            ask_all(
+                &self.shards,
+                move |shard| async move { shard.remove_vdrive(id) },
+            )
+            .map_err(|_| closing())?;
+            return Err(failed);
+        }
+        *lock(&self.out) = flags;
+        let config = lock(&self.config).clone();
+        self.shared
+            .groups
+            .add(id, space_of(&blueprint, Some(&vdrive), &config));
+        self.update_capacity();
+        Ok(())
+    }
+
+    /// Starts to empty a vdrive; it leaves the pool when that ends.
+    ///
+    /// # Errors
+    /// When it cannot be spared, with the reason.
+    pub fn remove_vdrive(self: &Arc<Self>, id: u8) -> Result<u64> {
+        let _changing = lock(&self.changing);
+        let config = lock(&self.config).clone();
+        let Some(vdrive) = config.vdrives.iter().find(|vdrive| vdrive.id == id) else {
+            return error(
+                ErrorCode::NotFound,
+                format!(
+                    "pool {} has no vdrive {id}: see `convect vdrive list {}`",
+                    self.name, self.name
+                ),
+            );
+        };
+        if vdrive.evacuating {
+            return Err(super::jobs::busy("the vdrive is being emptied already"));
+        }
+        let meta = config
+            .meta
+            .parts
+            .iter()
+            .find(|meta| vdrive.parts.iter().any(|part| part.drive == meta.drive));
+        if let Some(meta) = meta {
+            let spec = config
+                .drives
+                .iter()
+                .find(|drive| drive.id == meta.drive)
+                .map_or("?", |drive| &drive.spec);
+            return error(
+                ErrorCode::Refused,
+                format!(
+                    "vdrive {id} cannot leave: drive {spec} holds the pool's metadata, which does not move"
+                ),
+            );
+        }
+        self.check_room_without(id, &config)?;
+        self.update(|config| {
+            config
+                .vdrives
+                .iter_mut()
+                .filter(|known| known.id == id)
+                .for_each(|known| known.evacuating = true);
+            Ok(())
+        })?;
+        self.start_evacuation(id)
+    }
+
+    fn check_room_without(&self, id: u8, config: &format::PoolConfig) -> Result<()> {
+        let space = |vdrive: &VdriveConfig| {
+            self.shared
+                .groups
+                .space(VdriveId(vdrive.id))
+                .map_or(0, |space| u64::from(space.groups) * config.group_blocks)
+        };
+        let rest: u64 = config
+            .vdrives
+            .iter()
+            .filter(|vdrive| vdrive.id != id && !vdrive.evacuating)
+            .map(space)
+            .sum();
+        let rest = plan::capacity(rest, config.shards, config.group_blocks) as i64;
+        let shared = &self.shared.space;
+        let needed =
+            shared.mapped.load(Ordering::Relaxed) + shared.reserved.load(Ordering::Relaxed);
+        if needed > rest {
+            let bytes = |blocks: i64| format_bytes(blocks.max(0) as u64 * BLOCK as u64);
+            return error(
+                ErrorCode::NoSpace,
+                format!(
+                    "vdrive {id} cannot leave: the pool holds {} and the other vdrives take {}; add a vdrive first",
+                    bytes(needed),
+                    bytes(rest)
+                ),
+            );
+        }
+        Ok(())
+    }
+
+    pub(super) fn start_evacuation(self: &Arc<Self>, id: u8) -> Result<u64> {
+        self.shared.groups.set_open(VdriveId(id), false);
+        self.update_capacity();
+        let used: u64 = self
+            .shard_statuses()?
+            .iter()
+            .filter_map(|shard| shard.used.get(&VdriveId(id)))
+            .sum();
+        let pool = self.clone();
+        self.jobs.start(
+            "evacuate",
+            &self.name,
+            &format!("vdrive {id}"),
+            used * BLOCK as u64,
+            move |progress| {
+                let result = pool.empty_vdrive(id, &progress);
+                let ended = matches!(result, Ok(true));
+                if !ended && !pool.is_closing() {
+                    pool.keep_vdrive(id)?;
+                }
+                result
+            },
+        )
+    }
+
+    fn is_closing(&self) -> bool {
+        lock(&self.devices).is_empty() && !lock(&self.config).volumes.is_empty()
+    }
+
+    /// The vdrive stays: it gives space again.
+    fn keep_vdrive(&self, id: u8) -> Result<()> {
+        let _changing = lock(&self.changing);
+        self.update(|config| {
+            config
+                .vdrives
+                .iter_mut()
+                .filter(|known| known.id == id)
+                .for_each(|known| known.evacuating = false);
+            Ok(())
+        })?;
+        self.shared.groups.set_open(VdriveId(id), true);
+        self.update_capacity();
+        Ok(())
+    }
+
+    fn empty_vdrive(&self, id: u8, progress: &Arc<Progress>) -> Result<bool> {
+        let watched = progress.clone();
+        let results = ask_all(&self.shards, move |shard| {
+            let watched = watched.clone();
+            async move { shard.evacuate(VdriveId(id), &watched).await }
+        })?;
+        for result in results {
+            match result {
+                Ok(true) => {}
+                Ok(false) => return Ok(false),
+                Err(failed) => {
+                    return error(
+                        code_of(&failed),
+                        format!("vdrive {id} could not be emptied: {failed}; it stays in the pool"),
+                    );
+                }
+            }
+        }
+        if self.shared.groups.taken(VdriveId(id)) > 0 {
+            return error(
+                ErrorCode::Busy,
+                format!("vdrive {id} is empty but some of its space is still held: try again"),
+            );
+        }
+        self.let_go(id)?;
+        Ok(true)
+    }
+
+    /// Nothing is left on the vdrive: it leaves the labels, the shards and the pool.
+    fn let_go(&self, id: u8) -> Result<()> {
+        let _changing = lock(&self.changing);
+        let gone: Vec<String> = {
+            let config = lock(&self.config);
+            let vdrive = config.vdrives.iter().find(|vdrive| vdrive.id == id);
+            vdrive.map_or_else(Vec::new, |vdrive| {
+                vdrive.parts.iter().map(|part| part.drive.clone()).collect()
+            })
+        };
+        self.update(|config| {
+            config.vdrives.retain(|known| known.id != id);
+            config.drives.retain(|drive| !gone.contains(&drive.id));
+            Ok(())
+        })?;
+        ask_all(&self.shards, move |shard| async move {
+            shard.remove_vdrive(VdriveId(id))
+        })?;
+        self.shared.groups.remove(VdriveId(id));
+        lock(&self.out).retain(|(vdrive, _), _| *vdrive != id);
+        let mut leaving = Vec::new();
+        lock(&self.members).retain(|member| {
+            let stays = !gone.contains(&member.id.to_string());
+            if !stays {
+                leaving.push(member.clone());
+            }
+            stays
+        });
+        for member in leaving {
+            if let Some(drive) = &member.drive
+                && let Err(failed) = labels::clear(&self.remote, drive)
+            {
+                tracing::warn!(error = %failed, "a drive that left keeps its label");
+            }
+        }
+        self.update_capacity();
+        Ok(())
+    }
+}

@@ -1,0 +1,297 @@
+//! Volumes of a pool: making, resizing, deleting.
+
+use super::open::wait_for;
+use super::shards::{ask_all, try_all};
+use super::{Pool, Result, error, lock, plan};
+use crate::control::types::{EngineError, ErrorCode, VolumeSpec, VolumeStatus};
+use crate::device::VolumeDevice;
+use crate::shard::Progress;
+use format::VolumeConfig;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use units::{BLOCK, CHUNK, format_bytes};
+
+/// Smallest and largest volume, in bytes.
+const SIZES: std::ops::RangeInclusive<u64> = CHUNK as u64..=256 << 40;
+
+fn check_size(size: u64) -> Result<()> {
+    if SIZES.contains(&size) && size.is_multiple_of(BLOCK as u64) {
+        return Ok(());
+    }
+    error(
+        ErrorCode::Invalid,
+        format!(
+            "a volume has from 1 MiB to 256 TiB in whole 4 KiB, and {size} bytes ({}) is not that",
+            format_bytes(size)
+        ),
+    )
+}
+
+impl Pool {
+    pub(super) fn find_volume(&self, name: &str) -> Result<VolumeConfig> {
+        let config = lock(&self.config);
+        match config.volumes.iter().find(|volume| volume.name == name) {
+            Some(volume) => Ok(volume.clone()),
+            None => error(
+                ErrorCode::NotFound,
+                format!(
+                    "pool {} has no volume '{name}': see `convect volume list`",
+                    self.name
+                ),
+            ),
+        }
+    }
+
+    /// Makes a volume.
+    ///
+    /// # Errors
+    /// `Exists`, `Invalid`, or `NoSpace` when a thick volume cannot be promised its space.
+    pub fn create_volume(&self, spec: &VolumeSpec) -> Result<VolumeStatus> {
+        let _changing = lock(&self.changing);
+        plan::check_name("volume", &spec.name)?;
+        check_size(spec.size)?;
+        if ![512, 4096].contains(&spec.lba_size) {
+            return error(
+                ErrorCode::Invalid,
+                format!(
+                    "a logical block has 512 or 4096 bytes, not {}",
+                    spec.lba_size
+                ),
+            );
+        }
+        if self.find_volume(&spec.name).is_ok() {
+            return error(
+                ErrorCode::Exists,
+                format!(
+                    "pool {} has a volume '{}' already: choose another name",
+                    self.name, spec.name
+                ),
+            );
+        }
+        let blocks = (spec.size / BLOCK as u64) as i64;
+        let space = &self.shared.space;
+        if spec.thick && !space.reserve(blocks) {
+            let free = space.available().max(0) as u64 * BLOCK as u64;
+            return error(
+                ErrorCode::NoSpace,
+                format!(
+                    "{} cannot be promised: the pool has {} left; make it thin or add a vdrive",
+                    format_bytes(spec.size),
+                    format_bytes(free)
+                ),
+            );
+        }
+        let made = self.update(|config| {
+            let volume = VolumeConfig {
+                id: config.next_volume,
+                name: spec.name.clone(),
+                size: spec.size,
+                lba_size: spec.lba_size,
+                thick: spec.thick,
+                deleting: false,
+            };
+            config.next_volume += 1;
+            config.volumes.push(volume.clone());
+            Ok(volume)
+        });
+        let volume = match made {
+            Ok(volume) => volume,
+            Err(failed) => {
+                if spec.thick {
+                    space.reserved.fetch_sub(blocks, Ordering::Relaxed);
+                }
+                return Err(failed);
+            }
+        };
+        let (id, thick) = (volume.id, volume.thick);
+        ask_all(&self.shards, move |shard| async move {
+            shard.set_volume(id, thick)
+        })?;
+        lock(&self.devices).insert(id, self.device(&volume));
+        Ok(self.volume_status(&volume, &[]))
+    }
+
+    /// The volume, for a front end.
+    ///
+    /// # Errors
+    /// When there is none of that name.
+    pub fn open_volume(&self, name: &str) -> Result<Arc<VolumeDevice>> {
+        let volume = self.find_volume(name)?;
+        match lock(&self.devices).get(&volume.id) {
+            Some(device) => Ok(device.clone()),
+            None => error(ErrorCode::Busy, format!("volume {name} is being deleted")),
+        }
+    }
+
+    /// Changes a volume's size.
+    ///
+    /// # Errors
+    /// `Refused` when it would shrink without `shrink`, `NoSpace` when a thick one cannot be
+    /// promised the rest.
+    pub fn resize_volume(&self, name: &str, size: u64, shrink: bool) -> Result<VolumeStatus> {
+        let _changing = lock(&self.changing);
+        let volume = self.find_volume(name)?;
+        let device = self.open_volume(name)?;
+        check_size(size)?;
+        if size < volume.size && !shrink {
+            return error(
+                ErrorCode::Refused,
+                format!(
+                    "volume {name} would shrink from {} to {} and lose what lies beyond: use --shrink if that is meant",
+                    format_bytes(volume.size),
+                    format_bytes(size)
+                ),
+            );
+        }
+        let more = (size / BLOCK as u64) as i64 - (volume.size / BLOCK as u64) as i64;
+        let space = &self.shared.space;
+        if volume.thick && more > 0 && !space.reserve(more) {
+            return error(
+                ErrorCode::NoSpace,
+                format!(
+                    "the pool cannot promise {} more: add a vdrive",
+                    format_bytes(more as u64 * BLOCK as u64)
+                ),
+            );
+        }
+        if size < volume.size {
+            device.resize(size);
+            self.trim_beyond(&volume, size)?;
+        }
+        self.update(|config| {
+            if let Some(known) = config
+                .volumes
+                .iter_mut()
+                .find(|known| known.id == volume.id)
+            {
+                known.size = size;
+            }
+            Ok(())
+        })?;
+        if volume.thick && more < 0 {
+            space.reserved.fetch_add(more, Ordering::Relaxed);
+        }
+        device.resize(size);
+        let shards = self.shard_statuses()?;
+        Ok(self.volume_status(&self.find_volume(name)?, &shards))
+    }
+
+    fn trim_beyond(&self, volume: &VolumeConfig, size: u64) -> Result<()> {
+        let (id, old) = (volume.id, volume.size);
+        let first_whole = size.div_ceil(CHUNK as u64) as u32;
+        let last = old.div_ceil(CHUNK as u64) as u32;
+        let rest = (u64::from(first_whole) * CHUNK as u64).min(old) - size;
+        let holder =
+            crate::device::shard_of_chunk(id, (size / CHUNK as u64) as u32, self.shards.len());
+        if rest > 0 {
+            let trimmed = self.shards[holder]
+                .ask(move |shard| async move { shard.trim_range(id, size, rest).await });
+            let trimmed = trimmed
+                .recv()
+                .map_err(|_| EngineError::new(ErrorCode::Busy, "the pool is closing"))?;
+            trimmed.map_err(|failed| EngineError::new(ErrorCode::Io, failed.to_string()))?;
+        }
+        try_all(
+            &self.shards,
+            "the end of the volume cannot be freed",
+            move |shard| async move { shard.free_chunks(id, first_whole..last, |_| true).await },
+        )
+    }
+
+    /// Ends a volume for its front ends and frees its space in the background.
+    ///
+    /// # Errors
+    /// When there is no such volume.
+    pub fn delete_volume(self: &Arc<Self>, name: &str) -> Result<u64> {
+        let _changing = lock(&self.changing);
+        let volume = self.find_volume(name)?;
+        if self.jobs.is_running("delete", &self.name, name) {
+            return Err(super::jobs::busy("the volume is being deleted already"));
+        }
+        self.update(|config| {
+            config
+                .volumes
+                .iter_mut()
+                .filter(|known| known.id == volume.id)
+                .for_each(|known| known.deleting = true);
+            Ok(())
+        })?;
+        let device = lock(&self.devices).remove(&volume.id);
+        if let Some(device) = device {
+            device.end();
+            wait_for(|| device.in_flight() == 0);
+        }
+        self.start_deletion(volume)
+    }
+
+    pub(super) fn start_deletion(self: &Arc<Self>, volume: VolumeConfig) -> Result<u64> {
+        let id = volume.id;
+        ask_all(&self.shards, move |shard| async move {
+            shard.end_volume(id);
+            shard.set_volume(id, false);
+        })?;
+        let shards = self.shard_statuses()?;
+        let mapped: u64 = shards
+            .iter()
+            .filter_map(|shard| shard.volumes.get(&id))
+            .map(|totals| totals.counts.mapped())
+            .sum();
+        if volume.thick && !volume.deleting {
+            let promised = (volume.size / BLOCK as u64) as i64 - mapped as i64;
+            self.shared
+                .space
+                .reserved
+                .fetch_sub(promised, Ordering::Relaxed);
+        }
+        let pool = self.clone();
+        self.jobs.start(
+            "delete",
+            &self.name,
+            &volume.name.clone(),
+            mapped * BLOCK as u64,
+            move |progress| pool.free_volume(&volume, &progress),
+        )
+    }
+
+    fn free_volume(&self, volume: &VolumeConfig, progress: &Arc<Progress>) -> Result<bool> {
+        let (id, watched) = (volume.id, progress.clone());
+        try_all(
+            &self.shards,
+            "the volume's space cannot be freed",
+            move |shard| {
+                let watched = watched.clone();
+                async move {
+                    shard
+                        .free_chunks(id, 0..u32::MAX, |_| {
+                            watched.done.fetch_add(CHUNK as u64, Ordering::Relaxed);
+                            !watched.cancel.load(Ordering::Relaxed)
+                        })
+                        .await?;
+                    shard.forget_volume(id)?;
+                    shard.checkpoint().await
+                }
+            },
+        )?;
+        let _changing = lock(&self.changing);
+        self.update(|config| {
+            config.volumes.retain(|known| known.id != id);
+            Ok(())
+        })?;
+        self.shared.space.full.store(false, Ordering::Relaxed);
+        Ok(true)
+    }
+
+    /// Goes on with long work that was under way when the pool was closed.
+    pub(super) fn resume_jobs(self: &Arc<Self>, config: &format::PoolConfig) {
+        for volume in config.volumes.iter().filter(|volume| volume.deleting) {
+            if let Err(failed) = self.start_deletion(volume.clone()) {
+                tracing::warn!(volume = volume.name, error = %failed, "a deletion cannot go on");
+            }
+        }
+        for vdrive in config.vdrives.iter().filter(|vdrive| vdrive.evacuating) {
+            if let Err(failed) = self.start_evacuation(vdrive.id) {
+                tracing::warn!(vdrive = vdrive.id, error = %failed, "an evacuation cannot go on");
+            }
+        }
+    }
+}

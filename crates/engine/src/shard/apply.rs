@@ -1,0 +1,306 @@
+//! Changes of a chunk's page, each with its record. The live path and recovery share them.
+
+use super::leaf::Leaf;
+use super::state::{Shard, State};
+use crate::space::{Class, Run};
+use block::IoError;
+use format::{BlockMask, BlockState, ChunkPage, Record};
+use std::rc::Rc;
+use units::Place;
+
+impl Shard {
+    /// Changes a block and keeps the counts true.
+    pub(super) fn change(
+        &self,
+        state: &mut State,
+        volume: u32,
+        leaf: &Leaf,
+        block: usize,
+        change: impl FnOnce(&mut ChunkPage),
+    ) {
+        let Some(entry) = state.volumes.get_mut(&volume) else {
+            return;
+        };
+        let mut page = leaf.page.borrow_mut();
+        let before = self
+            .counter(&page, block, &mut entry.counts)
+            .map(|count| *count -= 1);
+        change(&mut page);
+        let after = self
+            .counter(&page, block, &mut entry.counts)
+            .map(|count| *count += 1);
+        let space = &self.shared.space;
+        match (before.is_some(), after.is_some()) {
+            (false, true) => space.take(1, entry.thick),
+            (true, false) => space.give(1, entry.thick),
+            _ => {}
+        }
+    }
+
+    /// Marks a page as changed.
+    pub(super) fn mark_dirty(&self, state: &mut State, volume: u32, chunk: u32, leaf: &Rc<Leaf>) {
+        if !leaf.dirty.replace(true) {
+            state.dirty_leaves.push((volume, chunk, leaf.clone()));
+        }
+    }
+
+    /// Remembers which kind of fast blocks the chunk has, for demotion and eviction.
+    pub(super) fn note_chunk(&self, state: &mut State, volume: u32, chunk: u32, leaf: &Leaf) {
+        let counts = self.count(&leaf.page.borrow());
+        set_member(&mut state.dirty_chunks, (volume, chunk), counts.fast > 0);
+        set_member(&mut state.shadow_chunks, (volume, chunk), counts.shadow > 0);
+    }
+
+    /// Slots of blocks, if any has one.
+    pub(super) fn slots_of(page: &ChunkPage, blocks: impl Iterator<Item = usize>) -> Vec<Place> {
+        let slots: Vec<_> = blocks.map(|block| page.slot(block)).collect();
+        if slots.iter().any(|slot| slot.is_some()) {
+            slots
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// Blocks from `first` on have new content in `run`.
+    ///
+    /// # Errors
+    /// When the journal takes no record any more.
+    pub(super) fn apply_write(
+        &self,
+        volume: u32,
+        chunk: u32,
+        leaf: &Rc<Leaf>,
+        first: usize,
+        run: Run,
+        crcs: &[u32],
+    ) -> Result<(), IoError> {
+        let mut state = self.state.borrow_mut();
+        let blocks = first..first + run.count;
+        let old = Self::slots_of(&leaf.page.borrow(), blocks.clone());
+        self.append(
+            &mut state,
+            &Record::Write {
+                volume,
+                chunk,
+                first: first as u8,
+                slot: run.place,
+                crcs: crcs.to_vec(),
+                old: old.clone(),
+            },
+        )?;
+        state.alloc.recorded(run.place);
+        self.free_slots(&mut state, &old);
+        for (index, block) in blocks.enumerate() {
+            self.change(&mut state, volume, leaf, block, |page| {
+                page.set_slot(block, run.place.plus(index as u64));
+                page.set_crc(block, crcs[index]);
+                page.set_home_valid(block, false);
+            });
+            state.ram.invalidate(leaf, block);
+        }
+        state.journal.touch(run.place.vdrive());
+        self.mark_dirty(&mut state, volume, chunk, leaf);
+        if self.class(run.place) == Class::Fast {
+            state.dirty_chunks.insert((volume, chunk));
+        } else {
+            self.note_chunk(&mut state, volume, chunk, leaf);
+        }
+        Ok(())
+    }
+
+    /// Blocks are zeroes.
+    ///
+    /// # Errors
+    /// As [`Shard::apply_write`].
+    pub(super) fn apply_trim(
+        &self,
+        volume: u32,
+        chunk: u32,
+        leaf: &Rc<Leaf>,
+        first: usize,
+        count: usize,
+    ) -> Result<(), IoError> {
+        let mut state = self.state.borrow_mut();
+        let blocks = first..first + count;
+        let zero = |block| leaf.page.borrow().state(block) == BlockState::Zero;
+        if blocks.clone().all(zero) && leaf.page.borrow().home().is_none() {
+            return Ok(());
+        }
+        let old = Self::slots_of(&leaf.page.borrow(), blocks.clone());
+        let record = Record::Trim {
+            volume,
+            chunk,
+            first: first as u8,
+            count: count as u16,
+            old: old.clone(),
+        };
+        self.append(&mut state, &record)?;
+        self.free_slots(&mut state, &old);
+        for block in blocks {
+            self.change(&mut state, volume, leaf, block, |page| {
+                page.set_slot(block, Place::NONE);
+                page.set_crc(block, 0);
+                page.set_home_valid(block, false);
+            });
+            state.ram.invalidate(leaf, block);
+        }
+        let page = leaf.page.borrow();
+        let home = page.home();
+        let stale = home.is_some() && page.home_mask().is_empty();
+        drop(page);
+        if stale && !leaf.busy.get() {
+            self.drop_home(&mut state, volume, chunk, leaf, home)?;
+        }
+        self.mark_dirty(&mut state, volume, chunk, leaf);
+        self.note_chunk(&mut state, volume, chunk, leaf);
+        Ok(())
+    }
+
+    /// The chunk gives up a home where nothing is valid.
+    ///
+    /// # Errors
+    /// As [`Shard::apply_write`].
+    pub(super) fn drop_home(
+        &self,
+        state: &mut State,
+        volume: u32,
+        chunk: u32,
+        leaf: &Rc<Leaf>,
+        home: Place,
+    ) -> Result<(), IoError> {
+        self.append(
+            state,
+            &Record::MoveHome {
+                volume,
+                chunk,
+                new: Place::NONE,
+                old: home,
+            },
+        )?;
+        state.quarantine.home(home);
+        leaf.page.borrow_mut().set_home(Place::NONE);
+        self.mark_dirty(state, volume, chunk, leaf);
+        Ok(())
+    }
+
+    /// Blocks that are at home have copies in `run`, too.
+    ///
+    /// # Errors
+    /// As [`Shard::apply_write`].
+    pub(super) fn apply_promote(
+        &self,
+        volume: u32,
+        chunk: u32,
+        leaf: &Rc<Leaf>,
+        first: usize,
+        run: Run,
+    ) -> Result<(), IoError> {
+        let mut state = self.state.borrow_mut();
+        let count = run.count as u16;
+        let record = Record::Promote {
+            volume,
+            chunk,
+            first: first as u8,
+            count,
+            slot: run.place,
+        };
+        self.append(&mut state, &record)?;
+        state.alloc.recorded(run.place);
+        for index in 0..run.count {
+            self.change(&mut state, volume, leaf, first + index, |page| {
+                page.set_slot(first + index, run.place.plus(index as u64));
+            });
+        }
+        state.journal.touch(run.place.vdrive());
+        state.shadow_chunks.insert((volume, chunk));
+        self.mark_dirty(&mut state, volume, chunk, leaf);
+        Ok(())
+    }
+
+    /// Blocks that are valid at home give up their slots.
+    ///
+    /// # Errors
+    /// As [`Shard::apply_write`].
+    pub(super) fn apply_evict(
+        &self,
+        volume: u32,
+        chunk: u32,
+        leaf: &Rc<Leaf>,
+        mask: BlockMask,
+    ) -> Result<(), IoError> {
+        if mask.is_empty() {
+            return Ok(());
+        }
+        let mut state = self.state.borrow_mut();
+        let old: Vec<_> = mask
+            .blocks()
+            .map(|block| leaf.page.borrow().slot(block))
+            .collect();
+        self.append(
+            &mut state,
+            &Record::Evict {
+                volume,
+                chunk,
+                mask,
+                old: old.clone(),
+            },
+        )?;
+        self.free_slots(&mut state, &old);
+        for block in mask.blocks() {
+            self.change(&mut state, volume, leaf, block, |page| {
+                page.set_slot(block, Place::NONE)
+            });
+        }
+        self.mark_dirty(&mut state, volume, chunk, leaf);
+        self.note_chunk(&mut state, volume, chunk, leaf);
+        Ok(())
+    }
+
+    /// The home holds the present content of the blocks in `mask`, too; it is durable there.
+    ///
+    /// # Errors
+    /// As [`Shard::apply_write`].
+    pub(super) fn apply_home(
+        &self,
+        volume: u32,
+        chunk: u32,
+        leaf: &Rc<Leaf>,
+        home: Place,
+        mask: BlockMask,
+    ) -> Result<(), IoError> {
+        let mut state = self.state.borrow_mut();
+        self.append(
+            &mut state,
+            &Record::Home {
+                volume,
+                chunk,
+                home,
+                mask,
+            },
+        )?;
+        state.alloc.recorded(home);
+        leaf.page.borrow_mut().set_home(home);
+        for block in mask.blocks() {
+            self.change(&mut state, volume, leaf, block, |page| {
+                page.set_home_valid(block, true)
+            });
+        }
+        self.mark_dirty(&mut state, volume, chunk, leaf);
+        self.note_chunk(&mut state, volume, chunk, leaf);
+        Ok(())
+    }
+
+    fn free_slots(&self, state: &mut State, old: &[Place]) {
+        for place in old.iter().filter(|place| place.is_some()) {
+            state.quarantine.slots(*place, 1);
+        }
+    }
+}
+
+fn set_member(set: &mut std::collections::BTreeSet<(u32, u32)>, key: (u32, u32), member: bool) {
+    if member {
+        set.insert(key);
+    } else {
+        set.remove(&key);
+    }
+}

@@ -1,0 +1,103 @@
+//! What a shard does by itself: commits, checkpoints, moves.
+
+use super::state::Shard;
+use std::rc::Rc;
+
+/// A record is durable by itself after this long at most, in nanoseconds.
+const COMMIT_NS: u64 = 250_000_000;
+/// Journal pages that wait for being written before a barrier is made for them.
+const COMMIT_PAGES: usize = 128;
+/// Time between checkpoints, in nanoseconds, when something has changed.
+const CHECKPOINT_NS: u64 = 30_000_000_000;
+/// Changed pages before a checkpoint: recovery loads as many.
+const CHECKPOINT_LEAVES: usize = 16 * 1024;
+/// How often the background looks, in nanoseconds, while anything is going on.
+const TICK_NS: u64 = 50_000_000;
+/// And while nothing is.
+const IDLE_TICK_NS: u64 = 250_000_000;
+
+impl Shard {
+    /// Starts the shard's own tasks. It serves from now on.
+    pub fn start(self: &Rc<Self>) {
+        self.background.set(4);
+        let tasks: [fn(Rc<Self>) -> std::pin::Pin<Box<dyn Future<Output = ()>>>; 4] = [
+            |shard| Box::pin(shard.commit_loop()),
+            |shard| Box::pin(shard.checkpoint_loop()),
+            |shard| Box::pin(shard.mover_loop()),
+            |shard| Box::pin(shard.promote_loop()),
+        ];
+        for task in tasks {
+            let shard = self.clone();
+            self.handle.spawn(async move {
+                task(shard.clone()).await;
+                shard.background.set(shard.background.get() - 1);
+            });
+        }
+    }
+
+    async fn commit_loop(self: Rc<Self>) {
+        while !self.closing.get() {
+            let (since, waiting) = {
+                let state = self.state.borrow();
+                (state.journal.since_ns, state.journal.waiting())
+            };
+            let due = since.is_some_and(|since| self.handle.now_ns() >= since + COMMIT_NS);
+            if (due || waiting >= COMMIT_PAGES) && self.barrier().await.is_err() {
+                return;
+            }
+            let tick = if since.is_some() {
+                TICK_NS
+            } else {
+                IDLE_TICK_NS
+            };
+            self.handle.sleep(tick).await;
+        }
+    }
+
+    async fn checkpoint_loop(self: Rc<Self>) {
+        let mut last = self.handle.now_ns();
+        while !self.closing.get() {
+            let wake = self.checkpoint_wake.wait();
+            let (changed, pressing) = {
+                let state = self.state.borrow();
+                let journal = &state.journal;
+                let pressing = journal.length() > journal.ring / 2
+                    || state.dirty_leaves.len() > CHECKPOINT_LEAVES.min(self.config.leaves / 2);
+                (
+                    journal.length() > 0 || !state.dirty_leaves.is_empty(),
+                    pressing,
+                )
+            };
+            let due = changed && self.handle.now_ns() >= last + CHECKPOINT_NS;
+            if pressing || due {
+                if self.checkpoint().await.is_err() {
+                    return;
+                }
+                last = self.handle.now_ns();
+            }
+            futures_util::future::select(wake, self.handle.sleep(IDLE_TICK_NS)).await;
+        }
+    }
+
+    /// Ends the shard's own work and makes everything durable.
+    ///
+    /// # Errors
+    /// When a drive failed: what was flushed before is safe all the same.
+    pub async fn close(self: &Rc<Self>) -> Result<(), block::IoError> {
+        self.closing.set(true);
+        for event in [
+            &self.mover_wake,
+            &self.promote_wake,
+            &self.checkpoint_wake,
+            &self.space_made,
+            &self.fetched,
+        ] {
+            event.notify();
+        }
+        while self.background.get() > 0 || self.prefetching.get() > 0 {
+            self.promote_wake.notify();
+            self.handle.sleep(5_000_000).await;
+        }
+        self.checkpoint().await
+    }
+}

@@ -1,0 +1,447 @@
+//! Checkpoints: every changed page is written elsewhere, then one record makes them valid.
+//!
+//! A page may be newer than the point from which recovery plays the journal again: each record
+//! sets what it names to a state, so playing it again ends in the same state. What must not
+//! happen is a page that is newer than the durable journal, so a barrier comes before the record.
+
+use super::state::{DIRECTORY, HOMES, SLOTS, Shard, drive_error};
+use crate::space::{Class, GroupKey, NO_PAGE};
+use crate::tree::Tree;
+use block::{DmaBuf, DriveError, ErrorKind, IoError};
+use format::{Checkpoint, HomesPage, PAGE, Page, PagePtr, SlotsPage, VolumePage};
+use futures_util::future::join_all;
+use units::{Place, VdriveId};
+
+/// Pages written together.
+const BATCH: usize = 256;
+/// Rounds of giving places to pages that give places to pages.
+const ROUNDS: usize = 1000;
+
+/// Pages to write, and the places of those that they replace.
+#[derive(Default)]
+struct Work {
+    generation: u64,
+    writes: Vec<(Place, Page)>,
+    freed: Vec<Place>,
+}
+
+/// A page of one of the shard's own trees, or a node of a volume's.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Which {
+    Volume(u32),
+    Directory,
+    Slots,
+    Homes,
+}
+
+impl Shard {
+    /// Writes a checkpoint; when one is being written, waits for it and writes another.
+    ///
+    /// # Errors
+    /// What a drive said, or `NoSpace` in the metadata region: the shard fails with it.
+    pub async fn checkpoint(&self) -> Result<(), IoError> {
+        loop {
+            let ended = self.checkpointed.wait();
+            self.check()?;
+            if !self.checkpoint_running.replace(true) {
+                break;
+            }
+            ended.await;
+        }
+        let result = self.write_checkpoint().await;
+        self.checkpoint_running.set(false);
+        if let Err(error) = &result {
+            self.fail(error);
+        }
+        self.checkpointed.notify();
+        result
+    }
+
+    async fn write_checkpoint(&self) -> Result<(), IoError> {
+        let (from, slots_dropped, homes_dropped, mut work) = {
+            let mut state = self.state.borrow_mut();
+            state.journal.seal();
+            let generation = state.generation + 1;
+            let (slots, homes) = state.alloc.begin_checkpoint(generation);
+            let mut work = Work {
+                generation,
+                ..Work::default()
+            };
+            for key in &slots {
+                let old = state.slots.set_ptr(key.0, NO_PAGE);
+                if old.place.is_some() {
+                    work.freed.push(old.place);
+                    state.alloc.touch(old.place);
+                }
+            }
+            (state.journal.next, slots, homes, work)
+        };
+        self.write_leaves(&mut work).await?;
+        self.write_volume_nodes(&mut work).await?;
+        self.write_directory(&mut work).await?;
+        self.write_homes(&mut work).await?;
+        self.write_slots(&mut work)?;
+        self.send(&mut work).await?;
+        self.barrier().await?;
+        self.write_record(&work, from).await?;
+        let mut state = self.state.borrow_mut();
+        state.generation = work.generation;
+        state.journal.from = from;
+        state.alloc.give_groups(&slots_dropped);
+        state.alloc.give_groups(&homes_dropped);
+        // A load that began before may still be reading a page that was replaced.
+        work.freed
+            .iter()
+            .for_each(|place| state.quarantine.slots(*place, 1));
+        let sequence = state.journal.target();
+        state.quarantine.seal(sequence);
+        drop(state);
+        self.release_space();
+        Ok(())
+    }
+
+    fn page_place(&self) -> Result<Place, IoError> {
+        let mut runs = Vec::new();
+        let found = self
+            .state
+            .borrow_mut()
+            .alloc
+            .take_slots(Class::Meta, 1, &mut runs);
+        if found == 0 {
+            return Err(IoError::new(
+                ErrorKind::NoSpace,
+                "the metadata region has no free page",
+            ));
+        }
+        Ok(runs[0].place)
+    }
+
+    fn drop_page(&self, work: &mut Work, ptr: PagePtr) {
+        if ptr.place.is_some() {
+            work.freed.push(ptr.place);
+            self.state.borrow_mut().alloc.touch(ptr.place);
+        }
+    }
+
+    async fn send(&self, work: &mut Work) -> Result<(), IoError> {
+        let mut writes = std::mem::take(&mut work.writes);
+        writes.sort_by_key(|(place, _)| *place);
+        let meta = self.vdrive(VdriveId(0))?;
+        for batch in writes.chunks(BATCH) {
+            let runs = batch.chunk_by(|left, right| left.0.block() + 1 == right.0.block());
+            let sends = runs.map(|run| {
+                let mut joined: DmaBuf = self.handle.dma().get(run.len() * PAGE);
+                for (index, (_, page)) in run.iter().enumerate() {
+                    joined[index * PAGE..][..PAGE].copy_from_slice(page.bytes());
+                }
+                meta.write(run[0].0.block(), joined)
+            });
+            let results: Result<(), DriveError> = join_all(sends).await.into_iter().collect();
+            results.map_err(|error| drive_error(error, "the metadata region cannot be written"))?;
+        }
+        Ok(())
+    }
+
+    /// Chunks' pages that have changed. A page counts as unchanged from the moment it is copied.
+    async fn write_leaves(&self, work: &mut Work) -> Result<(), IoError> {
+        let dirty = std::mem::take(&mut self.state.borrow_mut().dirty_leaves);
+        for batch in dirty.chunks(BATCH) {
+            for (volume, chunk, leaf) in batch {
+                let counts = self.count(&leaf.page.borrow());
+                let empty = counts.mapped() == 0 && leaf.page.borrow().home().is_none();
+                let ptr = if empty {
+                    NO_PAGE
+                } else {
+                    self.copy_leaf(work, leaf)?
+                };
+                leaf.dirty.set(false);
+                let mut state = self.state.borrow_mut();
+                let Some(entry) = state.volumes.get_mut(volume) else {
+                    continue;
+                };
+                entry.disk_counts += counts;
+                entry.disk_counts -= leaf.disk_counts.replace(counts);
+                entry.dirty = true;
+                let hint = u16::from(counts.fast > 0) | u16::from(counts.shadow > 0) << 1;
+                let old = entry.tree.set_ptr(*chunk, PagePtr { hint, ..ptr });
+                drop(state);
+                self.drop_page(work, old);
+            }
+            // The batch keeps its pages in memory until they are on the drive.
+            self.send(work).await?;
+        }
+        Ok(())
+    }
+
+    fn copy_leaf(&self, work: &mut Work, leaf: &super::leaf::Leaf) -> Result<PagePtr, IoError> {
+        let place = self.page_place()?;
+        let mut page = leaf.page.borrow_mut();
+        let header = page.page().header().expect("a chunk's page has a header");
+        page.page_mut().set_header(format::PageHeader {
+            generation: work.generation,
+            ..header
+        });
+        let page = page.page().clone();
+        let ptr = PagePtr {
+            place,
+            crc: page.crc(),
+            hint: 0,
+        };
+        work.writes.push((place, page));
+        Ok(ptr)
+    }
+
+    /// Writes the changed nodes of a tree, from the leaves' parents up.
+    fn write_nodes(&self, work: &mut Work, which: Which) -> Result<(), IoError> {
+        for level in Tree::<()>::levels() {
+            for key in self.dirty_nodes(which, level) {
+                self.write_node(work, which, level, key, None)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_node(
+        &self,
+        work: &mut Work,
+        which: Which,
+        level: u8,
+        key: u32,
+        place: Option<Place>,
+    ) -> Result<(), IoError> {
+        let generation = work.generation;
+        let (page, old) = self.with_tree(which, |tree| {
+            (
+                tree.encode(level, key, generation),
+                tree.node_ptr(level, key),
+            )
+        });
+        let ptr = match page {
+            None => NO_PAGE,
+            Some(page) => {
+                let place = place.map_or_else(|| self.page_place(), Ok)?;
+                let ptr = PagePtr {
+                    place,
+                    crc: page.crc(),
+                    hint: 0,
+                };
+                work.writes.push((place, page));
+                ptr
+            }
+        };
+        self.with_tree(which, |tree| tree.node_written(level, key, ptr));
+        self.drop_page(work, old);
+        Ok(())
+    }
+
+    fn dirty_nodes(&self, which: Which, level: u8) -> Vec<u32> {
+        self.with_tree(which, |tree| tree.dirty_nodes(level))
+    }
+
+    fn with_tree<T>(&self, which: Which, act: impl FnOnce(&mut dyn AnyTree) -> T) -> T {
+        let mut state = self.state.borrow_mut();
+        match which {
+            Which::Volume(id) => act(&mut state.volumes.get_mut(&id).expect("a known volume").tree),
+            Which::Directory => act(&mut state.directory),
+            Which::Slots => act(&mut state.slots),
+            Which::Homes => act(&mut state.homes),
+        }
+    }
+
+    async fn write_volume_nodes(&self, work: &mut Work) -> Result<(), IoError> {
+        let volumes: Vec<u32> = self.state.borrow().volumes.keys().copied().collect();
+        for id in volumes {
+            self.write_nodes(work, Which::Volume(id))?;
+            self.send(work).await?;
+        }
+        Ok(())
+    }
+
+    async fn write_directory(&self, work: &mut Work) -> Result<(), IoError> {
+        let changed: Vec<_> = {
+            let mut state = self.state.borrow_mut();
+            let changed = state.volumes.iter_mut().filter_map(|(id, entry)| {
+                let dirty = std::mem::take(&mut entry.dirty);
+                dirty.then(|| (*id, entry.tree.root(), entry.disk_counts))
+            });
+            changed.collect()
+        };
+        for (id, root, counts) in changed {
+            let ptr = if root.place.is_none() {
+                NO_PAGE
+            } else {
+                let place = self.page_place()?;
+                let header = VolumePage::header(DIRECTORY, id, work.generation);
+                let page = VolumePage::encode(header, root, counts);
+                let ptr = PagePtr {
+                    place,
+                    crc: page.crc(),
+                    hint: 0,
+                };
+                work.writes.push((place, page));
+                ptr
+            };
+            let old = self.state.borrow_mut().directory.set_ptr(id, ptr);
+            self.drop_page(work, old);
+        }
+        self.write_nodes(work, Which::Directory)?;
+        self.send(work).await
+    }
+
+    async fn write_homes(&self, work: &mut Work) -> Result<(), IoError> {
+        let (pages, holes) = {
+            let mut state = self.state.borrow_mut();
+            (
+                state.alloc.take_dirty_homes(),
+                state.alloc.holes(&state.quarantine, &[]),
+            )
+        };
+        for key in pages {
+            let groups = self.state.borrow().alloc.homes_for_checkpoint(key, &holes);
+            let ptr = match groups {
+                None => NO_PAGE,
+                Some(groups) => {
+                    let place = self.page_place()?;
+                    let page =
+                        HomesPage::encode(HomesPage::header(HOMES, key, work.generation), &groups);
+                    let ptr = PagePtr {
+                        place,
+                        crc: page.crc(),
+                        hint: 0,
+                    };
+                    work.writes.push((place, page));
+                    ptr
+                }
+            };
+            let old = self.state.borrow_mut().homes.set_ptr(key, ptr);
+            self.drop_page(work, old);
+        }
+        self.write_nodes(work, Which::Homes)?;
+        self.send(work).await
+    }
+
+    /// Bitmaps of slots, last: they tell of the pages of this very checkpoint. Places are given
+    /// first, until no more bitmap changes by it; then all is copied without a pause.
+    fn write_slots(&self, work: &mut Work) -> Result<(), IoError> {
+        let mut leaves: std::collections::BTreeMap<GroupKey, Place> = Default::default();
+        let mut nodes: std::collections::BTreeMap<(u8, u32), Place> = Default::default();
+        for round in 0.. {
+            if round == ROUNDS {
+                return Err(IoError::new(
+                    ErrorKind::Device,
+                    "the bitmaps of space do not settle",
+                ));
+            }
+            let dirty = self.state.borrow().alloc.dirty_slots();
+            let mut settled = true;
+            for key in dirty
+                .into_iter()
+                .filter(|key| !leaves.contains_key(key))
+                .collect::<Vec<_>>()
+            {
+                settled = false;
+                leaves.insert(key, self.page_place()?);
+                let old = self.state.borrow_mut().slots.set_ptr(key.0, NO_PAGE);
+                self.drop_page(work, old);
+            }
+            for level in Tree::<()>::levels() {
+                for key in self.dirty_nodes(Which::Slots, level) {
+                    if let std::collections::btree_map::Entry::Vacant(slot) =
+                        nodes.entry((level, key))
+                    {
+                        settled = false;
+                        slot.insert(self.page_place()?);
+                        let old = self.with_tree(Which::Slots, |tree| tree.node_ptr(level, key));
+                        self.drop_page(work, old);
+                    }
+                }
+            }
+            if settled {
+                break;
+            }
+        }
+        let mut state = self.state.borrow_mut();
+        let holes = state.alloc.holes(&state.quarantine, &work.freed);
+        for (key, place) in leaves {
+            let bits = state.alloc.slots_for_checkpoint(key, &holes);
+            let page = SlotsPage::encode(SlotsPage::header(SLOTS, key.0, work.generation), &bits);
+            state.slots.set_ptr(
+                key.0,
+                PagePtr {
+                    place,
+                    crc: page.crc(),
+                    hint: 0,
+                },
+            );
+            work.writes.push((place, page));
+        }
+        drop(state);
+        for ((level, key), place) in nodes {
+            let generation = work.generation;
+            let page = self.with_tree(Which::Slots, |tree| tree.encode(level, key, generation));
+            let page = page.expect("it has a page beneath it");
+            let ptr = PagePtr {
+                place,
+                crc: page.crc(),
+                hint: 0,
+            };
+            work.writes.push((place, page));
+            self.with_tree(Which::Slots, |tree| tree.node_written(level, key, ptr));
+        }
+        Ok(())
+    }
+
+    async fn write_record(&self, work: &Work, from: u64) -> Result<(), IoError> {
+        let record = {
+            let state = self.state.borrow();
+            Checkpoint {
+                pool: self.config.pool,
+                shard: self.config.shard,
+                generation: work.generation,
+                epoch: state.journal.epoch,
+                journal_from: from,
+                directory: state.directory.root(),
+                slots: state.slots.root(),
+                homes: state.homes.root(),
+            }
+        };
+        let mut buf = self.handle.dma().get(PAGE);
+        buf.copy_from_slice(&record.encode());
+        let meta = self.vdrive(VdriveId(0))?;
+        let block = self.checkpoint_block(work.generation);
+        let explain = |error| drive_error(error, "the checkpoint cannot be written");
+        meta.write(block, buf).await.map_err(explain)?;
+        meta.flush().await.map_err(explain)
+    }
+
+    /// Where the checkpoint of a generation lies in the metadata region.
+    pub(super) fn checkpoint_block(&self, generation: u64) -> u64 {
+        1 + 2 * u64::from(self.config.shard.0) + generation % 2
+    }
+}
+
+/// What a checkpoint needs of a tree, whatever its leaves are in memory.
+trait AnyTree {
+    fn dirty_nodes(&self, level: u8) -> Vec<u32>;
+    fn encode(&mut self, level: u8, key: u32, generation: u64) -> Option<Page>;
+    fn node_ptr(&mut self, level: u8, key: u32) -> PagePtr;
+    fn node_written(&mut self, level: u8, key: u32, ptr: PagePtr);
+}
+
+impl<L> AnyTree for Tree<L> {
+    fn dirty_nodes(&self, level: u8) -> Vec<u32> {
+        self.dirty_nodes(level)
+    }
+
+    fn encode(&mut self, level: u8, key: u32, generation: u64) -> Option<Page> {
+        self.encode(level, key, generation)
+    }
+
+    fn node_ptr(&mut self, level: u8, key: u32) -> PagePtr {
+        self.node_ptr(level, key)
+    }
+
+    fn node_written(&mut self, level: u8, key: u32, ptr: PagePtr) {
+        self.node_written(level, key, ptr);
+    }
+}

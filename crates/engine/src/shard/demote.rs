@@ -1,0 +1,391 @@
+//! Demotion: what only the fast tier has is written to the slow one, in the order of addresses.
+//!
+//! A chunk that is mostly stored gets a home of 1 MiB; one that holds little is packed into slots
+//! of the slow tier, so that a few blocks do not take a megabyte.
+
+use super::leaf::{Busy, Leaf};
+use super::state::{Shard, drive_error};
+use crate::space::{Class, Run};
+use block::{DmaBuf, IoError};
+use format::{BlockMask, BlockState, crc32c};
+use futures_util::future::join_all;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use units::{BLOCK, CHUNK_BLOCKS, Place, VdriveId};
+
+/// Chunks demoted together: sorted writes, one flush.
+const BATCH: usize = 48;
+/// A chunk with this many blocks gets a home.
+const DENSE: usize = CHUNK_BLOCKS / 4;
+
+/// A block on its way down: what it is and where it lay when it was read.
+#[derive(Clone, Copy)]
+struct Moving {
+    block: usize,
+    slot: Place,
+    crc: u32,
+}
+
+enum Target {
+    Home(Place),
+    Slots(Vec<Run>),
+}
+
+/// A chunk that may move, and the blocks whose home, if any, was stale before the barrier.
+struct Candidate {
+    volume: u32,
+    chunk: u32,
+    leaf: Rc<Leaf>,
+    stale: BlockMask,
+    busy: Busy,
+}
+
+struct Job {
+    volume: u32,
+    chunk: u32,
+    leaf: Rc<Leaf>,
+    blocks: Vec<Moving>,
+    target: Target,
+    /// The era in which the slots were looked up: they are not given away before it ends.
+    era: u64,
+    _busy: Busy,
+}
+
+impl Shard {
+    /// Demotes up to a batch of chunks that were not written for `settle_ns`. Returns the blocks
+    /// that came down.
+    pub(super) async fn demote_batch(&self, settle_ns: u64) -> Result<u64, IoError> {
+        let mut candidates = Vec::new();
+        for (volume, chunk) in self.next_dirty(BATCH) {
+            self.journal_room().await?;
+            match self.leaf(volume, chunk, false).await {
+                Ok(Some(leaf)) => candidates.extend(self.candidate(volume, chunk, leaf, settle_ns)),
+                _ => {
+                    self.state
+                        .borrow_mut()
+                        .dirty_chunks
+                        .remove(&(volume, chunk));
+                }
+            }
+        }
+        if candidates.is_empty() {
+            return Ok(0);
+        }
+        self.quiesce().await?;
+        let jobs: Vec<_> = candidates
+            .into_iter()
+            .filter_map(|candidate| self.plan_demotion(candidate))
+            .collect();
+        let results = join_all(jobs.iter().map(|job| self.copy_down(job))).await;
+        let mut done = Vec::new();
+        let mut failure = None;
+        for (job, result) in jobs.into_iter().zip(results) {
+            match result {
+                Ok(()) => done.push(job),
+                Err(error) => {
+                    self.drop_target(&job);
+                    failure = Some(error);
+                }
+            }
+        }
+        let flushed = self.flush_targets(&done).await;
+        let mut moved = 0;
+        for job in done {
+            if flushed.is_err() {
+                self.drop_target(&job);
+                continue;
+            }
+            moved += self.settle_demotion(&job)?;
+        }
+        flushed?;
+        self.state.borrow_mut().counters.demoted_bytes += moved * BLOCK as u64;
+        match failure {
+            Some(error) if moved == 0 => Err(error),
+            _ => Ok(moved),
+        }
+    }
+
+    fn next_dirty(&self, count: usize) -> Vec<(u32, u32)> {
+        let mut state = self.state.borrow_mut();
+        let after = (
+            std::ops::Bound::Excluded(state.demote_hand),
+            std::ops::Bound::Unbounded,
+        );
+        let mut found: Vec<_> = state
+            .dirty_chunks
+            .range(after)
+            .take(count)
+            .copied()
+            .collect();
+        let missing = count - found.len();
+        let again = state
+            .dirty_chunks
+            .iter()
+            .take(missing)
+            .copied()
+            .collect::<Vec<_>>();
+        found.extend(again);
+        found.sort_unstable();
+        found.dedup();
+        if let Some(last) = found.last() {
+            state.demote_hand = *last;
+        }
+        found
+    }
+
+    /// A chunk that is neither busy nor was written of late.
+    fn candidate(
+        &self,
+        volume: u32,
+        chunk: u32,
+        leaf: Rc<Leaf>,
+        settle_ns: u64,
+    ) -> Option<Candidate> {
+        if self.handle.now_ns() < leaf.written_ns.get().saturating_add(settle_ns) {
+            return None;
+        }
+        let busy = Busy::try_new(&leaf)?;
+        let stale = Self::blocks_in(&leaf.page.borrow(), BlockState::Dirty).collect();
+        Some(Candidate {
+            volume,
+            chunk,
+            leaf,
+            stale,
+            busy,
+        })
+    }
+
+    /// Chooses what moves and takes space for it; nothing when the slow tier has no room.
+    fn plan_demotion(&self, candidate: Candidate) -> Option<Job> {
+        let Candidate {
+            volume,
+            chunk,
+            leaf,
+            stale,
+            busy,
+        } = candidate;
+        let (home, stored, fast, slow) = {
+            let page = leaf.page.borrow();
+            let (mut fast, mut slow) = (Vec::new(), Vec::new());
+            let stored = (0..CHUNK_BLOCKS).filter(|block| page.state(*block) != BlockState::Zero);
+            let stored = stored.count();
+            for block in Self::blocks_in(&page, BlockState::Dirty).filter(|block| stale.has(*block))
+            {
+                let moving = Moving {
+                    block,
+                    slot: page.slot(block),
+                    crc: page.crc(block),
+                };
+                match self.class(moving.slot) {
+                    Class::Fast => fast.push(moving),
+                    _ => slow.push(moving),
+                }
+            }
+            (page.home(), stored, fast, slow)
+        };
+        if fast.is_empty() {
+            self.note_chunk(&mut self.state.borrow_mut(), volume, chunk, &leaf);
+            return None;
+        }
+        let job = |blocks, target| {
+            let era = self.state.borrow_mut().quarantine.begin_read();
+            Some(Job {
+                volume,
+                chunk,
+                leaf: leaf.clone(),
+                blocks,
+                target,
+                era,
+                _busy: busy,
+            })
+        };
+        let mut all = fast.clone();
+        all.extend(slow);
+        all.sort_by_key(|moving| moving.block);
+        if home.is_some() {
+            return job(all, Target::Home(home));
+        }
+        if stored >= DENSE {
+            let new = self.state.borrow_mut().alloc.take_home();
+            if let Some(home) = new {
+                return job(all, Target::Home(home));
+            }
+        }
+        let mut runs = Vec::new();
+        if !self.try_slots(Class::Slow, fast.len(), &mut runs) {
+            return None;
+        }
+        job(fast, Target::Slots(runs))
+    }
+
+    /// A home is written where its content is stale: that it is must be durable, and nobody may
+    /// be reading what was valid there.
+    pub(super) async fn quiesce(&self) -> Result<(), IoError> {
+        self.barrier().await?;
+        let era = {
+            let mut state = self.state.borrow_mut();
+            let era = state.quarantine.era();
+            let sequence = state.journal.target();
+            state.quarantine.seal(sequence);
+            era
+        };
+        while !self.state.borrow().quarantine.reads_ended(era) {
+            self.check()?;
+            self.handle.sleep(200_000).await;
+        }
+        Ok(())
+    }
+
+    /// Reads the blocks and writes them where they go. Every write is waited for.
+    async fn copy_down(&self, job: &Job) -> Result<(), IoError> {
+        let data = self.gather(job).await;
+        self.end_read(job.era);
+        let data = data?;
+        let result = match &job.target {
+            Target::Home(home) => {
+                let home_place = |moving: &Moving| home.plus(moving.block as u64);
+                self.write_home(job, &data, home_place).await
+            }
+            Target::Slots(runs) => self.write_runs(runs, &data).await,
+        };
+        result.map_err(|error| drive_error(error, "the slow tier does not take what sinks"))
+    }
+
+    async fn gather(&self, job: &Job) -> Result<DmaBuf, IoError> {
+        let mut data = self.handle.dma().get(job.blocks.len() * BLOCK);
+        let mut done = 0;
+        for run in runs_of(&job.blocks, |moving| moving.slot) {
+            let check = |index: usize, bytes: &[u8]| crc32c(bytes) == run[index].crc;
+            let part = self.read_place(run[0].slot, run.len(), &check).await;
+            let part =
+                part.map_err(|error| drive_error(error, "what is to sink cannot be read"))?;
+            data[done * BLOCK..][..part.len()].copy_from_slice(&part);
+            done += run.len();
+        }
+        Ok(data)
+    }
+
+    async fn write_home(
+        &self,
+        job: &Job,
+        data: &DmaBuf,
+        place: impl Fn(&Moving) -> Place,
+    ) -> Result<(), block::DriveError> {
+        let mut done = 0;
+        let mut writes = Vec::new();
+        for run in runs_of(&job.blocks, &place) {
+            let at = place(&run[0]);
+            let vdrive = self
+                .vdrive(at.vdrive())
+                .map_err(|_| block::DriveError::Gone)?;
+            let part = data.slice(done * BLOCK, run.len() * BLOCK);
+            done += run.len();
+            writes.push(async move { vdrive.write(at.block(), part).await });
+        }
+        join_all(writes).await.into_iter().collect()
+    }
+
+    async fn flush_targets(&self, jobs: &[Job]) -> Result<(), IoError> {
+        let mut ids: BTreeSet<VdriveId> = BTreeSet::new();
+        for job in jobs {
+            match &job.target {
+                Target::Home(home) => ids.extend([home.vdrive()]),
+                Target::Slots(runs) => ids.extend(runs.iter().map(|run| run.place.vdrive())),
+            }
+        }
+        let vdrives: Vec<_> = ids
+            .into_iter()
+            .map(|id| self.vdrive(id))
+            .collect::<Result<_, _>>()?;
+        for result in join_all(vdrives.iter().map(|vdrive| vdrive.flush())).await {
+            result.map_err(|error| drive_error(error, "the slow tier cannot be flushed"))?;
+        }
+        Ok(())
+    }
+
+    /// Gives back space that was taken for a chunk that did not come down.
+    fn drop_target(&self, job: &Job) {
+        match &job.target {
+            Target::Home(home) if job.leaf.page.borrow().home() != *home => {
+                self.state.borrow_mut().alloc.give_home(*home);
+            }
+            Target::Home(_) => {}
+            Target::Slots(runs) => self.give_back(runs),
+        }
+    }
+
+    /// Records the blocks that nobody has written meanwhile. Returns how many came down.
+    fn settle_demotion(&self, job: &Job) -> Result<u64, IoError> {
+        let gone = self
+            .state
+            .borrow()
+            .volumes
+            .get(&job.volume)
+            .is_none_or(|volume| volume.gone);
+        let unchanged = |moving: &Moving| {
+            let page = job.leaf.page.borrow();
+            page.slot(moving.block) == moving.slot && page.state(moving.block) == BlockState::Dirty
+        };
+        let still: Vec<Moving> = job.blocks.iter().copied().filter(unchanged).collect();
+        if gone || still.is_empty() {
+            self.drop_target(job);
+            return Ok(0);
+        }
+        let fast = still
+            .iter()
+            .filter(|moving| self.class(moving.slot) == Class::Fast)
+            .count();
+        match &job.target {
+            Target::Home(home) => {
+                let mask: BlockMask = still.iter().map(|moving| moving.block).collect();
+                self.apply_home(job.volume, job.chunk, &job.leaf, *home, mask)?;
+                let slow = still
+                    .iter()
+                    .filter(|moving| self.class(moving.slot) == Class::Slow);
+                let mask = slow.map(|moving| moving.block).collect();
+                self.apply_evict(job.volume, job.chunk, &job.leaf, mask)?;
+            }
+            Target::Slots(runs) => self.settle_slots(job, runs, unchanged)?,
+        }
+        Ok(fast as u64)
+    }
+
+    /// Blocks and runs go side by side; a stretch that is unchanged and contiguous on both sides
+    /// is one record, the slots of changed blocks are given back.
+    fn settle_slots(
+        &self,
+        job: &Job,
+        runs: &[Run],
+        unchanged: impl Fn(&Moving) -> bool,
+    ) -> Result<(), IoError> {
+        let mut blocks = job.blocks.iter();
+        for run in runs {
+            self.state.borrow_mut().alloc.recorded(run.place);
+            let part: Vec<Moving> = blocks.by_ref().take(run.count).copied().collect();
+            for (index, moving) in part.iter().enumerate() {
+                let slot = Run {
+                    place: run.place.plus(index as u64),
+                    count: 1,
+                };
+                if unchanged(moving) {
+                    let crcs = [moving.crc];
+                    self.apply_write(job.volume, job.chunk, &job.leaf, moving.block, slot, &crcs)?;
+                } else {
+                    self.give_back(&[slot]);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Stretches of blocks whose places follow one another.
+fn runs_of<'a>(
+    blocks: &'a [Moving],
+    place: impl Fn(&Moving) -> Place + 'a,
+) -> impl Iterator<Item = &'a [Moving]> {
+    blocks.chunk_by(move |left, right| {
+        place(left).vdrive() == place(right).vdrive()
+            && place(left).block() + 1 == place(right).block()
+    })
+}

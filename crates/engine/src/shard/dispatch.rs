@@ -1,0 +1,221 @@
+//! Operations on their way to a shard, and their end.
+
+use super::state::Shard;
+use block::{Completion, ErrorKind, IoError, Op, OpKind, StatusExtent};
+use reactor::Remote;
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Poll, Waker};
+
+/// An operation for a shard.
+pub struct ShardOp {
+    /// Volume.
+    pub volume: u32,
+    /// What to do; its range lies in one region.
+    pub op: Op,
+    /// Counted down when it ends.
+    pub in_flight: Arc<AtomicUsize>,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<ShardOp>,
+    waker: Option<Waker>,
+    closed: bool,
+}
+
+/// Where any thread leaves operations for a shard. How many wait is bounded by the volumes.
+pub struct ShardPort {
+    /// The loop that the shard lives on.
+    pub remote: Remote,
+    queue: Mutex<Queue>,
+}
+
+impl ShardPort {
+    /// The port of a shard on `remote`.
+    pub fn new(remote: Remote) -> Arc<Self> {
+        Arc::new(Self {
+            remote,
+            queue: Mutex::default(),
+        })
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Leaves an operation; it ends as `Gone` when the shard has closed.
+    pub fn push(&self, op: ShardOp) {
+        let waker = {
+            let mut queue = self.lock();
+            if queue.closed {
+                drop(queue);
+                return finish(
+                    op,
+                    Err(IoError::new(ErrorKind::Gone, "the pool is closed")),
+                    Vec::new(),
+                );
+            }
+            queue.waiting.push_back(op);
+            queue.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Ends what waits and takes no more.
+    pub fn close(&self) {
+        let waiting = {
+            let mut queue = self.lock();
+            queue.closed = true;
+            std::mem::take(&mut queue.waiting)
+        };
+        for op in waiting {
+            finish(
+                op,
+                Err(IoError::new(ErrorKind::Gone, "the pool is closed")),
+                Vec::new(),
+            );
+        }
+        if let Some(waker) = self.lock().waker.take() {
+            waker.wake();
+        }
+    }
+
+    fn poll_take(&self, waker: &Waker, into: &mut VecDeque<ShardOp>) -> Poll<bool> {
+        let mut queue = self.lock();
+        if queue.closed {
+            return Poll::Ready(false);
+        }
+        if queue.waiting.is_empty() {
+            queue.waker = Some(waker.clone());
+            return Poll::Pending;
+        }
+        std::mem::swap(&mut queue.waiting, into);
+        Poll::Ready(true)
+    }
+}
+
+fn finish(op: ShardOp, result: Result<(), IoError>, extents: Vec<StatusExtent>) {
+    let ShardOp { op, in_flight, .. } = op;
+    in_flight.fetch_sub(1, Ordering::AcqRel);
+    op.done.complete(Completion {
+        tag: op.tag,
+        result,
+        buf: op.buf,
+        extents,
+    });
+}
+
+impl Shard {
+    /// Carries out the operations that arrive at `port`, until it is closed.
+    pub async fn serve(self: Rc<Self>, port: Arc<ShardPort>) {
+        let mut batch = VecDeque::new();
+        loop {
+            if !poll_fn(|context| port.poll_take(context.waker(), &mut batch)).await {
+                return;
+            }
+            for mut op in batch.drain(..) {
+                if self.try_now(&mut op) {
+                    finish(op, Ok(()), Vec::new());
+                    continue;
+                }
+                let shard = self.clone();
+                // One allocation an operation that needs a drive: it carries the whole of its state.
+                self.handle.spawn(async move { shard.execute(op).await });
+            }
+        }
+    }
+
+    /// Serves a read of what is in memory at once.
+    fn try_now(&self, op: &mut ShardOp) -> bool {
+        if op.op.kind != OpKind::Read || self.check().is_err() {
+            return false;
+        }
+        let live = self
+            .state
+            .borrow()
+            .volumes
+            .get(&op.volume)
+            .is_some_and(|volume| !volume.gone);
+        let began = self.handle.now_ns();
+        let served = live && self.read_now(op.volume, op.op.offset, &mut op.op.buf);
+        if served {
+            self.count_op(op, began);
+        }
+        served
+    }
+
+    async fn execute(self: Rc<Self>, mut op: ShardOp) {
+        let began = self.handle.now_ns();
+        let (volume, offset, len) = (op.volume, op.op.offset, op.op.len);
+        let fua = op.op.flags.fua;
+        let mut extents = Vec::new();
+        let live = {
+            let state = self.state.borrow();
+            super::leaf::live(state.volumes.get(&volume)).map(drop)
+        };
+        let mut result = match (live.and_then(|()| self.check()), op.op.kind) {
+            (Err(error), _) => Err(error),
+            (Ok(()), OpKind::Read) => self.read(volume, offset, &mut op.op.buf).await,
+            (Ok(()), OpKind::Write) => self.write(volume, offset, &op.op.buf).await,
+            (Ok(()), OpKind::Flush) => self.barrier().await,
+            (Ok(()), OpKind::Discard | OpKind::WriteZeroes) => self.trim(volume, offset, len).await,
+            (Ok(()), OpKind::Status) => match self.status_of(volume, offset, len).await {
+                Ok(found) => {
+                    extents = found;
+                    Ok(())
+                }
+                Err(error) => Err(error),
+            },
+        };
+        if result.is_ok()
+            && fua
+            && matches!(
+                op.op.kind,
+                OpKind::Write | OpKind::WriteZeroes | OpKind::Discard
+            )
+        {
+            result = self.barrier().await;
+        }
+        if let Err(error) = &result
+            && error.kind != ErrorKind::NoSpace
+            && error.kind != ErrorKind::Gone
+        {
+            tracing::warn!(volume, offset, len, kind = ?op.op.kind, %error, "an operation failed");
+        }
+        self.count_op(&op, began);
+        finish(op, result, extents);
+    }
+
+    fn count_op(&self, op: &ShardOp, began: u64) {
+        let took = self.handle.now_ns() - began;
+        let mut state = self.state.borrow_mut();
+        let super::state::State {
+            counters, volumes, ..
+        } = &mut *state;
+        let of_volume = volumes
+            .get_mut(&op.volume)
+            .map(|volume| &mut volume.counters);
+        for counters in std::iter::once(counters).chain(of_volume) {
+            match op.op.kind {
+                OpKind::Read => {
+                    counters.reads += 1;
+                    counters.read_bytes += op.op.len;
+                    counters.read_ns += took;
+                }
+                OpKind::Write => {
+                    counters.writes += 1;
+                    counters.write_bytes += op.op.len;
+                    counters.write_ns += took;
+                }
+                OpKind::Flush => counters.flushes += 1,
+                OpKind::Discard | OpKind::WriteZeroes | OpKind::Status => {}
+            }
+        }
+    }
+}

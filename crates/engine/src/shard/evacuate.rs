@@ -1,0 +1,272 @@
+//! Emptying a vdrive that is to leave the pool.
+
+use super::leaf::{Busy, Leaf};
+use super::state::{Shard, drive_error};
+use crate::space::{Class, Run};
+use block::IoError;
+use format::{BlockState, Record, crc32c};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use units::{BLOCK, CHUNK, CHUNK_BLOCKS, Place, VdriveId};
+
+/// Passes over the volumes before evacuation gives up: each sees what the last one could not move.
+const PASSES: usize = 8;
+/// Times that a chunk is tried while other work has it.
+const TRIES: usize = 2000;
+
+/// How far long work is, and whether it shall end; shared with who watches it.
+#[derive(Default, Debug)]
+pub struct Progress {
+    /// Bytes done.
+    pub done: AtomicU64,
+    /// It shall end early.
+    pub cancel: AtomicBool,
+}
+
+impl Shard {
+    /// Moves everything off a vdrive that gives no new space any more. True when nothing is left
+    /// on it, false when it was cancelled.
+    ///
+    /// # Errors
+    /// `NoSpace` when the rest of the pool cannot take it, or what a drive said.
+    pub async fn evacuate(&self, vdrive: VdriveId, progress: &Progress) -> Result<bool, IoError> {
+        let mut left = u64::MAX;
+        for _ in 0..PASSES {
+            let volumes: Vec<u32> = self.state.borrow().volumes.keys().copied().collect();
+            let mut failure = None;
+            for volume in volumes {
+                if !self
+                    .evacuate_volume(volume, vdrive, progress, &mut failure)
+                    .await?
+                {
+                    return Ok(false);
+                }
+            }
+            self.barrier().await?;
+            // A checkpoint lets go of groups that were empty since before the one before it.
+            for _ in 0..3 {
+                self.checkpoint().await?;
+            }
+            let now = self.used_on(vdrive);
+            if now == 0 {
+                return Ok(true);
+            }
+            if let Some(error) = failure.filter(|_| now >= left) {
+                return Err(error);
+            }
+            left = now;
+        }
+        Err(self.no_space())
+    }
+
+    fn used_on(&self, vdrive: VdriveId) -> u64 {
+        let state = self.state.borrow();
+        state.alloc.used_slots(vdrive) + state.alloc.used_homes(vdrive) * CHUNK_BLOCKS as u64
+    }
+
+    /// False when it was cancelled.
+    async fn evacuate_volume(
+        &self,
+        volume: u32,
+        vdrive: VdriveId,
+        progress: &Progress,
+        failure: &mut Option<IoError>,
+    ) -> Result<bool, IoError> {
+        let mut from = Some(0);
+        while let Some(start) = from {
+            let scanned = {
+                let state = self.state.borrow();
+                state
+                    .volumes
+                    .get(&volume)
+                    .map(|entry| entry.tree.scan(start, 64))
+            };
+            let Some((keys, need)) = scanned else {
+                return Ok(true);
+            };
+            if let (true, Some((level, key, ptr))) = (keys.is_empty(), need) {
+                self.load(volume, level, key, ptr).await?;
+                continue;
+            }
+            for chunk in &keys {
+                if progress.cancel.load(Ordering::Relaxed) || self.closing.get() {
+                    return Ok(false);
+                }
+                match self.evacuate_chunk(volume, *chunk, vdrive).await {
+                    Ok(bytes) => drop(progress.done.fetch_add(bytes, Ordering::Relaxed)),
+                    Err(error) => *failure = Some(error),
+                }
+            }
+            self.trim_leaves();
+            from = keys.last().and_then(|last| last.checked_add(1));
+        }
+        Ok(true)
+    }
+
+    /// Returns the bytes that moved.
+    async fn evacuate_chunk(
+        &self,
+        volume: u32,
+        chunk: u32,
+        vdrive: VdriveId,
+    ) -> Result<u64, IoError> {
+        self.journal_room().await?;
+        let Some(leaf) = self.leaf(volume, chunk, false).await? else {
+            return Ok(0);
+        };
+        let mut busy = Busy::try_new(&leaf);
+        for _ in 0..TRIES {
+            if busy.is_some() {
+                break;
+            }
+            self.handle.sleep(1_000_000).await;
+            busy = Busy::try_new(&leaf);
+        }
+        if busy.is_none() {
+            return Ok(0);
+        }
+        let mut moved = 0;
+        if leaf.page.borrow().home().is_some() && leaf.page.borrow().home().vdrive() == vdrive {
+            moved += self.move_home(volume, chunk, &leaf).await?;
+        }
+        let on_it: Vec<usize> = {
+            let page = leaf.page.borrow();
+            let here =
+                |block: &usize| page.slot(*block).is_some() && page.slot(*block).vdrive() == vdrive;
+            (0..CHUNK_BLOCKS).filter(here).collect()
+        };
+        for block in on_it {
+            moved += self.move_slot(volume, chunk, &leaf, block).await?;
+        }
+        Ok(moved)
+    }
+
+    /// Moves a home to another vdrive, or what is valid there into slots.
+    async fn move_home(&self, volume: u32, chunk: u32, leaf: &Rc<Leaf>) -> Result<u64, IoError> {
+        let old = leaf.page.borrow().home();
+        let new = self.state.borrow_mut().alloc.take_home();
+        let Some(new) = new else {
+            return self.dissolve_home(volume, chunk, leaf).await;
+        };
+        let result = self.copy_home(leaf, old, new).await;
+        if let Err(error) = result {
+            self.state.borrow_mut().alloc.give_home(new);
+            return Err(drive_error(error, "a chunk cannot be moved"));
+        }
+        let mut state = self.state.borrow_mut();
+        self.append(
+            &mut state,
+            &Record::MoveHome {
+                volume,
+                chunk,
+                new,
+                old,
+            },
+        )?;
+        state.alloc.recorded(new);
+        state.quarantine.home(old);
+        leaf.page.borrow_mut().set_home(new);
+        self.mark_dirty(&mut state, volume, chunk, leaf);
+        Ok(CHUNK as u64)
+    }
+
+    async fn copy_home(
+        &self,
+        leaf: &Leaf,
+        old: Place,
+        new: Place,
+    ) -> Result<(), block::DriveError> {
+        let expected: Vec<Option<u32>> = {
+            let page = leaf.page.borrow();
+            (0..CHUNK_BLOCKS)
+                .map(|block| page.home_valid(block).then(|| page.crc(block)))
+                .collect()
+        };
+        // A block that is written meanwhile is stale at home whatever is copied.
+        let check = |index: usize, bytes: &[u8]| {
+            expected[index]
+                .is_none_or(|crc| crc32c(bytes) == crc || !leaf.page.borrow().home_valid(index))
+        };
+        let data = self.read_place(old, CHUNK_BLOCKS, &check).await?;
+        let target = self
+            .vdrive(new.vdrive())
+            .map_err(|_| block::DriveError::Gone)?;
+        target.write(new.block(), data).await?;
+        target.flush().await
+    }
+
+    /// With no other home to be had, the blocks go into slots of any tier.
+    async fn dissolve_home(
+        &self,
+        volume: u32,
+        chunk: u32,
+        leaf: &Rc<Leaf>,
+    ) -> Result<u64, IoError> {
+        let valid: Vec<usize> = leaf.page.borrow().home_mask().blocks().collect();
+        let mut moved = 0;
+        for block in valid {
+            let state = leaf.page.borrow().state(block);
+            if state == BlockState::Shadow || state == BlockState::Home {
+                moved += self.move_slot(volume, chunk, leaf, block).await?;
+            }
+        }
+        let (home, empty) = {
+            let page = leaf.page.borrow();
+            (page.home(), page.home_mask().is_empty())
+        };
+        if empty && home.is_some() {
+            self.drop_home(&mut self.state.borrow_mut(), volume, chunk, leaf, home)?;
+        }
+        Ok(moved)
+    }
+
+    /// Moves one block into another slot; its home, if it was valid, is stale afterwards.
+    async fn move_slot(
+        &self,
+        volume: u32,
+        chunk: u32,
+        leaf: &Rc<Leaf>,
+        block: usize,
+    ) -> Result<u64, IoError> {
+        let (from, crc, before) = {
+            let page = leaf.page.borrow();
+            let slot = page.slot(block);
+            let from = if slot.is_some() {
+                slot
+            } else {
+                page.home().plus(block as u64)
+            };
+            (
+                from,
+                page.crc(block),
+                (slot, page.crc(block), page.state(block)),
+            )
+        };
+        let check = |_: usize, bytes: &[u8]| crc32c(bytes) == crc;
+        let data = self.read_place(from, 1, &check).await;
+        let data = data.map_err(|error| drive_error(error, "a block cannot be moved"))?;
+        let other = if self.class(from) == Class::Fast {
+            Class::Slow
+        } else {
+            Class::Fast
+        };
+        let mut runs: Vec<Run> = Vec::new();
+        if !self.try_slots(self.class(from), 1, &mut runs) && !self.try_slots(other, 1, &mut runs) {
+            return Err(self.no_space());
+        }
+        if let Err(error) = self.write_runs(&runs, &data).await {
+            self.give_back(&runs);
+            return Err(drive_error(error, "a block cannot be moved"));
+        }
+        let now = {
+            let page = leaf.page.borrow();
+            (page.slot(block), page.crc(block), page.state(block))
+        };
+        if now != before {
+            self.give_back(&runs);
+            return Ok(0);
+        }
+        self.apply_write(volume, chunk, leaf, block, runs[0], &[crc])?;
+        Ok(BLOCK as u64)
+    }
+}

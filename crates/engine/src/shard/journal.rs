@@ -1,0 +1,248 @@
+//! The journal: records in memory, then in the ring, then durable.
+
+use super::state::{Shard, ShardConfig, State, drive_error};
+use block::{DmaBuf, DmaPool, DriveError, ErrorKind, IoError};
+use format::{JournalHeader, JournalPage, PAGE, Record};
+use futures_util::future::join_all;
+use std::collections::BTreeSet;
+use units::{PoolId, ShardId, VdriveId};
+
+/// Pages of one write to the ring.
+const WRITE_PAGES: usize = 64;
+
+/// A shard's journal. Pages are numbered since the pool was made and lie in a ring.
+pub struct Journal {
+    pool: PoolId,
+    shard: ShardId,
+    pub base: u64,
+    pub ring: u64,
+    pub epoch: u64,
+    /// Number of the page that is being filled.
+    pub next: u64,
+    /// First page that recovery would need.
+    pub from: u64,
+    /// Pages below this number are durable, with their data.
+    pub durable: u64,
+    page: JournalPage,
+    sealed: Vec<(u64, DmaBuf)>,
+    dma: DmaPool,
+    /// Vdrives that hold data of records that are not durable yet.
+    touched: BTreeSet<VdriveId>,
+    /// When the oldest record that is not durable was made.
+    pub since_ns: Option<u64>,
+}
+
+impl Journal {
+    /// An empty journal for a shard.
+    pub fn new(config: &ShardConfig) -> Self {
+        Self {
+            pool: config.pool,
+            shard: config.shard,
+            base: config.journal_base,
+            ring: config.journal_blocks,
+            epoch: 0,
+            next: 0,
+            from: 0,
+            durable: 0,
+            page: JournalPage::new(),
+            sealed: Vec::new(),
+            dma: DmaPool::new(),
+            touched: BTreeSet::new(),
+            since_ns: None,
+        }
+    }
+
+    /// The vdrive holds data of the record that was just appended.
+    pub fn touch(&mut self, vdrive: VdriveId) {
+        self.touched.insert(vdrive);
+    }
+
+    /// Pages of the ring that recovery would read.
+    pub fn length(&self) -> u64 {
+        self.next - self.from
+    }
+
+    /// Pages waiting to be written.
+    pub fn waiting(&self) -> usize {
+        self.sealed.len()
+    }
+
+    /// Everything below this page number has to be durable for all records so far to be.
+    pub fn target(&self) -> u64 {
+        self.next + u64::from(!self.page.is_empty())
+    }
+
+    /// Ends the page that is being filled, if it has records.
+    pub fn seal(&mut self) {
+        if self.page.is_empty() {
+            return;
+        }
+        let mut bytes = self.dma.get(PAGE);
+        let header = JournalHeader {
+            pool: self.pool,
+            shard: self.shard,
+            epoch: self.epoch,
+            sequence: self.next,
+            durable_below: self.durable,
+        };
+        self.page.seal(header, &mut bytes);
+        self.sealed.push((self.next, bytes));
+        self.page = JournalPage::new();
+        self.next += 1;
+    }
+
+    fn push(&mut self, record: &Record) -> bool {
+        if self.length() + 2 >= self.ring {
+            return false;
+        }
+        if !self.page.push(record) {
+            self.seal();
+            assert!(self.page.push(record), "an empty page takes any record");
+        }
+        true
+    }
+}
+
+impl Shard {
+    /// Adds a record to the journal, in memory.
+    ///
+    /// # Errors
+    /// When the ring is full: the shard fails, since going on would overwrite what recovery needs.
+    pub(super) fn append(&self, state: &mut State, record: &Record) -> Result<(), IoError> {
+        if let Some(error) = &state.failed {
+            return Err(error.clone());
+        }
+        if !state.journal.push(record) {
+            let error = IoError::new(ErrorKind::Device, "the journal is full");
+            state.failed = Some(error.clone());
+            tracing::error!(
+                shard = self.config.shard.0,
+                "the journal is full: the shard stops"
+            );
+            return Err(error);
+        }
+        state.journal.since_ns.get_or_insert(self.handle.now_ns());
+        Ok(())
+    }
+
+    /// Waits while the journal is so full that a checkpoint has to make room first.
+    ///
+    /// # Errors
+    /// When the shard has failed.
+    pub(super) async fn journal_room(&self) -> Result<(), IoError> {
+        loop {
+            let ended = self.checkpointed.wait();
+            {
+                let state = self.state.borrow();
+                if let Some(error) = &state.failed {
+                    return Err(error.clone());
+                }
+                if state.journal.length() < state.journal.ring / 4 * 3 {
+                    return Ok(());
+                }
+            }
+            self.checkpoint_wake.notify();
+            ended.await;
+        }
+    }
+
+    /// Makes every record so far durable, with its data.
+    ///
+    /// # Errors
+    /// When a drive fails: the shard fails with it, since nobody knows what is durable then.
+    pub(super) async fn barrier(&self) -> Result<(), IoError> {
+        let target = self.state.borrow().journal.target();
+        loop {
+            let ended = self.durable.wait();
+            {
+                let state = self.state.borrow();
+                if let Some(error) = &state.failed {
+                    return Err(error.clone());
+                }
+                if state.journal.durable >= target {
+                    return Ok(());
+                }
+            }
+            if self.barrier_running.replace(true) {
+                ended.await;
+                continue;
+            }
+            let result = self.run_barrier().await;
+            self.barrier_running.set(false);
+            if let Err(error) = result {
+                let error = drive_error(error, "the journal cannot be made durable");
+                self.fail(&error);
+                return Err(error);
+            }
+            self.durable.notify();
+            self.release_space();
+        }
+    }
+
+    async fn run_barrier(&self) -> Result<(), DriveError> {
+        let (pages, upto, touched) = {
+            let mut state = self.state.borrow_mut();
+            state.journal.seal();
+            state.journal.since_ns = None;
+            let upto = state.journal.next;
+            state.quarantine.seal(upto);
+            let touched = std::mem::take(&mut state.journal.touched);
+            (std::mem::take(&mut state.journal.sealed), upto, touched)
+        };
+        self.write_journal(&pages).await?;
+        let vdrives: Vec<_> = {
+            let vdrives = self.vdrives.borrow();
+            let ids = touched.into_iter().chain([VdriveId(0)]);
+            ids.map(|id| vdrives.get(&id).cloned().ok_or(DriveError::Gone))
+                .collect::<Result<_, _>>()?
+        };
+        for result in join_all(vdrives.iter().map(|vdrive| vdrive.flush())).await {
+            result?;
+        }
+        self.state.borrow_mut().journal.durable = upto;
+        Ok(())
+    }
+
+    /// Writes sealed pages where they belong, neighbours in one write.
+    async fn write_journal(&self, pages: &[(u64, DmaBuf)]) -> Result<(), DriveError> {
+        let (base, ring) = {
+            let state = self.state.borrow();
+            (state.journal.base, state.journal.ring)
+        };
+        let meta = self.vdrive(VdriveId(0)).map_err(|_| DriveError::Gone)?;
+        let mut writes = Vec::new();
+        let mut rest = pages;
+        while let Some(((sequence, first), _)) = rest.split_first() {
+            let at = sequence % ring;
+            let count = rest.len().min(WRITE_PAGES).min((ring - at) as usize);
+            let (run, after) = rest.split_at(count);
+            rest = after;
+            let buf = if let [_] = run {
+                first.clone()
+            } else {
+                let mut joined = self.handle.dma().get(count * PAGE);
+                for (index, (_, page)) in run.iter().enumerate() {
+                    joined[index * PAGE..][..PAGE].copy_from_slice(page);
+                }
+                joined
+            };
+            writes.push(meta.write(base + at, buf));
+        }
+        join_all(writes).await.into_iter().collect()
+    }
+
+    /// Frees what nobody can need any more.
+    pub(super) fn release_space(&self) {
+        let mut freed = false;
+        let mut state = self.state.borrow_mut();
+        let durable = state.journal.durable;
+        while let Some(batch) = state.quarantine.release(durable) {
+            state.alloc.release(&batch);
+            freed = true;
+        }
+        drop(state);
+        if freed {
+            self.space_made.notify();
+        }
+    }
+}

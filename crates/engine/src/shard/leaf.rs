@@ -1,0 +1,242 @@
+//! Chunks' pages in memory.
+
+use super::state::{Shard, Volume};
+use crate::space::Class;
+use crate::tree::Lookup;
+use block::{ErrorKind, IoError};
+use format::{BlockCounts, BlockState, ChunkPage, PagePtr};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use units::{CHUNK_BLOCKS, CHUNK_EXTENTS};
+
+/// The page of a chunk in memory. Whoever holds it keeps it there.
+pub struct Leaf {
+    pub page: RefCell<ChunkPage>,
+    /// Differs from what is on the drive.
+    pub dirty: Cell<bool>,
+    /// Looked at since the eviction hand last passed.
+    pub touched: Cell<bool>,
+    /// Some background work moves the chunk's data.
+    pub busy: Cell<bool>,
+    /// Extents that are being fetched from the slow tier.
+    pub fetching: Cell<u16>,
+    /// Slot of the RAM tier of each extent, plus one.
+    pub ram: [Cell<u32>; CHUNK_EXTENTS],
+    /// Reads and writes of each extent, halved as the eviction hand passes.
+    pub heat: [Cell<u8>; CHUNK_EXTENTS],
+    /// When a block was last written, on the loop's clock.
+    pub written_ns: Cell<u64>,
+    /// What the page on the drive says.
+    pub disk_counts: Cell<BlockCounts>,
+}
+
+impl Leaf {
+    fn new(page: ChunkPage, disk_counts: BlockCounts) -> Rc<Self> {
+        Rc::new(Self {
+            page: RefCell::new(page),
+            dirty: Cell::new(false),
+            touched: Cell::new(true),
+            busy: Cell::new(false),
+            fetching: Cell::new(0),
+            ram: Default::default(),
+            heat: Default::default(),
+            written_ns: Cell::new(0),
+            disk_counts: Cell::new(disk_counts),
+        })
+    }
+
+    /// Counts a use of an extent.
+    pub fn warm(&self, extent: usize) {
+        let heat = &self.heat[extent];
+        heat.set(heat.get().saturating_add(1));
+        self.touched.set(true);
+    }
+
+    fn ram_extents(&self) -> usize {
+        self.ram.iter().filter(|slot| slot.get() != 0).count()
+    }
+}
+
+/// Work on a chunk's data in the background: one at a time.
+pub struct Busy(Rc<Leaf>);
+
+impl Busy {
+    /// Takes the chunk, unless some other work has it.
+    pub fn try_new(leaf: &Rc<Leaf>) -> Option<Self> {
+        (!leaf.busy.replace(true)).then(|| Self(leaf.clone()))
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.busy.set(false);
+    }
+}
+
+impl Shard {
+    /// The page of a chunk, loaded when it has to be; made when there is none and `create`.
+    ///
+    /// # Errors
+    /// `Gone` when the volume is, `NoSpace` when the metadata region has no room for a new page,
+    /// or the drive's error.
+    pub(super) async fn leaf(
+        &self,
+        volume: u32,
+        chunk: u32,
+        create: bool,
+    ) -> Result<Option<Rc<Leaf>>, IoError> {
+        loop {
+            let (level, key, ptr) = {
+                let mut state = self.state.borrow_mut();
+                let entry = live(state.volumes.get(&volume))?;
+                match entry.tree.lookup(chunk) {
+                    Lookup::Loaded(leaf) => return Ok(Some(leaf.clone())),
+                    Lookup::Absent if !create => return Ok(None),
+                    Lookup::Absent => {
+                        if !self.has_room_for_pages(&state) {
+                            let advice =
+                                "the metadata region is full: add a fast vdrive or delete volumes";
+                            return Err(IoError::new(ErrorKind::NoSpace, advice));
+                        }
+                        let leaf = Leaf::new(ChunkPage::new(volume, chunk), BlockCounts::default());
+                        let entry = state.volumes.get_mut(&volume).expect("looked up above");
+                        entry.tree.set_leaf(chunk, leaf.clone());
+                        state.leaf_queue.push_back((volume, chunk));
+                        return Ok(Some(leaf));
+                    }
+                    Lookup::OnDisk(ptr) => (0, chunk, ptr),
+                    Lookup::NeedNode(level, key, ptr) => (level, key, ptr),
+                }
+            };
+            self.load(volume, level, key, ptr).await?;
+        }
+    }
+
+    /// Loads one page of a volume's tree; two who need the same one load it once.
+    pub(super) async fn load(
+        &self,
+        volume: u32,
+        level: u8,
+        key: u32,
+        ptr: PagePtr,
+    ) -> Result<(), IoError> {
+        let other = self
+            .state
+            .borrow()
+            .loading
+            .get(&(volume, level, key))
+            .map(reactor::Event::wait);
+        if let Some(other) = other {
+            other.await;
+            return self.check();
+        }
+        self.state
+            .borrow_mut()
+            .loading
+            .insert((volume, level, key), reactor::Event::default());
+        let header = {
+            let state = self.state.borrow();
+            match state.volumes.get(&volume) {
+                Some(_) if level == 0 => ChunkPage::header(volume, key, 0),
+                Some(entry) => entry.tree.header(level, key),
+                None => ChunkPage::header(volume, key, 0),
+            }
+        };
+        let page = self.read_page(ptr, header).await;
+        let mut state = self.state.borrow_mut();
+        let event = state.loading.remove(&(volume, level, key));
+        if let Some(event) = event {
+            event.notify();
+        }
+        let page = page?;
+        let Some(entry) = state.volumes.get_mut(&volume) else {
+            return Ok(());
+        };
+        if level > 0 {
+            entry.tree.install(level, key, &page);
+            return Ok(());
+        }
+        if entry.tree.ptr(key) != Some(ptr) || !matches!(entry.tree.lookup(key), Lookup::OnDisk(_))
+        {
+            return Ok(());
+        }
+        let page = ChunkPage::from_page(page);
+        let counts = self.count(&page);
+        entry.tree.set_leaf(key, Leaf::new(page, counts));
+        state.leaf_queue.push_back((volume, key));
+        if counts.fast > 0 {
+            state.dirty_chunks.insert((volume, key));
+        }
+        if counts.shadow > 0 {
+            state.shadow_chunks.insert((volume, key));
+        }
+        Ok(())
+    }
+
+    /// What a page says, by tier.
+    pub(super) fn count(&self, page: &ChunkPage) -> BlockCounts {
+        let mut counts = BlockCounts::default();
+        for block in 0..CHUNK_BLOCKS {
+            if let Some(count) = self.counter(page, block, &mut counts) {
+                *count += 1;
+            }
+        }
+        counts
+    }
+
+    /// The count that a block belongs to; none when it is zeroes.
+    pub(super) fn counter<'a>(
+        &self,
+        page: &ChunkPage,
+        block: usize,
+        counts: &'a mut BlockCounts,
+    ) -> Option<&'a mut u64> {
+        match page.state(block) {
+            BlockState::Zero => None,
+            BlockState::Home => Some(&mut counts.home),
+            BlockState::Shadow => Some(&mut counts.shadow),
+            BlockState::Dirty if self.class(page.slot(block)) == Class::Fast => {
+                Some(&mut counts.fast)
+            }
+            BlockState::Dirty => Some(&mut counts.slow),
+        }
+    }
+
+    /// Keeps the number of pages in memory at what it may be: drops clean ones that nobody uses.
+    pub(super) fn trim_leaves(&self) {
+        let mut state = self.state.borrow_mut();
+        let mut steps = 64;
+        while state.leaf_queue.len() > self.config.leaves && steps > 0 {
+            steps -= 1;
+            let Some((volume, chunk)) = state.leaf_queue.pop_front() else {
+                break;
+            };
+            let Some(entry) = state.volumes.get(&volume) else {
+                continue;
+            };
+            let Lookup::Loaded(leaf) = entry.tree.lookup(chunk) else {
+                continue;
+            };
+            let users = Rc::strong_count(leaf) - 1 - leaf.ram_extents();
+            if leaf.dirty.get() || leaf.touched.replace(false) || users > 0 {
+                state.leaf_queue.push_back((volume, chunk));
+                continue;
+            }
+            let leaf = leaf.clone();
+            for slot in &leaf.ram {
+                if slot.get() != 0 {
+                    state.ram.drop_slot(slot.replace(0) - 1);
+                }
+            }
+            let entry = state.volumes.get_mut(&volume).expect("looked up above");
+            entry.tree.drop_leaf(chunk);
+        }
+    }
+}
+
+/// The volume, unless it has ended.
+pub(super) fn live(volume: Option<&Volume>) -> Result<&Volume, IoError> {
+    volume
+        .filter(|volume| !volume.gone)
+        .ok_or_else(|| IoError::new(ErrorKind::Gone, "it was deleted"))
+}

@@ -1,0 +1,30 @@
+//! One single-threaded engine: it owns ranges of volumes and everything beneath them.
+//!
+//! Responsible for: executing operations, the journal, checkpoints, recovery, and moving data
+//! between tiers. Everything runs as tasks of one loop; [`State`] is borrowed only between
+//! awaits. Leaves out: pools as a whole, names, and anything about other shards.
+
+mod apply;
+mod background;
+mod checkpoint;
+mod demote;
+mod dispatch;
+mod evacuate;
+mod journal;
+mod leaf;
+mod pages;
+mod promote;
+mod ram;
+mod read;
+mod reclaim;
+mod recover;
+mod replay;
+mod state;
+mod status;
+mod trim;
+mod write;
+
+pub use dispatch::{ShardOp, ShardPort};
+pub use evacuate::Progress;
+pub use state::{PoolShared, Shard, ShardConfig};
+pub use status::ShardStatus;

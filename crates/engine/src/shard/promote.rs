@@ -1,0 +1,183 @@
+//! Promotion: extents that proved themselves in RAM get a copy on the fast tier.
+
+use super::leaf::{Busy, Leaf};
+use super::state::Shard;
+use crate::space::{Class, Run};
+use block::{DmaBuf, IoError};
+use format::BlockState;
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use units::{BLOCK, CHUNK_BLOCKS, EXTENT_BLOCKS};
+
+/// Promotions in flight at a time.
+const PARALLEL: usize = 4;
+/// Prefetches in flight at a time.
+const PREFETCHES: usize = 12;
+
+/// An extent to promote: its chunk's page, volume and chunk, first block, data, valid blocks.
+struct Candidate {
+    leaf: Rc<Leaf>,
+    chunk: (u32, u32),
+    first: usize,
+    data: DmaBuf,
+    valid: u16,
+}
+
+impl Shard {
+    /// Promotes what is queued, for as long as the shard runs.
+    pub(super) async fn promote_loop(self: Rc<Self>) {
+        let limit = reactor::Limit::new(PARALLEL);
+        while !self.closing.get() {
+            let wake = self.promote_wake.wait();
+            let Some(candidate) = self.next_candidate() else {
+                wake.await;
+                continue;
+            };
+            let permit = limit.get().await;
+            let shard = self.clone();
+            self.handle.spawn(async move {
+                if let Err(error) = shard.promote(candidate).await {
+                    tracing::debug!(%error, "a promotion was given up");
+                }
+                drop(permit);
+            });
+        }
+    }
+
+    fn next_candidate(&self) -> Option<Candidate> {
+        if self.shared.promotion_held.load(Ordering::Relaxed)
+            || self.state.borrow().failed.is_some()
+        {
+            return None;
+        }
+        let mut state = self.state.borrow_mut();
+        while let Some(slot) = state.promote_queue.pop_front() {
+            let Some(extent) = state.ram.get_mut(slot) else {
+                continue;
+            };
+            if !std::mem::take(&mut extent.queued) {
+                continue;
+            }
+            return Some(Candidate {
+                leaf: extent.leaf.clone(),
+                chunk: extent.chunk,
+                first: extent.extent * EXTENT_BLOCKS,
+                data: extent.data.clone(),
+                valid: extent.valid,
+            });
+        }
+        None
+    }
+
+    async fn promote(&self, candidate: Candidate) -> Result<(), IoError> {
+        self.journal_room().await?;
+        let Candidate {
+            leaf,
+            chunk: (volume, chunk),
+            first,
+            data,
+            valid,
+        } = candidate;
+        let Some(_busy) = Busy::try_new(&leaf) else {
+            return Ok(());
+        };
+        for (start, count) in self.home_runs(&leaf, first, valid) {
+            let mut runs = Vec::new();
+            if !self.has_spare_fast() || !self.try_slots(Class::Fast, count, &mut runs) {
+                self.mover_wake.notify();
+                return Ok(());
+            }
+            let part = data.slice((start - first) * BLOCK, count * BLOCK);
+            if let Err(error) = self.write_runs(&runs, &part).await {
+                self.give_back(&runs);
+                return Err(super::state::drive_error(error, "a promotion failed"));
+            }
+            self.settle_promotion((volume, chunk), &leaf, start, &runs)?;
+        }
+        Ok(())
+    }
+
+    /// Records those runs whose blocks are still only at home.
+    fn settle_promotion(
+        &self,
+        (volume, chunk): (u32, u32),
+        leaf: &Rc<Leaf>,
+        start: usize,
+        runs: &[Run],
+    ) -> Result<(), IoError> {
+        let mut at = start;
+        for run in runs {
+            let blocks = at..at + run.count;
+            let still = blocks
+                .clone()
+                .all(|block| leaf.page.borrow().state(block) == BlockState::Home);
+            let gone = self
+                .state
+                .borrow()
+                .volumes
+                .get(&volume)
+                .is_none_or(|volume| volume.gone);
+            if still && !gone {
+                self.apply_promote(volume, chunk, leaf, at, *run)?;
+                self.state.borrow_mut().counters.promoted_bytes += (run.count * BLOCK) as u64;
+            } else {
+                self.give_back(&[*run]);
+            }
+            at += run.count;
+        }
+        Ok(())
+    }
+
+    /// Runs of the valid blocks of an extent that are only at home.
+    fn home_runs(&self, leaf: &Leaf, first: usize, valid: u16) -> Vec<(usize, usize)> {
+        let page = leaf.page.borrow();
+        let mut runs: Vec<(usize, usize)> = Vec::new();
+        for index in (0..EXTENT_BLOCKS).filter(|index| valid >> index & 1 == 1) {
+            let block = first + index;
+            if page.state(block) != BlockState::Home {
+                continue;
+            }
+            match runs.last_mut() {
+                Some((start, count)) if *start + *count == block => *count += 1,
+                _ => runs.push((block, 1)),
+            }
+        }
+        runs
+    }
+
+    /// Promotion leaves the last part of the fast tier to writes.
+    fn has_spare_fast(&self) -> bool {
+        let state = self.state.borrow();
+        state.alloc.free_slots(Class::Fast) > self.reserve_slots() / 2
+    }
+
+    /// Fetches extents of another chunk into RAM, in the background, if little else is going on.
+    pub(super) fn prefetch(&self, volume: u32, chunk: u32, extents: u16) {
+        let Some(shard) = self.this() else { return };
+        if self.prefetching.get() >= PREFETCHES {
+            return;
+        }
+        self.prefetching.set(self.prefetching.get() + 1);
+        self.handle.spawn(async move {
+            if let Ok(Some(leaf)) = shard.leaf(volume, chunk, false).await {
+                let wanted = {
+                    let page = leaf.page.borrow();
+                    let blocks = (0..CHUNK_BLOCKS).filter(|block| {
+                        extents >> (block / EXTENT_BLOCKS) & 1 == 1
+                            && leaf.ram[block / EXTENT_BLOCKS].get() == 0
+                            && leaf.fetching.get() >> (block / EXTENT_BLOCKS) & 1 == 0
+                            && page.state(*block) == BlockState::Home
+                    });
+                    blocks.collect::<format::BlockMask>()
+                };
+                if !wanted.is_empty() {
+                    // What cannot be fetched ahead is read, and its error told, when it is asked for.
+                    let _ = shard
+                        .fetch_extents((volume, chunk), &leaf, extents, &wanted, false)
+                        .await;
+                }
+            }
+            shard.prefetching.set(shard.prefetching.get() - 1);
+        });
+    }
+}

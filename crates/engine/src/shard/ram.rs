@@ -1,0 +1,140 @@
+//! The RAM tier: extents fetched from the slow tier, on probation for the fast one.
+
+use super::leaf::Leaf;
+use block::DmaBuf;
+use placement::Regions;
+use std::rc::Rc;
+use units::{BLOCK, EXTENT, EXTENT_BLOCKS};
+
+/// One extent in RAM.
+pub struct RamExtent {
+    /// Its chunk's page.
+    pub leaf: Rc<Leaf>,
+    /// Volume and chunk.
+    pub chunk: (u32, u32),
+    /// Extent of the chunk.
+    pub extent: usize,
+    /// 64 KiB.
+    pub data: DmaBuf,
+    /// Blocks that hold the present content.
+    pub valid: u16,
+    /// Blocks that some host has asked for since they came.
+    pub touched: u16,
+    /// Used since the hand last passed.
+    pub referenced: bool,
+    /// Waits for promotion.
+    pub queued: bool,
+}
+
+impl RamExtent {
+    /// A block's bytes, if they are present.
+    pub fn block(&self, block: usize) -> Option<&[u8]> {
+        (self.valid >> block & 1 == 1).then(|| &self.data[block * BLOCK..][..BLOCK])
+    }
+}
+
+/// A bounded set of extents; the one that was not used for longest (by a clock hand) makes room.
+pub struct RamTier {
+    slots: Vec<Option<RamExtent>>,
+    free: Vec<u32>,
+    limit: usize,
+    hand: usize,
+}
+
+impl RamTier {
+    /// A tier of at most `bytes`.
+    pub fn new(bytes: u64) -> Self {
+        let limit = (bytes / EXTENT as u64) as usize;
+        Self {
+            slots: Vec::new(),
+            free: Vec::new(),
+            limit,
+            hand: 0,
+        }
+    }
+
+    /// Bytes in use.
+    pub fn bytes(&self) -> u64 {
+        ((self.slots.len() - self.free.len()) * EXTENT) as u64
+    }
+
+    /// An extent.
+    pub fn get(&self, slot: u32) -> Option<&RamExtent> {
+        self.slots.get(slot as usize).and_then(Option::as_ref)
+    }
+
+    /// An extent, to change.
+    pub fn get_mut(&mut self, slot: u32) -> Option<&mut RamExtent> {
+        self.slots.get_mut(slot as usize).and_then(Option::as_mut)
+    }
+
+    /// Takes an extent in; false when the tier is as good as absent. What it replaces is forgotten.
+    /// `regions` is told whether what was fetched had been asked for.
+    pub fn insert(&mut self, extent: RamExtent, regions: &mut Regions) -> bool {
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
+            None if self.slots.len() < self.limit => {
+                self.slots.push(None);
+                self.slots.len() as u32 - 1
+            }
+            None => match self.evict(regions) {
+                Some(slot) => slot,
+                None => return false,
+            },
+        };
+        extent.leaf.ram[extent.extent].set(slot + 1);
+        self.slots[slot as usize] = Some(extent);
+        true
+    }
+
+    fn evict(&mut self, regions: &mut Regions) -> Option<u32> {
+        for _ in 0..2 * self.slots.len() {
+            let at = self.hand;
+            self.hand = (at + 1) % self.slots.len();
+            let Some(extent) = &mut self.slots[at] else {
+                continue;
+            };
+            if std::mem::take(&mut extent.referenced) {
+                continue;
+            }
+            regions.left(extent.touched != 0);
+            extent.leaf.ram[extent.extent].set(0);
+            self.slots[at] = None;
+            return Some(at as u32);
+        }
+        None
+    }
+
+    /// Forgets an extent whose leaf does not name it any more.
+    pub fn drop_slot(&mut self, slot: u32) {
+        if self.slots[slot as usize].take().is_some() {
+            self.free.push(slot);
+        }
+    }
+
+    /// Forgets a block: it was written or discarded.
+    pub fn invalidate(&mut self, leaf: &Leaf, block: usize) {
+        let cell = &leaf.ram[block / EXTENT_BLOCKS];
+        let Some(slot) = cell.get().checked_sub(1) else {
+            return;
+        };
+        let Some(extent) = self.get_mut(slot) else {
+            return;
+        };
+        extent.valid &= !(1 << (block % EXTENT_BLOCKS));
+        if extent.valid == 0 {
+            cell.set(0);
+            self.drop_slot(slot);
+        }
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        for slot in 0..self.slots.len() {
+            if let Some(extent) = &self.slots[slot] {
+                extent.leaf.ram[extent.extent].set(0);
+                self.drop_slot(slot as u32);
+            }
+        }
+    }
+}

@@ -1,0 +1,423 @@
+//! Reads: from RAM, slots or homes, every block checked.
+
+use super::leaf::Leaf;
+use super::ram::RamExtent;
+use super::state::{Shard, State, drive_error};
+use super::write::{Piece, pieces};
+use crate::space::Class;
+use block::{DmaBuf, DriveError, IoBuf, IoError};
+use format::{BlockMask, BlockState, crc32c};
+use futures_util::future::join_all;
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use units::{BLOCK, EXTENT, EXTENT_BLOCKS, Place};
+
+/// Times that a read starts again because the data moved beneath it.
+const ROUNDS: usize = 16;
+
+/// Blocks that lie one after the other.
+struct Run {
+    first: usize,
+    count: usize,
+    place: Place,
+    crcs: Vec<u32>,
+    class: Class,
+    /// At home (or in a slow slot): a candidate for RAM.
+    cold: bool,
+}
+
+impl Shard {
+    /// Reads into `buf` from `offset` (bytes) of a volume.
+    ///
+    /// # Errors
+    /// `Medium` when a block is not what was written on any drive that has it, or what a drive
+    /// said.
+    pub(super) async fn read(
+        &self,
+        volume: u32,
+        offset: u64,
+        buf: &mut IoBuf,
+    ) -> Result<(), IoError> {
+        for piece in pieces(offset, buf.len() as u64) {
+            match self.leaf(volume, piece.chunk, false).await? {
+                Some(leaf) => self.read_piece(volume, &leaf, piece, buf).await?,
+                None => {
+                    buf.zero(piece.at, piece.len);
+                    self.state.borrow_mut().counters.blocks_zero += piece.blocks().1 as u64;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what can be had without waiting: true when that was all of it.
+    pub(super) fn read_now(&self, volume: u32, offset: u64, buf: &mut IoBuf) -> bool {
+        let mut state = self.state.borrow_mut();
+        for piece in pieces(offset, buf.len() as u64) {
+            let Some(entry) = state.volumes.get(&volume) else {
+                return false;
+            };
+            let crate::tree::Lookup::Loaded(leaf) = entry.tree.lookup(piece.chunk) else {
+                return false;
+            };
+            let leaf = leaf.clone();
+            let (first, count) = piece.blocks();
+            let mut todo: BlockMask = (first..first + count).collect();
+            self.serve_present(&mut state, &leaf, piece, &mut todo, buf);
+            if !todo.is_empty() {
+                return false;
+            }
+        }
+        true
+    }
+
+    pub(super) async fn read_piece(
+        &self,
+        volume: u32,
+        leaf: &Rc<Leaf>,
+        piece: Piece,
+        buf: &mut IoBuf,
+    ) -> Result<(), IoError> {
+        let (first, count) = piece.blocks();
+        let mut todo: BlockMask = (first..first + count).collect();
+        for extent in first / EXTENT_BLOCKS..=(first + count - 1) / EXTENT_BLOCKS {
+            leaf.warm(extent);
+        }
+        let mut last = None;
+        for _ in 0..ROUNDS {
+            let fetched = self.fetched.wait();
+            let (runs, wait) = {
+                let mut state = self.state.borrow_mut();
+                self.serve_present(&mut state, leaf, piece, &mut todo, buf);
+                if todo.is_empty() {
+                    return Ok(());
+                }
+                self.plan(leaf, &todo)
+            };
+            if runs.is_empty() && wait {
+                fetched.await;
+                self.check()?;
+                continue;
+            }
+            let reads = runs
+                .iter()
+                .map(|run| self.read_run(volume, leaf, piece.chunk, run));
+            let results = join_all(reads).await;
+            for (run, result) in runs.iter().zip(results) {
+                match result {
+                    Ok(data) => {
+                        self.copy_out(piece, run.first, &data, buf);
+                        self.count_read(run);
+                        todo = without(todo, run.first, run.count);
+                    }
+                    Err(error) => last = Some(error),
+                }
+            }
+            if todo.is_empty() {
+                return Ok(());
+            }
+        }
+        Err(drive_error(
+            last.unwrap_or(DriveError::Gone),
+            "a read failed",
+        ))
+    }
+
+    /// Copies zeroes and blocks in RAM, and takes them off `todo`.
+    fn serve_present(
+        &self,
+        state: &mut State,
+        leaf: &Rc<Leaf>,
+        piece: Piece,
+        todo: &mut BlockMask,
+        buf: &mut IoBuf,
+    ) {
+        let (first, count) = piece.blocks();
+        let page = leaf.page.borrow();
+        for block in todo
+            .blocks()
+            .filter(|block| (first..first + count).contains(block))
+        {
+            if page.state(block) == BlockState::Zero {
+                let (skip, at, len) = overlap(piece, block);
+                debug_assert!(skip + len <= BLOCK);
+                buf.zero(at, len);
+                *todo = without(*todo, block, 1);
+                state.counters.blocks_zero += 1;
+                continue;
+            }
+            let extent = block / EXTENT_BLOCKS;
+            let Some(slot) = leaf.ram[extent].get().checked_sub(1) else {
+                continue;
+            };
+            let Some(cached) = state.ram.get_mut(slot) else {
+                continue;
+            };
+            let Some(bytes) = cached.block(block % EXTENT_BLOCKS) else {
+                continue;
+            };
+            let (skip, at, len) = overlap(piece, block);
+            buf.write(at, &bytes[skip..skip + len]);
+            let again = cached.touched >> (block % EXTENT_BLOCKS) & 1 == 1
+                || cached.touched.count_ones() >= 2;
+            cached.touched |= 1 << (block % EXTENT_BLOCKS);
+            cached.referenced = true;
+            if again && !cached.queued && self.is_promotable(leaf, block) {
+                cached.queued = true;
+                state.promote_queue.push_back(slot);
+                self.promote_wake.notify();
+            }
+            state.counters.blocks_ram += 1;
+            *todo = without(*todo, block, 1);
+        }
+    }
+
+    fn is_promotable(&self, leaf: &Leaf, block: usize) -> bool {
+        let page = leaf.page.borrow();
+        match page.state(block) {
+            BlockState::Home => true,
+            BlockState::Dirty => self.class(page.slot(block)) == Class::Slow,
+            _ => false,
+        }
+    }
+
+    /// Groups the blocks that are still to be read; the flag says that some are being fetched
+    /// by another read.
+    fn plan(&self, leaf: &Leaf, todo: &BlockMask) -> (Vec<Run>, bool) {
+        let page = leaf.page.borrow();
+        let mut runs: Vec<Run> = Vec::new();
+        let mut wait = false;
+        for block in todo.blocks() {
+            let cold = page.slot(block).is_none();
+            if cold && leaf.fetching.get() >> (block / EXTENT_BLOCKS) & 1 == 1 {
+                wait = true;
+                continue;
+            }
+            let place = if cold {
+                page.home().plus(block as u64)
+            } else {
+                page.slot(block)
+            };
+            let class = self.class(place);
+            let cold = class == Class::Slow;
+            match runs.last_mut() {
+                Some(run)
+                    if run.first + run.count == block
+                        && run.place.plus(run.count as u64) == place
+                        && run.cold == cold =>
+                {
+                    run.count += 1;
+                    run.crcs.push(page.crc(block));
+                }
+                _ => runs.push(Run {
+                    first: block,
+                    count: 1,
+                    place,
+                    crcs: vec![page.crc(block)],
+                    class,
+                    cold,
+                }),
+            }
+        }
+        (runs, wait)
+    }
+
+    async fn read_run(
+        &self,
+        volume: u32,
+        leaf: &Rc<Leaf>,
+        chunk: u32,
+        run: &Run,
+    ) -> Result<DmaBuf, DriveError> {
+        let hold = self.shared.promotion_held.load(Ordering::Relaxed) || !self.is_tiered();
+        let at_home = leaf.page.borrow().slot(run.first).is_none();
+        if run.cold && at_home && !hold {
+            return self.fetch(volume, leaf, chunk, run).await;
+        }
+        let check = |index: usize, bytes: &[u8]| crc32c(bytes) == run.crcs[index];
+        let data = self.read_place(run.place, run.count, &check).await?;
+        if run.cold && !hold {
+            self.keep_in_ram(leaf, (volume, chunk), run.first, &data);
+        }
+        Ok(data)
+    }
+
+    /// Reads blocks at a place; what lies there is not given to anybody else meanwhile.
+    pub(super) async fn read_place(
+        &self,
+        place: Place,
+        count: usize,
+        check: crate::vdrive::Check<'_>,
+    ) -> Result<DmaBuf, DriveError> {
+        let vdrive = self.vdrive(place.vdrive()).map_err(|_| DriveError::Gone)?;
+        let era = self.state.borrow_mut().quarantine.begin_read();
+        let data = vdrive.read(place.block(), count, check).await;
+        self.end_read(era);
+        data
+    }
+
+    /// Reads blocks at home with as much around them as the recent misses suggest, and keeps it
+    /// in RAM. More chunks are fetched in the background.
+    async fn fetch(
+        &self,
+        volume: u32,
+        leaf: &Rc<Leaf>,
+        chunk: u32,
+        run: &Run,
+    ) -> Result<DmaBuf, DriveError> {
+        let fetches = {
+            let mut state = self.state.borrow_mut();
+            state.regions.miss(volume, chunk, run.first / EXTENT_BLOCKS)
+        };
+        let mut wanted = BlockMask::default();
+        (run.first..run.first + run.count).for_each(|block| wanted.set(block));
+        let mut extents = 0u16;
+        for fetch in &fetches {
+            if fetch.chunk == chunk {
+                extents = fetch.extents;
+            } else {
+                self.prefetch(volume, fetch.chunk, fetch.extents);
+            }
+        }
+        wanted
+            .blocks()
+            .for_each(|block| extents |= 1 << (block / EXTENT_BLOCKS));
+        let (data, start) = self
+            .fetch_extents((volume, chunk), leaf, extents, &wanted, true)
+            .await?;
+        Ok(data.slice((run.first - start) * BLOCK, run.count * BLOCK))
+    }
+
+    /// Fetches extents of a chunk that are at home, in one read from the first to the last that
+    /// is wanted and not there yet. Returns the data and its first block. `asked_for`: a host
+    /// waits for the wanted blocks.
+    pub(super) async fn fetch_extents(
+        &self,
+        chunk: (u32, u32),
+        leaf: &Rc<Leaf>,
+        extents: u16,
+        wanted: &BlockMask,
+        asked_for: bool,
+    ) -> Result<(DmaBuf, usize), DriveError> {
+        let needed = wanted
+            .blocks()
+            .fold(0u16, |mask, block| mask | 1 << (block / EXTENT_BLOCKS));
+        let absent = (0..16).filter(|extent| leaf.ram[*extent].get() == 0);
+        let absent = absent.fold(0u16, |mask, extent| mask | 1 << extent);
+        let extents = (extents & absent & !leaf.fetching.get()) | needed;
+        let (low, high) = (
+            extents.trailing_zeros() as usize,
+            16 - extents.leading_zeros() as usize,
+        );
+        let (start, count) = (low * EXTENT_BLOCKS, (high - low) * EXTENT_BLOCKS);
+        let span = (low..high).fold(0u16, |mask, extent| mask | 1 << extent) & !leaf.fetching.get();
+        leaf.fetching.set(leaf.fetching.get() | span);
+        let (home, expected) = {
+            let page = leaf.page.borrow();
+            let expected = (start..start + count).map(|block| {
+                let at_home = page.state(block) == BlockState::Home;
+                (at_home || wanted.has(block)).then(|| page.crc(block))
+            });
+            (page.home(), expected.collect::<Vec<_>>())
+        };
+        let check =
+            |index: usize, bytes: &[u8]| expected[index].is_none_or(|crc| crc32c(bytes) == crc);
+        let data = self
+            .read_place(home.plus(start as u64), count, &check)
+            .await;
+        leaf.fetching.set(leaf.fetching.get() & !span);
+        if let Ok(data) = &data {
+            self.keep_in_ram(leaf, chunk, start, data);
+            if asked_for {
+                self.touch_ram(leaf, &wanted.blocks().collect::<Vec<_>>());
+            }
+        }
+        self.fetched.notify();
+        Ok((data?, start))
+    }
+
+    fn touch_ram(&self, leaf: &Leaf, blocks: &[usize]) {
+        let mut state = self.state.borrow_mut();
+        for block in blocks {
+            let Some(slot) = leaf.ram[block / EXTENT_BLOCKS].get().checked_sub(1) else {
+                continue;
+            };
+            if let Some(extent) = state.ram.get_mut(slot) {
+                extent.touched |= 1 << (block % EXTENT_BLOCKS);
+                extent.referenced = true;
+            }
+        }
+    }
+
+    /// Keeps blocks that were read from the slow tier, those that are still what was read.
+    fn keep_in_ram(&self, leaf: &Rc<Leaf>, chunk: (u32, u32), start: usize, data: &DmaBuf) {
+        let mut state = self.state.borrow_mut();
+        let State { ram, regions, .. } = &mut *state;
+        let page = leaf.page.borrow();
+        let blocks = data.len() / BLOCK;
+        for extent in start / EXTENT_BLOCKS..(start + blocks).div_ceil(EXTENT_BLOCKS) {
+            if leaf.ram[extent].get() != 0 {
+                continue;
+            }
+            let mut valid = 0u16;
+            let mut copy = None;
+            for block in extent * EXTENT_BLOCKS..(extent + 1) * EXTENT_BLOCKS {
+                if block < start || block >= start + blocks || page.state(block) == BlockState::Zero
+                {
+                    continue;
+                }
+                let bytes = &data[(block - start) * BLOCK..][..BLOCK];
+                if crc32c(bytes) == page.crc(block) {
+                    let copy = copy.get_or_insert_with(|| self.handle.dma().get(EXTENT));
+                    copy[block % EXTENT_BLOCKS * BLOCK..][..BLOCK].copy_from_slice(bytes);
+                    valid |= 1 << (block % EXTENT_BLOCKS);
+                }
+            }
+            let Some(data) = copy else { continue };
+            let leaf = leaf.clone();
+            let extent = RamExtent {
+                leaf,
+                chunk,
+                extent,
+                data,
+                valid,
+                touched: 0,
+                referenced: false,
+                queued: false,
+            };
+            ram.insert(extent, regions);
+        }
+    }
+
+    fn copy_out(&self, piece: Piece, first: usize, data: &[u8], buf: &mut IoBuf) {
+        for (index, bytes) in data.chunks_exact(BLOCK).enumerate() {
+            let (skip, at, len) = overlap(piece, first + index);
+            buf.write(at, &bytes[skip..skip + len]);
+        }
+    }
+
+    fn count_read(&self, run: &Run) {
+        let counters = &mut self.state.borrow_mut().counters;
+        match run.class {
+            Class::Slow => counters.blocks_slow += run.count as u64,
+            _ => counters.blocks_fast += run.count as u64,
+        }
+    }
+}
+
+/// Which part of a block a piece has: first byte within the block, first byte within the buffer,
+/// length.
+fn overlap(piece: Piece, block: usize) -> (usize, usize, usize) {
+    let from = piece.start.max(block * BLOCK);
+    let to = (piece.start + piece.len).min((block + 1) * BLOCK);
+    (
+        from - block * BLOCK,
+        piece.at + from - piece.start,
+        to - from,
+    )
+}
+
+fn without(mut mask: BlockMask, first: usize, count: usize) -> BlockMask {
+    (first..first + count).for_each(|block| mask.clear(block));
+    mask
+}

@@ -1,0 +1,220 @@
+//! The mover: keeps space free on the fast tier, and lets written data sink.
+
+use super::leaf::Busy;
+use super::state::Shard;
+use crate::control::types::SpacePolicy;
+use crate::space::Class;
+use block::IoError;
+use format::{BlockMask, BlockState};
+use std::rc::Rc;
+use units::{CHUNK_BLOCKS, EXTENT_BLOCKS};
+
+/// Chunks looked at by one round of eviction.
+const EVICT_CHUNKS: usize = 512;
+/// Time between rounds when nothing presses, in nanoseconds.
+const IDLE_NS: u64 = 100_000_000;
+/// A chunk sinks once it has not been written for this long, in nanoseconds.
+const SETTLE_NS: u64 = 2_000_000_000;
+
+impl Shard {
+    /// Slots of the fast tier that are to be free, in this shard's part: a sixteenth.
+    pub(super) fn reserve_slots(&self) -> u64 {
+        let state = self.state.borrow();
+        let blocks: u64 = self
+            .vdrives
+            .borrow()
+            .values()
+            .filter(|vdrive| {
+                let space = self.shared.groups.space(vdrive.id);
+                space.is_some_and(|space| space.class == Class::Fast)
+            })
+            .map(|vdrive| vdrive.blocks())
+            .sum();
+        drop(state);
+        blocks / 16
+    }
+
+    /// Whether waiting for the mover can bring space.
+    pub(super) fn can_make_space(&self) -> bool {
+        let state = self.state.borrow();
+        if state.failed.is_some() || self.closing.get() {
+            return false;
+        }
+        let sinks = !state.dirty_chunks.is_empty() && state.alloc.free_slots(Class::Slow) > 0;
+        !state.quarantine.is_empty()
+            || (self.is_tiered() && (!state.shadow_chunks.is_empty() || sinks))
+    }
+
+    /// Makes space and lets data sink, for as long as the shard runs.
+    pub(super) async fn mover_loop(self: Rc<Self>) {
+        while !self.closing.get() {
+            let wake = self.mover_wake.wait();
+            let began = self.handle.now_ns();
+            let worked = match self.mover_round().await {
+                Ok(worked) => worked,
+                Err(error) => {
+                    tracing::warn!(shard = self.config.shard.0, %error, "the mover was held up");
+                    false
+                }
+            };
+            self.space_made.notify();
+            if self.starving.get() > 0 && worked {
+                self.handle.yield_now().await;
+                continue;
+            }
+            // Half of the time is left to the hosts' own reads of the slow tier.
+            let took = self.handle.now_ns() - began;
+            let pause = if worked { took.min(IDLE_NS) } else { IDLE_NS };
+            futures_util::future::select(wake, self.handle.sleep(pause.max(1_000_000))).await;
+        }
+    }
+
+    /// One round; true when something was done.
+    async fn mover_round(&self) -> Result<bool, IoError> {
+        self.check()?;
+        self.trim_leaves();
+        let starving = self.starving.get() > 0;
+        if starving && !self.state.borrow().quarantine.is_empty() {
+            self.barrier().await?;
+        }
+        if !self.is_tiered() {
+            return Ok(starving);
+        }
+        let reserve = self.reserve_slots();
+        let (free, has_shadows, has_dirty) = {
+            let state = self.state.borrow();
+            let free = state.alloc.free_slots(Class::Fast);
+            (
+                free,
+                !state.shadow_chunks.is_empty(),
+                !state.dirty_chunks.is_empty(),
+            )
+        };
+        let short = free < reserve || starving;
+        let mut worked = false;
+        if short && has_shadows {
+            worked |= self.evict(reserve).await? > 0;
+        }
+        let eager = self.shared.policy() == SpacePolicy::SlowFirst || self.cooling.get();
+        if has_dirty && (short || eager) {
+            let force = short || self.cooling.get();
+            worked |= self.demote_batch(if force { 0 } else { SETTLE_NS }).await? > 0;
+        }
+        Ok(worked)
+    }
+
+    /// Gives up clean copies that were not used of late, until `wanted` slots came free or every
+    /// chunk was looked at. Returns how many.
+    pub(super) async fn evict(&self, wanted: u64) -> Result<u64, IoError> {
+        let mut freed = 0;
+        for _ in 0..EVICT_CHUNKS {
+            if freed >= wanted {
+                break;
+            }
+            self.journal_room().await?;
+            let Some((volume, chunk)) = self.next_shadow() else {
+                break;
+            };
+            let leaf = match self.leaf(volume, chunk, false).await {
+                Ok(Some(leaf)) => leaf,
+                _ => {
+                    self.state
+                        .borrow_mut()
+                        .shadow_chunks
+                        .remove(&(volume, chunk));
+                    continue;
+                }
+            };
+            let Some(_busy) = Busy::try_new(&leaf) else {
+                continue;
+            };
+            let mask = self.cold_shadows(&leaf);
+            freed += mask.count() as u64;
+            self.apply_evict(volume, chunk, &leaf, mask)?;
+        }
+        if freed > 0 {
+            self.barrier().await?;
+        }
+        Ok(freed)
+    }
+
+    fn next_shadow(&self) -> Option<(u32, u32)> {
+        let mut state = self.state.borrow_mut();
+        let after = (
+            std::ops::Bound::Excluded(state.evict_hand),
+            std::ops::Bound::Unbounded,
+        );
+        let next = state.shadow_chunks.range(after).next().copied();
+        let next = next.or_else(|| state.shadow_chunks.first().copied())?;
+        state.evict_hand = next;
+        Some(next)
+    }
+
+    /// Shadows of the extents that have cooled off; the others cool by half.
+    fn cold_shadows(&self, leaf: &super::leaf::Leaf) -> BlockMask {
+        let page = leaf.page.borrow();
+        let mut mask = BlockMask::default();
+        for (extent, heat) in leaf.heat.iter().enumerate() {
+            let was = heat.get();
+            heat.set(was / 2);
+            if was > 1 && !self.cooling.get() {
+                continue;
+            }
+            let blocks = extent * EXTENT_BLOCKS..(extent + 1) * EXTENT_BLOCKS;
+            blocks
+                .filter(|block| page.state(*block) == BlockState::Shadow)
+                .for_each(|block| mask.set(block));
+        }
+        mask
+    }
+
+    /// Writes everything back and forgets every copy. Hosts may go on, but what they touch
+    /// is warm again.
+    ///
+    /// # Errors
+    /// What a drive said; `NoSpace` when the slow tier has no room for what is to sink.
+    pub async fn cool(&self) -> Result<(), IoError> {
+        self.cooling.set(true);
+        let result = self.cool_down().await;
+        self.cooling.set(false);
+        result
+    }
+
+    async fn cool_down(&self) -> Result<(), IoError> {
+        if !self.is_tiered() {
+            self.state.borrow_mut().ram.clear();
+            return Ok(());
+        }
+        let mut idle_rounds = 0;
+        loop {
+            self.check()?;
+            let worked = self.demote_batch(0).await? + self.evict(u64::MAX).await?;
+            let (dirty, shadow) = {
+                let state = self.state.borrow();
+                (state.dirty_chunks.len(), state.shadow_chunks.len())
+            };
+            if dirty + shadow == 0 {
+                break;
+            }
+            idle_rounds = if worked > 0 { 0 } else { idle_rounds + 1 };
+            if idle_rounds > 200 {
+                return Err(self.no_space());
+            }
+            if worked == 0 {
+                self.handle.sleep(IDLE_NS / 10).await;
+            }
+        }
+        let mut state = self.state.borrow_mut();
+        state.ram.clear();
+        state.promote_queue.clear();
+        Ok(())
+    }
+
+    /// Blocks of a page in a state.
+    pub(super) fn blocks_in(
+        page: &format::ChunkPage,
+        wanted: BlockState,
+    ) -> impl Iterator<Item = usize> + '_ {
+        (0..CHUNK_BLOCKS).filter(move |block| page.state(*block) == wanted)
+    }
+}

@@ -1,0 +1,212 @@
+//! Opening: the last checkpoint, then the journal since.
+
+use super::state::{DIRECTORY, HOMES, SLOTS, Shard, Volume, drive_error};
+use crate::space::GroupKey;
+use crate::tree::Tree;
+use block::{ErrorKind, IoError};
+use format::{Checkpoint, HomesPage, Page, PageHeader, PagePtr, SlotsPage, VolumePage};
+use futures_util::future::join_all;
+use units::{BLOCK, VdriveId};
+
+/// Pages read together.
+const BATCH: usize = 128;
+
+impl Shard {
+    /// Writes the first checkpoint of a new pool.
+    ///
+    /// # Errors
+    /// What a drive said.
+    pub async fn format(&self) -> Result<(), IoError> {
+        self.checkpoint().await
+    }
+
+    /// Reads the last checkpoint and the shard's bitmaps of space, and claims its groups. All
+    /// shards of a pool do this before any of them replays its journal.
+    ///
+    /// # Errors
+    /// `Medium` when there is no valid checkpoint or a page is damaged on all legs.
+    pub async fn load_checkpoint(&self) -> Result<(), IoError> {
+        let checkpoint = self.read_checkpoint().await?;
+        {
+            let mut state = self.state.borrow_mut();
+            state.generation = checkpoint.generation;
+            state.journal.epoch = checkpoint.epoch;
+            state.journal.from = checkpoint.journal_from;
+            state.journal.next = checkpoint.journal_from;
+            state.journal.durable = checkpoint.journal_from;
+            state.directory = Tree::new(DIRECTORY, checkpoint.directory);
+            state.slots = Tree::new(SLOTS, checkpoint.slots);
+            state.homes = Tree::new(HOMES, checkpoint.homes);
+            state.alloc.begin_checkpoint(checkpoint.generation);
+        }
+        let taken = || IoError::new(ErrorKind::Medium, "a group of space belongs to two shards");
+        for (key, page) in self
+            .load_tree(|state| &mut state.slots, SlotsPage::header, SLOTS)
+            .await?
+        {
+            let bits = SlotsPage::decode(&page);
+            if !self
+                .state
+                .borrow_mut()
+                .alloc
+                .load_slots(GroupKey(key), bits)
+            {
+                return Err(taken());
+            }
+        }
+        for (key, page) in self
+            .load_tree(|state| &mut state.homes, HomesPage::header, HOMES)
+            .await?
+        {
+            let groups = HomesPage::decode(&page);
+            if !self.state.borrow_mut().alloc.load_homes(key, &groups) {
+                return Err(taken());
+            }
+        }
+        let header = VolumePage::header;
+        for (key, page) in self
+            .load_tree(|state| &mut state.directory, header, DIRECTORY)
+            .await?
+        {
+            let (root, counts) = VolumePage::decode(&page);
+            self.shared.space.take(counts.mapped() as i64, false);
+            self.state
+                .borrow_mut()
+                .volumes
+                .insert(key, Volume::new(key, root, counts));
+        }
+        Ok(())
+    }
+
+    async fn read_checkpoint(&self) -> Result<Checkpoint, IoError> {
+        let meta = self.vdrive(VdriveId(0))?;
+        let decode = |bytes: &[u8]| Checkpoint::decode(bytes, self.config.pool, self.config.shard);
+        let mut best: Option<Checkpoint> = None;
+        for generation in 0..2 {
+            let block = self.checkpoint_block(generation);
+            // Legs may differ after a crash: both are looked at, and the newest is taken.
+            let newest = std::cell::Cell::new(None::<Checkpoint>);
+            let note = |_: usize, bytes: &[u8]| {
+                let found = decode(bytes);
+                let known = newest.get();
+                if found.is_some_and(|found| {
+                    known.is_none_or(|known| found.generation > known.generation)
+                }) {
+                    newest.set(found);
+                }
+                false
+            };
+            // The check refuses everything, so that every leg is read and none is written.
+            let _ = meta.read(block, 1, &note).await;
+            let found = newest.get();
+            if found.is_some_and(|found| best.is_none_or(|best| found.generation > best.generation))
+            {
+                best = found;
+            }
+        }
+        best.ok_or_else(|| {
+            let text = format!(
+                "shard {} has no valid checkpoint on any drive",
+                self.config.shard
+            );
+            IoError::new(ErrorKind::Medium, text)
+        })
+    }
+
+    /// Every leaf page of one of the shard's own trees.
+    async fn load_tree(
+        &self,
+        tree: impl Fn(&mut super::state::State) -> &mut Tree<()>,
+        header: impl Fn(u32, u32, u64) -> PageHeader,
+        owner: u32,
+    ) -> Result<Vec<(u32, Page)>, IoError> {
+        let mut pages = Vec::new();
+        let mut from = Some(0u32);
+        while let Some(start) = from {
+            let (keys, need) = tree(&mut self.state.borrow_mut()).scan(start, BATCH);
+            if let (true, Some((level, key, ptr))) = (keys.is_empty(), need) {
+                let wanted = tree(&mut self.state.borrow_mut()).header(level, key);
+                let page = self.read_page(ptr, wanted).await?;
+                tree(&mut self.state.borrow_mut()).install(level, key, &page);
+                continue;
+            }
+            let ptrs: Vec<(u32, PagePtr)> = {
+                let mut state = self.state.borrow_mut();
+                let tree = tree(&mut state);
+                keys.iter()
+                    .filter_map(|key| tree.ptr(*key).map(|ptr| (*key, ptr)))
+                    .collect()
+            };
+            let reads = ptrs
+                .iter()
+                .map(|(key, ptr)| self.read_page(*ptr, header(owner, *key, 0)));
+            for ((key, _), page) in ptrs.iter().zip(join_all(reads).await) {
+                pages.push((*key, page?));
+            }
+            from = keys.last().and_then(|last| last.checked_add(1));
+        }
+        Ok(pages)
+    }
+
+    /// Plays the journal since the checkpoint, then writes a new checkpoint in a new epoch, so
+    /// that what was found is found again, whatever happens next.
+    ///
+    /// # Errors
+    /// What a drive said, or `Medium` when the journal contradicts the map.
+    pub async fn recover(&self) -> Result<u64, IoError> {
+        let pages = self.read_journal().await?;
+        let records = self.replay(pages).await?;
+        self.state.borrow_mut().journal.epoch += 1;
+        self.checkpoint().await?;
+        Ok(records)
+    }
+
+    /// Pages of the journal from the checkpoint on, as far as they are whole and in order.
+    async fn read_journal(&self) -> Result<Vec<super::replay::OpenPage>, IoError> {
+        let meta = self.vdrive(VdriveId(0))?;
+        let (base, ring, mut next, epoch) = {
+            let state = self.state.borrow();
+            let journal = &state.journal;
+            (journal.base, journal.ring, journal.next, journal.epoch)
+        };
+        let from = next;
+        let mut pages = Vec::new();
+        let explain = |error| drive_error(error, "the journal cannot be read");
+        while next - from < ring {
+            let at = next % ring;
+            let count = (BATCH as u64).min(ring - at).min(ring - (next - from)) as usize;
+            let bytes = meta
+                .read(base + at, count, &|_, _| true)
+                .await
+                .map_err(explain)?;
+            for index in 0..count {
+                let wanted = (epoch, next);
+                let mut page = self.open_journal_page(&bytes[index * BLOCK..][..BLOCK], wanted)?;
+                if page.is_none() {
+                    // This leg's copy is torn or old: another one may be whole.
+                    let check = |_: usize, bytes: &[u8]| {
+                        self.open_journal_page(bytes, wanted)
+                            .is_ok_and(|page| page.is_some())
+                    };
+                    if let Ok(bytes) = meta.read(base + next % ring, 1, &check).await {
+                        page = self.open_journal_page(&bytes, wanted)?;
+                    }
+                }
+                let Some(page) = page else { return Ok(pages) };
+                pages.push(page);
+                next += 1;
+            }
+        }
+        Ok(pages)
+    }
+
+    fn open_journal_page(
+        &self,
+        bytes: &[u8],
+        (epoch, sequence): (u64, u64),
+    ) -> Result<Option<super::replay::OpenPage>, IoError> {
+        let opened = format::open_page(bytes, self.config.pool, self.config.shard);
+        let opened = opened.map_err(|error| IoError::new(ErrorKind::Medium, error.to_string()))?;
+        Ok(opened.filter(|(header, _)| header.epoch == epoch && header.sequence == sequence))
+    }
+}

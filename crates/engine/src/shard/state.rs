@@ -1,0 +1,311 @@
+//! What a shard holds.
+
+use super::journal::Journal;
+use super::leaf::Leaf;
+use super::ram::RamTier;
+use crate::control::types::{IoCounters, SpacePolicy};
+use crate::space::{Allocator, Class, GroupTable, Quarantine, SpaceShared};
+use crate::tree::Tree;
+use crate::vdrive::VdriveIo;
+use block::{ErrorKind, IoError};
+use format::{BlockCounts, PagePtr};
+use placement::Regions;
+use reactor::{Event, Handle};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use units::{Place, PoolId, ShardId, VdriveId};
+
+/// Owners of a shard's own trees, beyond any volume's number.
+pub(super) const DIRECTORY: u32 = u32::MAX;
+pub(super) const SLOTS: u32 = u32::MAX - 1;
+pub(super) const HOMES: u32 = u32::MAX - 2;
+
+/// What all shards of a pool share.
+pub struct PoolShared {
+    /// Free groups.
+    pub groups: Arc<GroupTable>,
+    /// Promised and stored blocks.
+    pub space: SpaceShared,
+    /// Nothing is promoted, into RAM or into the fast tier.
+    pub promotion_held: AtomicBool,
+    policy: AtomicU8,
+}
+
+impl PoolShared {
+    /// For a pool with this policy.
+    pub fn new(groups: Arc<GroupTable>, policy: SpacePolicy) -> Self {
+        Self {
+            groups,
+            space: SpaceShared::default(),
+            promotion_held: AtomicBool::new(false),
+            policy: AtomicU8::new(policy as u8),
+        }
+    }
+
+    /// Where new space begins.
+    pub fn policy(&self) -> SpacePolicy {
+        if self.policy.load(Ordering::Relaxed) == SpacePolicy::FastFirst as u8 {
+            SpacePolicy::FastFirst
+        } else {
+            SpacePolicy::SlowFirst
+        }
+    }
+}
+
+/// What a shard is started with.
+#[derive(Clone, Copy, Debug)]
+pub struct ShardConfig {
+    /// Pool.
+    pub pool: PoolId,
+    /// Its number in the pool.
+    pub shard: ShardId,
+    /// Blocks of a group.
+    pub group_blocks: u64,
+    /// First block of its journal in the metadata region.
+    pub journal_base: u64,
+    /// Blocks of its journal.
+    pub journal_blocks: u64,
+    /// Bytes of its part of the RAM tier.
+    pub ram_bytes: u64,
+    /// Chunks' pages that it keeps in memory.
+    pub leaves: usize,
+}
+
+/// A volume, as far as it lies in this shard.
+pub(super) struct Volume {
+    pub tree: Tree<Rc<Leaf>>,
+    /// What the map says now.
+    pub counts: BlockCounts,
+    /// What the pages on the drive say.
+    pub disk_counts: BlockCounts,
+    pub thick: bool,
+    /// No operation is admitted any more.
+    pub gone: bool,
+    /// Its directory entry has to be written.
+    pub dirty: bool,
+    pub counters: IoCounters,
+}
+
+impl Volume {
+    pub fn new(id: u32, root: PagePtr, counts: BlockCounts) -> Self {
+        Self {
+            tree: Tree::new(id, root),
+            counts,
+            disk_counts: counts,
+            thick: false,
+            gone: false,
+            dirty: false,
+            counters: IoCounters::default(),
+        }
+    }
+}
+
+pub(super) struct State {
+    pub volumes: BTreeMap<u32, Volume>,
+    pub alloc: Allocator,
+    pub quarantine: Quarantine,
+    pub journal: Journal,
+    pub directory: Tree<()>,
+    pub slots: Tree<()>,
+    pub homes: Tree<()>,
+    pub generation: u64,
+    /// Chunks' pages in memory, in the order in which they are looked at for eviction.
+    pub leaf_queue: VecDeque<(u32, u32)>,
+    pub dirty_leaves: Vec<(u32, u32, Rc<Leaf>)>,
+    pub ram: RamTier,
+    pub regions: Regions,
+    /// Chunks with blocks that only the fast tier has: demotion goes through them in order.
+    pub dirty_chunks: BTreeSet<(u32, u32)>,
+    /// Chunks with clean copies on the fast tier: eviction goes through them in order.
+    pub shadow_chunks: BTreeSet<(u32, u32)>,
+    pub evict_hand: (u32, u32),
+    pub demote_hand: (u32, u32),
+    /// RAM extents that have earned a place on the fast tier.
+    pub promote_queue: VecDeque<u32>,
+    /// Pages that are being loaded: volume or tree, level, key.
+    pub loading: BTreeMap<(u32, u8, u32), Event>,
+    pub failed: Option<IoError>,
+    pub counters: IoCounters,
+}
+
+/// One single-threaded engine of a pool. All methods are for its own thread.
+pub struct Shard {
+    pub(super) config: ShardConfig,
+    pub(super) handle: Handle,
+    pub(super) shared: Arc<PoolShared>,
+    pub(super) vdrives: RefCell<BTreeMap<VdriveId, Rc<VdriveIo>>>,
+    pub(super) state: RefCell<State>,
+    /// A barrier has ended.
+    pub(super) durable: Event,
+    /// Space may have become free.
+    pub(super) space_made: Event,
+    /// Somebody needs space, or work came up for the mover.
+    pub(super) mover_wake: Event,
+    /// RAM extents wait for promotion.
+    pub(super) promote_wake: Event,
+    /// A checkpoint has ended.
+    pub(super) checkpointed: Event,
+    pub(super) checkpoint_wake: Event,
+    /// An extent was fetched.
+    pub(super) fetched: Event,
+    pub(super) barrier_running: Cell<bool>,
+    pub(super) checkpoint_running: Cell<bool>,
+    /// Writes that wait for space.
+    pub(super) starving: Cell<usize>,
+    pub(super) closing: Cell<bool>,
+    /// Background tasks that have not ended.
+    pub(super) background: Cell<usize>,
+    /// Somebody is waiting for the pool to be cold.
+    pub(super) cooling: Cell<bool>,
+    /// Prefetches in flight.
+    pub(super) prefetching: Cell<usize>,
+    this: Weak<Self>,
+}
+
+impl Shard {
+    /// A shard that has loaded nothing yet.
+    pub fn new(
+        config: ShardConfig,
+        handle: Handle,
+        shared: Arc<PoolShared>,
+        vdrives: BTreeMap<VdriveId, Rc<VdriveIo>>,
+    ) -> Rc<Self> {
+        let alloc = Allocator::new(shared.groups.clone(), config.group_blocks);
+        let state = State {
+            volumes: BTreeMap::new(),
+            alloc,
+            quarantine: Quarantine::default(),
+            journal: Journal::new(&config),
+            directory: Tree::new(DIRECTORY, PagePtr::default()),
+            slots: Tree::new(SLOTS, PagePtr::default()),
+            homes: Tree::new(HOMES, PagePtr::default()),
+            generation: 0,
+            leaf_queue: VecDeque::new(),
+            dirty_leaves: Vec::new(),
+            ram: RamTier::new(config.ram_bytes),
+            regions: Regions::default(),
+            dirty_chunks: BTreeSet::new(),
+            shadow_chunks: BTreeSet::new(),
+            evict_hand: (0, 0),
+            demote_hand: (0, 0),
+            promote_queue: VecDeque::new(),
+            loading: BTreeMap::new(),
+            failed: None,
+            counters: IoCounters::default(),
+        };
+        Rc::new_cyclic(|this| Self {
+            config,
+            handle,
+            shared,
+            vdrives: RefCell::new(vdrives),
+            state: RefCell::new(state),
+            durable: Event::default(),
+            space_made: Event::default(),
+            mover_wake: Event::default(),
+            promote_wake: Event::default(),
+            checkpointed: Event::default(),
+            checkpoint_wake: Event::default(),
+            fetched: Event::default(),
+            barrier_running: Cell::new(false),
+            checkpoint_running: Cell::new(false),
+            starving: Cell::new(0),
+            closing: Cell::new(false),
+            background: Cell::new(0),
+            cooling: Cell::new(false),
+            prefetching: Cell::new(0),
+            this: this.clone(),
+        })
+    }
+
+    /// This shard, for tasks of its own.
+    pub(super) fn this(&self) -> Option<Rc<Self>> {
+        self.this.upgrade()
+    }
+
+    /// The loop that it lives on.
+    pub fn loop_handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// A vdrive of the pool.
+    pub(super) fn vdrive(&self, id: VdriveId) -> Result<Rc<VdriveIo>, IoError> {
+        let vdrives = self.vdrives.borrow();
+        vdrives
+            .get(&id)
+            .cloned()
+            .ok_or_else(|| IoError::new(ErrorKind::Device, format!("the pool has no vdrive {id}")))
+    }
+
+    /// Adds a vdrive that came to the pool.
+    pub fn add_vdrive(&self, vdrive: Rc<VdriveIo>) {
+        self.vdrives.borrow_mut().insert(vdrive.id, vdrive);
+    }
+
+    /// Forgets a vdrive that left the pool.
+    pub fn remove_vdrive(&self, id: VdriveId) {
+        self.vdrives.borrow_mut().remove(&id);
+    }
+
+    pub(super) fn class(&self, place: Place) -> Class {
+        let space = self.shared.groups.space(place.vdrive());
+        space.map_or(Class::Slow, |space| space.class)
+    }
+
+    /// The tier that takes writes.
+    pub(super) fn write_class(&self) -> Class {
+        if self.shared.groups.has_class(Class::Fast) {
+            Class::Fast
+        } else {
+            Class::Slow
+        }
+    }
+
+    /// Whether there are two tiers to move data between.
+    pub(super) fn is_tiered(&self) -> bool {
+        self.shared.groups.has_class(Class::Fast) && self.shared.groups.has_class(Class::Slow)
+    }
+
+    pub(super) fn check(&self) -> Result<(), IoError> {
+        self.state.borrow().failed.clone().map_or(Ok(()), Err)
+    }
+
+    /// Nothing can be made durable any more: every operation fails from here on.
+    pub(super) fn fail(&self, error: &IoError) {
+        let mut state = self.state.borrow_mut();
+        if state.failed.is_none() {
+            tracing::error!(shard = self.config.shard.0, %error, "the shard stops");
+            state.failed = Some(error.clone());
+        }
+        drop(state);
+        for event in [
+            &self.durable,
+            &self.space_made,
+            &self.checkpointed,
+            &self.fetched,
+        ] {
+            event.notify();
+        }
+    }
+
+    /// Adds a volume, or changes whether its space is promised.
+    pub fn set_volume(&self, id: u32, thick: bool) {
+        let mut state = self.state.borrow_mut();
+        let volume = state
+            .volumes
+            .entry(id)
+            .or_insert_with(|| Volume::new(id, PagePtr::default(), BlockCounts::default()));
+        volume.thick = thick;
+    }
+}
+
+/// A drive's error, said of a volume's block.
+pub(super) fn drive_error(error: block::DriveError, what: &str) -> IoError {
+    let kind = match error {
+        block::DriveError::Checksum => ErrorKind::Medium,
+        _ => ErrorKind::Device,
+    };
+    IoError::new(kind, format!("{what}: {error}"))
+}

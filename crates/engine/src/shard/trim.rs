@@ -1,0 +1,206 @@
+//! Discard, write-zeroes and the allocation status.
+
+use super::leaf::live;
+use super::state::Shard;
+use super::write::{Piece, pieces};
+use crate::tree::Lookup;
+use block::{AllocationState, ErrorKind, IoBuf, IoError, StatusExtent};
+use format::BlockState;
+use units::{BLOCK, CHUNK};
+
+/// Runs of one answer to a status question.
+const STATUS_EXTENTS: usize = 1024;
+/// Chunks looked at for one answer.
+const STATUS_CHUNKS: u32 = 4096;
+
+impl Shard {
+    /// The range reads as zeroes afterwards, and whole blocks of it take no space. Parts of
+    /// blocks at its ends are overwritten with zeroes.
+    ///
+    /// # Errors
+    /// As a write's.
+    pub(super) async fn trim(&self, volume: u32, offset: u64, len: u64) -> Result<(), IoError> {
+        for piece in pieces(offset, len) {
+            self.journal_room().await?;
+            let Some(leaf) = self.leaf_or_skip(volume, piece).await? else {
+                continue;
+            };
+            let head = piece.start.next_multiple_of(BLOCK);
+            let tail = (piece.start + piece.len) / BLOCK * BLOCK;
+            if head < tail {
+                let (first, count) = (head / BLOCK, (tail - head) / BLOCK);
+                self.apply_trim(volume, piece.chunk, &leaf, first, count)?;
+            }
+            let base = u64::from(piece.chunk) * CHUNK as u64;
+            let end = piece.start + piece.len;
+            for (from, to) in [(piece.start, head.min(end)), (tail.max(head), end)] {
+                if from < to {
+                    self.zero_part(volume, base + from as u64, to - from)
+                        .await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Discards a range (in bytes) of a volume that front ends cannot reach any more.
+    ///
+    /// # Errors
+    /// As a write's.
+    pub async fn trim_range(&self, volume: u32, offset: u64, len: u64) -> Result<(), IoError> {
+        self.trim(volume, offset, len).await
+    }
+
+    async fn zero_part(&self, volume: u32, offset: u64, len: usize) -> Result<(), IoError> {
+        let zeroes = IoBuf::zeroed(len);
+        // A part of a block is at most 4 KiB: the boxed future ends the recursion of types.
+        Box::pin(self.write(volume, offset, &zeroes)).await
+    }
+
+    /// The chunk's page, or nothing when the chunk holds nothing.
+    async fn leaf_or_skip(
+        &self,
+        volume: u32,
+        piece: Piece,
+    ) -> Result<Option<std::rc::Rc<super::leaf::Leaf>>, IoError> {
+        self.leaf(volume, piece.chunk, false).await
+    }
+
+    /// Which parts of a range (in bytes) are allocated, from its start on, perhaps not to its end.
+    ///
+    /// # Errors
+    /// As a read's.
+    pub(super) async fn status_of(
+        &self,
+        volume: u32,
+        offset: u64,
+        len: u64,
+    ) -> Result<Vec<StatusExtent>, IoError> {
+        let mut extents: Vec<StatusExtent> = Vec::new();
+        for (looked, piece) in pieces(offset, len).enumerate() {
+            if looked as u32 >= STATUS_CHUNKS || extents.len() >= STATUS_EXTENTS {
+                break;
+            }
+            let Some(leaf) = self.leaf(volume, piece.chunk, false).await? else {
+                add(&mut extents, piece.len as u64, AllocationState::Hole);
+                continue;
+            };
+            let page = leaf.page.borrow();
+            let (first, count) = piece.blocks();
+            for block in first..first + count {
+                let from = piece.start.max(block * BLOCK);
+                let to = (piece.start + piece.len).min((block + 1) * BLOCK);
+                let state = match page.state(block) {
+                    BlockState::Zero => AllocationState::Hole,
+                    _ => AllocationState::Data,
+                };
+                add(&mut extents, (to - from) as u64, state);
+            }
+        }
+        Ok(extents)
+    }
+
+    /// Frees everything of a volume in `chunks`; reports each chunk that is done, and ends when
+    /// told false.
+    ///
+    /// # Errors
+    /// What a drive said. The volume stays marked; calling again goes on.
+    pub async fn free_chunks(
+        &self,
+        volume: u32,
+        chunks: std::ops::Range<u32>,
+        done: impl Fn(u32) -> bool,
+    ) -> Result<(), IoError> {
+        let mut from = chunks.start;
+        loop {
+            let (keys, need) = {
+                let state = self.state.borrow();
+                let Some(entry) = state.volumes.get(&volume) else {
+                    return Ok(());
+                };
+                entry.tree.scan(from, 64)
+            };
+            for key in keys.iter().copied().filter(|key| *key < chunks.end) {
+                self.journal_room().await?;
+                if let Some(leaf) = self.leaf_even_if_gone(volume, key).await? {
+                    while leaf.busy.get() {
+                        self.handle.sleep(1_000_000).await;
+                    }
+                    self.apply_trim(volume, key, &leaf, 0, units::CHUNK_BLOCKS)?;
+                }
+                if !done(key) {
+                    return Err(IoError::new(
+                        ErrorKind::Gone,
+                        "it goes on when the pool is opened again",
+                    ));
+                }
+            }
+            match (keys.last(), need) {
+                (Some(last), _) if *last + 1 >= chunks.end => return Ok(()),
+                (Some(last), _) => from = last + 1,
+                (None, Some((_, key, _))) if key >= chunks.end => return Ok(()),
+                (None, Some((level, key, ptr))) => self.load(volume, level, key, ptr).await?,
+                (None, None) => return Ok(()),
+            }
+            self.handle.yield_now().await;
+        }
+    }
+
+    async fn leaf_even_if_gone(
+        &self,
+        volume: u32,
+        chunk: u32,
+    ) -> Result<Option<std::rc::Rc<super::leaf::Leaf>>, IoError> {
+        loop {
+            let (level, key, ptr) = {
+                let state = self.state.borrow();
+                let Some(entry) = state.volumes.get(&volume) else {
+                    return Ok(None);
+                };
+                match entry.tree.lookup(chunk) {
+                    Lookup::Loaded(leaf) => return Ok(Some(leaf.clone())),
+                    Lookup::Absent => return Ok(None),
+                    Lookup::OnDisk(ptr) => (0, chunk, ptr),
+                    Lookup::NeedNode(level, key, ptr) => (level, key, ptr),
+                }
+            };
+            self.load(volume, level, key, ptr).await?;
+        }
+    }
+
+    /// No operation of the volume is admitted any more.
+    pub fn end_volume(&self, volume: u32) {
+        if let Some(entry) = self.state.borrow_mut().volumes.get_mut(&volume) {
+            entry.gone = true;
+        }
+    }
+
+    /// Forgets a volume whose space was freed; its directory entry goes with the next checkpoint.
+    ///
+    /// # Errors
+    /// `Invalid` when something of it is still stored.
+    pub fn forget_volume(&self, volume: u32) -> Result<(), IoError> {
+        let mut state = self.state.borrow_mut();
+        let Some(entry) = state.volumes.get(&volume) else {
+            return Ok(());
+        };
+        if entry.counts.mapped() != 0 || live(Some(entry)).is_ok() {
+            let blocks = entry.counts.mapped();
+            return Err(IoError::new(
+                ErrorKind::Invalid,
+                format!("{blocks} blocks are still stored"),
+            ));
+        }
+        state.dirty_chunks.retain(|key| key.0 != volume);
+        state.shadow_chunks.retain(|key| key.0 != volume);
+        state.regions.forget(volume);
+        Ok(())
+    }
+}
+
+fn add(extents: &mut Vec<StatusExtent>, len: u64, state: AllocationState) {
+    match extents.last_mut() {
+        Some(last) if last.state == state => last.len += len,
+        _ => extents.push(StatusExtent { len, state }),
+    }
+}

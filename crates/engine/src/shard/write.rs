@@ -1,0 +1,293 @@
+//! Writes: copied and checksummed in one pass, sent to free slots, then recorded.
+
+use super::leaf::Leaf;
+use super::state::{Shard, drive_error};
+use crate::space::{Class, Run};
+use block::{DmaBuf, ErrorKind, IoBuf, IoError};
+use format::{BlockState, crc32c};
+use futures_util::future::join_all;
+use std::rc::Rc;
+use units::{BLOCK, CHUNK, CHUNK_BLOCKS, EXTENT_BLOCKS, Place};
+
+/// Rounds of making space before a write gives up.
+const SPACE_ROUNDS: usize = 64;
+/// Times that a write of part of a block starts again because the block changed beneath it.
+const MERGE_ROUNDS: usize = 64;
+
+/// A part of an operation that lies in one chunk.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece {
+    pub chunk: u32,
+    /// First byte within the chunk.
+    pub start: usize,
+    /// Length in bytes.
+    pub len: usize,
+    /// First byte within the operation's buffer.
+    pub at: usize,
+}
+
+/// Cuts a range of a volume (in bytes) where chunks end.
+pub(super) fn pieces(offset: u64, len: u64) -> impl Iterator<Item = Piece> {
+    let mut done = 0;
+    std::iter::from_fn(move || {
+        (done < len).then(|| {
+            let (chunk, start) = (
+                (offset + done) / CHUNK as u64,
+                (offset + done) % CHUNK as u64,
+            );
+            let take = (CHUNK as u64 - start).min(len - done);
+            let piece = Piece {
+                chunk: chunk as u32,
+                start: start as usize,
+                len: take as usize,
+                at: done as usize,
+            };
+            done += take;
+            piece
+        })
+    })
+}
+
+impl Piece {
+    /// First block and number of blocks that it touches.
+    pub fn blocks(&self) -> (usize, usize) {
+        let first = self.start / BLOCK;
+        (first, (self.start + self.len).div_ceil(BLOCK) - first)
+    }
+
+    fn is_whole(&self) -> bool {
+        self.start.is_multiple_of(BLOCK) && self.len.is_multiple_of(BLOCK)
+    }
+}
+
+impl Shard {
+    /// Writes `buf` at `offset` (bytes) of a volume. Visible to reads once it returns; durable
+    /// after the next barrier.
+    ///
+    /// # Errors
+    /// `NoSpace` when the pool is full, or what a drive said.
+    pub(super) async fn write(&self, volume: u32, offset: u64, buf: &IoBuf) -> Result<(), IoError> {
+        for piece in pieces(offset, buf.len() as u64) {
+            self.journal_room().await?;
+            let leaf = self.leaf(volume, piece.chunk, true).await?;
+            let leaf = leaf.ok_or_else(|| IoError::new(ErrorKind::Gone, ""))?;
+            if piece.is_whole() {
+                let data = self.take_in(buf, piece);
+                self.write_blocks(volume, &leaf, piece, data, None).await?;
+            } else {
+                self.write_merged(volume, &leaf, piece, buf).await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn take_in(&self, buf: &IoBuf, piece: Piece) -> DmaBuf {
+        let mut data = self.handle.dma().get(piece.len);
+        buf.read(piece.at, &mut data);
+        data
+    }
+
+    /// Writes part of blocks: reads them, merges, and starts again when they changed meanwhile.
+    async fn write_merged(
+        &self,
+        volume: u32,
+        leaf: &Rc<Leaf>,
+        piece: Piece,
+        buf: &IoBuf,
+    ) -> Result<(), IoError> {
+        let (first, count) = piece.blocks();
+        let whole = Piece {
+            start: first * BLOCK,
+            len: count * BLOCK,
+            ..piece
+        };
+        for _ in 0..MERGE_ROUNDS {
+            let seen = versions(leaf, first, count);
+            let mut old = IoBuf::zeroed(count * BLOCK);
+            self.read_piece(volume, leaf, whole_at_zero(whole), &mut old)
+                .await?;
+            let mut data = self.handle.dma().get(count * BLOCK);
+            old.read(0, &mut data);
+            let skip = piece.start - first * BLOCK;
+            buf.read(piece.at, &mut data[skip..skip + piece.len]);
+            if self
+                .write_blocks(volume, leaf, whole, data, Some(&seen))
+                .await?
+            {
+                return Ok(());
+            }
+        }
+        Err(IoError::new(
+            ErrorKind::Device,
+            "a block changed too often while part of it was written",
+        ))
+    }
+
+    /// Writes whole blocks; with `seen`, only if the blocks are still those. False if not.
+    async fn write_blocks(
+        &self,
+        volume: u32,
+        leaf: &Rc<Leaf>,
+        piece: Piece,
+        data: DmaBuf,
+        seen: Option<&[(Place, u32, BlockState)]>,
+    ) -> Result<bool, IoError> {
+        let (first, count) = piece.blocks();
+        self.admit(volume, leaf, first, count)?;
+        let crcs: Vec<u32> = data.chunks_exact(BLOCK).map(crc32c).collect();
+        let runs = self.take_slots(count).await?;
+        if let Err(error) = self.write_runs(&runs, &data).await {
+            self.give_back(&runs);
+            return Err(drive_error(error, "a write failed"));
+        }
+        let changed = seen.is_some_and(|seen| *seen != versions(leaf, first, count)[..]);
+        let gone = self
+            .state
+            .borrow()
+            .volumes
+            .get(&volume)
+            .is_none_or(|volume| volume.gone);
+        if changed || gone {
+            self.give_back(&runs);
+            return if gone {
+                Err(IoError::new(ErrorKind::Gone, "it was deleted"))
+            } else {
+                Ok(false)
+            };
+        }
+        let mut done = 0;
+        for run in &runs {
+            let crcs = &crcs[done..done + run.count];
+            self.apply_write(volume, piece.chunk, leaf, first + done, *run, crcs)?;
+            done += run.count;
+        }
+        leaf.written_ns.set(self.handle.now_ns());
+        for extent in first / EXTENT_BLOCKS..=(first + count - 1) / EXTENT_BLOCKS {
+            leaf.warm(extent);
+        }
+        Ok(true)
+    }
+
+    /// Refuses a write that needs space that nobody has or that others were promised.
+    fn admit(&self, volume: u32, leaf: &Leaf, first: usize, count: usize) -> Result<(), IoError> {
+        let page = leaf.page.borrow();
+        let new = (first..first + count)
+            .filter(|block| page.state(*block) == BlockState::Zero)
+            .count();
+        let state = self.state.borrow();
+        let thick = state
+            .volumes
+            .get(&volume)
+            .is_some_and(|volume| volume.thick);
+        if self.shared.space.admits(new as i64, thick) {
+            return Ok(());
+        }
+        Err(self.no_space())
+    }
+
+    pub(super) fn no_space(&self) -> IoError {
+        self.shared
+            .space
+            .full
+            .store(true, std::sync::atomic::Ordering::Relaxed);
+        IoError::new(ErrorKind::NoSpace, "add a vdrive or delete data")
+    }
+
+    pub(super) fn give_back(&self, runs: &[Run]) {
+        let mut state = self.state.borrow_mut();
+        runs.iter().for_each(|run| state.alloc.give_back(*run));
+        drop(state);
+        self.space_made.notify();
+    }
+
+    /// Sends data to its slots.
+    pub(super) async fn write_runs(
+        &self,
+        runs: &[Run],
+        data: &DmaBuf,
+    ) -> Result<(), block::DriveError> {
+        let gone = |_| block::DriveError::Gone;
+        if let [run] = runs {
+            let vdrive = self.vdrive(run.place.vdrive()).map_err(gone)?;
+            return vdrive.write(run.place.block(), data.clone()).await;
+        }
+        let mut done = 0;
+        let mut writes = Vec::new();
+        for run in runs {
+            let vdrive = self.vdrive(run.place.vdrive()).map_err(gone)?;
+            let part = data.slice(done * BLOCK, run.count * BLOCK);
+            done += run.count;
+            writes.push(async move { vdrive.write(run.place.block(), part).await });
+        }
+        join_all(writes).await.into_iter().collect()
+    }
+
+    /// Takes `count` slots on the fast tier; waits for the mover to make space there; takes the
+    /// slow tier's when it cannot.
+    async fn take_slots(&self, count: usize) -> Result<Vec<Run>, IoError> {
+        assert!(count <= CHUNK_BLOCKS, "a piece lies in one chunk");
+        let class = self.write_class();
+        let mut runs = Vec::new();
+        if self.try_slots(class, count, &mut runs) {
+            return Ok(runs);
+        }
+        let _starving = Starving::new(self);
+        for _ in 0..SPACE_ROUNDS {
+            let made = self.space_made.wait();
+            self.mover_wake.notify();
+            self.check()?;
+            if !self.can_make_space() {
+                break;
+            }
+            made.await;
+            if self.try_slots(class, count, &mut runs) {
+                return Ok(runs);
+            }
+        }
+        let other = if class == Class::Fast {
+            Class::Slow
+        } else {
+            Class::Fast
+        };
+        if self.try_slots(class, count, &mut runs) || self.try_slots(other, count, &mut runs) {
+            return Ok(runs);
+        }
+        Err(self.no_space())
+    }
+
+    pub(super) fn try_slots(&self, class: Class, count: usize, runs: &mut Vec<Run>) -> bool {
+        let mut state = self.state.borrow_mut();
+        if state.alloc.take_slots(class, count, runs) == count {
+            return true;
+        }
+        runs.drain(..).for_each(|run| state.alloc.give_back(run));
+        false
+    }
+}
+
+fn whole_at_zero(piece: Piece) -> Piece {
+    Piece { at: 0, ..piece }
+}
+
+fn versions(leaf: &Leaf, first: usize, count: usize) -> Vec<(Place, u32, BlockState)> {
+    let page = leaf.page.borrow();
+    (first..first + count)
+        .map(|block| (page.slot(block), page.crc(block), page.state(block)))
+        .collect()
+}
+
+/// Counts a write that waits for space, for as long as it does.
+struct Starving<'a>(&'a Shard);
+
+impl<'a> Starving<'a> {
+    fn new(shard: &'a Shard) -> Self {
+        shard.starving.set(shard.starving.get() + 1);
+        Self(shard)
+    }
+}
+
+impl Drop for Starving<'_> {
+    fn drop(&mut self) {
+        self.0.starving.set(self.0.starving.get() - 1);
+    }
+}

@@ -1,0 +1,761 @@
+//! A shard's own groups: bitmaps of blocks (slots) and of chunks (homes).
+
+use super::table::{Class, GroupTable};
+use super::{Batch, Quarantine};
+use format::{HOME_GROUPS, PagePtr};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use units::{CHUNK_BLOCKS, Place, VdriveId};
+
+const WORDS: usize = 256;
+
+/// A group: vdrive in the upper 8 bits, index below. Also its key in the shard's trees.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct GroupKey(pub u32);
+
+impl GroupKey {
+    fn new(vdrive: VdriveId, group: u32) -> Self {
+        Self(u32::from(vdrive.0) << 24 | group)
+    }
+
+    /// Its vdrive.
+    pub fn vdrive(self) -> VdriveId {
+        VdriveId((self.0 >> 24) as u8)
+    }
+
+    /// Its index on the vdrive.
+    pub fn group(self) -> u32 {
+        self.0 & 0x00ff_ffff
+    }
+
+    /// Key of the page of bitmaps of homes that it is on.
+    pub fn homes_page(self) -> u32 {
+        self.0 / HOME_GROUPS as u32
+    }
+}
+
+/// Consecutive blocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Run {
+    /// First.
+    pub place: Place,
+    /// Number, at least one.
+    pub count: usize,
+}
+
+struct SlotGroup {
+    bits: Box<[u64; WORDS]>,
+    used: u32,
+    dirty: bool,
+    /// Checkpoint during which it was last changed.
+    touched: u64,
+}
+
+struct HomeGroup {
+    bits: u64,
+    touched: u64,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Cursor {
+    group: Option<GroupKey>,
+    bit: u32,
+}
+
+/// A shard's space.
+pub struct Allocator {
+    table: Arc<GroupTable>,
+    group_blocks: u64,
+    slots: BTreeMap<GroupKey, SlotGroup>,
+    homes: BTreeMap<GroupKey, HomeGroup>,
+    dirty_homes: BTreeMap<u32, ()>,
+    cursors: [Cursor; 3],
+    home_cursor: Option<GroupKey>,
+    /// Slots handed out whose record is not written yet.
+    pending: BTreeMap<Place, u32>,
+    /// Number of the checkpoint to come.
+    checkpoint: u64,
+    free: [u64; 3],
+}
+
+impl Allocator {
+    /// A shard without groups. `group_blocks`: blocks of a group.
+    pub fn new(table: Arc<GroupTable>, group_blocks: u64) -> Self {
+        Self {
+            table,
+            group_blocks,
+            slots: BTreeMap::new(),
+            homes: BTreeMap::new(),
+            dirty_homes: BTreeMap::new(),
+            cursors: [Cursor::default(); 3],
+            home_cursor: None,
+            pending: BTreeMap::new(),
+            checkpoint: 0,
+            free: [0; 3],
+        }
+    }
+
+    fn class(&self, vdrive: VdriveId) -> Option<Class> {
+        self.table.space(vdrive).map(|space| space.class)
+    }
+
+    fn key(&self, place: Place) -> Option<(GroupKey, u32)> {
+        let space = self.table.space(place.vdrive())?;
+        let block = place.block().checked_sub(space.base)?;
+        let group = block / self.group_blocks;
+        (group < u64::from(space.groups)).then(|| {
+            (
+                GroupKey::new(place.vdrive(), group as u32),
+                (block % self.group_blocks) as u32,
+            )
+        })
+    }
+
+    fn place(&self, key: GroupKey, bit: u32) -> Place {
+        let base = self.table.space(key.vdrive()).map_or(0, |space| space.base);
+        Place::new(
+            key.vdrive(),
+            base + u64::from(key.group()) * self.group_blocks + u64::from(bit),
+        )
+    }
+
+    /// Free slots of a class in the shard's own groups and in groups that it could take.
+    pub fn free_slots(&self, class: Class) -> u64 {
+        self.free[class as usize] + u64::from(self.table.free_groups(class)) * self.group_blocks
+    }
+
+    /// Slots in use (or kept back) on a vdrive, in blocks.
+    pub fn used_slots(&self, vdrive: VdriveId) -> u64 {
+        let range = GroupKey::new(vdrive, 0)..=GroupKey::new(vdrive, 0x00ff_ffff);
+        self.slots
+            .range(range)
+            .map(|(_, group)| u64::from(group.used))
+            .sum()
+    }
+
+    /// Homes in use on a vdrive, in chunks.
+    pub fn used_homes(&self, vdrive: VdriveId) -> u64 {
+        let range = GroupKey::new(vdrive, 0)..=GroupKey::new(vdrive, 0x00ff_ffff);
+        self.homes
+            .range(range)
+            .map(|(_, group)| u64::from(group.bits.count_ones()))
+            .sum()
+    }
+
+    /// Takes up to `want` slots of `class`, in few runs. Returns how many were found.
+    pub fn take_slots(&mut self, class: Class, want: usize, runs: &mut Vec<Run>) -> usize {
+        let mut found = 0;
+        while found < want {
+            let cursor = self.cursors[class as usize];
+            let Some(key) = cursor.group else {
+                if !self.next_group(class) {
+                    break;
+                }
+                continue;
+            };
+            let group = self.slots.get_mut(&key).expect("the cursor's group");
+            let run = free_run(
+                &group.bits,
+                cursor.bit,
+                self.group_blocks as u32,
+                want - found,
+            );
+            let Some((bit, count)) = run else {
+                self.cursors[class as usize].group = None;
+                continue;
+            };
+            set_bits(&mut group.bits, bit, count, true);
+            group.used += count;
+            group.dirty = true;
+            group.touched = self.checkpoint;
+            self.free[class as usize] -= u64::from(count);
+            self.cursors[class as usize].bit = bit + count;
+            let place = self.place(key, bit);
+            if class != Class::Meta {
+                self.pending.insert(place, count);
+            }
+            runs.push(Run {
+                place,
+                count: count as usize,
+            });
+            found += count as usize;
+        }
+        found
+    }
+
+    /// Moves the cursor of a class to a group with space: one of the shard's that is mostly free,
+    /// else a new one, else any.
+    fn next_group(&mut self, class: Class) -> bool {
+        let all = self.group_blocks as u32;
+        let best = self
+            .slots
+            .iter()
+            .filter(|(key, group)| {
+                group.used < all
+                    && self.class(key.vdrive()) == Some(class)
+                    && self.table.is_open(key.vdrive())
+            })
+            .min_by_key(|(key, group)| (group.used, **key))
+            .map(|(key, group)| (*key, group.used));
+        let mostly_free = best.filter(|(_, used)| *used <= all / 2);
+        let key = match mostly_free {
+            Some((key, _)) => key,
+            None => match self.table.take(class) {
+                Some((vdrive, group)) => self.add_slots(GroupKey::new(vdrive, group), class),
+                None => match best {
+                    Some((key, _)) => key,
+                    None => return false,
+                },
+            },
+        };
+        self.cursors[class as usize] = Cursor {
+            group: Some(key),
+            bit: 0,
+        };
+        true
+    }
+
+    fn add_slots(&mut self, key: GroupKey, class: Class) -> GroupKey {
+        let group = SlotGroup {
+            bits: Box::new([0; WORDS]),
+            used: 0,
+            dirty: true,
+            touched: self.checkpoint,
+        };
+        self.slots.insert(key, group);
+        self.free[class as usize] += self.group_blocks;
+        key
+    }
+
+    /// The record of slots that were taken is written (or they were given back).
+    pub fn recorded(&mut self, place: Place) {
+        self.pending.remove(&place);
+    }
+
+    /// Slots are free at once: they were taken and never used.
+    pub fn give_back(&mut self, run: Run) {
+        self.recorded(run.place);
+        self.free_slots_now(run.place, run.count as u32);
+    }
+
+    /// Takes a free 1 MiB home on the slow tier.
+    pub fn take_home(&mut self) -> Option<Place> {
+        let chunks = (self.group_blocks / CHUNK_BLOCKS as u64) as u32;
+        let full = if chunks == 64 {
+            u64::MAX
+        } else {
+            (1 << chunks) - 1
+        };
+        let usable = |(key, group): (&GroupKey, &HomeGroup)| {
+            (group.bits != full && self.table.is_open(key.vdrive())).then_some(*key)
+        };
+        let current = self
+            .home_cursor
+            .and_then(|key| self.homes.get_key_value(&key))
+            .and_then(usable);
+        let key = match current.or_else(|| self.homes.iter().find_map(usable)) {
+            Some(key) => key,
+            None => {
+                let (vdrive, group) = self.table.take(Class::Slow)?;
+                let key = GroupKey::new(vdrive, group);
+                self.homes.insert(
+                    key,
+                    HomeGroup {
+                        bits: 0,
+                        touched: self.checkpoint,
+                    },
+                );
+                key
+            }
+        };
+        self.home_cursor = Some(key);
+        let group = self.homes.get_mut(&key).expect("chosen above");
+        let bit = (!group.bits).trailing_zeros();
+        group.bits |= 1 << bit;
+        group.touched = self.checkpoint;
+        self.dirty_homes.insert(key.homes_page(), ());
+        let place = self.place(key, bit * CHUNK_BLOCKS as u32);
+        self.pending.insert(place, 0);
+        Some(place)
+    }
+
+    /// A home is free at once.
+    pub fn give_home(&mut self, place: Place) {
+        self.recorded(place);
+        self.set_home(place, false);
+    }
+
+    fn set_home(&mut self, place: Place, used: bool) -> bool {
+        let Some((key, block)) = self.key(place) else {
+            return false;
+        };
+        if !self.homes.contains_key(&key) {
+            if !used || !self.table.claim(key.vdrive(), key.group()) {
+                return !used;
+            }
+            self.homes.insert(
+                key,
+                HomeGroup {
+                    bits: 0,
+                    touched: self.checkpoint,
+                },
+            );
+        }
+        let group = self.homes.get_mut(&key).expect("there by now");
+        let bit = 1u64 << (block / CHUNK_BLOCKS as u32);
+        if used {
+            group.bits |= bit;
+        } else {
+            group.bits &= !bit;
+        }
+        group.touched = self.checkpoint;
+        self.dirty_homes.insert(key.homes_page(), ());
+        true
+    }
+
+    fn free_slots_now(&mut self, place: Place, count: u32) {
+        for (key, bit, count) in self.pieces(place, count) {
+            let class = self.class(key.vdrive()).expect("a group of the pool");
+            let Some(group) = self.slots.get_mut(&key) else {
+                continue;
+            };
+            let before = group.used;
+            set_bits(&mut group.bits, bit, count, false);
+            group.used = group.bits.iter().map(|word| word.count_ones()).sum();
+            group.dirty = true;
+            group.touched = self.checkpoint;
+            self.free[class as usize] += u64::from(before - group.used);
+        }
+    }
+
+    /// A run cut where groups end.
+    fn pieces(&self, place: Place, count: u32) -> Vec<(GroupKey, u32, u32)> {
+        let (mut place, mut left, mut pieces) = (place, count, Vec::new());
+        while left > 0 {
+            let Some((key, bit)) = self.key(place) else {
+                break;
+            };
+            let take = left.min(self.group_blocks as u32 - bit);
+            pieces.push((key, bit, take));
+            left -= take;
+            if left > 0 {
+                place = place.plus(u64::from(take));
+            }
+        }
+        pieces
+    }
+
+    /// Frees what a quarantine let go.
+    pub fn release(&mut self, batch: &Batch) {
+        batch
+            .slots
+            .iter()
+            .for_each(|(place, count)| self.free_slots_now(*place, *count));
+        for home in &batch.homes {
+            self.set_home(*home, false);
+        }
+    }
+
+    /// Sets slots as a journal says, at recovery. False when they lie nowhere or in a group of
+    /// another shard.
+    pub fn replay_slots(&mut self, place: Place, count: u32, used: bool) -> bool {
+        if !used {
+            self.free_slots_now(place, count);
+            return true;
+        }
+        for (key, bit, count) in self.pieces(place, count) {
+            let Some(class) = self.class(key.vdrive()) else {
+                return false;
+            };
+            if !self.slots.contains_key(&key) {
+                if !self.table.claim(key.vdrive(), key.group()) {
+                    return false;
+                }
+                self.add_slots(key, class);
+            }
+            let group = self.slots.get_mut(&key).expect("there by now");
+            let before = group.used;
+            set_bits(&mut group.bits, bit, count, true);
+            group.used = group.bits.iter().map(|word| word.count_ones()).sum();
+            group.dirty = true;
+            group.touched = self.checkpoint;
+            self.free[class as usize] -= u64::from(group.used - before);
+        }
+        true
+    }
+
+    /// Sets a home as a journal says, at recovery. False as in [`Allocator::replay_slots`].
+    pub fn replay_home(&mut self, place: Place, used: bool) -> bool {
+        self.set_home(place, used)
+    }
+
+    // What a checkpoint needs.
+
+    /// A group loaded from the shard's trees. False when another shard has it.
+    pub fn load_slots(&mut self, key: GroupKey, bits: [u64; WORDS]) -> bool {
+        let Some(class) = self.class(key.vdrive()) else {
+            return false;
+        };
+        if !self.table.claim(key.vdrive(), key.group()) {
+            return false;
+        }
+        let used: u32 = bits.iter().map(|word| word.count_ones()).sum();
+        self.free[class as usize] += self.group_blocks - u64::from(used);
+        self.slots.insert(
+            key,
+            SlotGroup {
+                bits: Box::new(bits),
+                used,
+                dirty: false,
+                touched: 0,
+            },
+        );
+        true
+    }
+
+    /// Groups loaded from a page of homes. False when another shard has one.
+    pub fn load_homes(&mut self, page: u32, groups: &[Option<u64>; HOME_GROUPS]) -> bool {
+        for (index, bits) in groups.iter().enumerate() {
+            let Some(bits) = bits else { continue };
+            let key = GroupKey(page * HOME_GROUPS as u32 + index as u32);
+            if !self.table.claim(key.vdrive(), key.group()) {
+                return false;
+            }
+            self.homes.insert(
+                key,
+                HomeGroup {
+                    bits: *bits,
+                    touched: 0,
+                },
+            );
+        }
+        true
+    }
+
+    /// A checkpoint begins: groups that have been empty since before the last one are dropped
+    /// from the trees. They are the table's again once the checkpoint is valid.
+    pub fn begin_checkpoint(&mut self, generation: u64) -> (Vec<GroupKey>, Vec<GroupKey>) {
+        self.checkpoint = generation;
+        let cursors: Vec<_> = self
+            .cursors
+            .iter()
+            .filter_map(|cursor| cursor.group)
+            .collect();
+        let old = |touched: u64| touched + 1 < generation;
+        let slots: Vec<_> = self
+            .slots
+            .iter()
+            .filter(|(key, group)| {
+                let wanted = cursors.contains(key) && self.table.is_open(key.vdrive());
+                group.used == 0 && old(group.touched) && !wanted
+            })
+            .map(|(key, _)| *key)
+            .collect();
+        let homes: Vec<_> = self
+            .homes
+            .iter()
+            .filter(|(_, group)| group.bits == 0 && old(group.touched))
+            .map(|(key, _)| *key)
+            .collect();
+        for key in &slots {
+            self.slots.remove(key);
+            let class = self.class(key.vdrive()).expect("a group of the pool");
+            self.free[class as usize] -= self.group_blocks;
+            for cursor in &mut self.cursors {
+                cursor.group = cursor.group.filter(|group| group != key);
+            }
+        }
+        for key in &homes {
+            self.homes.remove(key);
+            self.dirty_homes.insert(key.homes_page(), ());
+            self.home_cursor = self.home_cursor.filter(|group| group != key);
+        }
+        (slots, homes)
+    }
+
+    /// The dropped groups are free for every shard: the checkpoint is valid.
+    pub fn give_groups(&self, groups: &[GroupKey]) {
+        groups
+            .iter()
+            .for_each(|key| self.table.give(key.vdrive(), key.group()));
+    }
+
+    /// Pages of homes that changed; they count as written from here on.
+    pub fn take_dirty_homes(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.dirty_homes).into_keys().collect()
+    }
+
+    /// Slot groups that changed since they were last encoded.
+    pub fn dirty_slots(&self) -> Vec<GroupKey> {
+        self.slots
+            .iter()
+            .filter(|(_, group)| group.dirty)
+            .map(|(key, _)| *key)
+            .collect()
+    }
+
+    /// The groups of a page of homes as a checkpoint keeps them: without what is kept back or
+    /// not recorded. `None` when the shard owns none of them.
+    pub fn homes_for_checkpoint(
+        &self,
+        page: u32,
+        holes: &Holes,
+    ) -> Option<[Option<u64>; HOME_GROUPS]> {
+        let mut groups = [None; HOME_GROUPS];
+        for (index, group) in groups.iter_mut().enumerate() {
+            let key = GroupKey(page * HOME_GROUPS as u32 + index as u32);
+            *group = self.homes.get(&key).map(|owned| {
+                let holes = holes.homes.get(&key).map_or(&[][..], Vec::as_slice);
+                holes
+                    .iter()
+                    .fold(owned.bits, |bits, bit| bits & !(1 << bit))
+            });
+        }
+        groups.iter().any(Option::is_some).then_some(groups)
+    }
+
+    /// A slot group's bits as a checkpoint keeps them; it counts as written from here on.
+    pub fn slots_for_checkpoint(&mut self, key: GroupKey, holes: &Holes) -> [u64; WORDS] {
+        let group = self.slots.get_mut(&key).expect("a group of the shard");
+        group.dirty = false;
+        let mut bits = *group.bits;
+        for (bit, count) in holes.slots.get(&key).map_or(&[][..], Vec::as_slice) {
+            set_bits(&mut bits, *bit, *count, false);
+        }
+        bits
+    }
+
+    /// What is marked as in use but not yet, or not any more, part of what a checkpoint keeps:
+    /// space kept back, space handed out without a record, and `freed` metadata pages.
+    pub fn holes(&self, quarantine: &Quarantine, freed: &[Place]) -> Holes {
+        let mut holes = Holes::default();
+        let kept = quarantine.batches();
+        let slots = kept.flat_map(|batch| batch.slots.iter().copied());
+        let pending = self.pending.iter().map(|(place, count)| (*place, *count));
+        let freed = freed.iter().map(|place| (*place, 1));
+        for (place, count) in slots.chain(pending.clone()).chain(freed) {
+            for (key, bit, count) in self.pieces(place, count) {
+                holes.slots.entry(key).or_default().push((bit, count));
+            }
+        }
+        let homes = quarantine
+            .batches()
+            .flat_map(|batch| batch.homes.iter().copied());
+        let pending_homes = pending
+            .filter(|(_, count)| *count == 0)
+            .map(|(place, _)| place);
+        for place in homes.chain(pending_homes) {
+            if let Some((key, block)) = self.key(place) {
+                holes
+                    .homes
+                    .entry(key)
+                    .or_default()
+                    .push(block / CHUNK_BLOCKS as u32);
+            }
+        }
+        holes
+    }
+
+    /// Marks the groups of freed metadata pages as changed: their bits go with the checkpoint.
+    pub fn touch(&mut self, place: Place) {
+        if let Some((key, _)) = self.key(place)
+            && let Some(group) = self.slots.get_mut(&key)
+        {
+            group.dirty = true;
+        }
+    }
+
+    /// Memory of the bitmaps in bytes.
+    pub fn bytes(&self) -> usize {
+        self.slots.len() * (WORDS * 8 + 64) + self.homes.len() * 64
+    }
+}
+
+/// See [`Allocator::holes`].
+#[derive(Default)]
+pub struct Holes {
+    slots: BTreeMap<GroupKey, Vec<(u32, u32)>>,
+    homes: BTreeMap<GroupKey, Vec<u32>>,
+}
+
+/// A page pointer to nothing, for groups that left a tree.
+pub const NO_PAGE: PagePtr = PagePtr {
+    place: Place::NONE,
+    crc: 0,
+    hint: 0,
+};
+
+fn set_bits(bits: &mut [u64; WORDS], first: u32, count: u32, used: bool) {
+    let (mut bit, end) = (first as usize, (first + count) as usize);
+    while bit < end {
+        let (word, shift) = (bit / 64, bit % 64);
+        let take = (64 - shift).min(end - bit);
+        let mask = if take == 64 {
+            u64::MAX
+        } else {
+            ((1 << take) - 1) << shift
+        };
+        if used {
+            bits[word] |= mask;
+        } else {
+            bits[word] &= !mask;
+        }
+        bit += take;
+    }
+}
+
+/// The first run of clear bits from `from` on, at most `want` of them.
+fn free_run(bits: &[u64; WORDS], from: u32, end: u32, want: usize) -> Option<(u32, u32)> {
+    let mut bit = from;
+    while bit < end {
+        let word = bits[bit as usize / 64] >> (bit % 64);
+        if word == u64::MAX >> (bit % 64) {
+            bit = (bit / 64 + 1) * 64;
+            continue;
+        }
+        bit += word.trailing_ones();
+        let mut count = 0;
+        while count < want as u32
+            && bit + count < end
+            && bits[(bit + count) as usize / 64] >> ((bit + count) % 64) & 1 == 0
+        {
+            count += 1;
+        }
+        return (count > 0).then_some((bit, count));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::VdriveSpace;
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn is_used(space: &Allocator, place: Place) -> bool {
+        let (key, bit) = space.key(place).expect("a place of the pool");
+        space.slots[&key].bits[bit as usize / 64] >> (bit % 64) & 1 == 1
+    }
+
+    fn allocator(groups: u32) -> Allocator {
+        let table = Arc::new(GroupTable::default());
+        table.add(
+            VdriveId(0),
+            VdriveSpace {
+                class: Class::Meta,
+                base: 300,
+                groups: 2,
+            },
+        );
+        table.add(
+            VdriveId(1),
+            VdriveSpace {
+                class: Class::Fast,
+                base: 0,
+                groups,
+            },
+        );
+        table.add(
+            VdriveId(2),
+            VdriveSpace {
+                class: Class::Slow,
+                base: 0,
+                groups,
+            },
+        );
+        Allocator::new(table, 1024)
+    }
+
+    #[test]
+    fn every_slot_is_handed_out_once() {
+        let mut space = allocator(3);
+        assert_eq!(space.free_slots(Class::Fast), 3072);
+        let mut seen = BTreeSet::new();
+        loop {
+            let mut runs = Vec::new();
+            let found = space.take_slots(Class::Fast, 100, &mut runs);
+            assert_eq!(found, runs.iter().map(|run| run.count).sum::<usize>());
+            for run in runs {
+                (0..run.count as u64).for_each(|at| assert!(seen.insert(run.place.plus(at))));
+            }
+            if found < 100 {
+                break;
+            }
+        }
+        assert_eq!((seen.len(), space.free_slots(Class::Fast)), (3072, 0));
+    }
+
+    #[test]
+    fn freed_slots_come_back_after_their_quarantine() {
+        let mut space = allocator(1);
+        let mut runs = Vec::new();
+        assert_eq!(space.take_slots(Class::Fast, 2000, &mut runs), 1024);
+        let mut quarantine = Quarantine::default();
+        quarantine.slots(runs[0].place.plus(10), 5);
+        quarantine.seal(1);
+        assert_eq!(space.take_slots(Class::Fast, 1, &mut runs), 0);
+        space.release(&quarantine.release(1).expect("durable"));
+        runs.clear();
+        assert_eq!(space.take_slots(Class::Fast, 9, &mut runs), 5);
+        assert_eq!(
+            runs,
+            [Run {
+                place: Place::new(VdriveId(1), 10),
+                count: 5
+            }]
+        );
+    }
+
+    #[test]
+    fn a_checkpoint_keeps_only_what_is_recorded() {
+        let mut space = allocator(1);
+        let mut runs = Vec::new();
+        space.take_slots(Class::Fast, 4, &mut runs);
+        space.recorded(runs[0].place);
+        let mut more = Vec::new();
+        space.take_slots(Class::Fast, 2, &mut more);
+        let mut quarantine = Quarantine::default();
+        quarantine.slots(runs[0].place.plus(1), 1);
+        let home = space.take_home().expect("there is space");
+        let holes = space.holes(&quarantine, &[]);
+        let key = space.key(runs[0].place).unwrap().0;
+        assert_eq!(space.slots_for_checkpoint(key, &holes)[0], 0b1101);
+        let home_key = space.key(home).unwrap().0;
+        let page = space
+            .homes_for_checkpoint(home_key.homes_page(), &holes)
+            .unwrap();
+        assert_eq!(page[home_key.0 as usize % HOME_GROUPS], Some(0));
+        space.recorded(home);
+        let holes = space.holes(&quarantine, &[]);
+        let page = space
+            .homes_for_checkpoint(home_key.homes_page(), &holes)
+            .unwrap();
+        assert_eq!(page[home_key.0 as usize % HOME_GROUPS], Some(1));
+    }
+
+    #[test]
+    fn an_empty_group_is_given_up_by_the_second_checkpoint_after_it_was_touched() {
+        let mut space = allocator(2);
+        let home = space.take_home().unwrap();
+        space.begin_checkpoint(1);
+        space.give_home(home);
+        assert_eq!(space.begin_checkpoint(2).1.len(), 0);
+        let (_, homes) = space.begin_checkpoint(3);
+        assert_eq!(homes.len(), 1);
+        assert_eq!(space.table.free_groups(Class::Slow), 1);
+        space.give_groups(&homes);
+        assert_eq!(space.table.free_groups(Class::Slow), 2);
+    }
+
+    #[test]
+    fn replay_ends_in_the_state_that_the_records_say() {
+        let mut space = allocator(2);
+        let place = Place::new(VdriveId(1), 1020);
+        assert!(space.replay_slots(place, 8, true));
+        assert!(is_used(&space, place.plus(7)) && !is_used(&space, place.plus(8)));
+        space.replay_slots(place, 8, false);
+        assert!(!is_used(&space, place));
+        assert_eq!(space.free_slots(Class::Fast), 2048);
+        assert!(!space.replay_slots(Place::new(VdriveId(9), 1), 1, true));
+    }
+}

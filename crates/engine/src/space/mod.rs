@@ -1,0 +1,14 @@
+//! Which blocks of a pool are in use.
+//!
+//! Responsible for: handing groups of space to shards ([`GroupTable`]), and blocks and chunks of
+//! a shard's groups to whoever stores something ([`Allocator`]); keeping freed space back until
+//! nobody can need it any more ([`Quarantine`]).
+//! Leaves out: what is stored, and when bitmaps are written.
+
+mod allocator;
+mod quarantine;
+mod table;
+
+pub use allocator::{Allocator, GroupKey, NO_PAGE, Run};
+pub use quarantine::{Batch, Quarantine};
+pub use table::{Class, GroupTable, SpaceShared, VdriveSpace};

@@ -1,0 +1,306 @@
+//! Groups of a pool's vdrives, and which are taken: shared by all shards.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use units::VdriveId;
+
+/// What a vdrive's space is for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Class {
+    /// The metadata region.
+    Meta,
+    /// The fast tier.
+    Fast,
+    /// The slow tier.
+    Slow,
+}
+
+/// A vdrive's space in groups.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct VdriveSpace {
+    /// What it is for.
+    pub class: Class,
+    /// First block of the first group.
+    pub base: u64,
+    /// Number of groups.
+    pub groups: u32,
+}
+
+struct Entry {
+    space: VdriveSpace,
+    taken: Vec<u64>,
+    free: u32,
+    /// Where the search for a free group goes on.
+    hint: usize,
+    /// New groups may be taken.
+    open: bool,
+}
+
+/// Groups that are free, of all vdrives of a pool.
+#[derive(Default)]
+pub struct GroupTable {
+    entries: Mutex<BTreeMap<VdriveId, Entry>>,
+}
+
+impl GroupTable {
+    fn with<T>(&self, act: impl FnOnce(&mut BTreeMap<VdriveId, Entry>) -> T) -> T {
+        act(&mut self.entries.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Adds a vdrive, all of its groups free.
+    pub fn add(&self, vdrive: VdriveId, space: VdriveSpace) {
+        let words = (space.groups as usize).div_ceil(64);
+        let entry = Entry {
+            space,
+            taken: vec![0; words],
+            free: space.groups,
+            hint: 0,
+            open: true,
+        };
+        self.with(|entries| entries.insert(vdrive, entry));
+    }
+
+    /// Removes a vdrive.
+    pub fn remove(&self, vdrive: VdriveId) {
+        self.with(|entries| entries.remove(&vdrive));
+    }
+
+    /// Whether new groups of the vdrive may be taken.
+    pub fn set_open(&self, vdrive: VdriveId, open: bool) {
+        self.with(|entries| {
+            if let Some(entry) = entries.get_mut(&vdrive) {
+                entry.open = open;
+            }
+        });
+    }
+
+    /// The vdrive's space, if it is one of the pool's.
+    pub fn space(&self, vdrive: VdriveId) -> Option<VdriveSpace> {
+        self.with(|entries| entries.get(&vdrive).map(|entry| entry.space))
+    }
+
+    /// Whether the vdrive is being emptied.
+    pub fn is_open(&self, vdrive: VdriveId) -> bool {
+        self.with(|entries| entries.get(&vdrive).is_some_and(|entry| entry.open))
+    }
+
+    /// Whether any vdrive of the class exists.
+    pub fn has_class(&self, class: Class) -> bool {
+        self.with(|entries| {
+            entries
+                .values()
+                .any(|entry| entry.space.class == class && entry.open)
+        })
+    }
+
+    /// Free groups of a class on vdrives that may be taken from.
+    pub fn free_groups(&self, class: Class) -> u32 {
+        self.with(|entries| {
+            let of_class = entries
+                .values()
+                .filter(|entry| entry.space.class == class && entry.open);
+            of_class.map(|entry| entry.free).sum()
+        })
+    }
+
+    /// Groups of the vdrive that some shard has.
+    pub fn taken(&self, vdrive: VdriveId) -> u32 {
+        self.with(|entries| {
+            entries
+                .get(&vdrive)
+                .map_or(0, |entry| entry.space.groups - entry.free)
+        })
+    }
+
+    /// Takes a free group of the class, from the vdrive with the largest free part.
+    pub fn take(&self, class: Class) -> Option<(VdriveId, u32)> {
+        self.with(|entries| {
+            let (vdrive, entry) = entries
+                .iter_mut()
+                .filter(|(_, entry)| entry.space.class == class && entry.open && entry.free > 0)
+                .max_by_key(|(vdrive, entry)| {
+                    let share = u64::from(entry.free) * 1000 / u64::from(entry.space.groups);
+                    (share, std::cmp::Reverse(**vdrive))
+                })?;
+            let words = entry.taken.len();
+            let word = (0..words)
+                .map(|step| (entry.hint + step) % words)
+                .find(|word| free_bits(entry, *word) != 0)?;
+            let bit = free_bits(entry, word).trailing_zeros();
+            entry.taken[word] |= 1 << bit;
+            entry.free -= 1;
+            entry.hint = word;
+            Some((*vdrive, word as u32 * 64 + bit))
+        })
+    }
+
+    /// Takes a certain group; false when it is taken or does not exist.
+    pub fn claim(&self, vdrive: VdriveId, group: u32) -> bool {
+        self.with(|entries| {
+            let Some(entry) = entries.get_mut(&vdrive) else {
+                return false;
+            };
+            if group >= entry.space.groups {
+                return false;
+            }
+            let (word, bit) = (group as usize / 64, 1u64 << (group % 64));
+            let free = entry.taken[word] & bit == 0;
+            if free {
+                entry.taken[word] |= bit;
+                entry.free -= 1;
+            }
+            free
+        })
+    }
+
+    /// Gives a group back.
+    pub fn give(&self, vdrive: VdriveId, group: u32) {
+        self.with(|entries| {
+            let Some(entry) = entries.get_mut(&vdrive) else {
+                return;
+            };
+            let (word, bit) = (group as usize / 64, 1u64 << (group % 64));
+            assert!(entry.taken[word] & bit != 0, "a group is given back once");
+            entry.taken[word] &= !bit;
+            entry.free += 1;
+        });
+    }
+}
+
+fn free_bits(entry: &Entry, word: usize) -> u64 {
+    let left = entry.space.groups as usize - word * 64;
+    let exists = if left >= 64 {
+        u64::MAX
+    } else {
+        (1 << left) - 1
+    };
+    !entry.taken[word] & exists
+}
+
+/// Blocks promised and written, over all shards of a pool: what a write is admitted by.
+#[derive(Default, Debug)]
+pub struct SpaceShared {
+    /// Blocks that volumes can store in all.
+    pub capacity: AtomicI64,
+    /// Blocks that volumes have stored.
+    pub mapped: AtomicI64,
+    /// Blocks promised to thick volumes and not stored.
+    pub reserved: AtomicI64,
+    /// Some write found no space since space was last added or freed.
+    pub full: AtomicBool,
+}
+
+impl SpaceShared {
+    /// Blocks that nobody has and nobody was promised.
+    pub fn available(&self) -> i64 {
+        self.capacity.load(Ordering::Relaxed)
+            - self.mapped.load(Ordering::Relaxed)
+            - self.reserved.load(Ordering::Relaxed)
+    }
+
+    /// Whether a write that maps `blocks` more may begin: a thick volume's always may.
+    pub fn admits(&self, blocks: i64, thick: bool) -> bool {
+        thick || blocks == 0 || self.available() >= blocks
+    }
+
+    /// Counts `blocks` as stored: out of the volume's promise when it is thick.
+    pub fn take(&self, blocks: i64, thick: bool) {
+        self.mapped.fetch_add(blocks, Ordering::Relaxed);
+        if thick {
+            self.reserved.fetch_sub(blocks, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes back `blocks` that are not mapped any more; a thick volume keeps its promise.
+    pub fn give(&self, blocks: i64, thick: bool) {
+        self.mapped.fetch_sub(blocks, Ordering::Relaxed);
+        if thick {
+            self.reserved.fetch_add(blocks, Ordering::Relaxed);
+        }
+    }
+
+    /// Promises `blocks`, if they are there.
+    pub fn reserve(&self, blocks: i64) -> bool {
+        let enough = self.available() >= blocks;
+        if enough {
+            self.reserved.fetch_add(blocks, Ordering::Relaxed);
+        }
+        enough
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_group_is_taken_once_and_can_be_given_back() {
+        let table = GroupTable::default();
+        table.add(
+            VdriveId(1),
+            VdriveSpace {
+                class: Class::Fast,
+                base: 0,
+                groups: 70,
+            },
+        );
+        table.add(
+            VdriveId(2),
+            VdriveSpace {
+                class: Class::Slow,
+                base: 0,
+                groups: 3,
+            },
+        );
+        assert!(table.claim(VdriveId(1), 69));
+        assert!(!table.claim(VdriveId(1), 69) && !table.claim(VdriveId(1), 70));
+        let mut taken: Vec<_> = std::iter::from_fn(|| table.take(Class::Fast)).collect();
+        taken.sort();
+        assert_eq!(
+            taken,
+            (0..69)
+                .map(|group| (VdriveId(1), group))
+                .collect::<Vec<_>>()
+        );
+        table.give(VdriveId(1), 5);
+        assert_eq!(table.take(Class::Fast), Some((VdriveId(1), 5)));
+        assert_eq!(
+            (table.free_groups(Class::Slow), table.taken(VdriveId(1))),
+            (3, 70)
+        );
+    }
+
+    #[test]
+    fn a_closed_vdrive_gives_no_group() {
+        let table = GroupTable::default();
+        table.add(
+            VdriveId(1),
+            VdriveSpace {
+                class: Class::Slow,
+                base: 0,
+                groups: 8,
+            },
+        );
+        table.set_open(VdriveId(1), false);
+        assert_eq!(
+            (table.take(Class::Slow), table.has_class(Class::Slow)),
+            (None, false)
+        );
+    }
+
+    #[test]
+    fn a_promise_is_kept_from_others() {
+        let space = SpaceShared::default();
+        space.capacity.store(100, Ordering::Relaxed);
+        assert!(space.reserve(60) && !space.reserve(41));
+        assert!(space.admits(40, false) && !space.admits(41, false));
+        space.take(40, false);
+        assert!(!space.admits(1, false) && space.admits(60, true));
+        space.take(60, true);
+        space.give(10, true);
+        assert!(!space.admits(1, false));
+        space.give(1, false);
+        assert!(space.admits(1, false));
+    }
+}

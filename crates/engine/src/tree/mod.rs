@@ -1,0 +1,8 @@
+//! Radix trees of 4 KiB pages, partly in memory.
+//!
+//! Responsible for: which nodes are loaded or changed, and the order in which a checkpoint writes
+//! them. Leaves out: all I/O; who meets a node that is not loaded loads it and comes back.
+
+mod node;
+
+pub use node::{Lookup, Tree};

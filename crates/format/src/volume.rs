@@ -1,0 +1,109 @@
+//! A volume's entry in a shard's directory.
+
+use crate::bytes::{get_u64, put};
+use crate::page::BODY;
+use crate::{Page, PageHeader, PageKind, PagePtr};
+use std::ops::{AddAssign, SubAssign};
+
+/// Blocks by where they are, as the pages of a volume's map say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct BlockCounts {
+    /// At their slow home alone.
+    pub home: u64,
+    /// In a fast slot alone.
+    pub fast: u64,
+    /// In a fast slot and at home.
+    pub shadow: u64,
+    /// In a slot of the slow tier.
+    pub slow: u64,
+}
+
+impl BlockCounts {
+    /// Blocks that hold something.
+    pub fn mapped(&self) -> u64 {
+        self.home + self.fast + self.shadow + self.slow
+    }
+}
+
+impl AddAssign for BlockCounts {
+    fn add_assign(&mut self, other: Self) {
+        self.home += other.home;
+        self.fast += other.fast;
+        self.shadow += other.shadow;
+        self.slow += other.slow;
+    }
+}
+
+impl SubAssign for BlockCounts {
+    fn sub_assign(&mut self, other: Self) {
+        self.home -= other.home;
+        self.fast -= other.fast;
+        self.shadow -= other.shadow;
+        self.slow -= other.slow;
+    }
+}
+
+/// Root of a volume's map in one shard, and what it holds.
+pub struct VolumePage;
+
+impl VolumePage {
+    /// The header of the page of volume `volume` in the directory `owner`.
+    pub fn header(owner: u32, volume: u32, generation: u64) -> PageHeader {
+        PageHeader {
+            kind: PageKind::Volume,
+            level: 0,
+            owner,
+            key: volume,
+            generation,
+        }
+    }
+
+    /// Makes the page.
+    pub fn encode(header: PageHeader, root: PagePtr, counts: BlockCounts) -> Page {
+        let mut page = Page::new(header);
+        root.encode(page.bytes_mut(), BODY);
+        let counts = [counts.home, counts.fast, counts.shadow, counts.slow];
+        for (index, count) in counts.iter().enumerate() {
+            put(
+                page.bytes_mut(),
+                BODY + 16 + 8 * index,
+                &count.to_le_bytes(),
+            );
+        }
+        page
+    }
+
+    /// Reads it.
+    pub fn decode(page: &Page) -> (PagePtr, BlockCounts) {
+        let count = |index: usize| get_u64(page.bytes(), BODY + 16 + 8 * index);
+        let counts = BlockCounts {
+            home: count(0),
+            fast: count(1),
+            shadow: count(2),
+            slow: count(3),
+        };
+        (PagePtr::decode(page.bytes(), BODY), counts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_survives() {
+        let root = PagePtr {
+            crc: 9,
+            hint: 1,
+            ..PagePtr::default()
+        };
+        let counts = BlockCounts {
+            home: 1,
+            fast: 2,
+            shadow: 3,
+            slow: 1 << 40,
+        };
+        let page = VolumePage::encode(VolumePage::header(1, 2, 3), root, counts);
+        assert_eq!(VolumePage::decode(&page), (root, counts));
+    }
+}
