@@ -159,6 +159,28 @@ fn a_write_is_absorbed_and_a_flush_waits_for_the_medium() {
 }
 
 #[test]
+fn a_later_request_that_ends_sooner_is_not_kept_waiting() {
+    // By one queue, and by another one that shares the disk.
+    for write_queue in [0, 1] {
+        let drive = drives::open(&spec("hdd-7200", 1)).unwrap();
+        virtual_time::run(|handle| {
+            let queues = [drive.queue(handle).unwrap(), drive.queue(handle).unwrap()];
+            let (handle2, read) = (handle.clone(), queues[0].clone());
+            handle.spawn(async move {
+                one(&handle2, &read, DriveIoKind::Read, SIZE / 2, 4096).await;
+                assert!(handle2.now_ns() > 2_000_000);
+            });
+            let (handle2, write) = (handle.clone(), queues[write_queue].clone());
+            handle.spawn(async move {
+                handle2.sleep(100_000).await;
+                one(&handle2, &write, DriveIoKind::Write, 0, 4096).await;
+                assert!(handle2.now_ns() < 1_000_000, "{}", handle2.now_ns());
+            });
+        });
+    }
+}
+
+#[test]
 fn writes_beyond_the_cache_wait_for_the_medium() {
     let len = 1 << 20;
     let next = move |_: &Handle, number: u64| (DriveIoKind::Write, number * len, len);

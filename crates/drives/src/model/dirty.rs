@@ -156,10 +156,13 @@ mod tests {
         let mut dirty = Dirty::default();
         assert!(!dirty.flush(1));
         dirty.write(0, 10);
+        dirty.write(50, 60);
         assert!(dirty.flush(2));
         dirty.write(100, 110);
         assert!(dirty.flush(3));
         assert_eq!(dirty.start(0, |_| 0), Some((0, 10)));
+        assert!(dirty.finish().is_empty());
+        assert_eq!(dirty.start(10, |_| 0), Some((50, 60)));
         assert_eq!(dirty.finish(), [2]);
         assert_eq!(dirty.start(0, |_| 0), Some((100, 110)));
         assert_eq!(dirty.finish(), [3]);

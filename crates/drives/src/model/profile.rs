@@ -81,7 +81,7 @@ static PROFILES: [Profile; 3] = [
         about: "A 7,200 rpm SATA disk of 3.5 inches.",
         parts: Parts::Disk(DiskProfile {
             revolution_ns: 8_333_333,
-            seek_track_ns: 900_000,
+            seek_track_ns: 500_000,
             seek_knee_ns: 7_000_000,
             seek_full_ns: 16_000_000,
             write_settle_ns: 600_000,
