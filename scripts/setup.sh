@@ -28,6 +28,7 @@ test_packages=(
   "cpio cpio"
   "kmod modprobe"
   "mount mount"
+  "fdisk sfdisk"
   "util-linux findmnt"
   "e2fsprogs mkfs.ext4"
   "xfsprogs mkfs.xfs"
@@ -117,5 +118,11 @@ esac
 step "setup: packages to $level"
 mapfile -t missing < <(missing_packages "${rows[@]}")
 install_packages ${missing[@]+"${missing[@]}"}
+# The guest of the end-to-end tests is Debian's own kernel, which apt downloads by its index.
+if [ "$level" = test ] && command -v apt-cache >/dev/null 2>&1 &&
+  ! apt-cache show linux-image-cloud-amd64 >/dev/null 2>&1; then
+  run_as_root apt-get -o DPkg::Lock::Timeout=120 -o Acquire::Retries=3 update -q ||
+    echo "the package index could not be refreshed; the guest's kernel may be missing"
+fi
 install_rust
 echo "$(rustc --version), $(cargo --version)"

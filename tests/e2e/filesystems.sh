@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Real file systems on a loop device over the FUSE file: filled, checked, and the same after the
+# daemon was restarted.
+# timeout: 300
+. "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
+
+attach() { losetup --find --show --direct-io=on "files/$1"; }
+
+detach() {
+  losetup -d "$1"
+  # The loop device lets go of the file a moment after the command.
+  wait_until 20 bash -c "! losetup -n -O BACK-FILE '$1' 2>/dev/null | grep -q ."
+}
+
+check_filesystem() {
+  case "$1" in
+    ext4) e2fsck -fn "$2" ;;
+    xfs) xfs_repair -n "$2" ;;
+    btrfs) btrfs check --readonly "$2" ;;
+  esac
+}
+
+fill() {
+  cp -r /usr/include/linux "$1/tree"
+  head -c 150M /dev/urandom >"$1/large"
+  head -c 20M /dev/urandom >"$1/removed"
+  for number in $(seq 1 200); do
+    head -c $((number * 37)) /dev/urandom >"$1/small-$number"
+  done
+  sync -f "$1"
+  rm "$1/removed"
+  fallocate --punch-hole --offset 1M --length 3M "$1/large"
+  fstrim "$1"
+}
+
+mkdir files mnt
+start_daemon
+create_pool pool 768M 2G
+for kind in ext4 xfs btrfs; do
+  say "$kind: make, fill, check"
+  convect volume create "pool/$kind" --size 1G
+  convect export create "$kind" "pool/$kind" fuse --mount "$work/files"
+  loop="$(attach "$kind")"
+  defer "umount '$work/mnt' 2>/dev/null; losetup -d '$loop' 2>/dev/null"
+  case "$kind" in ext4) mkfs.ext4 -q -F "$loop" ;; xfs) mkfs.xfs -q -f "$loop" ;; *) mkfs.btrfs -q -f "$loop" ;; esac
+  mount "$loop" mnt
+  fill mnt
+  (cd mnt && find . -type f -print0 | sort -z | xargs -0 sha256sum) >"$kind.hashes"
+  [ "$(wc -l <"$kind.hashes")" -gt 300 ] || fail "the file system was not filled"
+  umount mnt
+  check_filesystem "$kind" "$loop"
+  detach "$loop"
+done
+
+say "the daemon restarts"
+restart_daemon
+for kind in ext4 xfs btrfs; do
+  loop="$(attach "$kind")"
+  defer "umount '$work/mnt' 2>/dev/null; losetup -d '$loop' 2>/dev/null"
+  mount -o ro "$loop" mnt
+  (cd mnt && sha256sum --quiet -c "$work/$kind.hashes")
+  umount mnt
+  check_filesystem "$kind" "$loop"
+  detach "$loop"
+  say "$kind: the same after the restart"
+done
+for kind in ext4 xfs btrfs; do
+  convect export delete "$kind" --yes
+done
+stop_daemon

@@ -1,0 +1,116 @@
+# shellcheck shell=bash
+# Sourced by every end-to-end test: a daemon in the test's own folder, its commands, and a tidy end
+# whatever happens. A test runs in a fresh folder (scripts/e2e.sh) and may use any name in it.
+set -Eeuo pipefail
+
+root="${CONVECT_ROOT:-$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)}"
+CONVECT_BIN="${CONVECT_BIN:-$root/target/debug}"
+work="$PWD"
+export PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin" LC_ALL=C.UTF-8
+export CONVECT_SOCKET="$work/convect.sock"
+daemon_pid=""
+deferred=()
+
+say() { printf '%s %s\n' "--" "$*"; }
+
+fail() {
+  printf 'FAILED: %s\n' "$*"
+  exit 1
+}
+
+# Runs when the test ends, the last first.
+defer() { deferred=("$*" "${deferred[@]}"); }
+
+finish() {
+  local status=$? command
+  trap - ERR
+  set +e
+  for command in "${deferred[@]}"; do
+    eval "$command"
+  done
+  [ -n "$daemon_pid" ] && kill -KILL "$daemon_pid" 2>/dev/null && wait "$daemon_pid" 2>/dev/null
+  if [ "$status" != 0 ] && [ -f daemon.log ]; then
+    echo "-- the end of the daemon's log:"
+    tail -n 25 daemon.log
+  fi
+  # What was mounted belongs to a daemon that is gone.
+  awk -v at="$work/" 'index($2, at) == 1 {print $2}' /proc/self/mounts | while read -r mount; do
+    umount -l "$mount" 2>/dev/null || fusermount3 -uz "$mount" 2>/dev/null
+  done
+  exit "$status"
+}
+trap finish EXIT
+trap 'exit 143' TERM INT
+trap 'echo "FAILED in ${BASH_SOURCE[0]##*/} line $LINENO: $BASH_COMMAND"' ERR
+
+convect() { "$CONVECT_BIN/convect" "$@" </dev/null; }
+lab() { "$CONVECT_BIN/convect-lab" --convect "$CONVECT_BIN/convect" "$@" </dev/null; }
+
+# Prints a value out of JSON on the standard input: field 'd["size"]'.
+field() { python3 -c 'import json,sys
+d = json.load(sys.stdin)
+print(eval(sys.argv[1]))' "$1"; }
+
+# Waits up to $1 seconds until a command succeeds.
+wait_until() {
+  local limit=$((SECONDS + $1))
+  shift
+  until "$@" >/dev/null 2>&1; do
+    [ "$SECONDS" -lt "$limit" ] || fail "this did not come true in time: $*"
+    sleep 0.1
+  done
+}
+
+write_config() {
+  [ -f convect.toml ] || cat >convect.toml <<TOML
+socket = "$CONVECT_SOCKET"
+state_dir = "$work/state"
+TOML
+}
+
+daemon_is_ready() {
+  kill -0 "$daemon_pid" 2>/dev/null || fail "the daemon ended at its start"
+  grep -q '^ready$' daemon.out
+}
+
+start_daemon() {
+  write_config
+  : >daemon.out
+  "$CONVECT_BIN/convect" serve --config convect.toml </dev/null >daemon.out 2>>daemon.log &
+  daemon_pid=$!
+  wait_until 60 daemon_is_ready
+}
+
+stop_daemon() {
+  local pid=$daemon_pid
+  daemon_pid=""
+  kill -TERM "$pid"
+  wait "$pid" || fail "the daemon ended with exit code $? on SIGTERM"
+}
+
+kill_daemon() {
+  local pid=$daemon_pid
+  daemon_pid=""
+  kill -KILL "$pid"
+  wait "$pid" 2>/dev/null || true
+}
+
+restart_daemon() {
+  stop_daemon
+  start_daemon
+}
+
+# A small pool: fast file, two slow files; more arguments go to `pool create`.
+create_pool() { # NAME FAST_SIZE SLOW_SIZE [ARG...]
+  local name=$1 fast=$2 slow=$3
+  shift 3
+  convect pool create "$name" fast "file:$work/$name-fast.img?size=$fast" \
+    slow stripe:64k "file:$work/$name-slow1.img?size=$slow" "file:$work/$name-slow2.img?size=$slow" \
+    --accept-unmirrored "$@"
+}
+
+export_nbd() { # NAME POOL/VOLUME
+  convect export create "$1" "$2" nbd --listen "unix:$work/$1.sock"
+}
+
+uri() { printf 'nbd+unix:///%s?socket=%s\n' "$1" "$work/$1.sock"; }
