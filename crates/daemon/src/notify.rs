@@ -1,5 +1,7 @@
 //! Telling the service manager how far the daemon is (`sd_notify(3)`).
 
+use std::ffi::OsStr;
+use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
@@ -7,16 +9,55 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 /// Sends a state like `READY=1` to the service manager that started this process, if one did.
 /// A manager that is not there any more changes nothing for those who are served.
 pub fn notify(state: &str) {
-    let Some(path) = std::env::var_os("NOTIFY_SOCKET") else {
+    let Some(socket) = std::env::var_os("NOTIFY_SOCKET") else {
         return;
     };
-    let address = match path.as_bytes().strip_prefix(b"@") {
-        Some(name) => SocketAddr::from_abstract_name(name),
-        None => SocketAddr::from_pathname(&path),
-    };
-    let sent = address
-        .and_then(|address| UnixDatagram::unbound()?.send_to_addr(state.as_bytes(), &address));
-    if let Err(error) = sent {
+    if let Err(error) = send(&socket, state) {
         tracing::warn!("the service manager could not be told {state}: {error}");
+    }
+}
+
+/// A name that begins with `@` is one of the abstract namespace.
+fn send(socket: &OsStr, state: &str) -> io::Result<()> {
+    let address = match socket.as_bytes().strip_prefix(b"@") {
+        Some(name) => SocketAddr::from_abstract_name(name),
+        None => SocketAddr::from_pathname(socket),
+    };
+    UnixDatagram::unbound()?.send_to_addr(state.as_bytes(), &address?)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn received(manager: &UnixDatagram) -> String {
+        manager.set_nonblocking(true).unwrap();
+        let mut state = [0; 64];
+        let length = manager.recv(&mut state).unwrap();
+        String::from_utf8_lossy(&state[..length]).into_owned()
+    }
+
+    #[test]
+    fn a_manager_in_the_file_system_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notify");
+        let manager = UnixDatagram::bind(&path).unwrap();
+        send(path.as_os_str(), "READY=1").unwrap();
+        assert_eq!(received(&manager), "READY=1");
+    }
+
+    #[test]
+    fn a_manager_in_the_abstract_namespace_is_told() {
+        let name = format!("convect-notify-{}", std::process::id());
+        let address = SocketAddr::from_abstract_name(&name).unwrap();
+        let manager = UnixDatagram::bind_addr(&address).unwrap();
+        send(OsStr::new(&format!("@{name}")), "STOPPING=1").unwrap();
+        assert_eq!(received(&manager), "STOPPING=1");
+    }
+
+    #[test]
+    fn a_manager_that_is_gone_is_an_error_that_ends_nothing() {
+        assert!(send(OsStr::new("/nonexistent/notify"), "READY=1").is_err());
     }
 }

@@ -204,7 +204,7 @@ fn work_in_the_background_is_found_again() {
 fn a_job_can_be_left() {
     let daemon = Scripted::new().on("GET /v1/jobs/3", 200, &job("running", 50.0));
     let arguments = format!("--socket {} job wait 3", daemon.socket().display());
-    let child = command(&arguments)
+    let mut child = command(&arguments)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -219,6 +219,12 @@ fn a_job_can_be_left() {
         .args(["-INT", &process])
         .status();
     assert!(kill.unwrap().success());
+    while child.try_wait().unwrap().is_none() {
+        if std::time::Instant::now() > deadline {
+            child.kill().unwrap();
+        }
+        std::thread::yield_now();
+    }
     let said = ended(child.wait_with_output().unwrap());
     assert_eq!(said.code, 130);
     assert_eq!(said.error, "job 3 goes on; see `convect job show 3`\n");

@@ -57,8 +57,8 @@ impl Manager {
             }
             Err(why) => {
                 let message = format!(
-                    "pool {} is not open: {why}; then open it with `convect pool import {} --drive \
-                     SPEC...`, or forget it with `convect pool export {}`",
+                    "pool {} is not open: {why}; once that is mended, open it with `convect pool \
+                     import {} --drive SPEC...`, or forget it with `convect pool export {}`",
                     known.name, known.name, known.name
                 );
                 tracing::error!("{message}");
