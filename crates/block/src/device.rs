@@ -74,10 +74,6 @@ pub trait BlockDevice: Send + Sync {
     ///
     /// # Errors
     /// Gives the operation back when too many are in flight: try again after a completion.
-    #[expect(
-        clippy::result_large_err,
-        reason = "the operation itself is given back"
-    )]
     fn submit(&self, op: Op) -> Result<(), Op>;
 
     /// Wakes `waker` at the next change of the geometry or end of the volume; one waker a

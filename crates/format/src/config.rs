@@ -128,7 +128,7 @@ pub struct PoolConfig {
     pub policy: Policy,
     /// Shards, fixed when the pool is made.
     pub shards: u16,
-    /// Blocks of a group, a power of two from 1,024 to 16,384.
+    /// Blocks of a group, a power of two from 512 to 16,384.
     pub group_blocks: u64,
     /// The metadata region.
     pub meta: MetaConfig,

@@ -188,7 +188,7 @@ impl Pool {
 
     /// Changes the pool's description and writes it; nothing changes when that fails.
     pub(crate) fn update<T>(&self, change: impl FnOnce(&mut PoolConfig) -> Result<T>) -> Result<T> {
-        let mut config = lock(&self.config).clone();
+        let mut config = self.config();
         let value = change(&mut config)?;
         self.save(config, false)?;
         Ok(value)

@@ -55,6 +55,13 @@ pub struct Pool {
     pub(crate) changing: Mutex<()>,
 }
 
+impl Pool {
+    /// The pool's description now.
+    pub(crate) fn config(&self) -> PoolConfig {
+        lock(&self.config).clone()
+    }
+}
+
 /// Locks; a panic elsewhere does not make the data unusable.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

@@ -140,7 +140,7 @@ impl Pool {
             "the pool cannot be laid out",
             |shard| async move { shard.format().await },
         )
-        .and_then(|()| pool.save(lock(&pool.config).clone(), false));
+        .and_then(|()| pool.save(pool.config(), false));
         if let Err(failed) = made {
             pool.drop_shards();
             return Err(failed);
@@ -257,7 +257,7 @@ impl Pool {
 
     /// Starts to serve: volumes, shards' own work, and long work that was left.
     fn serve(self: &Arc<Self>) -> Result<()> {
-        let config = lock(&self.config).clone();
+        let config = self.config();
         let volumes: Vec<(u32, bool)> = config
             .volumes
             .iter()
@@ -339,7 +339,7 @@ impl Pool {
             "the pool was closed with an error",
             |shard| async move { shard.close().await },
         );
-        let saved = self.save(lock(&self.config).clone(), exported);
+        let saved = self.save(self.config(), exported);
         self.drop_shards();
         closed.and(saved)
     }

@@ -36,7 +36,11 @@ impl Scale {
     /// For a pool of `bytes`.
     pub fn of(bytes: u64) -> Self {
         match bytes {
-            0..8_589_934_592 => Self {
+            0..2_147_483_648 => Self {
+                group_blocks: 512,
+                journal_blocks: 1024,
+            },
+            2_147_483_648..8_589_934_592 => Self {
                 group_blocks: 1024,
                 journal_blocks: 2048,
             },
@@ -202,7 +206,7 @@ pub fn meta(
         }
     }
     let smallest = candidates.iter().map(|drive| drive.size).min().unwrap_or(0);
-    let groups = scale.group_blocks * (4 * u64::from(shards) + 4);
+    let groups = scale.group_blocks * (2 * u64::from(shards) + 2);
     let least = (pages_start(shards, scale.journal_blocks) + groups) * BLOCK as u64;
     let wanted = least + total / 1000 * META_PER_MILLE;
     let bytes = wanted.min(smallest / 4).max(least).next_multiple_of(MIB);

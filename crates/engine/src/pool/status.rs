@@ -23,7 +23,7 @@ impl Pool {
     pub fn status(&self) -> Result<PoolStatus> {
         self.remember_failed_legs();
         let shards = self.shard_statuses()?;
-        let config = lock(&self.config).clone();
+        let config = self.config();
         let mut counts = BlockCounts::default();
         shards
             .iter()
@@ -61,7 +61,7 @@ impl Pool {
 
     fn remember_failed_legs(&self) {
         let flags = lock(&self.out).clone();
-        let config = lock(&self.config).clone();
+        let config = self.config();
         let known = |vdrive: u8, part: usize| {
             let parts = match vdrive {
                 0 => Some(&config.meta.parts),
@@ -248,7 +248,7 @@ impl Pool {
     /// When the pool is closing.
     pub fn volumes(&self) -> Result<Vec<VolumeStatus>> {
         let shards = self.shard_statuses()?;
-        let config = lock(&self.config).clone();
+        let config = self.config();
         Ok(config
             .volumes
             .iter()

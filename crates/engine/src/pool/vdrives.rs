@@ -40,7 +40,7 @@ impl Pool {
     pub fn add_vdrive(&self, host: &Host<'_>, spec: &VdriveSpec, force: bool) -> Result<u8> {
         let _changing = lock(&self.changing);
         plan::check_vdrive(spec)?;
-        let config = lock(&self.config).clone();
+        let config = self.config();
         let has_fast = config
             .vdrives
             .iter()
@@ -135,7 +135,7 @@ impl Pool {
             return Err(failed);
         }
         *lock(&self.out) = flags;
-        let config = lock(&self.config).clone();
+        let config = self.config();
         self.shared
             .groups
             .add(id, space_of(&blueprint, Some(&vdrive), &config));
@@ -149,7 +149,7 @@ impl Pool {
     /// When it cannot be spared, with the reason.
     pub fn remove_vdrive(self: &Arc<Self>, id: u8) -> Result<u64> {
         let _changing = lock(&self.changing);
-        let config = lock(&self.config).clone();
+        let config = self.config();
         let Some(vdrive) = config.vdrives.iter().find(|vdrive| vdrive.id == id) else {
             return error(
                 ErrorCode::NotFound,
