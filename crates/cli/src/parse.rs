@@ -43,16 +43,31 @@ pub fn drive_spec(text: &str, folder: &Path) -> Result<String, Failure> {
              null:NAME?size=1T or model:PROFILE:SPEC"
         ));
     };
+    known("kind of drive", kind, &daemon::drive_kinds())?;
     match kind {
         "file" if rest.is_empty() => usage("'file:' names no file: write file:PATH".to_owned()),
         "file" => Ok(format!("file:{}", folder.join(rest).display())),
         "model" => match rest.split_once(':') {
-            Some((profile, inner)) => Ok(format!("model:{profile}:{}", drive_spec(inner, folder)?)),
+            Some((model, inner)) => {
+                let profile = model.split(',').next().unwrap_or(model);
+                known("modelled drive", profile, &daemon::drive_profiles())?;
+                Ok(format!("model:{model}:{}", drive_spec(inner, folder)?))
+            }
             None => usage(format!(
                 "'{text}' models no drive: write model:PROFILE:SPEC, like model:hdd-7200:/tmp/a"
             )),
         },
         _ => Ok(text.to_owned()),
+    }
+}
+
+fn known(what: &str, name: &str, names: &[&str]) -> Result<(), Failure> {
+    match names.contains(&name) {
+        true => Ok(()),
+        false => usage(format!(
+            "there is no {what} '{name}': choose one of {}",
+            names.join(", ")
+        )),
     }
 }
 

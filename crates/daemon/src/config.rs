@@ -152,6 +152,18 @@ impl<'de> Deserialize<'de> for Memory {
     }
 }
 
+struct DriveSpec(String);
+
+impl<'de> Deserialize<'de> for DriveSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let spec = String::deserialize(deserializer)?;
+        match drives::canonical(&spec) {
+            Ok(_) => Ok(Self(spec)),
+            Err(error) => Err(D::Error::custom(error)),
+        }
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -160,7 +172,7 @@ struct File {
     threads: Option<Threads>,
     ram_tier: Option<Memory>,
     map_cache: Option<Memory>,
-    drives: Option<Vec<String>>,
+    drives: Option<Vec<DriveSpec>>,
     log_level: Option<LogLevel>,
 }
 
@@ -213,7 +225,9 @@ impl Config {
             threads: file.threads.map_or(default.threads, |count| count.0),
             ram_tier: file.ram_tier.map_or(default.ram_tier, |size| size.0),
             map_cache: file.map_cache.map_or(default.map_cache, |size| size.0),
-            drives: file.drives.unwrap_or(default.drives),
+            drives: file.drives.map_or(default.drives, |specs| {
+                specs.into_iter().map(|spec| spec.0).collect()
+            }),
             log_level: file.log_level.unwrap_or(default.log_level),
         })
     }

@@ -6,9 +6,9 @@
 
 mod config;
 mod control;
-mod drives;
 mod error;
 mod frontends;
+mod host_drives;
 mod http;
 mod manager;
 mod mapping;
@@ -21,6 +21,7 @@ pub use config::{Config, LogLevel};
 pub use control::Control;
 pub use error::ServeError;
 pub use frontends::FRONT_ENDS;
+pub use host_drives::{drive_kinds, drive_profiles};
 pub use manager::Manager;
 pub use memory::check_memory;
 pub use serve::{run, serve};

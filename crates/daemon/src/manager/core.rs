@@ -118,7 +118,7 @@ impl Manager {
             let drives = pool.vdrives.into_iter().flat_map(|vdrive| vdrive.drives);
             items.extend(drives.map(|drive| self.look(&drive.spec, drive.size, Some(&pool.name))));
         }
-        for device in crate::drives::block_devices(&self.sys_block) {
+        for device in crate::host_drives::block_devices(&self.sys_block) {
             let spec = format!("file:/dev/{device}");
             if items.iter().all(|known| known.spec != spec) {
                 items.push(self.look(&spec, 0, None));

@@ -185,7 +185,7 @@ impl Manager {
             return Err(Problem::new(
                 ProblemCode::Exists,
                 format!(
-                    "pool {pool} has an export {} already: choose another name",
+                    "the name {} is taken by an export of pool {pool}: choose another name",
                     request.name
                 ),
             ));

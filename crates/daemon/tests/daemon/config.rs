@@ -57,6 +57,12 @@ fn each_mistake_is_named_with_its_line_and_what_to_do() {
         ("\n\nmap_cache = '1M'", 3, "1 MiB is too small"),
         ("drives = 'file:/a'", 1, "expected a sequence"),
         ("drives = [1]", 1, "expected a string"),
+        ("drives = ['sda']", 1, "'sda' is not a drive"),
+        (
+            "drives = [\n'file:/a',\n'floppy:b']",
+            1,
+            "no kind of drive 'floppy'",
+        ),
         ("log_level = 'loud'", 1, "unknown variant `loud`"),
         ("socket = 'convect.sock'", 1, "not absolute"),
         (long.as_str(), 1, "the system allows 107"),

@@ -1,4 +1,4 @@
-//! The block devices of this host.
+//! The kinds of drives, for those who only write them, and the block devices of this host.
 
 use std::path::Path;
 
@@ -18,4 +18,17 @@ pub fn block_devices(sys: &Path) -> Vec<String> {
         .collect();
     names.sort();
     names
+}
+
+/// Names of the kinds of drives, as they are written before the colon.
+pub fn drive_kinds() -> Vec<&'static str> {
+    drives::kinds().iter().map(|kind| kind.name).collect()
+}
+
+/// Names of the drives that can be modelled.
+pub fn drive_profiles() -> Vec<&'static str> {
+    drives::profiles()
+        .iter()
+        .map(|profile| profile.name)
+        .collect()
 }
