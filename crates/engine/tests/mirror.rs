@@ -1,0 +1,152 @@
+//! A mirror mends a leg that answers wrong, goes on without one that fails, and is opened again
+//! without one that is missing.
+
+mod support;
+
+use engine::{Engine, ErrorCode, LayoutSpec, PoolSpec, Tier};
+use std::os::unix::fs::FileExt;
+use support::{Client, Folder, MIB, engine, pattern, pool, vdrive, volume};
+
+fn mirrored(folder: &Folder) -> PoolSpec {
+    let legs = [folder.drive("a", 160), folder.drive("b", 160)];
+    pool("p", 2, vec![vdrive(Tier::Fast, LayoutSpec::Mirror, &legs)])
+}
+
+fn with_data(folder: &Folder) -> (Engine, Client) {
+    let engine = engine(2);
+    engine.pool_create(&mirrored(folder)).unwrap();
+    engine.volume_create("p", &volume("v", 64)).unwrap();
+    let client = Client::open(&engine, "p", "v");
+    (0..32).for_each(|number| {
+        client
+            .write(number * MIB, &pattern(number, MIB as usize))
+            .unwrap()
+    });
+    client.flush().unwrap();
+    (engine, client)
+}
+
+fn check(client: &Client) {
+    for number in 0..32 {
+        assert!(client.read(number * MIB, MIB as usize).unwrap() == pattern(number, MIB as usize));
+    }
+}
+
+/// Overwrites everything of a drive but its labels and, with `keep`, its first part.
+fn damage(folder: &Folder, name: &str, keep: u64) {
+    let file = std::fs::OpenOptions::new()
+        .write(true)
+        .open(folder.path().join(name))
+        .unwrap();
+    let noise = pattern(99, MIB as usize);
+    for number in 2 + keep..158 {
+        file.write_all_at(&noise, number * MIB).unwrap();
+    }
+}
+
+fn repaired(engine: &Engine) -> u64 {
+    let status = engine.pool_status("p").unwrap();
+    status.vdrives[0]
+        .drives
+        .iter()
+        .map(|drive| drive.repaired)
+        .sum()
+}
+
+#[test]
+fn a_leg_with_wrong_data_is_mended_and_counted() {
+    let folder = Folder::new();
+    let (engine, client) = with_data(&folder);
+    damage(&folder, "a", 0);
+    // Both legs take turns: two passes touch every block of the damaged one.
+    check(&client);
+    check(&client);
+    assert!(repaired(&engine) > 1000, "{}", repaired(&engine));
+    let before = repaired(&engine);
+    check(&client);
+    check(&client);
+    assert!(
+        repaired(&engine) - before < before / 4,
+        "most of it is mended"
+    );
+    engine.shutdown();
+}
+
+#[test]
+fn a_pool_opens_with_one_leg_damaged_everywhere() {
+    let folder = Folder::new();
+    let (engine, _) = with_data(&folder);
+    drop(engine);
+    damage(&folder, "a", 0);
+    let engine = support::engine(2);
+    let drives = ["a", "b"].map(|name| folder.existing(name));
+    engine.pool_import(&drives, "p", false).unwrap();
+    check(&Client::open(&engine, "p", "v"));
+    engine.shutdown();
+}
+
+#[test]
+fn data_that_no_leg_has_is_an_error_and_not_wrong_data() {
+    let folder = Folder::new();
+    let (engine, client) = with_data(&folder);
+    damage(&folder, "a", 45);
+    damage(&folder, "b", 45);
+    let answers: Vec<_> = (0..32)
+        .map(|number| client.read(number * MIB, MIB as usize))
+        .collect();
+    assert!(answers.iter().any(|answer| answer.is_err()));
+    for (number, answer) in answers.into_iter().enumerate() {
+        match answer {
+            Ok(bytes) => assert!(bytes == pattern(number as u64, MIB as usize)),
+            Err(error) => assert_eq!(error.kind, block::ErrorKind::Medium),
+        }
+    }
+    drop(engine);
+}
+
+#[test]
+fn a_missing_leg_is_asked_about_and_done_without() {
+    let folder = Folder::new();
+    let (engine, _) = with_data(&folder);
+    engine.pool_export("p").unwrap();
+    let only = [folder.existing("b")];
+    let refused = engine.pool_import(&only, "p", false).unwrap_err();
+    assert_eq!(refused.code, ErrorCode::Refused);
+    assert!(refused.message.contains("--degraded"), "{refused}");
+    let status = engine.pool_import(&only, "p", true).unwrap();
+    assert_eq!(status.state, "degraded");
+    let client = Client::open(&engine, "p", "v");
+    check(&client);
+    client.write(0, &pattern(0, MIB as usize)).unwrap();
+    client.flush().unwrap();
+    engine.shutdown();
+}
+
+#[test]
+fn a_drive_that_bears_something_is_refused_by_name() {
+    let folder = Folder::new();
+    let (first, _) = with_data(&folder);
+    let again = first
+        .pool_create(&PoolSpec {
+            name: "q".into(),
+            ..mirrored(&folder)
+        })
+        .unwrap_err();
+    assert_eq!(again.code, ErrorCode::Exists);
+    first.shutdown();
+    drop(first);
+    let second = engine(1);
+    let other = PoolSpec {
+        name: "q".into(),
+        ..mirrored(&folder)
+    };
+    let refused = second.pool_create(&other).unwrap_err();
+    assert!(refused.message.contains("convect pool 'p'"), "{refused}");
+    second
+        .pool_create(&PoolSpec {
+            force: true,
+            ..other
+        })
+        .unwrap();
+    second.shutdown();
+}
