@@ -121,6 +121,7 @@ fn a_thick_volume_has_its_space_promised_and_a_refusal_takes_nothing() {
         fill(&Client::open(&engine, "p", "t"), capacity / 2),
         capacity / 2
     );
+    Client::open(&engine, "p", "t").flush().unwrap();
     drop(engine);
     let engine = support::engine(1);
     engine
@@ -163,6 +164,7 @@ fn a_vdrive_is_emptied_while_hosts_write_and_leaves_the_pool() {
     let status = engine.pool_status("tank").unwrap();
     assert!(status.vdrives.iter().all(|vdrive| vdrive.id != first.id) && id != first.id);
     check(&client, 120);
+    client.flush().unwrap();
     drop(engine);
     let engine = support::engine(2);
     let drives = ["fast", "other"].map(|name| folder.existing(name));
