@@ -137,15 +137,27 @@ fn neighbours_in_one_block_do_not_lose_each_others_writes() {
 #[test]
 fn a_whole_write_is_not_undone_by_a_partial_one_beside_it() {
     let volume = Volume::new(MIB, 4096);
-    let (partial, whole) = (volume.open(), volume.open());
-    volume.device.hold();
-    let first = std::thread::spawn(move || partial.write_all_at(&[1; 10], 0).unwrap());
-    wait_until("the partial write reads", || volume.device.in_flight() == 1);
-    let second = std::thread::spawn(move || whole.write_all_at(&[2; 4096], 0).unwrap());
-    volume.device.go_on();
-    first.join().unwrap();
-    second.join().unwrap();
-    assert_eq!(volume.device.content(10, 4086), [2; 4086]);
+    let together = std::sync::Arc::new(std::sync::Barrier::new(2));
+    let (partial, begin) = (volume.open(), together.clone());
+    let other = std::thread::spawn(move || {
+        for round in 0..300 {
+            begin.wait();
+            partial.write_all_at(&[round as u8; 10], 0).unwrap();
+            begin.wait();
+        }
+    });
+    let whole = volume.open();
+    for round in 0..300 {
+        together.wait();
+        whole.write_all_at(&[round as u8; 4096], 0).unwrap();
+        together.wait();
+        assert_eq!(
+            volume.device.content(0, 4096),
+            [round as u8; 4096],
+            "round {round}"
+        );
+    }
+    other.join().unwrap();
 }
 
 #[test]

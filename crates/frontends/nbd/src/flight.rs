@@ -4,7 +4,7 @@ use block::{Completion, IoBuf, IoError, Op, StatusExtent};
 use std::collections::VecDeque;
 
 /// Requests in flight of one session.
-const REQUESTS_MAX: usize = 128;
+const REQUESTS_MAX: usize = 512;
 /// Bytes of memory that they may hold; two of the longest requests.
 const BYTES_MAX: usize = 2 * crate::protocol::PAYLOAD_MAX as usize;
 /// Buffers kept for the next request of the same length, and their bytes.

@@ -103,14 +103,15 @@ fn requests_in_flight_are_bounded_and_all_are_answered() {
     let server = server();
     server.device.hold();
     let mut client = Client::transmission(&server, false);
-    for cookie in 0..300 {
+    for cookie in 0..600 {
         client.request(0, TRIM, cookie, 0, 4096);
     }
-    wait_until("the bound is reached", || server.device.in_flight() == 128);
+    wait_until("the bound is reached", || server.device.in_flight() == 512);
     server.device.go_on();
-    let mut cookies: Vec<u64> = (0..300).map(|_| client.simple_reply().1).collect();
+    let mut cookies: Vec<u64> = (0..600).map(|_| client.simple_reply().1).collect();
     cookies.sort_unstable();
-    assert_eq!(cookies, (0..300).collect::<Vec<_>>());
+    assert_eq!(cookies, (0..600).collect::<Vec<_>>());
+    assert_eq!(server.device.most_in_flight(), 512);
 }
 
 #[test]
@@ -127,6 +128,7 @@ fn memory_in_flight_is_bounded() {
         assert_eq!(client.simple_reply().0, 0);
         client.take(32 << 20);
     }
+    assert_eq!(server.device.most_in_flight(), 64);
 }
 
 #[test]

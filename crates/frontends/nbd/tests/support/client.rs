@@ -31,6 +31,9 @@ impl Client {
         stream
             .set_read_timeout(Some(Duration::from_secs(20)))
             .unwrap();
+        stream
+            .set_write_timeout(Some(Duration::from_secs(20)))
+            .unwrap();
         let mut client = Self { stream };
         let greeting = client.take(18);
         assert_eq!(greeting, b"NBDMAGICIHAVEOPT\0\x03");

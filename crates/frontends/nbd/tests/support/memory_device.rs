@@ -31,6 +31,7 @@ struct State {
     limit: usize,
     given_back: usize,
     waiting: Vec<Op>,
+    most_in_flight: usize,
     /// Operations do not end while this is set.
     held: bool,
     backwards: bool,
@@ -69,6 +70,7 @@ impl MemoryDevice {
                 limit: usize::MAX,
                 given_back: 0,
                 waiting: Vec::new(),
+                most_in_flight: 0,
                 held: false,
                 backwards: false,
                 seen: Vec::new(),
@@ -138,6 +140,11 @@ impl MemoryDevice {
         self.change(|state| state.waiting.len())
     }
 
+    /// Most operations that were in flight at one time.
+    pub fn most_in_flight(&self) -> usize {
+        self.change(|state| state.most_in_flight)
+    }
+
     pub fn read_only(&self) {
         self.change(|state| state.geometry.read_only = true);
     }
@@ -190,6 +197,7 @@ impl BlockDevice for MemoryDevice {
                 return Err(op);
             }
             state.waiting.push(op);
+            state.most_in_flight = state.most_in_flight.max(state.waiting.len());
             Ok(())
         })
     }
