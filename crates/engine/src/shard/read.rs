@@ -12,8 +12,9 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use units::{BLOCK, EXTENT, EXTENT_BLOCKS, Place};
 
-/// Times that a read starts again because the data moved beneath it.
-const ROUNDS: usize = 16;
+/// Failures after which a read gives up: the data may have moved beneath it, so that what it
+/// found wrong is right elsewhere.
+const ATTEMPTS: usize = 8;
 
 /// Blocks that lie one after the other.
 struct Run {
@@ -83,8 +84,8 @@ impl Shard {
         for extent in first / EXTENT_BLOCKS..=(first + count - 1) / EXTENT_BLOCKS {
             leaf.warm(extent);
         }
-        let mut last = None;
-        for _ in 0..ROUNDS {
+        let mut failures = 0;
+        loop {
             let fetched = self.fetched.wait();
             let (runs, wait) = {
                 let mut state = self.state.borrow_mut();
@@ -110,17 +111,18 @@ impl Shard {
                         self.count_read(run);
                         todo = without(todo, run.first, run.count);
                     }
-                    Err(error) => last = Some(error),
+                    Err(error) => {
+                        failures += 1;
+                        if failures >= ATTEMPTS {
+                            return Err(drive_error(error, "a read failed"));
+                        }
+                    }
                 }
             }
             if todo.is_empty() {
                 return Ok(());
             }
         }
-        Err(drive_error(
-            last.unwrap_or(DriveError::Gone),
-            "a read failed",
-        ))
     }
 
     /// Copies zeroes and blocks in RAM, and takes them off `todo`.
