@@ -2,22 +2,23 @@
 
 use std::path::Path;
 
-/// Names of the block devices under `sys` (`/sys/block`) that have a size, in order.
-pub fn block_devices(sys: &Path) -> Vec<String> {
+/// Names and sizes in bytes of the block devices under `sys` (`/sys/block`) that have a size, in
+/// order.
+pub fn block_devices(sys: &Path) -> Vec<(String, u64)> {
     let Ok(entries) = std::fs::read_dir(sys) else {
         return Vec::new();
     };
-    let has_size = |path: &Path| {
-        std::fs::read_to_string(path.join("size"))
-            .is_ok_and(|sectors| sectors.trim().parse::<u64>().is_ok_and(|count| count > 0))
+    let size = |path: &Path| -> Option<u64> {
+        let sectors = std::fs::read_to_string(path.join("size")).ok()?;
+        sectors.trim().parse::<u64>().ok()?.checked_mul(512)
     };
-    let mut names: Vec<String> = entries
+    let mut found: Vec<(String, u64)> = entries
         .flatten()
-        .filter(|entry| has_size(&entry.path()))
-        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter_map(|entry| Some((entry.file_name().into_string().ok()?, size(&entry.path())?)))
+        .filter(|(_, size)| *size > 0)
         .collect();
-    names.sort();
-    names
+    found.sort();
+    found
 }
 
 /// Names of the kinds of drives, as they are written before the colon.
@@ -31,4 +32,27 @@ pub fn drive_profiles() -> Vec<&'static str> {
         .iter()
         .map(|profile| profile.name)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_without_a_size_are_left_out() {
+        let sys = tempfile::tempdir().unwrap();
+        for (name, sectors) in [
+            ("sdb", "16\n"),
+            ("sda", "8\n"),
+            ("loop0", "0\n"),
+            ("x", "?"),
+        ] {
+            let folder = sys.path().join(name);
+            std::fs::create_dir(&folder).unwrap();
+            std::fs::write(folder.join("size"), sectors).unwrap();
+        }
+        let found = block_devices(sys.path());
+        assert_eq!(found, [("sda".to_owned(), 4096), ("sdb".to_owned(), 8192)]);
+        assert!(block_devices(&sys.path().join("none")).is_empty());
+    }
 }

@@ -3,4 +3,5 @@
 mod commands;
 mod figures;
 mod scripted;
+mod serve;
 mod words;

@@ -118,10 +118,10 @@ impl Manager {
             let drives = pool.vdrives.into_iter().flat_map(|vdrive| vdrive.drives);
             items.extend(drives.map(|drive| self.look(&drive.spec, drive.size, Some(&pool.name))));
         }
-        for device in crate::host_drives::block_devices(&self.sys_block) {
+        for (device, size) in crate::host_drives::block_devices(&self.sys_block) {
             let spec = format!("file:/dev/{device}");
             if items.iter().all(|known| known.spec != spec) {
-                items.push(self.look(&spec, 0, None));
+                items.push(self.look(&spec, size, None));
             }
         }
         Ok(v1::DriveList { items })

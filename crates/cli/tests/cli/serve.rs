@@ -1,0 +1,110 @@
+//! The program as a daemon: the real engine and front ends, and a clean end.
+
+use crate::scripted::{Ended, command, convect};
+use std::io::{BufRead, BufReader};
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Long enough for a daemon to end on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A daemon with everything in `folder`.
+struct Daemon<'a> {
+    folder: &'a Path,
+    process: Child,
+}
+
+impl<'a> Daemon<'a> {
+    fn start(folder: &'a Path) -> Self {
+        let at = folder.display();
+        let config = folder.join("convect.toml");
+        let text = format!(
+            "socket = '{at}/s'\nstate_dir = '{at}/state'\nthreads = 1\nram_tier = '16M'\n\
+             map_cache = '16M'\n"
+        );
+        std::fs::write(&config, text).unwrap();
+        let mut process = command(&format!("serve --config {}", config.display()))
+            .env("NOTIFY_SOCKET", folder.join("notify"))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let out = process.stdout.take().unwrap();
+        BufReader::new(out).read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        Self { folder, process }
+    }
+
+    fn convect(&self, arguments: &str) -> Ended {
+        convect(&format!("--socket {}/s {arguments}", self.folder.display()))
+    }
+
+    fn end(mut self, signal: &str) -> Option<i32> {
+        let process = self.process.id().to_string();
+        let kill = Command::new("kill").args([signal, &process]).status();
+        assert!(kill.unwrap().success());
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.process.try_wait().unwrap() {
+                return status.code();
+            }
+            assert!(Instant::now() < deadline, "it does not end");
+            std::thread::yield_now();
+        }
+    }
+}
+
+impl Drop for Daemon<'_> {
+    fn drop(&mut self) {
+        // It has ended already unless the test failed.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn told(manager: &UnixDatagram) -> String {
+    let mut state = [0; 64];
+    let length = manager.recv(&mut state).unwrap();
+    String::from_utf8_lossy(&state[..length]).into_owned()
+}
+
+#[test]
+fn a_daemon_says_when_it_is_ready_ends_at_a_signal_and_serves_the_same_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path().display();
+    let manager = UnixDatagram::bind(folder.path().join("notify")).unwrap();
+    manager.set_read_timeout(Some(PATIENCE)).unwrap();
+
+    let first = Daemon::start(folder.path());
+    assert_eq!(told(&manager), "READY=1");
+    for arguments in [
+        format!("pool create tank slow file:{at}/d?size=1G"),
+        "volume create tank/v --size 64M".to_owned(),
+        format!("export create e tank/v nbd --listen unix:{at}/n"),
+    ] {
+        let said = first.convect(&arguments);
+        assert_eq!(said.code, 0, "{arguments}: {said:?}");
+    }
+    assert!(folder.path().join("n").exists());
+    assert_eq!(first.end("-TERM"), Some(0));
+    assert_eq!(told(&manager), "STOPPING=1");
+    assert!(!folder.path().join("n").exists());
+    assert!(!folder.path().join("s").exists());
+
+    let second = Daemon::start(folder.path());
+    let said = second.convect("export show e");
+    assert!(said.out.contains("online"), "{said:?}");
+    assert!(folder.path().join("n").exists());
+    assert_eq!(second.end("-INT"), Some(0));
+
+    std::fs::rename(folder.path().join("d"), folder.path().join("gone")).unwrap();
+    let third = Daemon::start(folder.path());
+    let said = third.convect("pool status tank");
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.error.contains("pool tank is not open"), "{said:?}");
+    assert!(said.error.contains(&format!("{at}/d")), "{said:?}");
+    assert_eq!(third.end("-TERM"), Some(0));
+}
