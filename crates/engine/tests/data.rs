@@ -209,3 +209,34 @@ fn a_pool_moves_to_another_engine_by_its_drives_alone() {
     assert_eq!(client.read(5 * MIB, 65536).unwrap(), pattern(1, 65536));
     second.shutdown();
 }
+
+#[test]
+fn space_that_comes_free_leaves_the_trees_and_the_pool_opens_again() {
+    let folder = Folder::new();
+    let spec = tiered(&folder, "tank", 2, 128, 256);
+    let mut now = engine(2);
+    now.pool_create(&spec).unwrap();
+    now.volume_create("tank", &volume("v", 300)).unwrap();
+    for round in 0..6 {
+        let client = Client::open(&now, "tank", "v");
+        match round {
+            0 => client.write(0, &pattern(1, MIB as usize)).unwrap(),
+            1 => now.pool_cool("tank").unwrap(),
+            3 => client.discard(0, 300 * MIB).unwrap(),
+            _ => {}
+        }
+        let first = client.read(0, MIB as usize).unwrap();
+        let expected = if round < 3 {
+            pattern(1, MIB as usize)
+        } else {
+            vec![0; MIB as usize]
+        };
+        assert!(first == expected, "round {round}");
+        now.pool_export("tank").unwrap();
+        now = engine(2);
+        now.pool_import(&drives_of(&spec), "tank", false).unwrap();
+    }
+    let status = now.pool_status("tank").unwrap();
+    assert_eq!((status.used, status.vdrives[1].used), (0, 0), "{status:?}");
+    now.shutdown();
+}

@@ -80,7 +80,6 @@ impl JournalPage {
 ///
 /// # Errors
 /// When the page is whole and holds something that is no record.
-#[expect(clippy::type_complexity, reason = "named by the sentence above")]
 pub fn open_page(
     bytes: &[u8],
     pool: PoolId,

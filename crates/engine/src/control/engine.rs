@@ -1,7 +1,8 @@
 //! The engine and what can be asked of it.
 
+use super::jobs::Jobs;
 use super::types::*;
-use crate::pool::{Found, Host, Jobs, Pool, error, importable, lock, report, scan};
+use crate::pool::{Found, Host, Pool, error, importable, lock, report, scan};
 use reactor::{ReactorThread, Remote};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;

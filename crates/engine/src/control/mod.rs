@@ -1,6 +1,10 @@
 //! The engine as the control plane holds it.
 
 mod engine;
+mod jobs;
 pub mod types;
+mod wait;
 
 pub use engine::Engine;
+pub(crate) use jobs::{Jobs, busy};
+pub(crate) use wait::wait_for;

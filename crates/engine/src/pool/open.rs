@@ -3,10 +3,11 @@
 use super::members::{Member, open_drive};
 use super::plan::{self, Planned, Scale};
 use super::shards::{ask_all, try_all};
-use super::{Jobs, Pool, Result, ShardHandle, build, error, labels, lock};
+use super::{Pool, Result, ShardHandle, build, error, labels, lock};
 use crate::control::types::{
     EngineConfig, EngineError, ErrorCode, Importable, PoolSpec, SpacePolicy,
 };
+use crate::control::{Jobs, wait_for};
 use crate::device::VolumeDevice;
 use block::{Drive, Geometry};
 use drives::OpenDrive;
@@ -369,18 +370,6 @@ impl Pool {
         // Tasks that end on their threads hold the last queues; the lock goes with them.
         wait_for(|| drives.iter().all(|drive| Arc::strong_count(drive) == 1));
     }
-}
-
-/// Waits until something is so, at most ten seconds.
-pub(super) fn wait_for(mut so: impl FnMut() -> bool) -> bool {
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
-    while std::time::Instant::now() < deadline {
-        if so() {
-            return true;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
-    so()
 }
 
 /// Opens a drive that is to join a pool.

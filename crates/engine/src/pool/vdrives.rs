@@ -160,7 +160,7 @@ impl Pool {
             );
         };
         if vdrive.evacuating {
-            return Err(super::jobs::busy("the vdrive is being emptied already"));
+            return Err(crate::control::busy("the vdrive is being emptied already"));
         }
         let meta = config
             .meta

@@ -1,9 +1,9 @@
 //! Volumes of a pool: making, resizing, deleting.
 
-use super::open::wait_for;
 use super::shards::{ask_all, try_all};
 use super::{Pool, Result, error, lock, plan};
 use crate::control::types::{EngineError, ErrorCode, VolumeSpec, VolumeStatus};
+use crate::control::wait_for;
 use crate::device::VolumeDevice;
 use crate::shard::Progress;
 use format::VolumeConfig;
@@ -206,7 +206,7 @@ impl Pool {
         let _changing = lock(&self.changing);
         let volume = self.find_volume(name)?;
         if self.jobs.is_running("delete", &self.name, name) {
-            return Err(super::jobs::busy("the volume is being deleted already"));
+            return Err(crate::control::busy("the volume is being deleted already"));
         }
         self.update(|config| {
             config

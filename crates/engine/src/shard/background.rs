@@ -1,6 +1,7 @@
 //! What a shard does by itself: commits, checkpoints, moves.
 
 use super::state::Shard;
+use std::pin::Pin;
 use std::rc::Rc;
 
 /// A record is durable by itself after this long at most, in nanoseconds.
@@ -16,11 +17,14 @@ const TICK_NS: u64 = 50_000_000;
 /// And while nothing is.
 const IDLE_TICK_NS: u64 = 250_000_000;
 
+/// One of the shard's own tasks.
+type Task = fn(Rc<Shard>) -> Pin<Box<dyn Future<Output = ()>>>;
+
 impl Shard {
     /// Starts the shard's own tasks. It serves from now on.
     pub fn start(self: &Rc<Self>) {
         self.background.set(4);
-        let tasks: [fn(Rc<Self>) -> std::pin::Pin<Box<dyn Future<Output = ()>>>; 4] = [
+        let tasks: [Task; 4] = [
             |shard| Box::pin(shard.commit_loop()),
             |shard| Box::pin(shard.checkpoint_loop()),
             |shard| Box::pin(shard.mover_loop()),
@@ -62,6 +66,7 @@ impl Shard {
                 let state = self.state.borrow();
                 let journal = &state.journal;
                 let pressing = journal.length() > journal.ring / 2
+                    || (!self.has_room_for_pages(&state) && !state.dirty_leaves.is_empty())
                     || state.dirty_leaves.len() > CHECKPOINT_LEAVES.min(self.config.leaves / 2);
                 (
                     journal.length() > 0 || !state.dirty_leaves.is_empty(),

@@ -10,6 +10,8 @@ use crate::tree::Tree;
 use block::{DmaBuf, DriveError, ErrorKind, IoError};
 use format::{Checkpoint, HomesPage, PAGE, Page, PagePtr, SlotsPage, VolumePage};
 use futures_util::future::join_all;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use units::{Place, VdriveId};
 
 /// Pages written together.
@@ -54,6 +56,7 @@ impl Shard {
             self.fail(error);
         }
         self.checkpointed.notify();
+        self.room.notify();
         result
     }
 
@@ -323,8 +326,8 @@ impl Shard {
     /// Bitmaps of slots, last: they tell of the pages of this very checkpoint. Places are given
     /// first, until no more bitmap changes by it; then all is copied without a pause.
     fn write_slots(&self, work: &mut Work) -> Result<(), IoError> {
-        let mut leaves: std::collections::BTreeMap<GroupKey, Place> = Default::default();
-        let mut nodes: std::collections::BTreeMap<(u8, u32), Place> = Default::default();
+        let mut leaves: BTreeMap<GroupKey, Place> = BTreeMap::new();
+        let mut nodes: BTreeMap<(u8, u32), Place> = BTreeMap::new();
         for round in 0.. {
             if round == ROUNDS {
                 return Err(IoError::new(
@@ -332,31 +335,7 @@ impl Shard {
                     "the bitmaps of space do not settle",
                 ));
             }
-            let dirty = self.state.borrow().alloc.dirty_slots();
-            let mut settled = true;
-            for key in dirty
-                .into_iter()
-                .filter(|key| !leaves.contains_key(key))
-                .collect::<Vec<_>>()
-            {
-                settled = false;
-                leaves.insert(key, self.page_place()?);
-                let old = self.state.borrow_mut().slots.set_ptr(key.0, NO_PAGE);
-                self.drop_page(work, old);
-            }
-            for level in Tree::<()>::levels() {
-                for key in self.dirty_nodes(Which::Slots, level) {
-                    if let std::collections::btree_map::Entry::Vacant(slot) =
-                        nodes.entry((level, key))
-                    {
-                        settled = false;
-                        slot.insert(self.page_place()?);
-                        let old = self.with_tree(Which::Slots, |tree| tree.node_ptr(level, key));
-                        self.drop_page(work, old);
-                    }
-                }
-            }
-            if settled {
+            if !self.place_slots(work, &mut leaves, &mut nodes)? {
                 break;
             }
         }
@@ -375,20 +354,70 @@ impl Shard {
             );
             work.writes.push((place, page));
         }
-        drop(state);
         for ((level, key), place) in nodes {
-            let generation = work.generation;
-            let page = self.with_tree(Which::Slots, |tree| tree.encode(level, key, generation));
-            let page = page.expect("it has a page beneath it");
+            let page = state.slots.encode(level, key, work.generation);
+            let page = page.expect("a node got its place because something is beneath it");
             let ptr = PagePtr {
                 place,
                 crc: page.crc(),
                 hint: 0,
             };
             work.writes.push((place, page));
-            self.with_tree(Which::Slots, |tree| tree.node_written(level, key, ptr));
+            state.slots.node_written(level, key, ptr);
         }
         Ok(())
+    }
+
+    /// Gives places to bitmaps and nodes that have changed and have none yet; the checksums in the
+    /// pointers follow later. False when there was nothing to do.
+    fn place_slots(
+        &self,
+        work: &mut Work,
+        leaves: &mut BTreeMap<GroupKey, Place>,
+        nodes: &mut BTreeMap<(u8, u32), Place>,
+    ) -> Result<bool, IoError> {
+        let mut worked = false;
+        let dirty = self.state.borrow().alloc.dirty_slots();
+        for key in dirty {
+            if let Entry::Vacant(slot) = leaves.entry(key) {
+                worked = true;
+                let place = *slot.insert(self.page_place()?);
+                let ptr = PagePtr {
+                    place,
+                    crc: 0,
+                    hint: 0,
+                };
+                let old = self.state.borrow_mut().slots.set_ptr(key.0, ptr);
+                self.drop_page(work, old);
+            }
+        }
+        for level in Tree::<()>::levels() {
+            for key in self.dirty_nodes(Which::Slots, level) {
+                let Entry::Vacant(slot) = nodes.entry((level, key)) else {
+                    continue;
+                };
+                worked = true;
+                let (old, empty) = {
+                    let tree = &mut self.state.borrow_mut().slots;
+                    (
+                        tree.node_ptr(level, key),
+                        tree.encode(level, key, work.generation).is_none(),
+                    )
+                };
+                let ptr = if empty {
+                    NO_PAGE
+                } else {
+                    PagePtr {
+                        place: *slot.insert(self.page_place()?),
+                        crc: 0,
+                        hint: 0,
+                    }
+                };
+                self.state.borrow_mut().slots.node_written(level, key, ptr);
+                self.drop_page(work, old);
+            }
+        }
+        Ok(worked)
     }
 
     async fn write_record(&self, work: &Work, from: u64) -> Result<(), IoError> {

@@ -3,6 +3,7 @@
 //! A chunk that is mostly stored gets a home of 1 MiB; one that holds little is packed into slots
 //! of the slow tier, so that a few blocks do not take a megabyte.
 
+use super::journal::Work;
 use super::leaf::{Busy, Leaf};
 use super::state::{Shard, drive_error};
 use crate::space::{Class, Run};
@@ -56,8 +57,9 @@ impl Shard {
     /// that came down.
     pub(super) async fn demote_batch(&self, settle_ns: u64) -> Result<u64, IoError> {
         let mut candidates = Vec::new();
+        let mut rooms = Vec::new();
         for (volume, chunk) in self.next_dirty(BATCH) {
-            self.journal_room().await?;
+            rooms.push(self.journal_room(Work::Mover).await?);
             match self.leaf(volume, chunk, false).await {
                 Ok(Some(leaf)) => candidates.extend(self.candidate(volume, chunk, leaf, settle_ns)),
                 _ => {
@@ -97,6 +99,7 @@ impl Shard {
             }
             moved += self.settle_demotion(&job)?;
         }
+        drop(rooms);
         flushed?;
         self.state.borrow_mut().counters.demoted_bytes += moved * BLOCK as u64;
         match failure {

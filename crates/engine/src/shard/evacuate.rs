@@ -1,5 +1,6 @@
 //! Emptying a vdrive that is to leave the pool.
 
+use super::journal::Work;
 use super::leaf::{Busy, Leaf};
 use super::state::{Shard, drive_error};
 use crate::space::{Class, Run};
@@ -110,7 +111,7 @@ impl Shard {
         chunk: u32,
         vdrive: VdriveId,
     ) -> Result<u64, IoError> {
-        self.journal_room().await?;
+        let _room = self.journal_room(Work::Mover).await?;
         let Some(leaf) = self.leaf(volume, chunk, false).await? else {
             return Ok(0);
         };

@@ -10,6 +10,28 @@ use units::{PoolId, ShardId, VdriveId};
 /// Pages of one write to the ring.
 const WRITE_PAGES: usize = 64;
 
+/// Pages that the records of one piece of work take at most: those of 256 single blocks.
+const ROOM_PAGES: u64 = 3;
+
+/// Who asks for room in the journal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Work {
+    /// An operation of a host.
+    Host,
+    /// Demotion, eviction, promotion: they make space, or are few.
+    Mover,
+}
+
+/// Room in the journal for one piece of work.
+pub(super) struct Room<'a>(&'a Shard);
+
+impl Drop for Room<'_> {
+    fn drop(&mut self) {
+        self.0.journal_users.set(self.0.journal_users.get() - 1);
+        self.0.room.notify();
+    }
+}
+
 /// A shard's journal. Pages are numbered since the pool was made and lie in a ring.
 pub struct Journal {
     pool: PoolId,
@@ -125,24 +147,33 @@ impl Shard {
         Ok(())
     }
 
-    /// Waits while the journal is so full that a checkpoint has to make room first.
+    /// Waits until the journal has room for the records of one more piece of work; the room is
+    /// kept until what is returned is dropped. Work that makes space goes first: what waits for
+    /// space may hold room meanwhile.
     ///
     /// # Errors
     /// When the shard has failed.
-    pub(super) async fn journal_room(&self) -> Result<(), IoError> {
+    pub(super) async fn journal_room(&self, work: Work) -> Result<Room<'_>, IoError> {
         loop {
-            let ended = self.checkpointed.wait();
+            let freed = self.room.wait();
             {
                 let state = self.state.borrow();
                 if let Some(error) = &state.failed {
                     return Err(error.clone());
                 }
-                if state.journal.length() < state.journal.ring / 4 * 3 {
-                    return Ok(());
+                let ring = state.journal.ring;
+                let limit = match work {
+                    Work::Host => ring / 4 * 3,
+                    Work::Mover => ring / 16 * 15,
+                };
+                let users = self.journal_users.get();
+                if state.journal.length() + ROOM_PAGES * (users + 1) <= limit {
+                    self.journal_users.set(users + 1);
+                    return Ok(Room(self));
                 }
             }
             self.checkpoint_wake.notify();
-            ended.await;
+            freed.await;
         }
     }
 

@@ -57,6 +57,16 @@ impl Leaf {
     }
 }
 
+/// What looking for a chunk's page found.
+enum Found {
+    /// It is in memory, or there is none.
+    Leaf(Option<Rc<Leaf>>),
+    /// A page of this level and first key has to be loaded first.
+    OnDisk(u8, u32, PagePtr),
+    /// It would have to be made and the metadata region has no room.
+    NoRoom,
+}
+
 /// Work on a chunk's data in the background: one at a time.
 pub struct Busy(Rc<Leaf>);
 
@@ -85,31 +95,41 @@ impl Shard {
         chunk: u32,
         create: bool,
     ) -> Result<Option<Rc<Leaf>>, IoError> {
+        let mut checkpoints = 0;
         loop {
-            let (level, key, ptr) = {
-                let mut state = self.state.borrow_mut();
-                let entry = live(state.volumes.get(&volume))?;
-                match entry.tree.lookup(chunk) {
-                    Lookup::Loaded(leaf) => return Ok(Some(leaf.clone())),
-                    Lookup::Absent if !create => return Ok(None),
-                    Lookup::Absent => {
-                        if !self.has_room_for_pages(&state) {
-                            let advice =
-                                "the metadata region is full: add a fast vdrive or delete volumes";
-                            return Err(IoError::new(ErrorKind::NoSpace, advice));
-                        }
-                        let leaf = Leaf::new(ChunkPage::new(volume, chunk), BlockCounts::default());
-                        let entry = state.volumes.get_mut(&volume).expect("looked up above");
-                        entry.tree.set_leaf(chunk, leaf.clone());
-                        state.leaf_queue.push_back((volume, chunk));
-                        return Ok(Some(leaf));
-                    }
-                    Lookup::OnDisk(ptr) => (0, chunk, ptr),
-                    Lookup::NeedNode(level, key, ptr) => (level, key, ptr),
+            match self.find_leaf(volume, chunk, create)? {
+                Found::Leaf(leaf) => return Ok(leaf),
+                Found::OnDisk(level, key, ptr) => self.load(volume, level, key, ptr).await?,
+                // What waits to be written takes room twice until it is.
+                Found::NoRoom if checkpoints < 2 => {
+                    checkpoints += 1;
+                    self.checkpoint().await?;
                 }
-            };
-            self.load(volume, level, key, ptr).await?;
+                Found::NoRoom => {
+                    let advice = "the metadata region is full: delete volumes or discard";
+                    return Err(IoError::new(ErrorKind::NoSpace, advice));
+                }
+            }
         }
+    }
+
+    fn find_leaf(&self, volume: u32, chunk: u32, create: bool) -> Result<Found, IoError> {
+        let mut state = self.state.borrow_mut();
+        let entry = live(state.volumes.get(&volume))?;
+        match entry.tree.lookup(chunk) {
+            Lookup::Loaded(leaf) => return Ok(Found::Leaf(Some(leaf.clone()))),
+            Lookup::OnDisk(ptr) => return Ok(Found::OnDisk(0, chunk, ptr)),
+            Lookup::NeedNode(level, key, ptr) => return Ok(Found::OnDisk(level, key, ptr)),
+            Lookup::Absent if !create => return Ok(Found::Leaf(None)),
+            Lookup::Absent if !self.has_room_for_pages(&state) => return Ok(Found::NoRoom),
+            Lookup::Absent => {}
+        }
+        let leaf = Leaf::new(ChunkPage::new(volume, chunk), BlockCounts::default());
+        if let Some(entry) = state.volumes.get_mut(&volume) {
+            entry.tree.set_leaf(chunk, leaf.clone());
+        }
+        state.leaf_queue.push_back((volume, chunk));
+        Ok(Found::Leaf(Some(leaf)))
     }
 
     /// Loads one page of a volume's tree; two who need the same one load it once.

@@ -1,5 +1,6 @@
 //! Promotion: extents that proved themselves in RAM get a copy on the fast tier.
 
+use super::journal::Work;
 use super::leaf::{Busy, Leaf};
 use super::state::Shard;
 use crate::space::{Class, Run};
@@ -70,7 +71,7 @@ impl Shard {
     }
 
     async fn promote(&self, candidate: Candidate) -> Result<(), IoError> {
-        self.journal_room().await?;
+        let _room = self.journal_room(Work::Mover).await?;
         let Candidate {
             leaf,
             chunk: (volume, chunk),

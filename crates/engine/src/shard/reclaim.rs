@@ -1,5 +1,6 @@
 //! The mover: keeps space free on the fast tier, and lets written data sink.
 
+use super::journal::Work;
 use super::leaf::Busy;
 use super::state::Shard;
 use crate::control::types::SpacePolicy;
@@ -111,7 +112,7 @@ impl Shard {
             if freed >= wanted {
                 break;
             }
-            self.journal_room().await?;
+            let _room = self.journal_room(Work::Mover).await?;
             let Some((volume, chunk)) = self.next_shadow() else {
                 break;
             };

@@ -160,6 +160,10 @@ pub struct Shard {
     pub(super) background: Cell<usize>,
     /// Somebody is waiting for the pool to be cold.
     pub(super) cooling: Cell<bool>,
+    /// Pieces of work that hold room in the journal.
+    pub(super) journal_users: Cell<u64>,
+    /// Room in the journal may have come free.
+    pub(super) room: Event,
     /// Prefetches in flight.
     pub(super) prefetching: Cell<usize>,
     this: Weak<Self>,
@@ -215,6 +219,8 @@ impl Shard {
             closing: Cell::new(false),
             background: Cell::new(0),
             cooling: Cell::new(false),
+            journal_users: Cell::new(0),
+            room: Event::default(),
             prefetching: Cell::new(0),
             this: this.clone(),
         })
@@ -285,6 +291,7 @@ impl Shard {
             &self.space_made,
             &self.checkpointed,
             &self.fetched,
+            &self.room,
         ] {
             event.notify();
         }

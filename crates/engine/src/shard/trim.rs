@@ -1,5 +1,6 @@
 //! Discard, write-zeroes and the allocation status.
 
+use super::journal::Work;
 use super::leaf::live;
 use super::state::Shard;
 use super::write::{Piece, pieces};
@@ -21,7 +22,7 @@ impl Shard {
     /// As a write's.
     pub(super) async fn trim(&self, volume: u32, offset: u64, len: u64) -> Result<(), IoError> {
         for piece in pieces(offset, len) {
-            self.journal_room().await?;
+            let room = self.journal_room(Work::Host).await?;
             let Some(leaf) = self.leaf_or_skip(volume, piece).await? else {
                 continue;
             };
@@ -31,6 +32,7 @@ impl Shard {
                 let (first, count) = (head / BLOCK, (tail - head) / BLOCK);
                 self.apply_trim(volume, piece.chunk, &leaf, first, count)?;
             }
+            drop(room);
             let base = u64::from(piece.chunk) * CHUNK as u64;
             let end = piece.start + piece.len;
             for (from, to) in [(piece.start, head.min(end)), (tail.max(head), end)] {
@@ -121,7 +123,7 @@ impl Shard {
                 entry.tree.scan(from, 64)
             };
             for key in keys.iter().copied().filter(|key| *key < chunks.end) {
-                self.journal_room().await?;
+                let _room = self.journal_room(Work::Host).await?;
                 if let Some(leaf) = self.leaf_even_if_gone(volume, key).await? {
                     while leaf.busy.get() {
                         self.handle.sleep(1_000_000).await;

@@ -1,5 +1,6 @@
 //! Writes: copied and checksummed in one pass, sent to free slots, then recorded.
 
+use super::journal::Work;
 use super::leaf::Leaf;
 use super::state::{Shard, drive_error};
 use crate::space::{Class, Run};
@@ -68,7 +69,7 @@ impl Shard {
     /// `NoSpace` when the pool is full, or what a drive said.
     pub(super) async fn write(&self, volume: u32, offset: u64, buf: &IoBuf) -> Result<(), IoError> {
         for piece in pieces(offset, buf.len() as u64) {
-            self.journal_room().await?;
+            let _room = self.journal_room(Work::Host).await?;
             let leaf = self.leaf(volume, piece.chunk, true).await?;
             let leaf = leaf.ok_or_else(|| IoError::new(ErrorKind::Gone, ""))?;
             if piece.is_whole() {

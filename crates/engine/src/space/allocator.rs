@@ -363,7 +363,11 @@ impl Allocator {
             self.free_slots_now(place, count);
             return true;
         }
-        for (key, bit, count) in self.pieces(place, count) {
+        let pieces = self.pieces(place, count);
+        if pieces.iter().map(|piece| piece.2).sum::<u32>() != count {
+            return false;
+        }
+        for (key, bit, count) in pieces {
             let Some(class) = self.class(key.vdrive()) else {
                 return false;
             };

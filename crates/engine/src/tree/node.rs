@@ -434,8 +434,9 @@ mod tests {
     fn only_the_path_of_a_change_is_written() {
         let mut drive = BTreeMap::new();
         let mut tree = Tree::<()>::new(9, PagePtr::default());
-        KEYS.iter()
-            .for_each(|key| drop(tree.set_ptr(*key, leaf(5))));
+        for key in KEYS {
+            tree.set_ptr(key, leaf(5));
+        }
         write(&mut tree, &mut drive);
         tree.set_ptr(256, leaf(6));
         let counts: Vec<_> = Tree::<()>::levels()
@@ -459,8 +460,9 @@ mod tests {
     fn a_scan_finds_every_key_in_order() {
         let mut drive = BTreeMap::new();
         let mut tree = Tree::<()>::new(9, PagePtr::default());
-        KEYS.iter()
-            .for_each(|key| drop(tree.set_ptr(*key, leaf(5))));
+        for key in KEYS {
+            tree.set_ptr(key, leaf(5));
+        }
         write(&mut tree, &mut drive);
         let mut again = Tree::<()>::new(9, tree.root());
         let (mut from, mut all) = (0u32, Vec::new());

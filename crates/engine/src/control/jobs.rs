@@ -1,7 +1,8 @@
 //! Long work: evacuating a vdrive, deleting a volume.
 
-use super::{Result, error, lock};
+use super::wait::{elapsed_s, now, wait_for};
 use crate::control::types::{EngineError, ErrorCode, JobStatus};
+use crate::pool::{Result, error, lock};
 use crate::shard::Progress;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -51,7 +52,7 @@ impl Jobs {
             message: String::new(),
             progress: progress.clone(),
             total,
-            began: Instant::now(),
+            began: now(),
             took_s: None,
         };
         self.forget_old();
@@ -86,7 +87,7 @@ impl Jobs {
     fn end(&self, id: u64, result: Result<bool>) {
         let mut jobs = lock(&self.jobs);
         let Some(job) = jobs.get_mut(&id) else { return };
-        job.took_s = Some(job.began.elapsed().as_secs_f64());
+        job.took_s = Some(elapsed_s(job.began));
         (job.state, job.message) = match result {
             Ok(true) => ("done", String::new()),
             Ok(false) => ("cancelled", "what it did so far stays done".to_owned()),
@@ -134,7 +135,7 @@ impl Jobs {
         for job in lock(&self.jobs).values().filter(|job| job.pool == pool) {
             job.progress.cancel.store(true, Ordering::Relaxed);
         }
-        super::open::wait_for(|| {
+        wait_for(|| {
             lock(&self.jobs)
                 .values()
                 .all(|job| job.pool != pool || job.state != "running")
@@ -156,7 +157,7 @@ impl Job {
         let total = self.total.max(done);
         let seconds = self
             .took_s
-            .unwrap_or_else(|| self.began.elapsed().as_secs_f64())
+            .unwrap_or_else(|| elapsed_s(self.began))
             .max(0.001);
         let rate = (done as f64 / seconds) as u64;
         let running = self.state == "running";
@@ -180,6 +181,6 @@ impl Job {
 }
 
 /// An error for a job that is refused because another one runs.
-pub(super) fn busy(what: &str) -> EngineError {
+pub(crate) fn busy(what: &str) -> EngineError {
     EngineError::new(ErrorCode::Busy, format!("{what}: see `convect job list`"))
 }

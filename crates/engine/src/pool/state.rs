@@ -1,0 +1,54 @@
+//! An open pool, and what everything about pools uses.
+
+use super::{Member, ShardHandle};
+use crate::control::Jobs;
+use crate::control::types::{EngineError, ErrorCode};
+use crate::device::VolumeDevice;
+use crate::shard::PoolShared;
+use format::PoolConfig;
+use reactor::Remote;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use units::PoolId;
+
+pub(crate) type Result<T> = std::result::Result<T, EngineError>;
+
+/// Flag of a vdrive's part (vdrive, part) that says that it is out.
+pub(crate) type OutFlags = BTreeMap<(u8, usize), Arc<AtomicBool>>;
+
+/// An open pool.
+pub struct Pool {
+    /// Its id.
+    pub id: PoolId,
+    /// Its name.
+    pub name: String,
+    pub(crate) shared: Arc<PoolShared>,
+    pub(crate) config: Mutex<PoolConfig>,
+    pub(crate) generation: AtomicU64,
+    pub(crate) members: Mutex<Vec<Member>>,
+    pub(crate) out: Mutex<OutFlags>,
+    pub(crate) shards: Vec<ShardHandle>,
+    pub(crate) devices: Mutex<BTreeMap<u32, Arc<VolumeDevice>>>,
+    /// The loop that labels are read and written on.
+    pub(crate) remote: Remote,
+    pub(crate) jobs: Arc<Jobs>,
+    /// One change of the pool's description at a time.
+    pub(crate) changing: Mutex<()>,
+}
+
+impl Pool {
+    /// The pool's description now.
+    pub(crate) fn config(&self) -> PoolConfig {
+        lock(&self.config).clone()
+    }
+}
+
+/// Locks; a panic elsewhere does not make the data unusable.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(crate) fn error<T>(code: ErrorCode, message: impl Into<String>) -> Result<T> {
+    Err(EngineError::new(code, message))
+}
