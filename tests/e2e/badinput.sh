@@ -5,20 +5,27 @@
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
 
 cases=0
+wrong=0
+
+# Notes a case that is not as it should be, and goes on: one run tells of all.
+amiss() {
+  echo "WRONG: $*"
+  wrong=$((wrong + 1))
+}
 
 # A command is refused with an exit code, one line that begins with `error: ` and matches.
 refused() { # CODE PATTERN COMMAND...
   local code=$1 pattern=$2 status=0
   shift 2
   timeout 60 "$@" </dev/null >refused.out 2>refused.err || status=$?
-  [ "$status" = "$code" ] || fail "exit code $status, not $code, of: $* ($(cat refused.err))"
+  [ "$status" = "$code" ] || amiss "exit code $status, not $code, of: $* ($(cat refused.err))"
   # Wrong usage is explained at length by the command line itself.
   if [ "$code" = 1 ]; then
-    [ "$(grep -c . refused.err)" = 1 ] || fail "not one line of: $*: $(cat refused.err)"
-    grep -q '^error: ' refused.err || fail "no 'error: ' of: $*: $(cat refused.err)"
+    [ "$(grep -c . refused.err)" = 1 ] || amiss "not one line of: $*: $(cat refused.err)"
+    grep -q '^error: ' refused.err || amiss "no 'error: ' of: $*: $(cat refused.err)"
   fi
-  grep -qiE "$pattern" refused.err || fail "'$pattern' is not in: $(cat refused.err) (of: $*)"
-  [ ! -s refused.out ] || fail "printed something on stdout: $*"
+  grep -qiE "$pattern" refused.err || amiss "'$pattern' is not in: $(cat refused.err) (of: $*)"
+  [ ! -s refused.out ] || amiss "printed something on stdout: $*"
   cases=$((cases + 1))
 }
 
@@ -51,7 +58,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
   refused 1 'permission' setpriv --reuid=65534 --regid=65534 --clear-groups \
     "/tmp/convect-nobody-$$" serve --config "/tmp/convect-nobody-$$.toml"
 fi
-[ ! -e a ] && [ ! -e a.sock ] && [ ! -e b ] || fail "a refused daemon left something"
+[ ! -e a ] && [ ! -e a.sock ] && [ ! -e b ] || amiss "a refused daemon left something"
 
 start_daemon
 refused 1 'in use|already|another' "$convect_bin" serve --config convect.toml
@@ -73,7 +80,7 @@ mkfs.btrfs -q -f btrfs.img
 printf 'label: gpt\n,,\n' | sfdisk -q parts.img
 sha256sum ./*.img >images.sums
 create 'no-such.img' fast "file:$work/no-such.img"
-create 'small' fast "file:$work/tiny.img?size=64K"
+create 'at least' fast "file:$work/tiny.img?size=64K"
 create 'size' fast "file:$work/sized.img?size=lots"
 create 'size' fast "file:$work/plain.img?size=2G"
 usage 'file:|ram:|kind' fast "floppy:$work/plain.img"
@@ -86,38 +93,38 @@ create 'twice|same|already' fast "file:$work/plain.img" "file:$work/plain.img"
 create 'unmirrored|accept' fast "file:$work/plain.img" slow "file:$work/other.img?size=1G"
 create 'no-such' fast "file:$work/new.img?size=1G" slow "file:$work/no-such.img" --accept-unmirrored
 create 'mirror' fast mirror "file:$work/plain.img"
-create 'directory|not a' fast "file:$work"
+create 'folder' fast "file:$work"
 usage 'fast|slow' "file:$work/plain.img"
 refused 1 'name' "$convect_bin" pool create '9 lives' fast "file:$work/plain.img"
 for made in tiny.img sized.img new.img other.img; do
-  [ ! -e "$made" ] || fail "$made was left by a refused command"
+  [ ! -e "$made" ] || amiss "$made was left by a refused command"
 done
-sha256sum --quiet -c images.sums || fail "a refused command changed a drive"
-no_pool 0 || fail "a refused pool is there"
+sha256sum --quiet -c images.sums || amiss "a refused command changed a drive"
+no_pool 0 || amiss "a refused pool is there"
 
 create_pool pool 512M 1G
 convect volume create pool/disk --size 256M
-refused 1 'exists|taken' "$convect_bin" pool create pool fast "file:$work/plain.img"
+refused 1 'already' "$convect_bin" pool create pool fast "file:$work/plain.img"
 refused 1 'in use|pool' "$convect_bin" pool create second fast "file:$work/pool-fast.img"
 refused 1 'no pool|not found|there is no' "$convect_bin" pool status nothing
 refused 1 'no vdrive|there is no' "$convect_bin" pool remove pool 99 --yes
-refused 1 -- '--yes' "$convect_bin" pool destroy pool
+refused 1 'add --yes' "$convect_bin" pool destroy pool
 refused 1 'in use|pool' "$convect_bin" pool add pool slow "file:$work/pool-slow1.img"
 refused 1 'ext4.*--force' "$convect_bin" pool add pool slow "file:$work/ext4.img"
-no_pool 1 || fail "a refused pool is there"
+no_pool 1 || amiss "a refused pool is there"
 
 # --- volumes and exports ------------------------------------------------------------------------
 volume() { refused 1 "$1" "$convect_bin" volume create "${@:2}"; }
-volume 'exists|taken' pool/disk --size 256M
-volume 'size|multiple' pool/bad --size 1000001
-volume 'size|least|small' pool/bad --size 4096
-volume 'size|most|large' pool/bad --size 512T
-volume 'space' pool/bad --size 64G --thick
+volume 'already' pool/disk --size 256M
+volume '1 MiB to 256 TiB' pool/bad --size 1000001
+volume '1 MiB to 256 TiB' pool/bad --size 4096
+volume '1 MiB to 256 TiB' pool/bad --size 512T
+volume 'cannot be promised' pool/bad --size 64G --thick
 volume '512|4096' pool/bad --size 64M --lba 1024
 volume 'no pool|there is no' nothing/disk --size 64M
 refused 2 'size' "$convect_bin" volume create pool/bad --size wide
 refused 1 'no volume|there is no' "$convect_bin" volume show pool/nothing
-[ "$(convect --json volume list pool | field 'len(d["items"])')" = 1 ] || fail "a refused volume is there"
+[ "$(convect --json volume list pool | field 'len(d["items"])')" = 1 ] || amiss "a refused volume is there"
 
 export_nbd disk pool/disk
 convect export create tcp pool/disk nbd --listen tcp:127.0.0.1:0
@@ -141,25 +148,35 @@ refused 2 'nbd' "$convect_bin" export create bad pool/disk floppy --drive a
 refused 2 'listen' "$convect_bin" export create bad pool/disk nbd
 refused 2 'lisden' "$convect_bin" export create bad pool/disk nbd --lisden a
 refused 1 'export|busy|in use' "$convect_bin" volume delete pool/disk --yes
-[ "$(convect --json export list | field 'len(d["items"])')" = 2 ] || fail "a refused export is there"
-[ "$(cat precious)" = precious ] || fail "a file was overwritten"
-[ ! -e b.sock ] || fail "a refused export left its socket"
+[ "$(convect --json export list | field 'len(d["items"])')" = 2 ] || amiss "a refused export is there"
+[ "$(cat precious)" = precious ] || amiss "a file was overwritten"
+[ ! -e b.sock ] || amiss "a refused export left its socket"
 nbdinfo "$(uri disk)" >/dev/null
 
 # --- a drive is taken away while it serves ------------------------------------------------------
 say "a leg of a mirror is taken away: nothing is lost, and the drive is named"
-for leg in 1 2; do
-  legs_fast+=("file:$work/m-fast$leg.img?size=512M")
-  legs_slow+=("file:$work/m-slow$leg.img?size=1G")
+# The legs that go are files of a second daemon, which is killed.
+mkdir below below/files
+printf 'socket = "%s/below/a.sock"\nstate_dir = "%s/below/state"\n' "$work" "$work" >below/convect.toml
+env -u CONVECT_SOCKET "$convect_bin" serve --config below/convect.toml >below/out 2>below/log &
+below_pid=$!
+defer "kill -KILL $below_pid 2>/dev/null; umount -l '$work/below/files' 2>/dev/null"
+wait_until 60 grep -q '^ready$' below/out
+below() { "$convect_bin" --socket "$work/below/a.sock" "$@"; }
+below pool create low fast "file:$work/low.img?size=2G"
+for leg in fast slow; do
+  below volume create "low/$leg" --size 512M
+  below export create "$leg" "low/$leg" fuse --mount "$work/below/files"
 done
-convect pool create mirrored fast mirror "${legs_fast[@]}" slow mirror "${legs_slow[@]}"
+convect pool create mirrored \
+  fast mirror "file:$work/m-fast.img?size=512M" "file:$work/below/files/fast" \
+  slow mirror "file:$work/m-slow.img?size=512M" "file:$work/below/files/slow"
 convect volume create mirrored/disk --size 512M
 export_nbd kept mirrored/disk
 head -c 64M /dev/urandom >data.img
 nbdcopy --flush data.img "$(uri kept)"
-truncate -s 0 m-fast2.img
-truncate -s 0 m-slow2.img
-nbdsh -u "$(uri kept)" -c '
+kill -KILL "$below_pid"
+check_kept='
 data = open("data.img", "rb").read()
 for at in range(0, len(data), 1 << 20):
     assert h.pread(1 << 20, at) == data[at : at + (1 << 20)], at
@@ -167,8 +184,16 @@ h.pwrite(data[: 8 << 20], 100 << 20)
 h.flush()
 assert h.pread(8 << 20, 100 << 20) == data[: 8 << 20]
 '
-degraded() { convect --json pool status mirrored | field 'd["state"] + " " + " ".join(d["messages"])' | grep -i 'degraded.*m-fast2'; }
+nbdsh -u "$(uri kept)" -c "$check_kept"
+degraded() { convect --json pool status mirrored | field 'd["state"] + " " + " ".join(d["messages"])' | grep -i 'degraded.*below/files/fast'; }
 wait_until 20 degraded
+umount -l below/files || fusermount3 -uz below/files
+say "the daemon starts without it, names it, and opens the pool when told to"
+restart_daemon
+convect --json pool list | field '[p["message"] for p in d["absent"] if p["name"] == "mirrored"][0]' | grep 'below/files/fast'
+convect pool import mirrored --drive "file:$work/m-fast.img" "file:$work/m-slow.img" --degraded
+wait_until 20 degraded
+nbdsh -u "$(uri kept)" -c "$check_kept"
 
 say "the only drive is taken away: errors, no crash, and the pool says so"
 nbdcopy --flush data.img "$(uri disk)"
@@ -187,5 +212,6 @@ assert errors > 0
 '
 convect --json pool status pool | field 'sum(r["errors"] for v in d["vdrives"] for r in v["drives"])' | grep -qv '^0$'
 nbdinfo "$(uri kept)" >/dev/null
+[ "$wrong" = 0 ] || fail "$wrong of $cases refusals are not as they should be"
 say "$cases refusals, each in one line"
 stop_daemon

@@ -75,8 +75,10 @@ for i in range(64):
     a.pwrite(bytes([i]) * 4096, i * 8192)
     assert b.pread(4096, i * 8192) == bytes([i]) * 4096
 b.flush()
-# Requests that are not aligned to blocks are read, changed and written.
-a.pwrite(b'x' * 1000, 12_345_600 - 12_345_600 % 512)
+# Sectors within a block: read, changed and written.
+a.pwrite(b'w' * 16384, 1 << 24)
+a.pwrite(b'x' * 1536, (1 << 24) + 3584)
+assert b.pread(16384, 1 << 24) == b'w' * 3584 + b'x' * 1536 + b'w' * 11264
 "
 
 say "trims, zeroes and their status"

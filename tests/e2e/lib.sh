@@ -2,6 +2,8 @@
 # Sourced by every end-to-end test: a daemon in the test's own folder, its commands, and a tidy end
 # whatever happens. A test runs in a fresh folder (scripts/e2e.sh) and may use any name in it.
 set -Eeuo pipefail
+# What a test says is seen also from within a function whose output is thrown away.
+exec 3>&1
 
 root="${CONVECT_ROOT:-$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)}"
 CONVECT_BIN="${CONVECT_BIN:-$root/target/debug}"
@@ -14,7 +16,7 @@ deferred=()
 say() { printf '%s %s\n' "--" "$*"; }
 
 fail() {
-  printf 'FAILED: %s\n' "$*"
+  printf 'FAILED: %s\n' "$*" >&3
   exit 1
 }
 
@@ -45,6 +47,9 @@ trap 'echo "FAILED in ${BASH_SOURCE[0]##*/} line $LINENO: $BASH_COMMAND"' ERR
 
 convect() { "$CONVECT_BIN/convect" "$@" </dev/null; }
 lab() { "$CONVECT_BIN/convect-lab" --convect "$CONVECT_BIN/convect" "$@" </dev/null; }
+
+# The package's nbdsh needs the system's own Python, whatever else is in the path.
+nbdsh() { PATH="/usr/bin:$PATH" command nbdsh "$@"; }
 
 # Prints a value out of JSON on the standard input: field 'd["size"]'.
 field() { python3 -c 'import json,sys

@@ -82,7 +82,7 @@ query "create table committed (number int primary key)"
 
 for round in 1 2 3; do
   say "round $round: pgbench, then a kill of the database"
-  as "$bin/pgbench" -c 4 -T 60 bench >/dev/null 2>&1 &
+  as "$bin/pgbench" -n -c 4 -T 60 bench >/dev/null 2>&1 &
   bench_pid=$!
   # Each number that is printed was committed before the next was tried.
   (for number in $(seq $((round * 100000)) $((round * 100000 + 99999))); do

@@ -99,6 +99,8 @@ impl Daemon {
         command
             .args(["serve", "--config"])
             .arg(self.folder.join("convect.toml"))
+            // Somebody's own daemon is none of our business.
+            .env_remove("CONVECT_SOCKET")
             .stdin(Stdio::null())
             .stdout(File::create(&said)?)
             .stderr(log);
