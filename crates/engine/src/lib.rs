@@ -4,6 +4,7 @@
 //! what was acknowledged and flushed survives.
 //! Leaves out: front ends, protocols, HTTP, and the operating system's clock (see `reactor`).
 
+pub mod bench;
 mod control;
 mod device;
 mod pool;

@@ -6,6 +6,7 @@
 
 mod apply;
 mod background;
+mod bench;
 mod checkpoint;
 mod demote;
 mod dispatch;

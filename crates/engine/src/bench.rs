@@ -1,0 +1,128 @@
+//! What the translation benchmark measures: from a volume's byte to a place, without the drive.
+//!
+//! It makes a map of its own size in memory and on a drive in memory, with the shard's own types,
+//! and looks places up in it as a read does: bounds, map, state, heat.
+
+use crate::shard::{PoolShared, Shard, ShardConfig};
+use crate::space::{Class, GroupTable, VdriveSpace};
+use crate::vdrive::{DriveShared, Layout, PartIo, VdriveIo};
+use crate::{EngineError, ErrorCode, SpacePolicy};
+use format::LayoutConfig;
+use reactor::Handle;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use units::{BLOCK, CHUNK, PoolId, ShardId, VdriveId};
+
+/// A map that places can be looked up in.
+pub struct Translation {
+    shard: Rc<Shard>,
+    chunks: u32,
+}
+
+const VOLUME: u32 = 1;
+/// Chunks made between checkpoints.
+const BATCH: u32 = 8192;
+
+impl Translation {
+    /// A volume of `chunks` MiB, every one mapped, of which `resident` chunks' pages stay in
+    /// memory.
+    ///
+    /// # Errors
+    /// When memory for the pages cannot be had.
+    pub async fn new(handle: Handle, chunks: u32, resident: usize) -> Result<Self, EngineError> {
+        let group_blocks = 16384;
+        let pages = u64::from(chunks) * 3 / 2 + 64 * group_blocks;
+        let base = 65536;
+        let spec = format!("ram:translation?size={}", (base + pages) * BLOCK as u64);
+        let explain = |failed: String| EngineError::new(ErrorCode::Io, failed);
+        let drive = drives::open(&spec).map_err(|failed| explain(failed.to_string()))?;
+        let queue = drive
+            .queue(&handle)
+            .map_err(|failed| explain(failed.to_string()))?;
+        let part = PartIo {
+            queue,
+            offset: 0,
+            out: Arc::default(),
+            shared: Arc::<DriveShared>::default(),
+        };
+        let table = Arc::new(GroupTable::default());
+        let groups = (pages / group_blocks) as u32;
+        table.add(
+            VdriveId(0),
+            VdriveSpace {
+                class: Class::Meta,
+                base,
+                groups,
+            },
+        );
+        let data = (u64::from(chunks) / 32 + 8) as u32;
+        table.add(
+            VdriveId(1),
+            VdriveSpace {
+                class: Class::Fast,
+                base: 0,
+                groups: data,
+            },
+        );
+        let shared = Arc::new(PoolShared::new(table, SpacePolicy::FastFirst));
+        let layout = Layout::new(LayoutConfig::Concat, &[base + pages]);
+        let vdrive = VdriveIo::new(VdriveId(0), layout, vec![part], handle.dma().clone());
+        let config = ShardConfig {
+            pool: PoolId(1),
+            shard: ShardId(0),
+            group_blocks,
+            journal_base: 256,
+            journal_blocks: base - 256,
+            ram_bytes: 0,
+            leaves: resident,
+        };
+        let vdrives = BTreeMap::from([(VdriveId(0), Rc::new(vdrive))]);
+        let shard = Shard::new(config, handle, shared, vdrives);
+        shard.set_volume(VOLUME, false);
+        let failed = |failed: block::IoError| EngineError::new(ErrorCode::Io, failed.to_string());
+        for first in (0..chunks).step_by(BATCH as usize) {
+            for chunk in first..chunks.min(first + BATCH) {
+                shard
+                    .map_for_benchmark(VOLUME, chunk)
+                    .await
+                    .map_err(failed)?;
+            }
+            shard.checkpoint().await.map_err(failed)?;
+            shard.forget_pages_for_benchmark();
+        }
+        Ok(Self { shard, chunks })
+    }
+
+    /// Looks up the block of each of `offsets` (bytes); returns how many are mapped. Pages that are
+    /// not in memory are loaded.
+    ///
+    /// # Errors
+    /// When a page cannot be loaded.
+    pub async fn look_up(&self, offsets: &[u64]) -> Result<u64, EngineError> {
+        let size = u64::from(self.chunks) * CHUNK as u64;
+        let mut mapped = 0;
+        for offset in offsets {
+            assert!(
+                offset + BLOCK as u64 <= size,
+                "an operation lies in its volume"
+            );
+            let found = self.shard.look_up_for_benchmark(VOLUME, *offset).await;
+            let found =
+                found.map_err(|failed| EngineError::new(ErrorCode::Io, failed.to_string()))?;
+            mapped += u64::from(found);
+        }
+        Ok(mapped)
+    }
+
+    /// Memory of the map in bytes: nodes and pages.
+    pub fn bytes(&self) -> u64 {
+        self.shard.status().map_bytes
+    }
+}
+
+impl Drop for Translation {
+    fn drop(&mut self) {
+        drives::forget_ram("translation");
+    }
+}

@@ -1,0 +1,69 @@
+//! Steps of a shard that the translation benchmark takes by themselves.
+
+use super::leaf::Leaf;
+use super::state::Shard;
+use crate::space::{Class, Run};
+use block::IoError;
+use std::rc::Rc;
+use units::{BLOCK, CHUNK, CHUNK_BLOCKS, EXTENT_BLOCKS, Place};
+
+impl Shard {
+    /// Maps every block of a chunk to slots, as writes would, without data.
+    ///
+    /// # Errors
+    /// When the journal or the space is full.
+    pub async fn map_for_benchmark(&self, volume: u32, chunk: u32) -> Result<(), IoError> {
+        let leaf = self
+            .leaf(volume, chunk, true)
+            .await?
+            .ok_or_else(|| self.no_space())?;
+        let mut runs = Vec::new();
+        if !self.try_slots(Class::Fast, CHUNK_BLOCKS, &mut runs) {
+            return Err(self.no_space());
+        }
+        let mut first = 0;
+        for Run { place, count } in runs {
+            let crcs = vec![7; count];
+            self.apply_write(volume, chunk, &leaf, first, Run { place, count }, &crcs)?;
+            first += count;
+        }
+        // No drive holds this data: the barrier has only the metadata region to flush.
+        self.state.borrow_mut().journal.forget_touched();
+        Ok(())
+    }
+
+    /// Keeps no more pages in memory than the shard may.
+    pub fn forget_pages_for_benchmark(&self) {
+        let rounds = self.state.borrow().leaf_queue.len() / 16 + 1;
+        (0..rounds).for_each(|_| self.trim_leaves());
+    }
+
+    /// What a read of 4 KiB at `offset` (bytes) does before it asks a drive: finds the page, the
+    /// state and the place of its block, and counts the use. True when the block is stored.
+    ///
+    /// # Errors
+    /// When the page cannot be loaded.
+    pub async fn look_up_for_benchmark(&self, volume: u32, offset: u64) -> Result<bool, IoError> {
+        let chunk = (offset / CHUNK as u64) as u32;
+        let block = (offset % CHUNK as u64) as usize / BLOCK;
+        let Some(leaf) = self.leaf(volume, chunk, false).await? else {
+            return Ok(false);
+        };
+        leaf.warm(block / EXTENT_BLOCKS);
+        let place = self.place_of(&leaf, block);
+        self.trim_leaves();
+        Ok(place.is_some())
+    }
+
+    fn place_of(&self, leaf: &Rc<Leaf>, block: usize) -> Place {
+        let page = leaf.page.borrow();
+        if page.slot(block).is_some() {
+            return page.slot(block);
+        }
+        if page.home_valid(block) {
+            page.home().plus(block as u64)
+        } else {
+            Place::NONE
+        }
+    }
+}
