@@ -134,6 +134,14 @@ impl Daemon {
         ended.map_or(Ok(()), |status| Err(self.died(&describe(status))))
     }
 
+    /// What was measured, or why not: that the daemon ended tells more than what its client said.
+    pub fn explain<T>(&mut self, measured: Result<T>) -> Result<T> {
+        if measured.is_err() && !interrupt::asked() {
+            self.check()?;
+        }
+        measured
+    }
+
     /// Kills it as a crash would.
     pub fn kill(&mut self) -> Result<()> {
         self.check()?;

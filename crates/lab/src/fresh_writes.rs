@@ -78,6 +78,19 @@ fn show(volume: &Figures, same: &Figures, direct: &Figures) {
     );
 }
 
+/// The raw file by io_uring, by the same client, and the volume.
+fn measure_all(scene: &Scene, with: &FreshWrites) -> Result<[Figures; 3]> {
+    scene.fill(with.volume)?;
+    scene.cool()?;
+    let seconds = with.seconds;
+    let raw_file = Target::File(scene.raw_file());
+    let direct = measure(scene, "raw file, io_uring", raw_file, RAW, seconds)?;
+    let rival = Rival::serve(&scene.raw_file(), scene.scratch.path())?;
+    let same = measure(scene, "raw file, same client", rival.target(), RAW, seconds)?;
+    let volume = measure(scene, "cold volume", scene.target(), with.volume, seconds)?;
+    Ok([direct, same, volume])
+}
+
 /// Fills a volume, cools it, and writes to it.
 pub fn run(convect: &Path, with: &FreshWrites) -> Result<()> {
     println!(
@@ -85,20 +98,8 @@ pub fn run(convect: &Path, with: &FreshWrites) -> Result<()> {
         format_bytes(with.volume)
     );
     let mut scene = Scene::new(convect, "fresh", with.volume, with.fast, RAW)?;
-    scene.fill(with.volume)?;
-    scene.cool()?;
-    let seconds = with.seconds;
-    let raw_file = Target::File(scene.raw_file());
-    let direct = measure(&scene, "raw file, io_uring", raw_file, RAW, seconds)?;
-    let rival = Rival::serve(&scene.raw_file(), scene.scratch.path())?;
-    let same = measure(
-        &scene,
-        "raw file, same client",
-        rival.target(),
-        RAW,
-        seconds,
-    )?;
-    let volume = measure(&scene, "cold volume", scene.target(), with.volume, seconds)?;
+    let measured = measure_all(&scene, with);
+    let [direct, same, volume] = scene.daemon.explain(measured)?;
     show(&volume, &same, &direct);
     scene.daemon.stop()
 }

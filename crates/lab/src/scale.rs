@@ -19,8 +19,9 @@ const TIB: u64 = 1 << 40;
 const GIB: u64 = 1 << 30;
 /// Sparse files are not larger than this: common file systems end at 16 TiB.
 const FILE_MAX: u64 = 8 * TIB;
-/// Space for labels and the like on every drive, so that the volume fits whole.
-const SLACK: u64 = 64 * GIB;
+/// Size of the fast drive, which counts among the 256 TiB that a pool has at most.
+const FAST: u64 = 64 * GIB;
+const MIB: u64 = 1 << 20;
 /// Requests outstanding.
 const DEPTH: usize = 64;
 const SERVE_TIME: Duration = Duration::from_secs(60);
@@ -139,7 +140,7 @@ impl Bench {
     fn create(&mut self, with: &Scale) -> Result<()> {
         let begun = Instant::now();
         let files = with.size.div_ceil(FILE_MAX);
-        let size = with.size.div_ceil(files) + SLACK;
+        let size = (with.size - FAST.min(with.size / 2)) / files / MIB * MIB;
         let name = |file: &str| self.scratch.join(file).display().to_string();
         let mut words = vec![
             "pool".to_owned(),
@@ -147,7 +148,7 @@ impl Bench {
             "scale".into(),
             "fast".into(),
         ];
-        words.push(format!("file:{}?size=64G", name("fast.img")));
+        words.push(format!("file:{}?size={FAST}", name("fast.img")));
         words.push("slow".to_owned());
         words.extend(
             (0..files).map(|file| format!("file:{}?size={size}", name(&format!("{file}.img")))),

@@ -60,12 +60,12 @@ fn prepare(convect: &Path, with: &Demo, plan: &Plan) -> Result<Scene> {
         format_bytes(with.fast),
         format_bytes(plan.volume)
     );
-    let scene = Scene::new(convect, "demo", plan.volume, with.fast, plan.raw())?;
+    let mut scene = Scene::new(convect, "demo", plan.volume, with.fast, plan.raw())?;
     println!("  in {}", scene.scratch.path().display());
     attach::export(&scene)?;
     println!("  exported by NBD, vhost-user-blk and FUSE");
-    scene.fill(plan.volume)?;
-    scene.cool()?;
+    let filled = scene.fill(plan.volume).and_then(|()| scene.cool());
+    scene.daemon.explain(filled)?;
     Ok(scene)
 }
 
@@ -153,7 +153,8 @@ pub fn run(convect: &Path, with: &Demo) -> Result<()> {
     let begun = Instant::now();
     let plan = Plan::new(with);
     let mut scene = prepare(convect, with, &plan)?;
-    let outcome = measure_all(&scene, &plan)?;
+    let measured = measure_all(&scene, &plan);
+    let outcome = scene.daemon.explain(measured)?;
     show(&outcome, &with.report)?;
     println!("  all of this took {} s", begun.elapsed().as_secs());
     if !with.exit && screen::is_terminal() && std::io::stdin().is_terminal() {
