@@ -45,7 +45,13 @@ pub struct Load {
     pub depth: u32,
     /// Connections (or threads).
     pub connections: u32,
+    /// Bytes of the region that are used, in [`ZONES`] equal zones spread evenly over it; all of
+    /// it when none is said.
+    pub hot: Option<u64>,
 }
+
+/// Zones of a hot set: hot data lies all over a disk, and fio takes each as often as the others.
+const ZONES: u64 = 20;
 
 /// What fio measured.
 #[derive(Clone, Debug, Default)]
@@ -76,6 +82,7 @@ impl Load {
             seconds,
             depth: DEPTH,
             connections: 2,
+            hot: None,
         }
     }
 
@@ -90,6 +97,7 @@ impl Load {
             seconds: 0,
             depth: 32,
             connections: 1,
+            hot: None,
         }
     }
 
@@ -118,6 +126,12 @@ impl Load {
             arguments.push(set("runtime", &self.seconds));
             arguments.push(set("write_iops_log", &folder.join("fio").display()));
             arguments.extend(["--log_avg_msec=1000", "--per_job_logs=0"].map(str::to_owned));
+        }
+        if let Some(hot) = self.hot {
+            let (used, pitch) = (hot / ZONES, self.size / ZONES);
+            let zone = format!("{}/{used}:0/{}", 100 / ZONES, pitch - used);
+            let zones = vec![zone; ZONES as usize].join(":");
+            arguments.push(format!("--random_distribution=zoned_abs:{zones}"));
         }
         match &self.target {
             Target::File(path) => arguments.extend([

@@ -53,9 +53,14 @@ impl<'a> Live<'a> {
     }
 }
 
-/// Measures random reads of the volume's region, and where they were served from.
-pub fn volume(scene: &Scene, name: &str, offset: u64, size: u64, seconds: u64) -> Result<Run> {
-    let load = Load::random(scene.target(), Pattern::RandomRead, offset, size, seconds);
+/// Measures random reads of a hot set of `hot` bytes spread over the volume's `size`, and where
+/// they were served from.
+pub fn volume(scene: &Scene, name: &str, hot: u64, size: u64, seconds: u64) -> Result<Run> {
+    let whole = Load::random(scene.target(), Pattern::RandomRead, 0, size, seconds);
+    let load = Load {
+        hot: Some(hot),
+        ..whole
+    };
     let mut live = Live::new(name, seconds);
     let before = scene.daemon.counters(POOL)?;
     let figures = fio::run(&load, scene.scratch.path(), || {

@@ -27,7 +27,6 @@ const MIB: u64 = 1 << 20;
 /// What is measured: a region and for how long.
 struct Plan {
     volume: u64,
-    offset: u64,
     hot: u64,
     seconds: u64,
 }
@@ -35,7 +34,6 @@ struct Plan {
 impl Plan {
     fn new(with: &Demo) -> Self {
         let hot = (with.volume / HOT_PART).div_ceil(MIB) * MIB;
-        let offset = with.volume / 4 / MIB * MIB;
         let standard = if with.full {
             SECONDS_FULL
         } else {
@@ -43,7 +41,6 @@ impl Plan {
         };
         Self {
             volume: with.volume,
-            offset,
             hot,
             seconds: with.seconds.unwrap_or(standard),
         }
@@ -71,7 +68,7 @@ fn prepare(convect: &Path, with: &Demo, plan: &Plan) -> Result<Scene> {
 
 fn measure_all(scene: &Scene, plan: &Plan) -> Result<Outcome> {
     println!(
-        "\n2. fio: 4 KiB random reads, {DEPTH} outstanding, on {} (5 %) of the volume, {} s each",
+        "\n2. fio: 4 KiB random reads, {DEPTH} outstanding, on {} (5 %) all over the volume, {} s each",
         format_bytes(plan.hot),
         plan.seconds
     );
@@ -81,8 +78,8 @@ fn measure_all(scene: &Scene, plan: &Plan) -> Result<Outcome> {
     let slow = measure::volume(
         scene,
         "slow tier alone",
-        plan.offset,
         plan.hot,
+        plan.volume,
         plan.seconds,
     )?;
     scene.hold_promotion(false)?;
@@ -104,7 +101,7 @@ fn measure_all(scene: &Scene, plan: &Plan) -> Result<Outcome> {
     let mut runs = Vec::new();
     for number in 1..=RUNS {
         let name = format!("run {number}");
-        let run = measure::volume(scene, &name, plan.offset, plan.hot, plan.seconds)?;
+        let run = measure::volume(scene, &name, plan.hot, plan.volume, plan.seconds)?;
         println!("  {name}: {} IOPS", thousands(run.figures.iops));
         runs.push(run);
     }
