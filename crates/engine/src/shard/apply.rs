@@ -177,6 +177,7 @@ impl Shard {
                 old: home,
             },
         )?;
+        state.alloc.touch_home(home);
         state.quarantine.home(home);
         leaf.page.borrow_mut().set_home(Place::NONE);
         self.mark_dirty(state, volume, chunk, leaf);
@@ -292,6 +293,8 @@ impl Shard {
 
     fn free_slots(&self, state: &mut State, old: &[Place]) {
         for place in old.iter().filter(|place| place.is_some()) {
+            // The next checkpoint keeps the slot as free, whether it is let go by then or not.
+            state.alloc.touch(*place);
             state.quarantine.slots(*place, 1);
         }
     }

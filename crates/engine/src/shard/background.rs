@@ -23,8 +23,10 @@ type Task = fn(Rc<Shard>) -> Pin<Box<dyn Future<Output = ()>>>;
 impl Shard {
     /// Starts the shard's own tasks. It serves from now on.
     pub fn start(self: &Rc<Self>) {
-        self.background.set(4);
-        let tasks: [Task; 4] = [
+        self.background.set(5);
+        self.surveying.set(true);
+        let tasks: [Task; 5] = [
+            |shard| Box::pin(shard.survey()),
             |shard| Box::pin(shard.commit_loop()),
             |shard| Box::pin(shard.checkpoint_loop()),
             |shard| Box::pin(shard.mover_loop()),
@@ -37,6 +39,55 @@ impl Shard {
                 shard.background.set(shard.background.get() - 1);
             });
         }
+    }
+
+    /// Looks through the nodes of every map for chunks that have data on the fast tier, so that
+    /// the mover knows of those whose pages are not in memory.
+    async fn survey(self: Rc<Self>) {
+        let volumes: Vec<u32> = self.state.borrow().volumes.keys().copied().collect();
+        for volume in volumes {
+            if let Err(error) = self.survey_volume(volume).await {
+                tracing::warn!(volume, %error, "a map could not be looked through");
+            }
+        }
+        self.surveying.set(false);
+        self.mover_wake.notify();
+    }
+
+    async fn survey_volume(&self, volume: u32) -> Result<(), block::IoError> {
+        let mut from = Some(0);
+        while let Some(start) = from {
+            if self.closing.get() {
+                return Ok(());
+            }
+            let (last, need) = {
+                let mut state = self.state.borrow_mut();
+                let Some(entry) = state.volumes.get(&volume) else {
+                    return Ok(());
+                };
+                let (keys, need) = entry.tree.scan(start, 1024);
+                let hints: Vec<_> = keys
+                    .iter()
+                    .map(|key| (*key, entry.tree.ptr(*key).map_or(0, |ptr| ptr.hint)))
+                    .collect();
+                for (chunk, hint) in hints {
+                    if hint & 1 != 0 {
+                        state.dirty_chunks.insert((volume, chunk));
+                    }
+                    if hint & 2 != 0 {
+                        state.shadow_chunks.insert((volume, chunk));
+                    }
+                }
+                (keys.last().copied(), need)
+            };
+            match (last, need) {
+                (Some(last), _) => from = last.checked_add(1),
+                (None, Some((level, key, ptr))) => self.load(volume, level, key, ptr).await?,
+                (None, None) => from = None,
+            }
+            self.handle.yield_now().await;
+        }
+        Ok(())
     }
 
     async fn commit_loop(self: Rc<Self>) {

@@ -86,6 +86,10 @@ impl Shard {
         self.write_slots(&mut work)?;
         self.send(&mut work).await?;
         self.barrier().await?;
+        // A barrier with nothing to do flushes nothing, and the pages have to be durable first.
+        let meta = self.vdrive(VdriveId(0))?;
+        let flushed = meta.flush().await;
+        flushed.map_err(|error| drive_error(error, "the metadata region cannot be flushed"))?;
         self.write_record(&work, from).await?;
         let mut state = self.state.borrow_mut();
         state.generation = work.generation;

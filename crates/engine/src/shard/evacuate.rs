@@ -165,6 +165,7 @@ impl Shard {
             },
         )?;
         state.alloc.recorded(new);
+        state.alloc.touch_home(old);
         state.quarantine.home(old);
         leaf.page.borrow_mut().set_home(new);
         self.mark_dirty(&mut state, volume, chunk, leaf);

@@ -42,7 +42,8 @@ impl Shard {
             return false;
         }
         let sinks = !state.dirty_chunks.is_empty() && state.alloc.free_slots(Class::Slow) > 0;
-        !state.quarantine.is_empty()
+        self.surveying.get()
+            || !state.quarantine.is_empty()
             || (self.is_tiered() && (!state.shadow_chunks.is_empty() || sinks))
     }
 
@@ -185,6 +186,10 @@ impl Shard {
         if !self.is_tiered() {
             self.state.borrow_mut().ram.clear();
             return Ok(());
+        }
+        while self.surveying.get() {
+            self.check()?;
+            self.handle.sleep(IDLE_NS / 10).await;
         }
         let mut idle_rounds = 0;
         loop {

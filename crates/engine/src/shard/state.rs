@@ -160,6 +160,8 @@ pub struct Shard {
     pub(super) background: Cell<usize>,
     /// Somebody is waiting for the pool to be cold.
     pub(super) cooling: Cell<bool>,
+    /// Chunks with data on the fast tier are still being looked for, after an opening.
+    pub(super) surveying: Cell<bool>,
     /// Pieces of work that hold room in the journal.
     pub(super) journal_users: Cell<u64>,
     /// Room in the journal may have come free.
@@ -219,6 +221,7 @@ impl Shard {
             closing: Cell::new(false),
             background: Cell::new(0),
             cooling: Cell::new(false),
+            surveying: Cell::new(false),
             journal_users: Cell::new(0),
             room: Event::default(),
             prefetching: Cell::new(0),

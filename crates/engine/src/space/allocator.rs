@@ -560,7 +560,14 @@ impl Allocator {
         holes
     }
 
-    /// Marks the groups of freed metadata pages as changed: their bits go with the checkpoint.
+    /// Marks the page of homes as changed that tells of this one: it is being freed.
+    pub fn touch_home(&mut self, place: Place) {
+        if let Some((key, _)) = self.key(place) {
+            self.dirty_homes.insert(key.homes_page(), ());
+        }
+    }
+
+    /// Marks the group of a slot as changed: it is being freed.
     pub fn touch(&mut self, place: Place) {
         if let Some((key, _)) = self.key(place)
             && let Some(group) = self.slots.get_mut(&key)
