@@ -202,7 +202,7 @@ truncate -s 0 pool-slow1.img
 nbdsh -u "$(uri disk)" -c '
 import nbd, errno
 errors = 0
-for at in range(0, 64 << 20, 1 << 16):
+for at in range(0, 64 << 20, 1 << 20):
     try:
         h.pread(1 << 16, at)
     except nbd.Error as error:

@@ -64,6 +64,8 @@ pub struct Figures {
     pub p99_ns: f64,
     /// Requests of each whole second.
     pub seconds: Vec<f64>,
+    /// Seconds until the last request was answered.
+    pub took: f64,
 }
 
 /// Requests outstanding in the measurements here.
@@ -163,6 +165,7 @@ fn figures(output: &Value, direction: &str) -> Result<Figures> {
             mean_ns: number(&part["lat_ns"]["mean"])?,
             p99_ns: number(&part["clat_ns"]["percentile"]["99.000000"]).unwrap_or_default(),
             seconds: Vec::new(),
+            took: number(&part["runtime"])? / 1000.0,
         })
     };
     read().ok_or_else(|| Failure::new("fio's output lacks its figures: another version?"))
@@ -186,6 +189,11 @@ fn seconds(log: &str) -> Vec<f64> {
 /// Runs a load; `folder` takes its files, `meanwhile` is called while it runs.
 pub fn run(load: &Load, folder: &Path, meanwhile: impl FnMut() -> Result<()>) -> Result<Figures> {
     let words = folder.join("fio.err");
+    let log = folder.join("fio_iops.log");
+    // fio would add to the log of the load before.
+    if log.exists() {
+        fs::remove_file(&log)?;
+    }
     let mut command = Command::new("fio");
     command.args(load.arguments(folder)).current_dir(folder);
     command
@@ -211,7 +219,7 @@ pub fn run(load: &Load, folder: &Path, meanwhile: impl FnMut() -> Result<()>) ->
     let output = read_json(&fs::read_to_string(folder.join("fio.json"))?)?;
     let mut figures = figures(&output, direction)?;
     if load.pattern != Pattern::Fill {
-        let log = fs::read_to_string(folder.join("fio_iops.log")).unwrap_or_default();
+        let log = fs::read_to_string(&log).unwrap_or_default();
         figures.seconds = seconds(&log);
     }
     Ok(figures)
@@ -230,10 +238,11 @@ mod tests {
 
     #[test]
     fn figures_are_found_behind_notes() {
-        let text = "note: x\n{\"jobs\":[{\"read\":{\"iops\":5.5,\"lat_ns\":{\"mean\":7},\
+        let text = "note: x\n{\"jobs\":[{\"read\":{\"iops\":5.5,\"runtime\":1500,\"lat_ns\":{\"mean\":7},\
                     \"clat_ns\":{\"percentile\":{\"99.000000\":9}}}}]}";
         let found = figures(&read_json(text).unwrap(), "read").unwrap();
         assert_eq!((found.iops, found.mean_ns, found.p99_ns), (5.5, 7.0, 9.0));
+        assert_eq!(found.took, 1.5);
         assert!(figures(&read_json(text).unwrap(), "write").is_err());
     }
 }

@@ -68,6 +68,10 @@ fn show(volume: &Figures, same: &Figures, direct: &Figures) {
         thousands(same.iops),
         thousands(direct.iops)
     );
+    let after = volume.took - volume.seconds.len() as f64;
+    if after > 1.0 {
+        println!("  the last request was answered {after:.0} s after the last of these seconds");
+    }
     let worst = volume.seconds.iter().copied().fold(f64::INFINITY, f64::min);
     println!(
         "  first second: {} % of raw by the same client, {} % by io_uring; worst second: {} %, {} %",

@@ -117,6 +117,7 @@ mod tests {
             mean_ns: 1e6,
             p99_ns: 2e6,
             seconds: vec![iops; 3],
+            took: 3.0,
         };
         Run {
             name: name.to_owned(),
