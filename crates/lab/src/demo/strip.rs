@@ -6,8 +6,9 @@ use api::v1::{MapCell, VolumeMap};
 /// Cells of a map; each is a character.
 pub const CELLS: usize = 128;
 const LINE: usize = 64;
-/// The fastest tier that holds at least this part of a cell gives it its colour.
-const SHOWN: f64 = 0.25;
+/// A cell of which at least this part is in RAM or on the fast tier has the colour of the larger
+/// of the two: hot data is small beside the cells.
+const SHOWN: f64 = 0.1;
 
 /// Where a cell lies, as it is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,12 +64,12 @@ impl Shade {
 /// How a cell is shown.
 pub fn shade(cell: &MapCell) -> Shade {
     let written = (cell.ram + cell.fast + cell.slow) as f64;
-    let holds = |bytes: u64| written > 0.0 && bytes as f64 / written >= SHOWN;
+    let risen = (cell.ram + cell.fast) as f64;
     match cell {
-        cell if holds(cell.ram) => Shade::Ram,
-        cell if holds(cell.fast) => Shade::Fast,
-        cell if written > 0.0 && cell.slow > 0 => Shade::Slow,
-        _ => Shade::Empty,
+        _ if written == 0.0 => Shade::Empty,
+        _ if risen / written < SHOWN => Shade::Slow,
+        cell if cell.ram >= cell.fast => Shade::Ram,
+        _ => Shade::Fast,
     }
 }
 
@@ -107,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_fastest_tier_with_a_part_worth_showing_gives_the_colour() {
+    fn what_rose_gives_a_cell_its_colour() {
         let cell = |ram, fast, slow| MapCell {
             ram,
             fast,
@@ -115,9 +116,10 @@ mod tests {
             empty: 100,
         };
         for (cell, expected) in [
-            (cell(25, 25, 50), Shade::Ram),
-            (cell(24, 25, 51), Shade::Fast),
-            (cell(1, 1, 98), Shade::Slow),
+            (cell(6, 4, 90), Shade::Ram),
+            (cell(4, 6, 90), Shade::Fast),
+            (cell(0, 100, 0), Shade::Fast),
+            (cell(5, 4, 91), Shade::Slow),
             (cell(0, 0, 0), Shade::Empty),
         ] {
             assert_eq!(shade(&cell), expected);
