@@ -40,9 +40,11 @@ start_database() {
   defer "kill -QUIT '$postmaster' 2>/dev/null; sleep 0.5"
 }
 
-# A kill of the whole database: the postmaster and every process of its own.
+# A kill of the whole database: the postmaster and every process of its own. It is stopped first:
+# a process that it forks between the look and the kill would wait for the dead for ever.
 kill_database() {
   local children
+  kill -STOP "$postmaster"
   children="$(pgrep -P "$postmaster" || true)"
   # shellcheck disable=SC2086
   kill -KILL "$postmaster" $children 2>/dev/null || true
