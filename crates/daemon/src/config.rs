@@ -41,9 +41,9 @@ pub struct Config {
     pub state_dir: PathBuf,
     /// Threads of the engine; 0 is one a core.
     pub threads: usize,
-    /// Bytes of the RAM tier of all pools together.
+    /// Bytes of the RAM tier of each pool.
     pub ram_tier: u64,
-    /// Bytes of cached map pages of all pools together.
+    /// Bytes of cached map pages of each pool.
     pub map_cache: u64,
     /// Drive specifications to look for pools on at start.
     pub drives: Vec<String>,

@@ -355,9 +355,9 @@ pub struct MapCell {
 pub struct EngineConfig {
     /// Threads; 0 is one a core.
     pub threads: usize,
-    /// Bytes of RAM for the RAM tier of all pools together.
+    /// Bytes of RAM for the RAM tier of each pool.
     pub ram_tier: u64,
-    /// Bytes of RAM for cached map pages of all pools together.
+    /// Bytes of RAM for cached map pages of each pool.
     pub map_cache: u64,
 }
 
