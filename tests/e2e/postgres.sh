@@ -23,7 +23,7 @@ data="$place/mnt/data"
 
 mount_disk() {
   loop="$(losetup --find --show --direct-io=on files/disk)"
-  defer "umount '$place/mnt' 2>/dev/null; losetup -d '$loop' 2>/dev/null"
+  defer "umount '$place/mnt' 2>/dev/null || umount -l '$place/mnt' 2>/dev/null; losetup -d '$loop' 2>/dev/null"
   mount "$loop" "$place/mnt"
 }
 
