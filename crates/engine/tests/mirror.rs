@@ -123,6 +123,21 @@ fn a_missing_leg_is_asked_about_and_done_without() {
 }
 
 #[test]
+fn a_refused_pool_leaves_no_file_behind() {
+    let folder = Folder::new();
+    let engine = engine(1);
+    let drives = [folder.drive("new", 160), folder.drive("small", 8)];
+    let spec = pool(
+        "p",
+        1,
+        vec![vdrive(Tier::Fast, LayoutSpec::Mirror, &drives)],
+    );
+    engine.pool_create(&spec).unwrap_err();
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    engine.shutdown();
+}
+
+#[test]
 fn a_drive_that_bears_something_is_refused_by_name() {
     let folder = Folder::new();
     let (first, _) = with_data(&folder);

@@ -53,6 +53,14 @@ pub(crate) fn open_drive(spec: &str, force: bool) -> Result<(String, Arc<dyn Ope
     Ok((canonical, drive))
 }
 
+/// The file that opening this specification would make, if it is not there.
+pub(crate) fn file_to_be_made(spec: &str) -> Option<std::path::PathBuf> {
+    let (path, _size) = spec.split_once('?')?;
+    let path = path.rsplit_once("file:").map_or(path, |(_, path)| path);
+    let path = std::path::PathBuf::from(path);
+    (path.is_absolute() && !path.exists()).then_some(path)
+}
+
 fn refuse_bearing(spec: &str) -> Result<()> {
     match drives::found_on(spec).map_err(|failed| open_error(&failed))? {
         None => Ok(()),

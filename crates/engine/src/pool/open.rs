@@ -1,6 +1,6 @@
 //! Creating, finding, importing and closing pools.
 
-use super::members::{Member, open_drive};
+use super::members::{Member, file_to_be_made, open_drive};
 use super::plan::{self, Planned, Scale};
 use super::shards::{ask_all, try_all};
 use super::{Pool, Result, ShardHandle, build, error, labels, lock};
@@ -109,6 +109,12 @@ impl Pool {
     /// # Errors
     /// A sentence; the drives are as they were, except for space that has no label.
     pub fn create(host: &Host<'_>, spec: &PoolSpec) -> Result<Arc<Self>> {
+        let drives = spec.vdrives.iter().flat_map(|vdrive| &vdrive.drives);
+        let made: Vec<_> = drives.filter_map(|drive| file_to_be_made(drive)).collect();
+        Self::create_over(host, spec).inspect_err(|_| remove_files(&made))
+    }
+
+    fn create_over(host: &Host<'_>, spec: &PoolSpec) -> Result<Arc<Self>> {
         plan::check_name("pool", &spec.name)?;
         if spec.vdrives.is_empty() {
             return error(
@@ -369,6 +375,15 @@ impl Pool {
             .collect();
         // Tasks that end on their threads hold the last queues; the lock goes with them.
         wait_for(|| drives.iter().all(|drive| Arc::strong_count(drive) == 1));
+    }
+}
+
+/// Removes the files that a refused request made: nothing is half-made.
+pub(super) fn remove_files(made: &[std::path::PathBuf]) {
+    for path in made.iter().filter(|path| path.exists()) {
+        if let Err(failed) = std::fs::remove_file(path) {
+            tracing::warn!(path = %path.display(), error = %failed, "a file that was made is left");
+        }
     }
 }
 

@@ -173,14 +173,16 @@ impl Shard {
                 Err(error) => Err(error),
             },
         };
-        if result.is_ok()
-            && fua
-            && matches!(
-                op.op.kind,
-                OpKind::Write | OpKind::WriteZeroes | OpKind::Discard
-            )
-        {
-            result = self.barrier().await;
+        let changes = matches!(
+            op.op.kind,
+            OpKind::Write | OpKind::WriteZeroes | OpKind::Discard
+        );
+        if result.is_ok() && changes {
+            result = if fua {
+                self.barrier().await
+            } else {
+                self.written().await
+            };
         }
         if let Err(error) = &result
             && error.kind != ErrorKind::NoSpace

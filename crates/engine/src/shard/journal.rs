@@ -50,6 +50,9 @@ pub struct Journal {
     dma: DmaPool,
     /// Vdrives that hold data of records that are not durable yet.
     touched: BTreeSet<VdriveId>,
+    /// Records made since the opening, and how many of them are in the ring, durable or not.
+    pub made: u64,
+    pub written: u64,
     /// When the oldest record that is not durable was made.
     pub since_ns: Option<u64>,
 }
@@ -70,6 +73,8 @@ impl Journal {
             sealed: Vec::new(),
             dma: DmaPool::new(),
             touched: BTreeSet::new(),
+            made: 0,
+            written: 0,
             since_ns: None,
         }
     }
@@ -89,6 +94,14 @@ impl Journal {
         self.next - self.from
     }
 
+    /// Whether sealed pages wait to be written; they are then written whatever is in the ring.
+    fn has_sealed(&mut self) -> bool {
+        if !self.sealed.is_empty() {
+            self.written = self.written.min(self.made.saturating_sub(1));
+        }
+        !self.sealed.is_empty()
+    }
+
     /// Pages waiting to be written.
     pub fn waiting(&self) -> usize {
         self.sealed.len()
@@ -104,6 +117,14 @@ impl Journal {
         if self.page.is_empty() {
             return;
         }
+        let bytes = self.image();
+        self.sealed.push((self.next, bytes));
+        self.page = JournalPage::new();
+        self.next += 1;
+    }
+
+    /// The page that is being filled, as it is now.
+    fn image(&self) -> DmaBuf {
         let mut bytes = self.dma.get(PAGE);
         let header = JournalHeader {
             pool: self.pool,
@@ -113,9 +134,7 @@ impl Journal {
             durable_below: self.durable,
         };
         self.page.seal(header, &mut bytes);
-        self.sealed.push((self.next, bytes));
-        self.page = JournalPage::new();
-        self.next += 1;
+        bytes
     }
 
     fn push(&mut self, record: &Record) -> bool {
@@ -126,6 +145,7 @@ impl Journal {
             self.seal();
             assert!(self.page.push(record), "an empty page takes any record");
         }
+        self.made += 1;
         true
     }
 }
@@ -182,6 +202,57 @@ impl Shard {
         }
     }
 
+    /// Makes every record so far survive the end of this process: it is in the ring, though
+    /// perhaps only in a drive's cache. A host that outlives the daemon counts on that.
+    ///
+    /// The page that is being filled is written as it is, and again when more is in it: no
+    /// barrier has covered it until it is sealed.
+    ///
+    /// # Errors
+    /// When a drive fails: the shard fails with it.
+    pub(super) async fn written(&self) -> Result<(), IoError> {
+        let target = self.state.borrow().journal.made;
+        loop {
+            let ended = self.wrote.wait();
+            {
+                let state = self.state.borrow();
+                if let Some(error) = &state.failed {
+                    return Err(error.clone());
+                }
+                if state.journal.written >= target {
+                    return Ok(());
+                }
+            }
+            if self.journal_writing.replace(true) {
+                ended.await;
+                continue;
+            }
+            let result = self.write_waiting().await;
+            self.journal_writing.set(false);
+            if let Err(error) = result {
+                let error = drive_error(error, "the journal cannot be written");
+                self.fail(&error);
+                return Err(error);
+            }
+            self.wrote.notify();
+        }
+    }
+
+    async fn write_waiting(&self) -> Result<(), DriveError> {
+        let (pages, made) = {
+            let mut state = self.state.borrow_mut();
+            let journal = &mut state.journal;
+            let mut pages = std::mem::take(&mut journal.sealed);
+            if !journal.page.is_empty() {
+                pages.push((journal.next, journal.image()));
+            }
+            (pages, journal.made)
+        };
+        self.write_journal(&pages).await?;
+        self.state.borrow_mut().journal.written = made;
+        Ok(())
+    }
+
     /// Makes every record so far durable, with its data.
     ///
     /// # Errors
@@ -216,16 +287,20 @@ impl Shard {
     }
 
     async fn run_barrier(&self) -> Result<(), DriveError> {
-        let (pages, upto, touched) = {
+        let (upto, touched) = {
             let mut state = self.state.borrow_mut();
             state.journal.seal();
             state.journal.since_ns = None;
             let upto = state.journal.next;
             state.quarantine.seal(upto);
-            let touched = std::mem::take(&mut state.journal.touched);
-            (std::mem::take(&mut state.journal.sealed), upto, touched)
+            (upto, std::mem::take(&mut state.journal.touched))
         };
-        self.write_journal(&pages).await?;
+        // What is durable is never written again: sealed pages go out before the flush, even when
+        // their records are in the ring already.
+        while self.state.borrow_mut().journal.has_sealed() {
+            self.written().await.map_err(|_| DriveError::Gone)?;
+        }
+        self.written().await.map_err(|_| DriveError::Gone)?;
         let vdrives: Vec<_> = {
             let vdrives = self.vdrives.borrow();
             let ids = touched.into_iter().chain([VdriveId(0)]);

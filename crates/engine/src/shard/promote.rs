@@ -11,7 +11,9 @@ use std::sync::atomic::Ordering;
 use units::{BLOCK, CHUNK_BLOCKS, EXTENT_BLOCKS};
 
 /// Promotions in flight at a time.
-const PARALLEL: usize = 4;
+const PARALLEL: usize = 8;
+/// Times, half a millisecond apart, that a chunk is tried while other work has it.
+const BUSY_TRIES: usize = 40;
 /// Prefetches in flight at a time.
 const PREFETCHES: usize = 12;
 
@@ -79,9 +81,15 @@ impl Shard {
             data,
             valid,
         } = candidate;
-        let Some(_busy) = Busy::try_new(&leaf) else {
-            return Ok(());
-        };
+        let mut busy = Busy::try_new(&leaf);
+        for _ in 0..BUSY_TRIES {
+            if busy.is_some() {
+                break;
+            }
+            self.handle.sleep(500_000).await;
+            busy = Busy::try_new(&leaf);
+        }
+        let Some(_busy) = busy else { return Ok(()) };
         for (start, count) in self.home_runs(&leaf, first, valid) {
             let mut runs = Vec::new();
             if !self.has_spare_fast() || !self.try_slots(Class::Fast, count, &mut runs) {

@@ -160,11 +160,10 @@ impl Shard {
             };
             let (skip, at, len) = overlap(piece, block);
             buf.write(at, &bytes[skip..skip + len]);
-            let again = cached.touched >> (block % EXTENT_BLOCKS) & 1 == 1
-                || cached.touched.count_ones() >= 2;
             cached.touched |= 1 << (block % EXTENT_BLOCKS);
             cached.referenced = true;
-            if again && !cached.queued && self.is_promotable(leaf, block) {
+            // A miss brought it, or the density around it did: this use is the second reason.
+            if !cached.queued && self.is_promotable(leaf, block) {
                 cached.queued = true;
                 state.promote_queue.push_back(slot);
                 self.promote_wake.notify();

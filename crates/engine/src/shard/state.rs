@@ -140,6 +140,9 @@ pub struct Shard {
     pub(super) state: RefCell<State>,
     /// A barrier has ended.
     pub(super) durable: Event,
+    /// Journal pages have been written.
+    pub(super) wrote: Event,
+    pub(super) journal_writing: Cell<bool>,
     /// Space may have become free.
     pub(super) space_made: Event,
     /// Somebody needs space, or work came up for the mover.
@@ -209,6 +212,8 @@ impl Shard {
             vdrives: RefCell::new(vdrives),
             state: RefCell::new(state),
             durable: Event::default(),
+            wrote: Event::default(),
+            journal_writing: Cell::new(false),
             space_made: Event::default(),
             mover_wake: Event::default(),
             promote_wake: Event::default(),
@@ -291,6 +296,7 @@ impl Shard {
         drop(state);
         for event in [
             &self.durable,
+            &self.wrote,
             &self.space_made,
             &self.checkpointed,
             &self.fetched,
