@@ -238,7 +238,7 @@ impl Shard {
         let check = |index: usize, bytes: &[u8]| crc32c(bytes) == run.crcs[index];
         let data = self.read_place(run.place, run.count, &check).await?;
         if run.cold && !hold {
-            self.keep_in_ram(leaf, (volume, chunk), run.first, &data);
+            self.keep_in_ram(leaf, (volume, chunk), run.first, &data, false);
         }
         Ok(data)
     }
@@ -328,7 +328,7 @@ impl Shard {
             .await;
         leaf.fetching.set(leaf.fetching.get() & !span);
         if let Ok(data) = &data {
-            self.keep_in_ram(leaf, chunk, start, data);
+            self.keep_in_ram(leaf, chunk, start, data, !asked_for);
             if asked_for {
                 self.touch_ram(leaf, &wanted.blocks().collect::<Vec<_>>());
             }
@@ -350,10 +350,23 @@ impl Shard {
         }
     }
 
-    /// Keeps blocks that were read from the slow tier, those that are still what was read.
-    fn keep_in_ram(&self, leaf: &Rc<Leaf>, chunk: (u32, u32), start: usize, data: &DmaBuf) {
+    /// Keeps blocks that were read from the slow tier, those that are still what was read. With
+    /// `dense` they are promoted at once: a dense region moves whole, before RAM needs its room.
+    fn keep_in_ram(
+        &self,
+        leaf: &Rc<Leaf>,
+        chunk: (u32, u32),
+        start: usize,
+        data: &DmaBuf,
+        dense: bool,
+    ) {
         let mut state = self.state.borrow_mut();
-        let State { ram, regions, .. } = &mut *state;
+        let State {
+            ram,
+            regions,
+            promote_queue,
+            ..
+        } = &mut *state;
         let page = leaf.page.borrow();
         let blocks = data.len() / BLOCK;
         for extent in start / EXTENT_BLOCKS..(start + blocks).div_ceil(EXTENT_BLOCKS) {
@@ -375,18 +388,20 @@ impl Shard {
                 }
             }
             let Some(data) = copy else { continue };
-            let leaf = leaf.clone();
-            let extent = RamExtent {
-                leaf,
+            let cached = RamExtent {
+                leaf: leaf.clone(),
                 chunk,
                 extent,
                 data,
                 valid,
                 touched: 0,
                 referenced: false,
-                queued: false,
+                queued: dense,
             };
-            ram.insert(extent, regions);
+            if ram.insert(cached, regions) && dense {
+                promote_queue.push_back(leaf.ram[extent].get() - 1);
+                self.promote_wake.notify();
+            }
         }
     }
 
