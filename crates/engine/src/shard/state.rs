@@ -137,6 +137,8 @@ pub struct Shard {
     pub(super) handle: Handle,
     pub(super) shared: Arc<PoolShared>,
     pub(super) vdrives: RefCell<BTreeMap<VdriveId, Rc<VdriveIo>>>,
+    /// Tier by vdrive, as far as it was asked for.
+    classes: [Cell<Option<Class>>; 256],
     pub(super) state: RefCell<State>,
     /// A barrier has ended.
     pub(super) durable: Event,
@@ -210,6 +212,7 @@ impl Shard {
             handle,
             shared,
             vdrives: RefCell::new(vdrives),
+            classes: [const { Cell::new(None) }; 256],
             state: RefCell::new(state),
             durable: Event::default(),
             wrote: Event::default(),
@@ -261,11 +264,19 @@ impl Shard {
     /// Forgets a vdrive that left the pool.
     pub fn remove_vdrive(&self, id: VdriveId) {
         self.vdrives.borrow_mut().remove(&id);
+        self.classes[usize::from(id.0)].set(None);
     }
 
+    /// The tier of a place. A vdrive's never changes, so the shared table is asked once.
     pub(super) fn class(&self, place: Place) -> Class {
+        let slot = &self.classes[usize::from(place.vdrive().0)];
+        if let Some(class) = slot.get() {
+            return class;
+        }
         let space = self.shared.groups.space(place.vdrive());
-        space.map_or(Class::Slow, |space| space.class)
+        let class = space.map(|space| space.class);
+        slot.set(class);
+        class.unwrap_or(Class::Slow)
     }
 
     /// The tier that takes writes.
