@@ -27,6 +27,19 @@ struct Work {
     freed: Vec<Place>,
 }
 
+impl Work {
+    /// A page goes to its place with the next writes; what points to it from now on.
+    fn put(&mut self, place: Place, page: Page) -> PagePtr {
+        let ptr = PagePtr {
+            place,
+            crc: page.crc(),
+            hint: 0,
+        };
+        self.writes.push((place, page));
+        ptr
+    }
+}
+
 /// A page of one of the shard's own trees, or a node of a volume's.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Which {
@@ -189,12 +202,7 @@ impl Shard {
             ..header
         });
         let page = page.page().clone();
-        let ptr = PagePtr {
-            place,
-            crc: page.crc(),
-            hint: 0,
-        };
-        work.writes.push((place, page));
+        let ptr = work.put(place, page);
         Ok(ptr)
     }
 
@@ -202,7 +210,7 @@ impl Shard {
     fn write_nodes(&self, work: &mut Work, which: Which) -> Result<(), IoError> {
         for level in Tree::<()>::levels() {
             for key in self.dirty_nodes(which, level) {
-                self.write_node(work, which, level, key, None)?;
+                self.write_node(work, which, level, key)?;
             }
         }
         Ok(())
@@ -214,7 +222,6 @@ impl Shard {
         which: Which,
         level: u8,
         key: u32,
-        place: Option<Place>,
     ) -> Result<(), IoError> {
         let generation = work.generation;
         let (page, old) = self.with_tree(which, |tree| {
@@ -226,14 +233,8 @@ impl Shard {
         let ptr = match page {
             None => NO_PAGE,
             Some(page) => {
-                let place = place.map_or_else(|| self.page_place(), Ok)?;
-                let ptr = PagePtr {
-                    place,
-                    crc: page.crc(),
-                    hint: 0,
-                };
-                work.writes.push((place, page));
-                ptr
+                let place = self.page_place()?;
+                work.put(place, page)
             }
         };
         self.with_tree(which, |tree| tree.node_written(level, key, ptr));
@@ -280,13 +281,7 @@ impl Shard {
                 let place = self.page_place()?;
                 let header = VolumePage::header(DIRECTORY, id, work.generation);
                 let page = VolumePage::encode(header, root, counts);
-                let ptr = PagePtr {
-                    place,
-                    crc: page.crc(),
-                    hint: 0,
-                };
-                work.writes.push((place, page));
-                ptr
+                work.put(place, page)
             };
             let old = self.state.borrow_mut().directory.set_ptr(id, ptr);
             self.drop_page(work, old);
@@ -311,13 +306,7 @@ impl Shard {
                     let place = self.page_place()?;
                     let page =
                         HomesPage::encode(HomesPage::header(HOMES, key, work.generation), &groups);
-                    let ptr = PagePtr {
-                        place,
-                        crc: page.crc(),
-                        hint: 0,
-                    };
-                    work.writes.push((place, page));
-                    ptr
+                    work.put(place, page)
                 }
             };
             let old = self.state.borrow_mut().homes.set_ptr(key, ptr);
@@ -348,25 +337,13 @@ impl Shard {
         for (key, place) in leaves {
             let bits = state.alloc.slots_for_checkpoint(key, &holes);
             let page = SlotsPage::encode(SlotsPage::header(SLOTS, key.0, work.generation), &bits);
-            state.slots.set_ptr(
-                key.0,
-                PagePtr {
-                    place,
-                    crc: page.crc(),
-                    hint: 0,
-                },
-            );
-            work.writes.push((place, page));
+            let ptr = work.put(place, page);
+            state.slots.set_ptr(key.0, ptr);
         }
         for ((level, key), place) in nodes {
             let page = state.slots.encode(level, key, work.generation);
             let page = page.expect("a node got its place because something is beneath it");
-            let ptr = PagePtr {
-                place,
-                crc: page.crc(),
-                hint: 0,
-            };
-            work.writes.push((place, page));
+            let ptr = work.put(place, page);
             state.slots.node_written(level, key, ptr);
         }
         Ok(())
