@@ -1,5 +1,8 @@
 //! Private memory that a drive can transfer into directly.
 
+mod arena;
+
+use arena::Arena;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
@@ -12,32 +15,47 @@ const CLASSES: usize = 9; // 4 KiB << 0..=8: up to 1 MiB
 struct Memory {
     ptr: NonNull<u8>,
     capacity: usize,
+    /// Part of the arena, and so never given back to the system by itself.
+    carved: bool,
 }
 
 impl Memory {
     fn new(capacity: usize) -> Self {
         let layout =
             Layout::from_size_align(capacity, ALIGN).expect("a size below the address space");
-        // SAFETY: the capacity is never zero (see `DmaPool::class`).
+        // SAFETY: the capacity is never zero (see `DmaPool::get`).
         let ptr = unsafe { alloc_zeroed(layout) };
         let Some(ptr) = NonNull::new(ptr) else {
             handle_alloc_error(layout)
         };
-        Self { ptr, capacity }
+        Self {
+            ptr,
+            capacity,
+            carved: false,
+        }
     }
 }
 
 impl Drop for Memory {
     fn drop(&mut self) {
+        if self.carved {
+            return;
+        }
         let layout = Layout::from_size_align(self.capacity, ALIGN).expect("as it was allocated");
         // SAFETY: allocated with this layout in `new`, freed once.
         unsafe { dealloc(self.ptr.as_ptr(), layout) }
     }
 }
 
+/// What the pool and its buffers share.
+struct Store {
+    free: RefCell<[Vec<Memory>; CLASSES]>,
+    arena: Option<Arena>,
+}
+
 struct Shared {
     memory: Option<Memory>,
-    pool: Rc<RefCell<[Vec<Memory>; CLASSES]>>,
+    store: Rc<Store>,
 }
 
 impl Drop for Shared {
@@ -47,15 +65,15 @@ impl Drop for Shared {
         };
         let class = class_of(memory.capacity);
         if class < CLASSES {
-            let mut free = self.pool.borrow_mut();
-            if (free[class].len() + 1) * memory.capacity <= KEEP_BYTES {
+            let mut free = self.store.free.borrow_mut();
+            if memory.carved || (free[class].len() + 1) * memory.capacity <= KEEP_BYTES {
                 free[class].push(memory);
             }
         }
     }
 }
 
-/// Free memory kept for each size class, in bytes.
+/// Free memory from outside of the arena kept for each size class, in bytes.
 const KEEP_BYTES: usize = 8 << 20;
 
 fn class_of(capacity: usize) -> usize {
@@ -63,32 +81,78 @@ fn class_of(capacity: usize) -> usize {
 }
 
 /// Hands out [`DmaBuf`]s and takes their memory back; one a thread, bounded in what it keeps.
-#[derive(Clone, Default)]
+///
+/// A pool may have an **arena**: one piece of memory that the operating system can be told of
+/// once, so that transfers to and from it need not be prepared one by one. Buffers come from it
+/// as long as it lasts, then from the heap.
+#[derive(Clone)]
 pub struct DmaPool {
-    free: Rc<RefCell<[Vec<Memory>; CLASSES]>>,
+    store: Rc<Store>,
+}
+
+impl Default for DmaPool {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl DmaPool {
-    /// An empty pool.
+    /// An empty pool without an arena.
     pub fn new() -> Self {
-        Self::default()
+        Self::with(None)
+    }
+
+    /// An empty pool with an arena of `bytes` (rounded up to 2 MiB); without one where the system
+    /// does not give the memory.
+    pub fn with_arena(bytes: usize) -> Self {
+        Self::with(Arena::new(bytes))
+    }
+
+    fn with(arena: Option<Arena>) -> Self {
+        let store = Store {
+            free: RefCell::default(),
+            arena,
+        };
+        Self {
+            store: Rc::new(store),
+        }
+    }
+
+    /// First byte and length in bytes of the arena, if there is one. It lives as long as the pool
+    /// and every buffer of it.
+    pub fn arena(&self) -> Option<(*mut u8, usize)> {
+        self.store.arena.as_ref().map(Arena::range)
     }
 
     /// A buffer of `len` bytes, aligned to 4 KiB. Its content is whatever was there before.
     pub fn get(&self, len: usize) -> DmaBuf {
         let capacity = len.max(ALIGN).next_power_of_two();
+        let memory = self.reuse(capacity);
+        self.buf(memory.unwrap_or_else(|| Memory::new(capacity)), len)
+    }
+
+    fn reuse(&self, capacity: usize) -> Option<Memory> {
         let class = class_of(capacity);
-        let reused = if class < CLASSES {
-            self.free.borrow_mut()[class].pop()
-        } else {
-            None
-        };
-        let memory = reused.unwrap_or_else(|| Memory::new(capacity));
+        if class >= CLASSES {
+            return None;
+        }
+        let free = self.store.free.borrow_mut()[class].pop();
+        free.or_else(|| {
+            let ptr = self.store.arena.as_ref()?.carve(capacity)?;
+            Some(Memory {
+                ptr,
+                capacity,
+                carved: true,
+            })
+        })
+    }
+
+    fn buf(&self, memory: Memory, len: usize) -> DmaBuf {
         let ptr = memory.ptr;
         DmaBuf {
             shared: Rc::new(Shared {
                 memory: Some(memory),
-                pool: self.free.clone(),
+                store: self.store.clone(),
             }),
             ptr,
             len,
@@ -181,6 +245,25 @@ mod tests {
         assert_eq!(first.len(), 5000);
         drop(first);
         assert_eq!(pool.get(8192).as_raw(), address);
+    }
+
+    #[test]
+    fn buffers_come_from_the_arena_while_it_lasts() {
+        let pool = DmaPool::with_arena(2 << 20);
+        let (start, len) = pool.arena().expect("2 MiB can be had");
+        let within = |buf: &DmaBuf| (buf.as_raw() as usize).wrapping_sub(start as usize) < len;
+        let held: Vec<DmaBuf> = (0..3).map(|_| pool.get(1 << 20)).collect();
+        assert_eq!(
+            held.iter().map(within).collect::<Vec<_>>(),
+            [true, true, false]
+        );
+        drop(held);
+        let kept = pool.get(1 << 20);
+        drop(pool);
+        assert!(
+            kept.iter().all(|byte| *byte == 0),
+            "the buffer outlives its pool"
+        );
     }
 
     #[test]

@@ -67,6 +67,7 @@ impl Handle {
         seed: u64,
         inbox: Arc<Inbox>,
         ring: Option<Ring>,
+        dma: DmaPool,
     ) -> Self {
         Self(Rc::new(Inner {
             tasks: RefCell::default(),
@@ -76,7 +77,7 @@ impl Handle {
             clock,
             random: Cell::new(seed),
             ring,
-            dma: DmaPool::new(),
+            dma,
         }))
     }
 
@@ -86,7 +87,7 @@ impl Handle {
     /// # Errors
     /// When the system has no event descriptor left.
     pub fn simulated(clock: Box<dyn Clock>, seed: u64) -> std::io::Result<Self> {
-        Ok(Self::new(clock, seed, Inbox::new()?, None))
+        Ok(Self::new(clock, seed, Inbox::new()?, None, DmaPool::new()))
     }
 
     /// Nanoseconds since a fixed moment.

@@ -1,11 +1,12 @@
 //! io_uring: requests in flight and what to do when they end.
 
 use crate::RingFile;
-use block::{DmaBuf, DriveError, DriveOutcome, Sender};
+use block::{DmaBuf, DmaPool, DriveError, DriveOutcome, Sender};
 use io_uring::{IoUring, opcode, squeue, types};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io;
+use std::ops::Range;
 use std::rc::Rc;
 
 /// Requests in the kernel at a time; more wait in a queue here.
@@ -40,18 +41,30 @@ pub(crate) struct Ring {
     event_armed: Cell<bool>,
     /// Free places in the table of files, the next one last.
     free_files: RefCell<Vec<u32>>,
+    /// Addresses of the memory that is registered as buffer 0; empty when none is.
+    registered: Range<usize>,
+    /// Keeps that memory.
+    _dma: DmaPool,
 }
 
 impl Ring {
-    pub(crate) fn new() -> io::Result<Self> {
+    /// A ring that transfers to and from the arena of `dma` without preparing its pages each time.
+    pub(crate) fn new(dma: &DmaPool) -> io::Result<Self> {
         let ring = IoUring::builder().setup_clamp().build(ENTRIES)?;
         // The kernel refuses a table above the limit of open files: then there is none.
         let files = match ring.submitter().register_files_sparse(FILES) {
             Ok(()) => FILES,
             Err(_) => 0,
         };
+        let registered = dma
+            .arena()
+            .filter(|(start, len)| register(&ring, *start, *len));
+        let registered =
+            registered.map_or(0..0, |(start, len)| start as usize..start as usize + len);
         Ok(Self {
             ring: RefCell::new(ring),
+            registered,
+            _dma: dma.clone(),
             slots: RefCell::default(),
             free: RefCell::default(),
             waiting: RefCell::default(),
@@ -116,6 +129,13 @@ impl Ring {
         if cleared.is_ok() {
             self.free_files.borrow_mut().push(index);
         }
+    }
+
+    /// Number of the registered buffer that `buf` lies in.
+    pub(crate) fn registered_buffer(&self, buf: &DmaBuf) -> Option<u16> {
+        let start = buf.as_raw() as usize;
+        let within = self.registered.contains(&start) && start + buf.len() <= self.registered.end;
+        within.then_some(0)
     }
 
     /// Starts a drive request; `len` is how many bytes it has to move.
@@ -246,6 +266,17 @@ impl Ring {
             .filter(|slot| matches!(slot, Slot::Drive { .. }))
             .count()
     }
+}
+
+/// Makes memory known to the kernel as buffer 0. It may refuse by the limit of locked memory:
+/// then transfers prepare their pages one by one.
+fn register(ring: &IoUring, start: *mut u8, len: usize) -> bool {
+    let buffer = libc::iovec {
+        iov_base: start.cast(),
+        iov_len: len,
+    };
+    // SAFETY: the ring holds the pool that the memory belongs to.
+    unsafe { ring.submitter().register_buffers(&[buffer]) }.is_ok()
 }
 
 fn moved(result: i32, len: u32) -> Result<(), DriveError> {

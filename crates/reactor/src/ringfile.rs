@@ -62,6 +62,12 @@ impl Handle {
         }))
     }
 
+    /// Number of the registered buffer that all of `buf` lies in, if it does: the entry of a
+    /// transfer may then be of the kind that names it.
+    pub fn registered_buffer(&self, buf: &DmaBuf) -> Option<u16> {
+        self.0.ring.as_ref()?.registered_buffer(buf)
+    }
+
     /// Starts a drive request on this thread's ring: see [`block::DriveIo`]. `entry` names
     /// [`RingFile::target`]; `len` is the number of bytes that it has to move (0 for a flush or
     /// discard). Until it ends it holds a handle on `file`.

@@ -4,6 +4,7 @@ use crate::executor::Clock;
 use crate::remote::Inbox;
 use crate::ring::Ring;
 use crate::{Handle, Remote};
+use block::DmaPool;
 use std::io;
 use std::sync::OnceLock;
 use std::thread::JoinHandle;
@@ -11,6 +12,9 @@ use std::time::Instant;
 
 /// Rounds of ready tasks before the kernel is looked at again.
 const TURNS: usize = 16;
+/// Memory for transfers that a loop registers with the kernel, in bytes: the data of 4,096 small
+/// writes, or half of that and the large ones of a checkpoint.
+const BUFFERS: usize = 32 << 20;
 
 /// Nanoseconds since the first loop of the process was made: all its loops show the same time.
 struct Monotonic(Instant);
@@ -39,9 +43,19 @@ impl Reactor {
     /// # Errors
     /// When the kernel gives no io_uring: too old, forbidden, or out of locked memory.
     pub fn new(seed: u64) -> io::Result<Self> {
+        Self::with_buffers(seed, DmaPool::with_arena(BUFFERS))
+    }
+
+    /// As [`Reactor::new`], with `dma` for the loop's buffers. An arena of it is registered with
+    /// the kernel.
+    ///
+    /// # Errors
+    /// As [`Reactor::new`].
+    pub fn with_buffers(seed: u64, dma: DmaPool) -> io::Result<Self> {
         let clock = Box::new(Monotonic::new());
+        let ring = Ring::new(&dma)?;
         Ok(Self {
-            handle: Handle::new(clock, seed, Inbox::new()?, Some(Ring::new()?)),
+            handle: Handle::new(clock, seed, Inbox::new()?, Some(ring), dma),
         })
     }
 

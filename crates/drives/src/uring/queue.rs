@@ -82,15 +82,27 @@ impl DriveQueue for UringQueue {
         let target = self.file.target();
         match (io.kind, &io.buf) {
             (DriveIoKind::Read, Some(buf)) => {
-                let entry = opcode::Read::new(target, buf.as_raw(), io.len as u32)
-                    .offset(io.offset)
-                    .build();
+                let (memory, len) = (buf.as_raw(), io.len as u32);
+                let entry = match self.handle.registered_buffer(buf) {
+                    Some(index) => opcode::ReadFixed::new(target, memory, len, index)
+                        .offset(io.offset)
+                        .build(),
+                    None => opcode::Read::new(target, memory, len)
+                        .offset(io.offset)
+                        .build(),
+                };
                 self.start(entry, io);
             }
             (DriveIoKind::Write, Some(buf)) => {
-                let entry = opcode::Write::new(target, buf.as_raw(), io.len as u32)
-                    .offset(io.offset)
-                    .build();
+                let (memory, len) = (buf.as_raw(), io.len as u32);
+                let entry = match self.handle.registered_buffer(buf) {
+                    Some(index) => opcode::WriteFixed::new(target, memory, len, index)
+                        .offset(io.offset)
+                        .build(),
+                    None => opcode::Write::new(target, memory, len)
+                        .offset(io.offset)
+                        .build(),
+                };
                 self.start(entry, io);
             }
             (DriveIoKind::Flush, _) => {

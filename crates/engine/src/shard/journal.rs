@@ -58,8 +58,8 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// An empty journal for a shard.
-    pub fn new(config: &ShardConfig) -> Self {
+    /// An empty journal for a shard, its pages from `dma`.
+    pub fn new(config: &ShardConfig, dma: DmaPool) -> Self {
         Self {
             pool: config.pool,
             shard: config.shard,
@@ -71,7 +71,7 @@ impl Journal {
             durable: 0,
             page: JournalPage::new(),
             sealed: Vec::new(),
-            dma: DmaPool::new(),
+            dma,
             touched: BTreeSet::new(),
             made: 0,
             written: 0,

@@ -1,7 +1,7 @@
 //! The RAM tier: extents fetched from the slow tier, on probation for the fast one.
 
 use super::leaf::Leaf;
-use block::DmaBuf;
+use block::{DmaBuf, DmaPool};
 use placement::Regions;
 use std::rc::Rc;
 use units::{BLOCK, EXTENT, EXTENT_BLOCKS};
@@ -39,6 +39,8 @@ pub struct RamTier {
     free: Vec<u32>,
     limit: usize,
     hand: usize,
+    /// Apart from the loop's, whose registered memory is for what is in flight.
+    memory: DmaPool,
 }
 
 impl RamTier {
@@ -50,7 +52,13 @@ impl RamTier {
             free: Vec::new(),
             limit,
             hand: 0,
+            memory: DmaPool::new(),
         }
+    }
+
+    /// Memory for an extent; its content is whatever was there before.
+    pub fn buffer(&self) -> DmaBuf {
+        self.memory.get(EXTENT)
     }
 
     /// Bytes in use.

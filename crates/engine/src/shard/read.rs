@@ -10,7 +10,7 @@ use format::{BlockMask, BlockState, crc32c};
 use futures_util::future::join_all;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
-use units::{BLOCK, EXTENT, EXTENT_BLOCKS, Place};
+use units::{BLOCK, EXTENT_BLOCKS, Place};
 
 /// Failures after which a read gives up: the data may have moved beneath it, so that what it
 /// found wrong is right elsewhere.
@@ -382,7 +382,7 @@ impl Shard {
                 }
                 let bytes = &data[(block - start) * BLOCK..][..BLOCK];
                 if crc32c(bytes) == page.crc(block) {
-                    let copy = copy.get_or_insert_with(|| self.handle.dma().get(EXTENT));
+                    let copy = copy.get_or_insert_with(|| ram.buffer());
                     copy[block % EXTENT_BLOCKS * BLOCK..][..BLOCK].copy_from_slice(bytes);
                     valid |= 1 << (block % EXTENT_BLOCKS);
                 }

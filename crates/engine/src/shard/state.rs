@@ -189,7 +189,7 @@ impl Shard {
             volumes: BTreeMap::new(),
             alloc,
             quarantine: Quarantine::default(),
-            journal: Journal::new(&config),
+            journal: Journal::new(&config, handle.dma().clone()),
             directory: Tree::new(DIRECTORY, PagePtr::default()),
             slots: Tree::new(SLOTS, PagePtr::default()),
             homes: Tree::new(HOMES, PagePtr::default()),
