@@ -68,6 +68,7 @@ pub fn serve(config: &Config) -> Result<(), ServeError> {
             threads: config.threads,
             ram_tier: config.ram_tier,
             map_cache: config.map_cache,
+            journal_blocks: None,
         });
         match engine {
             Ok(engine) => Ok(Arc::new(engine) as Arc<dyn Control>),

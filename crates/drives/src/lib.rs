@@ -8,6 +8,7 @@
 
 mod check;
 mod error;
+mod given;
 mod model;
 
 mod null;
@@ -18,6 +19,7 @@ mod spec;
 mod uring;
 
 pub use error::{OpenError, OpenErrorKind};
+pub use given::give;
 pub use model::{Profile, profiles};
 pub use ram::forget_ram;
 pub use registry::{DriveKind, OpenDrive, canonical, found_on, kinds, open};

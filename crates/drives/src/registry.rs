@@ -1,7 +1,7 @@
 //! The table of drive kinds: the one place to add one.
 
 use crate::spec::split_kind;
-use crate::{OpenError, model, null, ram, uring};
+use crate::{OpenError, given, model, null, ram, uring};
 use block::{Drive, DriveQueue};
 use reactor::Handle;
 use std::io;
@@ -67,6 +67,9 @@ fn find(spec: &str) -> Result<(&'static DriveKind, &str), OpenError> {
 /// # Errors
 /// A sentence that says what, why and what to do; nothing is left behind.
 pub fn open(spec: &str) -> Result<Arc<dyn OpenDrive>, OpenError> {
+    if let Some(drive) = given::find(spec) {
+        return Ok(drive);
+    }
     let (kind, rest) = find(spec)?;
     (kind.open)(rest)
 }
@@ -77,6 +80,9 @@ pub fn open(spec: &str) -> Result<Arc<dyn OpenDrive>, OpenError> {
 /// # Errors
 /// When the text is not a drive's.
 pub fn canonical(spec: &str) -> Result<String, OpenError> {
+    if given::find(spec).is_some() {
+        return Ok(spec.to_owned());
+    }
     let (kind, rest) = find(spec)?;
     (kind.canonical)(rest)
 }
@@ -87,6 +93,9 @@ pub fn canonical(spec: &str) -> Result<String, OpenError> {
 /// # Errors
 /// When the drive cannot be read.
 pub fn found_on(spec: &str) -> Result<Option<String>, OpenError> {
+    if given::find(spec).is_some() {
+        return Ok(None);
+    }
     let (kind, rest) = find(spec)?;
     (kind.found_on)(rest)
 }

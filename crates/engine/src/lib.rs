@@ -7,6 +7,7 @@
 pub mod bench;
 mod control;
 mod device;
+pub mod harness;
 mod pool;
 mod shard;
 mod space;
@@ -15,3 +16,4 @@ mod vdrive;
 
 pub use control::Engine;
 pub use control::types::*;
+pub use shard::Audit;

@@ -57,6 +57,13 @@ pub(crate) struct Inner {
     dma: DmaPool,
 }
 
+/// The output function of splitmix64.
+pub(crate) fn mix(state: u64) -> u64 {
+    let mut mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
 /// A thread's loop, as its tasks see it. Clones are the same loop; it does not leave its thread.
 #[derive(Clone)]
 pub struct Handle(pub(crate) Rc<Inner>);
@@ -99,9 +106,7 @@ impl Handle {
     pub fn random(&self) -> u64 {
         let state = self.0.random.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
         self.0.random.set(state);
-        let mut mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        mix(state)
     }
 
     /// This thread's buffers for drive transfers.

@@ -5,6 +5,7 @@
 //! Leaves out: what the tasks do. The engine runs on a [`Handle`] alone, which a simulation makes
 //! with a clock of its own and no ring ([`Handle::simulated`]).
 
+pub mod control;
 mod executor;
 mod frontend;
 mod net;

@@ -3,6 +3,7 @@
 use super::jobs::Jobs;
 use super::types::*;
 use crate::pool::{Found, Host, Pool, error, importable, lock, report, scan};
+use crate::shard::Audit;
 use reactor::{ReactorThread, Remote};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -44,17 +45,24 @@ impl Engine {
             })?;
             threads.push(thread);
         }
+        let remotes = threads.iter().map(|thread| thread.remote().clone());
+        let remotes = remotes.collect();
         Ok(Self {
+            _threads: threads,
+            ..Self::on_loops(config, remotes)
+        })
+    }
+
+    /// An engine on loops that the caller runs; there has to be at least one.
+    pub fn on_loops(config: &EngineConfig, remotes: Vec<Remote>) -> Self {
+        Self {
             config: config.clone(),
             pools: Mutex::default(),
             jobs: Arc::default(),
             opening: Mutex::new(()),
-            remotes: threads
-                .iter()
-                .map(|thread| thread.remote().clone())
-                .collect(),
-            _threads: threads,
-        })
+            remotes,
+            _threads: Vec::new(),
+        }
     }
 
     fn host(&self) -> Host<'_> {
@@ -275,6 +283,14 @@ impl Engine {
         let _opening = lock(&self.opening);
         self.take_out(pool)?.abandon();
         Ok(())
+    }
+
+    /// Compares the pool's maps with its books of space, as it has to be at rest: for tests.
+    ///
+    /// # Errors
+    /// When a page cannot be loaded.
+    pub fn pool_audit(&self, pool: &str) -> Result<Audit> {
+        self.pool(pool)?.audit()
     }
 
     /// Holds or releases promotion into RAM and the fast tier.

@@ -4,6 +4,7 @@ use super::wait::{elapsed_s, now, wait_for};
 use crate::control::types::{EngineError, ErrorCode, JobStatus};
 use crate::pool::{Result, error, lock};
 use crate::shard::Progress;
+use reactor::control;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -58,13 +59,9 @@ impl Jobs {
         self.forget_old();
         lock(&self.jobs).insert(id, job);
         let jobs = self.clone();
-        let thread = std::thread::Builder::new().name(format!("job-{id}"));
-        let spawned = thread.spawn(move || {
-            let result = work(progress);
-            jobs.end(id, result);
-        });
-        match spawned {
-            Ok(_) => Ok(id),
+        let run = move || jobs.end(id, work(progress));
+        match control::start(format!("job-{id}"), Box::new(run)) {
+            Ok(()) => Ok(id),
             Err(failed) => {
                 lock(&self.jobs).remove(&id);
                 error(ErrorCode::Io, format!("no thread can be started: {failed}"))

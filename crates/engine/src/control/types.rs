@@ -359,6 +359,8 @@ pub struct EngineConfig {
     pub ram_tier: u64,
     /// Bytes of RAM for cached map pages of each pool.
     pub map_cache: u64,
+    /// Blocks of a shard's journal in pools that are made; by the pool's size where none.
+    pub journal_blocks: Option<u64>,
 }
 
 impl Default for EngineConfig {
@@ -367,6 +369,7 @@ impl Default for EngineConfig {
             threads: 0,
             ram_tier: 256 << 20,
             map_cache: 256 << 20,
+            journal_blocks: None,
         }
     }
 }

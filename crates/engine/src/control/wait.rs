@@ -1,5 +1,6 @@
 //! Time, for the control plane's own threads. No shard runs here.
 
+use reactor::control;
 use std::time::{Duration, Instant};
 
 /// Longest wait for what should take moments, in seconds.
@@ -30,7 +31,9 @@ pub fn wait_for(mut so: impl FnMut() -> bool) -> bool {
         if so() {
             return true;
         }
-        std::thread::sleep(Duration::from_millis(5));
+        if !control::step() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
     so()
 }

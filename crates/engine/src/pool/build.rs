@@ -176,6 +176,38 @@ pub(crate) fn shared(config: &PoolConfig, blueprints: &[Blueprint]) -> Arc<PoolS
     Arc::new(PoolShared::new(Arc::new(table), policy))
 }
 
+/// What a shard of the pool is started with.
+pub(crate) fn shard_config(
+    pool: PoolId,
+    shard: ShardId,
+    config: &PoolConfig,
+    engine: &EngineConfig,
+) -> ShardConfig {
+    let shards = u64::from(config.shards);
+    ShardConfig {
+        pool,
+        shard,
+        group_blocks: config.group_blocks,
+        journal_base: journal_start(config.shards)
+            + u64::from(shard.0) * config.meta.journal_blocks,
+        journal_blocks: config.meta.journal_blocks,
+        ram_bytes: engine.ram_tier / shards,
+        leaves: (engine.map_cache / shards / 4352).max(256) as usize,
+    }
+}
+
+/// Every vdrive for the calling loop's thread.
+pub(crate) fn vdrives(
+    blueprints: &[Blueprint],
+    handle: &Handle,
+) -> std::io::Result<BTreeMap<VdriveId, Rc<VdriveIo>>> {
+    let built = blueprints.iter().map(|blueprint| {
+        let vdrive = blueprint.build(handle)?;
+        Ok((vdrive.id, Rc::new(vdrive)))
+    });
+    built.collect()
+}
+
 /// Puts every shard on its thread; none has loaded anything yet.
 pub(crate) fn place_shards(
     id: PoolId,
@@ -193,25 +225,11 @@ pub(crate) fn place_shards(
             id: ShardId(number),
             port: ShardPort::new(remote.clone()),
         };
-        let shard_config = ShardConfig {
-            pool: id,
-            shard: ShardId(number),
-            group_blocks: config.group_blocks,
-            journal_base: journal_start(config.shards)
-                + u64::from(number) * config.meta.journal_blocks,
-            journal_blocks: config.meta.journal_blocks,
-            ram_bytes: engine.ram_tier / u64::from(config.shards),
-            leaves: (engine.map_cache / u64::from(config.shards) / 4352).max(256) as usize,
-        };
+        let shard_config = shard_config(id, ShardId(number), config, engine);
         let (blueprints, shared, installed) = (blueprints.to_vec(), shared.clone(), handle.clone());
         let made = on_loop(&remote, move |loop_handle| async move {
-            let mut vdrives = BTreeMap::new();
-            for blueprint in &blueprints {
-                let vdrive = blueprint
-                    .build(&loop_handle)
-                    .map_err(|failed| failed.to_string())?;
-                vdrives.insert(vdrive.id, Rc::new(vdrive));
-            }
+            let vdrives =
+                vdrives(&blueprints, &loop_handle).map_err(|failed| failed.to_string())?;
             installed.install(Shard::new(shard_config, loop_handle, shared, vdrives));
             Ok::<(), String>(())
         })?;

@@ -5,7 +5,7 @@ use crate::control::types::{EngineError, ErrorCode};
 use block::{Drive, DriveError, DriveQueue, DriveQueueExt};
 use drives::OpenDrive;
 use format::{LABEL_SIZE, Label, LabelError, PoolConfig, label_offsets, label_slots_for};
-use reactor::{Handle, Remote};
+use reactor::{Handle, Remote, control};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -30,8 +30,7 @@ where
             let _ = give.send(future.await);
         }
     });
-    take.recv()
-        .map_err(|_| EngineError::new(ErrorCode::Io, "the engine is stopping"))
+    control::receive(&take).map_err(|_| EngineError::new(ErrorCode::Io, "the engine is stopping"))
 }
 
 fn queue(

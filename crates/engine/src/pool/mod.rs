@@ -3,7 +3,7 @@
 //! Responsible for: turning requests of the control plane into labels on drives and messages to
 //! shards. Leaves out: data; that is the shards'.
 
-mod build;
+pub(crate) mod build;
 mod exports;
 mod labels;
 mod members;
@@ -19,5 +19,6 @@ mod volumes;
 pub use members::{Member, describe, report};
 pub use open::{Found, Host, importable, scan};
 pub use shards::ShardHandle;
+pub(crate) use shards::code_of;
 pub use state::Pool;
 pub(crate) use state::{OutFlags, Result, error, lock};

@@ -12,7 +12,7 @@ use crate::device::VolumeDevice;
 use block::{Drive, Geometry};
 use drives::OpenDrive;
 use format::{DATA_START, DriveConfig, Label, LayoutConfig, Policy, PoolConfig, VolumeConfig};
-use reactor::Remote;
+use reactor::{Remote, control};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -82,11 +82,12 @@ pub fn importable(found: &[Found]) -> Vec<Importable> {
 
 /// Random 128 bits for an id.
 fn random_id() -> Result<u128> {
-    let mut bytes = [0; 16];
-    std::fs::File::open("/dev/urandom")
-        .and_then(|mut file| std::io::Read::read_exact(&mut file, &mut bytes))
-        .map_err(|failed| EngineError::new(ErrorCode::Io, format!("/dev/urandom: {failed}")))?;
-    Ok(u128::from_le_bytes(bytes))
+    control::entropy().map_err(|failed| {
+        EngineError::new(
+            ErrorCode::Io,
+            format!("the system gives no random numbers: {failed}"),
+        )
+    })
 }
 
 pub(super) fn random_drive_id() -> Result<DriveId> {
@@ -301,8 +302,7 @@ impl Pool {
                 shard.start();
                 shard.loop_handle().spawn(shard.clone().serve(port));
             });
-            started
-                .recv()
+            control::receive(&started)
                 .map_err(|_| EngineError::new(ErrorCode::Io, "a shard did not start"))?;
         }
         for volume in config.volumes.iter().filter(|volume| !volume.deleting) {
@@ -426,6 +426,10 @@ fn plan_pool(
         .sum();
     plan::check_total(total)?;
     let scale = Scale::of(total);
+    let scale = Scale {
+        journal_blocks: host.config.journal_blocks.unwrap_or(scale.journal_blocks),
+        ..scale
+    };
     let shards = if spec.shards == 0 {
         host.remotes.len() as u16
     } else {

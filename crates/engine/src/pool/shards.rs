@@ -3,6 +3,7 @@
 use super::{Result, error};
 use crate::control::types::{EngineError, ErrorCode};
 use crate::shard::{Shard, ShardPort};
+use reactor::control;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -62,7 +63,7 @@ impl ShardHandle {
             drop(shard);
             let _ = give.send(());
         });
-        let _ = take.recv();
+        let _ = control::receive(&take);
     }
 }
 
@@ -76,7 +77,7 @@ where
     let waits: Vec<_> = shards.iter().map(|shard| shard.ask(act.clone())).collect();
     waits
         .into_iter()
-        .map(|wait| wait.recv().map_err(|_| closed()))
+        .map(|wait| control::receive(&wait).map_err(|_| closed()))
         .collect()
 }
 

@@ -1,12 +1,13 @@
 //! What a pool tells of itself.
 
-use super::shards::ask_all;
+use super::shards::{ask_all, code_of};
 use super::{Pool, Result, lock};
 use crate::control::types::{
-    DriveStatus, IoCounters, LayoutSpec, MapCell, PoolStatus, Tier, VdriveStatus, VolumeStatus,
+    DriveStatus, EngineError, IoCounters, LayoutSpec, MapCell, PoolStatus, Tier, VdriveStatus,
+    VolumeStatus,
 };
 use crate::device::shard_of_chunk;
-use crate::shard::ShardStatus;
+use crate::shard::{Audit, ShardStatus};
 use format::{BlockCounts, LayoutConfig, PoolConfig, TierConfig, VdriveConfig, VolumeConfig};
 use std::sync::atomic::Ordering;
 use units::{BLOCK, VdriveId};
@@ -14,6 +15,21 @@ use units::{BLOCK, VdriveId};
 impl Pool {
     pub(super) fn shard_statuses(&self) -> Result<Vec<ShardStatus>> {
         ask_all(&self.shards, |shard| async move { shard.status() })
+    }
+
+    /// Compares maps with books of space.
+    ///
+    /// # Errors
+    /// When a page cannot be loaded.
+    pub fn audit(&self) -> Result<Audit> {
+        let audits = ask_all(&self.shards, |shard| async move { shard.audit().await })?;
+        let audits: std::result::Result<Vec<_>, _> = audits.into_iter().collect();
+        let audits =
+            audits.map_err(|failed| EngineError::new(code_of(&failed), failed.to_string()))?;
+        Ok(Audit::sum(
+            audits,
+            self.shared.space.mapped.load(Ordering::Relaxed),
+        ))
     }
 
     /// The pool's state. A mirror's leg that failed since is remembered in the labels.
@@ -308,7 +324,7 @@ impl Pool {
         for part in parts {
             let closing =
                 |_| crate::EngineError::new(crate::ErrorCode::Busy, "the pool is closing");
-            let part = part.recv().map_err(closing)?;
+            let part = reactor::control::receive(&part).map_err(closing)?;
             let part = part.map_err(|failed| {
                 crate::EngineError::new(super::shards::code_of(&failed), failed.to_string())
             })?;

@@ -5,6 +5,7 @@
 //! awaits. Leaves out: pools as a whole, names, and anything about other shards.
 
 mod apply;
+mod audit;
 mod background;
 mod bench;
 mod checkpoint;
@@ -25,6 +26,7 @@ mod status;
 mod trim;
 mod write;
 
+pub use audit::Audit;
 pub use dispatch::{ShardOp, ShardPort};
 pub use evacuate::Progress;
 pub use state::{PoolShared, Shard, ShardConfig};

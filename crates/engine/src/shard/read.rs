@@ -33,7 +33,7 @@ impl Shard {
     /// # Errors
     /// `Medium` when a block is not what was written on any drive that has it, or what a drive
     /// said.
-    pub(super) async fn read(
+    pub(crate) async fn read(
         &self,
         volume: u32,
         offset: u64,

@@ -148,7 +148,7 @@ impl Shard {
         }
     }
 
-    async fn leaf_even_if_gone(
+    pub(super) async fn leaf_even_if_gone(
         &self,
         volume: u32,
         chunk: u32,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::{CHUNK_BLOCKS, Place, VdriveId};
 
-const WORDS: usize = 256;
+pub(super) const WORDS: usize = 256;
 
 /// A group: vdrive in the upper 8 bits, index below. Also its key in the shard's trees.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -43,16 +43,16 @@ pub struct Run {
     pub count: usize,
 }
 
-struct SlotGroup {
-    bits: Box<[u64; WORDS]>,
-    used: u32,
+pub(super) struct SlotGroup {
+    pub bits: Box<[u64; WORDS]>,
+    pub used: u32,
     dirty: bool,
     /// Checkpoint during which it was last changed.
     touched: u64,
 }
 
-struct HomeGroup {
-    bits: u64,
+pub(super) struct HomeGroup {
+    pub bits: u64,
     touched: u64,
 }
 
@@ -65,17 +65,17 @@ struct Cursor {
 /// A shard's space.
 pub struct Allocator {
     table: Arc<GroupTable>,
-    group_blocks: u64,
-    slots: BTreeMap<GroupKey, SlotGroup>,
-    homes: BTreeMap<GroupKey, HomeGroup>,
+    pub(super) group_blocks: u64,
+    pub(super) slots: BTreeMap<GroupKey, SlotGroup>,
+    pub(super) homes: BTreeMap<GroupKey, HomeGroup>,
     dirty_homes: BTreeMap<u32, ()>,
     cursors: [Cursor; 3],
     home_cursor: Option<GroupKey>,
     /// Slots handed out whose record is not written yet.
-    pending: BTreeMap<Place, u32>,
+    pub(super) pending: BTreeMap<Place, u32>,
     /// Number of the checkpoint to come.
     checkpoint: u64,
-    free: [u64; 3],
+    pub(super) free: [u64; 3],
 }
 
 impl Allocator {
@@ -95,11 +95,11 @@ impl Allocator {
         }
     }
 
-    fn class(&self, vdrive: VdriveId) -> Option<Class> {
+    pub(super) fn class(&self, vdrive: VdriveId) -> Option<Class> {
         self.table.space(vdrive).map(|space| space.class)
     }
 
-    fn key(&self, place: Place) -> Option<(GroupKey, u32)> {
+    pub(super) fn key(&self, place: Place) -> Option<(GroupKey, u32)> {
         let space = self.table.space(place.vdrive())?;
         let block = place.block().checked_sub(space.base)?;
         let group = block / self.group_blocks;

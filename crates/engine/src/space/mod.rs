@@ -6,9 +6,11 @@
 //! Leaves out: what is stored, and when bitmaps are written.
 
 mod allocator;
+mod books;
 mod quarantine;
 mod table;
 
 pub use allocator::{Allocator, GroupKey, NO_PAGE, Run};
+pub use books::Books;
 pub use quarantine::{Batch, Quarantine};
 pub use table::{Class, GroupTable, SpaceShared, VdriveSpace};

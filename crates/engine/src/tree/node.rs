@@ -291,9 +291,28 @@ impl<L> Tree<L> {
         (found, need)
     }
 
+    /// Shows every page that was written, nodes and leaves, beneath loaded nodes.
+    pub fn visit(&self, show: &mut dyn FnMut(PagePtr)) {
+        if self.root.place.is_some() {
+            show(self.root);
+        }
+        if let Some(top) = &self.top {
+            visit(top, show);
+        }
+    }
+
     /// Levels from the leaves' parents to the top.
     pub fn levels() -> std::ops::RangeInclusive<u8> {
         1..=TOP
+    }
+}
+
+fn visit<L>(node: &Node<L>, show: &mut dyn FnMut(PagePtr)) {
+    for ptr in node.ptrs.iter().filter(|ptr| ptr.place.is_some()) {
+        show(*ptr);
+    }
+    if let Below::Nodes(nodes) = &node.below {
+        nodes.iter().flatten().for_each(|child| visit(child, show));
     }
 }
 

@@ -1,0 +1,101 @@
+//! Shards of a pool on one loop, without labels, jobs or threads: for the simulation, which opens
+//! a pool some thousands of times a second to see what a crash left of it.
+//!
+//! Leaves out: everything that changes a pool's description.
+
+use crate::control::types::EngineConfig;
+use crate::pool::{Member, build};
+use crate::shard::{Audit, Shard};
+use crate::{EngineError, ErrorCode, device};
+use block::{Drive, IoBuf, IoError};
+use drives::OpenDrive;
+use format::PoolConfig;
+use reactor::Handle;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use units::{CHUNK, DriveId, PoolId, ShardId};
+
+/// A pool's shards.
+pub struct Harness {
+    shards: Vec<Rc<Shard>>,
+    shared: Arc<crate::shard::PoolShared>,
+}
+
+impl Harness {
+    /// Opens the pool that `config` describes as an import does: checkpoints, then journals, then
+    /// new checkpoints.
+    ///
+    /// # Errors
+    /// As an import's.
+    pub async fn open(
+        handle: &Handle,
+        pool: PoolId,
+        config: &PoolConfig,
+        drives: &[(DriveId, Arc<dyn OpenDrive>)],
+        memory: &EngineConfig,
+    ) -> Result<Self, EngineError> {
+        let members: Vec<Member> = drives
+            .iter()
+            .map(|(id, drive)| Member {
+                id: *id,
+                spec: Drive::info(&**drive).spec,
+                drive: Some(drive.clone()),
+                size: Drive::info(&**drive).size,
+                shared: Arc::default(),
+            })
+            .collect();
+        let blueprints = build::blueprints(config, &members, &mut BTreeMap::new())?;
+        let shared = build::shared(config, &blueprints);
+        let mut shards = Vec::new();
+        for number in 0..config.shards {
+            let shard_config = build::shard_config(pool, ShardId(number), config, memory);
+            let vdrives = build::vdrives(&blueprints, handle)
+                .map_err(|failed| EngineError::new(ErrorCode::Io, failed.to_string()))?;
+            shards.push(Shard::new(
+                shard_config,
+                handle.clone(),
+                shared.clone(),
+                vdrives,
+            ));
+        }
+        let explain =
+            |failed: IoError| EngineError::new(crate::pool::code_of(&failed), failed.to_string());
+        for shard in &shards {
+            shard.load_checkpoint().await.map_err(explain)?;
+        }
+        for shard in &shards {
+            shard.recover().await.map_err(explain)?;
+        }
+        for shard in &shards {
+            for volume in &config.volumes {
+                shard.set_volume(volume.id, volume.thick && !volume.deleting);
+            }
+        }
+        Ok(Self { shards, shared })
+    }
+
+    /// Reads from `offset` (bytes) of a volume, within one of its regions.
+    ///
+    /// # Errors
+    /// As a read's.
+    pub async fn read(&self, volume: u32, offset: u64, buf: &mut IoBuf) -> Result<(), IoError> {
+        let chunk = (offset / CHUNK as u64) as u32;
+        let shard = device::shard_of_chunk(volume, chunk, self.shards.len());
+        self.shards[shard].read(volume, offset, buf).await
+    }
+
+    /// Audits every shard, and the sums that they share.
+    ///
+    /// # Errors
+    /// When a page cannot be loaded.
+    pub async fn audit(&self) -> Result<Audit, IoError> {
+        let mut audits = Vec::new();
+        for shard in &self.shards {
+            audits.push(shard.audit().await?);
+        }
+        let mapped = self.shared.space.mapped.load(Ordering::Relaxed);
+        Ok(Audit::sum(audits, mapped))
+    }
+}

@@ -1,0 +1,131 @@
+//! Whether a shard's books are right: every block has one owner, and every count is exact.
+
+use super::leaf::Leaf;
+use super::state::Shard;
+use crate::space::Books;
+use block::IoError;
+use format::BlockCounts;
+use std::rc::Rc;
+use units::CHUNK_BLOCKS;
+
+/// Chunks looked at together.
+const BATCH: usize = 256;
+
+/// What an audit found.
+#[derive(Clone, Default, Debug)]
+pub struct Audit {
+    /// Blocks that volumes store in this shard.
+    pub mapped: u64,
+    /// What is wrong, a sentence each; of many only the first.
+    pub wrong: Vec<String>,
+    /// How much is wrong.
+    pub count: usize,
+}
+
+impl Audit {
+    /// The shards' findings together; `mapped` blocks is what the pool counts.
+    pub fn sum(shards: impl IntoIterator<Item = Self>, mapped: i64) -> Self {
+        let mut sum = Self::default();
+        for audit in shards {
+            sum.mapped += audit.mapped;
+            sum.count += audit.count;
+            sum.wrong.extend(audit.wrong);
+        }
+        if mapped != sum.mapped as i64 {
+            sum.count += 1;
+            let has = sum.mapped;
+            sum.wrong
+                .push(format!("the pool counts {mapped} blocks stored of {has}"));
+        }
+        sum
+    }
+}
+
+impl Shard {
+    /// Compares maps, bitmaps and counts. The shard has to be at rest: no operation, no checkpoint
+    /// and nothing that moves.
+    ///
+    /// # Errors
+    /// When a page cannot be loaded.
+    pub async fn audit(&self) -> Result<Audit, IoError> {
+        let mut books = Books::default();
+        let volumes: Vec<u32> = self.state.borrow().volumes.keys().copied().collect();
+        let mut audit = Audit::default();
+        for volume in volumes {
+            let counts = self.audit_volume(volume, &mut books).await?;
+            audit.mapped += counts.mapped();
+            let state = self.state.borrow();
+            let known = state.volumes.get(&volume).map(|entry| entry.counts);
+            if known != Some(counts) {
+                books.note(|| format!("volume {volume} counts {known:?} and has {counts:?}"));
+            }
+        }
+        let state = self.state.borrow();
+        let trees = [&state.directory, &state.slots, &state.homes];
+        for (tree, name) in trees.into_iter().zip(["directory", "slots", "homes"]) {
+            tree.visit(&mut |ptr| {
+                books.slot(&state.alloc, ptr.place, &|| format!("a page of the {name}"));
+            });
+        }
+        (audit.wrong, audit.count) = books.compare(&state.alloc, &state.quarantine);
+        Ok(audit)
+    }
+
+    async fn audit_volume(&self, volume: u32, books: &mut Books) -> Result<BlockCounts, IoError> {
+        let mut sum = BlockCounts::default();
+        let mut from = Some(0u32);
+        while let Some(start) = from {
+            let (keys, need) = {
+                let state = self.state.borrow();
+                let Some(entry) = state.volumes.get(&volume) else {
+                    return Ok(sum);
+                };
+                entry.tree.scan(start, BATCH)
+            };
+            for key in &keys {
+                if let Some(leaf) = self.leaf_even_if_gone(volume, *key).await? {
+                    sum += self.audit_chunk(volume, *key, &leaf, books);
+                }
+            }
+            match (keys.last(), need) {
+                (Some(last), _) => from = last.checked_add(1),
+                (None, Some((level, key, ptr))) => self.load(volume, level, key, ptr).await?,
+                (None, None) => from = None,
+            }
+        }
+        let state = self.state.borrow();
+        if let Some(entry) = state.volumes.get(&volume) {
+            entry.tree.visit(&mut |ptr| {
+                let who = || format!("a page of volume {volume}'s map");
+                books.slot(&state.alloc, ptr.place, &who);
+            });
+        }
+        Ok(sum)
+    }
+
+    fn audit_chunk(
+        &self,
+        volume: u32,
+        chunk: u32,
+        leaf: &Rc<Leaf>,
+        books: &mut Books,
+    ) -> BlockCounts {
+        let page = leaf.page.borrow();
+        let state = self.state.borrow();
+        for block in 0..CHUNK_BLOCKS {
+            let slot = page.slot(block);
+            if slot.is_some() {
+                let who = || format!("block {block} of chunk {chunk} of volume {volume}");
+                books.slot(&state.alloc, slot, &who);
+            }
+        }
+        if page.home().is_some() {
+            let who = || format!("chunk {chunk} of volume {volume}");
+            books.home(&state.alloc, page.home(), &who);
+        } else if (0..CHUNK_BLOCKS).any(|block| page.home_valid(block)) {
+            books.note(|| format!("chunk {chunk} of volume {volume} has valid blocks and no home"));
+        }
+        drop(state);
+        self.count(&page)
+    }
+}

@@ -1,0 +1,146 @@
+//! How a thread that is no loop waits for loops and starts long work.
+//!
+//! In a simulation there is one thread: whoever waits on it runs the loops meanwhile, and long work
+//! is kept until the simulation runs it. [`simulate`] installs that for the calling thread.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::io;
+use std::rc::Rc;
+use std::sync::mpsc::{Receiver, RecvError, TryRecvError};
+
+/// Work that may take long.
+pub type Work = Box<dyn FnOnce() + Send>;
+
+#[derive(Clone)]
+struct Simulated {
+    step: Rc<dyn Fn() -> bool>,
+    work: Rc<RefCell<VecDeque<Work>>>,
+    random: Rc<Cell<u64>>,
+}
+
+thread_local! {
+    static SIMULATED: RefCell<Option<Simulated>> = const { RefCell::new(None) };
+}
+
+fn simulated() -> Option<Simulated> {
+    SIMULATED.with_borrow(Option::clone)
+}
+
+/// The calling thread is a simulation's until this is dropped.
+#[must_use]
+pub struct Simulation(());
+
+impl Drop for Simulation {
+    fn drop(&mut self) {
+        SIMULATED.with_borrow_mut(|known| *known = None);
+    }
+}
+
+impl Simulation {
+    /// The next piece of long work that was started, if any.
+    pub fn take_work(&self) -> Option<Work> {
+        simulated()?.work.borrow_mut().pop_front()
+    }
+}
+
+/// Makes the calling thread a simulation's. `step` lets its loops go on a little; it returns false
+/// when nothing can ever happen any more. `seed` begins the sequence of [`entropy`].
+pub fn simulate(seed: u64, step: impl Fn() -> bool + 'static) -> Simulation {
+    let simulated = Simulated {
+        step: Rc::new(step),
+        work: Rc::default(),
+        random: Rc::new(Cell::new(seed)),
+    };
+    SIMULATED.with_borrow_mut(|known| *known = Some(simulated));
+    Simulation(())
+}
+
+/// Whether the calling thread is a simulation's.
+pub fn is_simulated() -> bool {
+    SIMULATED.with_borrow(Option::is_some)
+}
+
+/// Waits for what a loop sends.
+///
+/// # Errors
+/// When it never will: the sender is gone, or a simulation has come to rest.
+pub fn receive<T>(take: &Receiver<T>) -> Result<T, RecvError> {
+    let Some(simulated) = simulated() else {
+        return take.recv();
+    };
+    loop {
+        match take.try_recv() {
+            Ok(value) => return Ok(value),
+            Err(TryRecvError::Disconnected) => return Err(RecvError),
+            Err(TryRecvError::Empty) if (simulated.step)() => {}
+            Err(TryRecvError::Empty) => return Err(RecvError),
+        }
+    }
+}
+
+/// Lets a simulation's loops go on a little; false when they are at rest, or when the calling
+/// thread is no simulation's.
+pub fn step() -> bool {
+    simulated().is_some_and(|simulated| (simulated.step)())
+}
+
+/// Starts long work: on a thread called `name`, or when the simulation comes to it.
+///
+/// # Errors
+/// When the system has no thread left.
+pub fn start(name: String, work: Work) -> io::Result<()> {
+    match simulated() {
+        Some(simulated) => simulated.work.borrow_mut().push_back(work),
+        None => drop(std::thread::Builder::new().name(name).spawn(work)?),
+    }
+    Ok(())
+}
+
+/// 128 bits that nobody can foresee, for what has to be unique; in a simulation they follow from
+/// its seed.
+///
+/// # Errors
+/// When the system gives none.
+pub fn entropy() -> io::Result<u128> {
+    let mut bytes = [0; 16];
+    match simulated() {
+        Some(simulated) => {
+            let next = simulated.random.get().wrapping_add(1);
+            simulated.random.set(next);
+            let half = |salt| u128::from(crate::executor::mix(next ^ salt));
+            bytes = (half(0) << 64 | half(u64::MAX)).to_le_bytes();
+        }
+        None => io::Read::read_exact(&mut std::fs::File::open("/dev/urandom")?, &mut bytes)?,
+    }
+    Ok(u128::from_le_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn a_simulation_goes_on_while_something_is_waited_for() {
+        let (give, take) = channel();
+        let steps = Rc::new(Cell::new(0));
+        let (counted, give) = (steps.clone(), RefCell::new(Some(give)));
+        let simulation = simulate(1, move || {
+            counted.set(counted.get() + 1);
+            if counted.get() == 3 {
+                let _ = give.take().map(|give| give.send(7));
+            }
+            counted.get() < 10
+        });
+        assert_eq!((receive(&take), steps.get()), (Ok(7), 3));
+        let (_kept, never) = channel::<()>();
+        assert_eq!(receive(&never), Err(RecvError), "it comes to rest");
+        start("work".into(), Box::new(|| ())).unwrap();
+        assert!(simulation.take_work().is_some() && simulation.take_work().is_none());
+        assert_ne!(entropy().unwrap(), entropy().unwrap());
+        drop(simulation);
+        assert!(!is_simulated() && !step());
+    }
+}
