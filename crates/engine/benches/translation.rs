@@ -1,32 +1,35 @@
 //! Processor time of translating a byte of a volume to a place, with 1 TiB mapped.
 //!
-//! `cargo bench -p convect-engine --bench translation [-- TIB]` prints a table: uniform over a hot
-//! set whose pages are in memory, and uniform over everything, where most lookups load a page from
-//! a drive in memory. Medians of several rounds; checksums of data are no part of it.
+//! `cargo bench -p convect-engine --bench translation [-- TIB [PAGES]]` prints a table: uniform over
+//! a hot set whose pages are in memory, and uniform over everything, where most lookups load a page
+//! from a drive in memory unless `PAGES` (default 60,000) is as many as there are. Medians of several rounds; checksums of data are no part of it.
 
 use engine::bench::Translation;
 use reactor::Reactor;
 
 const LOOKUPS: usize = 100_000;
 const ROUNDS: usize = 7;
-/// Chunks' pages kept in memory: 256 MiB of them.
+/// Chunks' pages kept in memory unless told otherwise: 256 MiB of them.
 const RESIDENT: usize = 60_000;
 
 fn main() {
-    let tib: f64 = std::env::args()
-        .filter_map(|word| word.parse().ok())
-        .next()
-        .unwrap_or(1.0);
+    let mut numbers = std::env::args().filter_map(|word| word.parse::<f64>().ok());
+    let tib = numbers.next().unwrap_or(1.0);
+    let resident = numbers.next().map_or(RESIDENT, |pages| pages as usize);
     let chunks = (tib * 1_048_576.0) as u32;
     let reactor = Reactor::new(1).expect("io_uring");
     let handle = reactor.handle().clone();
-    let result = reactor.block_on(async move { measure(handle, chunks).await });
+    let result = reactor.block_on(async move { measure(handle, chunks, resident).await });
     result.expect("the loop runs").expect("the map is made");
 }
 
-async fn measure(handle: reactor::Handle, chunks: u32) -> Result<(), engine::EngineError> {
-    println!("mapping {chunks} chunks of 1 MiB, {RESIDENT} pages in memory ...");
-    let map = Translation::new(handle.clone(), chunks, RESIDENT).await?;
+async fn measure(
+    handle: reactor::Handle,
+    chunks: u32,
+    resident: usize,
+) -> Result<(), engine::EngineError> {
+    println!("mapping {chunks} chunks of 1 MiB, {resident} pages in memory ...");
+    let map = Translation::new(handle.clone(), chunks, resident).await?;
     println!("memory of the map: {} MiB", map.bytes() >> 20);
     println!(
         "{:<44} {:>12} {:>12} {:>12}",
