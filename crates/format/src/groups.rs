@@ -3,10 +3,37 @@
 use crate::bytes::{get_u64, put};
 use crate::page::BODY;
 use crate::{Page, PageHeader, PageKind};
+use units::VdriveId;
 
 /// Groups of one [`HomesPage`].
 pub const HOME_GROUPS: usize = 128;
 const WORDS: usize = 256;
+
+/// A group: vdrive in the upper 8 bits, index below. Also its key in the shard's trees.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct GroupKey(pub u32);
+
+impl GroupKey {
+    /// Group `group` (below 2^24) of a vdrive.
+    pub fn new(vdrive: VdriveId, group: u32) -> Self {
+        Self(u32::from(vdrive.0) << 24 | group)
+    }
+
+    /// Its vdrive.
+    pub fn vdrive(self) -> VdriveId {
+        VdriveId((self.0 >> 24) as u8)
+    }
+
+    /// Its index on the vdrive.
+    pub fn group(self) -> u32 {
+        self.0 & 0x00ff_ffff
+    }
+
+    /// Key of the page of bitmaps of homes that it is on.
+    pub fn homes_page(self) -> u32 {
+        self.0 / HOME_GROUPS as u32
+    }
+}
 
 /// A group handed out in 4 KiB blocks: one bit a block, at most 16,384.
 pub struct SlotsPage;

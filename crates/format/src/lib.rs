@@ -7,9 +7,11 @@ mod bytes;
 mod checkpoint;
 mod chunk;
 mod config;
+mod geometry;
 mod groups;
 mod journal;
 mod label;
+mod layout;
 mod node;
 mod page;
 mod record;
@@ -22,12 +24,16 @@ pub use config::{
     DriveConfig, ExportConfig, LayoutConfig, MetaConfig, PartConfig, Policy, PoolConfig,
     TierConfig, VdriveConfig, VolumeConfig,
 };
-pub use groups::{HOME_GROUPS, HomesPage, SlotsPage};
+pub use geometry::{
+    REGION, checkpoint_block, journal_start, pages_start, shard_of, shard_of_chunk,
+};
+pub use groups::{GroupKey, HOME_GROUPS, HomesPage, SlotsPage};
 pub use journal::{JOURNAL_HEADER, JournalHeader, JournalPage, open_page};
 pub use label::{
     DATA_START, LABEL_SIZE, Label, LabelError, data_end, label_offsets, label_slots_for,
 };
-pub use node::{FANOUT, NodePage};
+pub use layout::{Fragment, Layout};
+pub use node::{DIRECTORY, FANOUT, HOMES, NodePage, SLOTS, TREE_TOP, first_key};
 pub use page::{PAGE, Page, PageHeader, PageKind, PagePtr};
 pub use record::{BlockMask, Record, RecordError};
 pub use volume::{BlockCounts, VolumePage};

@@ -5,4 +5,5 @@
 mod join;
 mod volume;
 
-pub use volume::{VolumeDevice, shard_of_chunk};
+pub use format::shard_of_chunk;
+pub use volume::VolumeDevice;

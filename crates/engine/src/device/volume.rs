@@ -3,28 +3,16 @@
 use super::join::Join;
 use crate::shard::{ShardOp, ShardPort};
 use block::{BlockDevice, Completion, ErrorKind, Geometry, IoError, Op, OpKind};
+use format::{REGION, shard_of};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
-use units::CHUNK;
 
-/// Consecutive bytes of a volume that one shard has: a bottom node of its map.
-pub const REGION: u64 = 256 << 20;
 /// Operations of one volume in flight.
 const IN_FLIGHT: usize = 1024;
 /// Longest read or write, in bytes.
 const LONGEST: u64 = 64 << 20;
-
-/// The shard of a volume's region.
-fn shard_of(volume: u32, region: u64, shards: usize) -> usize {
-    ((region + u64::from(volume)) % shards as u64) as usize
-}
-
-/// The shard that has a chunk of a volume.
-pub fn shard_of_chunk(volume: u32, chunk: u32, shards: usize) -> usize {
-    shard_of(volume, u64::from(chunk) * CHUNK as u64 / REGION, shards)
-}
 
 /// A volume of an open pool.
 pub struct VolumeDevice {

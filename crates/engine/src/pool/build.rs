@@ -2,14 +2,16 @@
 
 use super::labels::on_loop;
 use super::members::Member;
-use super::plan::{journal_start, pages_start};
 use super::{OutFlags, Result, ShardHandle, error};
 use crate::control::types::{EngineConfig, ErrorCode, SpacePolicy};
 use crate::shard::{PoolShared, Shard, ShardConfig, ShardPort};
 use crate::space::{Class, GroupTable, VdriveSpace};
 use crate::vdrive::{Layout, PartIo, VdriveIo};
 use block::{DriveIo, DriveQueue};
-use format::{LayoutConfig, PartConfig, Policy, PoolConfig, TierConfig, VdriveConfig};
+use format::{
+    LayoutConfig, PartConfig, Policy, PoolConfig, TierConfig, VdriveConfig, journal_start,
+    pages_start,
+};
 use reactor::{Handle, Remote};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -188,8 +190,7 @@ pub(crate) fn shard_config(
         pool,
         shard,
         group_blocks: config.group_blocks,
-        journal_base: journal_start(config.shards)
-            + u64::from(shard.0) * config.meta.journal_blocks,
+        journal_base: journal_start(config.shards, shard.0, config.meta.journal_blocks),
         journal_blocks: config.meta.journal_blocks,
         ram_bytes: engine.ram_tier / shards,
         leaves: (engine.map_cache / shards / 4352).max(256) as usize,

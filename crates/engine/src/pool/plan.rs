@@ -4,6 +4,7 @@ use super::{Result, error};
 use crate::control::types::{ErrorCode, LayoutSpec, PoolSpec, Tier, VdriveSpec};
 use format::{
     DATA_START, LayoutConfig, MetaConfig, PartConfig, TierConfig, VdriveConfig, data_end,
+    pages_start,
 };
 use units::{BLOCK, DriveId, format_bytes};
 
@@ -54,16 +55,6 @@ impl Scale {
             },
         }
     }
-}
-
-/// First block of the metadata region that belongs to groups.
-pub fn pages_start(shards: u16, journal_blocks: u64) -> u64 {
-    journal_start(shards) + u64::from(shards) * journal_blocks
-}
-
-/// First block of the first shard's journal.
-pub fn journal_start(shards: u16) -> u64 {
-    (1 + 2 * u64::from(shards)).next_multiple_of(256)
 }
 
 /// Refuses what a vdrive cannot be.

@@ -426,7 +426,7 @@ impl Shard {
 
     /// Where the checkpoint of a generation lies in the metadata region.
     pub(super) fn checkpoint_block(&self, generation: u64) -> u64 {
-        1 + 2 * u64::from(self.config.shard.0) + generation % 2
+        format::checkpoint_block(self.config.shard.0, generation)
     }
 }
 

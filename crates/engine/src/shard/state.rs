@@ -18,10 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use units::{Place, PoolId, ShardId, VdriveId};
 
-/// Owners of a shard's own trees, beyond any volume's number.
-pub(super) const DIRECTORY: u32 = u32::MAX;
-pub(super) const SLOTS: u32 = u32::MAX - 1;
-pub(super) const HOMES: u32 = u32::MAX - 2;
+pub(super) use format::{DIRECTORY, HOMES, SLOTS};
 
 /// What all shards of a pool share.
 pub struct PoolShared {

@@ -2,37 +2,12 @@
 
 use super::table::{Class, GroupTable};
 use super::{Batch, Quarantine};
-use format::{HOME_GROUPS, PagePtr};
+use format::{GroupKey, HOME_GROUPS, PagePtr};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::{CHUNK_BLOCKS, Place, VdriveId};
 
 pub(super) const WORDS: usize = 256;
-
-/// A group: vdrive in the upper 8 bits, index below. Also its key in the shard's trees.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct GroupKey(pub u32);
-
-impl GroupKey {
-    fn new(vdrive: VdriveId, group: u32) -> Self {
-        Self(u32::from(vdrive.0) << 24 | group)
-    }
-
-    /// Its vdrive.
-    pub fn vdrive(self) -> VdriveId {
-        VdriveId((self.0 >> 24) as u8)
-    }
-
-    /// Its index on the vdrive.
-    pub fn group(self) -> u32 {
-        self.0 & 0x00ff_ffff
-    }
-
-    /// Key of the page of bitmaps of homes that it is on.
-    pub fn homes_page(self) -> u32 {
-        self.0 / HOME_GROUPS as u32
-    }
-}
 
 /// Consecutive blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

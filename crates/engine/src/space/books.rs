@@ -1,7 +1,7 @@
 //! Comparing a shard's bitmaps with everything that its maps refer to.
 
-use super::allocator::{Allocator, GroupKey, WORDS};
-use super::{Class, Quarantine};
+use super::allocator::{Allocator, WORDS};
+use super::{Class, GroupKey, Quarantine};
 use std::collections::BTreeMap;
 use units::{CHUNK_BLOCKS, Place};
 

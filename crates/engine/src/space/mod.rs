@@ -10,7 +10,8 @@ mod books;
 mod quarantine;
 mod table;
 
-pub use allocator::{Allocator, GroupKey, NO_PAGE, Run};
+pub use allocator::{Allocator, NO_PAGE, Run};
 pub use books::Books;
+pub use format::GroupKey;
 pub use quarantine::{Batch, Quarantine};
 pub use table::{Class, GroupTable, SpaceShared, VdriveSpace};

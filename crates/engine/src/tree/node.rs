@@ -1,8 +1,6 @@
 //! A tree of depth four over 32-bit keys, 256 to a node.
 
-use format::{FANOUT, NodePage, Page, PageHeader, PageKind, PagePtr};
-
-const TOP: u8 = 4;
+use format::{FANOUT, NodePage, Page, PageHeader, PagePtr, TREE_TOP as TOP, first_key};
 
 /// What is known of a key.
 pub enum Lookup<'a, L> {
@@ -46,15 +44,6 @@ fn index(key: u32, level: u8) -> usize {
     (key >> (8 * (level - 1))) as usize % FANOUT
 }
 
-/// First key beneath the node of `level` that holds `key`.
-fn first_key(key: u32, level: u8) -> u32 {
-    if level >= TOP {
-        0
-    } else {
-        key >> (8 * level) << (8 * level)
-    }
-}
-
 /// A tree. `L` is what is kept in memory for a leaf.
 pub struct Tree<L> {
     owner: u32,
@@ -88,13 +77,7 @@ impl<L> Tree<L> {
 
     /// The header of the node page of `level` (1 to 4) that holds `key`.
     pub fn header(&self, level: u8, key: u32) -> PageHeader {
-        PageHeader {
-            kind: PageKind::Node,
-            level,
-            owner: self.owner,
-            key: first_key(key, level),
-            generation: 0,
-        }
+        NodePage::header(self.owner, level, key, 0)
     }
 
     /// What is known of `key`.

@@ -4,7 +4,6 @@
 //! mirror's leg from the good one. Leaves out: what the blocks mean, and who may use them.
 
 mod io;
-mod layout;
 
+pub use format::{Fragment, Layout};
 pub use io::{Check, DriveShared, PartIo, VdriveIo};
-pub use layout::{Fragment, Layout};

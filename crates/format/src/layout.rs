@@ -1,6 +1,6 @@
 //! Blocks of a vdrive to blocks of its parts: pure arithmetic.
 
-use format::LayoutConfig;
+use crate::LayoutConfig;
 
 /// A run of blocks on one part, or on all legs of a mirror.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
