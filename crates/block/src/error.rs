@@ -77,6 +77,8 @@ pub enum DriveError {
     Bounds,
     /// The drive was taken away or its queue closed before the request ended.
     Gone,
+    /// The drive did not answer within the deadline. A write may still reach it later.
+    Timeout,
     /// The bytes read do not carry the checksum that they were written with, on any leg.
     Checksum,
 }
@@ -90,6 +92,7 @@ impl fmt::Display for DriveError {
                 f.write_str("request outside of the drive or not aligned to its sectors")
             }
             Self::Gone => f.write_str("the drive is gone"),
+            Self::Timeout => f.write_str("the drive did not answer in time"),
             Self::Checksum => f.write_str("the data does not match its checksum"),
         }
     }

@@ -1,10 +1,11 @@
 //! The daemon's configuration: one TOML file, every key with a default.
 
-use crate::ServeError;
+use crate::{ServeError, Span};
 use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Longest path of a Unix socket, in bytes (`sun_path` less its final zero).
 const SOCKET_PATH_MAX: usize = 107;
@@ -47,6 +48,10 @@ pub struct Config {
     pub map_cache: u64,
     /// Drive specifications to look for pools on at start.
     pub drives: Vec<String>,
+    /// A request that a drive does not answer for so long is given up.
+    pub drive_deadline: Span,
+    /// A drive that takes so many times its usual time for long is reported as slow.
+    pub drive_slow_factor: u32,
     /// How much is logged.
     pub log_level: LogLevel,
 }
@@ -61,6 +66,8 @@ impl Default for Config {
             ram_tier: engine.ram_tier,
             map_cache: engine.map_cache,
             drives: Vec::new(),
+            drive_deadline: Span(Duration::from_nanos(engine.drive_limits.deadline_ns)),
+            drive_slow_factor: engine.drive_limits.slow_factor,
             log_level: LogLevel::default(),
         }
     }
@@ -164,6 +171,28 @@ impl<'de> Deserialize<'de> for DriveSpec {
     }
 }
 
+struct Deadline(Span);
+
+impl<'de> Deserialize<'de> for Deadline {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let span = Span::deserialize(deserializer)?;
+        span.within("1s", "1h").map(Self).map_err(D::Error::custom)
+    }
+}
+
+struct SlowFactor(u32);
+
+impl<'de> Deserialize<'de> for SlowFactor {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let factor = i64::deserialize(deserializer)?;
+        u32::try_from(factor)
+            .ok()
+            .filter(|factor| (2..=1000).contains(factor))
+            .map(Self)
+            .ok_or_else(|| D::Error::custom(format!("{factor} times cannot be: write 2 to 1000")))
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -173,6 +202,8 @@ struct File {
     ram_tier: Option<Memory>,
     map_cache: Option<Memory>,
     drives: Option<Vec<DriveSpec>>,
+    drive_deadline: Option<Deadline>,
+    drive_slow_factor: Option<SlowFactor>,
     log_level: Option<LogLevel>,
 }
 
@@ -228,6 +259,12 @@ impl Config {
             drives: file.drives.map_or(default.drives, |specs| {
                 specs.into_iter().map(|spec| spec.0).collect()
             }),
+            drive_deadline: file
+                .drive_deadline
+                .map_or(default.drive_deadline, |deadline| deadline.0),
+            drive_slow_factor: file
+                .drive_slow_factor
+                .map_or(default.drive_slow_factor, |factor| factor.0),
             log_level: file.log_level.unwrap_or(default.log_level),
         })
     }

@@ -15,6 +15,7 @@ mod mapping;
 mod memory;
 mod notify;
 mod serve;
+mod span;
 mod state;
 
 pub use config::{Config, LogLevel};
@@ -25,4 +26,5 @@ pub use host_drives::{drive_kinds, drive_profiles};
 pub use manager::Manager;
 pub use memory::check_memory;
 pub use serve::{run, serve};
+pub use span::Span;
 pub use state::StateDir;

@@ -33,7 +33,8 @@ macro_rules! same_fields {
 
 same_fields! {
     DriveStatus => Drive {
-        id, spec, size, state, reads, writes, read_bytes, write_bytes, errors, repaired
+        id, spec, size, state, reads, writes, read_bytes, write_bytes, errors, repaired,
+        timeouts, slow
     }
     Importable => Importable { id, name, found, missing }
     IoCounters => Counters {

@@ -5,7 +5,7 @@
 
 use crate::shard::{PoolShared, Shard, ShardConfig};
 use crate::space::{Class, GroupTable, VdriveSpace};
-use crate::vdrive::{DriveShared, Layout, PartIo, VdriveIo};
+use crate::vdrive::{DriveShared, Layout, PartIo, VdriveIo, Watch};
 use crate::{EngineError, ErrorCode, SpacePolicy};
 use format::LayoutConfig;
 use reactor::Handle;
@@ -40,11 +40,13 @@ impl Translation {
         let queue = drive
             .queue(&handle)
             .map_err(|failed| explain(failed.to_string()))?;
+        let counters = Arc::<DriveShared>::default();
         let part = PartIo {
             queue,
             offset: 0,
             out: Arc::default(),
-            shared: Arc::<DriveShared>::default(),
+            watch: Watch::new(&handle, &spec, counters.clone()),
+            shared: counters,
         };
         let table = Arc::new(GroupTable::default());
         let groups = (pages / group_blocks) as u32;

@@ -145,6 +145,12 @@ pub struct Drive {
     pub errors: u64,
     /// Blocks that did not match their checksum and were mended from another leg.
     pub repaired: u64,
+    /// Requests that the drive did not answer within the deadline.
+    #[serde(default)]
+    pub timeouts: u64,
+    /// It does not answer, or takes far longer than its own usual time.
+    #[serde(default)]
+    pub slow: bool,
 }
 
 /// State of a vdrive.

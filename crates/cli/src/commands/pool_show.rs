@@ -42,7 +42,11 @@ fn rows(vdrive: &Vdrive) -> Vec<Vec<String>> {
             String::new(),
             String::new(),
             format!("  {}", drive.spec),
-            drive.state.clone(),
+            if drive.slow {
+                format!("{}, slow", drive.state)
+            } else {
+                drive.state.clone()
+            },
             format_bytes(drive.size),
             String::new(),
             drive.errors.to_string(),

@@ -1,7 +1,8 @@
 //! The configuration: what is read, and one clear error for each thing that is wrong.
 
-use daemon::{Config, LogLevel, StateDir, check_memory};
+use daemon::{Config, LogLevel, Span, StateDir, check_memory};
 use std::path::Path;
+use std::time::Duration;
 
 fn parse(text: &str) -> Result<Config, String> {
     Config::parse(text, Path::new("/etc/c.toml")).map_err(|error| error.to_string())
@@ -16,7 +17,7 @@ fn an_empty_file_gives_the_defaults() {
 fn every_key_is_read() {
     let config = parse(
         "socket = '/run/a.sock'\nstate_dir = '/var/a'\nthreads = 3\nram_tier = '1.5G'\n\
-         map_cache = 67108864\ndrives = ['file:/dev/sda']\nlog_level = 'debug'\n",
+         map_cache = 67108864\ndrives = ['file:/dev/sda']\ndrive_deadline = '2m'\ndrive_slow_factor = 20\nlog_level = 'debug'\n",
     )
     .unwrap();
     let expected = Config {
@@ -26,6 +27,8 @@ fn every_key_is_read() {
         ram_tier: 3 << 29,
         map_cache: 64 << 20,
         drives: vec!["file:/dev/sda".to_owned()],
+        drive_deadline: Span(Duration::from_secs(120)),
+        drive_slow_factor: 20,
         log_level: LogLevel::Debug,
     };
     assert_eq!(config, expected);
@@ -63,6 +66,10 @@ fn each_mistake_is_named_with_its_line_and_what_to_do() {
             1,
             "no kind of drive 'floppy'",
         ),
+        ("drive_deadline = 30", 1, "expected a string"),
+        ("drive_deadline = '30'", 1, "'30' is not a span of time"),
+        ("drive_deadline = '2d'", 1, "can be 1s to 1h"),
+        ("drive_slow_factor = 1", 1, "write 2 to 1000"),
         ("log_level = 'loud'", 1, "unknown variant `loud`"),
         ("socket = 'convect.sock'", 1, "not absolute"),
         (long.as_str(), 1, "the system allows 107"),

@@ -82,6 +82,8 @@ impl Fake {
             write_bytes: 0,
             errors: 0,
             repaired: 0,
+            timeouts: 0,
+            slow: false,
         });
         PoolStatus {
             id: pool.id.clone(),

@@ -161,6 +161,10 @@ pub struct DriveStatus {
     pub errors: u64,
     /// Blocks that did not match their checksum and were mended from another leg.
     pub repaired: u64,
+    /// Requests that the drive did not answer within the deadline.
+    pub timeouts: u64,
+    /// It does not answer, or takes far longer than its own usual time.
+    pub slow: bool,
 }
 
 /// State of a vdrive.
@@ -350,6 +354,24 @@ pub struct MapCell {
     pub empty: u64,
 }
 
+/// What is asked of a drive's time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DriveLimits {
+    /// Nanoseconds after which a request without an answer is given up.
+    pub deadline_ns: u64,
+    /// A drive that takes this many times its usual time for long is reported as slow.
+    pub slow_factor: u32,
+}
+
+impl Default for DriveLimits {
+    fn default() -> Self {
+        Self {
+            deadline_ns: 30_000_000_000,
+            slow_factor: 10,
+        }
+    }
+}
+
 /// How the engine is started.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EngineConfig {
@@ -361,6 +383,8 @@ pub struct EngineConfig {
     pub map_cache: u64,
     /// Blocks of a shard's journal in pools that are made; by the pool's size where none.
     pub journal_blocks: Option<u64>,
+    /// What is asked of the drives' time.
+    pub drive_limits: DriveLimits,
 }
 
 impl Default for EngineConfig {
@@ -370,6 +394,7 @@ impl Default for EngineConfig {
             ram_tier: 256 << 20,
             map_cache: 256 << 20,
             journal_blocks: None,
+            drive_limits: DriveLimits::default(),
         }
     }
 }

@@ -6,7 +6,7 @@ use super::{OutFlags, Result, ShardHandle, error};
 use crate::control::types::{EngineConfig, ErrorCode, SpacePolicy};
 use crate::shard::{PoolShared, Shard, ShardConfig, ShardPort};
 use crate::space::{Class, GroupTable, VdriveSpace};
-use crate::vdrive::{Layout, PartIo, VdriveIo};
+use crate::vdrive::{Layout, PartIo, VdriveIo, Watch};
 use block::{DriveIo, DriveQueue};
 use format::{
     LayoutConfig, PartConfig, Policy, PoolConfig, TierConfig, VdriveConfig, journal_start,
@@ -97,6 +97,7 @@ impl Blueprint {
                 queue,
                 offset: part.offset,
                 out: out.clone(),
+                watch: Watch::new(handle, &member.spec, shared.clone()),
                 shared,
             });
         }

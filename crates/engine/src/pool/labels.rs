@@ -2,10 +2,13 @@
 
 use super::{Pool, Result, error, lock};
 use crate::control::types::{EngineError, ErrorCode};
+use crate::vdrive::DriveShared;
 use block::{Drive, DriveError, DriveQueue, DriveQueueExt};
 use drives::OpenDrive;
 use format::{LABEL_SIZE, Label, LabelError, PoolConfig, label_offsets, label_slots_for};
+use futures_util::future::{Either, select};
 use reactor::{Handle, Remote, control};
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -31,6 +34,19 @@ where
         }
     });
     control::receive(&take).map_err(|_| EngineError::new(ErrorCode::Io, "the engine is stopping"))
+}
+
+/// The same with a limit of time, for a drive that may not answer. What it still has of the
+/// request stays its own.
+async fn within<T>(
+    handle: Handle,
+    limit_ns: u64,
+    requests: impl Future<Output = std::result::Result<T, DriveError>>,
+) -> std::result::Result<T, DriveError> {
+    match select(pin!(requests), handle.sleep(limit_ns)).await {
+        Either::Left((result, _)) => result,
+        Either::Right(_) => Err(DriveError::Timeout),
+    }
 }
 
 fn queue(
@@ -90,22 +106,36 @@ pub(crate) fn read(remote: &Remote, drive: &Arc<dyn OpenDrive>) -> Result<Option
 }
 
 /// Writes the two labels that a generation goes to, and makes them durable.
-fn write_one(remote: &Remote, drive: &Arc<dyn OpenDrive>, label: &Label) -> Result<()> {
+fn write_one(
+    remote: &Remote,
+    drive: &Arc<dyn OpenDrive>,
+    label: &Label,
+    shared: &DriveShared,
+) -> Result<()> {
     let bytes = label
         .encode()
         .map_err(|failed| EngineError::new(ErrorCode::NoSpace, failed.to_string()))?;
     let info = Drive::info(&**drive);
     let (generation, drive) = (label.generation, drive.clone());
-    let written = on_loop(remote, move |handle| async move {
-        let queue = queue(&drive, &handle)?;
-        let offsets = label_offsets(info.size);
-        for slot in label_slots_for(generation) {
-            let mut buf = handle.dma().get(bytes.len());
-            buf.copy_from_slice(&bytes);
-            queue.write(offsets[slot], buf).await?;
-        }
-        queue.flush().await
+    let limit_ns = shared.limits.deadline_ns;
+    let written = on_loop(remote, move |handle| {
+        let clock = handle.clone();
+        let requests = async move {
+            let queue = queue(&drive, &handle)?;
+            let offsets = label_offsets(info.size);
+            for slot in label_slots_for(generation) {
+                let mut buf = handle.dma().get(bytes.len());
+                buf.copy_from_slice(&bytes);
+                queue.write(offsets[slot], buf).await?;
+            }
+            queue.flush().await
+        };
+        within(clock, limit_ns, requests)
     })?;
+    if written == Err(DriveError::Timeout) {
+        shared.timeouts.fetch_add(1, Ordering::Relaxed);
+        shared.silent.store(true, Ordering::Relaxed);
+    }
     written.map_err(|failed: DriveError| {
         EngineError::new(
             ErrorCode::Io,
@@ -159,6 +189,10 @@ impl Pool {
         let mut taken = 0;
         for member in &members {
             let Some(drive) = &member.drive else { continue };
+            // A drive that does not answer would hold up everything that is done to the pool.
+            if member.shared.silent.load(Ordering::Relaxed) {
+                continue;
+            }
             let config = config.clone();
             let label = Label {
                 pool: self.id,
@@ -167,7 +201,7 @@ impl Pool {
                 exported,
                 config,
             };
-            match write_one(&self.remote, drive, &label) {
+            match write_one(&self.remote, drive, &label, &member.shared) {
                 Ok(()) => taken += 1,
                 Err(failed) => {
                     tracing::warn!(pool = self.name, error = %failed, "a label was not written");

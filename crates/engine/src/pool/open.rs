@@ -9,6 +9,7 @@ use crate::control::types::{
 };
 use crate::control::{Jobs, wait_for};
 use crate::device::VolumeDevice;
+use crate::vdrive::DriveShared;
 use block::{Drive, Geometry};
 use drives::OpenDrive;
 use format::{DATA_START, DriveConfig, Label, LayoutConfig, Policy, PoolConfig, VolumeConfig};
@@ -193,7 +194,7 @@ impl Pool {
                 spec: here.map_or_else(|| known.spec.clone(), |drive| drive.spec.clone()),
                 drive: here.map(|drive| drive.drive.clone()),
                 size: known.size,
-                shared: Arc::default(),
+                shared: DriveShared::new(host.config.drive_limits),
             });
         }
         if !missing.is_empty() {
@@ -410,7 +411,7 @@ pub(super) fn new_member(
         spec,
         drive: Some(drive),
         size,
-        shared: Arc::default(),
+        shared: DriveShared::new(host.config.drive_limits),
     })
 }
 

@@ -116,6 +116,14 @@ impl Pool {
                 ));
             }
         }
+        for drive in vdrives.iter().flat_map(|vdrive| &vdrive.drives) {
+            if drive.slow {
+                messages.push(format!(
+                    "drive {} does not answer, or takes far longer than usual ({} requests were given up): check its cable and its health, or replace it",
+                    drive.spec, drive.timeouts
+                ));
+            }
+        }
         if self.shared.space.full.load(Ordering::Relaxed) {
             if self.shared.space.available() > 0 && self.free_share() > 0 {
                 self.shared.space.full.store(false, Ordering::Relaxed);
@@ -194,6 +202,8 @@ impl Pool {
                     write_bytes: count(&member.shared.write_bytes),
                     errors: count(&member.shared.errors),
                     repaired: count(&member.shared.repaired),
+                    timeouts: count(&member.shared.timeouts),
+                    slow: member.shared.is_slow(),
                 })
             })
             .collect();

@@ -7,9 +7,11 @@ use super::journal::Work;
 use super::leaf::{Busy, Leaf};
 use super::state::{Shard, drive_error};
 use crate::space::{Class, Run};
-use block::{DmaBuf, IoError};
+use crate::vdrive::all_ended;
+use block::{DmaBuf, DriveError, IoError};
 use format::{BlockMask, BlockState, crc32c};
 use futures_util::future::join_all;
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use units::{BLOCK, CHUNK_BLOCKS, Place, VdriveId};
@@ -49,6 +51,8 @@ struct Job {
     target: Target,
     /// The era in which the slots were looked up: they are not given away before it ends.
     era: u64,
+    /// A write of it was given up and may still land.
+    late: Cell<bool>,
     _busy: Busy,
 }
 
@@ -198,6 +202,7 @@ impl Shard {
                 leaf: leaf.clone(),
                 blocks,
                 target,
+                late: Cell::new(false),
                 era,
                 _busy: busy,
             })
@@ -251,7 +256,10 @@ impl Shard {
             }
             Target::Slots(runs) => self.write_runs(runs, &data).await,
         };
-        result.map_err(|error| drive_error(error, "the slow tier does not take what sinks"))
+        result.map_err(|error| {
+            job.late.set(error == DriveError::Timeout);
+            drive_error(error, "the slow tier does not take what sinks")
+        })
     }
 
     async fn gather(&self, job: &Job) -> Result<DmaBuf, IoError> {
@@ -273,19 +281,17 @@ impl Shard {
         job: &Job,
         data: &DmaBuf,
         place: impl Fn(&Moving) -> Place,
-    ) -> Result<(), block::DriveError> {
+    ) -> Result<(), DriveError> {
         let mut done = 0;
         let mut writes = Vec::new();
         for run in runs_of(&job.blocks, &place) {
             let at = place(&run[0]);
-            let vdrive = self
-                .vdrive(at.vdrive())
-                .map_err(|_| block::DriveError::Gone)?;
+            let vdrive = self.vdrive(at.vdrive()).map_err(|_| DriveError::Gone)?;
             let part = data.slice(done * BLOCK, run.len() * BLOCK);
             done += run.len();
             writes.push(async move { vdrive.write(at.block(), part).await });
         }
-        join_all(writes).await.into_iter().collect()
+        all_ended(join_all(writes).await)
     }
 
     async fn flush_targets(&self, jobs: &[Job]) -> Result<(), IoError> {
@@ -306,8 +312,12 @@ impl Shard {
         Ok(())
     }
 
-    /// Gives back space that was taken for a chunk that did not come down.
+    /// Gives back space that was taken for a chunk that did not come down, unless a write that
+    /// was given up may still land there.
     fn drop_target(&self, job: &Job) {
+        if job.late.get() {
+            return;
+        }
         match &job.target {
             Target::Home(home) if job.leaf.page.borrow().home() != *home => {
                 self.state.borrow_mut().alloc.give_home(*home);

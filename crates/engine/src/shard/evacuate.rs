@@ -4,7 +4,7 @@ use super::journal::Work;
 use super::leaf::{Busy, Leaf};
 use super::state::{Shard, drive_error};
 use crate::space::{Class, Run};
-use block::IoError;
+use block::{DriveError, IoError};
 use format::{BlockState, Record, crc32c};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -151,7 +151,10 @@ impl Shard {
         };
         let result = self.copy_home(leaf, old, new).await;
         if let Err(error) = result {
-            self.state.borrow_mut().alloc.give_home(new);
+            // A write that may still land keeps its space until the pool is opened again.
+            if error != DriveError::Timeout {
+                self.state.borrow_mut().alloc.give_home(new);
+            }
             return Err(drive_error(error, "a chunk cannot be moved"));
         }
         let mut state = self.state.borrow_mut();
@@ -172,12 +175,7 @@ impl Shard {
         Ok(CHUNK as u64)
     }
 
-    async fn copy_home(
-        &self,
-        leaf: &Leaf,
-        old: Place,
-        new: Place,
-    ) -> Result<(), block::DriveError> {
+    async fn copy_home(&self, leaf: &Leaf, old: Place, new: Place) -> Result<(), DriveError> {
         let expected: Vec<Option<u32>> = {
             let page = leaf.page.borrow();
             (0..CHUNK_BLOCKS)
@@ -190,9 +188,7 @@ impl Shard {
                 .is_none_or(|crc| crc32c(bytes) == crc || !leaf.page.borrow().home_valid(index))
         };
         let data = self.read_place(old, CHUNK_BLOCKS, &check).await?;
-        let target = self
-            .vdrive(new.vdrive())
-            .map_err(|_| block::DriveError::Gone)?;
+        let target = self.vdrive(new.vdrive()).map_err(|_| DriveError::Gone)?;
         target.write(new.block(), data).await?;
         target.flush().await
     }
@@ -257,7 +253,7 @@ impl Shard {
             return Err(self.no_space());
         }
         if let Err(error) = self.write_runs(&runs, &data).await {
-            self.give_back(&runs);
+            self.give_back_after(&runs, error);
             return Err(drive_error(error, "a block cannot be moved"));
         }
         let now = {

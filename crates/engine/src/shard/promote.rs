@@ -98,7 +98,7 @@ impl Shard {
             }
             let part = data.slice((start - first) * BLOCK, count * BLOCK);
             if let Err(error) = self.write_runs(&runs, &part).await {
-                self.give_back(&runs);
+                self.give_back_after(&runs, error);
                 return Err(super::state::drive_error(error, "a promotion failed"));
             }
             self.settle_promotion((volume, chunk), &leaf, start, &runs)?;

@@ -4,7 +4,8 @@ use super::journal::Work;
 use super::leaf::Leaf;
 use super::state::{Shard, drive_error};
 use crate::space::{Class, Run};
-use block::{DmaBuf, ErrorKind, IoBuf, IoError};
+use crate::vdrive::all_ended;
+use block::{DmaBuf, DriveError, ErrorKind, IoBuf, IoError};
 use format::{BlockState, crc32c};
 use futures_util::future::join_all;
 use std::rc::Rc;
@@ -138,7 +139,7 @@ impl Shard {
         let crcs: Vec<u32> = data.chunks_exact(BLOCK).map(crc32c).collect();
         let runs = self.take_slots(count).await?;
         if let Err(error) = self.write_runs(&runs, &data).await {
-            self.give_back(&runs);
+            self.give_back_after(&runs, error);
             return Err(drive_error(error, "a write failed"));
         }
         let changed = seen.is_some_and(|seen| *seen != versions(leaf, first, count)[..]);
@@ -194,6 +195,14 @@ impl Shard {
         IoError::new(ErrorKind::NoSpace, "add a vdrive or delete data")
     }
 
+    /// Gives back the space of a write that failed. After a timeout the write may still land, so
+    /// the space stays taken until the pool is opened again.
+    pub(super) fn give_back_after(&self, runs: &[Run], error: DriveError) {
+        if error != DriveError::Timeout {
+            self.give_back(runs);
+        }
+    }
+
     pub(super) fn give_back(&self, runs: &[Run]) {
         let mut state = self.state.borrow_mut();
         runs.iter().for_each(|run| state.alloc.give_back(*run));
@@ -202,12 +211,8 @@ impl Shard {
     }
 
     /// Sends data to its slots.
-    pub(super) async fn write_runs(
-        &self,
-        runs: &[Run],
-        data: &DmaBuf,
-    ) -> Result<(), block::DriveError> {
-        let gone = |_| block::DriveError::Gone;
+    pub(super) async fn write_runs(&self, runs: &[Run], data: &DmaBuf) -> Result<(), DriveError> {
+        let gone = |_| DriveError::Gone;
         if let [run] = runs {
             let vdrive = self.vdrive(run.place.vdrive()).map_err(gone)?;
             return vdrive.write(run.place.block(), data.clone()).await;
@@ -220,7 +225,7 @@ impl Shard {
             done += run.count;
             writes.push(async move { vdrive.write(run.place.block(), part).await });
         }
-        join_all(writes).await.into_iter().collect()
+        all_ended(join_all(writes).await)
     }
 
     /// Takes `count` slots on the fast tier; waits for the mover to make space there; takes the

@@ -1,12 +1,13 @@
 //! Reading and writing a vdrive from one shard's thread.
 
-use super::{Fragment, Layout};
-use block::{DmaBuf, DmaPool, DriveError, DriveQueue, DriveQueueExt};
+use super::{Fragment, Layout, Watch};
+use crate::control::types::DriveLimits;
+use block::{DmaBuf, DmaPool, DriveError, DriveIoKind, DriveOutcome, DriveQueue};
 use futures_util::future::join_all;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use units::{BLOCK, VdriveId};
 
 /// What all shards know and count of one part of a drive.
@@ -24,6 +25,29 @@ pub struct DriveShared {
     pub errors: AtomicU64,
     /// Blocks mended from another leg.
     pub repaired: AtomicU64,
+    /// Requests that were given up: the drive did not answer within the deadline.
+    pub timeouts: AtomicU64,
+    /// It has not answered since the last such request.
+    pub silent: AtomicBool,
+    /// Threads' ways to parts of it that find it far slower than usual.
+    pub slow: AtomicU32,
+    /// What is asked of its time.
+    pub limits: DriveLimits,
+}
+
+impl DriveShared {
+    /// For a drive of which this is asked.
+    pub fn new(limits: DriveLimits) -> Arc<Self> {
+        Arc::new(Self {
+            limits,
+            ..Self::default()
+        })
+    }
+
+    /// Whether it does not answer, or takes far longer than usual.
+    pub fn is_slow(&self) -> bool {
+        self.silent.load(Ordering::Relaxed) || self.slow.load(Ordering::Relaxed) > 0
+    }
 }
 
 /// One part of a vdrive, as one thread reaches it.
@@ -37,6 +61,8 @@ pub struct PartIo {
     pub out: Arc<AtomicBool>,
     /// Counters of the drive.
     pub shared: Arc<DriveShared>,
+    /// The deadline of its requests.
+    pub watch: Rc<Watch>,
 }
 
 impl PartIo {
@@ -50,18 +76,32 @@ impl PartIo {
 
     async fn read(&self, block: u64, buf: DmaBuf) -> Result<DmaBuf, DriveError> {
         let bytes = buf.len() as u64;
-        let result = self.queue.read(self.byte(block), buf).await;
+        let (buf, result) = self.send(DriveIoKind::Read, block, Some(buf)).await;
         self.shared.reads.fetch_add(1, Ordering::Relaxed);
         self.shared.read_bytes.fetch_add(bytes, Ordering::Relaxed);
-        self.counted(result)
+        self.counted(result.and_then(|()| buf.ok_or(DriveError::Gone)))
     }
 
     async fn write(&self, block: u64, buf: DmaBuf) -> Result<(), DriveError> {
         let bytes = buf.len() as u64;
-        let result = self.queue.write(self.byte(block), buf).await;
+        let (_, result) = self.send(DriveIoKind::Write, block, Some(buf)).await;
         self.shared.writes.fetch_add(1, Ordering::Relaxed);
         self.shared.write_bytes.fetch_add(bytes, Ordering::Relaxed);
         self.counted(result)
+    }
+
+    async fn flush(&self) -> Result<(), DriveError> {
+        let (_, result) = self.send(DriveIoKind::Flush, 0, None).await;
+        self.counted(result)
+    }
+
+    async fn send(&self, kind: DriveIoKind, block: u64, buf: Option<DmaBuf>) -> DriveOutcome {
+        let offset = if kind == DriveIoKind::Flush {
+            0
+        } else {
+            self.byte(block)
+        };
+        self.watch.send(&self.queue, kind, offset, buf).await
     }
 
     fn counted<T>(&self, result: Result<T, DriveError>) -> Result<T, DriveError> {
@@ -157,6 +197,7 @@ impl VdriveIo {
         if !self.layout.is_mirror() {
             return Err(error);
         }
+        self.set_aside_silent(leg, error);
         self.read_mending(fragment, base, check).await
     }
 
@@ -214,6 +255,7 @@ impl VdriveIo {
                     error = DriveError::Checksum;
                 }
                 Err(failed) => {
+                    self.set_aside_silent(leg, failed);
                     wrong.push(leg);
                     error = failed;
                 }
@@ -222,12 +264,23 @@ impl VdriveIo {
         let good = good.ok_or(error)?;
         for leg in wrong {
             let part = &self.parts[leg];
+            if !part.is_in() {
+                continue;
+            }
             match part.write(block, good.clone()).await {
                 Ok(()) => drop(part.shared.repaired.fetch_add(1, Ordering::Relaxed)),
                 Err(error) => self.take_out(leg, error),
             }
         }
         Ok(good)
+    }
+
+    /// A leg that does not answer is out, if there is another: each request would wait for it.
+    fn set_aside_silent(&self, leg: usize, error: DriveError) {
+        let others = (0..self.parts.len()).filter(|other| *other != leg);
+        if error == DriveError::Timeout && others.clone().any(|other| self.parts[other].is_in()) {
+            self.take_out(leg, error);
+        }
     }
 
     fn take_out(&self, leg: usize, error: DriveError) {
@@ -257,7 +310,7 @@ impl VdriveIo {
                 self.write_fragment(fragment, piece)
             })
             .collect();
-        join_all(writes).await.into_iter().collect()
+        all_ended(join_all(writes).await)
     }
 
     async fn write_fragment(&self, fragment: Fragment, buf: DmaBuf) -> Result<(), DriveError> {
@@ -280,18 +333,18 @@ impl VdriveIo {
         legs: &[usize],
         results: Vec<Result<(), DriveError>>,
     ) -> Result<(), DriveError> {
-        let mut error = DriveError::Gone;
         let mut failed = Vec::new();
-        for (leg, result) in legs.iter().zip(results) {
+        for (leg, result) in legs.iter().zip(&results) {
             if let Err(reason) = result {
-                error = reason;
-                failed.push(*leg);
+                failed.push((*leg, *reason));
             }
         }
         if failed.len() == legs.len() {
-            return Err(error);
+            return all_ended(results).and(Err(DriveError::Gone));
         }
-        failed.into_iter().for_each(|leg| self.take_out(leg, error));
+        failed
+            .into_iter()
+            .for_each(|(leg, reason)| self.take_out(leg, reason));
         Ok(())
     }
 
@@ -303,7 +356,7 @@ impl VdriveIo {
         let legs: Vec<_> = (0..self.parts.len())
             .filter(|leg| !self.layout.is_mirror() || self.parts[*leg].is_in())
             .collect();
-        let flushes = legs.iter().map(|leg| self.parts[*leg].queue.flush());
+        let flushes = legs.iter().map(|leg| self.parts[*leg].flush());
         let results = join_all(flushes).await;
         if self.layout.is_mirror() {
             return self.settle(&legs, results);
@@ -321,6 +374,16 @@ impl VdriveIo {
         } else {
             self.read(block, 1, check).await
         }
+    }
+}
+
+/// Whether all of several requests went well. A timeout counts more than other errors: such a
+/// write may still land.
+pub(crate) fn all_ended(results: Vec<Result<(), DriveError>>) -> Result<(), DriveError> {
+    let late = |result: &&Result<(), DriveError>| **result == Err(DriveError::Timeout);
+    match results.iter().find(late) {
+        Some(late) => *late,
+        None => results.into_iter().collect(),
     }
 }
 

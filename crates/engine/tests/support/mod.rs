@@ -54,7 +54,7 @@ pub fn engine(threads: usize) -> Engine {
         threads,
         ram_tier: 8 << 20,
         map_cache: 8 << 20,
-        journal_blocks: None,
+        ..EngineConfig::default()
     })
     .unwrap()
 }
