@@ -27,6 +27,7 @@ test_packages=(
   "busybox-static /bin/busybox"
   "cpio cpio"
   "kmod modprobe"
+  "xz-utils xz"
   "mount mount"
   "fdisk sfdisk"
   "util-linux findmnt"

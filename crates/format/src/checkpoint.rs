@@ -47,15 +47,9 @@ impl Checkpoint {
         bytes
     }
 
-    /// Reads a slot; `None` when it is not a checkpoint of this pool and shard.
+    /// Reads a slot; `None` when it is not a checkpoint of this pool and shard and version.
     pub fn decode(bytes: &[u8], pool: PoolId, shard: ShardId) -> Option<Self> {
-        if bytes.len() != PAGE
-            || get_u32(bytes, 0) != MAGIC
-            || get_u32(bytes, 4) != crc32c(&bytes[8..])
-            || get_u16(bytes, 8) != VERSION
-            || get_u16(bytes, 10) != shard.0
-            || get_u128(bytes, 16) != pool.0
-        {
+        if Self::version(bytes, pool, shard)? != VERSION {
             return None;
         }
         Some(Self {
@@ -68,6 +62,21 @@ impl Checkpoint {
             slots: PagePtr::decode(bytes, 80),
             homes: PagePtr::decode(bytes, 96),
         })
+    }
+
+    /// Whether a slot holds a whole checkpoint of this pool and shard that a newer version wrote:
+    /// what an older one beside it says is not so any more.
+    pub fn is_newer(bytes: &[u8], pool: PoolId, shard: ShardId) -> bool {
+        Self::version(bytes, pool, shard).is_some_and(|version| version != VERSION)
+    }
+
+    fn version(bytes: &[u8], pool: PoolId, shard: ShardId) -> Option<u16> {
+        let whole = bytes.len() == PAGE
+            && get_u32(bytes, 0) == MAGIC
+            && get_u32(bytes, 4) == crc32c(&bytes[8..])
+            && get_u16(bytes, 10) == shard.0
+            && get_u128(bytes, 16) == pool.0;
+        whole.then(|| get_u16(bytes, 8))
     }
 }
 
@@ -113,5 +122,13 @@ mod tests {
                 "byte {at}"
             );
         }
+        let mut newer = bytes;
+        newer[8] = 2;
+        let crc = crc32c(&newer[8..]);
+        put(&mut newer, 4, &crc.to_le_bytes());
+        let (pool, shard) = (PoolId(77), ShardId(1));
+        assert_eq!(Checkpoint::decode(&newer, pool, shard), None);
+        assert!(Checkpoint::is_newer(&newer, pool, shard));
+        assert!(!Checkpoint::is_newer(&bytes, pool, shard));
     }
 }

@@ -1,5 +1,6 @@
 //! What every label of a pool says of the whole pool. JSON within the label's checksum.
 
+use crate::Features;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -142,4 +143,10 @@ pub struct PoolConfig {
     pub exports: Vec<ExportConfig>,
     /// Number of the next volume.
     pub next_volume: u32,
+    /// Fields of compatible features that this version does not know: kept as they are.
+    #[serde(flatten)]
+    pub unknown: BTreeMap<String, serde_json::Value>,
+    /// The label's feature bits, which stand beside the description.
+    #[serde(skip)]
+    pub features: Features,
 }

@@ -5,6 +5,7 @@ use crate::{PAGE, Record, RecordError};
 use units::{PoolId, ShardId};
 
 const MAGIC: u32 = 0x4c4a_5643; // "CVJL"
+const VERSION: u16 = 1;
 /// First byte of a journal page's records.
 pub const JOURNAL_HEADER: usize = 64;
 
@@ -65,6 +66,7 @@ impl JournalPage {
         put(out, 0, &MAGIC.to_le_bytes());
         put(out, 8, &header.shard.0.to_le_bytes());
         put(out, 10, &(self.bytes.len() as u16).to_le_bytes());
+        put(out, 12, &VERSION.to_le_bytes());
         put(out, 16, &header.pool.0.to_le_bytes());
         put(out, 32, &header.epoch.to_le_bytes());
         put(out, 40, &header.sequence.to_le_bytes());
@@ -74,32 +76,47 @@ impl JournalPage {
     }
 }
 
+impl JournalHeader {
+    /// The header of a page read from the ring.
+    ///
+    /// `None` when it is not a whole page of this pool and shard, as after a crash. Its records
+    /// are not looked at: a page of an earlier lap may hold what a newer version wrote.
+    pub fn read(bytes: &[u8], pool: PoolId, shard: ShardId) -> Option<Self> {
+        if bytes.len() != PAGE
+            || get_u32(bytes, 0) != MAGIC
+            || get_u32(bytes, 4) != crc32c(&bytes[8..])
+        {
+            return None;
+        }
+        let header = Self {
+            pool: PoolId(get_u128(bytes, 16)),
+            shard: ShardId(get_u16(bytes, 8)),
+            epoch: get_u64(bytes, 32),
+            sequence: get_u64(bytes, 40),
+            durable_below: get_u64(bytes, 48),
+        };
+        (header.pool == pool && header.shard == shard).then_some(header)
+    }
+}
+
 /// Opens a page read from the ring: its header and records.
 ///
 /// `None` when it is not a whole page of this pool and shard, as after a crash or an earlier lap.
 ///
 /// # Errors
-/// When the page is whole and holds something that is no record.
+/// When the page is whole and of another version, or holds something that is no record.
 pub fn open_page(
     bytes: &[u8],
     pool: PoolId,
     shard: ShardId,
 ) -> Result<Option<(JournalHeader, Vec<Record>)>, RecordError> {
-    if bytes.len() != PAGE || get_u32(bytes, 0) != MAGIC || get_u32(bytes, 4) != crc32c(&bytes[8..])
-    {
+    let Some(header) = JournalHeader::read(bytes, pool, shard) else {
         return Ok(None);
-    }
-    let header = JournalHeader {
-        pool: PoolId(get_u128(bytes, 16)),
-        shard: ShardId(get_u16(bytes, 8)),
-        epoch: get_u64(bytes, 32),
-        sequence: get_u64(bytes, 40),
-        durable_below: get_u64(bytes, 48),
     };
-    if header.pool != pool || header.shard != shard {
-        return Ok(None);
-    }
     let end = usize::from(get_u16(bytes, 10));
+    if get_u16(bytes, 12) != VERSION {
+        return Err(RecordError);
+    }
     let mut body = bytes.get(JOURNAL_HEADER..end).ok_or(RecordError)?;
     let mut records = Vec::new();
     while !body.is_empty() {
@@ -113,7 +130,7 @@ pub fn open_page(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::Place;
+    use units::{Place, VdriveId};
 
     #[test]
     fn a_page_takes_records_until_it_is_full_and_gives_them_back() {
@@ -123,7 +140,7 @@ mod tests {
             chunk: 2,
             first: 3,
             count: 4,
-            slot: Place::NONE,
+            slot: Place::new(VdriveId(1), 5),
         };
         let mut count = 0;
         while page.push(&record) {
@@ -144,5 +161,12 @@ mod tests {
         assert_eq!(open_page(&bytes, PoolId(5), ShardId(7)), Ok(None));
         bytes[100] ^= 1;
         assert_eq!(open_page(&bytes, PoolId(5), ShardId(6)), Ok(None));
+        bytes[100] ^= 1;
+        bytes[12] = 2;
+        let crc = crc32c(&bytes[8..]);
+        put(&mut bytes, 4, &crc.to_le_bytes());
+        assert_eq!(open_page(&bytes, PoolId(5), ShardId(6)), Err(RecordError));
+        let known = JournalHeader::read(&bytes, PoolId(5), ShardId(6));
+        assert_eq!(known, Some(header), "its number is known all the same");
     }
 }

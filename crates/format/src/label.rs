@@ -1,7 +1,7 @@
 //! Labels: what makes a drive part of a pool. Four a drive, of 1 MiB: two at each end.
 
-use crate::PoolConfig;
 use crate::bytes::{crc32c, get_u32, get_u64, get_u128, put};
+use crate::{Features, Newer, PoolConfig};
 use thiserror::Error;
 use units::{DriveId, PoolId};
 
@@ -9,7 +9,8 @@ use units::{DriveId, PoolId};
 pub const LABEL_SIZE: u64 = 1 << 20;
 /// First byte of a drive that belongs to vdrives.
 pub const DATA_START: u64 = 2 * LABEL_SIZE;
-const MAGIC: &[u8; 8] = b"CONVECT\x01";
+const MAGIC: &[u8; 7] = b"CONVECT";
+const VERSION: u8 = 1;
 const HEADER: usize = 128;
 const BLOCK: usize = 4096;
 
@@ -39,9 +40,15 @@ pub enum LabelError {
     /// Not a label, or damaged.
     #[error("no label")]
     None,
-    /// Written by a version that this one cannot follow.
-    #[error("the label needs features {0:#x} that this version does not know: use a newer version")]
-    Incompatible(u64),
+    /// A whole label of a version that this one cannot follow. It counts by its generation, as
+    /// every other: an older label beside it says what is not so any more.
+    #[error("{why}")]
+    Newer {
+        /// Its generation.
+        generation: u64,
+        /// What cannot be followed.
+        why: Newer,
+    },
     /// The pool's description does not fit.
     #[error("the pool's description takes {0} bytes and a label holds {max}: remove volumes or exports", max = LABEL_SIZE - 4096)]
     TooLong(usize),
@@ -69,14 +76,18 @@ impl Label {
     /// [`LabelError::TooLong`].
     pub fn encode(&self) -> Result<Vec<u8>, LabelError> {
         let payload = serde_json::to_vec(&self.config).map_err(|_| LabelError::None)?;
+        let features = self.config.features;
         let length = (HEADER + payload.len()).next_multiple_of(BLOCK);
         if length as u64 > LABEL_SIZE {
             return Err(LabelError::TooLong(payload.len()));
         }
         let mut bytes = vec![0; length];
         put(&mut bytes, 0, MAGIC);
+        bytes[7] = VERSION;
         put(&mut bytes, 12, &(payload.len() as u32).to_le_bytes());
-        // 16: compatible, 24: read-only compatible, 32: incompatible features; none exist yet.
+        put(&mut bytes, 16, &features.compatible.to_le_bytes());
+        put(&mut bytes, 24, &features.read_only.to_le_bytes());
+        put(&mut bytes, 32, &features.incompatible.to_le_bytes());
         put(&mut bytes, 40, &self.generation.to_le_bytes());
         put(&mut bytes, 48, &self.pool.0.to_le_bytes());
         put(&mut bytes, 64, &self.drive.0.to_le_bytes());
@@ -87,28 +98,56 @@ impl Label {
         Ok(bytes)
     }
 
-    /// Reads a label from its bytes (the whole 1 MiB, or as much of it as it fills).
+    /// Reads a label, to use the pool, from its bytes (the whole 1 MiB, or as much of it as it
+    /// fills).
     ///
     /// # Errors
-    /// [`LabelError::None`] or [`LabelError::Incompatible`].
+    /// [`LabelError::None`] or [`LabelError::Newer`].
     pub fn decode(bytes: &[u8]) -> Result<Self, LabelError> {
-        if bytes.len() < HEADER || &bytes[..8] != MAGIC {
+        Self::decode_if(bytes, Features::check_writable)
+    }
+
+    /// Reads a label as [`Label::decode`] does, for a program that writes nothing to the pool.
+    ///
+    /// # Errors
+    /// [`LabelError::None`] or [`LabelError::Newer`].
+    pub fn decode_to_read(bytes: &[u8]) -> Result<Self, LabelError> {
+        Self::decode_if(bytes, Features::check_readable)
+    }
+
+    fn decode_if(
+        bytes: &[u8],
+        allowed: impl Fn(Features) -> Result<(), Newer>,
+    ) -> Result<Self, LabelError> {
+        if bytes.len() < HEADER || &bytes[..7] != MAGIC {
             return Err(LabelError::None);
         }
         let end = HEADER + get_u32(bytes, 12) as usize;
         let covered = bytes.get(12..end).ok_or(LabelError::None)?;
-        if get_u32(bytes, 8) != crc32c(covered) {
+        if end as u64 > LABEL_SIZE || get_u32(bytes, 8) != crc32c(covered) {
             return Err(LabelError::None);
         }
-        let incompatible = get_u64(bytes, 32);
-        if incompatible != 0 {
-            return Err(LabelError::Incompatible(incompatible));
+        let generation = get_u64(bytes, 40);
+        let newer = |why| LabelError::Newer { generation, why };
+        if bytes[7] != VERSION {
+            return Err(newer(Newer::Version(bytes[7])));
         }
-        let config = serde_json::from_slice(&bytes[HEADER..end]).map_err(|_| LabelError::None)?;
+        let features = Features {
+            compatible: get_u64(bytes, 16),
+            read_only: get_u64(bytes, 24),
+            incompatible: get_u64(bytes, 32),
+        };
+        allowed(features).map_err(newer)?;
+        let mut config: PoolConfig = serde_json::from_slice(&bytes[HEADER..end])
+            .map_err(|failed| newer(Newer::Description(failed.to_string())))?;
+        config
+            .check()
+            .map_err(|reason| newer(Newer::Description(reason)))?;
+        config.features = features;
         Ok(Self {
             pool: PoolId(get_u128(bytes, 48)),
             drive: DriveId(get_u128(bytes, 64)),
-            generation: get_u64(bytes, 40),
+            generation,
             exported: get_u32(bytes, 80) != 0,
             config,
         })
@@ -118,9 +157,10 @@ impl Label {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{MetaConfig, Policy};
+    use crate::{DriveConfig, MetaConfig, PartConfig, Policy};
 
     fn label() -> Label {
+        let drive = "00000000000000000000000000000002";
         Label {
             pool: PoolId(1),
             drive: DriveId(2),
@@ -132,15 +172,43 @@ mod tests {
                 shards: 2,
                 group_blocks: 4096,
                 meta: MetaConfig {
-                    parts: vec![],
+                    parts: vec![PartConfig {
+                        drive: drive.into(),
+                        offset: DATA_START,
+                        blocks: 1 << 16,
+                        out: false,
+                    }],
                     journal_blocks: 4096,
                 },
-                drives: vec![],
+                drives: vec![DriveConfig {
+                    id: drive.into(),
+                    spec: "ram:a".into(),
+                    size: 1 << 30,
+                }],
                 vdrives: vec![],
                 volumes: vec![],
                 exports: vec![],
                 next_volume: 1,
+                unknown: Default::default(),
+                features: Features::default(),
             },
+        }
+    }
+
+    /// A label's bytes with something changed and the checksum made right.
+    fn changed(bytes: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+        let mut bytes = bytes.to_vec();
+        change(&mut bytes);
+        let end = HEADER + get_u32(&bytes, 12) as usize;
+        let crc = crc32c(&bytes[12..end]);
+        put(&mut bytes, 8, &crc.to_le_bytes());
+        bytes
+    }
+
+    fn newer(bytes: &[u8]) -> Newer {
+        match Label::decode(bytes) {
+            Err(LabelError::Newer { generation: 3, why }) => why,
+            other => panic!("{other:?}"),
         }
     }
 
@@ -148,7 +216,7 @@ mod tests {
     fn a_label_survives_and_damage_is_seen() {
         let bytes = label().encode().unwrap();
         assert_eq!(Label::decode(&bytes), Ok(label()));
-        for at in [0, 13, 50, 70, 130] {
+        for at in [0, 8, 13, 50, 70, 130] {
             let mut damaged = bytes.clone();
             damaged[at] ^= 1;
             assert_eq!(Label::decode(&damaged), Err(LabelError::None), "byte {at}");
@@ -164,12 +232,64 @@ mod tests {
     }
 
     #[test]
-    fn a_label_of_a_newer_format_is_refused_by_name() {
-        let mut bytes = label().encode().unwrap();
-        bytes[32] = 4;
-        let end = HEADER + get_u32(&bytes, 12) as usize;
-        let crc = crc32c(&bytes[12..end]);
-        put(&mut bytes, 8, &crc.to_le_bytes());
-        assert_eq!(Label::decode(&bytes), Err(LabelError::Incompatible(4)));
+    fn what_a_newer_version_made_is_refused_by_name_or_kept() {
+        let bytes = label().encode().unwrap();
+        let incompatible = changed(&bytes, |bytes| bytes[32] = 4);
+        assert_eq!(newer(&incompatible), Newer::Incompatible(4));
+        assert!(Label::decode_to_read(&incompatible).is_err());
+
+        let read_only = changed(&bytes, |bytes| bytes[25] = 1);
+        assert_eq!(newer(&read_only), Newer::ReadOnly(256));
+        let read = Label::decode_to_read(&read_only).unwrap();
+        assert_eq!(read.config.features.read_only, 256);
+
+        let compatible = changed(&bytes, |bytes| bytes[23] = 0x80);
+        let label = Label::decode(&compatible).unwrap();
+        assert_eq!(label.encode().unwrap(), compatible, "the bit is kept");
+
+        let version = changed(&bytes, |bytes| bytes[7] = 2);
+        assert_eq!(newer(&version), Newer::Version(2));
+    }
+
+    #[test]
+    fn fields_of_a_newer_version_are_kept() {
+        let mut label = label();
+        let value = serde_json::json!({"deep": [1, {"x": null}]});
+        label.config.unknown.insert("tomorrow".into(), value);
+        let bytes = label.encode().unwrap();
+        let read = Label::decode(&bytes).unwrap();
+        assert_eq!(read, label);
+        assert_eq!(read.encode().unwrap(), bytes);
+    }
+
+    #[test]
+    fn a_description_that_no_pool_can_have_is_refused() {
+        type Change = fn(&mut PoolConfig);
+        let cases: &[(&str, Change)] = &[
+            ("shards", |config| config.shards = 0),
+            ("groups", |config| config.group_blocks = 1000),
+            ("journals", |config| config.meta.journal_blocks = 0),
+            ("metadata region", |config| config.meta.parts.clear()),
+            ("does not hold", |config| config.meta.parts[0].blocks = 8192),
+            ("not on its drive", |config| {
+                config.meta.parts[0].blocks = u64::MAX / 4096
+            }),
+            ("not on its drive", |config| config.meta.parts[0].offset = 0),
+            ("not on its drive", |config| config.drives.clear()),
+            ("one place", |config| {
+                config.meta.parts.push(config.meta.parts[0].clone())
+            }),
+            ("no name", |config| config.name = "../x".into()),
+        ];
+        for (reason, change) in cases {
+            let mut label = label();
+            change(&mut label.config);
+            match newer(&label.encode().unwrap()) {
+                Newer::Description(text) => assert!(text.contains(reason), "{text}: {reason}"),
+                other => panic!("{other:?}"),
+            }
+        }
+        let no_json = changed(&label().encode().unwrap(), |bytes| bytes[HEADER] = b'[');
+        assert!(matches!(newer(&no_json), Newer::Description(_)));
     }
 }

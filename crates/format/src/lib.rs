@@ -7,6 +7,8 @@ mod bytes;
 mod checkpoint;
 mod chunk;
 mod config;
+mod config_check;
+mod features;
 mod geometry;
 mod groups;
 mod journal;
@@ -24,6 +26,7 @@ pub use config::{
     DriveConfig, ExportConfig, LayoutConfig, MetaConfig, PartConfig, Policy, PoolConfig,
     TierConfig, VdriveConfig, VolumeConfig,
 };
+pub use features::{Features, KNOWN, Newer};
 pub use geometry::{
     REGION, checkpoint_block, journal_start, pages_start, shard_of, shard_of_chunk,
 };

@@ -294,8 +294,15 @@ impl Record {
             usize::from(get_u16(head, 10)),
             usize::from(get_u16(head, 12)),
         );
-        let in_chunk = usize::from(first) + count <= CHUNK_BLOCKS;
-        if !in_chunk || (olds != 0 && olds != count) {
+        let counted = match kind {
+            WRITE | TRIM => count > 0 && (olds == 0 || olds == count),
+            PROMOTE => count > 0 && olds == 0,
+            EVICT => first == 0 && count > 0 && olds == count,
+            HOME => first == 0 && olds == 0,
+            MOVE_HOME => first == 0 && count == 0 && olds == 0,
+            _ => false,
+        };
+        if !counted || usize::from(first) + count > CHUNK_BLOCKS {
             return Err(RecordError);
         }
         let count16 = count as u16;
@@ -304,7 +311,7 @@ impl Record {
                 volume,
                 chunk,
                 first,
-                slot: reader.place()?,
+                slot: reader.run(count)?,
                 crcs: (0..count)
                     .map(|_| reader.take(4).map(|bytes| get_u32(bytes, 0)))
                     .collect::<Result<_, _>>()?,
@@ -322,11 +329,11 @@ impl Record {
                 chunk,
                 first,
                 count: count16,
-                slot: reader.place()?,
+                slot: reader.run(count)?,
             },
             EVICT => {
                 let mask = BlockMask::from_bytes(reader.take(32)?);
-                if mask.count() != count || olds != count {
+                if mask.count() != count {
                     return Err(RecordError);
                 }
                 Self::Evict {
@@ -337,21 +344,25 @@ impl Record {
                 }
             }
             HOME => {
-                let home = reader.place()?;
+                let home = reader.run(CHUNK_BLOCKS)?;
+                let mask = BlockMask::from_bytes(reader.take(32)?);
+                if mask.count() != count {
+                    return Err(RecordError);
+                }
                 Self::Home {
                     volume,
                     chunk,
                     home,
-                    mask: BlockMask::from_bytes(reader.take(32)?),
+                    mask,
                 }
             }
             MOVE_HOME => {
-                let new = reader.place()?;
+                let new = reader.run_or_none(CHUNK_BLOCKS)?;
                 Self::MoveHome {
                     volume,
                     chunk,
                     new,
-                    old: reader.place()?,
+                    old: reader.run_or_none(CHUNK_BLOCKS)?,
                 }
             }
             _ => return Err(RecordError),
@@ -374,6 +385,21 @@ impl<'a> Reader<'a> {
 
     fn place(&mut self) -> Result<Place, RecordError> {
         Ok(get_place(self.take(6)?, 0))
+    }
+
+    /// A place that `count` blocks may follow.
+    fn run_or_none(&mut self, count: usize) -> Result<Place, RecordError> {
+        let place = self.place()?;
+        if place.block() + count as u64 > 1 << Place::BLOCK_BITS {
+            return Err(RecordError);
+        }
+        Ok(place)
+    }
+
+    /// The same, where there has to be a place.
+    fn run(&mut self, count: usize) -> Result<Place, RecordError> {
+        let place = self.run_or_none(count)?;
+        place.is_some().then_some(place).ok_or(RecordError)
     }
 
     fn places(&mut self, count: usize) -> Result<Vec<Place>, RecordError> {
@@ -450,18 +476,34 @@ mod tests {
     }
 
     #[test]
-    fn a_record_past_the_end_of_its_chunk_is_refused() {
-        let mut bytes = Vec::new();
-        Record::Promote {
-            volume: 1,
-            chunk: 2,
-            first: 1,
-            count: 256,
-            slot: Place::NONE,
+    fn what_no_writer_makes_is_refused() {
+        let promote = |first: u8, count: u16, block: u64| {
+            let mut bytes = Vec::new();
+            Record::Promote {
+                volume: 1,
+                chunk: 2,
+                first,
+                count,
+                slot: Place::new(VdriveId(1), block),
+            }
+            .encode(&mut bytes);
+            bytes
+        };
+        let last = (1 << Place::BLOCK_BITS) - 1;
+        for (case, bytes, fits) in [
+            ("the last blocks", promote(1, 255, 7), true),
+            ("past the end of its chunk", promote(1, 256, 7), false),
+            ("no block", promote(1, 0, 7), false),
+            ("the vdrive's last block", promote(1, 1, last), true),
+            ("past the end of any vdrive", promote(1, 2, last), false),
+        ] {
+            assert_eq!(Record::decode(&bytes).is_ok(), fits, "{case}");
         }
-        .encode(&mut bytes);
-        assert_eq!(Record::decode(&bytes), Err(RecordError));
-        bytes[0] = 99;
-        assert_eq!(Record::decode(&bytes), Err(RecordError));
+        let mut unknown = promote(1, 1, 7);
+        unknown[0] = 99;
+        assert_eq!(Record::decode(&unknown), Err(RecordError));
+        let mut nowhere = promote(1, 1, 7);
+        nowhere[14..20].fill(0);
+        assert_eq!(Record::decode(&nowhere), Err(RecordError));
     }
 }

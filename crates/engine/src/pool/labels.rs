@@ -68,9 +68,10 @@ pub(crate) fn read(remote: &Remote, drive: &Arc<dyn OpenDrive>) -> Result<Option
     let drive = drive.clone();
     let found = on_loop(remote, move |handle| async move {
         let queue = queue(&drive, &handle)?;
-        let mut newest: std::result::Result<Option<Label>, LabelError> = Ok(None);
+        let mut newest: Option<Label> = None;
+        let mut refused: Option<(u64, LabelError)> = None;
         if info.size < 6 * LABEL_SIZE {
-            return Ok(newest);
+            return Ok(Ok(newest));
         }
         for offset in label_offsets(info.size) {
             let head = queue.read(offset, handle.dma().get(HEAD)).await?;
@@ -85,16 +86,29 @@ pub(crate) fn read(remote: &Remote, drive: &Arc<dyn OpenDrive>) -> Result<Option
             };
             match label {
                 Ok(label) => {
-                    let known = newest.as_ref().ok().and_then(|known| known.as_ref());
-                    if known.is_none_or(|known| known.generation < label.generation) {
-                        newest = Ok(Some(label));
+                    if newest
+                        .as_ref()
+                        .is_none_or(|known| known.generation < label.generation)
+                    {
+                        newest = Some(label);
                     }
                 }
-                Err(failed @ LabelError::Incompatible(_)) => newest = Err(failed),
+                Err(LabelError::Newer { generation, why }) => {
+                    if refused.as_ref().is_none_or(|known| known.0 < generation) {
+                        refused = Some((generation, LabelError::Newer { generation, why }));
+                    }
+                }
                 Err(_) => {}
             }
         }
-        Ok(newest)
+        // The newest counts, and when that is one that cannot be followed, no older one does.
+        let known = newest.as_ref().map(|label| label.generation);
+        Ok(match refused {
+            Some((generation, failed)) if known.is_none_or(|known| known < generation) => {
+                Err(failed)
+            }
+            _ => Ok(newest),
+        })
     })?;
     let found = found.map_err(|failed: DriveError| {
         EngineError::new(

@@ -12,7 +12,9 @@ use crate::device::VolumeDevice;
 use crate::vdrive::DriveShared;
 use block::{Drive, Geometry};
 use drives::OpenDrive;
-use format::{DATA_START, DriveConfig, Label, LayoutConfig, Policy, PoolConfig, VolumeConfig};
+use format::{
+    DATA_START, DriveConfig, Features, Label, LayoutConfig, Policy, PoolConfig, VolumeConfig,
+};
 use reactor::{Remote, control};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -472,6 +474,8 @@ fn plan_pool(
         volumes: Vec::new(),
         exports: Vec::new(),
         next_volume: 1,
+        unknown: BTreeMap::new(),
+        features: Features::default(),
     })
 }
 

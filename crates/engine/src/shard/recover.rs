@@ -4,7 +4,9 @@ use super::state::{DIRECTORY, HOMES, SLOTS, Shard, Volume, drive_error};
 use crate::space::GroupKey;
 use crate::tree::Tree;
 use block::{ErrorKind, IoError};
-use format::{Checkpoint, HomesPage, Page, PageHeader, PagePtr, SlotsPage, VolumePage};
+use format::{
+    Checkpoint, HomesPage, JournalHeader, Page, PageHeader, PagePtr, SlotsPage, VolumePage,
+};
 use futures_util::future::join_all;
 use units::{BLOCK, VdriveId};
 
@@ -82,11 +84,15 @@ impl Shard {
         let meta = self.vdrive(VdriveId(0))?;
         let decode = |bytes: &[u8]| Checkpoint::decode(bytes, self.config.pool, self.config.shard);
         let mut best: Option<Checkpoint> = None;
+        let newer = std::cell::Cell::new(false);
         for generation in 0..2 {
             let block = self.checkpoint_block(generation);
             // Legs may differ after a crash: both are looked at, and the newest is taken.
             let newest = std::cell::Cell::new(None::<Checkpoint>);
             let note = |_: usize, bytes: &[u8]| {
+                if Checkpoint::is_newer(bytes, self.config.pool, self.config.shard) {
+                    newer.set(true);
+                }
                 let found = decode(bytes);
                 let known = newest.get();
                 if found.is_some_and(|found| {
@@ -103,6 +109,13 @@ impl Shard {
             {
                 best = found;
             }
+        }
+        if newer.get() {
+            let text = format!(
+                "a newer version of Convect wrote the checkpoint of shard {}: use that version",
+                self.config.shard
+            );
+            return Err(IoError::new(ErrorKind::Medium, text));
         }
         best.ok_or_else(|| {
             let text = format!(
@@ -205,8 +218,12 @@ impl Shard {
         bytes: &[u8],
         (epoch, sequence): (u64, u64),
     ) -> Result<Option<super::replay::OpenPage>, IoError> {
-        let opened = format::open_page(bytes, self.config.pool, self.config.shard);
-        let opened = opened.map_err(|error| IoError::new(ErrorKind::Medium, error.to_string()))?;
-        Ok(opened.filter(|(header, _)| header.epoch == epoch && header.sequence == sequence))
+        let (pool, shard) = (self.config.pool, self.config.shard);
+        let header = JournalHeader::read(bytes, pool, shard);
+        if !header.is_some_and(|header| header.epoch == epoch && header.sequence == sequence) {
+            return Ok(None);
+        }
+        format::open_page(bytes, pool, shard)
+            .map_err(|error| IoError::new(ErrorKind::Medium, error.to_string()))
     }
 }

@@ -16,6 +16,8 @@ mod errors;
 mod export;
 mod flight;
 mod front_end;
+#[cfg(fuzzing)]
+pub mod fuzz;
 mod handshake;
 mod input;
 mod options;

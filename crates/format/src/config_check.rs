@@ -1,0 +1,174 @@
+//! Refusing a description that no pool can have: the engine divides, counts and looks up by it.
+
+use crate::{
+    DATA_START, LayoutConfig, PartConfig, PoolConfig, VdriveConfig, VolumeConfig, pages_start,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use units::{BLOCK, CHUNK_BLOCKS, DriveId, Place};
+
+/// Most shards of a pool.
+const SHARDS_MAX: u16 = 64;
+/// Blocks of a group.
+const GROUP_BLOCKS: std::ops::RangeInclusive<u64> = 512..=16_384;
+/// Blocks of a shard's journal.
+const JOURNAL_BLOCKS: std::ops::RangeInclusive<u64> = 64..=1 << 24;
+/// Largest volume in bytes.
+const VOLUME_MAX: u64 = 256 << 40;
+/// Longest name in bytes.
+const NAME_MAX: usize = 255;
+
+/// Says what is wrong unless the condition holds.
+fn need(holds: bool, reason: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(reason()) }
+}
+
+/// Names become parts of paths and of messages; what is chosen anew is held to stricter rules.
+fn check_name(name: &str) -> Result<(), String> {
+    let fits = (1..=NAME_MAX).contains(&name.len())
+        && !name.chars().any(|c| c == '/' || c.is_control())
+        && !name.starts_with('.');
+    need(fits, || {
+        let start: String = name.chars().take(32).collect();
+        format!("{start:?} is no name")
+    })
+}
+
+/// Ends of a part on its drive, in bytes.
+fn extent(part: &PartConfig) -> Option<(u64, u64)> {
+    let end = part
+        .blocks
+        .checked_mul(BLOCK as u64)?
+        .checked_add(part.offset)?;
+    (part.blocks > 0).then_some((part.offset, end))
+}
+
+impl PoolConfig {
+    /// Checks what the rest of a pool relies on.
+    ///
+    /// # Errors
+    /// What is wrong, as half a sentence.
+    pub fn check(&self) -> Result<(), String> {
+        check_name(&self.name)?;
+        need((1..=SHARDS_MAX).contains(&self.shards), || {
+            format!("{} shards", self.shards)
+        })?;
+        let group = self.group_blocks;
+        need(
+            group.is_power_of_two() && GROUP_BLOCKS.contains(&group),
+            || format!("groups of {group} blocks"),
+        )?;
+        self.check_parts()?;
+        self.check_meta()?;
+        let mut seen = BTreeSet::new();
+        for vdrive in &self.vdrives {
+            need(vdrive.id > 0 && seen.insert(vdrive.id), || {
+                format!("two vdrives with number {}, or number 0", vdrive.id)
+            })?;
+            vdrive.check()?;
+        }
+        let mut seen = BTreeSet::new();
+        for volume in &self.volumes {
+            need(
+                seen.insert(volume.id) && volume.id < self.next_volume,
+                || {
+                    format!(
+                        "two volumes with number {}, or one from the future",
+                        volume.id
+                    )
+                },
+            )?;
+            volume.check()?;
+        }
+        self.exports
+            .iter()
+            .try_for_each(|export| check_name(&export.name))
+    }
+
+    fn check_meta(&self) -> Result<(), String> {
+        let meta = &self.meta;
+        let parts = meta.parts.len();
+        need((1..=2).contains(&parts), || {
+            format!("a metadata region of {parts} parts")
+        })?;
+        need(JOURNAL_BLOCKS.contains(&meta.journal_blocks), || {
+            format!("journals of {} blocks", meta.journal_blocks)
+        })?;
+        let least = pages_start(self.shards, meta.journal_blocks);
+        need(meta.parts.iter().all(|part| part.blocks > least), || {
+            "a metadata region that does not hold its journals".into()
+        })
+    }
+
+    /// Parts lie on drives of the pool, within them, and apart from each other.
+    fn check_parts(&self) -> Result<(), String> {
+        let mut drives = BTreeMap::new();
+        for drive in &self.drives {
+            let id = drive.id.as_str();
+            let is_id = id.len() == 32 && id.parse::<DriveId>().is_ok();
+            need(is_id && drives.insert(id, drive.size).is_none(), || {
+                format!(
+                    "a drive called {:?}, or twice so",
+                    id.chars().take(32).collect::<String>()
+                )
+            })?;
+        }
+        let all = self.vdrives.iter().flat_map(|vdrive| &vdrive.parts);
+        let mut extents = Vec::new();
+        for part in self.meta.parts.iter().chain(all) {
+            let size = drives.get(part.drive.as_str());
+            let extent = extent(part).filter(|(start, end)| {
+                *start >= DATA_START
+                    && start.is_multiple_of(BLOCK as u64)
+                    && size.is_some_and(|size| end <= size)
+            });
+            let (start, end) = extent.ok_or("a part that is not on its drive")?;
+            extents.push((part.drive.as_str(), start, end));
+        }
+        extents.sort_unstable();
+        let apart = |pair: &[(&str, u64, u64)]| pair[0].0 != pair[1].0 || pair[0].2 <= pair[1].1;
+        need(extents.windows(2).all(apart), || {
+            "two parts in one place".into()
+        })
+    }
+}
+
+impl VdriveConfig {
+    fn check(&self) -> Result<(), String> {
+        let id = self.id;
+        need(!self.parts.is_empty(), || {
+            format!("vdrive {id} without a part")
+        })?;
+        // Parts are within drives: their sum does not overflow before there are 2,048 of 8 EiB.
+        let total = self
+            .parts
+            .iter()
+            .try_fold(0u64, |sum, part| sum.checked_add(part.blocks));
+        need(
+            total.is_some_and(|total| total >> Place::BLOCK_BITS == 0),
+            || format!("vdrive {id} of more blocks than can be counted"),
+        )?;
+        match self.layout {
+            LayoutConfig::Stripe { chunk_blocks } => need(
+                chunk_blocks.is_power_of_two() && chunk_blocks <= CHUNK_BLOCKS as u64,
+                || format!("stripes of {chunk_blocks} blocks"),
+            ),
+            LayoutConfig::Concat | LayoutConfig::Mirror => Ok(()),
+        }
+    }
+}
+
+impl VolumeConfig {
+    fn check(&self) -> Result<(), String> {
+        check_name(&self.name)?;
+        need(
+            (1..=VOLUME_MAX).contains(&self.size) && self.size.is_multiple_of(BLOCK as u64),
+            || format!("volume {} of {} bytes", self.name, self.size),
+        )?;
+        need([512, 4096].contains(&self.lba_size), || {
+            format!(
+                "volume {} with blocks of {} bytes",
+                self.name, self.lba_size
+            )
+        })
+    }
+}

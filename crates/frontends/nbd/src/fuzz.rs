@@ -1,0 +1,19 @@
+//! What the fuzz targets reach of the parsers. Not there in any other build.
+
+use crate::options::{ContextRequest, InfoRequest};
+use crate::protocol::{HEADER_LEN, Header};
+
+/// Parses an option's data as each kind of option does.
+pub fn option(data: &[u8]) {
+    let _ = InfoRequest::parse(data);
+    if let Some(request) = ContextRequest::parse(data) {
+        assert!(request.lists() || !request.selects());
+    }
+}
+
+/// Parses a request's header.
+pub fn request(data: &[u8]) {
+    if let Some(bytes) = data.first_chunk::<HEADER_LEN>() {
+        let _ = Header::parse(bytes);
+    }
+}
