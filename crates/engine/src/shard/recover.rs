@@ -71,6 +71,11 @@ impl Shard {
             .await?
         {
             let (root, counts) = VolumePage::decode(&page);
+            if !counts.is_possible() {
+                let text =
+                    format!("the entry of volume {key} counts more blocks than one can have");
+                return Err(IoError::new(ErrorKind::Medium, text));
+            }
             self.shared.space.take(counts.mapped() as i64, false);
             self.state
                 .borrow_mut()
