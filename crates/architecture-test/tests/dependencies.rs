@@ -3,7 +3,7 @@
 use architecture_test::{Manifest, workspace_crates};
 
 /// The workspace's own crates as dependencies name them.
-const OURS: [&str; 13] = [
+const OURS: [&str; 14] = [
     "units",
     "block",
     "reactor",
@@ -11,6 +11,7 @@ const OURS: [&str; 13] = [
     "format",
     "placement",
     "engine",
+    "inspect",
     "api",
     "daemon",
     "cli",
@@ -55,6 +56,10 @@ fn each_crate_uses_only_the_crates_beneath_it() {
     only(
         "convect-engine",
         &["block", "drives", "format", "placement", "reactor", "units"],
+    );
+    only(
+        "convect-inspect",
+        &["block", "drives", "format", "reactor", "units"],
     );
     only("convect-api", &["units"]);
     only("convect-lab", &["units", "api"]);

@@ -50,6 +50,12 @@ pub enum Command {
     /// Look at long work
     #[command(subcommand)]
     Job(Job),
+    /// Look whether a pool that is not in use is whole
+    #[command(after_help = CHECK_AFTER)]
+    Check(Check),
+    /// Mend what redundancy allows of a pool that is not in use; without --yes only say what
+    #[command(after_help = CHECK_AFTER)]
+    Repair(Repair),
     /// Print completions for a shell
     Completions {
         /// The shell
@@ -60,6 +66,35 @@ pub enum Command {
         /// The folder
         dir: PathBuf,
     },
+}
+
+const CHECK_AFTER: &str = "\
+No daemon is needed, and none may have the drives open. Exit codes: 0 the pool is whole; 1 something \
+is wrong and nothing is lost; 2 data is lost, or wrong usage; 8 it could not be looked at.";
+
+/// `check`.
+#[derive(Args, Debug)]
+pub struct Check {
+    /// The drives of the pool, all that are there
+    #[arg(required = true, value_name = "DRIVE")]
+    pub drives: Vec<String>,
+    /// Read every block of data, too, and compare it with its checksum
+    #[arg(long)]
+    pub data: bool,
+}
+
+/// `repair`.
+#[derive(Args, Debug)]
+pub struct Repair {
+    /// The drives of the pool, all that are there
+    #[arg(required = true, value_name = "DRIVE")]
+    pub drives: Vec<String>,
+    /// Read every block of data, too, and mend those that are wrong
+    #[arg(long)]
+    pub data: bool,
+    /// Do it
+    #[arg(long)]
+    pub yes: bool,
 }
 
 /// `serve`.
@@ -193,47 +228,6 @@ pub enum Pool {
         name: String,
         /// The vdrive's number
         vdrive: u8,
-        /// Do not ask
-        #[arg(long)]
-        yes: bool,
-        /// Do not wait
-        #[arg(long)]
-        background: bool,
-    },
-    /// Bring a drive back into its mirrors; what it lacks is copied
-    Online {
-        /// The pool
-        name: String,
-        /// The drive, as `pool status` names it, or by its id
-        drive: String,
-        /// Also when it was used without the pool's other drives: all of it is overwritten
-        #[arg(long)]
-        force: bool,
-        /// Do not ask
-        #[arg(long)]
-        yes: bool,
-        /// Do not wait
-        #[arg(long)]
-        background: bool,
-    },
-    /// Take a drive out of its mirrors and let it go, until `pool online`
-    Offline {
-        /// The pool
-        name: String,
-        /// The drive
-        drive: String,
-    },
-    /// Put a new drive in the place of one of a mirror's and fill it
-    Replace {
-        /// The pool
-        name: String,
-        /// The old drive; it may be missing
-        old: String,
-        /// The new drive, at least as large
-        new: String,
-        /// Take a drive that bears something else, which is lost
-        #[arg(long)]
-        force: bool,
         /// Do not ask
         #[arg(long)]
         yes: bool,

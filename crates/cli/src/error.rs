@@ -13,6 +13,10 @@ pub enum Failure {
     Refused(Problem),
     /// Something else failed: exit code 1.
     Failed(String),
+    /// A pool that is not in use could not be looked at: exit code 8, as fsck's.
+    NotLooked(String),
+    /// All was said already; this is the exit code.
+    Status(u8),
     /// The person left; what was started goes on: exit code 130.
     Left(String),
     /// Nobody reads the output any more: exit code 0, without a word.
@@ -26,6 +30,8 @@ impl Failure {
             Self::Unread => 0,
             Self::Refused(_) | Self::Failed(_) => 1,
             Self::Usage(_) => 2,
+            Self::NotLooked(_) => 8,
+            Self::Status(code) => *code,
             Self::Left(_) => 130,
         }
     }
@@ -42,11 +48,12 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Usage(message) | Self::Failed(message) | Self::Left(message) => {
-                f.write_str(message)
-            }
+            Self::Usage(message)
+            | Self::Failed(message)
+            | Self::NotLooked(message)
+            | Self::Left(message) => f.write_str(message),
             Self::Refused(problem) => problem.fmt(f),
-            Self::Unread => Ok(()),
+            Self::Unread | Self::Status(_) => Ok(()),
         }
     }
 }

@@ -15,6 +15,7 @@ pub fn main() -> ExitCode {
     match run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Unread) => ExitCode::SUCCESS,
+        Err(Failure::Status(code)) => ExitCode::from(code),
         Err(failure) => {
             let sign = match failure {
                 Failure::Left(_) => "",
@@ -67,6 +68,8 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Serve(options) => serve(options, arguments.socket),
         Command::Completions { shell } => completions(*shell),
         Command::Man { dir } => manual(dir),
+        Command::Check(options) => commands::check(json, options),
+        Command::Repair(options) => commands::repair(json, options),
         Command::Drive(command) => commands::drive(&client(), json, command),
         Command::Vdrive(command) => commands::vdrive(&client(), json, command),
         Command::Pool(command) => commands::pool(&client(), json, command),

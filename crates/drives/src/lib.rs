@@ -22,5 +22,5 @@ pub use error::{OpenError, OpenErrorKind};
 pub use given::give;
 pub use model::{Profile, profiles};
 pub use ram::forget_ram;
-pub use registry::{DriveKind, OpenDrive, canonical, found_on, kinds, open};
+pub use registry::{DriveKind, OpenDrive, canonical, found_on, kinds, open, open_read_only};
 pub use signature::signature;

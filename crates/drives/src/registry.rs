@@ -35,6 +35,9 @@ pub struct DriveKind {
     pub keeps_data: bool,
     /// Opens what follows the colon.
     pub(crate) open: fn(&str) -> Result<Arc<dyn OpenDrive>, OpenError>,
+    /// Opens it for reading only: it is never created nor written, and only drives that are open
+    /// for writing keep it from being opened.
+    pub(crate) open_read_only: fn(&str) -> Result<Arc<dyn OpenDrive>, OpenError>,
     /// The canonical form of what follows the colon, with the kind.
     pub(crate) canonical: fn(&str) -> Result<String, OpenError>,
     /// What the drive already bears.
@@ -72,6 +75,19 @@ pub fn open(spec: &str) -> Result<Arc<dyn OpenDrive>, OpenError> {
     }
     let (kind, rest) = find(spec)?;
     (kind.open)(rest)
+}
+
+/// Opens a drive for reading only. Others may read it, too; nobody may have it open for writing.
+/// Kinds that live in this process alone are opened as by [`open`].
+///
+/// # Errors
+/// As [`open`]'s; every write to it fails.
+pub fn open_read_only(spec: &str) -> Result<Arc<dyn OpenDrive>, OpenError> {
+    if let Some(drive) = given::find(spec) {
+        return Ok(drive);
+    }
+    let (kind, rest) = find(spec)?;
+    (kind.open_read_only)(rest)
 }
 
 /// The text that opens the same drive again and never creates it: a bare path becomes

@@ -177,3 +177,24 @@ fn looking_at_a_drive_neither_creates_nor_locks_it() {
         "and was not made by looking"
     );
 }
+
+#[test]
+fn who_only_reads_does_so_beside_others_but_not_beside_a_writer() {
+    let folder = Folder::new();
+    let spec = format!("file:{}/drive?size=8M", folder.path().display());
+    assert_eq!(
+        drives::open_read_only(&spec).unwrap_err().kind,
+        NotFound,
+        "reading makes no file"
+    );
+    let writer = drives::open(&spec).unwrap();
+    assert_eq!(drives::open_read_only(&spec).unwrap_err().kind, Busy);
+    drop(writer);
+    let (one, two) = (
+        drives::open_read_only(&spec).unwrap(),
+        drives::open_read_only(&spec).unwrap(),
+    );
+    refused(&spec, Busy, "locked by this process");
+    drop((one, two));
+    drives::open(&spec).unwrap();
+}

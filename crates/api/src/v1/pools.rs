@@ -131,8 +131,7 @@ pub struct Drive {
     pub spec: String,
     /// Bytes.
     pub size: u64,
-    /// `online`, `syncing` (it is being brought up to date), `out` (a mirror goes on without what
-    /// is on it), `offline` (taken out by hand) or `missing`.
+    /// `online`, `degraded` (some part is out) or `missing`.
     pub state: String,
     /// Reads ended since the pool was opened.
     pub reads: u64,
@@ -152,12 +151,6 @@ pub struct Drive {
     /// It does not answer, or takes far longer than its own usual time.
     #[serde(default)]
     pub slow: bool,
-    /// Why it is not online; empty when it is.
-    #[serde(default)]
-    pub why: String,
-    /// How much of what it lacks has been copied, while it is syncing.
-    #[serde(default)]
-    pub synced_percent: Option<u8>,
 }
 
 /// State of a vdrive.

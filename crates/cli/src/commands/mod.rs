@@ -1,5 +1,6 @@
 //! The commands, a file an object.
 
+mod check;
 mod drive;
 mod export;
 mod job;
@@ -8,6 +9,7 @@ mod pool_show;
 mod volume;
 mod watch;
 
+pub use check::{check, repair};
 pub use drive::drive;
 pub use export::export;
 pub use job::job;

@@ -72,6 +72,57 @@ fn told(manager: &UnixDatagram) -> String {
 }
 
 #[test]
+fn a_pool_is_checked_and_mended_while_no_daemon_has_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path().display();
+    let drives = format!("file:{at}/a file:{at}/b");
+    let daemon = Daemon::start(folder.path());
+    for arguments in [
+        format!("pool create tank slow mirror file:{at}/a?size=256M file:{at}/b?size=256M"),
+        "volume create tank/v --size 64M".to_owned(),
+    ] {
+        let said = daemon.convect(&arguments);
+        assert_eq!(said.code, 0, "{arguments}: {said:?}");
+    }
+    let said = convect(&format!("check {drives}"));
+    assert_eq!(said.code, 8, "{said:?}");
+    assert!(
+        said.error.contains("belongs to a pool that is in use"),
+        "{said:?}"
+    );
+    assert_eq!(daemon.end("-TERM"), Some(0));
+
+    let said = convect(&format!("check --data {drives}"));
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.out.ends_with("The pool is whole.\n"), "{said:?}");
+
+    let file = std::fs::OpenOptions::new()
+        .write(true)
+        .open(folder.path().join("a"));
+    std::os::unix::fs::FileExt::write_all_at(&file.unwrap(), &[7; 2 << 20], 0).unwrap();
+    let bytes = || std::fs::read(folder.path().join("a")).unwrap();
+    let damaged = bytes();
+    for (arguments, code, says) in [
+        ("check", 1, "can mend 1 wrong copy"),
+        ("repair", 1, "Nothing was written: add --yes"),
+    ] {
+        let said = convect(&format!("{arguments} {drives}"));
+        assert_eq!(said.code, code, "{arguments}: {said:?}");
+        assert!(said.out.contains(says), "{arguments}: {said:?}");
+    }
+    assert!(bytes() == damaged, "nothing is written without --yes");
+    let said = convect(&format!("repair --yes {drives}"));
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.out.contains("1 label on"), "{said:?}");
+    let said = convect(&format!("--json repair --yes {drives}"));
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(
+        said.out.contains("\"mends\": []"),
+        "again there is nothing to do: {said:?}"
+    );
+}
+
+#[test]
 fn a_daemon_says_when_it_is_ready_ends_at_a_signal_and_serves_the_same_again() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path().display();

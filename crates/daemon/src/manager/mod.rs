@@ -2,7 +2,6 @@
 
 mod core;
 mod exports;
-mod mirrors;
 mod pools;
 mod volumes;
 

@@ -18,6 +18,8 @@ pub(crate) const KIND: DriveKind = DriveKind {
     grammar: "model:PROFILE[,seed=N]:SPEC",
     keeps_data: true,
     open,
+    // Who only looks does not want to wait as for a disk.
+    open_read_only: |rest| crate::open_read_only(parse(rest)?.inner),
     canonical,
     found_on: |rest| crate::found_on(parse(rest)?.inner),
 };

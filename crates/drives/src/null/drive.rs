@@ -17,6 +17,7 @@ pub(crate) const KIND: DriveKind = DriveKind {
     grammar: "null:NAME?size=SIZE",
     keeps_data: false,
     open,
+    open_read_only: open,
     canonical: |rest| Ok(parse(rest)?.text("null")),
     found_on: |rest| parse(rest).map(|_| None),
 };

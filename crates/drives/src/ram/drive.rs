@@ -25,6 +25,7 @@ pub(crate) const KIND: DriveKind = DriveKind {
     grammar: "ram:NAME?size=SIZE",
     keeps_data: true,
     open,
+    open_read_only: open,
     canonical: |rest| Ok(parse(rest)?.text("ram")),
     found_on,
 };

@@ -31,9 +31,10 @@ pub(super) fn patiently<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Re
     }
 }
 
-/// Locks a file against every other locked opening of it.
-pub(super) fn lock(path: &Path, file: &File) -> Result<(), OpenError> {
-    patiently(|| flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB)).map_err(|error| {
+/// Locks a file against every other locked opening of it, or against those that are `alone`.
+pub(super) fn lock(path: &Path, file: &File, alone: bool) -> Result<(), OpenError> {
+    let kind = if alone { libc::LOCK_EX } else { libc::LOCK_SH };
+    patiently(|| flock(file.as_raw_fd(), kind | libc::LOCK_NB)).map_err(|error| {
         if error.raw_os_error() != Some(libc::EWOULDBLOCK) {
             return OpenError::system(&format!("cannot lock {}", path.display()), &error);
         }

@@ -1,7 +1,7 @@
 //! The drive, and its row of the table.
 
 use super::discover::{Found, size};
-use super::open::{LockedFile, check_type, open_locked};
+use super::open::{Access, LockedFile, check_type, open_locked};
 use super::queue::UringQueue;
 use crate::spec::{Named, parse_named};
 use crate::{DriveKind, OpenDrive, OpenError};
@@ -19,7 +19,8 @@ pub(crate) const KIND: DriveKind = DriveKind {
     about: "A file or a block device. With a size, an absent file is created, sparse.",
     grammar: "file:PATH[?size=SIZE], or the absolute PATH alone",
     keeps_data: true,
-    open,
+    open: |rest| open(rest, Access::Write),
+    open_read_only: |rest| open(rest, Access::Read),
     canonical,
     found_on,
 };
@@ -47,8 +48,8 @@ fn canonical(rest: &str) -> Result<String, OpenError> {
     Ok(named.text("file"))
 }
 
-fn open(rest: &str) -> Result<Arc<dyn OpenDrive>, OpenError> {
-    let (file, found) = open_locked(&parse(rest)?)?;
+fn open(rest: &str, access: Access) -> Result<Arc<dyn OpenDrive>, OpenError> {
+    let (file, found) = open_locked(&parse(rest)?, access)?;
     Ok(Arc::new(Uring {
         spec: canonical(rest)?,
         file: Arc::new(file),

@@ -11,6 +11,15 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 use units::format_bytes;
 
+/// What an opening is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    /// Reading, beside others who read.
+    Read,
+    /// Reading and writing, alone.
+    Write,
+}
+
 /// An open file whose lock ends with it.
 pub(super) struct LockedFile(File);
 
@@ -27,16 +36,18 @@ impl Drop for LockedFile {
 }
 
 /// Opens what `named` names, creating it when it is absent and a size was given.
-pub(super) fn open_locked(named: &Named) -> Result<(LockedFile, Found), OpenError> {
+pub(super) fn open_locked(named: &Named, access: Access) -> Result<(LockedFile, Found), OpenError> {
     let path = Path::new(&named.name);
     let created = match (fs::metadata(path), named.size) {
-        (Err(error), Some(size)) if error.kind() == io::ErrorKind::NotFound => {
+        (Err(error), Some(size))
+            if error.kind() == io::ErrorKind::NotFound && access == Access::Write =>
+        {
             create(path, size)?;
             true
         }
         _ => false,
     };
-    let opened = open_existing(path, named.size);
+    let opened = open_existing(path, named.size, access);
     if created && opened.is_err() {
         // Nothing half-made stays behind; the error that matters is the one of the opening.
         let _ = fs::remove_file(path);
@@ -70,7 +81,11 @@ fn create(path: &Path, size: u64) -> Result<(), OpenError> {
     })
 }
 
-fn open_existing(path: &Path, size: Option<u64>) -> Result<(LockedFile, Found), OpenError> {
+fn open_existing(
+    path: &Path,
+    size: Option<u64>,
+    access: Access,
+) -> Result<(LockedFile, Found), OpenError> {
     let cannot_open = format!("cannot open {}", path.display());
     let meta = fs::metadata(path).map_err(|error| OpenError::system(&cannot_open, &error))?;
     check_type(path, &meta)?;
@@ -95,7 +110,7 @@ fn open_existing(path: &Path, size: Option<u64>) -> Result<(LockedFile, Found), 
         patiently(|| {
             OpenOptions::new()
                 .read(true)
-                .write(true)
+                .write(access == Access::Write)
                 .custom_flags(flags | exclusive)
                 .open(path)
         })
@@ -108,7 +123,7 @@ fn open_existing(path: &Path, size: Option<u64>) -> Result<(LockedFile, Found), 
         Some(libc::EBUSY) => in_use("another program has it open for itself".to_owned()),
         _ => OpenError::system(&cannot_open, &error),
     })?;
-    lock(path, &file)?;
+    lock(path, &file, access == Access::Write)?;
     let file = LockedFile(file);
     let found = discover(&file.0, direct).map_err(|error| {
         let what = format!("cannot use {}", path.display());

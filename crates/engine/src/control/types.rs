@@ -147,8 +147,7 @@ pub struct DriveStatus {
     pub spec: String,
     /// Size.
     pub size: u64,
-    /// `online`, `syncing` (it is being brought up to date), `out` (a mirror goes on without what
-    /// is on it), `offline` (taken out by hand) or `missing`.
+    /// `online`, `degraded` (some part is out) or `missing`.
     pub state: String,
     /// Requests ended since the pool was opened.
     pub reads: u64,
@@ -166,10 +165,6 @@ pub struct DriveStatus {
     pub timeouts: u64,
     /// It does not answer, or takes far longer than its own usual time.
     pub slow: bool,
-    /// Why it is not online; empty when it is.
-    pub why: String,
-    /// How much of what it lacks has been copied, while it is syncing.
-    pub synced_percent: Option<u8>,
 }
 
 /// State of a vdrive.

@@ -292,6 +292,5 @@ impl Pool {
                 tracing::warn!(vdrive = vdrive.id, error = %failed, "an evacuation cannot go on");
             }
         }
-        self.resume_resyncs();
     }
 }

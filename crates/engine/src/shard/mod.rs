@@ -21,7 +21,6 @@ mod read;
 mod reclaim;
 mod recover;
 mod replay;
-mod resync;
 mod state;
 mod status;
 mod trim;

@@ -1,0 +1,107 @@
+//! Pools that are not in use: checked and mended. No daemon is asked.
+
+use crate::arguments::{Check, Repair};
+use crate::show::print;
+use crate::{Failure, drive_spec};
+use indicatif::{ProgressBar, ProgressStyle};
+use inspect::{InspectError, Options, Progress, Report, Verdict};
+use std::path::Path;
+
+/// The drives as the tools open them.
+pub(super) fn drives(texts: &[String]) -> Result<Vec<String>, Failure> {
+    let here = std::env::current_dir().unwrap_or_else(|_| Path::new("/").to_owned());
+    texts.iter().map(|text| drive_spec(text, &here)).collect()
+}
+
+pub(super) fn not_looked(error: InspectError) -> Failure {
+    Failure::NotLooked(error.to_string())
+}
+
+/// A bar for a terminal that fills as blocks pass.
+pub(super) fn bar(what: &str) -> ProgressBar {
+    let bar = ProgressBar::new(0);
+    if let Ok(style) = ProgressStyle::with_template("{msg} {bar:30} {percent} %, {eta} left") {
+        bar.set_style(style.progress_chars("█░ "));
+    }
+    bar.set_message(what.to_owned());
+    bar
+}
+
+pub(super) fn follow(bar: &ProgressBar) -> impl Fn(Progress) + use<> {
+    let bar = bar.clone();
+    move |progress| {
+        bar.set_length(progress.total);
+        bar.set_position(progress.blocks.min(progress.total));
+    }
+}
+
+fn look(drives: &[String], data: bool) -> Result<Report, Failure> {
+    let bar = bar("checking");
+    let report = inspect::check(drives, Options { data }, follow(&bar));
+    bar.finish_and_clear();
+    report.map_err(not_looked)
+}
+
+fn print_report(json: bool, report: &Report, repaired: bool, verdict: &str) -> Result<(), Failure> {
+    if !json {
+        let text = inspect::text::report(report, repaired);
+        return print(&format!("{text}{verdict}\n"));
+    }
+    let failed = |error| Failure::Failed(format!("the report cannot be written: {error}"));
+    let text = serde_json::to_string_pretty(report).map_err(failed)?;
+    print(&format!("{text}\n"))
+}
+
+fn status(report: &Report) -> Result<(), Failure> {
+    match report.verdict {
+        Verdict::Whole => Ok(()),
+        verdict => Err(Failure::Status(verdict as u8)),
+    }
+}
+
+/// `convect check`.
+///
+/// # Errors
+/// The verdict as an exit code, or why the pool could not be looked at.
+pub fn check(json: bool, options: &Check) -> Result<(), Failure> {
+    let report = look(&drives(&options.drives)?, options.data)?;
+    print_report(json, &report, false, &inspect::text::verdict(&report))?;
+    status(&report)
+}
+
+/// `convect repair`.
+///
+/// # Errors
+/// As [`check`]'s; with `--yes` the verdict is of what is left.
+pub fn repair(json: bool, options: &Repair) -> Result<(), Failure> {
+    let drives = drives(&options.drives)?;
+    let plan = look(&drives, options.data)?;
+    let nothing = plan.mend_count() == 0;
+    let said = match (nothing, options.yes) {
+        (true, _) => "There is nothing that can be mended; nothing was written.",
+        (false, false) => "Nothing was written: add --yes to mend this.",
+        (false, true) => "Mending.",
+    };
+    if nothing || !options.yes {
+        print_report(json, &plan, false, said)?;
+        return status(&plan);
+    }
+    if !json {
+        print_report(json, &plan, false, said)?;
+    }
+    let bar = bar("mending");
+    let mended = inspect::repair(&drives, Options { data: options.data }, follow(&bar));
+    bar.finish_and_clear();
+    let mended = mended.map_err(not_looked)?;
+    let left = look(&drives, options.data)?;
+    if json {
+        print_report(json, &mended, true, "")?;
+    } else {
+        print(&inspect::text::mends(&mended, true))?;
+        print(&format!(
+            "Checked again: {}\n",
+            inspect::text::verdict(&left)
+        ))?;
+    }
+    status(&left)
+}

@@ -1,0 +1,137 @@
+//! One drive, as the tools reach it, and its four labels.
+
+use crate::Result;
+use crate::error::InspectError;
+use block::{DmaBuf, DmaPool, Drive, DriveError, DriveQueue, DriveQueueExt};
+use drives::OpenDrive;
+use format::{LABEL_SIZE, Label, LabelError, label_offsets};
+use reactor::Handle;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Bytes read first of a label; the rest only when there is one and it is longer.
+const HEAD: usize = 64 << 10;
+
+/// What lies where a label belongs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum LabelState {
+    /// A label.
+    Valid(Box<Label>),
+    /// Zeroes: none was written yet, or the drive left its pool.
+    Empty,
+    /// Neither a label nor zeroes.
+    Damaged,
+    /// The drive cannot read it.
+    Unreadable(DriveError),
+    /// A label of a format that this version cannot follow, with the reason.
+    Unknown(String),
+}
+
+impl LabelState {
+    /// The label, if there is one.
+    pub fn label(&self) -> Option<&Label> {
+        match self {
+            Self::Valid(label) => Some(label),
+            _ => None,
+        }
+    }
+}
+
+/// A drive that is open.
+pub struct Disk {
+    /// How it was opened.
+    pub spec: String,
+    /// Size in bytes.
+    pub size: u64,
+    /// Its labels, in the order of [`label_offsets`].
+    pub labels: [LabelState; 4],
+    queue: Rc<dyn DriveQueue>,
+    dma: DmaPool,
+}
+
+impl Disk {
+    /// Reads the labels of an open drive.
+    ///
+    /// # Errors
+    /// When the loop cannot reach it, or it is too small for a pool.
+    pub async fn new(handle: &Handle, drive: &Arc<dyn OpenDrive>) -> Result<Self> {
+        let info = Drive::info(&**drive);
+        let queue = drive.queue(handle).map_err(|failed| {
+            InspectError::new(format!("{} cannot be reached: {failed}", info.spec))
+        })?;
+        if info.size < 6 * LABEL_SIZE {
+            return Err(InspectError::new(format!(
+                "{} has {}, which is too small for a drive of a pool: name another",
+                info.spec,
+                units::format_bytes(info.size)
+            )));
+        }
+        let mut disk = Self {
+            spec: info.spec,
+            size: info.size,
+            labels: [const { LabelState::Empty }; 4],
+            queue,
+            dma: handle.dma().clone(),
+        };
+        for (index, offset) in label_offsets(disk.size).into_iter().enumerate() {
+            disk.labels[index] = disk.label(offset).await;
+        }
+        Ok(disk)
+    }
+
+    async fn label(&self, offset: u64) -> LabelState {
+        let head = match self.read(offset, HEAD).await {
+            Ok(head) => head,
+            Err(error) => return LabelState::Unreadable(error),
+        };
+        if head.iter().all(|byte| *byte == 0) {
+            return LabelState::Empty;
+        }
+        let decoded = match Label::decode_to_read(&head) {
+            Err(LabelError::None) if head.starts_with(b"CONVECT") => {
+                match self.read(offset, LABEL_SIZE as usize).await {
+                    Ok(whole) => Label::decode_to_read(&whole),
+                    Err(error) => return LabelState::Unreadable(error),
+                }
+            }
+            decoded => decoded,
+        };
+        match decoded {
+            Ok(label) => LabelState::Valid(Box::new(label)),
+            Err(LabelError::None) => LabelState::Damaged,
+            Err(error) => LabelState::Unknown(error.to_string()),
+        }
+    }
+
+    /// The newest of its labels.
+    pub fn newest(&self) -> Option<&Label> {
+        let labels = self.labels.iter().filter_map(LabelState::label);
+        labels.max_by_key(|label| label.generation)
+    }
+
+    /// Reads `len` bytes at `offset` (bytes, whole sectors).
+    ///
+    /// # Errors
+    /// What the drive said.
+    pub async fn read(&self, offset: u64, len: usize) -> std::result::Result<DmaBuf, DriveError> {
+        self.queue.read(offset, self.dma.get(len)).await
+    }
+
+    /// Writes whole sectors at `offset` (bytes).
+    ///
+    /// # Errors
+    /// What the drive said; a drive opened for reading refuses.
+    pub async fn write(&self, offset: u64, bytes: &[u8]) -> std::result::Result<(), DriveError> {
+        let mut buf = self.dma.get(bytes.len());
+        buf.copy_from_slice(bytes);
+        self.queue.write(offset, buf).await
+    }
+
+    /// Makes what was written durable.
+    ///
+    /// # Errors
+    /// What the drive said.
+    pub async fn flush(&self) -> std::result::Result<(), DriveError> {
+        self.queue.flush().await
+    }
+}

@@ -1,0 +1,32 @@
+//! Pools that are not in use, read from their drives alone: checked, shown, mended, copied out.
+//!
+//! Responsible for: telling what of a pool is whole and what is lost, writing good copies over
+//! bad ones, and getting data out of a pool that cannot be opened.
+//! Leaves out: serving pools. It never opens one as the engine does, and only a repair writes.
+
+mod check;
+mod checkpoint;
+mod chunk;
+mod disk;
+mod error;
+mod fetch;
+mod inspection;
+mod journal;
+mod membership;
+mod pool;
+mod replay;
+mod report;
+mod run;
+mod shard;
+mod space;
+pub mod text;
+mod walk;
+
+pub use disk::{Disk, LabelState};
+pub use error::{InspectError, Result};
+pub use inspection::{Mode, OnProgress, Progress};
+pub use pool::Pool;
+pub use report::{
+    DriveReport, Finding, MendKind, Range, Report, ShardReport, Verdict, VolumeReport,
+};
+pub use run::{Options, check, inspect_drives, open_drives, repair};

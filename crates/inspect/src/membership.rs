@@ -1,0 +1,161 @@
+//! Drives and labels: who belongs to the pool, who is missing, whose label is not the newest.
+
+use crate::disk::{Disk, LabelState};
+use crate::inspection::Inspection;
+use crate::report::{DriveReport, Verdict};
+use format::{Label, label_offsets, label_slots_for};
+use units::DriveId;
+
+/// Looks at every drive, and writes the newest label where it belongs and is not.
+pub async fn check(inspection: &Inspection<'_>) {
+    let pool = inspection.pool;
+    for index in 0..pool.disks.len() {
+        check_present(inspection, index).await;
+    }
+    for drive in &pool.config().drives {
+        let id: Option<DriveId> = drive.id.parse().ok();
+        if pool.disks.iter().any(|disk| drive_of(disk) == id) {
+            continue;
+        }
+        let report = DriveReport {
+            spec: drive.spec.clone(),
+            id: drive.id.clone(),
+            size: drive.size,
+            state: "missing",
+            labels: Vec::new(),
+            parts: parts_of(inspection, &drive.id),
+        };
+        let text = format!(
+            "drive {} is missing: what only it has cannot be read; name it, too, if it is there",
+            drive.spec
+        );
+        inspection.find(Verdict::Repairable, text);
+        inspection.report.borrow_mut().drives.push(report);
+    }
+    for spec in &pool.unlabelled {
+        let text = format!("{spec} bears no label of the pool, and is left alone");
+        inspection.find(Verdict::Repairable, text);
+    }
+    tell_out(inspection);
+}
+
+fn drive_of(disk: &Disk) -> Option<DriveId> {
+    disk.newest().map(|label| label.drive)
+}
+
+async fn check_present(inspection: &Inspection<'_>, index: usize) {
+    let pool = inspection.pool;
+    let disk = &pool.disks[index];
+    let Some(own) = disk.newest() else { return };
+    let id = own.drive.to_string();
+    let named = pool.config().drives.iter().any(|drive| drive.id == id);
+    let state = match (named, own.generation < pool.label.generation) {
+        (false, _) => "left",
+        (true, true) => "stale",
+        (true, false) => "present",
+    };
+    let report = DriveReport {
+        spec: disk.spec.clone(),
+        parts: parts_of(inspection, &id),
+        id,
+        size: disk.size,
+        state,
+        labels: disk.labels.iter().map(text_of).collect(),
+    };
+    inspection.report.borrow_mut().drives.push(report);
+    if !named {
+        let text = format!(
+            "{} bears a label of this pool, which does not name it any more: it is left alone",
+            disk.spec
+        );
+        inspection.find(Verdict::Whole, text);
+        return;
+    }
+    mend_labels(inspection, index, own.drive).await;
+}
+
+/// The newest generation has to be in both of the places that it goes to.
+async fn mend_labels(inspection: &Inspection<'_>, index: usize, drive: DriveId) {
+    let pool = inspection.pool;
+    let disk = &pool.disks[index];
+    let wanted = Label {
+        drive,
+        ..pool.label.clone()
+    };
+    let offsets = label_offsets(disk.size);
+    for slot in label_slots_for(wanted.generation) {
+        if disk.labels[slot].label() == Some(&wanted) {
+            continue;
+        }
+        let Ok(bytes) = wanted.encode() else { return };
+        inspection
+            .report
+            .borrow_mut()
+            .mend("label", disk.spec.clone());
+        inspection
+            .write("label", index, offsets[slot], &bytes)
+            .await;
+    }
+    // Labels of the generation before are only needed while the next one is written.
+    let other = (0..4).filter(|slot| !label_slots_for(wanted.generation).contains(slot));
+    let damaged = other.filter(|slot| {
+        matches!(
+            disk.labels[*slot],
+            LabelState::Damaged | LabelState::Unreadable(_)
+        )
+    });
+    if damaged.count() > 0 {
+        let text = format!(
+            "{}: a label of the generation before is damaged; it is not needed and the next change writes it",
+            disk.spec
+        );
+        inspection.find(Verdict::Whole, text);
+    }
+}
+
+fn text_of(state: &LabelState) -> String {
+    match state {
+        LabelState::Valid(label) => label.generation.to_string(),
+        LabelState::Empty => "empty".into(),
+        LabelState::Damaged => "damaged".into(),
+        LabelState::Unreadable(_) => "unreadable".into(),
+        LabelState::Unknown(_) => "unknown".into(),
+    }
+}
+
+/// What a drive is part of.
+fn parts_of(inspection: &Inspection<'_>, drive: &str) -> Vec<String> {
+    let config = inspection.pool.config();
+    let mut parts = Vec::new();
+    let mut note = |name: String, out: bool| {
+        parts.push(if out { format!("{name} (out)") } else { name });
+    };
+    for part in config.meta.parts.iter().filter(|part| part.drive == drive) {
+        note("metadata".into(), part.out);
+    }
+    for vdrive in &config.vdrives {
+        let class = inspection.pool.vdrives.get(&units::VdriveId(vdrive.id));
+        let class = class.map_or("?", |vdrive| vdrive.class);
+        for part in vdrive.parts.iter().filter(|part| part.drive == drive) {
+            note(format!("vdrive {} {class}", vdrive.id), part.out);
+        }
+    }
+    parts
+}
+
+/// Legs that were set aside: redundancy that is not there.
+fn tell_out(inspection: &Inspection<'_>) {
+    for vdrive in inspection.pool.vdrives.values() {
+        for (index, part) in vdrive.parts.iter().enumerate() {
+            if part.out {
+                let text = format!(
+                    "{} is out of vdrive {} ({}): it has no copy of what was written since",
+                    inspection.pool.part_name(vdrive.id, index),
+                    vdrive.id,
+                    vdrive.class
+                );
+                inspection.find(Verdict::Repairable, text);
+            }
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! A pool put together from the labels of its drives: which drive has which block.
+
+use crate::Result;
+use crate::disk::Disk;
+use crate::error::InspectError;
+use drives::OpenDrive;
+use format::{
+    GroupKey, Label, Layout, LayoutConfig, PartConfig, PoolConfig, TierConfig, pages_start,
+};
+use reactor::Handle;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use units::{BLOCK, DriveId, Place, PoolId, VdriveId};
+
+/// A range of a drive that a vdrive has.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Index among the drives that are here; none when it is missing.
+    pub disk: Option<usize>,
+    /// First byte on the drive.
+    pub offset: u64,
+    /// The newest label says that it is not up to date: it is not compared, and read last.
+    pub out: bool,
+    /// How the drive was opened last.
+    pub spec: String,
+}
+
+/// A vdrive of the pool; number 0 is the metadata region.
+#[derive(Clone, Debug)]
+pub struct Vdrive {
+    /// Its number.
+    pub id: VdriveId,
+    /// `metadata`, `fast` or `slow`.
+    pub class: &'static str,
+    /// Which part has which block.
+    pub layout: Layout,
+    /// Its parts.
+    pub parts: Vec<Part>,
+    /// First block of its first group.
+    pub base: u64,
+    /// Number of its groups.
+    pub groups: u64,
+}
+
+impl Vdrive {
+    /// The parts that have `block`, which lies within it, and the byte on each one's drive.
+    pub fn copies(&self, block: u64) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let fragment = self.layout.fragment(block, 1);
+        let parts = if self.layout.is_mirror() {
+            0..self.parts.len()
+        } else {
+            fragment.part..fragment.part + 1
+        };
+        parts.map(move |part| {
+            let byte = self.parts[part].offset + fragment.block * BLOCK as u64;
+            (part, byte)
+        })
+    }
+}
+
+/// A pool that is not in use.
+pub struct Pool {
+    /// The drives that are here.
+    pub disks: Vec<Disk>,
+    /// Its id.
+    pub id: PoolId,
+    /// The newest label.
+    pub label: Label,
+    /// Its vdrives, the metadata region first.
+    pub vdrives: BTreeMap<VdriveId, Vdrive>,
+    /// Drives that are here and bear no label: their specifications.
+    pub unlabelled: Vec<String>,
+}
+
+impl Pool {
+    /// Reads labels and puts the pool together.
+    ///
+    /// # Errors
+    /// When no drive bears a label, or they are of two pools, or one is there twice.
+    pub async fn open(handle: &Handle, drives: &[Arc<dyn OpenDrive>]) -> Result<Self> {
+        let mut disks = Vec::new();
+        let mut unlabelled = Vec::new();
+        let mut unknown = None;
+        for drive in drives {
+            let disk = Disk::new(handle, drive).await?;
+            for state in &disk.labels {
+                if let crate::disk::LabelState::Unknown(why) = state {
+                    unknown = Some(format!("{}: {why}", disk.spec));
+                }
+            }
+            match disk.newest() {
+                Some(_) => disks.push(disk),
+                None => unlabelled.push(disk.spec.clone()),
+            }
+        }
+        if let Some(unknown) = unknown {
+            return Err(InspectError::new(unknown));
+        }
+        let newest = disks.iter().filter_map(Disk::newest);
+        let Some(label) = newest.max_by_key(|label| label.generation).cloned() else {
+            return Err(InspectError::new(format!(
+                "{}: no label of a pool is left on any of the drives: name more of the pool's drives",
+                unlabelled.join(", ")
+            )));
+        };
+        check_members(&disks, &label)?;
+        let vdrives = vdrives(&label.config, &disks)?;
+        Ok(Self {
+            disks,
+            id: label.pool,
+            label,
+            vdrives,
+            unlabelled,
+        })
+    }
+
+    /// The description of the pool.
+    pub fn config(&self) -> &PoolConfig {
+        &self.label.config
+    }
+
+    /// The vdrive that has this place, if it lies within one.
+    pub fn vdrive_of(&self, place: Place) -> Option<&Vdrive> {
+        let vdrive = self.vdrives.get(&place.vdrive())?;
+        (place.block() < vdrive.layout.blocks()).then_some(vdrive)
+    }
+
+    /// The metadata region.
+    pub fn meta(&self) -> &Vdrive {
+        &self.vdrives[&VdriveId(0)]
+    }
+
+    /// The group that a place lies in, and its block within the group.
+    pub fn group_of(&self, place: Place) -> Option<(GroupKey, usize)> {
+        let vdrive = self.vdrive_of(place)?;
+        let block = place.block().checked_sub(vdrive.base)?;
+        let size = self.config().group_blocks;
+        let group = block / size;
+        let within = (block % size) as usize;
+        (group < vdrive.groups).then(|| (GroupKey::new(vdrive.id, group as u32), within))
+    }
+
+    /// The place of a block of a group.
+    pub fn place_in(&self, key: GroupKey, block: usize) -> Option<Place> {
+        let vdrive = self.vdrives.get(&key.vdrive())?;
+        let first = vdrive.base + u64::from(key.group()) * self.config().group_blocks;
+        Some(Place::new(key.vdrive(), first + block as u64))
+    }
+
+    /// Name of a volume, or its number when the pool does not name it.
+    pub fn volume_name(&self, id: u32) -> String {
+        let volumes = &self.config().volumes;
+        let known = volumes.iter().find(|volume| volume.id == id);
+        known.map_or_else(|| format!("#{id}"), |volume| volume.name.clone())
+    }
+
+    /// A part as a person names it: vdrive and drive.
+    pub fn part_name(&self, vdrive: VdriveId, part: usize) -> String {
+        let known = self
+            .vdrives
+            .get(&vdrive)
+            .and_then(|vdrive| vdrive.parts.get(part));
+        let Some(part) = known else {
+            return format!("vdrive {vdrive}");
+        };
+        let disk = part.disk.and_then(|disk| self.disks.get(disk));
+        disk.map_or_else(|| part.spec.clone(), |disk| disk.spec.clone())
+    }
+}
+
+fn check_members(disks: &[Disk], label: &Label) -> Result<()> {
+    for (index, disk) in disks.iter().enumerate() {
+        let Some(own) = disk.newest() else { continue };
+        if own.pool != label.pool {
+            return Err(InspectError::new(format!(
+                "{} is of pool '{}' ({}) and others are of pool '{}' ({}): name the drives of one pool",
+                disk.spec, own.config.name, own.pool, label.config.name, label.pool
+            )));
+        }
+        let twin = disks[..index]
+            .iter()
+            .find(|other| other.newest().is_some_and(|other| other.drive == own.drive));
+        if let Some(twin) = twin {
+            return Err(InspectError::new(format!(
+                "{} and {} bear the same drive id, so that one is a copy of the other: name one of them",
+                twin.spec, disk.spec
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn vdrives(config: &PoolConfig, disks: &[Disk]) -> Result<BTreeMap<VdriveId, Vdrive>> {
+    if config.shards == 0 || config.group_blocks == 0 {
+        return Err(InspectError::new(
+            "the label describes a pool without shards or groups, which no version writes",
+        ));
+    }
+    let base = pages_start(config.shards, config.meta.journal_blocks);
+    let meta = vdrive(
+        0,
+        "metadata",
+        LayoutConfig::Mirror,
+        &config.meta.parts,
+        base,
+        config,
+        disks,
+    )?;
+    let mut all = BTreeMap::from([(VdriveId(0), meta)]);
+    for known in &config.vdrives {
+        let class = match known.tier {
+            TierConfig::Fast => "fast",
+            TierConfig::Slow => "slow",
+        };
+        let made = vdrive(
+            known.id,
+            class,
+            known.layout,
+            &known.parts,
+            0,
+            config,
+            disks,
+        )?;
+        all.insert(VdriveId(known.id), made);
+    }
+    Ok(all)
+}
+
+fn vdrive(
+    id: u8,
+    class: &'static str,
+    layout: LayoutConfig,
+    parts: &[PartConfig],
+    base: u64,
+    config: &PoolConfig,
+    disks: &[Disk],
+) -> Result<Vdrive> {
+    let mut made = Vec::new();
+    for part in parts {
+        let known = config.drives.iter().find(|drive| drive.id == part.drive);
+        let wanted: Option<DriveId> = part.drive.parse().ok();
+        let disk = disks.iter().position(|disk| {
+            let end = part
+                .offset
+                .checked_add(part.blocks.saturating_mul(BLOCK as u64));
+            disk.newest().map(|label| label.drive) == wanted
+                && end.is_some_and(|end| end <= disk.size)
+        });
+        made.push(Part {
+            disk,
+            offset: part.offset,
+            out: part.out,
+            spec: known.map_or_else(|| part.drive.clone(), |drive| drive.spec.clone()),
+        });
+    }
+    let blocks: Vec<u64> = parts.iter().map(|part| part.blocks).collect();
+    if parts.is_empty() || matches!(layout, LayoutConfig::Stripe { chunk_blocks: 0 }) {
+        return Err(InspectError::new(format!(
+            "the label describes vdrive {id} without parts or stripes, which no version writes"
+        )));
+    }
+    let layout = Layout::new(layout, &blocks);
+    let groups = layout.blocks().saturating_sub(base) / config.group_blocks;
+    Ok(Vdrive {
+        id: VdriveId(id),
+        class,
+        layout,
+        parts: made,
+        base,
+        groups,
+    })
+}

@@ -1,0 +1,148 @@
+//! One shard of a pool, read as an opening would read it.
+
+use crate::inspection::Inspection;
+use crate::journal::{self, Journal};
+use crate::report::{ShardReport, Verdict};
+use crate::space::{Space, WORDS};
+use crate::walk::{Found, Walk, keys_beneath};
+use crate::{checkpoint, replay};
+use format::{
+    BlockCounts, Checkpoint, DIRECTORY, GroupKey, HOME_GROUPS, HOMES, HomesPage, PageKind, PagePtr,
+    SLOTS, SlotsPage, VolumePage,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use units::Place;
+
+/// What is known of a shard before its volumes' maps are read.
+pub struct ShardView {
+    /// Its number.
+    pub id: u16,
+    /// Its newest checkpoint.
+    pub checkpoint: Checkpoint,
+    /// Its journal since.
+    pub journal: Journal,
+    /// Chunks that the journal changes.
+    pub subjects: BTreeSet<(u32, u32)>,
+    /// Its bitmaps, as far as they can be read.
+    pub space: Space,
+    /// Whether all of them can.
+    pub space_whole: bool,
+    /// Roots of volumes' maps.
+    pub volumes: BTreeMap<u32, PagePtr>,
+    /// Volumes' numbers whose entries cannot be read.
+    pub lost_volumes: Vec<std::ops::RangeInclusive<u32>>,
+    /// Places of the pages of its own trees.
+    pub pages: Vec<Place>,
+    /// What is told of it.
+    pub report: ShardReport,
+}
+
+impl ShardView {
+    /// Reads checkpoint, journal, bitmaps and directory. None when no checkpoint is left.
+    pub async fn read(inspection: &Inspection<'_>, id: u16) -> Option<Self> {
+        let Some(checkpoint) = checkpoint::newest(inspection, id).await else {
+            let text = format!(
+                "shard {id} has no checkpoint on any drive: every part of a volume that it has is lost"
+            );
+            inspection.find(Verdict::Lost, text);
+            return None;
+        };
+        let journal = journal::read(inspection, &checkpoint).await;
+        let report = ShardReport {
+            shard: id,
+            checkpoint: Some(checkpoint.generation),
+            epoch: checkpoint.epoch,
+            journal_pages: journal.pages.len() as u64,
+            journal_records: journal
+                .pages
+                .iter()
+                .map(|page| page.records.len() as u64)
+                .sum(),
+            ..ShardReport::default()
+        };
+        let mut view = Self {
+            id,
+            checkpoint,
+            subjects: replay::subjects(&journal),
+            journal,
+            space: Space::default(),
+            space_whole: true,
+            volumes: BTreeMap::new(),
+            lost_volumes: Vec::new(),
+            pages: Vec::new(),
+            report,
+        };
+        view.read_space(inspection).await;
+        view.read_directory(inspection).await;
+        Some(view)
+    }
+
+    async fn read_space(&mut self, inspection: &Inspection<'_>) {
+        let mut walk = Walk::new(SLOTS, PageKind::Slots, self.checkpoint.slots);
+        while let Some(found) = walk.next(inspection).await {
+            for found in found {
+                self.note_page(&found);
+                match found {
+                    Found::Page { page, header, .. } if header.kind == PageKind::Slots => {
+                        let bits: Box<[u64; WORDS]> = Box::new(SlotsPage::decode(&page));
+                        self.space.slots.insert(GroupKey(header.key), bits);
+                    }
+                    Found::Page { .. } => {}
+                    Found::Lost { .. } => self.space_whole = false,
+                }
+            }
+        }
+        let mut walk = Walk::new(HOMES, PageKind::Homes, self.checkpoint.homes);
+        while let Some(found) = walk.next(inspection).await {
+            for found in found {
+                self.note_page(&found);
+                match found {
+                    Found::Page { page, header, .. } if header.kind == PageKind::Homes => {
+                        for (index, bits) in HomesPage::decode(&page).iter().enumerate() {
+                            let key = header.key.wrapping_mul(HOME_GROUPS as u32);
+                            let key = GroupKey(key.wrapping_add(index as u32));
+                            if let Some(bits) = bits {
+                                self.space.homes.insert(key, *bits);
+                            }
+                        }
+                    }
+                    Found::Page { .. } => {}
+                    Found::Lost { .. } => self.space_whole = false,
+                }
+            }
+        }
+    }
+
+    async fn read_directory(&mut self, inspection: &Inspection<'_>) {
+        let mut walk = Walk::new(DIRECTORY, PageKind::Volume, self.checkpoint.directory);
+        let mut stored = BlockCounts::default();
+        while let Some(found) = walk.next(inspection).await {
+            for found in found {
+                self.note_page(&found);
+                match found {
+                    Found::Page { page, header, .. } if header.kind == PageKind::Volume => {
+                        let (root, counts) = VolumePage::decode(&page);
+                        stored += counts;
+                        self.volumes.insert(header.key, root);
+                    }
+                    Found::Page { .. } => {}
+                    Found::Lost { level, key, .. } => {
+                        self.lost_volumes.push(keys_beneath(level, key));
+                    }
+                }
+            }
+        }
+        inspection.expect(stored.mapped());
+    }
+
+    /// Counts a page of one of its trees.
+    pub fn note_page(&mut self, found: &Found) {
+        match found {
+            Found::Page { ptr, .. } => {
+                self.report.pages += 1;
+                self.pages.push(ptr.place);
+            }
+            Found::Lost { .. } => self.report.lost_pages += 1,
+        }
+    }
+}

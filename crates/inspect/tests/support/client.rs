@@ -1,0 +1,272 @@
+//! Pools made by the engine: two volumes with a known content, spread over all kinds of places.
+
+use super::image::{Image, Random};
+use block::{BlockDevice, Completion, CompletionSink, IoBuf, Op, OpFlags, OpKind};
+use engine::{
+    Engine, EngineConfig, LayoutSpec, PoolSpec, SpacePolicy, Tier, VdriveSpec, VolumeSpec,
+};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
+
+const MIB: u64 = 1 << 20;
+const BLOCK: u64 = 4096;
+
+/// How a pool is made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shape {
+    /// Both tiers are mirrors of two drives; else one fast drive and a stripe of two slow ones.
+    pub mirrored: bool,
+    /// It was exported in order; else its drives were taken away while it was in use.
+    pub clean: bool,
+}
+
+/// Blocks of a volume and what was written to them.
+pub type Content = BTreeMap<u64, Vec<u8>>;
+
+/// A pool and what is in it.
+pub struct Made {
+    pub drives: Vec<Image>,
+    /// Volumes by name: size in bytes, and the content of blocks that were written.
+    pub volumes: BTreeMap<String, (u64, Content)>,
+}
+
+impl Made {
+    /// The same pool, from here on apart.
+    pub fn copy(&self) -> Vec<Image> {
+        self.drives.iter().map(Image::copy).collect()
+    }
+}
+
+struct Answer(Mutex<Sender<Completion>>);
+
+impl CompletionSink for Answer {
+    fn complete(&self, completion: Completion) {
+        let _ = self.0.lock().unwrap().send(completion);
+    }
+}
+
+struct Client {
+    device: Arc<dyn BlockDevice>,
+    content: Content,
+}
+
+impl Client {
+    fn run(&self, kind: OpKind, offset: u64, len: u64, buf: IoBuf) {
+        let (give, take) = channel();
+        let op = Op {
+            tag: 1,
+            kind,
+            flags: OpFlags::default(),
+            offset,
+            len,
+            buf,
+            done: Arc::new(Answer(Mutex::new(give))),
+        };
+        self.device
+            .submit(op)
+            .expect("few operations are in flight");
+        let wait = std::time::Duration::from_secs(60);
+        take.recv_timeout(wait).expect("an answer").result.unwrap();
+    }
+
+    fn write(&mut self, random: &mut Random, first: u64, count: u64) {
+        let mut bytes = Vec::new();
+        for block in first..first + count {
+            let content: Vec<u8> = (0..BLOCK / 8)
+                .flat_map(|_| random.next().to_le_bytes())
+                .collect();
+            bytes.extend_from_slice(&content);
+            self.content.insert(block, content);
+        }
+        self.run(
+            OpKind::Write,
+            first * BLOCK,
+            count * BLOCK,
+            IoBuf::from_bytes(bytes.into()),
+        );
+    }
+
+    fn discard(&mut self, first: u64, count: u64) {
+        self.run(
+            OpKind::Discard,
+            first * BLOCK,
+            count * BLOCK,
+            IoBuf::empty(),
+        );
+        (first..first + count).for_each(|block| drop(self.content.remove(&block)));
+    }
+
+    fn read(&self, first: u64, count: u64) {
+        let len = count * BLOCK;
+        self.run(
+            OpKind::Read,
+            first * BLOCK,
+            len,
+            IoBuf::zeroed(len as usize),
+        );
+    }
+
+    fn flush(&self) {
+        self.run(OpKind::Flush, 0, 0, IoBuf::empty());
+    }
+}
+
+fn spec(folder: &Path, mirrored: bool) -> PoolSpec {
+    let drive = |name: &str, mib: u64| format!("file:{}?size={mib}M", folder.join(name).display());
+    let vdrive = |tier, layout, drives| VdriveSpec {
+        tier,
+        layout,
+        drives,
+    };
+    let vdrives = if mirrored {
+        vec![
+            vdrive(
+                Tier::Fast,
+                LayoutSpec::Mirror,
+                vec![drive("fast0", 48), drive("fast1", 48)],
+            ),
+            vdrive(
+                Tier::Slow,
+                LayoutSpec::Mirror,
+                vec![drive("slow0", 96), drive("slow1", 96)],
+            ),
+        ]
+    } else {
+        let stripe = LayoutSpec::Stripe { chunk: 64 << 10 };
+        vec![
+            vdrive(Tier::Fast, LayoutSpec::Concat, vec![drive("fast0", 64)]),
+            vdrive(
+                Tier::Slow,
+                stripe,
+                vec![drive("slow0", 64), drive("slow1", 64)],
+            ),
+        ]
+    };
+    PoolSpec {
+        name: "tank".into(),
+        vdrives,
+        policy: SpacePolicy::SlowFirst,
+        shards: 2,
+        force: false,
+        accept_unmirrored: true,
+    }
+}
+
+/// Makes a pool with the engine and takes images of its drives.
+pub fn made(shape: Shape, seed: u64) -> Made {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = Engine::start(&EngineConfig {
+        threads: 2,
+        ram_tier: 4 << 20,
+        map_cache: 4 << 20,
+        journal_blocks: Some(256),
+        ..EngineConfig::default()
+    })
+    .unwrap();
+    engine
+        .pool_create(&spec(folder.path(), shape.mirrored))
+        .unwrap();
+    let mut random = Random(seed);
+    let mut clients = BTreeMap::new();
+    // The second spans two regions, and so both shards.
+    for (name, size) in [("small", 24 * MIB), ("wide", 600 * MIB)] {
+        let volume = VolumeSpec {
+            name: name.into(),
+            size,
+            lba_size: 512,
+            thick: false,
+        };
+        engine.volume_create("tank", &volume).unwrap();
+        let device = engine.volume_open("tank", name).unwrap();
+        let content = BTreeMap::new();
+        clients.insert(name, (size, Client { device, content }));
+    }
+    for (size, client) in clients.values_mut() {
+        let all = *size / BLOCK;
+        for _ in 0..60 {
+            let first = random.below(all - 64);
+            let count = 1 + random.below(48);
+            client.write(&mut random, first, count);
+        }
+        client.write(&mut random, 0, 200);
+        client.flush();
+    }
+    // Everything sinks to the slow tier, so that there are homes, packed slots, and, once some
+    // was read again, copies on the fast one.
+    engine.pool_cool("tank").unwrap();
+    reopen(&engine, folder.path(), &mut clients);
+    for (_, client) in clients.values_mut() {
+        for _ in 0..3 {
+            client.read(0, 128);
+        }
+        let first = random.below(4000);
+        client.write(&mut random, first, 40);
+        client.discard(20, 13);
+        client.flush();
+    }
+    if shape.clean {
+        let devices: Vec<_> = clients
+            .values()
+            .map(|(size, client)| (*size, client.content.clone()))
+            .collect();
+        let names: Vec<_> = clients.keys().map(|name| (*name).to_owned()).collect();
+        drop(clients);
+        engine.pool_export("tank").unwrap();
+        let drives = images(folder.path());
+        engine.shutdown();
+        return Made {
+            drives,
+            volumes: names.into_iter().zip(devices).collect(),
+        };
+    }
+    // The drives at one moment, as a power cut would leave them: two looks are the same.
+    let mut drives = images(folder.path());
+    loop {
+        let again = images(folder.path());
+        let same = drives
+            .iter()
+            .zip(&again)
+            .all(|(one, other)| one.is_same(other));
+        drives = again;
+        if same {
+            break;
+        }
+    }
+    let volumes = clients
+        .iter()
+        .map(|(name, (size, client))| ((*name).to_owned(), (*size, client.content.clone())))
+        .collect();
+    drop(clients);
+    engine.shutdown();
+    Made { drives, volumes }
+}
+
+/// Closes the pool and opens it again, which makes checkpoints.
+fn reopen(engine: &Engine, folder: &Path, clients: &mut BTreeMap<&str, (u64, Client)>) {
+    engine.pool_export("tank").unwrap();
+    let drives: Vec<String> = images(folder)
+        .iter()
+        .map(|image| image.spec().to_owned())
+        .collect();
+    engine.pool_import(&drives, "tank", false).unwrap();
+    for (name, (_, client)) in clients {
+        client.device = engine.volume_open("tank", name).unwrap();
+    }
+}
+
+fn images(folder: &Path) -> Vec<Image> {
+    let mut names: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    names.sort();
+    let image = |path: &std::path::PathBuf| {
+        Image::new(
+            &format!("file:{}", path.display()),
+            std::fs::read(path).unwrap(),
+        )
+    };
+    names.iter().map(image).collect()
+}
