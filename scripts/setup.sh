@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs what is missing, and nothing when nothing is: setup.sh build|demo|test.
-# Left out: anything that is not a package or the Rust toolchain; it changes no configuration.
+# Installs what is missing, and nothing when nothing is: setup.sh build|demo|test|fuzz.
+# Left out: anything that is not a package, the Rust toolchain or cargo-fuzz; it changes no
+# configuration.
 set -Eeuo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
@@ -19,8 +20,13 @@ demo_packages=(
   "libnbd-bin nbdinfo"
   "fuse3 fusermount3"
 )
+fuzz_packages=(
+  "${build_packages[@]}"
+  "g++ c++"
+)
 test_packages=(
   "${demo_packages[@]}"
+  "${fuzz_packages[@]}"
   "python3 python3"
   "python3-libnbd nbdsh"
   "qemu-system-x86 qemu-system-x86_64"
@@ -109,12 +115,22 @@ install_rust() {
   find_rust || fail "Rust $version was installed but does not run"
 }
 
+# The command that builds fuzz targets, of a version that is known to take the pinned toolchain.
+install_cargo_fuzz() {
+  cargo fuzz --version >/dev/null 2>&1 && return 0
+  step "setup: cargo-fuzz"
+  cargo install --quiet --locked --version 0.13.2 cargo-fuzz ||
+    fail "cargo-fuzz could not be installed; run the line yourself to see why: cargo install --locked cargo-fuzz"
+  cargo fuzz --version >/dev/null || fail "cargo-fuzz was installed but is not found; add ~/.cargo/bin to PATH"
+}
+
 level="${1:-}"
 case "$level" in
   build) rows=("${build_packages[@]}") ;;
   demo) rows=("${demo_packages[@]}") ;;
   test) rows=("${test_packages[@]}") ;;
-  *) fail "usage: setup.sh build|demo|test" ;;
+  fuzz) rows=("${fuzz_packages[@]}") ;;
+  *) fail "usage: setup.sh build|demo|test|fuzz" ;;
 esac
 step "setup: packages to $level"
 mapfile -t missing < <(missing_packages "${rows[@]}")
@@ -126,4 +142,5 @@ if [ "$level" = test ] && command -v apt-cache >/dev/null 2>&1 &&
     echo "the package index could not be refreshed; the guest's kernel may be missing"
 fi
 install_rust
+case "$level" in test | fuzz) install_cargo_fuzz ;; esac
 echo "$(rustc --version), $(cargo --version)"

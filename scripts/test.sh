@@ -7,10 +7,12 @@ set -Eeuo pipefail
 cd "$root"
 
 end_to_end=yes
+fuzz=yes
 for argument in "$@"; do
   case "$argument" in
     --no-e2e) end_to_end=no ;;
-    *) fail "test knows only --no-e2e, not '$argument'" ;;
+    --no-fuzz) fuzz=no ;;
+    *) fail "test knows only --no-e2e and --no-fuzz, not '$argument'" ;;
   esac
 done
 
@@ -39,7 +41,7 @@ count_results() {
   local passed_here failed_here
   read -r passed_here failed_here < <(
     sed -nE -e 's/^test result: [A-Za-z]+\. ([0-9]+) passed; ([0-9]+) failed.*/\1 \2/p' \
-      -e 's/^end to end: ([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' "$logs/step" |
+      -e 's/^(end to end|fuzz): ([0-9]+) passed, ([0-9]+) failed$/\2 \3/p' "$logs/step" |
       awk '{p += $1; f += $2} END {print p + 0, f + 0}'
   )
   passed_count=$((passed_count + passed_here))
@@ -55,6 +57,11 @@ count_results
 if [ "$end_to_end" = yes ]; then
   check "binaries" cargo build --workspace --bins
   check "end to end" bash scripts/e2e.sh
+  count_results
+fi
+# Each target has CONVECT_FUZZ_SECONDS (60), two at a time.
+if [ "$fuzz" = yes ]; then
+  check "fuzzing" bash scripts/fuzz.sh
   count_results
 fi
 

@@ -235,6 +235,47 @@ pub enum Pool {
         #[arg(long)]
         background: bool,
     },
+    /// Bring a drive back into its mirrors; what it lacks is copied
+    Online {
+        /// The pool
+        name: String,
+        /// The drive, as `pool status` names it, or by its id
+        drive: String,
+        /// Also when it was used without the pool's other drives: all of it is overwritten
+        #[arg(long)]
+        force: bool,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+        /// Do not wait
+        #[arg(long)]
+        background: bool,
+    },
+    /// Take a drive out of its mirrors and let it go, until `pool online`
+    Offline {
+        /// The pool
+        name: String,
+        /// The drive
+        drive: String,
+    },
+    /// Put a new drive in the place of one of a mirror's and fill it
+    Replace {
+        /// The pool
+        name: String,
+        /// The old drive; it may be missing
+        old: String,
+        /// The new drive, at least as large
+        new: String,
+        /// Take a drive that bears something else, which is lost
+        #[arg(long)]
+        force: bool,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+        /// Do not wait
+        #[arg(long)]
+        background: bool,
+    },
     /// Show what pools do: IOPS, bandwidth, mean latency, share served by each tier
     Iostat {
         /// The pool; all when left out

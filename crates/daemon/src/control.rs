@@ -46,6 +46,9 @@ control! {
     pool_set_exports(pool: &str, exports: Vec<ExportRecord>) -> Result<()>;
     vdrive_add(pool: &str, spec: &VdriveSpec, force: bool) -> Result<u8>;
     vdrive_remove(pool: &str, vdrive: u8) -> Result<u64>;
+    drive_online(pool: &str, drive: &str, force: bool) -> Result<u64>;
+    drive_offline(pool: &str, drive: &str) -> Result<()>;
+    drive_replace(pool: &str, old: &str, new: &str, force: bool) -> Result<u64>;
     jobs() -> Result<Vec<JobStatus>>;
     job_cancel(job: u64) -> Result<()>;
     volume_create(pool: &str, spec: &VolumeSpec) -> Result<VolumeStatus>;

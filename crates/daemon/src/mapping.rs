@@ -34,7 +34,7 @@ macro_rules! same_fields {
 same_fields! {
     DriveStatus => Drive {
         id, spec, size, state, reads, writes, read_bytes, write_bytes, errors, repaired,
-        timeouts, slow
+        timeouts, slow, why, synced_percent
     }
     Importable => Importable { id, name, found, missing }
     IoCounters => Counters {

@@ -5,14 +5,14 @@
 
 use crate::shard::{PoolShared, Shard, ShardConfig};
 use crate::space::{Class, GroupTable, VdriveSpace};
-use crate::vdrive::{DriveShared, Layout, PartIo, VdriveIo, Watch};
+use crate::vdrive::{DriveShared, Layout, Leg, Legs, PartIo, StaleMap, VdriveIo};
 use crate::{EngineError, ErrorCode, SpacePolicy};
 use format::LayoutConfig;
 use reactor::Handle;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use units::{BLOCK, CHUNK, PoolId, ShardId, VdriveId};
+use units::{BLOCK, CHUNK, DriveId, PoolId, ShardId, VdriveId};
 
 /// A map that places can be looked up in.
 pub struct Translation {
@@ -40,14 +40,9 @@ impl Translation {
         let queue = drive
             .queue(&handle)
             .map_err(|failed| explain(failed.to_string()))?;
-        let counters = Arc::<DriveShared>::default();
-        let part = PartIo {
-            queue,
-            offset: 0,
-            out: Arc::default(),
-            watch: Watch::new(&handle, &spec, counters.clone()),
-            shared: counters,
-        };
+        let leg = Leg::new((0, 0), DriveId(1), false, StaleMap::new(group_blocks));
+        let shared = Arc::<DriveShared>::default();
+        let part = PartIo::new(&handle, queue, &spec, 0, Arc::new(leg), shared);
         let table = Arc::new(GroupTable::default());
         let groups = (pages / group_blocks) as u32;
         table.add(
@@ -67,9 +62,10 @@ impl Translation {
                 groups: data,
             },
         );
-        let shared = Arc::new(PoolShared::new(table, SpacePolicy::FastFirst));
+        let legs = Arc::<Legs>::default();
+        let shared = Arc::new(PoolShared::new(table, SpacePolicy::FastFirst, legs.clone()));
         let layout = Layout::new(LayoutConfig::Concat, &[base + pages]);
-        let vdrive = VdriveIo::new(VdriveId(0), layout, vec![part], handle.dma().clone());
+        let vdrive = VdriveIo::new(VdriveId(0), layout, vec![part], legs, handle.dma().clone());
         let config = ShardConfig {
             pool: PoolId(1),
             shard: ShardId(0),

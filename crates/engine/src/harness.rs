@@ -11,7 +11,6 @@ use block::{Drive, IoBuf, IoError};
 use drives::OpenDrive;
 use format::PoolConfig;
 use reactor::Handle;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -46,8 +45,9 @@ impl Harness {
                 shared: Arc::default(),
             })
             .collect();
-        let blueprints = build::blueprints(config, &members, &mut BTreeMap::new())?;
-        let shared = build::shared(config, &blueprints);
+        let legs = Arc::default();
+        let blueprints = build::blueprints(config, &members, &legs)?;
+        let shared = build::shared(config, &blueprints, &legs);
         let mut shards = Vec::new();
         for number in 0..config.shards {
             let shard_config = build::shard_config(pool, ShardId(number), config, memory);

@@ -48,9 +48,27 @@ pub struct PartConfig {
     pub offset: u64,
     /// Length in blocks.
     pub blocks: u64,
-    /// The part failed and is not read or written any more.
+    /// The part is a mirror's leg that does not hold everything: it is not read.
     #[serde(default)]
     pub out: bool,
+    /// Generation of the first label that said so; 0 when it is in.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub out_since: u64,
+    /// Why it is out, in words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub out_why: String,
+    /// What it lacks: 16 hex digits for each 64 regions of the part, the first region in the
+    /// lowest bit, or "all". A region is 1/4096 of the part, in whole groups.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub stale: String,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A vdrive.
@@ -87,6 +105,9 @@ pub struct DriveConfig {
     pub spec: String,
     /// Size in bytes when it joined.
     pub size: u64,
+    /// It was taken offline by hand: it is left alone until it is brought back.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub offline: bool,
 }
 
 /// A volume.

@@ -4,6 +4,7 @@ use crate::bytes::{get_u64, put};
 use crate::page::BODY;
 use crate::{Page, PageHeader, PageKind, PagePtr};
 use std::ops::{AddAssign, SubAssign};
+use units::CHUNK_BLOCKS;
 
 /// Blocks by where they are, as the pages of a volume's map say.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -21,7 +22,14 @@ pub struct BlockCounts {
 impl BlockCounts {
     /// Blocks that hold something.
     pub fn mapped(&self) -> u64 {
-        self.home + self.fast + self.shadow + self.slow
+        [self.fast, self.shadow, self.slow]
+            .into_iter()
+            .fold(self.home, u64::saturating_add)
+    }
+
+    /// Whether a volume has as many blocks: its chunks are counted in 32 bits.
+    pub fn is_possible(&self) -> bool {
+        self.mapped() <= (CHUNK_BLOCKS as u64) << 32
     }
 }
 
@@ -101,9 +109,22 @@ mod tests {
             home: 1,
             fast: 2,
             shadow: 3,
-            slow: 1 << 40,
+            slow: 1 << 39,
         };
         let page = VolumePage::encode(VolumePage::header(1, 2, 3), root, counts);
         assert_eq!(VolumePage::decode(&page), (root, counts));
+        assert!(counts.is_possible());
+    }
+
+    #[test]
+    fn counts_that_no_volume_has_are_known_as_such() {
+        let counts = |home, slow| BlockCounts {
+            home,
+            slow,
+            ..BlockCounts::default()
+        };
+        assert!(counts(1 << 40, 0).is_possible());
+        assert!(!counts(1 << 40, 1).is_possible());
+        assert!(!counts(u64::MAX, 91).is_possible());
     }
 }

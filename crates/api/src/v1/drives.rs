@@ -40,3 +40,35 @@ pub struct DriveList {
     /// One entry a drive.
     pub items: Vec<DriveReport>,
 }
+
+/// A drive to bring back into its mirrors.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DriveOnline {
+    /// Its specification, or its id.
+    pub drive: String,
+    /// Also when it was used without the pool's other drives: all of it is overwritten.
+    #[serde(default)]
+    pub force: bool,
+}
+
+/// A drive to take out of its mirrors.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DriveOffline {
+    /// Its specification, or its id.
+    pub drive: String,
+}
+
+/// A drive to put in another one's place.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DriveReplace {
+    /// The specification or the id of the old one, which may be missing.
+    pub old: String,
+    /// The specification of the new one, at least as large.
+    pub new: String,
+    /// Take a drive that bears something else, which is lost.
+    #[serde(default)]
+    pub force: bool,
+}

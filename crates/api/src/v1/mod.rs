@@ -8,7 +8,7 @@ mod pools;
 mod problem;
 mod volumes;
 
-pub use drives::{DriveList, DriveProbe, DriveReport};
+pub use drives::{DriveList, DriveOffline, DriveOnline, DriveProbe, DriveReplace, DriveReport};
 pub use exports::{Export, ExportCreate, ExportList, FrontEnd, FrontEndList, Parameter};
 pub use jobs::{Job, JobList, JobRef, JobState};
 pub use pools::{

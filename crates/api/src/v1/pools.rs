@@ -131,7 +131,8 @@ pub struct Drive {
     pub spec: String,
     /// Bytes.
     pub size: u64,
-    /// `online`, `degraded` (some part is out) or `missing`.
+    /// `online`, `syncing` (it is being brought up to date), `out` (a mirror goes on without what
+    /// is on it), `offline` (taken out by hand) or `missing`.
     pub state: String,
     /// Reads ended since the pool was opened.
     pub reads: u64,
@@ -151,6 +152,12 @@ pub struct Drive {
     /// It does not answer, or takes far longer than its own usual time.
     #[serde(default)]
     pub slow: bool,
+    /// Why it is not online; empty when it is.
+    #[serde(default)]
+    pub why: String,
+    /// How much of what it lacks has been copied, while it is syncing.
+    #[serde(default)]
+    pub synced_percent: Option<u8>,
 }
 
 /// State of a vdrive.

@@ -11,8 +11,8 @@ use crate::show::{print, print_json, read, table};
 use crate::{Client, Failure, Load, drive_spec, load_line, vdrives};
 use api::Operation;
 use api::v1::{
-    Counters, HoldPromotion, ImportableList, Pool, PoolCreate, PoolImport, PoolList, PoolScan,
-    SpacePolicy, VdriveAdd, VdriveRef,
+    Counters, DriveOffline, DriveOnline, DriveReplace, HoldPromotion, ImportableList, Pool,
+    PoolCreate, PoolImport, PoolList, PoolScan, SpacePolicy, VdriveAdd, VdriveRef,
 };
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -114,6 +114,15 @@ fn add(
         "vdrive {} was added to pool {name}\n",
         added.vdrive
     ))
+}
+
+/// A drive as the daemon knows it: by its id, or by where it is.
+fn given(text: &str) -> Result<String, Failure> {
+    let is_id = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    match is_id {
+        true => Ok(text.to_owned()),
+        false => drive_spec(text, &here()),
+    }
 }
 
 fn names(client: &Client, name: Option<&str>) -> Result<Vec<String>, Failure> {
@@ -246,6 +255,51 @@ pub fn pool(client: &Client, json: bool, command: &Command) -> Result<(), Failur
             confirm(&what, name, *yes)?;
             let answer = client.get(Operation::VdriveRemove, &[name, &vdrive.to_string()])?;
             let done = format!("vdrive {vdrive} left pool {name}");
+            follow(client, json, *background, &answer, &done)
+        }
+        Command::Online {
+            name,
+            drive,
+            force,
+            yes,
+            background,
+        } => {
+            if *force {
+                confirm(&format!("what lies on {drive} is lost"), name, *yes)?;
+            }
+            let request = DriveOnline {
+                drive: given(drive)?,
+                force: *force,
+            };
+            let answer = client.send(Operation::DriveOnline, &[name], &request)?;
+            let done = format!("{drive} is up to date");
+            follow(client, json, *background, &answer, &done)
+        }
+        Command::Offline { name, drive } => {
+            let request = DriveOffline {
+                drive: given(drive)?,
+            };
+            client.send(Operation::DriveOffline, &[name], &request)?;
+            said(json, format!("{drive} is offline"))
+        }
+        Command::Replace {
+            name,
+            old,
+            new,
+            force,
+            yes,
+            background,
+        } => {
+            if *force {
+                confirm(&format!("what lies on {new} is lost"), name, *yes)?;
+            }
+            let request = DriveReplace {
+                old: given(old)?,
+                new: given(new)?,
+                force: *force,
+            };
+            let answer = client.send(Operation::DriveReplace, &[name], &request)?;
+            let done = format!("{new} has taken the place of {old}");
             follow(client, json, *background, &answer, &done)
         }
         Command::Iostat { name, watch, count } => match watch {

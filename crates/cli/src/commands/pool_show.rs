@@ -4,7 +4,7 @@ use crate::arguments::Vdrive as Command;
 use crate::show::{facts, print, print_json, read, table};
 use crate::{Client, Failure};
 use api::Operation;
-use api::v1::{Layout, Pool, PoolList, SpacePolicy, Tier, Vdrive, VdriveList};
+use api::v1::{Drive, Layout, Pool, PoolList, SpacePolicy, Tier, Vdrive, VdriveList};
 use units::format_bytes;
 
 fn layout(vdrive: &Vdrive) -> String {
@@ -26,6 +26,17 @@ fn share(part: u64, whole: u64) -> String {
     format!("{:.1} %", 100.0 * part as f64 / whole.max(1) as f64)
 }
 
+fn drive_state(drive: &Drive) -> String {
+    let state = match drive.synced_percent {
+        Some(percent) => format!("{} {percent} %", drive.state),
+        None => drive.state.clone(),
+    };
+    match drive.slow {
+        true => format!("{state}, slow"),
+        false => state,
+    }
+}
+
 fn rows(vdrive: &Vdrive) -> Vec<Vec<String>> {
     let mut rows = vec![vec![
         vdrive.id.to_string(),
@@ -42,11 +53,7 @@ fn rows(vdrive: &Vdrive) -> Vec<Vec<String>> {
             String::new(),
             String::new(),
             format!("  {}", drive.spec),
-            if drive.slow {
-                format!("{}, slow", drive.state)
-            } else {
-                drive.state.clone()
-            },
+            drive_state(drive),
             format_bytes(drive.size),
             String::new(),
             drive.errors.to_string(),

@@ -90,6 +90,8 @@ fn what_is_lost_is_asked_for_first() {
     for arguments in [
         "pool destroy tank",
         "pool remove tank 2",
+        "pool online tank /dev/sdb --force",
+        "pool replace tank /dev/sda /dev/sdb --force",
         "pool create tank slow /dev/sda --force",
         "volume delete tank/v",
         "volume resize tank/v 1G --shrink",

@@ -2,6 +2,7 @@
 
 mod core;
 mod exports;
+mod mirrors;
 mod pools;
 mod volumes;
 

@@ -125,7 +125,7 @@ impl Manager {
     }
 
     /// Keeps what is open, and what should be, for the next start.
-    fn remember(&self) -> io::Result<()> {
+    pub(super) fn remember(&self) -> io::Result<()> {
         let open = self.control.pool_list().map_err(io::Error::other)?;
         let mut pools: Vec<KnownPool> = open
             .into_iter()

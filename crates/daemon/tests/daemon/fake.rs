@@ -84,6 +84,8 @@ impl Fake {
             repaired: 0,
             timeouts: 0,
             slow: false,
+            why: String::new(),
+            synced_percent: None,
         });
         PoolStatus {
             id: pool.id.clone(),
@@ -246,6 +248,22 @@ impl Control for Fake {
 
     fn vdrive_remove(&self, pool: &str, _vdrive: u8) -> Result<u64> {
         self.with(pool, |_| Ok(7))
+    }
+
+    fn drive_online(&self, pool: &str, _drive: &str, _force: bool) -> Result<u64> {
+        self.with(pool, |_| Ok(7))
+    }
+
+    fn drive_offline(&self, pool: &str, _drive: &str) -> Result<()> {
+        self.with(pool, |_| Ok(()))
+    }
+
+    fn drive_replace(&self, pool: &str, old: &str, new: &str, _force: bool) -> Result<u64> {
+        self.with(pool, |pool| {
+            pool.drives.retain(|drive| drive != old);
+            pool.drives.push(new.to_owned());
+            Ok(7)
+        })
     }
 
     fn jobs(&self) -> Result<Vec<JobStatus>> {

@@ -355,6 +355,35 @@ impl Engine {
         self.pool(pool)?.remove_vdrive(vdrive)
     }
 
+    /// Takes a drive out of its mirrors and lets it go.
+    ///
+    /// # Errors
+    /// With a sentence that says what to do.
+    pub fn drive_offline(&self, pool: &str, drive: &str) -> Result<()> {
+        self.pool(pool)?.offline_drive(drive)
+    }
+
+    /// Brings a drive back into its mirrors; returns the job that copies what it lacks. With
+    /// `force` also one that was used without the others, which is overwritten.
+    ///
+    /// # Errors
+    /// With a sentence that says what to do.
+    pub fn drive_online(&self, pool: &str, drive: &str, force: bool) -> Result<u64> {
+        let _opening = lock(&self.opening);
+        self.pool(pool)?.online_drive(drive, force)
+    }
+
+    /// Puts a new drive in the place of one of a mirror's; returns the job that fills it.
+    ///
+    /// # Errors
+    /// With a sentence that says what to do.
+    pub fn drive_replace(&self, pool: &str, old: &str, new: &str, force: bool) -> Result<u64> {
+        let _opening = lock(&self.opening);
+        self.refuse_used(&[new.to_owned()])?;
+        self.pool(pool)?
+            .replace_drive(&self.host(), old, new, force)
+    }
+
     /// Long work, running and of late, newest first.
     ///
     /// # Errors

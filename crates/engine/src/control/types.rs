@@ -147,7 +147,8 @@ pub struct DriveStatus {
     pub spec: String,
     /// Size.
     pub size: u64,
-    /// `online`, `degraded` (some part is out) or `missing`.
+    /// `online`, `syncing` (it is being brought up to date), `out` (a mirror goes on without what
+    /// is on it), `offline` (taken out by hand) or `missing`.
     pub state: String,
     /// Requests ended since the pool was opened.
     pub reads: u64,
@@ -165,6 +166,10 @@ pub struct DriveStatus {
     pub timeouts: u64,
     /// It does not answer, or takes far longer than its own usual time.
     pub slow: bool,
+    /// Why it is not online; empty when it is.
+    pub why: String,
+    /// How much of what it lacks has been copied, while it is syncing.
+    pub synced_percent: Option<u8>,
 }
 
 /// State of a vdrive.

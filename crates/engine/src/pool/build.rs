@@ -2,12 +2,12 @@
 
 use super::labels::on_loop;
 use super::members::Member;
-use super::{OutFlags, Result, ShardHandle, error};
+use super::{Result, ShardHandle, error};
 use crate::control::types::{EngineConfig, ErrorCode, SpacePolicy};
 use crate::shard::{PoolShared, Shard, ShardConfig, ShardPort};
 use crate::space::{Class, GroupTable, VdriveSpace};
-use crate::vdrive::{Layout, PartIo, VdriveIo, Watch};
-use block::{DriveIo, DriveQueue};
+use crate::vdrive::{Layout, Leg, Legs, Missing, PartIo, StaleMap, VdriveIo, region_blocks};
+use block::DriveQueue;
 use format::{
     LayoutConfig, PartConfig, Policy, PoolConfig, TierConfig, VdriveConfig, journal_start,
     pages_start,
@@ -16,22 +16,7 @@ use reactor::{Handle, Remote};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use units::{PoolId, ShardId, VdriveId};
-
-/// A queue to a drive that is not there.
-struct Missing;
-
-impl DriveQueue for Missing {
-    fn submit(&self, io: DriveIo) {
-        // Dropping it unanswered says that the drive is gone.
-        drop(io);
-    }
-
-    fn in_flight(&self) -> usize {
-        0
-    }
-}
 
 /// One vdrive as its shards need it; the metadata region is number 0.
 #[derive(Clone)]
@@ -40,20 +25,25 @@ pub(crate) struct Blueprint {
     pub layout: LayoutConfig,
     pub parts: Vec<PartConfig>,
     pub members: Vec<Member>,
-    pub out: Vec<Arc<AtomicBool>>,
+    pub legs: Vec<Arc<Leg>>,
+    pub table: Arc<Legs>,
 }
 
 impl Blueprint {
-    /// For a vdrive of the pool; its parts' flags are added to `flags`.
+    /// For a vdrive of the pool; its parts that are not in `table` yet are added.
     pub fn new(
         id: u8,
         layout: LayoutConfig,
         parts: &[PartConfig],
         members: &[Member],
-        flags: &mut OutFlags,
+        table: &Arc<Legs>,
+        group_blocks: u64,
     ) -> Result<Self> {
         let mut mine = Vec::new();
-        let mut out = Vec::new();
+        let mut legs = Vec::new();
+        let lengths: Vec<u64> = parts.iter().map(|part| part.blocks).collect();
+        let region = region_blocks(Layout::new(layout, &lengths).blocks(), group_blocks);
+        let mirrored = layout == LayoutConfig::Mirror && parts.len() > 1;
         for (index, part) in parts.iter().enumerate() {
             let member = members
                 .iter()
@@ -67,11 +57,17 @@ impl Blueprint {
                     ),
                 );
             };
-            let is_out = part.out || member.drive.is_none();
-            let flag = flags
-                .entry((id, index))
-                .or_insert_with(|| Arc::new(AtomicBool::new(is_out)));
-            out.push(flag.clone());
+            let leg = table.get((id, index)).unwrap_or_else(|| {
+                let stale = StaleMap::new(region);
+                stale.load(&part.stale);
+                let leg = Arc::new(Leg::new((id, index), member.id, mirrored, stale));
+                if part.out_since > 0 {
+                    leg.since(part.out_since);
+                }
+                table.add(leg.clone());
+                leg
+            });
+            legs.push(leg);
             mine.push(member.clone());
         }
         Ok(Self {
@@ -79,7 +75,8 @@ impl Blueprint {
             layout,
             parts: parts.to_vec(),
             members: mine,
-            out,
+            legs,
+            table: table.clone(),
         })
     }
 
@@ -87,25 +84,27 @@ impl Blueprint {
     pub fn build(&self, handle: &Handle) -> std::io::Result<VdriveIo> {
         let blocks: Vec<u64> = self.parts.iter().map(|part| part.blocks).collect();
         let mut parts = Vec::new();
-        for ((part, member), out) in self.parts.iter().zip(&self.members).zip(&self.out) {
+        for ((part, member), leg) in self.parts.iter().zip(&self.members).zip(&self.legs) {
             let queue: Rc<dyn DriveQueue> = match &member.drive {
                 Some(drive) => drive.queue(handle)?,
                 None => Rc::new(Missing),
             };
             let shared = member.shared.clone();
-            parts.push(PartIo {
+            parts.push(PartIo::new(
+                handle,
                 queue,
-                offset: part.offset,
-                out: out.clone(),
-                watch: Watch::new(handle, &member.spec, shared.clone()),
+                &member.spec,
+                part.offset,
+                leg.clone(),
                 shared,
-            });
+            ));
         }
         let layout = Layout::new(self.layout, &blocks);
         Ok(VdriveIo::new(
             VdriveId(self.id),
             layout,
             parts,
+            self.table.clone(),
             handle.dma().clone(),
         ))
     }
@@ -121,9 +120,11 @@ impl Blueprint {
 pub(crate) fn blueprints(
     config: &PoolConfig,
     members: &[Member],
-    flags: &mut OutFlags,
+    table: &Arc<Legs>,
 ) -> Result<Vec<Blueprint>> {
-    let meta = Blueprint::new(0, LayoutConfig::Mirror, &config.meta.parts, members, flags)?;
+    let group = config.group_blocks;
+    let mirror = LayoutConfig::Mirror;
+    let meta = Blueprint::new(0, mirror, &config.meta.parts, members, table, group)?;
     let mut all = vec![meta];
     for vdrive in &config.vdrives {
         all.push(Blueprint::new(
@@ -131,10 +132,33 @@ pub(crate) fn blueprints(
             vdrive.layout,
             &vdrive.parts,
             members,
-            flags,
+            table,
+            group,
         )?);
     }
+    mark_absent(config, members, table);
     Ok(all)
+}
+
+/// Legs that a label says are out, or whose drive is not here.
+fn mark_absent(config: &PoolConfig, members: &[Member], legs: &Legs) {
+    let meta = config.meta.parts.iter().enumerate().map(|part| (0, part));
+    let data = config.vdrives.iter().flat_map(|vdrive| {
+        let parts = vdrive.parts.iter().enumerate();
+        parts.map(|part| (vdrive.id, part))
+    });
+    for (vdrive, (index, part)) in meta.chain(data) {
+        let missing = members
+            .iter()
+            .any(|member| member.drive.is_none() && member.id.to_string() == part.drive);
+        if part.out || missing {
+            let why = match part.out_why.is_empty() {
+                true => "its drive was missing when the pool was opened",
+                false => &part.out_why,
+            };
+            legs.take_out((vdrive, index), why, false);
+        }
+    }
 }
 
 /// The space of a vdrive in groups.
@@ -160,7 +184,11 @@ pub(crate) fn space_of(
 }
 
 /// What all shards share, with every group free.
-pub(crate) fn shared(config: &PoolConfig, blueprints: &[Blueprint]) -> Arc<PoolShared> {
+pub(crate) fn shared(
+    config: &PoolConfig,
+    blueprints: &[Blueprint],
+    legs: &Arc<Legs>,
+) -> Arc<PoolShared> {
     let table = GroupTable::default();
     for blueprint in blueprints {
         let vdrive = config
@@ -176,7 +204,7 @@ pub(crate) fn shared(config: &PoolConfig, blueprints: &[Blueprint]) -> Arc<PoolS
         Policy::FastFirst => SpacePolicy::FastFirst,
         Policy::SlowFirst => SpacePolicy::SlowFirst,
     };
-    Arc::new(PoolShared::new(Arc::new(table), policy))
+    Arc::new(PoolShared::new(Arc::new(table), policy, legs.clone()))
 }
 
 /// What a shard of the pool is started with.

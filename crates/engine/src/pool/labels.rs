@@ -1,6 +1,6 @@
 //! Reading and writing labels, on a loop's thread.
 
-use super::{Pool, Result, error, lock};
+use super::{Pool, Result, error};
 use crate::control::types::{EngineError, ErrorCode};
 use crate::vdrive::DriveShared;
 use block::{Drive, DriveError, DriveQueue, DriveQueueExt};
@@ -119,9 +119,10 @@ pub(crate) fn read(remote: &Remote, drive: &Arc<dyn OpenDrive>) -> Result<Option
     found.map_err(|failed| EngineError::new(ErrorCode::Damaged, format!("{spec}: {failed}")))
 }
 
-/// Writes the two labels that a generation goes to, and makes them durable.
-fn write_one(
-    remote: &Remote,
+/// Writes the two labels that a generation goes to, and makes them durable. One of the two is
+/// enough.
+pub(super) async fn write_one(
+    handle: &Handle,
     drive: &Arc<dyn OpenDrive>,
     label: &Label,
     shared: &DriveShared,
@@ -130,22 +131,19 @@ fn write_one(
         .encode()
         .map_err(|failed| EngineError::new(ErrorCode::NoSpace, failed.to_string()))?;
     let info = Drive::info(&**drive);
-    let (generation, drive) = (label.generation, drive.clone());
-    let limit_ns = shared.limits.deadline_ns;
-    let written = on_loop(remote, move |handle| {
-        let clock = handle.clone();
-        let requests = async move {
-            let queue = queue(&drive, &handle)?;
-            let offsets = label_offsets(info.size);
-            for slot in label_slots_for(generation) {
-                let mut buf = handle.dma().get(bytes.len());
-                buf.copy_from_slice(&bytes);
-                queue.write(offsets[slot], buf).await?;
-            }
-            queue.flush().await
-        };
-        within(clock, limit_ns, requests)
-    })?;
+    let requests = async {
+        let queue = queue(drive, handle)?;
+        let offsets = label_offsets(info.size);
+        let mut written = Err(DriveError::Gone);
+        for slot in label_slots_for(label.generation) {
+            let mut buf = handle.dma().get(bytes.len());
+            buf.copy_from_slice(&bytes);
+            written = queue.write(offsets[slot], buf).await.or(written);
+        }
+        written?;
+        queue.flush().await
+    };
+    let written = within(handle.clone(), shared.limits.deadline_ns, requests).await;
     if written == Err(DriveError::Timeout) {
         shared.timeouts.fetch_add(1, Ordering::Relaxed);
         shared.silent.store(true, Ordering::Relaxed);
@@ -178,59 +176,16 @@ pub(crate) fn clear(remote: &Remote, drive: &Arc<dyn OpenDrive>) -> Result<()> {
 }
 
 impl Pool {
-    /// Writes the pool's description to every drive that is there. It counts once any drive has
-    /// it, since the newest label wins; a drive that fails is left to its vdrive's layout.
+    /// Writes the pool's description to every drive that counts. It is valid once any drive has
+    /// it, since the newest label wins; a drive that fails is out where others can stand in.
     ///
     /// # Errors
     /// When no drive took it: nothing has changed then.
-    pub(crate) fn save(&self, mut config: PoolConfig, exported: bool) -> Result<()> {
-        for ((vdrive, part), out) in lock(&self.out).iter() {
-            let parts = match vdrive {
-                0 => Some(&mut config.meta.parts),
-                id => config
-                    .vdrives
-                    .iter_mut()
-                    .find(|known| known.id == *id)
-                    .map(|known| &mut known.parts),
-            };
-            if let Some(part) = parts.and_then(|parts| parts.get_mut(*part)) {
-                part.out = out.load(Ordering::Acquire);
-            }
-        }
-        let generation = self.generation.load(Ordering::Acquire) + 1;
-        let members = lock(&self.members).clone();
-        let mut failure = None;
-        let mut taken = 0;
-        for member in &members {
-            let Some(drive) = &member.drive else { continue };
-            // A drive that does not answer would hold up everything that is done to the pool.
-            if member.shared.silent.load(Ordering::Relaxed) {
-                continue;
-            }
-            let config = config.clone();
-            let label = Label {
-                pool: self.id,
-                drive: member.id,
-                generation,
-                exported,
-                config,
-            };
-            match write_one(&self.remote, drive, &label, &member.shared) {
-                Ok(()) => taken += 1,
-                Err(failed) => {
-                    tracing::warn!(pool = self.name, error = %failed, "a label was not written");
-                    failure = Some(failed);
-                }
-            }
-        }
-        if taken == 0 {
-            return Err(
-                failure.unwrap_or_else(|| EngineError::new(ErrorCode::Io, "no drive is left"))
-            );
-        }
-        self.generation.store(generation, Ordering::Release);
-        *lock(&self.config) = config;
-        Ok(())
+    pub(crate) fn save(&self, config: PoolConfig, exported: bool) -> Result<()> {
+        let keeper = self.keeper.clone();
+        on_loop(&self.remote, move |handle| async move {
+            keeper.save(&handle, config, exported).await
+        })?
     }
 
     /// Changes the pool's description and writes it; nothing changes when that fails.

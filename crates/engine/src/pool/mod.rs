@@ -4,7 +4,9 @@
 //! shards. Leaves out: data; that is the shards'.
 
 pub(crate) mod build;
+mod drives;
 mod exports;
+mod keeper;
 mod labels;
 mod members;
 mod open;
@@ -16,9 +18,10 @@ mod status;
 mod vdrives;
 mod volumes;
 
+pub(crate) use keeper::Keeper;
 pub use members::{Member, describe, report};
 pub use open::{Found, Host, importable, scan};
 pub use shards::ShardHandle;
 pub(crate) use shards::code_of;
 pub use state::Pool;
-pub(crate) use state::{OutFlags, Result, error, lock};
+pub(crate) use state::{Result, error, lock};

@@ -1,15 +1,16 @@
 //! Creating, finding, importing and closing pools.
 
+use super::drives::{History, history};
 use super::members::{Member, file_to_be_made, open_drive};
 use super::plan::{self, Planned, Scale};
 use super::shards::{ask_all, try_all};
-use super::{Pool, Result, ShardHandle, build, error, labels, lock};
+use super::{Keeper, Pool, Result, ShardHandle, build, error, labels, lock};
 use crate::control::types::{
     EngineConfig, EngineError, ErrorCode, Importable, PoolSpec, SpacePolicy,
 };
 use crate::control::{Jobs, wait_for};
 use crate::device::VolumeDevice;
-use crate::vdrive::DriveShared;
+use crate::vdrive::{DriveShared, Legs};
 use block::{Drive, Geometry};
 use drives::OpenDrive;
 use format::{
@@ -17,7 +18,7 @@ use format::{
 };
 use reactor::{Remote, control};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use units::{BLOCK, DriveId, PoolId};
 
@@ -179,7 +180,9 @@ impl Pool {
         let Some(newest) = newest else {
             return error(ErrorCode::NotFound, "no drive of the pool is there");
         };
-        let (config, generation) = (newest.label.config.clone(), newest.label.generation);
+        let (mut config, generation) = (newest.label.config.clone(), newest.label.generation);
+        refuse_twins(&mine)?;
+        check_histories(&mut config, generation, &mine)?;
         let mut members = Vec::new();
         let mut missing = Vec::new();
         for known in &config.drives {
@@ -188,7 +191,8 @@ impl Pool {
                 .parse()
                 .map_err(|_| EngineError::new(ErrorCode::Damaged, "a drive's id is no number"))?;
             let here = mine.iter().find(|drive| drive.label.drive == id);
-            if here.is_none() {
+            let here = here.filter(|_| !known.offline);
+            if here.is_none() && !known.offline {
                 missing.push(known.spec.clone());
             }
             members.push(Member {
@@ -243,23 +247,27 @@ impl Pool {
         generation: u64,
         members: Vec<Member>,
     ) -> Result<Arc<Self>> {
-        let mut flags = BTreeMap::new();
-        let blueprints = build::blueprints(&config, &members, &mut flags)?;
-        let shared = build::shared(&config, &blueprints);
+        let legs = Arc::<Legs>::default();
+        let blueprints = build::blueprints(&config, &members, &legs)?;
+        let shared = build::shared(&config, &blueprints, &legs);
         let shards =
             build::place_shards(id, &config, &blueprints, &shared, host.remotes, host.config)?;
+        let keeper = Keeper::new(id, config, generation, members, legs.clone());
+        let running = keeper.clone();
+        host.remotes[0].spawn(move |handle| running.run(handle));
         let pool = Arc::new(Self {
             id,
-            name: config.name.clone(),
+            name: keeper.name.clone(),
             shared,
-            config: Mutex::new(config),
-            generation: AtomicU64::new(generation),
-            members: Mutex::new(members),
-            out: Mutex::new(flags),
+            config: keeper.config.clone(),
+            members: keeper.members.clone(),
+            legs,
+            keeper,
             shards,
             devices: Mutex::default(),
             remote: host.remotes[0].clone(),
             jobs: host.jobs.clone(),
+            resyncs: Mutex::default(),
             changing: Mutex::new(()),
         });
         pool.update_capacity();
@@ -268,6 +276,7 @@ impl Pool {
 
     /// Starts to serve: volumes, shards' own work, and long work that was left.
     fn serve(self: &Arc<Self>) -> Result<()> {
+        self.legs.enforce();
         let config = self.config();
         let volumes: Vec<(u32, bool)> = config
             .volumes
@@ -360,6 +369,12 @@ impl Pool {
         lock(&self.devices).values().for_each(|device| device.end());
         self.shards.iter().for_each(|shard| shard.port.close());
         let _ = ask_all(&self.shards, |shard| async move { shard.close().await });
+        self.legs.close();
+        let keeper = self.keeper.clone();
+        // A label that is being written would come back after it was cleared.
+        let _ = labels::on_loop(&self.remote, move |_| async move {
+            drop(keeper.writing().await);
+        });
         for member in lock(&self.members).iter() {
             if let Some(drive) = &member.drive
                 && let Err(failed) = labels::clear(&self.remote, drive)
@@ -371,6 +386,7 @@ impl Pool {
     }
 
     fn drop_shards(&self) {
+        self.legs.close();
         self.shards.iter().for_each(ShardHandle::remove);
         let drives: Vec<_> = lock(&self.members)
             .iter_mut()
@@ -379,6 +395,68 @@ impl Pool {
         // Tasks that end on their threads hold the last queues; the lock goes with them.
         wait_for(|| drives.iter().all(|drive| Arc::strong_count(drive) == 1));
     }
+}
+
+/// Refuses two drives that claim to be the same one: a copy was made beneath the pool.
+fn refuse_twins(mine: &[Found]) -> Result<()> {
+    for (index, one) in mine.iter().enumerate() {
+        let twin = mine[..index]
+            .iter()
+            .find(|other| other.label.drive == one.label.drive);
+        if let Some(twin) = twin {
+            return error(
+                ErrorCode::Refused,
+                format!(
+                    "{} and {} are copies of one drive: name the right one of them only",
+                    twin.spec, one.spec
+                ),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Looks whether drives that are here have missed more than the newest label tells.
+fn check_histories(config: &mut PoolConfig, generation: u64, mine: &[Found]) -> Result<()> {
+    for found in mine {
+        let history = history(config, &found.label);
+        if history == History::OwnWay {
+            return error(
+                ErrorCode::Refused,
+                format!(
+                    "{} was used without the pool's other drives, and they without it: import one side alone with --degraded, look at it, and bring the other side back with `convect pool online --force`, which overwrites it",
+                    found.spec
+                ),
+            );
+        }
+        // A label goes to every drive that counts before the next one is written.
+        let behind = found.label.generation + 1 < generation;
+        let drive = found.label.drive.to_string();
+        let data = config.vdrives.iter_mut();
+        let data = data
+            .filter(|vdrive| vdrive.layout == LayoutConfig::Mirror)
+            .map(|vdrive| &mut vdrive.parts);
+        for parts in std::iter::once(&mut config.meta.parts).chain(data) {
+            let here = |part: &format::PartConfig| {
+                mine.iter()
+                    .any(|other| other.label.drive.to_string() == part.drive)
+            };
+            let other = parts
+                .iter()
+                .any(|part| part.drive != drive && !part.out && here(part));
+            for part in parts.iter_mut().filter(|part| part.drive == drive) {
+                if !part.out && behind && other {
+                    part.out = true;
+                    part.out_why = "it is older than the pool's other drives".to_owned();
+                    part.stale = "all".to_owned();
+                }
+                if part.out && history == History::Older {
+                    part.stale = "all".to_owned();
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Removes the files that a refused request made: nothing is half-made.
@@ -467,6 +545,7 @@ fn plan_pool(
                 id: drive.id.to_string(),
                 spec: drive.spec.clone(),
                 size: drive.size,
+                offline: false,
             })
             .collect(),
         meta,
@@ -518,7 +597,7 @@ fn check_missing(
         return error(
             ErrorCode::Refused,
             format!(
-                "pool {} is missing {names}; the others hold everything: use --degraded to open it without",
+                "pool {} is missing {names}; the others can do without: use --degraded to open it so; what was written while {names} ran alone would be left behind",
                 config.name
             ),
         );

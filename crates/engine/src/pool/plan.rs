@@ -162,6 +162,9 @@ pub fn vdrive(
             offset,
             blocks: bytes / BLOCK as u64,
             out: false,
+            out_since: 0,
+            out_why: String::new(),
+            stale: String::new(),
         });
     }
     let tier = match spec.tier {
@@ -217,6 +220,9 @@ pub fn meta(
         offset: DATA_START,
         blocks: bytes / BLOCK as u64,
         out: false,
+        out_since: 0,
+        out_why: String::new(),
+        stale: String::new(),
     };
     Ok(MetaConfig {
         parts: candidates.iter().map(part).collect(),

@@ -1,21 +1,18 @@
 //! An open pool, and what everything about pools uses.
 
-use super::{Member, ShardHandle};
+use super::{Keeper, Member, ShardHandle};
 use crate::control::Jobs;
 use crate::control::types::{EngineError, ErrorCode};
 use crate::device::VolumeDevice;
-use crate::shard::PoolShared;
+use crate::shard::{PoolShared, Progress};
+use crate::vdrive::Legs;
 use format::PoolConfig;
 use reactor::Remote;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use units::PoolId;
+use units::{DriveId, PoolId};
 
 pub(crate) type Result<T> = std::result::Result<T, EngineError>;
-
-/// Flag of a vdrive's part (vdrive, part) that says that it is out.
-pub(crate) type OutFlags = BTreeMap<(u8, usize), Arc<AtomicBool>>;
 
 /// An open pool.
 pub struct Pool {
@@ -24,15 +21,17 @@ pub struct Pool {
     /// Its name.
     pub name: String,
     pub(crate) shared: Arc<PoolShared>,
-    pub(crate) config: Mutex<PoolConfig>,
-    pub(crate) generation: AtomicU64,
-    pub(crate) members: Mutex<Vec<Member>>,
-    pub(crate) out: Mutex<OutFlags>,
+    pub(crate) config: Arc<Mutex<PoolConfig>>,
+    pub(crate) members: Arc<Mutex<Vec<Member>>>,
+    pub(crate) legs: Arc<Legs>,
+    pub(crate) keeper: Arc<Keeper>,
     pub(crate) shards: Vec<ShardHandle>,
     pub(crate) devices: Mutex<BTreeMap<u32, Arc<VolumeDevice>>>,
     /// The loop that labels are read and written on.
     pub(crate) remote: Remote,
     pub(crate) jobs: Arc<Jobs>,
+    /// Drives that are being brought up to date: how far, and bytes in all.
+    pub(crate) resyncs: Mutex<BTreeMap<DriveId, (Arc<Progress>, u64)>>,
     /// One change of the pool's description at a time.
     pub(crate) changing: Mutex<()>,
 }

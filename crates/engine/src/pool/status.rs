@@ -32,12 +32,11 @@ impl Pool {
         ))
     }
 
-    /// The pool's state. A mirror's leg that failed since is remembered in the labels.
+    /// The pool's state.
     ///
     /// # Errors
     /// When the pool is closing.
     pub fn status(&self) -> Result<PoolStatus> {
-        self.remember_failed_legs();
         let shards = self.shard_statuses()?;
         let config = self.config();
         let mut counts = BlockCounts::default();
@@ -75,30 +74,6 @@ impl Pool {
         })
     }
 
-    fn remember_failed_legs(&self) {
-        let flags = lock(&self.out).clone();
-        let config = self.config();
-        let known = |vdrive: u8, part: usize| {
-            let parts = match vdrive {
-                0 => Some(&config.meta.parts),
-                id => config
-                    .vdrives
-                    .iter()
-                    .find(|known| known.id == id)
-                    .map(|known| &known.parts),
-            };
-            parts
-                .and_then(|parts| parts.get(part))
-                .is_some_and(|part| part.out)
-        };
-        let news = flags
-            .iter()
-            .any(|((vdrive, part), out)| out.load(Ordering::Acquire) && !known(*vdrive, *part));
-        if news && let Err(failed) = self.update(|_| Ok(())) {
-            tracing::warn!(error = %failed, "a failed leg cannot be remembered");
-        }
-    }
-
     fn health(
         &self,
         shards: &[ShardStatus],
@@ -110,10 +85,7 @@ impl Pool {
         for vdrive in vdrives.iter().filter(|vdrive| vdrive.state == "degraded") {
             state = "degraded";
             for drive in vdrive.drives.iter().filter(|drive| drive.state != "online") {
-                messages.push(format!(
-                    "vdrive {}: drive {} is {}; its mirror holds everything: replace it soon",
-                    vdrive.id, drive.spec, drive.state
-                ));
+                messages.push(absence(vdrive, drive, &self.name));
             }
         }
         for drive in vdrives.iter().flat_map(|vdrive| &vdrive.drives) {
@@ -166,29 +138,32 @@ impl Pool {
         shards: &[ShardStatus],
     ) -> VdriveStatus {
         let members = lock(&self.members);
-        let flags = lock(&self.out);
         let drives: Vec<DriveStatus> = vdrive
             .parts
             .iter()
-            .enumerate()
-            .filter_map(|(index, part)| {
+            .filter_map(|part| {
                 let member = members
                     .iter()
                     .find(|member| member.id.to_string() == part.drive)?;
-                let out = flags
-                    .get(&(vdrive.id, index))
-                    .is_some_and(|out| out.load(Ordering::Acquire));
-                let meta_out = config.meta.parts.iter().enumerate().any(|(index, meta)| {
-                    meta.drive == part.drive
-                        && flags
-                            .get(&(0, index))
-                            .is_some_and(|out| out.load(Ordering::Acquire))
-                });
-                let state = match (&member.drive, out || meta_out) {
-                    (None, _) => "missing",
-                    (Some(_), true) => "degraded",
-                    (Some(_), false) => "online",
+                let legs = self.legs.all();
+                let behind: Vec<_> = legs
+                    .iter()
+                    .filter(|(_, leg)| leg.drive() == member.id && !leg.is_in())
+                    .map(|(_, leg)| leg)
+                    .collect();
+                let syncing = behind.iter().all(|leg| leg.takes_writes());
+                let by_hand = config
+                    .drives
+                    .iter()
+                    .any(|known| known.offline && known.id == part.drive);
+                let state = match &member.drive {
+                    None if by_hand => "offline",
+                    None => "missing",
+                    Some(_) if behind.is_empty() => "online",
+                    Some(_) if syncing => "syncing",
+                    Some(_) => "out",
                 };
+                let why = behind.first().map_or_else(String::new, |leg| leg.why());
                 let count =
                     |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
                 Some(DriveStatus {
@@ -204,6 +179,8 @@ impl Pool {
                     repaired: count(&member.shared.repaired),
                     timeouts: count(&member.shared.timeouts),
                     slow: member.shared.is_slow(),
+                    why,
+                    synced_percent: self.synced_percent(member.id),
                 })
             })
             .collect();
@@ -363,4 +340,21 @@ fn add(sum: &mut IoCounters, more: &IoCounters) {
     sum.demoted_bytes += more.demoted_bytes;
     sum.read_ns += more.read_ns;
     sum.write_ns += more.write_ns;
+}
+
+fn absence(vdrive: &VdriveStatus, drive: &DriveStatus, pool: &str) -> String {
+    let (id, spec, why) = (vdrive.id, &drive.spec, &drive.why);
+    let mirror = "its mirror holds everything";
+    match drive.state.as_str() {
+        "syncing" => format!(
+            "vdrive {id}: drive {spec} is being brought up to date, {} %",
+            drive.synced_percent.unwrap_or(0)
+        ),
+        "offline" => format!(
+            "vdrive {id}: drive {spec} is offline; {mirror}: bring it back with `convect pool online {pool} {spec}`"
+        ),
+        state => format!(
+            "vdrive {id}: drive {spec} is {state} ({why}); {mirror}: bring it back with `convect pool online`, or replace it soon"
+        ),
+    }
 }

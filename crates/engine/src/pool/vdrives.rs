@@ -91,13 +91,13 @@ impl Pool {
         members: Vec<Member>,
     ) -> Result<()> {
         let id = VdriveId(vdrive.id);
-        let mut flags = lock(&self.out).clone();
         let blueprint = Blueprint::new(
             vdrive.id,
             vdrive.layout,
             &vdrive.parts,
             &members,
-            &mut flags,
+            &self.legs,
+            self.config().group_blocks,
         )?;
         let (copy, closing) = (blueprint.clone(), || {
             EngineError::new(ErrorCode::Busy, "the pool is closing")
@@ -127,6 +127,7 @@ impl Pool {
                         id: drive.id.to_string(),
                         spec: drive.spec.clone(),
                         size: drive.size,
+                        offline: false,
                     }));
                 config.vdrives.push(vdrive.clone());
                 Ok(())
@@ -134,6 +135,7 @@ impl Pool {
         });
         if let Err(failed) = joined {
             *lock(&self.members) = before;
+            self.legs.forget(id.0);
             ask_all(
                 &self.shards,
                 move |shard| async move { shard.remove_vdrive(id) },
@@ -141,7 +143,6 @@ impl Pool {
             .map_err(|_| closing())?;
             return Err(failed);
         }
-        *lock(&self.out) = flags;
         let config = self.config();
         self.shared
             .groups
@@ -322,7 +323,7 @@ impl Pool {
             shard.remove_vdrive(VdriveId(id))
         })?;
         self.shared.groups.remove(VdriveId(id));
-        lock(&self.out).retain(|(vdrive, _), _| *vdrive != id);
+        self.legs.forget(id);
         let mut leaving = Vec::new();
         lock(&self.members).retain(|member| {
             let stays = !gone.contains(&member.id.to_string());

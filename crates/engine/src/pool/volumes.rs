@@ -292,5 +292,6 @@ impl Pool {
                 tracing::warn!(vdrive = vdrive.id, error = %failed, "an evacuation cannot go on");
             }
         }
+        self.resume_resyncs();
     }
 }

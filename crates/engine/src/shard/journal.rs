@@ -310,6 +310,10 @@ impl Shard {
         for result in join_all(vdrives.iter().map(|vdrive| vdrive.flush())).await {
             result?;
         }
+        // What relies on a leg's absence counts only once no opening can take that leg for whole.
+        if !self.shared.legs.recorded().await {
+            return Err(DriveError::Gone);
+        }
         self.state.borrow_mut().journal.durable = upto;
         Ok(())
     }

@@ -21,6 +21,7 @@ mod read;
 mod reclaim;
 mod recover;
 mod replay;
+mod resync;
 mod state;
 mod status;
 mod trim;

@@ -8,7 +8,7 @@ use format::{
     Checkpoint, HomesPage, JournalHeader, Page, PageHeader, PagePtr, SlotsPage, VolumePage,
 };
 use futures_util::future::join_all;
-use units::{BLOCK, VdriveId};
+use units::VdriveId;
 
 /// Pages read together.
 const BATCH: usize = 128;
@@ -71,6 +71,11 @@ impl Shard {
             .await?
         {
             let (root, counts) = VolumePage::decode(&page);
+            if !counts.is_possible() {
+                let text =
+                    format!("the entry of volume {key} counts more blocks than one can have");
+                return Err(IoError::new(ErrorKind::Medium, text));
+            }
             self.shared.space.take(counts.mapped() as i64, false);
             self.state
                 .borrow_mut()
@@ -174,7 +179,9 @@ impl Shard {
         Ok(records)
     }
 
-    /// Pages of the journal from the checkpoint on, as far as they are whole and in order.
+    /// Pages of the journal from the checkpoint on, as far as they are whole and in order. A page
+    /// is written several times while it fills, and a leg may have kept an earlier image of it:
+    /// the fullest counts.
     async fn read_journal(&self) -> Result<Vec<super::replay::OpenPage>, IoError> {
         let meta = self.vdrive(VdriveId(0))?;
         let (base, ring, mut next, epoch) = {
@@ -188,24 +195,21 @@ impl Shard {
         while next - from < ring {
             let at = next % ring;
             let count = (BATCH as u64).min(ring - at).min(ring - (next - from)) as usize;
-            let bytes = meta
-                .read(base + at, count, &|_, _| true)
-                .await
-                .map_err(explain)?;
+            let copies = meta.read_legs(base + at, count).await.map_err(explain)?;
             for index in 0..count {
-                let wanted = (epoch, next);
-                let mut page = self.open_journal_page(&bytes[index * BLOCK..][..BLOCK], wanted)?;
-                if page.is_none() {
-                    // This leg's copy is torn or old: another one may be whole.
-                    let check = |_: usize, bytes: &[u8]| {
-                        self.open_journal_page(bytes, wanted)
-                            .is_ok_and(|page| page.is_some())
+                let mut fullest: Option<super::replay::OpenPage> = None;
+                for bytes in copies.iter().filter_map(|copy| copy[index].as_ref()) {
+                    let Some(page) = self.open_journal_page(bytes, (epoch, next))? else {
+                        continue;
                     };
-                    if let Ok(bytes) = meta.read(base + next % ring, 1, &check).await {
-                        page = self.open_journal_page(&bytes, wanted)?;
+                    let known = fullest.as_ref().map_or(0, |(_, records)| records.len());
+                    if fullest.is_none() || page.1.len() > known {
+                        fullest = Some(page);
                     }
                 }
-                let Some(page) = page else { return Ok(pages) };
+                let Some(page) = fullest else {
+                    return Ok(pages);
+                };
                 pages.push(page);
                 next += 1;
             }

@@ -203,7 +203,15 @@ impl Replay<'_> {
         }
     }
 
+    /// A leg that is away lacks this: what tells of that may not have reached the labels.
+    fn note(&self, place: Place, count: usize) {
+        if let Ok(vdrive) = self.shard.vdrive(place.vdrive()) {
+            vdrive.note_found(place.block(), count as u64);
+        }
+    }
+
     fn take(&mut self, slot: Place, count: usize) -> Result<(), IoError> {
+        self.note(slot, count);
         if self.state.alloc.replay_slots(slot, count as u32, true) {
             return Ok(());
         }
@@ -282,6 +290,7 @@ impl Replay<'_> {
         if !self.state.alloc.replay_home(home, true) {
             return Err(contradiction("a home belongs to another shard"));
         }
+        self.note(home, CHUNK_BLOCKS);
         self.leaf.page.borrow_mut().set_home(home);
         mask.blocks()
             .for_each(|block| self.change(block, |page| page.set_home_valid(block, true)));
@@ -292,6 +301,9 @@ impl Replay<'_> {
         self.state.alloc.replay_home(old, false);
         if new.is_some() && !self.state.alloc.replay_home(new, true) {
             return Err(contradiction("a home belongs to another shard"));
+        }
+        if new.is_some() {
+            self.note(new, CHUNK_BLOCKS);
         }
         self.leaf.page.borrow_mut().set_home(new);
         if new.is_none() {

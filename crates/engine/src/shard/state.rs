@@ -6,7 +6,7 @@ use super::ram::RamTier;
 use crate::control::types::{IoCounters, SpacePolicy};
 use crate::space::{Allocator, Class, GroupTable, Quarantine, SpaceShared};
 use crate::tree::Tree;
-use crate::vdrive::VdriveIo;
+use crate::vdrive::{Legs, VdriveIo};
 use block::{ErrorKind, IoError};
 use format::{BlockCounts, PagePtr};
 use placement::Regions;
@@ -28,16 +28,19 @@ pub struct PoolShared {
     pub space: SpaceShared,
     /// Nothing is promoted, into RAM or into the fast tier.
     pub promotion_held: AtomicBool,
+    /// Which legs of mirrors count.
+    pub legs: Arc<Legs>,
     policy: AtomicU8,
 }
 
 impl PoolShared {
     /// For a pool with this policy.
-    pub fn new(groups: Arc<GroupTable>, policy: SpacePolicy) -> Self {
+    pub fn new(groups: Arc<GroupTable>, policy: SpacePolicy, legs: Arc<Legs>) -> Self {
         Self {
             groups,
             space: SpaceShared::default(),
             promotion_held: AtomicBool::new(false),
+            legs,
             policy: AtomicU8::new(policy as u8),
         }
     }

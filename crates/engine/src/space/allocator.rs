@@ -368,6 +368,39 @@ impl Allocator {
         self.set_home(place, used)
     }
 
+    /// The shard's groups on a vdrive, with their first blocks.
+    pub fn groups_of(&self, vdrive: VdriveId) -> Vec<(GroupKey, u64)> {
+        let range = GroupKey::new(vdrive, 0)..=GroupKey::new(vdrive, 0x00ff_ffff);
+        let slots = self.slots.range(range.clone()).map(|(key, _)| *key);
+        let homes = self.homes.range(range).map(|(key, _)| *key);
+        let mut keys: Vec<_> = slots
+            .chain(homes)
+            .map(|key| (key, self.place(key, 0).block()))
+            .collect();
+        keys.sort();
+        keys
+    }
+
+    /// What is in use in a group: in each chunk's length, from the first such block to the last.
+    pub fn used_runs(&self, key: GroupKey) -> Vec<Run> {
+        let chunk = CHUNK_BLOCKS as u32;
+        let homes = self.homes.get(&key).map_or(0, |group| group.bits);
+        let run = |index: u32| {
+            let all = (homes >> index & 1 == 1).then_some((0, chunk));
+            let part = || {
+                let words = &self.slots.get(&key)?.bits;
+                used_part(words.chunks(CHUNK_BLOCKS / 64).nth(index as usize)?)
+            };
+            let (first, count) = all.or_else(part)?;
+            Some(Run {
+                place: self.place(key, index * chunk + first),
+                count: count as usize,
+            })
+        };
+        let chunks = self.group_blocks as u32 / chunk;
+        (0..chunks).filter_map(run).collect()
+    }
+
     // What a checkpoint needs.
 
     /// A group loaded from the shard's trees. False when another shard has it.
@@ -588,6 +621,15 @@ fn set_bits(bits: &mut [u64; WORDS], first: u32, count: u32, used: bool) {
         }
         bit += take;
     }
+}
+
+/// First set bit, and the number up to the last.
+fn used_part(words: &[u64]) -> Option<(u32, u32)> {
+    let first = words.iter().position(|word| *word != 0)?;
+    let last = words.iter().rposition(|word| *word != 0)?;
+    let low = first as u32 * 64 + words[first].trailing_zeros();
+    let high = last as u32 * 64 + 64 - words[last].leading_zeros();
+    Some((low, high - low))
 }
 
 /// The first run of clear bits from `from` on, at most `want` of them.

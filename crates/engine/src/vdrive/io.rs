@@ -1,10 +1,13 @@
 //! Reading and writing a vdrive from one shard's thread.
 
-use super::{Fragment, Layout, Watch};
+use super::copy::Gate;
+use super::stale::Written;
+use super::{Fragment, Layout, Leg, LegState, Legs, Watch};
 use crate::control::types::DriveLimits;
 use block::{DmaBuf, DmaPool, DriveError, DriveIoKind, DriveOutcome, DriveQueue};
 use futures_util::future::join_all;
-use std::cell::Cell;
+use reactor::Handle;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -25,6 +28,9 @@ pub struct DriveShared {
     pub errors: AtomicU64,
     /// Blocks mended from another leg.
     pub repaired: AtomicU64,
+    /// A flush failed: what the drive still has of the writes before it is unknown, and no later
+    /// flush is believed.
+    pub flush_failed: AtomicBool,
     /// Requests that were given up: the drive did not answer within the deadline.
     pub timeouts: AtomicU64,
     /// It has not answered since the last such request.
@@ -50,57 +56,115 @@ impl DriveShared {
     }
 }
 
-/// One part of a vdrive, as one thread reaches it.
-#[derive(Clone)]
-pub struct PartIo {
-    /// The drive.
-    pub queue: Rc<dyn DriveQueue>,
-    /// First byte of the part on the drive.
-    pub offset: u64,
-    /// The part failed as a mirror's leg: it is neither read nor written any more.
-    pub out: Arc<AtomicBool>,
+/// One thread's way to a drive.
+struct Channel {
+    queue: Rc<dyn DriveQueue>,
     /// Counters of the drive.
-    pub shared: Arc<DriveShared>,
+    shared: Arc<DriveShared>,
     /// The deadline of its requests.
-    pub watch: Rc<Watch>,
+    watch: Rc<Watch>,
+}
+
+/// One part of a vdrive, as one thread reaches it.
+pub struct PartIo {
+    /// The drive; another one after a replacement.
+    channel: RefCell<Rc<Channel>>,
+    /// First byte of the part on the drive.
+    offset: u64,
+    /// Whether it counts as a mirror's leg.
+    pub(super) leg: Arc<Leg>,
 }
 
 impl PartIo {
+    /// A part that begins at `offset` (bytes) of a drive; `spec` is what people call that.
+    pub fn new(
+        handle: &Handle,
+        queue: Rc<dyn DriveQueue>,
+        spec: &str,
+        offset: u64,
+        leg: Arc<Leg>,
+        shared: Arc<DriveShared>,
+    ) -> Self {
+        Self {
+            channel: RefCell::new(Channel::new(handle, queue, spec, shared)),
+            offset,
+            leg,
+        }
+    }
+
+    fn channel(&self) -> Rc<Channel> {
+        self.channel.borrow().clone()
+    }
+
     fn byte(&self, block: u64) -> u64 {
         self.offset + block * BLOCK as u64
     }
 
-    fn is_in(&self) -> bool {
-        !self.out.load(Ordering::Acquire)
+    pub(super) async fn read(&self, block: u64, buf: DmaBuf) -> Result<DmaBuf, DriveError> {
+        let (bytes, channel) = (buf.len() as u64, self.channel());
+        let (buf, result) = channel
+            .send(DriveIoKind::Read, self.byte(block), Some(buf))
+            .await;
+        channel.shared.reads.fetch_add(1, Ordering::Relaxed);
+        channel
+            .shared
+            .read_bytes
+            .fetch_add(bytes, Ordering::Relaxed);
+        channel.counted(result.and_then(|()| buf.ok_or(DriveError::Gone)))
     }
 
-    async fn read(&self, block: u64, buf: DmaBuf) -> Result<DmaBuf, DriveError> {
-        let bytes = buf.len() as u64;
-        let (buf, result) = self.send(DriveIoKind::Read, block, Some(buf)).await;
-        self.shared.reads.fetch_add(1, Ordering::Relaxed);
-        self.shared.read_bytes.fetch_add(bytes, Ordering::Relaxed);
-        self.counted(result.and_then(|()| buf.ok_or(DriveError::Gone)))
+    pub(super) async fn write(&self, block: u64, buf: DmaBuf) -> Result<(), DriveError> {
+        let (bytes, channel) = (buf.len() as u64, self.channel());
+        let (_, result) = channel
+            .send(DriveIoKind::Write, self.byte(block), Some(buf))
+            .await;
+        channel.shared.writes.fetch_add(1, Ordering::Relaxed);
+        channel
+            .shared
+            .write_bytes
+            .fetch_add(bytes, Ordering::Relaxed);
+        channel.counted(result)
     }
 
-    async fn write(&self, block: u64, buf: DmaBuf) -> Result<(), DriveError> {
-        let bytes = buf.len() as u64;
-        let (_, result) = self.send(DriveIoKind::Write, block, Some(buf)).await;
-        self.shared.writes.fetch_add(1, Ordering::Relaxed);
-        self.shared.write_bytes.fetch_add(bytes, Ordering::Relaxed);
-        self.counted(result)
-    }
-
-    async fn flush(&self) -> Result<(), DriveError> {
-        let (_, result) = self.send(DriveIoKind::Flush, 0, None).await;
-        self.counted(result)
-    }
-
-    async fn send(&self, kind: DriveIoKind, block: u64, buf: Option<DmaBuf>) -> DriveOutcome {
-        let offset = if kind == DriveIoKind::Flush {
-            0
-        } else {
-            self.byte(block)
+    pub(super) async fn flush(&self) -> Result<(), DriveError> {
+        let channel = self.channel();
+        let failed = &channel.shared.flush_failed;
+        if failed.load(Ordering::Acquire) {
+            return Err(DriveError::Gone);
+        }
+        let (_, result) = channel.send(DriveIoKind::Flush, 0, None).await;
+        if result.is_err() {
+            failed.store(true, Ordering::Release);
+        }
+        // Another thread's flush may have been told of an error that this one's writes had.
+        let result = match failed.load(Ordering::Acquire) {
+            true => result.and(Err(DriveError::Gone)),
+            false => result,
         };
+        channel.counted(result)
+    }
+
+    fn mended(&self) {
+        let channel = self.channel.borrow();
+        channel.shared.repaired.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Channel {
+    fn new(
+        handle: &Handle,
+        queue: Rc<dyn DriveQueue>,
+        spec: &str,
+        shared: Arc<DriveShared>,
+    ) -> Rc<Self> {
+        Rc::new(Self {
+            queue,
+            watch: Watch::new(handle, spec, shared.clone()),
+            shared,
+        })
+    }
+
+    async fn send(&self, kind: DriveIoKind, offset: u64, buf: Option<DmaBuf>) -> DriveOutcome {
         self.watch.send(&self.queue, kind, offset, buf).await
     }
 
@@ -120,21 +184,48 @@ pub struct VdriveIo {
     /// Its number.
     pub id: VdriveId,
     layout: Layout,
-    parts: Vec<PartIo>,
-    dma: DmaPool,
+    pub(super) parts: Vec<PartIo>,
+    pub(super) legs: Arc<Legs>,
+    pub(super) dma: DmaPool,
     turn: Cell<usize>,
+    /// What this thread has written to a mirror and not flushed: a leg that goes out may have
+    /// lost it.
+    pub(super) written: RefCell<Written>,
+    pub(super) gate: Gate,
 }
 
 impl VdriveIo {
     /// A vdrive over `parts`, which `layout` was made for.
-    pub fn new(id: VdriveId, layout: Layout, parts: Vec<PartIo>, dma: DmaPool) -> Self {
+    pub fn new(
+        id: VdriveId,
+        layout: Layout,
+        parts: Vec<PartIo>,
+        legs: Arc<Legs>,
+        dma: DmaPool,
+    ) -> Self {
         Self {
             id,
             layout,
             parts,
+            legs,
             dma,
             turn: Cell::new(0),
+            written: RefCell::default(),
+            gate: Gate::default(),
         }
+    }
+
+    /// A part lies on another drive from now on.
+    pub fn attach(
+        &self,
+        handle: &Handle,
+        part: usize,
+        queue: Rc<dyn DriveQueue>,
+        spec: &str,
+        shared: &Arc<DriveShared>,
+    ) {
+        let channel = Channel::new(handle, queue, spec, shared.clone());
+        self.parts[part].channel.replace(channel);
     }
 
     /// Size in blocks.
@@ -210,8 +301,8 @@ impl VdriveIo {
             .map(|step| (turn + step) % count)
             .min_by_key(|leg| {
                 (
-                    !self.parts[*leg].is_in(),
-                    self.parts[*leg].queue.in_flight(),
+                    !self.parts[*leg].leg.is_in(),
+                    self.parts[*leg].channel.borrow().queue.in_flight(),
                 )
             })
             .expect("a mirror has legs")
@@ -242,13 +333,8 @@ impl VdriveIo {
         let mut good = None;
         let mut wrong = Vec::new();
         let mut error = DriveError::Gone;
-        for (leg, part) in self
-            .parts
-            .iter()
-            .enumerate()
-            .filter(|(_, part)| part.is_in())
-        {
-            match part.read(block, self.dma.get(BLOCK)).await {
+        for leg in self.legs_where(Leg::is_in) {
+            match self.parts[leg].read(block, self.dma.get(BLOCK)).await {
                 Ok(buf) if check(index, &buf) => good = Some(buf),
                 Ok(_) => {
                     wrong.push(leg);
@@ -264,29 +350,33 @@ impl VdriveIo {
         let good = good.ok_or(error)?;
         for leg in wrong {
             let part = &self.parts[leg];
-            if !part.is_in() {
+            if !part.leg.is_in() {
                 continue;
             }
             match part.write(block, good.clone()).await {
-                Ok(()) => drop(part.shared.repaired.fetch_add(1, Ordering::Relaxed)),
-                Err(error) => self.take_out(leg, error),
+                Ok(()) => part.mended(),
+                Err(error) => drop(self.take_out(leg, error)),
             }
         }
         Ok(good)
     }
 
+    pub(super) fn legs_where(&self, so: impl Fn(&Leg) -> bool) -> Vec<usize> {
+        let legs = 0..self.parts.len();
+        legs.filter(|leg| so(&self.parts[*leg].leg)).collect()
+    }
+
     /// A leg that does not answer is out, if there is another: each request would wait for it.
     fn set_aside_silent(&self, leg: usize, error: DriveError) {
-        let others = (0..self.parts.len()).filter(|other| *other != leg);
-        if error == DriveError::Timeout && others.clone().any(|other| self.parts[other].is_in()) {
-            self.take_out(leg, error);
+        if error == DriveError::Timeout {
+            let why = "it did not answer in time";
+            self.legs.take_out((self.id.0, leg), why, false);
         }
     }
 
-    fn take_out(&self, leg: usize, error: DriveError) {
-        if !self.parts[leg].out.swap(true, Ordering::AcqRel) {
-            tracing::warn!(vdrive = self.id.0, leg, %error, "a mirror's leg failed and is out");
-        }
+    fn take_out(&self, leg: usize, error: DriveError) -> bool {
+        self.legs
+            .take_out((self.id.0, leg), &format!("a write failed: {error}"), false)
     }
 
     /// Writes whole blocks from `block` on, on every leg that is in. A mirror's leg that fails is
@@ -317,51 +407,126 @@ impl VdriveIo {
         if !self.layout.is_mirror() {
             return self.parts[fragment.part].write(fragment.block, buf).await;
         }
-        let legs: Vec<_> = (0..self.parts.len())
-            .filter(|leg| self.parts[*leg].is_in())
-            .collect();
+        let count = fragment.count as u64;
+        let _passage = self.gate.enter(fragment.block, count).await;
+        let legs = self.legs_where(Leg::takes_writes);
         let writes = legs
             .iter()
             .map(|leg| self.parts[*leg].write(fragment.block, buf.clone()));
         let results = join_all(writes).await;
-        self.settle(&legs, results)
+        let result = self.settle(&legs, &results, |leg, error| {
+            self.take_out(leg, error);
+        });
+        self.note_written(fragment.block, count, &legs);
+        result
     }
 
-    /// Takes failed legs out when another leg did well.
+    /// Remembers what was written for the legs that do not have it, or may lose it.
+    fn note_written(&self, block: u64, count: u64, took: &[usize]) {
+        let map = &self.parts[0].leg.stale;
+        self.written.borrow_mut().add(map, block, count);
+        for (index, part) in self.parts.iter().enumerate() {
+            let lacks = !took.contains(&index) || part.leg.state() == LegState::Out;
+            if lacks && part.leg.stale.note(block, count) {
+                self.legs.want();
+            }
+        }
+    }
+
+    /// Blocks that are there since before the pool was opened and may have been written while a
+    /// leg was away: the leg lacks them.
+    pub fn note_found(&self, block: u64, count: u64) {
+        if self.layout.is_mirror() {
+            let legs = self.legs_where(|leg| leg.state() != LegState::Out);
+            self.note_written(block, count, &legs);
+        }
+    }
+
+    /// Gives failed legs to `out` where others did well; the whole did well if a leg that is still in did.
     fn settle(
         &self,
         legs: &[usize],
-        results: Vec<Result<(), DriveError>>,
+        results: &[Result<(), DriveError>],
+        out: impl Fn(usize, DriveError),
     ) -> Result<(), DriveError> {
-        let mut failed = Vec::new();
-        for (leg, result) in legs.iter().zip(&results) {
-            if let Err(reason) = result {
-                failed.push((*leg, *reason));
-            }
-        }
-        if failed.len() == legs.len() {
+        if results.iter().all(Result::is_err) {
             return all_ended(results).and(Err(DriveError::Gone));
         }
-        failed
-            .into_iter()
-            .for_each(|(leg, reason)| self.take_out(leg, reason));
-        Ok(())
+        for (leg, result) in legs.iter().zip(results) {
+            if let Err(reason) = result {
+                out(*leg, *reason);
+            }
+        }
+        let mut done = legs.iter().zip(results);
+        if done.any(|(leg, result)| result.is_ok() && self.parts[*leg].leg.is_in()) {
+            return Ok(());
+        }
+        all_ended(results).and(Err(DriveError::Gone))
     }
 
-    /// Makes completed writes durable on every leg that is in.
+    /// Makes completed writes durable on every leg that takes writes. A leg that fails has lost
+    /// nobody knows what: it is out, and all of it is copied before it counts again.
     ///
     /// # Errors
     /// When a drive that is no mirror's leg, or every leg, failed.
     pub async fn flush(&self) -> Result<(), DriveError> {
-        let legs: Vec<_> = (0..self.parts.len())
-            .filter(|leg| !self.layout.is_mirror() || self.parts[*leg].is_in())
-            .collect();
+        if !self.layout.is_mirror() {
+            let flushes = self.parts.iter().map(PartIo::flush);
+            return join_all(flushes).await.into_iter().collect();
+        }
+        let written = self.written.take();
+        let legs = self.legs_where(Leg::takes_writes);
         let flushes = legs.iter().map(|leg| self.parts[*leg].flush());
         let results = join_all(flushes).await;
-        if self.layout.is_mirror() {
-            return self.settle(&legs, results);
+        let result = self.settle(&legs, &results, |leg, error| {
+            let why = format!("a flush failed: {error}");
+            self.legs.flush_failed((self.id.0, leg), &why);
+        });
+        self.lost_by_absent(&written);
+        if result.is_err() {
+            self.written.borrow_mut().add_all(&written);
         }
-        results.into_iter().collect()
+        result
+    }
+
+    /// Legs that are out may not have what was not flushed yet.
+    fn lost_by_absent(&self, written: &Written) {
+        for leg in self.legs_where(|leg| leg.state() == LegState::Out) {
+            if self.parts[leg].leg.stale.note_all(written) {
+                self.legs.want();
+            }
+        }
+    }
+
+    /// What each leg that is in has of `count` blocks from `block` on; nothing for a block that
+    /// it cannot read.
+    ///
+    /// # Errors
+    /// When no leg can read any of it.
+    pub async fn read_legs(
+        &self,
+        block: u64,
+        count: usize,
+    ) -> Result<Vec<Vec<Option<DmaBuf>>>, DriveError> {
+        let mut copies = Vec::new();
+        let mut error = DriveError::Gone;
+        for leg in self.legs_where(Leg::is_in) {
+            let part = &self.parts[leg];
+            let copy: Vec<_> = match part.read(block, self.dma.get(count * BLOCK)).await {
+                Ok(whole) => (0..count)
+                    .map(|index| Some(whole.slice(index * BLOCK, BLOCK)))
+                    .collect(),
+                Err(failed) => {
+                    error = failed;
+                    let reads = (block..block + count as u64)
+                        .map(|block| part.read(block, self.dma.get(BLOCK)));
+                    join_all(reads).await.into_iter().map(Result::ok).collect()
+                }
+            };
+            copies.push(copy);
+        }
+        let any = copies.iter().flatten().any(Option::is_some);
+        any.then_some(copies).ok_or(error)
     }
 
     /// Writes a good copy over every leg of a mirror that is in and differs from it.
@@ -379,11 +544,12 @@ impl VdriveIo {
 
 /// Whether all of several requests went well. A timeout counts more than other errors: such a
 /// write may still land.
-pub(crate) fn all_ended(results: Vec<Result<(), DriveError>>) -> Result<(), DriveError> {
+pub(crate) fn all_ended(results: impl AsRef<[Result<(), DriveError>]>) -> Result<(), DriveError> {
+    let results = results.as_ref();
     let late = |result: &&Result<(), DriveError>| **result == Err(DriveError::Timeout);
     match results.iter().find(late) {
         Some(late) => *late,
-        None => results.into_iter().collect(),
+        None => results.iter().copied().collect(),
     }
 }
 

@@ -3,11 +3,18 @@
 //! Responsible for: which drive and byte a block lies on, reading with verification, mending a
 //! mirror's leg from the good one. Leaves out: what the blocks mean, and who may use them.
 
+mod copy;
 mod deadline;
 mod io;
+mod legs;
+mod missing;
 mod pace;
+mod stale;
 
 pub use deadline::Watch;
 pub use format::{Fragment, Layout};
 pub(crate) use io::all_ended;
 pub use io::{Check, DriveShared, PartIo, VdriveIo};
+pub use legs::{Leg, LegId, LegState, Legs};
+pub use missing::Missing;
+pub use stale::{StaleMap, region_blocks};

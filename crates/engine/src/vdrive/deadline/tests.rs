@@ -1,12 +1,11 @@
 //! A drive that keeps requests to itself, on a clock that is only a number.
 
 use super::*;
-use crate::vdrive::{Layout, PartIo, VdriveIo};
+use crate::vdrive::{Layout, Leg, Legs, PartIo, StaleMap, VdriveIo};
 use block::DriveIo;
 use format::LayoutConfig;
 use reactor::Clock;
-use std::sync::atomic::AtomicBool;
-use units::{BLOCK, VdriveId};
+use units::{BLOCK, DriveId, VdriveId};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -55,7 +54,8 @@ struct Scene {
     handle: Handle,
     clock: Virtual,
     drives: Vec<Rc<Holding>>,
-    parts: Vec<PartIo>,
+    shared: Vec<Arc<DriveShared>>,
+    legs: Arc<Legs>,
     vdrive: Rc<VdriveIo>,
 }
 
@@ -63,29 +63,43 @@ fn scene(layout: LayoutConfig, drives: usize) -> Scene {
     let clock = Virtual::default();
     let handle = Handle::simulated(Box::new(clock.clone()), 1).unwrap();
     let drives: Vec<Rc<Holding>> = (0..drives).map(|_| Rc::default()).collect();
-    let part = |drive: &Rc<Holding>| {
-        let shared = DriveShared::new(DriveLimits::default());
-        PartIo {
-            queue: drive.clone(),
-            offset: 0,
-            out: Arc::new(AtomicBool::new(false)),
-            watch: Watch::new(&handle, "test", shared.clone()),
-            shared,
-        }
+    let legs = Arc::<Legs>::default();
+    let shared: Vec<_> = drives
+        .iter()
+        .map(|_| DriveShared::new(DriveLimits::default()))
+        .collect();
+    let part = |(index, drive): (usize, &Rc<Holding>)| {
+        let mirrored = layout == LayoutConfig::Mirror;
+        let leg = Leg::new(
+            (1, index),
+            DriveId(index as u128),
+            mirrored,
+            StaleMap::new(8),
+        );
+        let leg = Arc::new(leg);
+        legs.add(leg.clone());
+        let shared = shared[index].clone();
+        PartIo::new(&handle, drive.clone(), "test", 0, leg, shared)
     };
-    let parts: Vec<_> = drives.iter().map(part).collect();
+    let parts: Vec<_> = drives.iter().enumerate().map(part).collect();
     let layout = Layout::new(layout, &vec![1024; drives.len()]);
-    let vdrive = VdriveIo::new(VdriveId(1), layout, parts.clone(), handle.dma().clone());
+    let dma = handle.dma().clone();
+    let vdrive = VdriveIo::new(VdriveId(1), layout, parts, legs.clone(), dma);
     Scene {
         handle,
         clock,
         drives,
-        parts,
+        shared,
+        legs,
         vdrive: Rc::new(vdrive),
     }
 }
 
 impl Scene {
+    fn is_in(&self, leg: usize) -> bool {
+        self.legs.get((1, leg)).unwrap().is_in()
+    }
+
     /// Runs a future to its end, with time passing; returns it and the seconds that it took.
     fn run<T: 'static>(&self, future: impl Future<Output = T> + 'static) -> (T, u64) {
         let began = self.clock.0.get();
@@ -124,14 +138,14 @@ fn a_mirror_goes_on_without_a_leg_that_does_not_answer() {
         scene.drives[0].holds.set(true);
         let first = if write { scene.write() } else { scene.read() };
         assert_eq!(first, (Ok(()), 30));
-        assert!(scene.parts[0].out.load(Ordering::Relaxed));
-        assert!(!scene.parts[1].out.load(Ordering::Relaxed));
-        assert!(scene.parts[0].shared.is_slow() && !scene.parts[1].shared.is_slow());
+        assert!(!scene.is_in(0));
+        assert!(scene.is_in(1));
+        assert!(scene.shared[0].is_slow() && !scene.shared[1].is_slow());
         for _ in 0..8 {
             assert_eq!(scene.read(), (Ok(()), 0));
             assert_eq!(scene.write(), (Ok(()), 0));
         }
-        assert_eq!(scene.parts[0].shared.timeouts.load(Ordering::Relaxed), 1);
+        assert_eq!(scene.shared[0].timeouts.load(Ordering::Relaxed), 1);
     }
 }
 
@@ -141,8 +155,7 @@ fn the_last_leg_is_kept_though_it_does_not_answer() {
     scene.drives.iter().for_each(|drive| drive.holds.set(true));
     assert_eq!(scene.write().0, Err(DriveError::Timeout));
     assert!(scene.read().0.is_err());
-    let out = |part: &PartIo| part.out.load(Ordering::Relaxed);
-    assert!(!scene.parts.iter().all(out));
+    assert!((0..2).any(|leg| scene.is_in(leg)));
 }
 
 #[test]
@@ -183,7 +196,7 @@ fn what_is_answered_in_time_is_no_timeout_and_an_idle_drive_has_no_timer() {
         });
         assert_eq!(scene.read(), (Ok(()), 29));
     }
-    assert_eq!(scene.parts[0].shared.timeouts.load(Ordering::Relaxed), 0);
+    assert_eq!(scene.shared[0].timeouts.load(Ordering::Relaxed), 0);
     scene.clock.0.set(scene.clock.0.get() + 60 * SECOND);
     scene.handle.fire_timers();
     while scene.handle.run_ready(64) > 0 {}

@@ -1,0 +1,604 @@
+//! Drives of a mirror that leave, return and are replaced.
+
+use super::labels::on_loop;
+use super::open::{Host, new_member, remove_files};
+use super::shards::{ask_all, try_all};
+use super::{Member, Pool, Result, error, labels, lock};
+use crate::control::types::{EngineError, ErrorCode};
+use crate::control::wait_for;
+use crate::shard::Progress;
+use crate::vdrive::{DriveShared, LegId, LegState};
+use block::Drive;
+use drives::OpenDrive;
+use format::{DriveConfig, Label, PoolConfig, data_end};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use units::{BLOCK, DriveId, VdriveId};
+
+/// Stale regions copied between two records of how far a leg is.
+const WINDOW: usize = 64;
+
+/// A leg that is being brought up to date, and what it was then.
+#[derive(Clone, Copy)]
+struct Returning {
+    id: LegId,
+    absences: u64,
+    regions: u64,
+}
+
+impl Pool {
+    fn find_drive(&self, text: &str) -> Option<Member> {
+        let canonical = drives::canonical(text).ok();
+        let is = |member: &&Member| {
+            member.id.to_string() == text
+                || member.spec == text
+                || Some(&member.spec) == canonical.as_ref()
+        };
+        lock(&self.members).iter().find(is).cloned()
+    }
+
+    fn known_drive(&self, text: &str) -> Result<Member> {
+        self.find_drive(text).map_or_else(
+            || {
+                let name = &self.name;
+                error(
+                    ErrorCode::NotFound,
+                    format!("pool {name} has no drive {text}: see `convect pool status {name}`"),
+                )
+            },
+            Ok,
+        )
+    }
+
+    fn legs_on(&self, drive: DriveId) -> Vec<LegId> {
+        let legs = self.legs.all();
+        legs.iter()
+            .filter(|(_, leg)| leg.drive() == drive)
+            .map(|(id, _)| *id)
+            .collect()
+    }
+
+    fn refuse_needed(&self, member: &Member, advice: &str) -> Result<()> {
+        match self.legs.needed_on(member.id) {
+            None => Ok(()),
+            Some(vdrive) => {
+                let what = match vdrive {
+                    0 => "the pool's metadata".to_owned(),
+                    id => format!("data of vdrive {id}"),
+                };
+                error(
+                    ErrorCode::Refused,
+                    format!(
+                        "{} holds {what} that no other drive has: {advice}",
+                        member.spec
+                    ),
+                )
+            }
+        }
+    }
+
+    /// Takes a drive out of its mirrors and lets it go, until it is brought back.
+    ///
+    /// # Errors
+    /// When nothing else has what it holds.
+    pub fn offline_drive(&self, text: &str) -> Result<()> {
+        let _changing = lock(&self.changing);
+        let member = self.known_drive(text)?;
+        self.refuse_resync(&member)?;
+        self.refuse_needed(&member, "bring its mirror's other drive back first")?;
+        if !self
+            .legs
+            .take_drive_out(member.id, "taken offline by hand", false)
+        {
+            return self.refuse_needed(&member, "bring its mirror's other drive back first");
+        }
+        let id = member.id.to_string();
+        self.update(|config| {
+            let mut drives = config.drives.iter_mut();
+            drives
+                .find(|known| known.id == id)
+                .iter_mut()
+                .for_each(|known| known.offline = true);
+            Ok(())
+        })?;
+        drop(member);
+        self.let_drive_go(&id).map(ended)
+    }
+
+    fn refuse_resync(&self, member: &Member) -> Result<()> {
+        if self.jobs.is_running("resync", &self.name, &member.spec) {
+            let what = format!("{} is being brought up to date", member.spec);
+            return Err(crate::control::busy(&what));
+        }
+        Ok(())
+    }
+
+    /// No new request of the pool goes to the drive, which is given back.
+    fn let_drive_go(&self, id: &str) -> Result<Option<Arc<dyn OpenDrive>>> {
+        let (member, drive) = {
+            let mut members = lock(&self.members);
+            let mut members = members.iter_mut();
+            let Some(member) = members.find(|member| member.id.to_string() == id) else {
+                return Ok(None);
+            };
+            let drive = member.drive.take();
+            (member.clone(), drive)
+        };
+        self.attach(&member).map(|()| drive)
+    }
+
+    /// All shards reach the drive's parts through what the member has now.
+    fn attach(&self, member: &Member) -> Result<()> {
+        let places = self.legs_on(member.id);
+        let Member {
+            drive,
+            shared,
+            spec,
+            ..
+        } = member.clone();
+        let attached = ask_all(&self.shards, move |shard| {
+            let (drive, shared, places) = (drive.clone(), shared.clone(), places.clone());
+            let spec = spec.clone();
+            async move {
+                places.iter().try_for_each(|(vdrive, part)| {
+                    let drive = (&spec[..], drive.as_ref());
+                    shard.attach((VdriveId(*vdrive), *part), drive, &shared)
+                })
+            }
+        })?;
+        let attached: std::result::Result<(), String> = attached.into_iter().collect();
+        attached.map_err(|failed| {
+            let text = format!(
+                "{} cannot be reached from the engine: {failed}",
+                member.spec
+            );
+            EngineError::new(ErrorCode::Io, text)
+        })
+    }
+
+    /// Brings a drive back into its mirrors; returns the job that copies what it lacks. With
+    /// `force` also one that was used without the others: all of it is overwritten.
+    ///
+    /// # Errors
+    /// When it is not there, or is not the drive that it was.
+    pub fn online_drive(self: &Arc<Self>, text: &str, force: bool) -> Result<u64> {
+        let _changing = lock(&self.changing);
+        let member = match self.find_drive(text) {
+            Some(member) => member,
+            None => self.moved_drive(text)?,
+        };
+        // Held here it would not be let go.
+        let member = Member {
+            drive: None,
+            ..member
+        };
+        self.refuse_resync(&member)?;
+        let legs = self.legs_on(member.id);
+        let state = |id: &LegId| self.legs.get(*id).map(|leg| leg.state());
+        if legs.iter().all(|id| state(id) == Some(LegState::In)) {
+            return error(
+                ErrorCode::Invalid,
+                format!("{} is online already", member.spec),
+            );
+        }
+        if legs.iter().all(|id| state(id) == Some(LegState::Out)) {
+            self.reopen(&member, force)?;
+        }
+        let (id, spec) = (member.id, member.spec);
+        self.update(|config| {
+            let text = id.to_string();
+            for known in config.drives.iter_mut().filter(|known| known.id == text) {
+                known.offline = false;
+                known.spec.clone_from(&spec);
+            }
+            Ok(())
+        })?;
+        self.start_resync(id)
+    }
+
+    /// A drive of the pool under a name that it did not have before.
+    fn moved_drive(&self, text: &str) -> Result<Member> {
+        let (spec, drive) = open_returning(text)?;
+        let label = labels::read(&self.remote, &drive)?;
+        let label = label.filter(|label| label.pool == self.id);
+        let members = lock(&self.members);
+        let member = label.and_then(|label| {
+            members
+                .iter()
+                .find(|member| member.id == label.drive && member.drive.is_none())
+        });
+        match member {
+            Some(member) => Ok(Member {
+                spec,
+                ..member.clone()
+            }),
+            None => error(
+                ErrorCode::NotFound,
+                format!(
+                    "{text} is no drive that pool {} misses: see `convect pool status {}`",
+                    self.name, self.name
+                ),
+            ),
+        }
+    }
+
+    /// Opens a drive of which nothing counts anew: it may have been taken away and put back.
+    fn reopen(&self, member: &Member, force: bool) -> Result<()> {
+        let id = member.id.to_string();
+        self.let_drive_go(&id).map(ended)?;
+        let (_, drive) = open_returning(&member.spec)?;
+        let label = labels::read(&self.remote, &drive)?;
+        let label = label.filter(|label| label.pool == self.id && label.drive == member.id);
+        let Some(label) = label else {
+            return error(
+                ErrorCode::Refused,
+                format!(
+                    "{} is not the drive that it was: it bears another label or none; use `convect pool replace` to take it as a new one",
+                    member.spec
+                ),
+            );
+        };
+        let history = history(&self.config(), &label);
+        if history == History::OwnWay && !force {
+            return error(
+                ErrorCode::Refused,
+                format!(
+                    "{} was used without the pool's other drives since it left them: use --force to overwrite all of it with what they hold",
+                    member.spec
+                ),
+            );
+        }
+        if history != History::Known {
+            self.legs_on(member.id)
+                .iter()
+                .filter_map(|id| self.legs.get(*id))
+                .for_each(|leg| leg.stale.set_all());
+        }
+        let returned = {
+            let mut members = lock(&self.members);
+            let known = members.iter_mut().find(|known| known.id == member.id);
+            let Some(known) = known else { return Ok(()) };
+            known.drive = Some(drive);
+            known.spec.clone_from(&member.spec);
+            known.shared = DriveShared::new(known.shared.limits);
+            known.clone()
+        };
+        self.attach(&returned)
+    }
+
+    /// Puts a new drive in another one's place; returns the job that fills it.
+    ///
+    /// # Errors
+    /// When nothing else has what the old one holds, or the new one is too small or bears
+    /// something.
+    pub fn replace_drive(
+        self: &Arc<Self>,
+        host: &Host<'_>,
+        old: &str,
+        new: &str,
+        force: bool,
+    ) -> Result<u64> {
+        let made: Vec<_> = super::members::file_to_be_made(new).into_iter().collect();
+        self.replace_with(host, old, new, force)
+            .inspect_err(|_| remove_files(&made))
+    }
+
+    fn replace_with(
+        self: &Arc<Self>,
+        host: &Host<'_>,
+        old: &str,
+        new: &str,
+        force: bool,
+    ) -> Result<u64> {
+        let _changing = lock(&self.changing);
+        let old = self.known_drive(old)?;
+        self.refuse_resync(&old)?;
+        let advice = "a drive is replaced in a mirror; add a vdrive and remove this one instead";
+        self.refuse_needed(&old, advice)?;
+        let new = new_member(host, new, force, &lock(&self.members).clone())?;
+        self.refuse_small(&old, &new)?;
+        if !self
+            .legs
+            .take_drive_out(old.id, "it is being replaced", true)
+        {
+            return self.refuse_needed(&old, advice).and(Ok(0));
+        }
+        let (legs, id) = (self.legs_on(old.id), old.id.to_string());
+        drop(self.let_drive_go(&id)?);
+        legs.iter().for_each(|leg| self.legs.put_on(*leg, new.id));
+        lock(&self.members)
+            .iter_mut()
+            .filter(|member| member.id == old.id)
+            .for_each(|member| *member = new.clone());
+        let taken = self.attach(&new).and_then(|()| {
+            // Its label is written with the others': it takes writes from here on.
+            for leg in &legs {
+                self.legs.begin_sync(*leg);
+            }
+            self.update(|config| {
+                name_new_drive(config, &id, &new);
+                Ok(())
+            })
+        });
+        if let Err(failed) = taken {
+            self.legs
+                .take_drive_out(new.id, "replacing it failed", true);
+            legs.iter().for_each(|leg| self.legs.put_on(*leg, old.id));
+            let back = Member { drive: None, ..old };
+            lock(&self.members)
+                .iter_mut()
+                .filter(|member| member.id == new.id)
+                .for_each(|member| *member = back.clone());
+            return self.attach(&back).and(Err(failed));
+        }
+        if let Some(drive) = &old.drive
+            && let Err(failed) = labels::clear(&self.remote, drive)
+        {
+            tracing::warn!(error = %failed, "a drive that was replaced keeps its label");
+        }
+        self.start_resync(new.id)
+    }
+
+    fn refuse_small(&self, old: &Member, new: &Member) -> Result<()> {
+        let config = self.config();
+        let end = parts(&config)
+            .filter(|(_, part)| part.drive == old.id.to_string())
+            .map(|(_, part)| part.offset + part.blocks * BLOCK as u64)
+            .max()
+            .unwrap_or(0);
+        if data_end(new.size) < end {
+            return error(
+                ErrorCode::Invalid,
+                format!(
+                    "{} is too small: it has to be as large as {}, {}",
+                    new.spec,
+                    old.spec,
+                    units::format_bytes(old.size)
+                ),
+            );
+        }
+        Ok(())
+    }
+
+    /// Brings back drives whose legs were out and that are here, after an opening.
+    pub(super) fn resume_resyncs(self: &Arc<Self>) {
+        let members = lock(&self.members).clone();
+        for member in members.iter().filter(|member| member.drive.is_some()) {
+            let legs = self.legs_on(member.id);
+            let behind = |id: &LegId| self.legs.get(*id).is_some_and(|leg| !leg.is_in());
+            if legs.iter().any(behind)
+                && let Err(failed) = self.start_resync(member.id)
+            {
+                tracing::warn!(drive = member.spec, error = %failed, "a drive stays out");
+            }
+        }
+    }
+
+    /// From here on the drive's legs take writes; the job copies what they lack.
+    fn start_resync(self: &Arc<Self>, drive: DriveId) -> Result<u64> {
+        self.begin_resync(drive)
+            .inspect_err(|failed| self.give_up(drive, &failed.message))
+    }
+
+    /// Legs that are being brought up to date are out again.
+    fn give_up(&self, drive: DriveId, why: &str) {
+        for id in self.legs_on(drive) {
+            let leg = self.legs.get(id);
+            if leg.is_some_and(|leg| leg.state() == LegState::Syncing) {
+                self.legs.take_out(id, why, false);
+            }
+        }
+    }
+
+    fn begin_resync(self: &Arc<Self>, drive: DriveId) -> Result<u64> {
+        let mut returning = Vec::new();
+        let mut total = 0;
+        for id in self.legs_on(drive) {
+            let Some(leg) = self.legs.get(id).filter(|leg| !leg.is_in()) else {
+                continue;
+            };
+            let place = (VdriveId(id.0), id.1);
+            let name = format!("pool {}", self.name);
+            try_all(&self.shards, &name, move |shard| async move {
+                shard.before_resync(place)
+            })?;
+            let absences = leg.absences();
+            if !self.legs.begin_sync(id) {
+                continue;
+            }
+            try_all(&self.shards, &name, move |shard| async move {
+                shard.begin_resync(place).await
+            })?;
+            for bytes in ask_all(&self.shards, move |shard| async move {
+                shard.resync_bytes(place)
+            })? {
+                total += bytes.unwrap_or(0);
+            }
+            returning.push(Returning {
+                id,
+                absences,
+                regions: self.regions(id.0, leg.stale.region_blocks()),
+            });
+        }
+        let spec = self.spec_of(drive);
+        let pool = self.clone();
+        let work = move |progress: Arc<Progress>| {
+            lock(&pool.resyncs).insert(drive, (progress.clone(), total));
+            let result = pool.resync(&returning, &progress);
+            lock(&pool.resyncs).remove(&drive);
+            match &result {
+                Ok(true) => {}
+                Ok(false) => pool.give_up(drive, "bringing it up to date was cancelled"),
+                Err(failed) => pool.give_up(drive, &failed.message),
+            }
+            result
+        };
+        self.jobs.start("resync", &self.name, &spec, total, work)
+    }
+
+    fn spec_of(&self, drive: DriveId) -> String {
+        let members = lock(&self.members);
+        let member = members.iter().find(|member| member.id == drive);
+        member.map_or_else(|| drive.to_string(), |member| member.spec.clone())
+    }
+
+    fn regions(&self, vdrive: u8, region: u64) -> u64 {
+        let config = self.config();
+        parts(&config)
+            .filter(|((known, _), _)| *known == vdrive)
+            .map(|(_, part)| part.blocks)
+            .min()
+            .unwrap_or(0)
+            .div_ceil(region)
+    }
+
+    fn resync(&self, returning: &[Returning], progress: &Arc<Progress>) -> Result<bool> {
+        for leg in returning {
+            let Some(known) = self.legs.get(leg.id) else {
+                continue;
+            };
+            for window in known.stale.regions(leg.regions).chunks(WINDOW) {
+                let (Some(first), Some(last)) = (window.first(), window.last()) else {
+                    continue;
+                };
+                if !self.resync_window(leg, (*first, *last), progress)? {
+                    return Ok(false);
+                }
+                self.legs
+                    .synced_upto(leg.id, leg.absences, *last, leg.regions);
+                self.legs.want();
+            }
+            self.flush_returning(leg)?;
+        }
+        for leg in returning {
+            if self.legs.get(leg.id).is_some() && !self.legs.end_sync(leg.id, leg.absences) {
+                return error(
+                    ErrorCode::Io,
+                    "the drive went out again while it was brought up to date: see the pool's state",
+                );
+            }
+        }
+        self.legs.want();
+        let legs = self.legs.clone();
+        let recorded = on_loop(&self.remote, move |_| async move { legs.recorded().await })?;
+        if !recorded {
+            return error(
+                ErrorCode::Io,
+                "the labels cannot be written: see the pool's state",
+            );
+        }
+        Ok(true)
+    }
+
+    fn resync_window(
+        &self,
+        leg: &Returning,
+        (first, last): (u64, u64),
+        progress: &Arc<Progress>,
+    ) -> Result<bool> {
+        let place = (VdriveId(leg.id.0), leg.id.1);
+        let watched = progress.clone();
+        let copied = ask_all(&self.shards, move |shard| {
+            let watched = watched.clone();
+            async move { shard.resync(place, first..=last, &watched).await }
+        })?;
+        for copied in copied {
+            match copied {
+                Ok(true) => {}
+                Ok(false) => return Ok(false),
+                Err(failed) => return error(super::shards::code_of(&failed), failed.to_string()),
+            }
+        }
+        self.flush_returning(leg)?;
+        Ok(true)
+    }
+
+    fn flush_returning(&self, leg: &Returning) -> Result<()> {
+        let place = (VdriveId(leg.id.0), leg.id.1);
+        let name = format!("pool {}", self.name);
+        try_all(&self.shards[..1], &name, move |shard| async move {
+            shard.flush_leg(place).await
+        })
+    }
+
+    /// How far a drive is, in per cent, while it is brought up to date.
+    pub(super) fn synced_percent(&self, drive: DriveId) -> Option<u8> {
+        let resyncs = lock(&self.resyncs);
+        let (progress, total) = resyncs.get(&drive)?;
+        let done = progress.done.load(Ordering::Relaxed);
+        Some((done * 100 / (*total).max(1)).min(99) as u8)
+    }
+}
+
+/// Waits until a drive's last request has ended, so that its lock is free; not for one that hangs.
+fn ended(drive: Option<Arc<dyn OpenDrive>>) {
+    if let Some(drive) = drive {
+        wait_for(|| Arc::strong_count(&drive) == 1);
+    }
+}
+
+fn open_returning(text: &str) -> Result<(String, Arc<dyn OpenDrive>)> {
+    let explain = |failed| super::members::open_error(&failed);
+    let spec = drives::canonical(text).map_err(explain)?;
+    let drive = drives::open(&spec).map_err(explain)?;
+    Ok((spec, drive))
+}
+
+/// Every part of a pool, the metadata region's first.
+pub(super) fn parts(config: &PoolConfig) -> impl Iterator<Item = (LegId, &format::PartConfig)> {
+    let of = |vdrive| move |(index, part)| ((vdrive, index), part);
+    let meta = config.meta.parts.iter().enumerate().map(of(0));
+    let data = config
+        .vdrives
+        .iter()
+        .flat_map(move |vdrive| vdrive.parts.iter().enumerate().map(of(vdrive.id)));
+    meta.chain(data)
+}
+
+fn name_new_drive(config: &mut PoolConfig, old: &str, new: &Member) {
+    let data = config
+        .vdrives
+        .iter_mut()
+        .flat_map(|vdrive| &mut vdrive.parts);
+    for part in config.meta.parts.iter_mut().chain(data) {
+        if part.drive == old {
+            part.drive = new.id.to_string();
+        }
+    }
+    for known in config.drives.iter_mut().filter(|known| known.id == old) {
+        *known = DriveConfig {
+            id: new.id.to_string(),
+            spec: new.spec.clone(),
+            size: Drive::info(&**new.drive.as_ref().expect("it was just opened")).size,
+            offline: false,
+        };
+    }
+}
+
+/// What a drive's own label says of its time without the others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum History {
+    /// The pool's map of what changed tells all that it lacks.
+    Known,
+    /// It is older than when it went out, as from a backup: it lacks more.
+    Older,
+    /// It took writes of its own.
+    OwnWay,
+}
+
+/// What `label` shows against the pool's newest description.
+pub(super) fn history(newest: &PoolConfig, label: &Label) -> History {
+    let drive = label.drive.to_string();
+    let mut history = History::Known;
+    let own = |id: LegId| parts(&label.config).find(|(known, _)| *known == id);
+    for (id, part) in parts(newest).filter(|(_, part)| part.drive == drive && part.out) {
+        let knows = own(id).is_some_and(|(_, part)| part.out);
+        if part.out_since > 0 && label.generation >= part.out_since && !knows {
+            return History::OwnWay;
+        }
+        if label.generation + 1 < part.out_since {
+            history = History::Older;
+        }
+    }
+    history
+}

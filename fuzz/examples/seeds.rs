@@ -1,0 +1,317 @@
+//! Writes the corpus's first inputs, one or more of every record as the program writes it:
+//! `cargo run --example seeds`, from the folder `fuzz`.
+
+use format::{
+    BlockCounts, BlockMask, Checkpoint, ChunkPage, DriveConfig, ExportConfig, Features,
+    HOME_GROUPS, HomesPage, JournalHeader, JournalPage, Label, LayoutConfig, MetaConfig, NodePage,
+    Page, PageHeader, PageKind, PagePtr, PartConfig, Policy, PoolConfig, Record, SlotsPage,
+    TierConfig, VdriveConfig, VolumeConfig, VolumePage,
+};
+use std::collections::BTreeMap;
+use std::path::Path;
+use units::{DriveId, Place, PoolId, ShardId, VdriveId};
+
+fn save(target: &str, name: &str, bytes: &[u8]) {
+    let folder = Path::new("corpus").join(target);
+    std::fs::create_dir_all(&folder).expect("the corpus can be made");
+    std::fs::write(folder.join(name), bytes).expect("a seed can be written");
+}
+
+/// For targets that fill up with zeroes: those at the end are left out.
+fn save_short(target: &str, name: &str, bytes: &[u8]) {
+    let length = bytes
+        .iter()
+        .rposition(|byte| *byte != 0)
+        .map_or(0, |last| last + 1);
+    save(target, name, &bytes[..length]);
+}
+
+fn at(block: u64) -> Place {
+    Place::new(VdriveId(1), block)
+}
+
+fn ptr(block: u64) -> PagePtr {
+    PagePtr {
+        place: Place::new(VdriveId(0), block),
+        crc: 0x1234_5678,
+        hint: 3,
+    }
+}
+
+fn part(drive: u128, offset: u64, blocks: u64) -> PartConfig {
+    PartConfig {
+        drive: DriveId(drive).to_string(),
+        offset,
+        blocks,
+        out: false,
+    }
+}
+
+fn config() -> PoolConfig {
+    let drive = |id: u128| DriveConfig {
+        id: DriveId(id).to_string(),
+        spec: format!("file:/dev/{id}"),
+        size: 64 << 30,
+    };
+    let vdrive = |id: u8, tier, layout, parts| VdriveConfig {
+        id,
+        tier,
+        layout,
+        parts,
+        evacuating: false,
+    };
+    let (meta, data) = (2 << 20, 1 << 30);
+    let stripe = LayoutConfig::Stripe { chunk_blocks: 16 };
+    PoolConfig {
+        name: "tank".into(),
+        policy: Policy::SlowFirst,
+        shards: 2,
+        group_blocks: 512,
+        meta: MetaConfig {
+            parts: vec![part(1, meta, 4096), part(2, meta, 4096)],
+            journal_blocks: 1024,
+        },
+        drives: (1..=5).map(drive).collect(),
+        vdrives: vec![
+            vdrive(
+                1,
+                TierConfig::Fast,
+                LayoutConfig::Mirror,
+                vec![part(1, data, 4096), part(2, data, 4096)],
+            ),
+            vdrive(
+                2,
+                TierConfig::Slow,
+                stripe,
+                vec![part(3, data, 4096), part(4, data, 4096)],
+            ),
+            vdrive(
+                3,
+                TierConfig::Slow,
+                LayoutConfig::Concat,
+                vec![part(5, data, 4096)],
+            ),
+        ],
+        volumes: vec![VolumeConfig {
+            id: 1,
+            name: "disk".into(),
+            size: 1 << 30,
+            lba_size: 512,
+            thick: false,
+            deleting: false,
+        }],
+        exports: vec![ExportConfig {
+            name: "disk".into(),
+            volume: "disk".into(),
+            kind: "nbd".into(),
+            parameters: BTreeMap::from([("listen".into(), "unix:/run/disk.sock".into())]),
+        }],
+        next_volume: 2,
+        unknown: BTreeMap::from([("later".into(), "kept".into())]),
+        features: Features::default(),
+    }
+}
+
+fn labels() {
+    let label = |features| Label {
+        pool: PoolId(1),
+        drive: DriveId(1),
+        generation: 7,
+        exported: true,
+        config: PoolConfig {
+            features,
+            ..config()
+        },
+    };
+    let features = |compatible, read_only, incompatible| Features {
+        compatible,
+        read_only,
+        incompatible,
+    };
+    for (name, features) in [
+        ("plain", features(0, 0, 0)),
+        ("compatible", features(1 << 63, 0, 0)),
+        ("read-only", features(0, 2, 0)),
+        ("incompatible", features(0, 0, 4)),
+    ] {
+        save_short("label", name, &label(features).encode().expect("it fits"));
+    }
+    let bytes = label(Features::default()).encode().expect("it fits");
+    save("config", "plain", &bytes[128..]);
+}
+
+fn records() -> Vec<Record> {
+    let (volume, chunk) = (1, 2);
+    let mask: BlockMask = [0, 63, 64, 255].into_iter().collect();
+    vec![
+        Record::Write {
+            volume,
+            chunk,
+            first: 3,
+            slot: at(5),
+            crcs: vec![7, 8],
+            old: vec![],
+        },
+        Record::Write {
+            volume,
+            chunk,
+            first: 0,
+            slot: at(9),
+            crcs: vec![7; 16],
+            old: vec![at(9); 16],
+        },
+        Record::Trim {
+            volume,
+            chunk,
+            first: 3,
+            count: 2,
+            old: vec![at(1), Place::NONE],
+        },
+        Record::Trim {
+            volume,
+            chunk,
+            first: 0,
+            count: 256,
+            old: vec![],
+        },
+        Record::Promote {
+            volume,
+            chunk,
+            first: 16,
+            count: 16,
+            slot: at(1 << 39),
+        },
+        Record::Evict {
+            volume,
+            chunk,
+            mask,
+            old: vec![at(3); 4],
+        },
+        Record::Home {
+            volume,
+            chunk,
+            home: at(256),
+            mask,
+        },
+        Record::MoveHome {
+            volume,
+            chunk,
+            new: at(512),
+            old: at(256),
+        },
+        Record::MoveHome {
+            volume,
+            chunk,
+            new: Place::NONE,
+            old: at(256),
+        },
+    ]
+}
+
+fn journal() {
+    let mut page = JournalPage::new();
+    for (index, record) in records().iter().enumerate() {
+        let mut bytes = Vec::new();
+        record.encode(&mut bytes);
+        save("record", &format!("kind-{index}"), &bytes);
+        assert!(page.push(record), "all of them fit");
+    }
+    let header = JournalHeader {
+        pool: PoolId(1),
+        shard: ShardId(0),
+        epoch: 3,
+        sequence: 9,
+        durable_below: 8,
+    };
+    let mut bytes = vec![0; convect_fuzz::PAGE];
+    page.seal(header, &mut bytes);
+    save_short("journal", "all-kinds", &bytes);
+    JournalPage::new().seal(header, &mut bytes);
+    save_short("journal", "empty", &bytes);
+}
+
+fn pages() {
+    let content = |page: &Page| page.bytes()[64..].to_vec();
+    let header = PageHeader {
+        kind: PageKind::Node,
+        level: 1,
+        owner: 1,
+        key: 0,
+        generation: 1,
+    };
+    let mut node = Page::new(header);
+    for index in [0, 1, 7] {
+        NodePage::set(&mut node, index, ptr(index as u64 + 1));
+    }
+    save_short("node", "content", &content(&node));
+    save_short("node", "whole", node.bytes());
+
+    let mut chunk = ChunkPage::new(1, 2);
+    chunk.set_home(at(256));
+    for block in 0..4 {
+        chunk.set_slot(block, at(5 + block as u64));
+        chunk.set_crc(block, 9);
+        chunk.set_home_valid(block, block > 1);
+    }
+    save_short("chunk", "content", &content(chunk.page()));
+    save_short("chunk", "whole", chunk.page().bytes());
+
+    let counts = BlockCounts {
+        home: 1,
+        fast: 2,
+        shadow: 3,
+        slow: 4,
+    };
+    let volume = VolumePage::encode(VolumePage::header(u32::MAX, 2, 3), ptr(3), counts);
+    save_short("volume", "content", &content(&volume));
+    save_short("volume", "whole", volume.bytes());
+
+    let mut bits = [0; 256];
+    bits[0] = u64::MAX;
+    let slots = SlotsPage::encode(SlotsPage::header(u32::MAX - 1, 2, 3), &bits);
+    save_short("slots", "content", &content(&slots));
+    save_short("slots", "whole", slots.bytes());
+
+    let mut groups = [None; HOME_GROUPS];
+    groups[0] = Some(5);
+    let homes = HomesPage::encode(HomesPage::header(u32::MAX - 2, 2, 3), &groups);
+    save_short("homes", "content", &content(&homes));
+    save_short("homes", "whole", homes.bytes());
+}
+
+fn nbd() {
+    let string = |text: &str| [&(text.len() as u32).to_be_bytes()[..], text.as_bytes()].concat();
+    save(
+        "nbd_option",
+        "info",
+        &[string("disk"), vec![0, 2, 0, 3, 0, 1]].concat(),
+    );
+    let contexts = [
+        string("disk"),
+        vec![0, 0, 0, 2],
+        string("base:"),
+        string("base:allocation"),
+    ];
+    save("nbd_option", "contexts", &contexts.concat());
+    let mut request = 0x2560_9513u32.to_be_bytes().to_vec();
+    request.extend(4..28u8);
+    save("nbd_request", "request", &request);
+}
+
+fn main() {
+    labels();
+    let checkpoint = Checkpoint {
+        pool: PoolId(1),
+        shard: ShardId(0),
+        generation: 9,
+        epoch: 3,
+        journal_from: 1000,
+        directory: ptr(1),
+        slots: ptr(2),
+        homes: ptr(3),
+    };
+    save_short("checkpoint", "plain", &checkpoint.encode());
+    journal();
+    pages();
+    nbd();
+}
