@@ -2,12 +2,11 @@
 //! `cargo run --example seeds`, from the folder `fuzz`.
 
 use format::{
-    BlockCounts, BlockMask, Checkpoint, ChunkPage, DriveConfig, ExportConfig, Features,
-    HOME_GROUPS, HomesPage, JournalHeader, JournalPage, Label, LayoutConfig, MetaConfig, NodePage,
-    Page, PageHeader, PageKind, PagePtr, PartConfig, Policy, PoolConfig, Record, SlotsPage,
-    TierConfig, VdriveConfig, VolumeConfig, VolumePage,
+    BlockCounts, BlockMask, Checkpoint, ChunkPage, Features, HOME_GROUPS, HomesPage, JournalHeader,
+    JournalPage, Label, NodePage, Page, PageHeader, PageKind, PagePtr, PoolConfig, Record,
+    SlotsPage, VolumePage,
 };
-use std::collections::BTreeMap;
+use serde_json::{Value, json};
 use std::path::Path;
 use units::{DriveId, Place, PoolId, ShardId, VdriveId};
 
@@ -38,78 +37,41 @@ fn ptr(block: u64) -> PagePtr {
     }
 }
 
-fn part(drive: u128, offset: u64, blocks: u64) -> PartConfig {
-    PartConfig {
-        drive: DriveId(drive).to_string(),
-        offset,
-        blocks,
-        out: false,
-    }
-}
-
+/// A pool with every layout, in the words of docs/format.md.
 fn config() -> PoolConfig {
-    let drive = |id: u128| DriveConfig {
-        id: DriveId(id).to_string(),
-        spec: format!("file:/dev/{id}"),
-        size: 64 << 30,
+    let id = |drive: u128| DriveId(drive).to_string();
+    let part =
+        |drive: u128, offset: u64| json!({"drive": id(drive), "offset": offset, "blocks": 4096});
+    let data = |drives: &[u128]| {
+        drives
+            .iter()
+            .map(|drive| part(*drive, 1 << 30))
+            .collect::<Vec<_>>()
     };
-    let vdrive = |id: u8, tier, layout, parts| VdriveConfig {
-        id,
-        tier,
-        layout,
-        parts,
-        evacuating: false,
-    };
-    let (meta, data) = (2 << 20, 1 << 30);
-    let stripe = LayoutConfig::Stripe { chunk_blocks: 16 };
-    PoolConfig {
-        name: "tank".into(),
-        policy: Policy::SlowFirst,
-        shards: 2,
-        group_blocks: 512,
-        meta: MetaConfig {
-            parts: vec![part(1, meta, 4096), part(2, meta, 4096)],
-            journal_blocks: 1024,
-        },
-        drives: (1..=5).map(drive).collect(),
-        vdrives: vec![
-            vdrive(
-                1,
-                TierConfig::Fast,
-                LayoutConfig::Mirror,
-                vec![part(1, data, 4096), part(2, data, 4096)],
-            ),
-            vdrive(
-                2,
-                TierConfig::Slow,
-                stripe,
-                vec![part(3, data, 4096), part(4, data, 4096)],
-            ),
-            vdrive(
-                3,
-                TierConfig::Slow,
-                LayoutConfig::Concat,
-                vec![part(5, data, 4096)],
-            ),
+    let drive = |drive: u128| json!({"id": id(drive), "spec": "file:/dev/x", "size": 64u64 << 30});
+    let vdrive = |id: u8, tier: &str, layout: Value, drives: &[u128]| json!({"id": id, "tier": tier, "layout": layout, "parts": data(drives)});
+    let mut stale = part(2, 1 << 21);
+    stale["out"] = true.into();
+    stale["stale"] = "00000000000000ff".into();
+    let config = json!({
+        "name": "tank",
+        "policy": "slow_first",
+        "shards": 2,
+        "group_blocks": 512,
+        "meta": {"parts": [part(1, 1 << 21), stale], "journal_blocks": 1024},
+        "drives": (1..=5).map(drive).collect::<Vec<_>>(),
+        "vdrives": [
+            vdrive(1, "fast", json!({"kind": "mirror"}), &[1, 2]),
+            vdrive(2, "slow", json!({"kind": "stripe", "chunk_blocks": 16}), &[3, 4]),
+            vdrive(3, "slow", json!({"kind": "concat"}), &[5]),
         ],
-        volumes: vec![VolumeConfig {
-            id: 1,
-            name: "disk".into(),
-            size: 1 << 30,
-            lba_size: 512,
-            thick: false,
-            deleting: false,
-        }],
-        exports: vec![ExportConfig {
-            name: "disk".into(),
-            volume: "disk".into(),
-            kind: "nbd".into(),
-            parameters: BTreeMap::from([("listen".into(), "unix:/run/disk.sock".into())]),
-        }],
-        next_volume: 2,
-        unknown: BTreeMap::from([("later".into(), "kept".into())]),
-        features: Features::default(),
-    }
+        "volumes": [{"id": 1, "name": "disk", "size": 1 << 30, "lba_size": 512, "thick": false}],
+        "exports": [{"name": "disk", "volume": "disk", "kind": "nbd",
+            "parameters": {"listen": "unix:/run/disk.sock"}}],
+        "next_volume": 2,
+        "later": "kept",
+    });
+    serde_json::from_value(config).expect("it is a description")
 }
 
 fn labels() {

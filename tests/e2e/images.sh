@@ -39,6 +39,8 @@ for archive in "$root"/tests/images/v*/*.tar.xz; do
     fail "$pool has next to no journal to apply"
   fi
 
+  convect check --data "${drives[@]}" >check.out || fail "check finds it damaged: $(cat check.out)"
+
   convect pool import "$pool" --drive "${drives[@]}"
   convect volume list | grep -q "$pool/big" || fail "the volume is not listed"
   export_nbd big "$pool/big"

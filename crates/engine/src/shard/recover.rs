@@ -3,7 +3,7 @@
 use super::state::{DIRECTORY, HOMES, SLOTS, Shard, Volume, drive_error};
 use crate::space::GroupKey;
 use crate::tree::Tree;
-use block::{ErrorKind, IoError};
+use block::{DmaBuf, ErrorKind, IoError};
 use format::{
     Checkpoint, HomesPage, JournalHeader, Page, PageHeader, PagePtr, SlotsPage, VolumePage,
 };
@@ -208,6 +208,14 @@ impl Shard {
                     }
                 }
                 let Some(page) = fullest else {
+                    let rest = copies.iter().flat_map(|copy| &copy[index..]);
+                    self.check_end(rest, (epoch, next))?;
+                    if count - index < BATCH / 2 {
+                        let at = (at + count as u64) % ring;
+                        let count = (BATCH as u64).min(ring - at) as usize;
+                        let copies = meta.read_legs(base + at, count).await.map_err(explain)?;
+                        self.check_end(copies.iter().flatten(), (epoch, next))?;
+                    }
                     return Ok(pages);
                 };
                 pages.push(page);
@@ -215,6 +223,36 @@ impl Shard {
             }
         }
         Ok(pages)
+    }
+
+    /// Refuses to take for the journal's end what was lost out of its middle: blocks after it
+    /// tell when they hold a page that was made when this one was durable, or one of an epoch
+    /// that began with a checkpoint that is not there any more.
+    fn check_end<'a>(
+        &self,
+        blocks: impl Iterator<Item = &'a Option<DmaBuf>>,
+        (epoch, end): (u64, u64),
+    ) -> Result<(), IoError> {
+        let (pool, shard) = (self.config.pool, self.config.shard);
+        let headers = blocks
+            .flatten()
+            .filter_map(|bytes| JournalHeader::read(bytes, pool, shard));
+        for header in headers {
+            let what = if header.epoch > epoch {
+                "its newest checkpoint is lost".to_owned()
+            } else if header.epoch == epoch && header.sequence > end && header.durable_below > end {
+                format!("page {end} of its journal is lost")
+            } else {
+                continue;
+            };
+            let text = format!(
+                "shard {shard}: {what} on every drive that has it, and with it writes that were \
+                 flushed: bring back a drive that has them, or copy the volumes out as they are with \
+                 `convect restore`"
+            );
+            return Err(IoError::new(ErrorKind::Medium, text));
+        }
+        Ok(())
     }
 
     fn open_journal_page(
