@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The daemon is killed at random moments under a verifying load, with one shard and with two.
+# The daemon is killed at random moments under a verifying load, with one shard, with two, and over
+# mirrors whose drives come and go.
 # timeout: 400
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
 export TMPDIR="$work"
@@ -8,3 +9,6 @@ for shards in 1 2; do
   say "$shards shard(s)"
   lab torture --kills 10 --shards "$shards" --volume 256M
 done
+
+say "mirrors, whose drives go away and return"
+lab torture --mirror --kills 10 --volume 128M --no-fio

@@ -17,6 +17,8 @@ use units::{BLOCK, CHUNK, DriveId, PoolId, ShardId, VdriveId};
 /// A map that places can be looked up in.
 pub struct Translation {
     shard: Rc<Shard>,
+    #[cfg(test)]
+    shared: Arc<PoolShared>,
     chunks: u32,
 }
 
@@ -76,6 +78,8 @@ impl Translation {
             leaves: resident,
         };
         let vdrives = BTreeMap::from([(VdriveId(0), Rc::new(vdrive))]);
+        #[cfg(test)]
+        let kept = shared.clone();
         let shard = Shard::new(config, handle, shared, vdrives);
         shard.set_volume(VOLUME, false);
         let failed = |failed: block::IoError| EngineError::new(ErrorCode::Io, failed.to_string());
@@ -89,7 +93,12 @@ impl Translation {
             shard.checkpoint().await.map_err(failed)?;
             shard.forget_pages_for_benchmark();
         }
-        Ok(Self { shard, chunks })
+        Ok(Self {
+            shard,
+            #[cfg(test)]
+            shared: kept,
+            chunks,
+        })
     }
 
     /// Looks up the block of each of `offsets` (bytes); returns how many are mapped. Pages that are
@@ -122,5 +131,36 @@ impl Translation {
 impl Drop for Translation {
     fn drop(&mut self) {
         drives::forget_ram("translation");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::future::{Either, select};
+    use std::pin::pin;
+
+    /// Long beside what a barrier takes, in nanoseconds.
+    const LONG_NS: u64 = 100_000_000;
+
+    #[test]
+    fn a_barrier_is_not_answered_before_the_labels_tell_what_it_relies_on() {
+        let reactor = reactor::Reactor::new(1).unwrap();
+        let handle = reactor.handle().clone();
+        let ended = reactor.block_on(async move {
+            let map = Translation::new(handle.clone(), 2, 256).await.unwrap();
+            let legs = map.shared.legs.clone();
+            legs.enforce();
+            map.shard.map_for_benchmark(VOLUME, 0).await.unwrap();
+            let shard = map.shard.clone();
+            // A checkpoint begins with a barrier.
+            let barrier = pin!(shard.checkpoint());
+            let Either::Right((_, barrier)) = select(barrier, handle.sleep(LONG_NS)).await else {
+                return false;
+            };
+            legs.recorded_upto(legs.wanted());
+            barrier.await.is_ok()
+        });
+        assert!(ended.unwrap());
     }
 }

@@ -233,3 +233,62 @@ fn an_earlier_image_of_a_journal_page_on_one_leg_loses_nothing() {
         engine.shutdown();
     }
 }
+
+/// Puts noise over a block wherever it lies on these drives; returns on how many it was found.
+fn damage_block(folder: &Folder, names: &[&str], content: &[u8]) -> usize {
+    let mut found = 0;
+    for name in names {
+        let path = folder.path().join(name);
+        let bytes = std::fs::read(&path).unwrap();
+        let blocks = bytes.chunks_exact(BLOCK as usize).enumerate();
+        let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        for (block, _) in blocks.filter(|(_, bytes)| *bytes == content) {
+            let noise = pattern(99, BLOCK as usize);
+            file.write_all_at(&noise, block as u64 * BLOCK).unwrap();
+            found += 1;
+        }
+    }
+    found
+}
+
+#[test]
+fn a_block_damaged_on_both_legs_is_an_error_and_its_neighbours_are_not() {
+    const LOST: u64 = 21;
+    for tiered in [false, true] {
+        let folder = Folder::new();
+        let engine = engine(2);
+        let fast = [folder.drive("a", 160), folder.drive("b", 160)];
+        let slow = [folder.drive("c", 160), folder.drive("d", 160)];
+        let mut vdrives = vec![vdrive(Tier::Fast, LayoutSpec::Mirror, &fast)];
+        if tiered {
+            vdrives.push(vdrive(Tier::Slow, LayoutSpec::Mirror, &slow));
+        }
+        engine.pool_create(&pool("p", 2, vdrives)).unwrap();
+        engine.volume_create("p", &volume("v", 64)).unwrap();
+        let client = Client::open(&engine, "p", "v");
+        let content = |block| pattern(5000 + block, BLOCK as usize);
+        let all: Vec<u8> = (0..256).flat_map(content).collect();
+        client.write(0, &all).unwrap();
+        client.flush().unwrap();
+        if tiered {
+            engine.pool_cool("p").unwrap();
+        }
+        let names: &[&str] = if tiered {
+            &["a", "b", "c", "d"]
+        } else {
+            &["a", "b"]
+        };
+        assert!(damage_block(&folder, names, &content(LOST)) >= 2);
+        for block in 0..256 {
+            let found = client.read(block * BLOCK, BLOCK as usize);
+            match found {
+                Err(error) if block == LOST => assert_eq!(error.kind, ::block::ErrorKind::Medium),
+                Err(error) => panic!("block {block} of a {tiered} pool: {error}"),
+                Ok(bytes) => assert!(block != LOST && bytes == content(block), "block {block}"),
+            }
+        }
+        client.write(LOST * BLOCK, &content(1)).unwrap();
+        assert!(client.read(LOST * BLOCK, BLOCK as usize).unwrap() == content(1));
+        engine.shutdown();
+    }
+}

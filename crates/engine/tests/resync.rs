@@ -259,3 +259,85 @@ fn the_foreground_goes_on_while_legs_come_and_go() {
     });
     engine.shutdown();
 }
+
+/// A file that writes can be taken from while it is open.
+struct Failing(std::os::fd::OwnedFd);
+
+impl Failing {
+    fn new(mib: u64) -> Self {
+        // SAFETY: plain system calls; the descriptor is owned by nobody else.
+        let fd = unsafe {
+            let fd =
+                libc::memfd_create(c"leg".as_ptr(), libc::MFD_ALLOW_SEALING | libc::MFD_CLOEXEC);
+            assert!(fd >= 0 && libc::ftruncate(fd, (mib * MIB) as i64) == 0);
+            std::os::fd::FromRawFd::from_raw_fd(fd)
+        };
+        Self(fd)
+    }
+
+    fn spec(&self) -> String {
+        use std::os::fd::AsRawFd;
+        format!(
+            "file:/proc/{}/fd/{}",
+            std::process::id(),
+            self.0.as_raw_fd()
+        )
+    }
+
+    /// Every later write to it fails.
+    fn fail(&self) {
+        use std::os::fd::AsRawFd;
+        // SAFETY: plain system call on a descriptor that is open.
+        let sealed =
+            unsafe { libc::fcntl(self.0.as_raw_fd(), libc::F_ADD_SEALS, libc::F_SEAL_WRITE) };
+        assert_eq!(sealed, 0, "{}", std::io::Error::last_os_error());
+    }
+}
+
+/// The newest label of a drive that is a file.
+fn label(folder: &Folder, name: &str) -> format::Label {
+    let bytes = std::fs::read(folder.path().join(name)).unwrap();
+    let labels = format::label_offsets(bytes.len() as u64);
+    let labels = labels.map(|at| format::Label::decode(&bytes[at as usize..]).ok());
+    let newest = labels.into_iter().flatten();
+    newest.max_by_key(|label| label.generation).unwrap()
+}
+
+#[test]
+fn a_flush_that_relies_on_a_legs_absence_is_answered_when_the_label_tells_of_it() {
+    for _ in 0..4 {
+        let (folder, failing) = (Folder::new(), Failing::new(160));
+        let engine = engine(2);
+        let legs = [failing.spec(), folder.drive("b", 160)];
+        let spec = pool("p", 2, vec![vdrive(Tier::Fast, LayoutSpec::Mirror, &legs)]);
+        engine.pool_create(&spec).unwrap();
+        engine.volume_create("p", &volume("v", 64)).unwrap();
+        let client = Client::open(&engine, "p", "v");
+        put(&client, 0, 0);
+        client.flush().unwrap();
+        assert!(
+            label(&folder, "b")
+                .config
+                .meta
+                .parts
+                .iter()
+                .all(|part| !part.out)
+        );
+        failing.fail();
+        put(&client, 1, 1);
+        client.flush().unwrap();
+        let config = label(&folder, "b").config;
+        assert!(config.meta.parts[0].out && !config.meta.parts[1].out);
+        assert!(config.vdrives[0].parts[0].out && !config.vdrives[0].parts[0].stale.is_empty());
+        // A region that is written first while the leg is out is told of as well.
+        let before = config.vdrives[0].parts[0].stale.clone();
+        (2..40).for_each(|chunk| put(&client, chunk, 1));
+        client.flush().unwrap();
+        assert_ne!(label(&folder, "b").config.vdrives[0].parts[0].stale, before);
+        let status = engine.pool_status("p").unwrap();
+        assert_eq!(status.state, "degraded");
+        let drives = &status.vdrives[0].drives;
+        assert!(!drives[0].why.is_empty() && drives[1].why.is_empty());
+        drop(engine);
+    }
+}

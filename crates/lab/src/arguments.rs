@@ -71,6 +71,9 @@ pub struct Torture {
     /// Leave out the fio --verify load beside the verifier's own
     #[arg(long)]
     pub no_fio: bool,
+    /// Over mirrors, whose drives go away and return between and during the kills
+    #[arg(long)]
+    pub mirror: bool,
 }
 
 /// `fresh-writes`.

@@ -119,7 +119,7 @@ impl Engine {
         Ok(())
     }
 
-    fn scan(&self, drives: &[String]) -> Result<Vec<Found>> {
+    fn scan(&self, drives: &[String], lenient: bool) -> Result<Vec<Found>> {
         let mut free = Vec::new();
         for spec in drives {
             let user = drives::canonical(spec)
@@ -129,7 +129,7 @@ impl Engine {
                 free.push(spec.clone());
             }
         }
-        scan(&self.remotes[0], &free)
+        scan(&self.remotes[0], &free, lenient)
     }
 
     fn take_out(&self, name: &str) -> Result<Arc<Pool>> {
@@ -177,7 +177,7 @@ impl Engine {
         }
         let mut told = report(spec)?;
         if told.found.is_none() {
-            let found = self.scan(&[spec.to_owned()])?;
+            let found = self.scan(&[spec.to_owned()], false)?;
             told.found = found
                 .first()
                 .map(|found| format!("convect pool '{}'", found.label.config.name));
@@ -225,7 +225,7 @@ impl Engine {
     /// # Errors
     /// With a sentence that says what to do.
     pub fn pool_scan(&self, drives: &[String]) -> Result<Vec<Importable>> {
-        Ok(importable(&self.scan(drives)?))
+        Ok(importable(&self.scan(drives, true)?))
     }
 
     /// Opens the pool called (or with the id) `pool` from these drives; with some missing only when `degraded`.
@@ -234,7 +234,7 @@ impl Engine {
     /// With a sentence that says what to do.
     pub fn pool_import(&self, drives: &[String], pool: &str, degraded: bool) -> Result<PoolStatus> {
         let _opening = lock(&self.opening);
-        let found = self.scan(drives)?;
+        let found = self.scan(drives, degraded)?;
         let matches: Vec<_> = importable(&found)
             .into_iter()
             .filter(|known| known.name == pool || known.id == pool)

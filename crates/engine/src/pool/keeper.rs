@@ -144,7 +144,7 @@ impl Keeper {
         // A drive that does not answer would hold up everything that is done to the pool.
         let silent = |shared: &DriveShared| shared.silent.load(Ordering::Relaxed);
         for (id, _, _) in members.iter().filter(|(_, _, shared)| silent(shared)) {
-            self.legs.take_drive_out(*id, "it does not answer", true);
+            self.legs.take_drive_out(*id, "it does not answer", false);
         }
         let asked = members.iter().filter(|(_, _, shared)| !silent(shared));
         let writes = asked.map(|(id, drive, shared)| {
@@ -165,9 +165,12 @@ impl Keeper {
             match result {
                 Ok(()) => drop(round.taken.insert(id)),
                 Err(failed) => {
-                    tracing::warn!(pool = self.name, error = %failed, "a label was not written");
-                    self.legs.take_drive_out(id, &failed.message, true);
-                    round.failure = Some(failed);
+                    let error = failed.error;
+                    tracing::warn!(pool = self.name, %error, "a label was not written");
+                    if failed.drive {
+                        self.legs.take_drive_out(id, &error.message, failed.flush);
+                    }
+                    round.failure = Some(error);
                 }
             }
         }

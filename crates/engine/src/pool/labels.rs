@@ -119,6 +119,15 @@ pub(crate) fn read(remote: &Remote, drive: &Arc<dyn OpenDrive>) -> Result<Option
     found.map_err(|failed| EngineError::new(ErrorCode::Damaged, format!("{spec}: {failed}")))
 }
 
+/// Why a label was not written.
+pub(super) struct LabelFailure {
+    pub error: EngineError,
+    /// The drive failed; else the label does not fit.
+    pub drive: bool,
+    /// It was the flush: nobody knows what the drive lost.
+    pub flush: bool,
+}
+
 /// Writes the two labels that a generation goes to, and makes them durable. One of the two is
 /// enough.
 pub(super) async fn write_one(
@@ -126,10 +135,13 @@ pub(super) async fn write_one(
     drive: &Arc<dyn OpenDrive>,
     label: &Label,
     shared: &DriveShared,
-) -> Result<()> {
-    let bytes = label
-        .encode()
-        .map_err(|failed| EngineError::new(ErrorCode::NoSpace, failed.to_string()))?;
+) -> std::result::Result<(), LabelFailure> {
+    let bytes = label.encode().map_err(|failed| LabelFailure {
+        error: EngineError::new(ErrorCode::NoSpace, failed.to_string()),
+        drive: false,
+        flush: false,
+    })?;
+    let flushing = std::cell::Cell::new(false);
     let info = Drive::info(&**drive);
     let requests = async {
         let queue = queue(drive, handle)?;
@@ -141,6 +153,7 @@ pub(super) async fn write_one(
             written = queue.write(offsets[slot], buf).await.or(written);
         }
         written?;
+        flushing.set(true);
         queue.flush().await
     };
     let written = within(handle.clone(), shared.limits.deadline_ns, requests).await;
@@ -148,11 +161,13 @@ pub(super) async fn write_one(
         shared.timeouts.fetch_add(1, Ordering::Relaxed);
         shared.silent.store(true, Ordering::Relaxed);
     }
-    written.map_err(|failed: DriveError| {
-        EngineError::new(
+    written.map_err(|failed: DriveError| LabelFailure {
+        error: EngineError::new(
             ErrorCode::Io,
             format!("{}: its label cannot be written: {failed}", info.spec),
-        )
+        ),
+        drive: true,
+        flush: flushing.get(),
     })
 }
 

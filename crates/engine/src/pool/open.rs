@@ -32,26 +32,34 @@ pub struct Found {
     pub label: Label,
 }
 
-/// Opens drives and reads their labels. Drives without one are passed over.
-pub fn scan(remote: &Remote, specs: &[String]) -> Result<Vec<Found>> {
+/// Opens drives and reads their labels. Drives without one are passed over, and so are, with
+/// `lenient`, drives that cannot be opened as long as any other can.
+pub fn scan(remote: &Remote, specs: &[String], lenient: bool) -> Result<Vec<Found>> {
     let mut found: Vec<Found> = Vec::new();
+    let mut absent = None;
     for spec in specs {
         let canonical =
             drives::canonical(spec).map_err(|failed| super::members::open_error(&failed))?;
         if found.iter().any(|known| known.spec == canonical) {
             continue;
         }
-        let drive =
-            drives::open(&canonical).map_err(|failed| super::members::open_error(&failed))?;
-        if let Some(label) = labels::read(remote, &drive)? {
-            found.push(Found {
+        let opened = drives::open(&canonical).map_err(|failed| super::members::open_error(&failed));
+        let read = opened.and_then(|drive| Ok((labels::read(remote, &drive)?, drive)));
+        match read {
+            Ok((Some(label), drive)) => found.push(Found {
                 spec: canonical,
                 drive,
                 label,
-            });
+            }),
+            Ok((None, _)) => {}
+            Err(failed) if lenient => absent = Some(failed),
+            Err(failed) => return Err(failed),
         }
     }
-    Ok(found)
+    match absent {
+        Some(failed) if found.is_empty() => Err(failed),
+        _ => Ok(found),
+    }
 }
 
 /// Pools among drives that were found.

@@ -14,6 +14,7 @@ mod dispatch;
 mod evacuate;
 mod journal;
 mod leaf;
+mod lost;
 mod pages;
 mod promote;
 mod ram;

@@ -114,6 +114,8 @@ impl Shard {
                     Err(error) => {
                         failures += 1;
                         if failures >= ATTEMPTS {
+                            let chunk = (volume, piece.chunk);
+                            self.tell_lost(chunk, run.first, run.place, &run.crcs).await;
                             return Err(drive_error(error, "a read failed"));
                         }
                     }
@@ -233,7 +235,11 @@ impl Shard {
         let hold = self.shared.promotion_held.load(Ordering::Relaxed) || !self.is_tiered();
         let at_home = leaf.page.borrow().slot(run.first).is_none();
         if run.cold && at_home && !hold {
-            return self.fetch(volume, leaf, chunk, run).await;
+            let fetched = self.fetch(volume, leaf, chunk, run).await;
+            // What was fetched with it may be what is lost: the blocks that are wanted may be right.
+            if fetched.is_ok() {
+                return fetched;
+            }
         }
         let check = |index: usize, bytes: &[u8]| crc32c(bytes) == run.crcs[index];
         let data = self.read_place(run.place, run.count, &check).await?;

@@ -58,6 +58,8 @@ impl DriveShared {
 
 /// One thread's way to a drive.
 struct Channel {
+    /// What people call the drive.
+    spec: String,
     queue: Rc<dyn DriveQueue>,
     /// Counters of the drive.
     shared: Arc<DriveShared>,
@@ -158,6 +160,7 @@ impl Channel {
         shared: Arc<DriveShared>,
     ) -> Rc<Self> {
         Rc::new(Self {
+            spec: spec.to_owned(),
             queue,
             watch: Watch::new(handle, spec, shared.clone()),
             shared,
@@ -361,6 +364,21 @@ impl VdriveIo {
         Ok(good)
     }
 
+    /// Where a block lies, for people: the drives that hold it, and the byte on each.
+    pub fn places_of(&self, block: u64) -> Vec<String> {
+        let fragment = self.layout.fragment(block, 1);
+        let parts = match self.layout.is_mirror() {
+            true => self.legs_where(Leg::is_in),
+            false => vec![fragment.part],
+        };
+        let place = |part: usize| {
+            let part = &self.parts[part];
+            let (channel, byte) = (part.channel(), part.byte(fragment.block));
+            format!("{} at byte {byte}", channel.spec)
+        };
+        parts.into_iter().map(place).collect()
+    }
+
     pub(super) fn legs_where(&self, so: impl Fn(&Leg) -> bool) -> Vec<usize> {
         let legs = 0..self.parts.len();
         legs.filter(|leg| so(&self.parts[*leg].leg)).collect()
@@ -559,3 +577,6 @@ fn first_wrong(buf: &[u8], base: usize, check: Check<'_>) -> Option<usize> {
         .map(|(at, block)| (base + at, block))
         .find_map(|(index, block)| (!check(index, block)).then_some(index))
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,7 @@
 mod fio_load;
 mod lane;
 mod ledger;
+mod mirror;
 mod run;
 mod verify;
 

@@ -3,6 +3,7 @@
 use super::fio_load::{self, FioLoad};
 use super::lane::{Done, Lane};
 use super::ledger::Ledger;
+use super::mirror::Mirrors;
 use super::verify;
 use crate::arguments::Torture;
 use crate::chance::Chance;
@@ -35,6 +36,7 @@ struct Bench {
     daemon: Daemon,
     socket: PathBuf,
     fio: Option<FioLoad>,
+    mirrors: Option<Mirrors>,
     ledger: Arc<Mutex<Ledger>>,
     chance: Chance,
     restarts: Vec<Duration>,
@@ -53,30 +55,46 @@ fn export(daemon: &Daemon, name: &str, size: u64, socket: &Path) -> Result<()> {
     Ok(())
 }
 
+/// The vdrives of the pool, as `pool create` takes them.
+fn vdrives(scratch: &Scratch, with: &Torture) -> Vec<String> {
+    // The fast tier is smaller than the volume, so that blocks sink and rise all the time.
+    let fast = (with.volume / 2).max(GIB / 2);
+    let slow = with.volume + GIB;
+    let drive =
+        |name: &str, size: u64| format!("file:{}?size={size}", scratch.join(name).display());
+    let words: &[String] = match with.mirror {
+        true => &[
+            "fast".to_owned(),
+            "mirror".to_owned(),
+            drive("fast1.img", fast),
+            drive("fast2.img", fast),
+            "slow".to_owned(),
+            "mirror".to_owned(),
+            drive("slow1.img", slow + GIB),
+            drive("slow2.img", slow + GIB),
+        ],
+        false => &[
+            "fast".to_owned(),
+            drive("fast.img", fast),
+            "slow".to_owned(),
+            "stripe:64k".to_owned(),
+            drive("slow1.img", slow),
+            drive("slow2.img", slow),
+            "--accept-unmirrored".to_owned(),
+        ],
+    };
+    words.to_vec()
+}
+
 impl Bench {
     fn new(convect: &Path, with: &Torture, seed: u64) -> Result<Self> {
         let scratch = Scratch::new("torture", 2 * with.volume + 4 * GIB)?;
         let daemon = Daemon::start(convect, scratch.path(), "ram_tier = \"64M\"\n")?;
-        // The fast tier is smaller than the volume, so that blocks sink and rise all the time.
-        let fast = (with.volume / 2).max(GIB / 2);
-        let slow = with.volume + GIB;
-        let drive =
-            |name: &str, size: u64| format!("file:{}?size={size}", scratch.join(name).display());
         let shards = with.shards.to_string();
-        daemon.run(&[
-            "pool",
-            "create",
-            POOL,
-            "fast",
-            &drive("fast.img", fast),
-            "slow",
-            "stripe:64k",
-            &drive("slow1.img", slow),
-            &drive("slow2.img", slow),
-            "--shards",
-            &shards,
-            "--accept-unmirrored",
-        ])?;
+        let words = vdrives(&scratch, with);
+        let create = ["pool", "create", POOL, "--shards", &shards].into_iter();
+        let create: Vec<&str> = create.chain(words.iter().map(String::as_str)).collect();
+        daemon.run(&create)?;
         let socket = scratch.join("verify.sock");
         export(&daemon, "verify", with.volume, &socket)?;
         let fio_socket = scratch.join("fio.sock");
@@ -88,12 +106,17 @@ impl Bench {
             folder,
         });
         let ledger = Arc::new(Mutex::new(Ledger::new(with.volume / units::BLOCK as u64)));
+        let mut chance = Chance::new(seed);
+        let mirrors = with
+            .mirror
+            .then(|| Mirrors::new(POOL, Chance::new(chance.next())));
         Ok(Self {
             daemon,
             socket,
             fio,
+            mirrors,
             ledger,
-            chance: Chance::new(seed),
+            chance,
             restarts: Vec::new(),
             done: Done::default(),
             blocks: 0,
@@ -111,6 +134,14 @@ impl Bench {
         }
     }
 
+    fn live(&mut self, life: Duration) -> Result<()> {
+        interrupt::pause(life / 2)?;
+        if let Some(mirrors) = &mut self.mirrors {
+            mirrors.meddle(&self.daemon)?;
+        }
+        interrupt::pause(life / 2)
+    }
+
     /// Load until the kill.
     fn live_and_die(&mut self) -> Result<()> {
         let killed = Arc::new(AtomicBool::new(false));
@@ -122,7 +153,7 @@ impl Bench {
             .collect();
         let live = self.fio.as_ref().map(FioLoad::start).transpose()?;
         let life = LIFE_MS.0 + self.chance.below(LIFE_MS.1 - LIFE_MS.0);
-        let lived = interrupt::pause(Duration::from_millis(life));
+        let lived = self.live(Duration::from_millis(life));
         killed.store(true, Ordering::SeqCst);
         let died = self.daemon.kill();
         for lane in lanes {
@@ -165,6 +196,9 @@ impl Bench {
             fio.write_kept(seed + u64::from(number))?;
         }
         self.live_and_die()?;
+        if let Some(mirrors) = &mut self.mirrors {
+            mirrors.while_dead()?;
+        }
         self.restart()?;
         let mut ledger = self
             .ledger
@@ -177,6 +211,25 @@ impl Bench {
             fio.check_kept(seed + u64::from(number))?;
         }
         Ok(())
+    }
+
+    /// Every block from each drive of a mirror alone.
+    fn check_mirrors(&mut self) -> Result<()> {
+        let Some(mirrors) = &mut self.mirrors else {
+            return Ok(());
+        };
+        if mirrors.is_moved() {
+            self.daemon.kill()?;
+            mirrors.while_dead()?;
+            self.daemon.launch()?;
+        }
+        mirrors.make_whole(&self.daemon)?;
+        let (socket, ledger, blocks) = (&self.socket, &self.ledger, &mut self.blocks);
+        mirrors.each_alone(&self.daemon, || {
+            let mut ledger = ledger.lock().map_err(|_| Failure::new("a lane panicked"))?;
+            *blocks += verify::every_block(socket, "verify", &mut ledger)?;
+            Ok(())
+        })
     }
 
     fn show(&self, kills: u32) -> Result<()> {
@@ -202,9 +255,19 @@ impl Bench {
                 format!("{:.3} s", most.as_secs_f64()),
             ),
         ];
+        let counts = self.mirrors.as_ref().map(|mirrors| mirrors.counts);
+        let away = counts.iter().flat_map(|counts| {
+            let names = [
+                "drives taken offline",
+                "drives gone at a start",
+                "drives that returned",
+            ];
+            names.into_iter().zip(counts.map(|count| count.to_string()))
+        });
         let rows: Vec<Vec<String>> = rows
-            .map(|(name, value)| vec![name.to_owned(), value])
             .into_iter()
+            .chain(away)
+            .map(|(name, value)| vec![name.to_owned(), value])
             .collect();
         println!("{}", screen::table(&["torture", ""], &rows));
         match most < RESTART_BAR {
@@ -236,6 +299,8 @@ pub fn run(convect: &Path, with: &Torture) -> Result<()> {
         }
     }
     progress.clear();
+    let checked = bench.check_mirrors();
+    bench.daemon.explain(checked)?;
     bench.show(with.kills)?;
     bench.daemon.stop()
 }

@@ -1,0 +1,303 @@
+//! Mirrors over drives that fail when told to, on one thread.
+
+use super::*;
+use crate::vdrive::{StaleMap, VdriveIo};
+use block::DriveIo;
+use format::LayoutConfig;
+use reactor::Clock;
+use std::collections::BTreeMap;
+use units::DriveId;
+
+/// Blocks of a region.
+const REGION: u64 = 8;
+
+struct Still;
+
+impl Clock for Still {
+    fn now_ns(&self) -> u64 {
+        0
+    }
+}
+
+/// A drive in memory.
+#[derive(Default)]
+struct Memory {
+    blocks: RefCell<BTreeMap<u64, u8>>,
+    fails_writes: Cell<bool>,
+    fails_flushes: Cell<bool>,
+    flushes: Cell<u32>,
+    holds_writes: Cell<bool>,
+    held: RefCell<Vec<DriveIo>>,
+}
+
+impl Memory {
+    fn answer(&self, io: DriveIo) {
+        let first = io.offset / BLOCK as u64;
+        let (mut buf, mut result) = (io.buf, Ok(()));
+        let failure = Err(DriveError::Os(5));
+        match (io.kind, &mut buf) {
+            (DriveIoKind::Write, _) if self.fails_writes.get() => result = failure,
+            (DriveIoKind::Write, Some(buf)) => {
+                for (block, bytes) in (first..).zip(buf.chunks_exact(BLOCK)) {
+                    self.blocks.borrow_mut().insert(block, bytes[0]);
+                }
+            }
+            (DriveIoKind::Read, Some(buf)) => {
+                for (block, bytes) in (first..).zip(buf.chunks_exact_mut(BLOCK)) {
+                    bytes.fill(self.blocks.borrow().get(&block).copied().unwrap_or(0));
+                }
+            }
+            (DriveIoKind::Flush, _) => {
+                self.flushes.set(self.flushes.get() + 1);
+                if self.fails_flushes.get() {
+                    result = failure;
+                }
+            }
+            _ => {}
+        }
+        io.done.send((buf, result));
+    }
+
+    fn let_go(&self) {
+        self.holds_writes.set(false);
+        for io in self.held.take() {
+            self.answer(io);
+        }
+    }
+}
+
+impl DriveQueue for Memory {
+    fn submit(&self, io: DriveIo) {
+        if self.holds_writes.get() && io.kind == DriveIoKind::Write {
+            self.held.borrow_mut().push(io);
+        } else {
+            self.answer(io);
+        }
+    }
+
+    fn in_flight(&self) -> usize {
+        self.held.borrow().len()
+    }
+}
+
+struct Scene {
+    handle: Handle,
+    drives: [Rc<Memory>; 2],
+    legs: Arc<Legs>,
+    vdrive: Rc<VdriveIo>,
+}
+
+fn scene() -> Scene {
+    let handle = Handle::simulated(Box::new(Still), 1).unwrap();
+    let drives: [Rc<Memory>; 2] = Default::default();
+    let legs = Arc::<Legs>::default();
+    let parts = (0..2).map(|index| {
+        let leg = Leg::new(
+            (1, index),
+            DriveId(index as u128),
+            true,
+            StaleMap::new(REGION),
+        );
+        let leg = Arc::new(leg);
+        legs.add(leg.clone());
+        PartIo::new(
+            &handle,
+            drives[index].clone(),
+            "test",
+            0,
+            leg,
+            Arc::default(),
+        )
+    });
+    let parts = parts.collect();
+    let layout = Layout::new(LayoutConfig::Mirror, &[1024; 2]);
+    let vdrive = VdriveIo::new(
+        VdriveId(1),
+        layout,
+        parts,
+        legs.clone(),
+        handle.dma().clone(),
+    );
+    Scene {
+        handle,
+        drives,
+        legs,
+        vdrive: Rc::new(vdrive),
+    }
+}
+
+impl Scene {
+    fn leg(&self, index: usize) -> Arc<Leg> {
+        self.legs.get((1, index)).unwrap()
+    }
+
+    /// Starts something; its result is there once it has ended.
+    fn start<T: 'static>(
+        &self,
+        make: impl AsyncFnOnce(Rc<VdriveIo>) -> T + 'static,
+    ) -> Rc<RefCell<Option<T>>> {
+        let result = Rc::new(RefCell::new(None));
+        let (give, vdrive) = (result.clone(), self.vdrive.clone());
+        self.handle.spawn(async move {
+            let value = make(vdrive).await;
+            *give.borrow_mut() = Some(value);
+        });
+        self.turn();
+        result
+    }
+
+    fn turn(&self) {
+        while self.handle.run_ready(64) > 0 {}
+    }
+
+    fn run<T: 'static>(&self, make: impl AsyncFnOnce(Rc<VdriveIo>) -> T + 'static) -> T {
+        self.start(make).take().expect("it ends at once")
+    }
+
+    fn write(&self, block: u64, fill: u8) -> Rc<RefCell<Option<Result<(), DriveError>>>> {
+        let mut buf = self.handle.dma().get(BLOCK);
+        buf.fill(fill);
+        self.start(async move |vdrive| vdrive.write(block, buf).await)
+    }
+
+    fn wrote(&self, block: u64, fill: u8) -> Result<(), DriveError> {
+        self.write(block, fill).take().expect("it ends at once")
+    }
+
+    fn flush(&self) -> Result<(), DriveError> {
+        self.run(async |vdrive| vdrive.flush().await)
+    }
+
+    fn stale(&self, leg: usize) -> Vec<u64> {
+        self.leg(leg).stale.regions(128)
+    }
+}
+
+#[test]
+fn a_leg_that_fails_a_write_lacks_that_and_what_was_not_flushed() {
+    let scene = scene();
+    scene.wrote(0, 1).unwrap();
+    scene.flush().unwrap();
+    scene.wrote(2 * REGION, 1).unwrap();
+    scene.drives[0].fails_writes.set(true);
+    scene.wrote(5 * REGION, 1).unwrap();
+    assert_eq!(scene.leg(0).state(), LegState::Out);
+    assert_eq!(scene.stale(0), [5]);
+    // Nobody knows whether what came before is on it: the next flush could not reach it.
+    scene.flush().unwrap();
+    assert_eq!(scene.stale(0), [2, 5]);
+    scene.drives[0].fails_writes.set(false);
+    scene.wrote(9 * REGION, 1).unwrap();
+    assert_eq!(scene.stale(0), [2, 5, 9]);
+    assert!(scene.stale(1).is_empty());
+}
+
+#[test]
+fn a_flush_that_failed_is_never_believed() {
+    let scene = scene();
+    scene.wrote(0, 1).unwrap();
+    scene.drives[0].fails_flushes.set(true);
+    scene.flush().unwrap();
+    assert_eq!(scene.leg(0).state(), LegState::Out);
+    assert!(scene.leg(0).stale.is_all(), "nobody knows what it lost");
+    scene.drives[0].fails_flushes.set(false);
+    let before = scene.drives[0].flushes.get();
+    assert!(scene.legs.begin_sync((1, 0)));
+    scene.flush().unwrap();
+    assert_eq!(
+        scene.drives[0].flushes.get(),
+        before,
+        "it is not asked again"
+    );
+    assert_eq!(scene.leg(0).state(), LegState::Out);
+}
+
+#[test]
+fn the_last_leg_stays_in() {
+    let scene = scene();
+    scene.drives[0].fails_writes.set(true);
+    scene.wrote(0, 1).unwrap();
+    scene.drives[1].fails_writes.set(true);
+    scene.wrote(0, 2).unwrap_err();
+    assert!(scene.leg(1).is_in());
+    assert!(!scene.legs.take_out((1, 1), "test", true));
+    assert_eq!(scene.legs.needed_on(DriveId(1)), Some(1));
+    scene.drives[1].fails_flushes.set(true);
+    scene.flush().unwrap_err();
+    scene.drives[1].fails_flushes.set(false);
+    scene.flush().unwrap_err();
+}
+
+#[test]
+fn a_barrier_waits_until_the_labels_tell_of_an_absence() {
+    let scene = scene();
+    scene.legs.enforce();
+    scene.legs.recorded_upto(scene.legs.wanted());
+    let wait = || {
+        let legs = scene.legs.clone();
+        scene.start(async move |_| legs.recorded().await)
+    };
+    assert_eq!(wait().take(), Some(true));
+    scene.drives[0].fails_writes.set(true);
+    scene.wrote(0, 1).unwrap();
+    let (first, second) = (wait(), wait());
+    assert_eq!(first.take(), None);
+    scene.legs.recorded_upto(scene.legs.wanted());
+    scene.turn();
+    assert_eq!((first.take(), second.take()), (Some(true), Some(true)));
+    // A region that is written first while a leg is out is news too; the same again is none.
+    scene.wrote(50 * REGION, 1).unwrap();
+    let third = wait();
+    assert_eq!(third.take(), None);
+    scene.legs.record_failed();
+    scene.turn();
+    assert_eq!(third.take(), Some(false));
+    scene.legs.recorded_upto(scene.legs.wanted());
+    scene.wrote(50 * REGION, 2).unwrap();
+    assert_eq!(wait().take(), Some(true));
+}
+
+#[test]
+fn a_range_is_copied_between_writes_to_it() {
+    let scene = scene();
+    scene.wrote(3, 1).unwrap();
+    scene.legs.take_out((1, 0), "test", true);
+    scene.wrote(3, 2).unwrap();
+    assert!(scene.legs.begin_sync((1, 0)));
+    // A write is in flight: the copy waits for it, and later ones to that range for the copy.
+    scene.drives[1].holds_writes.set(true);
+    let before = scene.write(3, 3);
+    let copy = scene.start(async |vdrive| vdrive.copy(0, 0, 8).await);
+    scene.drives[1].holds_writes.set(false);
+    let after = scene.write(4, 4);
+    assert_eq!(scene.wrote(100, 5), Ok(()), "others go on");
+    assert!(copy.borrow().is_none() && after.borrow().is_none());
+    scene.drives[1].let_go();
+    scene.turn();
+    assert_eq!(
+        (before.take(), copy.take(), after.take()),
+        (Some(Ok(())), Some(Ok(())), Some(Ok(())))
+    );
+    let leg = |drive: usize| scene.drives[drive].blocks.borrow().clone();
+    assert_eq!(leg(0).get(&3), Some(&3));
+    assert_eq!(leg(0).get(&4), Some(&4));
+    // Nothing is read from it before it is up to date.
+    assert!(!scene.leg(0).is_in());
+    assert!(scene.legs.end_sync((1, 0), scene.leg(0).absences()));
+    assert!(scene.leg(0).is_in() && scene.stale(0).is_empty());
+}
+
+#[test]
+fn a_leg_that_went_out_again_meanwhile_is_not_up_to_date() {
+    let scene = scene();
+    scene.legs.take_out((1, 0), "test", false);
+    let absences = scene.leg(0).absences();
+    assert!(scene.legs.begin_sync((1, 0)));
+    scene.drives[0].fails_writes.set(true);
+    scene.wrote(7 * REGION, 1).unwrap();
+    scene.legs.synced_upto((1, 0), absences, 100, 128);
+    assert_eq!(scene.stale(0), [7], "what it missed stays known");
+    assert!(!scene.legs.end_sync((1, 0), absences));
+    assert!(scene.legs.begin_sync((1, 0)));
+    assert!(!scene.legs.end_sync((1, 0), absences));
+}
