@@ -132,8 +132,12 @@ fn a_leg_that_was_missing_at_an_opening_returns_at_the_next() {
 #[test]
 fn a_stale_leg_alone_is_asked_about_and_both_sides_are_not_mixed() {
     let folder = Folder::new();
-    let (engine, client) = mirrored(&folder);
-    engine.drive_offline("p", &folder.existing("a")).unwrap();
+    let (engine, _) = mirrored(&folder);
+    engine.shutdown();
+    drop(engine);
+    let (engine, opened) = import(&folder, &["b"], true);
+    opened.unwrap();
+    let client = Client::open(&engine, "p", "v");
     put(&client, 0, 1);
     client.flush().unwrap();
     drop((client, engine));
@@ -161,6 +165,22 @@ fn a_stale_leg_alone_is_asked_about_and_both_sides_are_not_mixed() {
     assert_eq!(wait_job(&engine, job).0, "done");
     stands_alone(&engine, &folder, "b", |chunk| u64::from(chunk == 0));
     engine.shutdown();
+}
+
+#[test]
+fn a_drive_that_was_taken_offline_does_not_open_alone() {
+    let folder = Folder::new();
+    let (engine, client) = mirrored(&folder);
+    engine.drive_offline("p", &folder.existing("a")).unwrap();
+    put(&client, 0, 1);
+    client.flush().unwrap();
+    drop((client, engine));
+    for degraded in [false, true] {
+        let (engine, refused) = import(&folder, &["a"], degraded);
+        let refused = refused.unwrap_err();
+        assert!(refused.message.contains("cannot be opened"), "{refused}");
+        drop(engine);
+    }
 }
 
 #[test]

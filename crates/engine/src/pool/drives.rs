@@ -93,14 +93,17 @@ impl Pool {
             return self.refuse_needed(&member, "bring its mirror's other drive back first");
         }
         let id = member.id.to_string();
-        self.update(|config| {
+        *lock(&self.keeper.leaving) = Some(member.id);
+        let told = self.update(|config| {
             let mut drives = config.drives.iter_mut();
             drives
                 .find(|known| known.id == id)
                 .iter_mut()
                 .for_each(|known| known.offline = true);
             Ok(())
-        })?;
+        });
+        *lock(&self.keeper.leaving) = None;
+        told?;
         drop(member);
         self.let_drive_go(&id).map(ended)
     }

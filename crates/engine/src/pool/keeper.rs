@@ -26,6 +26,8 @@ pub(crate) struct Keeper {
     pub generation: Arc<AtomicU64>,
     pub members: Arc<Mutex<Vec<Member>>>,
     pub legs: Arc<Legs>,
+    /// A drive that is let go by hand: its own label tells that it does not count any more.
+    pub leaving: Mutex<Option<DriveId>>,
     turn: Mutex<Turn>,
 }
 
@@ -67,6 +69,7 @@ impl Keeper {
             generation: Arc::new(AtomicU64::new(generation)),
             members: Arc::new(Mutex::new(members)),
             legs,
+            leaving: Mutex::default(),
             turn: Mutex::default(),
         })
     }
@@ -75,6 +78,10 @@ impl Keeper {
     pub async fn run(self: Arc<Self>, handle: Handle) {
         while self.legs.changed().await {
             let writing = self.writing().await;
+            // Somebody else's labels may have told of it meanwhile: the last before a close stays.
+            if !self.legs.is_behind() {
+                continue;
+            }
             let config = lock(&self.config).clone();
             match self.write(&handle, config, false).await {
                 Ok(true) => {}
@@ -136,9 +143,10 @@ impl Keeper {
         let generation = self.generation.load(Ordering::Acquire) + 1;
         let mut config = config.clone();
         self.tell_legs(&mut config, generation);
+        let leaving = *lock(&self.leaving);
         let members: Vec<_> = lock(&self.members)
             .iter()
-            .filter(|member| !self.is_out(member.id))
+            .filter(|member| !self.is_out(member.id) || leaving == Some(member.id))
             .filter_map(|member| Some((member.id, member.drive.clone()?, member.shared.clone())))
             .collect();
         // A drive that does not answer would hold up everything that is done to the pool.
@@ -163,7 +171,11 @@ impl Keeper {
         };
         for (id, result) in join_all(writes).await {
             match result {
+                Ok(()) if leaving == Some(id) => {}
                 Ok(()) => drop(round.taken.insert(id)),
+                Err(failed) if leaving == Some(id) => {
+                    tracing::warn!(pool = self.name, error = %failed.error, "a drive that leaves does not know it");
+                }
                 Err(failed) => {
                     let error = failed.error;
                     tracing::warn!(pool = self.name, %error, "a label was not written");

@@ -315,6 +315,11 @@ impl Legs {
         .await
     }
 
+    /// Whether the labels lack something, of a pool that is open.
+    pub fn is_behind(&self) -> bool {
+        !locked(&self.record).closed && self.recorded.load(Ordering::Acquire) < self.wanted()
+    }
+
     /// For the keeper: waits for a change that the labels do not tell of; false when the pool has
     /// been closed.
     pub async fn changed(&self) -> bool {
