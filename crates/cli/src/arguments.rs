@@ -56,6 +56,12 @@ pub enum Command {
     /// Mend what redundancy allows of a pool that is not in use; without --yes only say what
     #[command(after_help = CHECK_AFTER)]
     Repair(Repair),
+    /// Print any record of a pool that is not in use
+    #[command(subcommand)]
+    Dump(Dump),
+    /// Copy a volume out of a pool that is not in use, as far as it can be read
+    #[command(after_help = RESTORE_AFTER)]
+    Restore(Restore),
     /// Print completions for a shell
     Completions {
         /// The shell
@@ -71,6 +77,85 @@ pub enum Command {
 const CHECK_AFTER: &str = "\
 No daemon is needed, and none may have the drives open. Exit codes: 0 the pool is whole; 1 something \
 is wrong and nothing is lost; 2 data is lost, or wrong usage; 8 it could not be looked at.";
+
+const RESTORE_AFTER: &str = "\
+No daemon is needed, and none may have the drives open; nothing is written to them. Exit codes: \
+0 all was copied; 2 some could not be read, which is listed and left as holes, or wrong usage; 8 \
+nothing was copied.";
+
+/// Drives of a pool that is not in use.
+#[derive(Args, Debug)]
+pub struct Drives {
+    /// A drive of the pool; again for each
+    #[arg(long = "drive", required = true, value_name = "DRIVE", num_args = 1..)]
+    pub drives: Vec<String>,
+}
+
+/// `dump`.
+#[derive(Subcommand, Debug)]
+pub enum Dump {
+    /// The labels of every drive and the description of the pool
+    Label {
+        /// The drives
+        #[command(flatten)]
+        from: Drives,
+    },
+    /// The checkpoints of a shard, or of all
+    Checkpoint {
+        /// The shard
+        shard: Option<u16>,
+        /// The drives
+        #[command(flatten)]
+        from: Drives,
+    },
+    /// The records of a shard's journal that opening the pool would play
+    Journal {
+        /// The shard
+        shard: Option<u16>,
+        /// The drives
+        #[command(flatten)]
+        from: Drives,
+    },
+    /// What lies at a block of the metadata region
+    Page {
+        /// The block, as other dumps show it after `0:`
+        block: u64,
+        /// The drives
+        #[command(flatten)]
+        from: Drives,
+    },
+    /// The map of a volume, a line a chunk of 1 MiB; or one chunk's
+    Map {
+        /// The volume, without the pool's name
+        volume: String,
+        /// The chunk
+        chunk: Option<u32>,
+        /// The drives
+        #[command(flatten)]
+        from: Drives,
+    },
+    /// The groups of space that a shard has
+    Space {
+        /// The shard
+        shard: Option<u16>,
+        /// The drives
+        #[command(flatten)]
+        from: Drives,
+    },
+}
+
+/// `restore`.
+#[derive(Args, Debug)]
+pub struct Restore {
+    /// The volume, without the pool's name
+    pub volume: String,
+    /// The new file that it is copied to, sparse
+    #[arg(long, value_name = "FILE")]
+    pub to: PathBuf,
+    /// The drives
+    #[command(flatten)]
+    pub from: Drives,
+}
 
 /// `check`.
 #[derive(Args, Debug)]

@@ -70,6 +70,8 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Man { dir } => manual(dir),
         Command::Check(options) => commands::check(json, options),
         Command::Repair(options) => commands::repair(json, options),
+        Command::Dump(options) => commands::dump(options),
+        Command::Restore(options) => commands::restore(json, options),
         Command::Drive(command) => commands::drive(&client(), json, command),
         Command::Vdrive(command) => commands::vdrive(&client(), json, command),
         Command::Pool(command) => commands::pool(&client(), json, command),

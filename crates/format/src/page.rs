@@ -120,6 +120,13 @@ impl Page {
         .then_some(page)
     }
 
+    /// Takes bytes read from a drive that no pointer led to, for a search: only its header says
+    /// what it is, and nothing that it is still so. `None` when it has none.
+    pub fn found(bytes: &[u8]) -> Option<Self> {
+        let page = Self(Box::new(<[u8; PAGE]>::try_from(bytes).ok()?));
+        page.header().is_some().then_some(page)
+    }
+
     /// The header; `None` when it is none.
     pub fn header(&self) -> Option<PageHeader> {
         let bytes = &self.0[..];

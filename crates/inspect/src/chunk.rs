@@ -73,3 +73,29 @@ async fn settle(inspection: &Inspection<'_>, place: Place, got: Got, right: &Dma
     };
     inspection.mend("data block", place, &got).await;
 }
+/// The content of the blocks of a chunk that hold something; none for those that no drive has
+/// right.
+pub async fn read(pool: &Pool, page: &ChunkPage) -> Vec<(usize, Option<DmaBuf>)> {
+    let mut found: Vec<(usize, Option<DmaBuf>)> = Vec::new();
+    let mut tries: Vec<(usize, Vec<Place>)> = Vec::new();
+    for block in stored(page) {
+        tries.push((found.len(), places(page, block).collect()));
+        found.push((block, None));
+    }
+    for round in 0..2 {
+        let mut wants = Vec::new();
+        let mut whose = Vec::new();
+        for (index, places) in &tries {
+            if let (None, Some(place)) = (&found[*index].1, places.get(round)) {
+                let crc = page.crc(found[*index].0);
+                wants.push(Want { place: *place, crc });
+                whose.push(*index);
+            }
+        }
+        let got = pool.fetch(&wants, Copies::First).await;
+        for (index, got) in whose.into_iter().zip(got) {
+            found[index].1 = got.bytes;
+        }
+    }
+    found
+}

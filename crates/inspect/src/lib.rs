@@ -8,6 +8,7 @@ mod check;
 mod checkpoint;
 mod chunk;
 mod disk;
+mod dump;
 mod error;
 mod fetch;
 mod inspection;
@@ -16,17 +17,21 @@ mod membership;
 mod pool;
 mod replay;
 mod report;
+mod restore;
 mod run;
+mod scan;
 mod shard;
 mod space;
 pub mod text;
 mod walk;
 
 pub use disk::{Disk, LabelState};
+pub use dump::{Lines, What, dump};
 pub use error::{InspectError, Result};
-pub use inspection::{Mode, OnProgress, Progress};
+pub use inspection::{Inspection, Mode, OnProgress, Progress};
 pub use pool::Pool;
 pub use report::{
     DriveReport, Finding, MendKind, Range, Report, ShardReport, Verdict, VolumeReport,
 };
-pub use run::{Options, check, inspect_drives, open_drives, repair};
+pub use restore::{Restored, Sink, restore_volume};
+pub use run::{Options, check, dump_drives, inspect_drives, open_drives, repair, restore};

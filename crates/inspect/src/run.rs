@@ -1,12 +1,16 @@
 //! The tools as a program calls them: drives by name, a loop of their own, a report.
 
 use crate::check::inspect;
+use crate::dump::{What, dump};
 use crate::error::{InspectError, Result};
 use crate::inspection::{Inspection, Mode, OnProgress};
 use crate::pool::Pool;
 use crate::report::Report;
+use crate::restore::{Restored, restore_volume};
 use drives::OpenDrive;
 use reactor::{Handle, Reactor};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::sync::Arc;
 
 /// How a tool goes about its work.
@@ -111,4 +115,72 @@ pub fn repair(
     progress: impl Fn(crate::Progress) + 'static,
 ) -> Result<Report> {
     pass(specs, Mode::Mend, options, progress)
+}
+
+/// Shows a kind of record of the pool on these drives. `out` takes lines; false ends it.
+///
+/// # Errors
+/// As [`check`]'s; when there is no such record.
+pub fn dump_drives(
+    specs: &[String],
+    what: What,
+    mut out: impl FnMut(&str) -> bool + 'static,
+) -> Result<()> {
+    let drives = open_drives(specs, Mode::Look)?;
+    let reactor = reactor()?;
+    let handle = reactor.handle().clone();
+    let ended = reactor.block_on(async move {
+        let pool = Pool::open(&handle, &drives).await?;
+        let inspection = Inspection::new(&pool, Mode::Look, false, &|_| ());
+        dump(&inspection, &what, &mut out).await
+    });
+    ended.map_err(|error| InspectError::new(format!("the loop failed: {error}")))?
+}
+
+/// Copies a volume of the pool on these drives into a new, sparse file. Nothing is written to the
+/// drives. What cannot be read stays a hole.
+///
+/// # Errors
+/// As [`check`]'s; when there is no such volume, or the file exists or cannot be written.
+pub fn restore(
+    specs: &[String],
+    volume: &str,
+    to: &Path,
+    progress: impl Fn(crate::Progress) + 'static,
+) -> Result<(Restored, Report)> {
+    let drives = open_drives(specs, Mode::Look)?;
+    let failed = |what: &str, error: std::io::Error| {
+        InspectError::new(format!("{} cannot be {what}: {error}", to.display()))
+    };
+    let file = std::fs::File::create_new(to).map_err(|error| failed("made", error))?;
+    let reactor = reactor()?;
+    let handle = reactor.handle().clone();
+    let (volume, target) = (
+        volume.to_owned(),
+        file.try_clone().map_err(|error| failed("used", error))?,
+    );
+    let ended = reactor.block_on(async move {
+        let pool = Pool::open(&handle, &drives).await?;
+        let inspection = Inspection::new(&pool, Mode::Look, false, &progress);
+        let mut sink = |offset: u64, bytes: &[u8]| target.write_all_at(bytes, offset);
+        let restored = restore_volume(&inspection, &volume, &mut sink).await?;
+        let mut report = inspection.report.into_inner();
+        report.settle();
+        Ok((restored, report))
+    });
+    let ended: Result<(Restored, Report)> =
+        ended.map_err(|error| InspectError::new(format!("the loop failed: {error}")))?;
+    match ended {
+        Ok((restored, report)) => {
+            let sized = file.set_len(restored.volume.size);
+            let written = sized.and_then(|()| file.sync_all());
+            written.map_err(|error| failed("written", error))?;
+            Ok((restored, report))
+        }
+        Err(error) => {
+            // It holds nothing, or not all that could be had: a second try makes it anew.
+            let _ = std::fs::remove_file(to);
+            Err(error)
+        }
+    }
 }

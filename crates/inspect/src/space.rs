@@ -77,6 +77,14 @@ impl Space {
         }
     }
 
+    /// Whether a block is marked as in use.
+    pub fn has_slot(&self, pool: &Pool, place: Place) -> bool {
+        pool.group_of(place).is_some_and(|(key, bit)| {
+            let bits = self.slots.get(&key);
+            bits.is_some_and(|bits| bits[bit / 64] >> (bit % 64) & 1 == 1)
+        })
+    }
+
     /// Blocks marked here and not in `other`, and chunks likewise.
     pub fn beyond(&self, other: &Self) -> (u64, u64) {
         let mut blocks = 0;

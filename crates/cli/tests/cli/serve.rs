@@ -120,6 +120,17 @@ fn a_pool_is_checked_and_mended_while_no_daemon_has_it() {
         said.out.contains("\"mends\": []"),
         "again there is nothing to do: {said:?}"
     );
+
+    let copy = folder.path().join("copy");
+    let restore = format!("restore v --to {} --drive {drives}", copy.display());
+    let said = convect(&restore);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(copy.metadata().unwrap().len(), 64 << 20);
+    let said = convect(&restore);
+    assert_eq!(said.code, 8, "a file is not overwritten: {said:?}");
+    let said = convect(&format!("dump label --drive {drives}"));
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.out.contains("\"name\": \"tank\""), "{said:?}");
 }
 
 #[test]

@@ -1,10 +1,9 @@
 //! What a check says of pools that are whole, and of pools that are not.
 
-mod support;
-
+use crate::support::client::{Made, SHAPES, Shape, made};
+use crate::support::image::{Image, Random};
 use inspect::{Mode, Options, Report, Verdict, inspect_drives};
 use reactor::Reactor;
-use support::{Image, Made, Random, Shape, made};
 
 fn look(images: &[Image], mode: Mode, data: bool) -> Report {
     let drives: Vec<_> = images.iter().map(Image::drive).collect();
@@ -15,25 +14,6 @@ fn look(images: &[Image], mode: Mode, data: bool) -> Report {
     });
     looked.unwrap().unwrap()
 }
-
-const SHAPES: [Shape; 4] = [
-    Shape {
-        mirrored: true,
-        clean: true,
-    },
-    Shape {
-        mirrored: true,
-        clean: false,
-    },
-    Shape {
-        mirrored: false,
-        clean: true,
-    },
-    Shape {
-        mirrored: false,
-        clean: false,
-    },
-];
 
 #[test]
 fn a_whole_pool_is_whole_however_it_ended() {

@@ -22,6 +22,26 @@ pub struct Shape {
     pub clean: bool,
 }
 
+/// Every way of making one.
+pub const SHAPES: [Shape; 4] = [
+    Shape {
+        mirrored: true,
+        clean: true,
+    },
+    Shape {
+        mirrored: true,
+        clean: false,
+    },
+    Shape {
+        mirrored: false,
+        clean: true,
+    },
+    Shape {
+        mirrored: false,
+        clean: false,
+    },
+];
+
 /// Blocks of a volume and what was written to them.
 pub type Content = BTreeMap<u64, Vec<u8>>;
 

@@ -1,7 +1,5 @@
 //! What the tests share: pools that the engine made, as images in memory that can be damaged.
 
-mod client;
-mod image;
-
-pub use client::{Made, Shape, made};
-pub use image::{Image, Random};
+pub mod client;
+pub mod damage;
+pub mod image;

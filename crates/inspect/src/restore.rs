@@ -1,0 +1,232 @@
+//! Copying a volume out of a pool that is not in use, as far as it can be reached.
+
+use crate::error::{InspectError, Result};
+use crate::fetch::Copies;
+use crate::inspection::Inspection;
+use crate::replay::{self, Chunks};
+use crate::report::{Range, VolumeReport};
+use crate::shard::ShardView;
+use crate::walk::{Found, Walk, keys_beneath};
+use crate::{chunk, scan};
+use format::{BlockState, ChunkPage, PageKind, shard_of_chunk};
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::io;
+use std::ops::RangeInclusive;
+use units::{BLOCK, CHUNK, CHUNK_BLOCKS};
+
+/// Where a volume's bytes go: offset in bytes, and what is there. Called for what is stored alone,
+/// in no certain order.
+pub type Sink<'a> = &'a mut dyn FnMut(u64, &[u8]) -> io::Result<()>;
+
+/// What was copied, and what was not.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Restored {
+    /// The volume, with the ranges that cannot be read.
+    pub volume: VolumeReport,
+    /// Bytes that were copied.
+    pub copied: u64,
+    /// Chunks whose part of the map is lost and was found by a search, and which may be older than
+    /// what was written last.
+    pub perhaps_older: Vec<Range>,
+}
+
+/// What is known of a volume in one shard.
+struct Part {
+    chunks: Chunks,
+    lost: Vec<RangeInclusive<u32>>,
+    /// Chunks of which only what the journal says is known.
+    blank: BTreeSet<u32>,
+}
+
+struct Restore<'a> {
+    inspection: &'a Inspection<'a>,
+    id: u32,
+    restored: Restored,
+}
+
+/// Copies the volume called `name` to `sink`.
+///
+/// # Errors
+/// When the pool names no such volume, or the sink fails.
+pub async fn restore_volume(
+    inspection: &Inspection<'_>,
+    name: &str,
+    sink: Sink<'_>,
+) -> Result<Restored> {
+    let volumes = &inspection.pool.config().volumes;
+    let Some(volume) = volumes.iter().find(|volume| volume.name == name) else {
+        let names: Vec<&str> = volumes.iter().map(|volume| volume.name.as_str()).collect();
+        return Err(InspectError::new(format!(
+            "the pool has no volume '{name}'; it has {}",
+            names.join(", ")
+        )));
+    };
+    let mut restore = Restore {
+        inspection,
+        id: volume.id,
+        restored: Restored {
+            volume: VolumeReport {
+                id: volume.id,
+                name: volume.name.clone(),
+                size: volume.size,
+                ..VolumeReport::default()
+            },
+            ..Restored::default()
+        },
+    };
+    for shard in 0..inspection.pool.config().shards {
+        let done = restore.shard(shard, sink).await;
+        done.map_err(|error| {
+            InspectError::new(format!("what was read cannot be written: {error}"))
+        })?;
+    }
+    restore.restored.volume.settle();
+    restore.restored.perhaps_older.sort_unstable();
+    Ok(restore.restored)
+}
+
+impl Restore<'_> {
+    async fn shard(&mut self, shard: u16, sink: Sink<'_>) -> io::Result<()> {
+        let mut part = Part {
+            chunks: Chunks::new(),
+            lost: Vec::new(),
+            blank: BTreeSet::new(),
+        };
+        let mut view = ShardView::read(self.inspection, shard).await;
+        let Some(view) = &mut view else {
+            part.lost.push(0..=u32::MAX);
+            self.search(shard, &mut part, None).await;
+            return self.write_all(part, sink).await;
+        };
+        let root = view.volumes.get(&self.id).copied();
+        if view
+            .lost_volumes
+            .iter()
+            .any(|range| range.contains(&self.id))
+        {
+            part.lost.push(0..=u32::MAX);
+        }
+        let mut walk = Walk::new(self.id, PageKind::Chunk, root.unwrap_or_default());
+        while let Some(found) = walk.next(self.inspection).await {
+            for found in found {
+                match found {
+                    Found::Page { page, header, .. } if header.kind == PageKind::Chunk => {
+                        let page = ChunkPage::from_page(page);
+                        if view.subjects.contains(&(self.id, header.key)) {
+                            part.chunks.insert((self.id, header.key), page);
+                        } else {
+                            self.write(header.key, &page, sink).await?;
+                        }
+                    }
+                    Found::Page { .. } => {}
+                    Found::Lost { level, key, .. } => part.lost.push(keys_beneath(level, key)),
+                }
+            }
+        }
+        if !part.lost.is_empty() {
+            self.search(shard, &mut part, Some(view)).await;
+        }
+        let mine = |subject: &(u32, u32)| subject.0 == self.id;
+        let others: BTreeSet<(u32, u32)> = view
+            .subjects
+            .iter()
+            .copied()
+            .filter(|subject| !mine(subject))
+            .collect();
+        replay::replay(
+            self.inspection,
+            &view.journal,
+            &mut part.chunks,
+            &others,
+            &mut view.space,
+        )
+        .await;
+        self.write_all(part, sink).await
+    }
+
+    /// Looks for pages of the lost part of the map. What is not found is lost, but for blocks that
+    /// the journal tells of.
+    async fn search(&mut self, shard: u16, part: &mut Part, view: Option<&ShardView>) {
+        let space = view.filter(|view| view.space_whole).map(|view| &view.space);
+        let found = scan::chunks(self.inspection, self.id, &part.lost, space).await;
+        for (number, candidate) in found {
+            if !self.is_of(shard, number) {
+                continue;
+            }
+            let got = self
+                .inspection
+                .pool
+                .fetch(&[candidate.want], Copies::First)
+                .await;
+            let bytes = got.into_iter().next().and_then(|got| got.bytes);
+            let Some(page) = bytes.and_then(|bytes| format::Page::found(&bytes)) else {
+                continue;
+            };
+            if !candidate.certain {
+                self.restored.perhaps_older.push(Range {
+                    offset: u64::from(number) * CHUNK as u64,
+                    len: CHUNK as u64,
+                });
+            }
+            part.chunks
+                .insert((self.id, number), ChunkPage::from_page(page));
+        }
+        let chunks = self.restored.volume.size.div_ceil(CHUNK as u64);
+        let last = u32::try_from(chunks).unwrap_or(u32::MAX);
+        for range in &part.lost {
+            for number in *range.start()..last.min(range.end().saturating_add(1)) {
+                let known = part.chunks.contains_key(&(self.id, number));
+                if !known && self.is_of(shard, number) {
+                    part.blank.insert(number);
+                }
+            }
+        }
+    }
+
+    fn is_of(&self, shard: u16, chunk: u32) -> bool {
+        let shards = usize::from(self.inspection.pool.config().shards);
+        shard_of_chunk(self.id, chunk, shards) == usize::from(shard)
+    }
+
+    async fn write_all(&mut self, mut part: Part, sink: Sink<'_>) -> io::Result<()> {
+        for number in &part.blank {
+            let offset = u64::from(*number) * CHUNK as u64;
+            let Some(page) = part.chunks.get(&(self.id, *number)) else {
+                self.restored.volume.lose(offset, CHUNK as u64);
+                continue;
+            };
+            for block in 0..CHUNK_BLOCKS {
+                if page.state(block) == BlockState::Zero {
+                    let byte = offset + (block * BLOCK) as u64;
+                    self.restored.volume.lose(byte, BLOCK as u64);
+                }
+            }
+        }
+        for ((_, number), page) in std::mem::take(&mut part.chunks) {
+            self.write(number, &page, sink).await?;
+        }
+        Ok(())
+    }
+
+    async fn write(&mut self, number: u32, page: &ChunkPage, sink: Sink<'_>) -> io::Result<()> {
+        let base = u64::from(number) * CHUNK as u64;
+        let blocks = chunk::read(self.inspection.pool, page).await;
+        self.inspection.passed(blocks.len() as u64);
+        for (block, bytes) in blocks {
+            let offset = base + (block * BLOCK) as u64;
+            self.restored.volume.blocks += 1;
+            let Some(bytes) = bytes else {
+                self.restored.volume.lose(offset, BLOCK as u64);
+                continue;
+            };
+            let left = self.restored.volume.size.saturating_sub(offset);
+            let len = left.min(BLOCK as u64) as usize;
+            if len > 0 {
+                sink(offset, &bytes[..len])?;
+                self.restored.copied += len as u64;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,6 @@
+//! Pools that the engine made, looked at and mended from their drives alone.
+
+mod check;
+mod damage;
+mod rescue;
+mod support;

@@ -1,0 +1,88 @@
+//! Volumes are copied out of pools that lost part of what leads to them.
+
+use crate::support::client::{Made, SHAPES, made};
+use crate::support::image::Image;
+use inspect::{Inspection, Mode, Pool, Restored, restore_volume};
+use reactor::Reactor;
+use std::collections::BTreeMap;
+
+/// What of a volume can be copied out.
+fn rescue(images: &[Image], name: &'static str) -> (Restored, BTreeMap<u64, Vec<u8>>) {
+    let drives: Vec<_> = images.iter().map(Image::drive).collect();
+    let reactor = Reactor::new(1).unwrap();
+    let handle = reactor.handle().clone();
+    let ended = reactor.block_on(async move {
+        let pool = Pool::open(&handle, &drives).await.unwrap();
+        let inspection = Inspection::new(&pool, Mode::Look, false, &|_| ());
+        let mut blocks = BTreeMap::new();
+        let mut sink = |offset: u64, bytes: &[u8]| {
+            blocks.insert(offset / 4096, bytes.to_vec());
+            Ok(())
+        };
+        let restored = restore_volume(&inspection, name, &mut sink).await.unwrap();
+        (restored, blocks)
+    });
+    ended.unwrap()
+}
+
+/// Empties every page of the metadata that `wanted` says: its kind and owner.
+fn empty_pages(images: &[Image], wanted: impl Fn(u8, u32) -> bool) -> usize {
+    let mut count = 0;
+    for image in images {
+        for block in 0..image.blocks() {
+            let bytes = image.block(block);
+            let owner = u32::from_le_bytes(bytes[8..12].try_into().unwrap());
+            if bytes.starts_with(b"CVPG") && wanted(bytes[4], owner) {
+                image.set_block(block, vec![0; 4096]);
+                count += 1;
+            }
+        }
+    }
+    count
+}
+
+const NODE: u8 = 1;
+const CHUNK: u8 = 2;
+const VOLUME: u8 = 3;
+
+fn comes_back(made: &Made, images: &[Image]) {
+    for name in ["small", "wide"] {
+        let (restored, blocks) = rescue(images, name);
+        assert!(blocks == made.volumes[name].1, "{name}: {restored:#?}");
+        assert_eq!(
+            restored.perhaps_older,
+            [],
+            "{name}: the bitmaps tell which pages count"
+        );
+    }
+}
+
+#[test]
+fn a_volume_whose_nodes_and_directory_are_lost_comes_back_whole() {
+    for (seed, shape) in SHAPES.into_iter().enumerate() {
+        let made = made(shape, 40 + seed as u64);
+        comes_back(&made, &made.drives);
+        let images = made.copy();
+        let emptied = empty_pages(&images, |kind, owner| {
+            kind == NODE && owner < u32::MAX - 2 || kind == VOLUME
+        });
+        assert!(emptied > 8, "{shape:?}");
+        comes_back(&made, &images);
+    }
+}
+
+#[test]
+fn what_has_no_page_left_is_a_hole_and_listed_and_nothing_else_is() {
+    let made = made(SHAPES[0], 50);
+    let images = made.copy();
+    // The first volume's map is gone; the second's is not.
+    assert!(empty_pages(&images, |kind, owner| kind == CHUNK && owner == 1) > 0);
+    let (restored, blocks) = rescue(&images, "small");
+    assert!(
+        blocks.is_empty() && restored.volume.lost_bytes > 0,
+        "{restored:#?}"
+    );
+    let (restored, blocks) = rescue(&images, "wide");
+    assert!(blocks == made.volumes["wide"].1, "{restored:#?}");
+    assert_eq!(restored.volume.lost_bytes, 0);
+}
