@@ -225,7 +225,7 @@ impl Engine {
     /// # Errors
     /// With a sentence that says what to do.
     pub fn pool_scan(&self, drives: &[String]) -> Result<Vec<Importable>> {
-        Ok(importable(&self.scan(drives, true)?))
+        Ok(importable(&self.scan(drives, false)?))
     }
 
     /// Opens the pool called (or with the id) `pool` from these drives; with some missing only when `degraded`.

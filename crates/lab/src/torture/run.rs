@@ -174,6 +174,9 @@ impl Bench {
     fn restart(&mut self) -> Result<()> {
         let begun = Instant::now();
         self.daemon.launch()?;
+        if let Some(mirrors) = &self.mirrors {
+            mirrors.after_start(&self.daemon)?;
+        }
         let socket = self.socket.clone();
         let serves =
             interrupt::wait_for(
