@@ -8,11 +8,13 @@ cd "$root"
 
 end_to_end=yes
 fuzz=yes
+simulate=yes
 for argument in "$@"; do
   case "$argument" in
     --no-e2e) end_to_end=no ;;
     --no-fuzz) fuzz=no ;;
-    *) fail "test knows only --no-e2e and --no-fuzz, not '$argument'" ;;
+    --no-sim) simulate=no ;;
+    *) fail "test knows only --no-e2e, --no-fuzz and --no-sim, not '$argument'" ;;
   esac
 done
 
@@ -41,7 +43,7 @@ count_results() {
   local passed_here failed_here
   read -r passed_here failed_here < <(
     sed -nE -e 's/^test result: [A-Za-z]+\. ([0-9]+) passed; ([0-9]+) failed.*/\1 \2/p' \
-      -e 's/^(end to end|fuzz): ([0-9]+) passed, ([0-9]+) failed$/\2 \3/p' "$logs/step" |
+      -e 's/^(end to end|fuzz|simulation): ([0-9]+) passed, ([0-9]+) failed$/\2 \3/p' "$logs/step" |
       awk '{p += $1; f += $2} END {print p + 0, f + 0}'
   )
   passed_count=$((passed_count + passed_here))
@@ -62,6 +64,11 @@ fi
 # Each target has CONVECT_FUZZ_SECONDS (60), two at a time.
 if [ "$fuzz" = yes ]; then
   check "fuzzing" bash scripts/fuzz.sh
+  count_results
+fi
+
+if [ "$simulate" = yes ]; then
+  check "simulation" bash scripts/sim.sh
   count_results
 fi
 

@@ -7,7 +7,7 @@ use crate::control::types::EngineConfig;
 use crate::pool::{Member, build};
 use crate::shard::{Audit, Shard};
 use crate::{EngineError, ErrorCode, device};
-use block::{Drive, IoBuf, IoError};
+use block::{IoBuf, IoError};
 use drives::OpenDrive;
 use format::PoolConfig;
 use reactor::Handle;
@@ -22,9 +22,14 @@ pub struct Harness {
     shared: Arc<crate::shard::PoolShared>,
 }
 
+/// Forgets the calling thread's shards: the power of a simulation is gone.
+pub fn forget_local() {
+    crate::pool::forget_local();
+}
+
 impl Harness {
     /// Opens the pool that `config` describes as an import does: checkpoints, then journals, then
-    /// new checkpoints.
+    /// new checkpoints. Drives that are not given are missing.
     ///
     /// # Errors
     /// As an import's.
@@ -35,16 +40,19 @@ impl Harness {
         drives: &[(DriveId, Arc<dyn OpenDrive>)],
         memory: &EngineConfig,
     ) -> Result<Self, EngineError> {
-        let members: Vec<Member> = drives
-            .iter()
-            .map(|(id, drive)| Member {
-                id: *id,
-                spec: Drive::info(&**drive).spec,
-                drive: Some(drive.clone()),
-                size: Drive::info(&**drive).size,
+        let mut members = Vec::new();
+        for known in &config.drives {
+            let damaged = |_| EngineError::new(ErrorCode::Damaged, "a drive's id is no number");
+            let id: DriveId = known.id.parse().map_err(damaged)?;
+            let here = drives.iter().find(|(given, _)| *given == id);
+            members.push(Member {
+                id,
+                spec: known.spec.clone(),
+                drive: here.map(|(_, drive)| drive.clone()),
+                size: known.size,
                 shared: Arc::default(),
-            })
-            .collect();
+            });
+        }
         let legs = Arc::default();
         let blueprints = build::blueprints(config, &members, &legs)?;
         let shared = build::shared(config, &blueprints, &legs);

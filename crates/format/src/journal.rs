@@ -2,6 +2,7 @@
 
 use crate::bytes::{crc32c, get_u16, get_u32, get_u64, get_u128, put};
 use crate::{PAGE, Record, RecordError};
+use units::mutation::{Mutation, is_on};
 use units::{PoolId, ShardId};
 
 const MAGIC: u32 = 0x4c4a_5643; // "CVJL"
@@ -84,7 +85,7 @@ impl JournalHeader {
     pub fn read(bytes: &[u8], pool: PoolId, shard: ShardId) -> Option<Self> {
         if bytes.len() != PAGE
             || get_u32(bytes, 0) != MAGIC
-            || get_u32(bytes, 4) != crc32c(&bytes[8..])
+            || (get_u32(bytes, 4) != crc32c(&bytes[8..]) && !is_on(Mutation::JournalChecksum))
         {
             return None;
         }

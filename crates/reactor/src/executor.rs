@@ -219,6 +219,11 @@ impl Handle {
         self.0.free.borrow_mut().push(id);
     }
 
+    /// Drops every task of a simulated loop: the power is gone.
+    pub fn abandon(&self) {
+        self.drop_tasks();
+    }
+
     /// Drops every task: their buffers, sockets and channels close. For the end of a loop.
     pub(crate) fn drop_tasks(&self) {
         loop {

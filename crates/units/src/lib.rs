@@ -4,6 +4,7 @@
 //! Leaves out: anything with behaviour of its own, and every dependency.
 
 mod ids;
+pub mod mutation;
 mod size;
 
 pub use ids::{BlockNo, ChunkNo, DriveId, Place, PoolId, ShardId, VdriveId, VolumeId};

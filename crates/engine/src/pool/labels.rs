@@ -12,6 +12,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use units::mutation::{Mutation, is_on};
 
 /// Blocks read first of a label; the rest only when there is one.
 const HEAD: usize = 64 << 10;
@@ -154,6 +155,9 @@ pub(super) async fn write_one(
         }
         written?;
         flushing.set(true);
+        if is_on(Mutation::LabelFlush) {
+            return Ok(());
+        }
         queue.flush().await
     };
     let written = within(handle.clone(), shared.limits.deadline_ns, requests).await;

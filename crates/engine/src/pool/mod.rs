@@ -22,6 +22,6 @@ pub(crate) use keeper::Keeper;
 pub use members::{Member, describe, report};
 pub use open::{Found, Host, importable, scan};
 pub use shards::ShardHandle;
-pub(crate) use shards::code_of;
+pub(crate) use shards::{code_of, forget_local};
 pub use state::Pool;
 pub(crate) use state::{Result, error, lock};

@@ -16,6 +16,12 @@ thread_local! {
     static LOCAL: RefCell<BTreeMap<(PoolId, ShardId), Rc<Shard>>> = const { RefCell::new(BTreeMap::new()) };
 }
 
+/// Forgets every shard of the calling thread.
+pub(crate) fn forget_local() {
+    let shards = LOCAL.with_borrow_mut(std::mem::take);
+    drop(shards);
+}
+
 /// A shard, from any thread.
 #[derive(Clone)]
 pub struct ShardHandle {

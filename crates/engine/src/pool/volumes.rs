@@ -193,7 +193,11 @@ impl Pool {
         try_all(
             &self.shards,
             "the end of the volume cannot be freed",
-            move |shard| async move { shard.free_chunks(id, first_whole..last, |_| true).await },
+            move |shard| async move {
+                shard.free_chunks(id, first_whole..last, |_| true).await?;
+                // What was cut off must not come back when the volume grows again.
+                shard.barrier().await
+            },
         )
     }
 

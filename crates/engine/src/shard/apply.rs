@@ -7,6 +7,7 @@ use block::IoError;
 use format::{BlockMask, BlockState, ChunkPage, Record};
 use std::rc::Rc;
 use units::Place;
+use units::mutation::{Mutation, is_on};
 
 impl Shard {
     /// Changes a block and keeps the counts true.
@@ -32,6 +33,7 @@ impl Shard {
         let space = &self.shared.space;
         match (before.is_some(), after.is_some()) {
             (false, true) => space.take(1, entry.thick),
+            (true, true) if is_on(Mutation::CountOff) => space.take(1, entry.thick),
             (true, false) => space.give(1, entry.thick),
             _ => {}
         }
@@ -94,7 +96,8 @@ impl Shard {
             self.change(&mut state, volume, leaf, block, |page| {
                 page.set_slot(block, run.place.plus(index as u64));
                 page.set_crc(block, crcs[index]);
-                page.set_home_valid(block, false);
+                let kept = is_on(Mutation::WriteKeepsHome) && page.home_valid(block);
+                page.set_home_valid(block, kept);
             });
             state.ram.invalidate(leaf, block);
         }
@@ -140,7 +143,8 @@ impl Shard {
             self.change(&mut state, volume, leaf, block, |page| {
                 page.set_slot(block, Place::NONE);
                 page.set_crc(block, 0);
-                page.set_home_valid(block, false);
+                let kept = is_on(Mutation::TrimKeepsHome) && page.home_valid(block);
+                page.set_home_valid(block, kept);
             });
             state.ram.invalidate(leaf, block);
         }

@@ -12,6 +12,7 @@ use format::{Checkpoint, HomesPage, PAGE, Page, PagePtr, SlotsPage, VolumePage};
 use futures_util::future::join_all;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use units::mutation::{Mutation, is_on};
 use units::{Place, VdriveId};
 
 /// Pages written together.
@@ -98,11 +99,15 @@ impl Shard {
         self.write_homes(&mut work).await?;
         self.write_slots(&mut work)?;
         self.send(&mut work).await?;
-        self.barrier().await?;
+        if !is_on(Mutation::CheckpointBarrier) {
+            self.barrier().await?;
+        }
         // A barrier with nothing to do flushes nothing, and the pages have to be durable first.
         let meta = self.vdrive(VdriveId(0))?;
-        let flushed = meta.flush().await;
-        flushed.map_err(|error| drive_error(error, "the metadata region cannot be flushed"))?;
+        if !is_on(Mutation::CheckpointFlush) && !is_on(Mutation::CheckpointBarrier) {
+            let flushed = meta.flush().await;
+            flushed.map_err(|error| drive_error(error, "the metadata region cannot be flushed"))?;
+        }
         self.write_record(&work, from).await?;
         let mut state = self.state.borrow_mut();
         state.generation = work.generation;
@@ -138,6 +143,13 @@ impl Shard {
 
     fn drop_page(&self, work: &mut Work, ptr: PagePtr) {
         if ptr.place.is_some() {
+            if is_on(Mutation::CheckpointPages) {
+                let run = crate::space::Run {
+                    place: ptr.place,
+                    count: 1,
+                };
+                return self.state.borrow_mut().alloc.give_back(run);
+            }
             work.freed.push(ptr.place);
             self.state.borrow_mut().alloc.touch(ptr.place);
         }
@@ -174,7 +186,9 @@ impl Shard {
                 } else {
                     self.copy_leaf(work, leaf)?
                 };
-                leaf.dirty.set(false);
+                if !is_on(Mutation::LeafForgotten) {
+                    leaf.dirty.set(false);
+                }
                 let mut state = self.state.borrow_mut();
                 let Some(entry) = state.volumes.get_mut(volume) else {
                     continue;
@@ -189,6 +203,9 @@ impl Shard {
             }
             // The batch keeps its pages in memory until they are on the drive.
             self.send(work).await?;
+            if is_on(Mutation::LeafForgotten) {
+                batch.iter().for_each(|(_, _, leaf)| leaf.dirty.set(false));
+            }
         }
         Ok(())
     }

@@ -14,6 +14,7 @@ use futures_util::future::join_all;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
+use units::mutation::{Mutation, is_on};
 use units::{BLOCK, CHUNK_BLOCKS, Place, VdriveId};
 
 /// Chunks demoted together: sorted writes, one flush.
@@ -229,6 +230,9 @@ impl Shard {
     /// A home is written where its content is stale: that it is must be durable, and nobody may
     /// be reading what was valid there.
     pub(super) async fn quiesce(&self) -> Result<(), IoError> {
+        if is_on(Mutation::HomeUnquiet) {
+            return Ok(());
+        }
         self.barrier().await?;
         let era = {
             let mut state = self.state.borrow_mut();
@@ -295,6 +299,9 @@ impl Shard {
     }
 
     async fn flush_targets(&self, jobs: &[Job]) -> Result<(), IoError> {
+        if is_on(Mutation::DemotionFlush) {
+            return Ok(());
+        }
         let mut ids: BTreeSet<VdriveId> = BTreeSet::new();
         for job in jobs {
             match &job.target {
@@ -337,7 +344,9 @@ impl Shard {
             .is_none_or(|volume| volume.gone);
         let unchanged = |moving: &Moving| {
             let page = job.leaf.page.borrow();
-            page.slot(moving.block) == moving.slot && page.state(moving.block) == BlockState::Dirty
+            is_on(Mutation::DemotionRace)
+                || page.slot(moving.block) == moving.slot
+                    && page.state(moving.block) == BlockState::Dirty
         };
         let still: Vec<Moving> = job.blocks.iter().copied().filter(unchanged).collect();
         if gone || still.is_empty() {

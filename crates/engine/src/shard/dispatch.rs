@@ -9,6 +9,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Poll, Waker};
+use units::mutation::{Mutation, is_on};
 
 /// An operation for a shard.
 pub struct ShardOp {
@@ -163,6 +164,7 @@ impl Shard {
             (Err(error), _) => Err(error),
             (Ok(()), OpKind::Read) => self.read(volume, offset, &mut op.op.buf).await,
             (Ok(()), OpKind::Write) => self.write(volume, offset, &op.op.buf).await,
+            (Ok(()), OpKind::Flush) if is_on(Mutation::FlushNothing) => Ok(()),
             (Ok(()), OpKind::Flush) => self.barrier().await,
             (Ok(()), OpKind::Discard | OpKind::WriteZeroes) => self.trim(volume, offset, len).await,
             (Ok(()), OpKind::Status) => match self.status_of(volume, offset, len).await {
@@ -178,7 +180,7 @@ impl Shard {
             OpKind::Write | OpKind::WriteZeroes | OpKind::Discard
         );
         if result.is_ok() && changes {
-            result = if fua {
+            result = if fua && !is_on(Mutation::FuaIgnored) {
                 self.barrier().await
             } else {
                 self.written().await

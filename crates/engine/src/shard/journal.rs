@@ -5,6 +5,7 @@ use block::{DmaBuf, DmaPool, DriveError, ErrorKind, IoError};
 use format::{JournalHeader, JournalPage, PAGE, Record};
 use futures_util::future::join_all;
 use std::collections::BTreeSet;
+use units::mutation::{Mutation, is_on};
 use units::{PoolId, ShardId, VdriveId};
 
 /// Pages of one write to the ring.
@@ -131,7 +132,11 @@ impl Journal {
             shard: self.shard,
             epoch: self.epoch,
             sequence: self.next,
-            durable_below: self.durable,
+            durable_below: if is_on(Mutation::DurableMark) {
+                self.next + 1
+            } else {
+                self.durable
+            },
         };
         self.page.seal(header, &mut bytes);
         bytes
@@ -257,7 +262,7 @@ impl Shard {
     ///
     /// # Errors
     /// When a drive fails: the shard fails with it, since nobody knows what is durable then.
-    pub(super) async fn barrier(&self) -> Result<(), IoError> {
+    pub(crate) async fn barrier(&self) -> Result<(), IoError> {
         let target = self.state.borrow().journal.target();
         loop {
             let ended = self.durable.wait();
@@ -307,7 +312,12 @@ impl Shard {
             ids.map(|id| vdrives.get(&id).cloned().ok_or(DriveError::Gone))
                 .collect::<Result<_, _>>()?
         };
-        for result in join_all(vdrives.iter().map(|vdrive| vdrive.flush())).await {
+        let skipped = |vdrive: &VdriveId| match *vdrive {
+            VdriveId(0) => is_on(Mutation::FlushJournal),
+            _ => is_on(Mutation::FlushData),
+        };
+        let flushed = vdrives.iter().filter(|vdrive| !skipped(&vdrive.id));
+        for result in join_all(flushed.map(|vdrive| vdrive.flush())).await {
             result?;
         }
         // What relies on a leg's absence counts only once no opening can take that leg for whole.

@@ -5,9 +5,10 @@ use super::leaf::{Busy, Leaf};
 use super::state::Shard;
 use crate::space::{Class, Run};
 use block::{DmaBuf, IoError};
-use format::BlockState;
+use format::{BlockState, crc32c};
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
+use units::mutation::{Mutation, is_on};
 use units::{BLOCK, CHUNK_BLOCKS, EXTENT_BLOCKS};
 
 /// Promotions in flight at a time.
@@ -90,7 +91,7 @@ impl Shard {
             busy = Busy::try_new(&leaf);
         }
         let Some(_busy) = busy else { return Ok(()) };
-        for (start, count) in self.home_runs(&leaf, first, valid) {
+        for (start, count) in home_runs(&leaf, first, valid, &data) {
             let mut runs = Vec::new();
             if !self.has_spare_fast() || !self.try_slots(Class::Fast, count, &mut runs) {
                 self.mover_wake.notify();
@@ -101,25 +102,27 @@ impl Shard {
                 self.give_back_after(&runs, error);
                 return Err(super::state::drive_error(error, "a promotion failed"));
             }
-            self.settle_promotion((volume, chunk), &leaf, start, &runs)?;
+            self.settle_promotion((volume, chunk), &leaf, start, &runs, &part)?;
         }
         Ok(())
     }
 
-    /// Records those runs whose blocks are still only at home.
+    /// Records those runs whose blocks are still only at home, with the content that was written:
+    /// meanwhile they may have been written anew and have sunk again.
     fn settle_promotion(
         &self,
         (volume, chunk): (u32, u32),
         leaf: &Rc<Leaf>,
         start: usize,
         runs: &[Run],
+        data: &[u8],
     ) -> Result<(), IoError> {
         let mut at = start;
         for run in runs {
             let blocks = at..at + run.count;
             let still = blocks
-                .clone()
-                .all(|block| leaf.page.borrow().state(block) == BlockState::Home);
+                .zip(data[(at - start) * BLOCK..].chunks_exact(BLOCK))
+                .all(|(block, bytes)| is_at_home(leaf, block, bytes));
             let gone = self
                 .state
                 .borrow()
@@ -135,23 +138,6 @@ impl Shard {
             at += run.count;
         }
         Ok(())
-    }
-
-    /// Runs of the valid blocks of an extent that are only at home.
-    fn home_runs(&self, leaf: &Leaf, first: usize, valid: u16) -> Vec<(usize, usize)> {
-        let page = leaf.page.borrow();
-        let mut runs: Vec<(usize, usize)> = Vec::new();
-        for index in (0..EXTENT_BLOCKS).filter(|index| valid >> index & 1 == 1) {
-            let block = first + index;
-            if page.state(block) != BlockState::Home {
-                continue;
-            }
-            match runs.last_mut() {
-                Some((start, count)) if *start + *count == block => *count += 1,
-                _ => runs.push((block, 1)),
-            }
-        }
-        runs
     }
 
     /// Promotion leaves the last part of the fast tier to writes.
@@ -189,4 +175,27 @@ impl Shard {
             shard.prefetching.set(shard.prefetching.get() - 1);
         });
     }
+}
+
+/// Whether a block is only at home, and these bytes are its content.
+fn is_at_home(leaf: &Leaf, block: usize, bytes: &[u8]) -> bool {
+    let page = leaf.page.borrow();
+    let same = page.crc(block) == crc32c(bytes) || is_on(Mutation::PromotionRace);
+    page.state(block) == BlockState::Home && same
+}
+
+/// Runs of the valid blocks of an extent in RAM, `data`, that are only at home and the same there.
+fn home_runs(leaf: &Leaf, first: usize, valid: u16, data: &[u8]) -> Vec<(usize, usize)> {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for index in (0..EXTENT_BLOCKS).filter(|index| valid >> index & 1 == 1) {
+        let block = first + index;
+        if !is_at_home(leaf, block, &data[index * BLOCK..][..BLOCK]) {
+            continue;
+        }
+        match runs.last_mut() {
+            Some((start, count)) if *start + *count == block => *count += 1,
+            _ => runs.push((block, 1)),
+        }
+    }
+    runs
 }

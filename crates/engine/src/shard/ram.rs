@@ -4,6 +4,7 @@ use super::leaf::Leaf;
 use block::{DmaBuf, DmaPool};
 use placement::Regions;
 use std::rc::Rc;
+use units::mutation::{Mutation, is_on};
 use units::{BLOCK, EXTENT, EXTENT_BLOCKS};
 
 /// One extent in RAM.
@@ -122,6 +123,9 @@ impl RamTier {
 
     /// Forgets a block: it was written or discarded.
     pub fn invalidate(&mut self, leaf: &Leaf, block: usize) {
+        if is_on(Mutation::RamStale) {
+            return;
+        }
         let cell = &leaf.ram[block / EXTENT_BLOCKS];
         let Some(slot) = cell.get().checked_sub(1) else {
             return;

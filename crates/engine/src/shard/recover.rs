@@ -9,6 +9,7 @@ use format::{
 };
 use futures_util::future::join_all;
 use units::VdriveId;
+use units::mutation::{Mutation, is_on};
 
 /// Pages read together.
 const BATCH: usize = 128;
@@ -110,8 +111,10 @@ impl Shard {
             // The check refuses everything, so that every leg is read and none is written.
             let _ = meta.read(block, 1, &note).await;
             let found = newest.get();
-            if found.is_some_and(|found| best.is_none_or(|best| found.generation > best.generation))
-            {
+            let newer = |best: Checkpoint, found: Checkpoint| {
+                (found.generation > best.generation) != is_on(Mutation::CheckpointOld)
+            };
+            if found.is_some_and(|found| best.is_none_or(|best| newer(best, found))) {
                 best = found;
             }
         }
@@ -174,8 +177,12 @@ impl Shard {
     pub async fn recover(&self) -> Result<u64, IoError> {
         let pages = self.read_journal().await?;
         let records = self.replay(pages).await?;
-        self.state.borrow_mut().journal.epoch += 1;
-        self.checkpoint().await?;
+        if !is_on(Mutation::EpochKept) {
+            self.state.borrow_mut().journal.epoch += 1;
+        }
+        if !is_on(Mutation::NoRecoveryCheckpoint) {
+            self.checkpoint().await?;
+        }
         Ok(records)
     }
 
@@ -262,7 +269,11 @@ impl Shard {
     ) -> Result<Option<super::replay::OpenPage>, IoError> {
         let (pool, shard) = (self.config.pool, self.config.shard);
         let header = JournalHeader::read(bytes, pool, shard);
-        if !header.is_some_and(|header| header.epoch == epoch && header.sequence == sequence) {
+        let wanted = |header: JournalHeader| {
+            (header.epoch == epoch || is_on(Mutation::JournalEpoch))
+                && (header.sequence == sequence || is_on(Mutation::JournalSequence))
+        };
+        if !header.is_some_and(wanted) {
             return Ok(None);
         }
         format::open_page(bytes, pool, shard)

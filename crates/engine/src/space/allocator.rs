@@ -5,6 +5,7 @@ use super::{Batch, Quarantine};
 use format::{GroupKey, HOME_GROUPS, PagePtr};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use units::mutation::{Mutation, is_on};
 use units::{CHUNK_BLOCKS, Place, VdriveId};
 
 pub(super) const WORDS: usize = 256;
@@ -544,6 +545,7 @@ impl Allocator {
         let kept = quarantine.batches();
         let slots = kept.flat_map(|batch| batch.slots.iter().copied());
         let pending = self.pending.iter().map(|(place, count)| (*place, *count));
+        let pending = pending.filter(|_| !is_on(Mutation::PendingKept));
         let freed = freed.iter().map(|place| (*place, 1));
         for (place, count) in slots.chain(pending.clone()).chain(freed) {
             for (key, bit, count) in self.pieces(place, count) {
@@ -605,7 +607,8 @@ pub const NO_PAGE: PagePtr = PagePtr {
 };
 
 fn set_bits(bits: &mut [u64; WORDS], first: u32, count: u32, used: bool) {
-    let (mut bit, end) = (first as usize, (first + count) as usize);
+    let short = u32::from(used && count > 1 && is_on(Mutation::BitmapEnd));
+    let (mut bit, end) = (first as usize, (first + count - short) as usize);
     while bit < end {
         let (word, shift) = (bit / 64, bit % 64);
         let take = (64 - shift).min(end - bit);

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use units::Place;
+use units::mutation::{Mutation, is_on};
 
 /// Space freed by records below `sequence`, found in use by reads of eras up to `era`.
 #[derive(Default, Debug)]
@@ -101,7 +102,8 @@ impl Quarantine {
     /// The oldest batch, if pages below `durable` are durable and its reads have ended.
     pub fn release(&mut self, durable: u64) -> Option<Batch> {
         let front = self.sealed.front()?;
-        let free = front.sequence <= durable && self.reads_ended(front.era);
+        let durable = front.sequence <= durable || is_on(Mutation::ReuseUndurable);
+        let free = durable && (self.reads_ended(front.era) || is_on(Mutation::ReuseRead));
         if free { self.sealed.pop_front() } else { None }
     }
 

@@ -11,6 +11,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use units::mutation::{Mutation, is_on};
 use units::{BLOCK, VdriveId};
 
 /// What all shards know and count of one part of a drive.
@@ -493,7 +494,10 @@ impl VdriveIo {
             return join_all(flushes).await.into_iter().collect();
         }
         let written = self.written.take();
-        let legs = self.legs_where(Leg::takes_writes);
+        let mut legs = self.legs_where(Leg::takes_writes);
+        if is_on(Mutation::FlushLeg) {
+            legs.truncate(legs.len().saturating_sub(1).max(1));
+        }
         let flushes = legs.iter().map(|leg| self.parts[*leg].flush());
         let results = join_all(flushes).await;
         let result = self.settle(&legs, &results, |leg, error| {

@@ -1,0 +1,150 @@
+//! The simulation: the engine that ships, on one thread, over drives that lie and lose power.
+//!
+//! `cargo run --release -p sim -- --seed N` runs one seed and prints the digest of all that
+//! happened. docs/simulation.md tells what is simulated and what is not.
+
+mod check;
+mod client;
+mod drive;
+#[cfg(feature = "mutations")]
+mod gate;
+mod image;
+mod instant;
+mod medium;
+mod oracle;
+mod plan;
+mod random;
+mod run;
+mod shrink;
+mod world;
+
+use clap::Parser;
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Runs the storage engine over simulated drives and looks at what crashes leave.
+#[derive(Parser, Debug)]
+struct Arguments {
+    /// The seed to run, or the first of several.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Seeds to run.
+    #[arg(long, default_value_t = 1)]
+    seeds: u64,
+    /// Crash states to look at, for each seed.
+    #[arg(long, default_value_t = 10_000)]
+    states: u64,
+    /// Changes of the pool at most, for each seed.
+    #[arg(long, default_value_t = 1000)]
+    changes: u64,
+    /// Begin no further seed after so many seconds.
+    #[arg(long, default_value_t = u64::MAX)]
+    seconds: u64,
+    /// Threads; each runs seeds of its own.
+    #[arg(long, default_value_t = 1)]
+    threads: usize,
+    /// Look for every known bug instead, or those whose names hold this text.
+    #[cfg(feature = "mutations")]
+    #[arg(long, num_args = 0..=1, default_missing_value = "")]
+    gate: Option<String>,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let length = run::Length {
+        states: arguments.states,
+        changes: arguments.changes,
+    };
+    #[cfg(feature = "mutations")]
+    if let Some(only) = &arguments.gate {
+        let limit = Duration::from_secs(arguments.seconds.min(30));
+        return if gate::gate(only, limit, length) {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        };
+    }
+    campaign(&arguments, length)
+}
+
+#[derive(Default)]
+struct Sums {
+    seeds: AtomicU64,
+    states: AtomicU64,
+    moments: AtomicU64,
+    operations: AtomicU64,
+    cuts: AtomicU64,
+    seconds: AtomicU64,
+}
+
+impl Sums {
+    fn add(&self, outcome: &run::Outcome) {
+        self.seeds.fetch_add(1, Ordering::Relaxed);
+        for (sum, more) in [
+            (&self.states, outcome.states),
+            (&self.moments, outcome.moments),
+            (&self.operations, outcome.operations),
+            (&self.cuts, outcome.cuts),
+            (&self.seconds, outcome.seconds),
+        ] {
+            sum.fetch_add(more, Ordering::Relaxed);
+        }
+    }
+}
+
+fn campaign(arguments: &Arguments, length: run::Length) -> ExitCode {
+    let began = Instant::now();
+    let limit = Duration::from_secs(arguments.seconds);
+    let (next, over) = (AtomicU64::new(arguments.seed), AtomicBool::new(false));
+    let (sums, failed) = (Sums::default(), Mutex::new(None));
+    let last = arguments.seed.saturating_add(arguments.seeds);
+    let work = || {
+        while !over.load(Ordering::Relaxed) && began.elapsed() < limit {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= last {
+                return;
+            }
+            match run::run(seed, length) {
+                Ok(outcome) => {
+                    sums.add(&outcome);
+                    println!(
+                        "seed {seed}: {} states, {} operations, {} power cuts, {} virtual s, trace {:016x}",
+                        outcome.states,
+                        outcome.operations,
+                        outcome.cuts,
+                        outcome.seconds,
+                        outcome.trace
+                    );
+                }
+                Err(failure) => {
+                    over.store(true, Ordering::Relaxed);
+                    if let Ok(mut known) = failed.lock() {
+                        known.get_or_insert((seed, failure));
+                    }
+                }
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        (0..arguments.threads.max(1)).for_each(|_| drop(scope.spawn(work)));
+    });
+    let took = began.elapsed().as_secs_f64();
+    let sum = |of: &AtomicU64| of.load(Ordering::Relaxed);
+    let states = sum(&sums.states);
+    println!(
+        "{} seeds, {states} crash states ({:.0} a second), {} writes and flushes of drives, {} operations, {} power cuts, {} virtual seconds in {took:.0} s",
+        sum(&sums.seeds),
+        states as f64 / took,
+        sum(&sums.moments),
+        sum(&sums.operations),
+        sum(&sums.cuts),
+        sum(&sums.seconds),
+    );
+    let Some((seed, failure)) = failed.lock().ok().and_then(|mut failed| failed.take()) else {
+        return ExitCode::SUCCESS;
+    };
+    shrink::explain(seed, &failure, length);
+    ExitCode::FAILURE
+}

@@ -1,0 +1,192 @@
+//! A drive with a volatile cache: what is durable, what is visible, and what a crash may leave.
+
+use crate::image::{Block, Image};
+use crate::random::Random;
+use std::sync::Arc;
+
+/// Bytes that a drive writes as a whole or not at all.
+const SECTOR: usize = 512;
+
+/// A write that no flush has covered.
+struct Pending {
+    /// Its turn among the writes that have completed; none while it is in flight.
+    completed: Option<u64>,
+    id: u64,
+    first: u64,
+    blocks: Vec<Arc<Block>>,
+}
+
+/// What a crash does with writes that no flush covered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Loss {
+    /// Every one is there.
+    None,
+    /// None is there.
+    All,
+    /// Each is there, or not, by itself.
+    Some,
+    /// Each is there, or not, or torn, sector by sector.
+    Torn,
+}
+
+/// A drive's memory of what was written.
+pub struct Medium {
+    /// What reads see.
+    pub current: Image,
+    durable: Image,
+    pending: Vec<Pending>,
+    turns: u64,
+    ids: u64,
+}
+
+impl Medium {
+    /// A drive on which `image` is durable.
+    pub fn new(image: Image) -> Self {
+        Self {
+            current: image.clone(),
+            durable: image,
+            pending: Vec::new(),
+            turns: 0,
+            ids: 0,
+        }
+    }
+
+    /// A write begins; returns its number.
+    pub fn begin(&mut self, first: u64, blocks: Vec<Arc<Block>>) -> u64 {
+        self.ids += 1;
+        self.pending.push(Pending {
+            completed: None,
+            id: self.ids,
+            first,
+            blocks,
+        });
+        self.ids
+    }
+
+    /// A write has ended: reads see it.
+    pub fn end(&mut self, id: u64) {
+        let Some(write) = self.pending.iter_mut().find(|write| write.id == id) else {
+            return;
+        };
+        self.turns += 1;
+        write.completed = Some(self.turns);
+        for (block, content) in (write.first..).zip(&write.blocks) {
+            self.current.set(block, Some(content.clone()));
+        }
+    }
+
+    /// A write has ended with an error: what it covers may be old or new.
+    pub fn fail(&mut self, id: u64, kept: bool) {
+        if kept {
+            self.end(id);
+        } else {
+            self.pending.retain(|write| write.id != id);
+        }
+    }
+
+    /// A flush begins: it covers what has ended by now.
+    pub fn flush_begins(&self) -> u64 {
+        self.turns
+    }
+
+    /// The flush that began at `turn` has ended.
+    pub fn flush_ends(&mut self, turn: u64) {
+        let covered = |write: &Pending| write.completed.is_some_and(|at| at <= turn);
+        let mut writes: Vec<_> = self
+            .pending
+            .extract_if(.., |write| covered(write))
+            .collect();
+        writes.sort_by_key(|write| write.completed);
+        for write in &writes {
+            for (block, content) in (write.first..).zip(&write.blocks) {
+                self.durable.set(block, Some(content.clone()));
+            }
+        }
+    }
+
+    /// Forgets blocks; they read as zeroes, durably.
+    pub fn discard(&mut self, first: u64, count: u64) {
+        for block in first..first + count {
+            self.current.set(block, None);
+            self.durable.set(block, None);
+        }
+    }
+
+    /// What the drive holds after a power cut now.
+    pub fn crash(&self, loss: Loss, random: &mut Random) -> Image {
+        let mut image = self.durable.clone();
+        let mut order: Vec<&Pending> = self.pending.iter().collect();
+        order.sort_by_key(|write| write.completed.unwrap_or(u64::MAX));
+        for write in order {
+            for (block, content) in (write.first..).zip(&write.blocks) {
+                match loss {
+                    Loss::None => image.set(block, Some(content.clone())),
+                    Loss::All => {}
+                    Loss::Some if random.one_in(2) => image.set(block, Some(content.clone())),
+                    Loss::Some => {}
+                    Loss::Torn => tear(&mut image, block, content, random),
+                }
+            }
+        }
+        image
+    }
+}
+
+fn tear(image: &mut Image, block: u64, content: &Arc<Block>, random: &mut Random) {
+    let fate = random.next();
+    match fate % 4 {
+        0 => {}
+        1 => image.set(block, Some(content.clone())),
+        _ => {
+            let mut torn = image.get(block).map_or([0; units::BLOCK], |old| **old);
+            for (at, sector) in content.chunks_exact(SECTOR).enumerate() {
+                if fate >> (8 + at) & 1 == 1 {
+                    torn[at * SECTOR..][..SECTOR].copy_from_slice(sector);
+                }
+            }
+            image.set(block, Some(Arc::new(torn)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(value: u8) -> Vec<Arc<Block>> {
+        vec![Arc::new([value; units::BLOCK])]
+    }
+
+    fn first(image: &Image) -> u8 {
+        image.get(0).map_or(0, |block| block[0])
+    }
+
+    #[test]
+    fn a_flush_covers_what_ended_before_it_began() {
+        let mut medium = Medium::new(Image::new(1 << 20));
+        let mut random = Random::new(1);
+        let one = medium.begin(0, block(1));
+        medium.end(one);
+        let turn = medium.flush_begins();
+        let two = medium.begin(0, block(2));
+        medium.end(two);
+        medium.flush_ends(turn);
+        assert_eq!(first(&medium.crash(Loss::All, &mut random)), 1);
+        assert_eq!(first(&medium.crash(Loss::None, &mut random)), 2);
+        assert_eq!((first(&medium.current), medium.pending.len()), (2, 1));
+    }
+
+    #[test]
+    fn a_torn_block_has_sectors_of_both() {
+        let mut medium = Medium::new(Image::new(1 << 20));
+        let one = medium.begin(0, block(9));
+        medium.end(one);
+        let mut random = Random::new(1);
+        let mixed = (0..100).any(|_| {
+            let image = medium.crash(Loss::Torn, &mut random);
+            let content = image.get(0).map_or([0; units::BLOCK], |block| **block);
+            content.contains(&0) && content.contains(&9)
+        });
+        assert!(mixed);
+    }
+}

@@ -1,0 +1,415 @@
+//! What every sector of every volume may hold, by the words of docs/fault-model.md.
+//!
+//! A sector's content is a version number, a fill that follows from it, and its address: what is
+//! read says which write it came from. Version 0 is zeroes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Bytes of a sector, the smallest LBA.
+pub const SECTOR: usize = 512;
+
+/// Versions that a sector may have.
+pub type Versions = Vec<u32>;
+
+#[derive(Clone, Debug)]
+struct Issued {
+    may_be: Versions,
+    /// Completions before its own; none while it is in flight.
+    ended: Option<u64>,
+    id: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Sector {
+    durable: Versions,
+    issued: Vec<Issued>,
+}
+
+impl Sector {
+    /// What a read sees when nothing is in flight.
+    fn current(&self) -> &Versions {
+        let last = self
+            .issued
+            .iter()
+            .rev()
+            .find(|issued| issued.ended.is_some());
+        last.map_or(&self.durable, |issued| &issued.may_be)
+    }
+
+    fn found(&mut self, version: u32) {
+        let last = self
+            .issued
+            .iter_mut()
+            .rev()
+            .find(|issued| issued.ended.is_some());
+        match last {
+            Some(issued) if issued.may_be.len() > 1 => issued.may_be = vec![version],
+            None if self.durable.len() > 1 => self.durable = vec![version],
+            _ => {}
+        }
+    }
+
+    fn settle(&mut self, upto: u64) {
+        let covered = |issued: &Issued| issued.ended.is_some_and(|at| at <= upto);
+        let mut last: Option<Issued> = None;
+        self.issued.retain(|issued| {
+            let covered = covered(issued);
+            if covered && last.as_ref().is_none_or(|last| last.ended < issued.ended) {
+                last = Some(issued.clone());
+            }
+            !covered
+        });
+        if let Some(last) = last {
+            self.durable = last.may_be;
+        }
+    }
+}
+
+/// One volume.
+#[derive(Clone, Debug, Default)]
+pub struct Volume {
+    /// Bytes that are sure to be there: the least that any answer has promised.
+    pub size: u64,
+    sectors: BTreeMap<u64, Sector>,
+    /// Sectors with something that no flush has covered.
+    unsettled: BTreeSet<u64>,
+}
+
+impl Volume {
+    /// A new one of `size` bytes.
+    pub fn of(size: u64) -> Self {
+        Self {
+            size,
+            ..Self::default()
+        }
+    }
+}
+
+/// All volumes that exist for sure, by number.
+#[derive(Clone, Debug, Default)]
+pub struct Oracle {
+    /// By number.
+    pub volumes: BTreeMap<u32, Volume>,
+    ended: u64,
+    next: u64,
+    version: u32,
+}
+
+/// What was found where something else has to be.
+#[derive(Clone, Debug)]
+pub struct Wrong(pub String);
+
+impl Oracle {
+    /// A version that was never used.
+    pub fn version(&mut self) -> u32 {
+        self.version += 1;
+        self.version
+    }
+
+    /// An operation begins to give these sectors this version (0: zeroes); returns its number.
+    /// With `perhaps`, they may keep what they had even when it succeeds.
+    pub fn begin(
+        &mut self,
+        volume: u32,
+        sectors: std::ops::Range<u64>,
+        version: u32,
+        perhaps: bool,
+    ) -> u64 {
+        self.next += 1;
+        let id = self.next;
+        let Some(volume) = self.volumes.get_mut(&volume) else {
+            return id;
+        };
+        for at in sectors {
+            let sector = volume.sectors.entry(at).or_insert_with(|| Sector {
+                durable: vec![0],
+                issued: Vec::new(),
+            });
+            let mut may_be = vec![version];
+            if perhaps {
+                may_be.extend(sector.current());
+            }
+            sector.issued.push(Issued {
+                may_be,
+                ended: None,
+                id,
+            });
+            volume.unsettled.insert(at);
+        }
+        id
+    }
+
+    /// The operation has ended. After an error its sectors may be old or new; with `durable` they
+    /// are safe.
+    pub fn end(
+        &mut self,
+        volume: u32,
+        sectors: std::ops::Range<u64>,
+        id: u64,
+        worked: bool,
+        durable: bool,
+    ) {
+        self.ended += 1;
+        let ended = self.ended;
+        let Some(volume) = self.volumes.get_mut(&volume) else {
+            return;
+        };
+        for at in sectors {
+            let Some(sector) = volume.sectors.get_mut(&at) else {
+                continue;
+            };
+            let before = sector.current().clone();
+            let Some(issued) = sector.issued.iter_mut().find(|issued| issued.id == id) else {
+                continue;
+            };
+            issued.ended = Some(ended);
+            if !worked {
+                issued.may_be.extend(before);
+            } else if durable {
+                sector.settle(ended);
+                if sector.issued.is_empty() {
+                    volume.unsettled.remove(&at);
+                }
+            }
+        }
+    }
+
+    /// A flush begins: it covers what has ended by now.
+    pub fn flush_begins(&self) -> u64 {
+        self.ended
+    }
+
+    /// The flush that began at `moment` has succeeded.
+    pub fn flush_ends(&mut self, volume: u32, moment: u64) {
+        let Some(volume) = self.volumes.get_mut(&volume) else {
+            return;
+        };
+        let sectors = &mut volume.sectors;
+        volume.unsettled.retain(|at| {
+            let Some(sector) = sectors.get_mut(at) else {
+                return false;
+            };
+            sector.settle(moment);
+            !sector.issued.is_empty()
+        });
+    }
+
+    /// After a crash, what was found is what is there: it may still be lost until a flush.
+    pub fn forget_in_flight(&mut self) {
+        for volume in self.volumes.values_mut() {
+            for sector in volume.sectors.values_mut() {
+                let all: BTreeSet<u32> = sector
+                    .issued
+                    .drain(..)
+                    .flat_map(|issued| issued.may_be)
+                    .chain(sector.durable.iter().copied())
+                    .collect();
+                sector.durable = all.into_iter().collect();
+            }
+            volume.unsettled.clear();
+        }
+    }
+
+    /// The volume is cut to `size` bytes: what lies beyond is nobody's any more.
+    pub fn cut(&mut self, volume: u32, size: u64) {
+        if let Some(volume) = self.volumes.get_mut(&volume) {
+            let first = size / SECTOR as u64;
+            volume.size = volume.size.min(size);
+            volume.sectors.retain(|at, _| *at < first);
+            volume.unsettled.retain(|at| *at < first);
+        }
+    }
+
+    /// Checks bytes that a read gave, with nothing in flight there.
+    ///
+    /// # Errors
+    /// What is wrong, the first of it.
+    pub fn check_live(&self, volume: u32, offset: u64, bytes: &[u8]) -> Result<(), Wrong> {
+        self.check(volume, offset, bytes, |sector, found| {
+            sector.current().contains(&found)
+        })
+    }
+
+    /// As [`Oracle::check_live`]; of several versions that a sector may have, the one that was
+    /// found is the one that it has.
+    ///
+    /// # Errors
+    /// What is wrong, the first of it.
+    pub fn settle_live(&mut self, volume: u32, offset: u64, bytes: &[u8]) -> Result<(), Wrong> {
+        self.check_live(volume, offset, bytes)?;
+        let Some(known) = self.volumes.get_mut(&volume) else {
+            return Ok(());
+        };
+        let first = offset / SECTOR as u64;
+        for (at, bytes) in (first..).zip(bytes.chunks_exact(SECTOR)) {
+            if let (Some(sector), Some(found)) =
+                (known.sectors.get_mut(&at), version_of(volume, at, bytes))
+            {
+                sector.found(found);
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks bytes that were read after a crash.
+    ///
+    /// # Errors
+    /// What is wrong, the first of it.
+    pub fn check_crashed(&self, volume: u32, offset: u64, bytes: &[u8]) -> Result<(), Wrong> {
+        self.check(volume, offset, bytes, |sector, found| {
+            let mut issued = sector.issued.iter();
+            sector.durable.contains(&found) || issued.any(|issued| issued.may_be.contains(&found))
+        })
+    }
+
+    fn check(
+        &self,
+        volume: u32,
+        offset: u64,
+        bytes: &[u8],
+        may: impl Fn(&Sector, u32) -> bool,
+    ) -> Result<(), Wrong> {
+        let Some(known) = self.volumes.get(&volume) else {
+            return Ok(());
+        };
+        let first = offset / SECTOR as u64;
+        for (at, bytes) in (first..).zip(bytes.chunks_exact(SECTOR)) {
+            let found = version_of(volume, at, bytes);
+            let sector = known.sectors.get(&at);
+            let fits = match (found, sector) {
+                (Some(found), Some(sector)) => may(sector, found),
+                (Some(found), None) => found == 0,
+                (None, _) => false,
+            };
+            if !fits {
+                let head: Vec<u64> = bytes
+                    .chunks_exact(8)
+                    .take(2)
+                    .map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes")))
+                    .collect();
+                return Err(Wrong(format!(
+                    "volume {volume}, sector {at}: found {found:?} ({head:x?}), known {sector:?}"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Ranges (first block, blocks) of 4 KiB blocks of a volume that were ever written, each at
+    /// most `longest` blocks and within one chunk.
+    pub fn ranges(&self, volume: u32, longest: u64) -> Vec<(u64, u64)> {
+        let known = self.volumes.get(&volume);
+        known.map_or_else(Vec::new, |known| joined(known.sectors.keys(), longest))
+    }
+
+    /// As [`Oracle::ranges`], of blocks with something that no flush has covered.
+    pub fn unsettled(&self, volume: u32, longest: u64) -> Vec<(u64, u64)> {
+        let known = self.volumes.get(&volume);
+        known.map_or_else(Vec::new, |known| joined(known.unsettled.iter(), longest))
+    }
+}
+
+fn joined<'a>(sectors: impl Iterator<Item = &'a u64>, longest: u64) -> Vec<(u64, u64)> {
+    let mut ranges: Vec<(u64, u64)> = Vec::new();
+    for block in sectors.map(|sector| sector / 8) {
+        match ranges.last_mut() {
+            Some((first, count)) if block < *first + *count => {}
+            Some((first, count))
+                if block == *first + *count && *count < longest && block / 256 == *first / 256 =>
+            {
+                *count += 1;
+            }
+            _ => ranges.push((block, 1)),
+        }
+    }
+    ranges
+}
+
+/// The content of sectors of a volume with a version, from `first` on.
+pub fn fill(volume: u32, first: u64, version: u32, bytes: &mut [u8]) {
+    for (at, bytes) in (first..).zip(bytes.chunks_exact_mut(SECTOR)) {
+        for (word, into) in (0u64..).zip(bytes.chunks_exact_mut(8)) {
+            into.copy_from_slice(&word_of(volume, at, version, word).to_le_bytes());
+        }
+    }
+}
+
+fn word_of(volume: u32, sector: u64, version: u32, word: u64) -> u64 {
+    match word {
+        0 => u64::from(version) << 32 | u64::from(volume),
+        1 => sector,
+        _ => (u64::from(version) ^ sector << 20).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ word,
+    }
+}
+
+/// The version that a sector holds; none when it is nothing that was ever written there.
+fn version_of(volume: u32, sector: u64, bytes: &[u8]) -> Option<u32> {
+    let word = |at: usize| u64::from_le_bytes(bytes[at * 8..][..8].try_into().expect("8 bytes"));
+    let version = (word(0) >> 32) as u32;
+    if version == 0 {
+        return bytes.iter().all(|byte| *byte == 0).then_some(0);
+    }
+    let right = |at: usize| word(at) == word_of(volume, sector, version, at as u64);
+    (0..SECTOR / 8).all(right).then_some(version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn content(version: u32) -> Vec<u8> {
+        let mut bytes = vec![0; SECTOR];
+        if version != 0 {
+            fill(1, 5, version, &mut bytes);
+        }
+        bytes
+    }
+
+    fn allowed(oracle: &Oracle) -> Vec<u32> {
+        let fits = |version: &u32| {
+            oracle
+                .check_crashed(1, 5 * SECTOR as u64, &content(*version))
+                .is_ok()
+        };
+        (0..5).filter(fits).collect()
+    }
+
+    #[test]
+    fn a_flush_forbids_what_was_before() {
+        let mut oracle = Oracle::default();
+        oracle.volumes.insert(1, Volume::default());
+        assert_eq!(allowed(&oracle), [0]);
+        let one = oracle.begin(1, 5..6, 1, false);
+        assert_eq!(allowed(&oracle), [0, 1]);
+        oracle.end(1, 5..6, one, true, false);
+        assert_eq!(allowed(&oracle), [0, 1]);
+        let moment = oracle.flush_begins();
+        let two = oracle.begin(1, 5..6, 2, false);
+        oracle.end(1, 5..6, two, true, false);
+        oracle.flush_ends(1, moment);
+        assert_eq!(allowed(&oracle), [1, 2]);
+        let three = oracle.begin(1, 5..6, 3, false);
+        oracle.end(1, 5..6, three, true, true);
+        assert_eq!(allowed(&oracle), [3]);
+        assert!(oracle.check_live(1, 5 * SECTOR as u64, &content(3)).is_ok());
+        let failed = oracle.begin(1, 5..6, 4, false);
+        oracle.end(1, 5..6, failed, false, false);
+        assert!(oracle.check_live(1, 5 * SECTOR as u64, &content(3)).is_ok());
+        assert_eq!(allowed(&oracle), [3, 4]);
+    }
+
+    #[test]
+    fn content_of_another_place_is_recognised() {
+        let mut elsewhere = content(1);
+        fill(1, 6, 1, &mut elsewhere);
+        let mut oracle = Oracle::default();
+        oracle.volumes.insert(1, Volume::default());
+        let one = oracle.begin(1, 5..6, 1, false);
+        oracle.end(1, 5..6, one, true, true);
+        assert!(
+            oracle
+                .check_crashed(1, 5 * SECTOR as u64, &elsewhere)
+                .is_err()
+        );
+    }
+}

@@ -1,0 +1,181 @@
+//! What a seed's pool looks like.
+
+use crate::check::Kind;
+use crate::drive::Faults;
+use crate::random::Random;
+use engine::{LayoutSpec, PoolSpec, SpacePolicy, Tier, VdriveSpec, VolumeSpec};
+
+const MIB: u64 = 1 << 20;
+
+/// Chunks of a volume that are used: of three regions, so that several shards have some.
+pub const CHUNKS: [u64; 5] = [0, 1, 7, 256, 513];
+
+/// A drive.
+#[derive(Clone, Debug)]
+pub struct DrivePlan {
+    /// How it is opened.
+    pub spec: String,
+    /// Bytes.
+    pub size: u64,
+    /// A disk.
+    pub slow: bool,
+}
+
+/// A pool, and what may join it.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Loops that the shards live on.
+    pub loops: usize,
+    shards: u16,
+    /// Blocks of a shard's journal.
+    pub journal_blocks: u64,
+    /// Every drive, those that are not yet of the pool last.
+    pub drives: Vec<DrivePlan>,
+    vdrives: Vec<VdriveSpec>,
+    policy: SpacePolicy,
+    spare: Option<VdriveSpec>,
+    /// The vdrive that joined.
+    pub added: Option<u8>,
+    /// A leg of a mirror that goes wrong, and how.
+    pub faulty: Option<(usize, Faults)>,
+    /// How long nothing happens now and then, in nanoseconds.
+    pub pause_ns: u64,
+}
+
+impl Plan {
+    /// A seed's.
+    pub fn new(random: &mut Random) -> Self {
+        let shards = *random.pick(&[1u16, 1, 1, 1, 1, 1, 2, 2, 2, 3, 4]);
+        let mut plan = Self {
+            loops: random.within(1..=u64::from(shards)) as usize,
+            shards,
+            journal_blocks: *random.pick(&[32, 64, 128, 1024]),
+            drives: Vec::new(),
+            vdrives: Vec::new(),
+            policy: *random.pick(&[
+                SpacePolicy::SlowFirst,
+                SpacePolicy::SlowFirst,
+                SpacePolicy::FastFirst,
+            ]),
+            spare: None,
+            added: None,
+            faulty: None,
+            pause_ns: random.within(1..=10) * 500_000_000,
+        };
+        let mirrored = random.one_in(2);
+        let fast = if mirrored {
+            plan.vdrive(random, Tier::Fast, LayoutSpec::Mirror, 2)
+        } else {
+            plan.vdrive(random, Tier::Fast, LayoutSpec::Concat, 1)
+        };
+        plan.vdrives.push(fast);
+        if mirrored && random.one_in(2) {
+            plan.faulty = Some((random.below(2) as usize, faults(random)));
+        }
+        let slow = match random.below(6) {
+            0 => Some((LayoutSpec::Mirror, 2)),
+            1 => Some((LayoutSpec::Stripe { chunk: 64 << 10 }, 2)),
+            2 => None,
+            _ => Some((LayoutSpec::Concat, 1)),
+        };
+        if let Some((layout, count)) = slow {
+            let slow = plan.vdrive(random, Tier::Slow, layout, count);
+            plan.vdrives.push(slow);
+            plan.spare = Some(plan.vdrive(random, Tier::Slow, LayoutSpec::Concat, 1));
+        } else {
+            plan.spare = Some(plan.vdrive(random, Tier::Fast, LayoutSpec::Concat, 1));
+        }
+        plan
+    }
+
+    fn vdrive(
+        &mut self,
+        random: &mut Random,
+        tier: Tier,
+        layout: LayoutSpec,
+        count: usize,
+    ) -> VdriveSpec {
+        let slow = tier == Tier::Slow;
+        let size = random.within(if slow { 48..=96 } else { 96..=128 }) * MIB;
+        let mut specs = Vec::new();
+        for _ in 0..count {
+            let spec = format!("given:{}", self.drives.len());
+            specs.push(spec.clone());
+            self.drives.push(DrivePlan { spec, size, slow });
+        }
+        VdriveSpec {
+            tier,
+            layout,
+            drives: specs,
+        }
+    }
+
+    /// Drives as the checker opens them.
+    pub fn kinds(&self) -> Vec<Kind> {
+        let kind = |drive: &DrivePlan| Kind {
+            spec: drive.spec.clone(),
+            size: drive.size,
+        };
+        self.drives.iter().map(kind).collect()
+    }
+
+    /// How all drives are opened.
+    pub fn specs(&self) -> Vec<String> {
+        self.drives.iter().map(|drive| drive.spec.clone()).collect()
+    }
+
+    /// The pool.
+    pub fn pool(&self, name: &str) -> PoolSpec {
+        PoolSpec {
+            name: name.to_owned(),
+            vdrives: self.vdrives.clone(),
+            policy: self.policy,
+            shards: self.shards,
+            force: false,
+            accept_unmirrored: true,
+        }
+    }
+
+    /// A vdrive that has not joined yet.
+    pub fn another_vdrive(&mut self) -> Option<VdriveSpec> {
+        if self.added.is_some() {
+            return None;
+        }
+        self.spare.clone()
+    }
+
+    /// The vdrive that joined is being emptied; it may join again later.
+    pub fn leaving(&mut self) {
+        self.added = None;
+    }
+
+    /// A volume.
+    pub fn volume(&self, name: &str, random: &mut Random) -> VolumeSpec {
+        VolumeSpec {
+            name: name.to_owned(),
+            size: *random.pick(&[8, 300, 700]) * MIB,
+            lba_size: *random.pick(&[512, 4096]),
+            thick: false,
+        }
+    }
+}
+
+/// A drive that goes wrong in some ways, each more or less often.
+fn faults(random: &mut Random) -> Faults {
+    let mut often = |least: u64| {
+        if random.one_in(2) {
+            0
+        } else {
+            least * random.within(1..=20)
+        }
+    };
+    Faults {
+        read_error: often(20),
+        write_error: often(200),
+        flush_error: often(200),
+        wrong_read: often(20),
+        lost_write: often(50),
+        misdirected: often(100),
+        slow: often(20),
+    }
+}

@@ -1,0 +1,87 @@
+//! Known bugs, put back on purpose: the simulation has to find each of them.
+//!
+//! Only builds with the feature `mutations` can switch one on, for the calling thread. In every
+//! other build [`is_on`] is false where it stands and costs nothing.
+
+macro_rules! mutations {
+    ($($name:ident, $text:literal, $about:literal;)+) => {
+        /// A bug.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum Mutation {
+            $(#[doc = $about] $name,)+
+        }
+
+        impl Mutation {
+            /// Every one.
+            pub const ALL: &[Self] = &[$(Self::$name),+];
+
+            /// As it is switched on by name.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$name => $text,)+ }
+            }
+
+            /// What is wrong with it on.
+            pub fn about(self) -> &'static str {
+                match self { $(Self::$name => $about,)+ }
+            }
+        }
+    };
+}
+
+mutations! {
+    CheckpointBarrier, "checkpoint-without-barrier", "A checkpoint's record is written without a barrier before it.";
+    CheckpointFlush, "checkpoint-without-flush", "A checkpoint's pages are not flushed before its record.";
+    CheckpointOld, "checkpoint-oldest-taken", "Recovery takes the older of two valid checkpoints.";
+    CheckpointPages, "checkpoint-frees-pages-early", "Pages that a checkpoint replaces are free before it is valid.";
+    LeafForgotten, "changed-page-not-written", "A chunk's page that changes while a checkpoint runs is not written by the next.";
+    JournalChecksum, "journal-checksum-unchecked", "A torn page of the journal is taken for whole.";
+    JournalEpoch, "journal-epoch-unchecked", "Pages of the journal from before the last recovery are played again.";
+    JournalSequence, "journal-order-unchecked", "Pages of the journal from an earlier lap are played again.";
+    DurableMark, "durable-mark-too-high", "A page of the journal says that it is durable before it is.";
+    Unverified, "unflushed-data-unverified", "Recovery believes records whose data may not have arrived.";
+    EpochKept, "recovery-keeps-epoch", "Recovery goes on in the old epoch.";
+    NoRecoveryCheckpoint, "serving-before-checkpoint", "Recovery writes no checkpoint before it serves.";
+    FlushData, "flush-without-data", "A FLUSH flushes the journal and not the drives with the data.";
+    FlushJournal, "flush-without-journal", "A FLUSH flushes the drives with the data and not the journal.";
+    FlushNothing, "flush-answered-early", "A FLUSH is answered before it is done.";
+    FlushLeg, "flush-forgets-leg", "A FLUSH of a mirror forgets its last leg.";
+    FuaIgnored, "fua-ignored", "FUA is not made durable.";
+    ReuseUndurable, "slot-reused-early", "Freed space is handed out before the record that freed it is durable.";
+    ReuseRead, "slot-reused-while-read", "Freed space is handed out while somebody reads it.";
+    HomeUnquiet, "home-written-too-soon", "A stale home is written while it may still be needed.";
+    DemotionRace, "demotion-ignores-writes", "What sinks replaces what was written meanwhile.";
+    PromotionRace, "promotion-ignores-writes", "What rises may be older than its block.";
+    DemotionFlush, "demotion-without-flush", "What sinks counts as durable before it is flushed.";
+    WriteKeepsHome, "write-keeps-home", "A written block still counts as valid at home.";
+    TrimKeepsHome, "trim-keeps-home", "A trimmed block still counts as valid at home.";
+    MergeRace, "merge-ignores-writes", "A write of part of a block overwrites what was written to the rest meanwhile.";
+    RamStale, "ram-not-invalidated", "A write leaves the old content in RAM.";
+    BitmapEnd, "bitmap-off-by-one", "A run of slots is marked one block short.";
+    PendingKept, "bitmap-keeps-pending", "A checkpoint's bitmap has slots that no record names.";
+    LabelFlush, "label-without-flush", "A label is not flushed.";
+    CountOff, "overwrite-counted-twice", "A block that is written again is counted again.";
+}
+
+#[cfg(feature = "mutations")]
+thread_local! {
+    static ON: std::cell::Cell<Option<Mutation>> = const { std::cell::Cell::new(None) };
+}
+
+/// Switches a bug on for the calling thread, or all off.
+#[cfg(feature = "mutations")]
+pub fn switch(mutation: Option<Mutation>) {
+    ON.set(mutation);
+}
+
+/// Whether this bug is on.
+#[cfg(feature = "mutations")]
+pub fn is_on(mutation: Mutation) -> bool {
+    ON.get() == Some(mutation)
+}
+
+/// Whether this bug is on: never, in this build.
+#[cfg(not(feature = "mutations"))]
+#[inline(always)]
+pub fn is_on(_: Mutation) -> bool {
+    false
+}
