@@ -23,6 +23,8 @@ const LABEL_BLOCKS: u64 = 4;
 const TWICE: u64 = 32;
 /// One state in so many is compared block by block; of the others what no flush has covered.
 const WHOLE: u64 = 8;
+/// One state in so many of a mirror that is whole is opened without one of its legs.
+const WITHOUT: u64 = 4;
 /// The books of one state in so many are audited.
 const AUDIT: u64 = 4;
 /// One state in so many crashes again while it is being opened.
@@ -71,7 +73,8 @@ pub struct Checker {
     random: RefCell<Random>,
     states: Cell<u64>,
     labels: RefCell<Vec<Option<Known>>>,
-    journal_blocks: Option<u64>,
+    /// Legs of a mirror that is sure to be whole: the first so many drives.
+    whole_legs: usize,
 }
 
 impl Checker {
@@ -79,13 +82,13 @@ impl Checker {
     ///
     /// # Panics
     /// When the system has no event descriptor left.
-    pub fn new(seed: u64) -> Self {
+    pub fn new(seed: u64, whole_legs: usize) -> Self {
         Self {
             handle: Handle::simulated(Box::new(Still), seed).expect("an event descriptor"),
             random: RefCell::new(Random::new(seed)),
             states: Cell::new(0),
             labels: RefCell::default(),
-            journal_blocks: None,
+            whole_legs,
         }
     }
 
@@ -120,7 +123,7 @@ impl Checker {
         let fuse: Fuse = Arc::new(Mutex::new(self.random.borrow_mut().below(FUSE)));
         let drives = drives(kinds, images, Some(&fuse));
         // How it ends does not matter: the power was cut.
-        let _ = self.open(kinds, images, &drives);
+        let _ = self.open(kinds, images, &drives, None);
         let mut random = self.random.borrow_mut();
         let loss = *random.pick(&[Loss::None, Loss::All, Loss::Some, Loss::Torn]);
         drives
@@ -138,7 +141,9 @@ impl Checker {
     ) -> Result<(), Wrong> {
         self.states.set(self.states.get() + 1);
         let drives = drives(kinds, images, None);
-        let opened = match self.open(kinds, images, &drives) {
+        let without = (self.whole_legs > 0 && self.random.borrow_mut().one_in(WITHOUT))
+            .then(|| self.random.borrow_mut().below(self.whole_legs as u64) as usize);
+        let opened = match self.open(kinds, images, &drives, without) {
             Ok(Some(opened)) => opened,
             Ok(None) if wanted => return Err(Wrong("no drive has a label".into())),
             Err(failed) if wanted => return Err(Wrong(format!("it does not open: {failed}"))),
@@ -151,7 +156,7 @@ impl Checker {
             self.audit(&harness)?;
         }
         drop(harness);
-        if self.random.borrow_mut().one_in(TWICE) {
+        if without.is_none() && self.random.borrow_mut().one_in(TWICE) {
             self.open_twice(kinds, &drives, oracle)?;
         }
         Ok(())
@@ -177,7 +182,7 @@ impl Checker {
         for _ in 0..2 {
             let images: Vec<Image> = drives.iter().map(|drive| drive.image()).collect();
             let opened = self
-                .open(kinds, &images, drives)
+                .open(kinds, &images, drives, None)
                 .map_err(|failed| Wrong(format!("it opens once only: {failed}")))?;
             let Some((harness, label)) = opened else {
                 return Err(Wrong("the labels are gone after an opening".into()));
@@ -195,6 +200,7 @@ impl Checker {
         kinds: &[Kind],
         images: &[Image],
         drives: &[Arc<Instant>],
+        without: Option<usize>,
     ) -> Result<Option<(Harness, Arc<Label>)>, String> {
         let labels: Vec<Option<Arc<Label>>> = (0..kinds.len())
             .map(|drive| self.label(drive, kinds[drive].size, &images[drive]))
@@ -206,15 +212,13 @@ impl Checker {
         let members: Vec<(DriveId, Arc<dyn OpenDrive>)> = labels
             .iter()
             .zip(drives)
-            .filter_map(|(label, drive)| Some((label.as_ref()?.drive, drive.clone() as _)))
+            .enumerate()
+            .filter(|(number, _)| Some(*number) != without)
+            .filter_map(|(_, (label, drive))| Some((label.as_ref()?.drive, drive.clone() as _)))
             .collect();
-        let memory = EngineConfig {
-            journal_blocks: self.journal_blocks,
-            ..MEMORY
-        };
         let (handle, label) = (self.handle.clone(), newest.clone());
         let opened = self.run(async move {
-            Harness::open(&handle, label.pool, &label.config, &members, &memory).await
+            Harness::open(&handle, label.pool, &label.config, &members, &MEMORY).await
         });
         match opened {
             Ok(harness) => Ok(Some((harness, newest))),

@@ -36,6 +36,8 @@ pub struct Plan {
     spare: Option<VdriveSpec>,
     /// The vdrive that joined.
     pub added: Option<u8>,
+    /// Legs of the mirror that is the fast tier, which are the first drives; 0 where it is none.
+    pub legs: usize,
     /// A leg of a mirror that goes wrong, and how.
     pub faulty: Option<(usize, Faults)>,
     /// How long nothing happens now and then, in nanoseconds.
@@ -59,14 +61,19 @@ impl Plan {
             ]),
             spare: None,
             added: None,
+            legs: 0,
             faulty: None,
             pause_ns: random.within(1..=10) * 500_000_000,
         };
         let mirrored = random.one_in(2);
+        // Metadata lies on the first two drives: of three, one has data alone.
         let fast = if mirrored {
-            plan.vdrive(random, Tier::Fast, LayoutSpec::Mirror, 2)
+            let legs = random.within(2..=3) as usize;
+            plan.legs = legs;
+            plan.vdrive(random, Tier::Fast, LayoutSpec::Mirror, legs)
         } else {
-            plan.vdrive(random, Tier::Fast, LayoutSpec::Concat, 1)
+            let drives = *random.pick(&[1, 1, 3]);
+            plan.vdrive(random, Tier::Fast, LayoutSpec::Concat, drives)
         };
         plan.vdrives.push(fast);
         if mirrored && random.one_in(2) {
@@ -88,6 +95,14 @@ impl Plan {
         plan
     }
 
+    /// Bytes of a fast drive with room for the metadata and little else: what is freed there is
+    /// soon used again.
+    fn least_fast(&self) -> u64 {
+        let shards = u64::from(self.shards);
+        let blocks = 512 + shards * self.journal_blocks + 512 * (2 * shards + 2);
+        (2 * blocks * 4096).next_multiple_of(MIB)
+    }
+
     fn vdrive(
         &mut self,
         random: &mut Random,
@@ -96,7 +111,11 @@ impl Plan {
         count: usize,
     ) -> VdriveSpec {
         let slow = tier == Tier::Slow;
-        let size = random.within(if slow { 48..=96 } else { 96..=128 }) * MIB;
+        let size = if slow {
+            random.within(24..=64) * MIB
+        } else {
+            self.least_fast() + random.within(6..=16) * MIB
+        };
         let mut specs = Vec::new();
         for _ in 0..count {
             let spec = format!("given:{}", self.drives.len());

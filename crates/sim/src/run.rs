@@ -153,7 +153,10 @@ impl Run {
         let plan = Plan::new(&mut random);
         let client = Client::new(random.next());
         let watch = Rc::new(Watch {
-            checker: Checker::new(random.next()),
+            checker: Checker::new(
+                random.next(),
+                if plan.faulty.is_some() { 0 } else { plan.legs },
+            ),
             client: client.clone(),
             drives: RefCell::default(),
             kinds: RefCell::new(plan.kinds()),
