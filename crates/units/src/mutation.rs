@@ -32,6 +32,7 @@ mutations! {
     CheckpointBarrier, "checkpoint-without-barrier", "A checkpoint's record is written without a barrier before it.";
     CheckpointFlush, "checkpoint-without-flush", "A checkpoint's pages are not flushed before its record.";
     CheckpointOld, "checkpoint-oldest-taken", "Recovery takes the older of two valid checkpoints.";
+    CheckpointOneLeg, "checkpoint-on-one-leg", "Recovery goes on from a record that one leg of a mirror has.";
     CheckpointPages, "checkpoint-frees-pages-early", "Pages that a checkpoint replaces are free before it is valid.";
     LeafForgotten, "changed-page-not-written", "A chunk's page that changes while a checkpoint runs is not written by the next.";
     JournalChecksum, "journal-checksum-unchecked", "A torn page of the journal is taken for whole.";

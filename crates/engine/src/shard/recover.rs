@@ -125,13 +125,32 @@ impl Shard {
             );
             return Err(IoError::new(ErrorKind::Medium, text));
         }
-        best.ok_or_else(|| {
+        let best = best.ok_or_else(|| {
             let text = format!(
                 "shard {} has no valid checkpoint on any drive",
                 self.config.shard
             );
             IoError::new(ErrorKind::Medium, text)
-        })
+        })?;
+        self.spread_checkpoint(&best).await?;
+        Ok(best)
+    }
+
+    /// A crash may have left the newest record on one leg only. Every leg gets it before anything is
+    /// written that an older one needs: that leg may be lost next.
+    async fn spread_checkpoint(&self, checkpoint: &Checkpoint) -> Result<(), IoError> {
+        if is_on(Mutation::CheckpointOneLeg) {
+            return Ok(());
+        }
+        let meta = self.vdrive(VdriveId(0))?;
+        let block = self.checkpoint_block(checkpoint.generation);
+        let same = |_: usize, bytes: &[u8]| {
+            let found = Checkpoint::decode(bytes, self.config.pool, self.config.shard);
+            found.as_ref() == Some(checkpoint)
+        };
+        let explain = |error| drive_error(error, "the checkpoint cannot be written");
+        meta.read_every_leg(block, &same).await.map_err(explain)?;
+        meta.flush().await.map_err(explain)
     }
 
     /// Every leaf page of one of the shard's own trees.
