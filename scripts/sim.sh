@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # The simulation: the gate of known bugs (CONVECT_GATE_SECONDS each at most, 30), then a campaign
-# over seeds on all cores for CONVECT_SIM_SECONDS (300). Every number is printed.
+# over seeds on all cores for CONVECT_SIM_SECONDS (180). Every number is printed.
 set -Eeuo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 cd "$root"
 use_rust
 
-seconds="${CONVECT_SIM_SECONDS:-300}"
+seconds="${CONVECT_SIM_SECONDS:-180}"
 gate_seconds="${CONVECT_GATE_SECONDS:-30}"
 log="$(mktemp)"
 trap 'rm -f "$log"' EXIT
@@ -16,7 +16,7 @@ failed=0
 
 step "the gate: each known bug has to be found"
 cargo build --release -p sim --features mutations
-"$(target_dir)/release/sim" --gate --seconds "$gate_seconds" --states 2000 | tee "$log" || failed=$((failed + 1))
+"$(target_dir)/release/sim" --gate --seconds "$gate_seconds" --states 1500 | tee "$log" || failed=$((failed + 1))
 passed=$((passed + $(grep -cE '^[a-z-]+ +[0-9]+ ' "$log" || true)))
 
 step "the campaign: crashes at every write and flush, for $seconds s"

@@ -56,7 +56,8 @@ pub struct Client {
     /// Chunks (of those of a target) that are used for now: the others are left alone for a while.
     phase: Cell<u64>,
     random: RefCell<Random>,
-    answers: Arc<Answers>,
+    /// Of this life: what comes late from the last one is nobody's.
+    answers: RefCell<Arc<Answers>>,
     asked: RefCell<BTreeMap<u64, Asked>>,
     next: Cell<u64>,
     wrong: RefCell<Option<Wrong>>,
@@ -81,7 +82,7 @@ impl Client {
             targets: RefCell::default(),
             phase: Cell::new(u64::MAX),
             random: RefCell::new(Random::new(seed)),
-            answers: Arc::default(),
+            answers: RefCell::default(),
             asked: RefCell::default(),
             next: Cell::new(0),
             wrong: RefCell::default(),
@@ -123,6 +124,7 @@ impl Client {
 
     /// Forgets what was asked: nobody will answer.
     pub fn abandon(&self) {
+        *self.answers.borrow_mut() = Arc::default();
         self.asked.borrow_mut().clear();
         self.targets.borrow_mut().clear();
     }
@@ -158,13 +160,11 @@ impl Client {
 
     /// Takes what was answered and perhaps asks for something.
     pub fn tick(&self) {
-        let answers = std::mem::take(
-            &mut *self
-                .answers
-                .0
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner),
-        );
+        let answers = {
+            let shared = self.answers.borrow();
+            let mut waiting = shared.0.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *waiting)
+        };
         answers.into_iter().for_each(|answer| self.take(answer));
         self.ticks.set(self.ticks.get() + 1);
         let due = self.ticks.get().is_multiple_of(self.pace.get());
@@ -264,7 +264,7 @@ impl Client {
             offset,
             len,
             buf,
-            done: self.answers.clone(),
+            done: self.answers.borrow().clone(),
         };
         if target.device.submit(op).is_err() {
             self.complain(Wrong(

@@ -59,6 +59,7 @@ mutations! {
     RamStale, "ram-not-invalidated", "A write leaves the old content in RAM.";
     BitmapEnd, "bitmap-off-by-one", "A run of slots is marked one block short.";
     PendingKept, "bitmap-keeps-pending", "A checkpoint's bitmap has slots that no record names.";
+    PendingForgotten, "bitmap-forgets-pending", "What was being written during a checkpoint is missing from every later bitmap.";
     LabelFlush, "label-without-flush", "A label is not flushed.";
     CountOff, "overwrite-counted-twice", "A block that is written again is counted again.";
 }

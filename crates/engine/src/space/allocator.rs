@@ -204,8 +204,20 @@ impl Allocator {
     }
 
     /// The record of slots that were taken is written (or they were given back).
+    ///
+    /// A checkpoint in between wrote the bitmap without them: the next one has to write it again.
     pub fn recorded(&mut self, place: Place) {
-        self.pending.remove(&place);
+        let Some(count) = self.pending.remove(&place) else {
+            return;
+        };
+        if is_on(Mutation::PendingForgotten) {
+            return;
+        }
+        if count == 0 {
+            self.touch_home(place);
+        } else {
+            self.touch(place);
+        }
     }
 
     /// Slots are free at once: they were taken and never used.
@@ -756,7 +768,13 @@ mod tests {
             .homes_for_checkpoint(home_key.homes_page(), &holes)
             .unwrap();
         assert_eq!(page[home_key.0 as usize % HOME_GROUPS], Some(0));
+        // Written without them, both have to be written again once they are recorded.
+        space.take_dirty_homes();
+        assert!(!space.dirty_slots().contains(&key));
         space.recorded(home);
+        space.recorded(more[0].place);
+        assert_eq!(space.take_dirty_homes(), [home_key.homes_page()]);
+        assert!(space.dirty_slots().contains(&key));
         let holes = space.holes(&quarantine, &[]);
         let page = space
             .homes_for_checkpoint(home_key.homes_page(), &holes)
