@@ -372,6 +372,20 @@ pub enum Pool {
         #[arg(long, requires = "watch")]
         count: Option<u64>,
     },
+    /// Read and check every copy of everything in a pool, and mend what is not right
+    Scrub {
+        /// The pool
+        name: String,
+        /// Bytes a second at most; the daemon's configuration says when left out
+        #[arg(long)]
+        rate: Option<String>,
+        /// Wait for its end, and fail when something is lost
+        #[arg(long)]
+        wait: bool,
+        /// End the scrub that runs
+        #[arg(long, conflicts_with_all = ["rate", "wait"])]
+        cancel: bool,
+    },
     /// Hold or release promotion into RAM and the fast tier
     HoldPromotion {
         /// The pool

@@ -1,6 +1,7 @@
 //! The daemon's configuration: one TOML file, every key with a default.
 
-use crate::{ServeError, Span};
+use crate::schedule::ScrubFile;
+use crate::{ScrubSchedule, ServeError, Span};
 use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -52,6 +53,8 @@ pub struct Config {
     pub drive_deadline: Span,
     /// A drive that takes so many times its usual time for long is reported as slow.
     pub drive_slow_factor: u32,
+    /// When pools are scrubbed.
+    pub scrub: ScrubSchedule,
     /// How much is logged.
     pub log_level: LogLevel,
 }
@@ -68,6 +71,7 @@ impl Default for Config {
             drives: Vec::new(),
             drive_deadline: Span(Duration::from_nanos(engine.drive_limits.deadline_ns)),
             drive_slow_factor: engine.drive_limits.slow_factor,
+            scrub: ScrubSchedule::default(),
             log_level: LogLevel::default(),
         }
     }
@@ -204,6 +208,7 @@ struct File {
     drives: Option<Vec<DriveSpec>>,
     drive_deadline: Option<Deadline>,
     drive_slow_factor: Option<SlowFactor>,
+    scrub: Option<ScrubFile>,
     log_level: Option<LogLevel>,
 }
 
@@ -265,6 +270,7 @@ impl Config {
             drive_slow_factor: file
                 .drive_slow_factor
                 .map_or(default.drive_slow_factor, |factor| factor.0),
+            scrub: file.scrub.unwrap_or_default().schedule(),
             log_level: file.log_level.unwrap_or(default.log_level),
         })
     }

@@ -3,7 +3,7 @@
 use block::BlockDevice;
 use engine::{
     DriveReport, Engine, EngineError, ExportRecord, Importable, IoCounters, JobStatus, MapCell,
-    PoolSpec, PoolStatus, VdriveSpec, VolumeSpec, VolumeStatus,
+    PoolSpec, PoolStatus, ScrubSpec, ScrubStatus, VdriveSpec, VolumeSpec, VolumeStatus,
 };
 use std::sync::Arc;
 
@@ -42,6 +42,10 @@ control! {
     pool_hold_promotion(pool: &str, hold: bool) -> Result<()>;
     pool_cool(pool: &str) -> Result<()>;
     pool_counters(pool: &str) -> Result<IoCounters>;
+    pool_scrub(pool: &str, spec: &ScrubSpec) -> Result<u64>;
+    pool_scrub_cancel(pool: &str) -> Result<()>;
+    pool_scrub_status(pool: &str) -> Result<ScrubStatus>;
+    pool_scrub_since(pool: &str, since_s: u64) -> Result<()>;
     pool_exports(pool: &str) -> Result<Vec<ExportRecord>>;
     pool_set_exports(pool: &str, exports: Vec<ExportRecord>) -> Result<()>;
     vdrive_add(pool: &str, spec: &VdriveSpec, force: bool) -> Result<u8>;

@@ -41,6 +41,7 @@ same_fields! {
         reads, writes, read_bytes, write_bytes, flushes, blocks_ram, blocks_fast, blocks_slow,
         blocks_zero, promoted_bytes, demoted_bytes, read_ns, write_ns
     }
+    ScrubFaultStatus => ScrubFault { volume, offset, length, drive, error, repaired }
     MapCell => MapCell { ram, fast, slow, empty }
 }
 
@@ -209,6 +210,28 @@ impl ToApi for engine::PoolStatus {
             promotion_held: self.promotion_held,
             map_bytes: self.map_bytes,
             ram_bytes: self.ram_bytes,
+            scrub: self.scrub.to_api(),
+        }
+    }
+}
+
+impl ToApi for engine::ScrubStatus {
+    type Api = v1::Scrub;
+    fn to_api(self) -> v1::Scrub {
+        v1::Scrub {
+            state: self.state,
+            began_s: self.began_s,
+            took_s: self.took_s,
+            bytes: self.bytes,
+            total: self.total,
+            rate: self.rate,
+            seconds_left: self.seconds_left,
+            job: self.job,
+            blocks: self.blocks,
+            errors: self.errors,
+            repaired: self.repaired,
+            lost: self.lost,
+            faults: self.faults.to_api(),
         }
     }
 }

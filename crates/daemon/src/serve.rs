@@ -106,7 +106,7 @@ pub fn run(
         .max_blocking_threads(http::CONNECTIONS_MAX + 2)
         .build()
         .map_err(|error| ServeError::new(format!("the system has no event loop left: {error}")))?;
-    let manager = Arc::new(Manager::new(start()?, front_ends, state));
+    let manager = Arc::new(Manager::new(start()?, front_ends, state).with_scrubs(config.scrub));
     if let Err(error) = manager.start(&config.drives) {
         manager.stop();
         return Err(error);
@@ -130,6 +130,10 @@ async fn refresh(manager: Arc<Manager>) {
     loop {
         tokio::time::sleep(REFRESH_TIME).await;
         let manager = Arc::clone(&manager);
-        let _ = tokio::task::spawn_blocking(move || manager.refresh()).await;
+        let work = move || {
+            manager.refresh();
+            manager.scrub_what_is_due_now();
+        };
+        let _ = tokio::task::spawn_blocking(work).await;
     }
 }

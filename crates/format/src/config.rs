@@ -141,6 +141,59 @@ pub struct ExportConfig {
     pub parameters: BTreeMap<String, String>,
 }
 
+/// What a scrub read and found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct ScrubTotals {
+    /// When it began: seconds since 1970, by the clock of the host.
+    pub began_s: u64,
+    /// How long it ran, in seconds.
+    pub took_s: u64,
+    /// Bytes read from drives.
+    pub bytes: u64,
+    /// Copies of blocks and pages that were checked.
+    pub blocks: u64,
+    /// Copies that were not right.
+    pub errors: u64,
+    /// Of those, copies that are right again.
+    pub repaired: u64,
+    /// Blocks and pages of which no right copy was left.
+    pub lost: u64,
+}
+
+/// A scrub that has not ended.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ScrubRunning {
+    /// Bytes a second that it may read.
+    pub rate: u64,
+    /// Where each shard goes on: the owner of a tree and a key in it; none when it has ended.
+    pub at: Vec<Option<(u32, u32)>>,
+    /// What it read and found so far.
+    pub totals: ScrubTotals,
+}
+
+/// Scrubs of a pool.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct ScrubConfig {
+    /// Since when the schedule counts when there was none yet: seconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since_s: Option<u64>,
+    /// The one that goes on when the pool is opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub running: Option<ScrubRunning>,
+    /// The last one that ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<ScrubTotals>,
+    /// Whether that was cancelled before its end.
+    #[serde(default)]
+    pub cancelled: bool,
+}
+
+impl ScrubConfig {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// A pool.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PoolConfig {
@@ -164,6 +217,9 @@ pub struct PoolConfig {
     pub exports: Vec<ExportConfig>,
     /// Number of the next volume.
     pub next_volume: u32,
+    /// Scrubs.
+    #[serde(default, skip_serializing_if = "ScrubConfig::is_empty")]
+    pub scrub: ScrubConfig,
     /// Fields of compatible features that this version does not know: kept as they are.
     #[serde(flatten)]
     pub unknown: BTreeMap<String, serde_json::Value>,

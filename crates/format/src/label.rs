@@ -193,6 +193,7 @@ mod tests {
                 volumes: vec![],
                 exports: vec![],
                 next_volume: 1,
+                scrub: crate::ScrubConfig::default(),
                 unknown: Default::default(),
                 features: Features::default(),
             },

@@ -24,7 +24,7 @@ pub use checkpoint::Checkpoint;
 pub use chunk::{BlockState, ChunkPage};
 pub use config::{
     DriveConfig, ExportConfig, LayoutConfig, MetaConfig, PartConfig, Policy, PoolConfig,
-    TierConfig, VdriveConfig, VolumeConfig,
+    ScrubConfig, ScrubRunning, ScrubTotals, TierConfig, VdriveConfig, VolumeConfig,
 };
 pub use features::{Features, KNOWN, Newer};
 pub use geometry::{

@@ -28,6 +28,8 @@ pub enum Command {
     Scale(Scale),
     /// The daemon's processor time with volumes exported that nobody uses
     Idle(Idle),
+    /// What a scrub costs hosts: 4 KiB random requests with and without one
+    ScrubCost(ScrubCost),
 }
 
 /// `demo`.
@@ -116,6 +118,23 @@ pub struct Idle {
     /// Fail when it uses more than so many hundredths of a core
     #[arg(long, value_name = "PERCENT")]
     pub limit: Option<f64>,
+}
+
+/// `scrub-cost`.
+#[derive(Args, Debug)]
+pub struct ScrubCost {
+    /// Seconds of each round
+    #[arg(long, default_value_t = 10)]
+    pub seconds: u64,
+    /// Rounds with a scrub, and as many without
+    #[arg(long, default_value_t = 5)]
+    pub rounds: u32,
+    /// Size of the volume
+    #[arg(long, value_name = "SIZE", default_value = "2G", value_parser = size)]
+    pub volume: u64,
+    /// Size of the fast drive
+    #[arg(long, value_name = "SIZE", default_value = "3G", value_parser = size)]
+    pub fast: u64,
 }
 
 fn size(text: &str) -> Result<u64, units::SizeError> {

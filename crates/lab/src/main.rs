@@ -21,6 +21,7 @@ mod scale;
 mod scene;
 mod scratch;
 mod screen;
+mod scrub_cost;
 mod torture;
 
 use arguments::{Arguments, Command};
@@ -37,6 +38,7 @@ fn run(arguments: &Arguments) -> Result<()> {
         Command::FreshWrites(with) => fresh_writes::run(&convect, with),
         Command::Scale(with) => scale::run(&convect, with),
         Command::Idle(with) => idle::run(&convect, with),
+        Command::ScrubCost(with) => scrub_cost::run(&convect, with),
     }
 }
 

@@ -22,7 +22,7 @@ pub enum JobState {
 pub struct Job {
     /// Its number.
     pub id: u64,
-    /// `evacuate` or `delete`.
+    /// `evacuate`, `delete` or `scrub`.
     pub kind: String,
     /// Pool and object, for people.
     pub subject: String,

@@ -6,6 +6,7 @@ mod exports;
 mod jobs;
 mod pools;
 mod problem;
+mod scrubs;
 mod volumes;
 
 pub use drives::{DriveList, DriveOffline, DriveOnline, DriveProbe, DriveReplace, DriveReport};
@@ -17,4 +18,5 @@ pub use pools::{
     VdriveRef, VdriveSpec,
 };
 pub use problem::{Problem, ProblemCode, Version};
+pub use scrubs::{Scrub, ScrubFault, ScrubStart};
 pub use volumes::{MapCell, Volume, VolumeCreate, VolumeList, VolumeMap, VolumeResize};

@@ -223,6 +223,9 @@ pub struct Pool {
     pub map_bytes: u64,
     /// Engine memory for cached data (the RAM tier), in bytes.
     pub ram_bytes: u64,
+    /// The scrub that runs, or the last one.
+    #[serde(default)]
+    pub scrub: super::Scrub,
 }
 
 /// A pool that the daemon knows and could not open.

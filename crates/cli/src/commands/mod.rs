@@ -7,6 +7,7 @@ mod job;
 mod offline;
 mod pool;
 mod pool_show;
+mod scrub;
 mod volume;
 mod watch;
 

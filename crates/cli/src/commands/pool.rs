@@ -2,8 +2,8 @@
 
 use super::drive::here;
 use super::job::follow;
-use super::pool_show;
 use super::watch::Pace;
+use super::{pool_show, scrub};
 use crate::arguments::{Policy, Pool as Command, PoolCreate as CreateArguments, Switch};
 use crate::confirm::confirm;
 use crate::iostat::LOAD_HEAD;
@@ -305,6 +305,15 @@ pub fn pool(client: &Client, json: bool, command: &Command) -> Result<(), Failur
         Command::Iostat { name, watch, count } => match watch {
             Some(_) => iostat_watch(client, json, name.as_deref(), &Pace::new(*watch)?, *count),
             None => iostat_once(client, json, name.as_deref()),
+        },
+        Command::Scrub {
+            name,
+            rate,
+            wait,
+            cancel,
+        } => match cancel {
+            true => scrub::cancel(client, json, name),
+            false => scrub::start(client, json, name, rate.as_deref(), *wait),
         },
         Command::HoldPromotion { name, state } => {
             let hold = *state == Switch::On;

@@ -1,5 +1,6 @@
 //! Pools and vdrives as people read them.
 
+use super::scrub;
 use crate::arguments::Vdrive as Command;
 use crate::show::{facts, print, print_json, read, table};
 use crate::{Client, Failure};
@@ -122,7 +123,9 @@ pub fn status(pool: &Pool) -> String {
             ),
         ),
         ("volumes", pool.volumes.to_string()),
+        ("scrub", scrub::line(&pool.scrub)),
     ]);
+    text.push_str(&scrub::faults(&pool.scrub));
     for message in &pool.messages {
         text.push_str(&format!("note: {message}\n"));
     }

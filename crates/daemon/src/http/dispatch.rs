@@ -116,6 +116,9 @@ pub fn dispatch(manager: &Manager, operation: Operation, with: &Arguments) -> Re
             let hold = with.request::<api::v1::HoldPromotion>()?.hold;
             nothing(manager.pool_hold_promotion(pool, hold)?)
         }
+        Operation::PoolScrub => json(manager.pool_scrub(pool, with.request()?)?),
+        Operation::PoolScrubShow => json(manager.pool_scrub_show(pool)?),
+        Operation::PoolScrubCancel => nothing(manager.pool_scrub_cancel(pool)?),
         Operation::VdriveList => json(manager.vdrive_list(pool)?),
         Operation::VdriveAdd => json(manager.vdrive_add(pool, with.request()?)?),
         Operation::VdriveRemove => json(manager.vdrive_remove(pool, with.number("vdrive")?)?),

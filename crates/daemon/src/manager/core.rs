@@ -2,7 +2,7 @@
 
 use super::exports::Running;
 use crate::mapping::ToApi;
-use crate::{Control, StateDir};
+use crate::{Control, ScrubSchedule, StateDir};
 use api::v1::{self, AbsentPool, Problem, ProblemCode};
 use reactor::FrontEnd;
 use std::collections::BTreeMap;
@@ -20,6 +20,7 @@ pub struct Manager {
     pub(super) front_ends: &'static [FrontEnd],
     pub(super) state: StateDir,
     sys_block: PathBuf,
+    pub(super) scrubs: ScrubSchedule,
     /// Held by whatever changes which pools are open or what is exported, from its first check to
     /// its last step.
     pub(super) changes: Mutex<()>,
@@ -63,10 +64,17 @@ impl Manager {
             front_ends,
             state,
             sys_block: "/sys/block".into(),
+            scrubs: ScrubSchedule::default(),
             changes: Mutex::default(),
             exports: Mutex::default(),
             absent: Mutex::default(),
         }
+    }
+
+    /// The same, with scrubs by this schedule.
+    #[must_use]
+    pub fn with_scrubs(self, scrubs: ScrubSchedule) -> Self {
+        Self { scrubs, ..self }
     }
 
     /// Ends the exports, then the engine.

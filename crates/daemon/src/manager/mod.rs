@@ -4,6 +4,7 @@ mod core;
 mod exports;
 mod mirrors;
 mod pools;
+mod scrubs;
 mod volumes;
 
 pub use core::Manager;

@@ -1,6 +1,6 @@
 //! The configuration: what is read, and one clear error for each thing that is wrong.
 
-use daemon::{Config, LogLevel, Span, StateDir, check_memory};
+use daemon::{Config, LogLevel, ScrubSchedule, Span, StateDir, check_memory};
 use std::path::Path;
 use std::time::Duration;
 
@@ -17,7 +17,8 @@ fn an_empty_file_gives_the_defaults() {
 fn every_key_is_read() {
     let config = parse(
         "socket = '/run/a.sock'\nstate_dir = '/var/a'\nthreads = 3\nram_tier = '1.5G'\n\
-         map_cache = 67108864\ndrives = ['file:/dev/sda']\ndrive_deadline = '2m'\ndrive_slow_factor = 20\nlog_level = 'debug'\n",
+         map_cache = 67108864\ndrives = ['file:/dev/sda']\ndrive_deadline = '2m'\ndrive_slow_factor = 20\nlog_level = 'debug'\n\
+         [scrub]\nevery = '7d'\nat = 4\nrate = '32M'\n",
     )
     .unwrap();
     let expected = Config {
@@ -29,6 +30,11 @@ fn every_key_is_read() {
         drives: vec!["file:/dev/sda".to_owned()],
         drive_deadline: Span(Duration::from_secs(120)),
         drive_slow_factor: 20,
+        scrub: ScrubSchedule {
+            every: Some(Span(Duration::from_secs(7 * 86_400))),
+            at: 4,
+            rate: 32 << 20,
+        },
         log_level: LogLevel::Debug,
     };
     assert_eq!(config, expected);
@@ -70,6 +76,10 @@ fn each_mistake_is_named_with_its_line_and_what_to_do() {
         ("drive_deadline = '30'", 1, "'30' is not a span of time"),
         ("drive_deadline = '2d'", 1, "can be 1s to 1h"),
         ("drive_slow_factor = 1", 1, "write 2 to 1000"),
+        ("[scrub]\nevery = '30'", 2, "'30' is not a span of time"),
+        ("[scrub]\nevery = '1m'", 2, "can be 1h to 3650d; or \"off\""),
+        ("[scrub]\nat = 24", 2, "24 is no hour: write 0 to 23"),
+        ("[scrub]\nrate = '4K'", 2, "at least 1M"),
         ("log_level = 'loud'", 1, "unknown variant `loud`"),
         ("socket = 'convect.sock'", 1, "not absolute"),
         (long.as_str(), 1, "the system allows 107"),
@@ -172,14 +182,15 @@ fn the_packaged_example_shows_every_key_with_its_default() {
     let keys: Vec<&str> = example
         .lines()
         .filter_map(|line| line.strip_prefix('#'))
-        .filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase()))
+        .filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase() || c == '['))
         .collect();
     assert_eq!(parse(&keys.join("\n")).unwrap(), Config::default());
     let unknown = parse("nothing = 1").unwrap_err();
     let known = unknown.split('`').skip(3).step_by(2);
     for key in known {
         assert!(
-            keys.iter().any(|line| line.starts_with(key)),
+            keys.iter()
+                .any(|line| line.trim_start_matches('[').starts_with(key)),
             "{key} is not shown"
         );
     }

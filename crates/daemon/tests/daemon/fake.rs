@@ -20,6 +20,7 @@ pub struct StoredPool {
     pub mirrored: bool,
     pub volumes: BTreeMap<String, VolumeSpec>,
     pub exports: Vec<ExportRecord>,
+    pub scrub: ScrubStatus,
 }
 
 /// What outlives an engine: the pools on their drives, and which drives are away.
@@ -113,6 +114,7 @@ impl Fake {
             promotion_held: false,
             map_bytes: 0,
             ram_bytes: 0,
+            scrub: pool.scrub.clone(),
         }
     }
 }
@@ -223,6 +225,34 @@ impl Control for Fake {
 
     fn pool_counters(&self, pool: &str) -> Result<IoCounters> {
         self.with(pool, |_| Ok(IoCounters::default()))
+    }
+
+    fn pool_scrub(&self, pool: &str, spec: &ScrubSpec) -> Result<u64> {
+        self.with(pool, |pool| {
+            pool.scrub.state = "running".to_owned();
+            pool.scrub.began_s = spec.began_s;
+            pool.scrub.rate = spec.rate;
+            pool.scrub.job = Some(7);
+            Ok(7)
+        })
+    }
+
+    fn pool_scrub_cancel(&self, pool: &str) -> Result<()> {
+        self.with(pool, |pool| match pool.scrub.job.take() {
+            Some(_) => Ok(()),
+            None => fail(ErrorCode::Invalid, "the pool is not being scrubbed"),
+        })
+    }
+
+    fn pool_scrub_status(&self, pool: &str) -> Result<ScrubStatus> {
+        self.with(pool, |pool| Ok(pool.scrub.clone()))
+    }
+
+    fn pool_scrub_since(&self, pool: &str, since_s: u64) -> Result<()> {
+        self.with(pool, |pool| {
+            pool.scrub.began_s = since_s;
+            Ok(())
+        })
     }
 
     fn pool_exports(&self, pool: &str) -> Result<Vec<ExportRecord>> {

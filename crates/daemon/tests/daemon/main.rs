@@ -6,3 +6,4 @@ mod exports;
 mod fake;
 mod http;
 mod pools;
+mod scrubs;

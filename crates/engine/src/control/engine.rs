@@ -313,6 +313,40 @@ impl Engine {
         self.pool(pool)?.cool()
     }
 
+    /// Starts to read and check everything that the pool stores, and to mend what is not right;
+    /// returns the job.
+    ///
+    /// # Errors
+    /// With a sentence that says what to do.
+    pub fn pool_scrub(&self, pool: &str, spec: &ScrubSpec) -> Result<u64> {
+        self.pool(pool)?.start_scrub(spec)
+    }
+
+    /// Ends the pool's scrub; what it mended stays mended.
+    ///
+    /// # Errors
+    /// With a sentence that says what to do.
+    pub fn pool_scrub_cancel(&self, pool: &str) -> Result<()> {
+        self.pool(pool)?.cancel_scrub()
+    }
+
+    /// The scrub that runs, or the last one, with its faults.
+    ///
+    /// # Errors
+    /// With a sentence that says what to do.
+    pub fn pool_scrub_status(&self, pool: &str) -> Result<ScrubStatus> {
+        Ok(self.pool(pool)?.scrub_status())
+    }
+
+    /// From `since_s` (seconds since 1970) on a schedule counts for a pool that was never
+    /// scrubbed; the first call does.
+    ///
+    /// # Errors
+    /// With a sentence that says what to do.
+    pub fn pool_scrub_since(&self, pool: &str, since_s: u64) -> Result<()> {
+        self.pool(pool)?.scrub_since(since_s)
+    }
+
     /// Counters of the pool.
     ///
     /// # Errors

@@ -130,6 +130,7 @@ impl Jobs {
     /// Asks a pool's jobs to end, and waits for them.
     pub fn cancel_pool(&self, pool: &str) {
         for job in lock(&self.jobs).values().filter(|job| job.pool == pool) {
+            job.progress.closing.store(true, Ordering::Relaxed);
             job.progress.cancel.store(true, Ordering::Relaxed);
         }
         wait_for(|| {
@@ -137,6 +138,15 @@ impl Jobs {
                 .values()
                 .all(|job| job.pool != pool || job.state != "running")
         });
+    }
+
+    /// A pool's running job of a kind.
+    pub fn running(&self, kind: &str, pool: &str) -> Option<JobStatus> {
+        let jobs = lock(&self.jobs);
+        let mut running = jobs
+            .iter()
+            .filter(|(_, job)| job.state == "running" && job.kind == kind && job.pool == pool);
+        running.next().map(|(id, job)| job.status(*id))
     }
 
     /// Whether a pool has a running job of a kind on a subject.

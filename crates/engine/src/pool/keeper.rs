@@ -218,7 +218,7 @@ impl Keeper {
     }
 
     /// Whether nothing on a drive counts: its label stays as it was when it went out.
-    fn is_out(&self, drive: DriveId) -> bool {
+    pub(super) fn is_out(&self, drive: DriveId) -> bool {
         let legs = self.legs.all();
         let mut of_drive = legs
             .iter()

@@ -120,6 +120,56 @@ pub(crate) fn read(remote: &Remote, drive: &Arc<dyn OpenDrive>) -> Result<Option
     found.map_err(|failed| EngineError::new(ErrorCode::Damaged, format!("{spec}: {failed}")))
 }
 
+/// What is found in a label's place.
+pub(super) enum InPlace {
+    /// A label of this generation.
+    Whole(u64),
+    /// What was one, or cannot be read.
+    Damaged,
+    /// None was written here.
+    Nothing,
+}
+
+/// What is found in the four places of a drive's labels.
+///
+/// # Errors
+/// When the drive does not answer, or the engine is stopping.
+pub(super) fn read_all(
+    remote: &Remote,
+    drive: &Arc<dyn OpenDrive>,
+    shared: &DriveShared,
+) -> Result<Vec<InPlace>> {
+    let info = Drive::info(&**drive);
+    let (drive, limit_ns) = (drive.clone(), shared.limits.deadline_ns);
+    let found = on_loop(remote, move |handle| {
+        let clock = handle.clone();
+        let requests = async move {
+            let queue = queue(&drive, &handle)?;
+            let mut labels = Vec::new();
+            for offset in label_offsets(info.size) {
+                let buf = handle.dma().get(LABEL_SIZE as usize);
+                let whole = queue.read(offset, buf).await;
+                labels.push(match whole {
+                    Ok(whole) => match Label::decode(&whole) {
+                        Ok(label) => InPlace::Whole(label.generation),
+                        Err(_) if whole.starts_with(b"CONVECT") => InPlace::Damaged,
+                        Err(_) => InPlace::Nothing,
+                    },
+                    Err(_) => InPlace::Damaged,
+                });
+            }
+            Ok(labels)
+        };
+        within(clock, limit_ns, requests)
+    })?;
+    found.map_err(|failed| {
+        EngineError::new(
+            ErrorCode::Io,
+            format!("{}: its labels cannot be read: {failed}", info.spec),
+        )
+    })
+}
+
 /// Why a label was not written.
 pub(super) struct LabelFailure {
     pub error: EngineError,

@@ -11,6 +11,7 @@ mod labels;
 mod members;
 mod open;
 mod plan;
+mod scrub;
 
 mod shards;
 mod state;

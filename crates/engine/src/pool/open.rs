@@ -277,6 +277,7 @@ impl Pool {
             jobs: host.jobs.clone(),
             resyncs: Mutex::default(),
             changing: Mutex::new(()),
+            scrub: Mutex::default(),
         });
         pool.update_capacity();
         Ok(pool)
@@ -561,6 +562,7 @@ fn plan_pool(
         volumes: Vec::new(),
         exports: Vec::new(),
         next_volume: 1,
+        scrub: format::ScrubConfig::default(),
         unknown: BTreeMap::new(),
         features: Features::default(),
     })

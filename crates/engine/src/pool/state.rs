@@ -4,7 +4,7 @@ use super::{Keeper, Member, ShardHandle};
 use crate::control::Jobs;
 use crate::control::types::{EngineError, ErrorCode};
 use crate::device::VolumeDevice;
-use crate::shard::{PoolShared, Progress};
+use crate::shard::{PoolShared, Progress, Scrub};
 use crate::vdrive::Legs;
 use format::PoolConfig;
 use reactor::Remote;
@@ -34,6 +34,8 @@ pub struct Pool {
     pub(crate) resyncs: Mutex<BTreeMap<DriveId, (Arc<Progress>, u64)>>,
     /// One change of the pool's description at a time.
     pub(crate) changing: Mutex<()>,
+    /// The scrub that runs, or the last one since the pool was opened.
+    pub(crate) scrub: Mutex<Arc<Scrub>>,
 }
 
 impl Pool {

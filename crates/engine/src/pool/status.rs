@@ -71,6 +71,7 @@ impl Pool {
             promotion_held: self.shared.promotion_held.load(Ordering::Relaxed),
             map_bytes: shards.iter().map(|shard| shard.map_bytes).sum(),
             ram_bytes: shards.iter().map(|shard| shard.ram_bytes).sum(),
+            scrub: self.scrub_summary(),
         })
     }
 

@@ -286,6 +286,7 @@ impl Pool {
 
     /// Goes on with long work that was under way when the pool was closed.
     pub(super) fn resume_jobs(self: &Arc<Self>, config: &format::PoolConfig) {
+        self.resume_scrub();
         for volume in config.volumes.iter().filter(|volume| volume.deleting) {
             if let Err(failed) = self.start_deletion(volume.clone()) {
                 tracing::warn!(volume = volume.name, error = %failed, "a deletion cannot go on");

@@ -43,7 +43,7 @@ impl Work {
 
 /// A page of one of the shard's own trees, or a node of a volume's.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Which {
+pub(super) enum Which {
     Volume(u32),
     Directory,
     Slots,
@@ -263,7 +263,7 @@ impl Shard {
         self.with_tree(which, |tree| tree.dirty_nodes(level))
     }
 
-    fn with_tree<T>(&self, which: Which, act: impl FnOnce(&mut dyn AnyTree) -> T) -> T {
+    pub(super) fn with_tree<T>(&self, which: Which, act: impl FnOnce(&mut dyn AnyTree) -> T) -> T {
         let mut state = self.state.borrow_mut();
         match which {
             Which::Volume(id) => act(&mut state.volumes.get_mut(&id).expect("a known volume").tree),
@@ -447,12 +447,15 @@ impl Shard {
     }
 }
 
-/// What a checkpoint needs of a tree, whatever its leaves are in memory.
-trait AnyTree {
+/// What a checkpoint and a scrub need of a tree, whatever its leaves are in memory.
+pub(super) trait AnyTree {
     fn dirty_nodes(&self, level: u8) -> Vec<u32>;
     fn encode(&mut self, level: u8, key: u32, generation: u64) -> Option<Page>;
     fn node_ptr(&mut self, level: u8, key: u32) -> PagePtr;
     fn node_written(&mut self, level: u8, key: u32, ptr: PagePtr);
+    fn ptr(&self, key: u32) -> Option<PagePtr>;
+    fn scan(&self, from: u32, limit: usize) -> (Vec<u32>, Option<(u8, u32, PagePtr)>);
+    fn renew_nodes(&mut self, key: u32) -> bool;
 }
 
 impl<L> AnyTree for Tree<L> {
@@ -470,5 +473,17 @@ impl<L> AnyTree for Tree<L> {
 
     fn node_written(&mut self, level: u8, key: u32, ptr: PagePtr) {
         self.node_written(level, key, ptr);
+    }
+
+    fn ptr(&self, key: u32) -> Option<PagePtr> {
+        self.ptr(key)
+    }
+
+    fn scan(&self, from: u32, limit: usize) -> (Vec<u32>, Option<(u8, u32, PagePtr)>) {
+        self.scan(from, limit)
+    }
+
+    fn renew_nodes(&mut self, key: u32) -> bool {
+        self.renew_nodes(key)
     }
 }

@@ -198,6 +198,9 @@ impl Shard {
 
     fn count_op(&self, op: &ShardOp, began: u64) {
         let took = self.handle.now_ns() - began;
+        if matches!(op.op.kind, OpKind::Read | OpKind::Write) {
+            self.meter.note(took);
+        }
         let mut state = self.state.borrow_mut();
         let super::state::State {
             counters, volumes, ..

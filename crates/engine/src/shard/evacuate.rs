@@ -22,6 +22,8 @@ pub struct Progress {
     pub done: AtomicU64,
     /// It shall end early.
     pub cancel: AtomicBool,
+    /// Its pool is being closed: it goes on when that is opened again.
+    pub closing: AtomicBool,
 }
 
 impl Shard {

@@ -23,13 +23,16 @@ mod reclaim;
 mod recover;
 mod replay;
 mod resync;
+mod scrub;
 mod state;
 mod status;
+mod throttle;
 mod trim;
 mod write;
 
 pub use audit::Audit;
 pub use dispatch::{ShardOp, ShardPort};
 pub use evacuate::Progress;
+pub use scrub::{FaultPlace, Scrub, ScrubFault, ScrubPoint};
 pub use state::{PoolShared, Shard, ShardConfig};
 pub use status::ShardStatus;

@@ -329,9 +329,19 @@ impl Shard {
         };
         let check =
             |index: usize, bytes: &[u8]| expected[index].is_none_or(|crc| crc32c(bytes) == crc);
-        let data = self
+        let mut start = start;
+        let mut data = self
             .read_place(home.plus(start as u64), count, &check)
             .await;
+        if data.is_err() && asked_for {
+            // What is wrong may be beside what the host asked for.
+            let (first, wanted_count) = span_of(wanted);
+            let narrow = |index: usize, bytes: &[u8]| check(first - start + index, bytes);
+            data = self
+                .read_place(home.plus(first as u64), wanted_count, &narrow)
+                .await;
+            start = first;
+        }
         leaf.fetching.set(leaf.fetching.get() & !span);
         if let Ok(data) = &data {
             self.keep_in_ram(leaf, chunk, start, data, !asked_for);
@@ -437,6 +447,13 @@ fn overlap(piece: Piece, block: usize) -> (usize, usize, usize) {
         piece.at + from - piece.start,
         to - from,
     )
+}
+
+/// First block of a mask that has some, and the number from there to the last.
+fn span_of(mask: &BlockMask) -> (usize, usize) {
+    let first = mask.blocks().next().unwrap_or(0);
+    let last = mask.blocks().last().unwrap_or(first);
+    (first, last + 1 - first)
 }
 
 fn without(mut mask: BlockMask, first: usize, count: usize) -> BlockMask {

@@ -281,7 +281,7 @@ impl Shard {
         Ok(())
     }
 
-    fn open_journal_page(
+    pub(super) fn open_journal_page(
         &self,
         bytes: &[u8],
         (epoch, sequence): (u64, u64),

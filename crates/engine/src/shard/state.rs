@@ -3,6 +3,7 @@
 use super::journal::Journal;
 use super::leaf::Leaf;
 use super::ram::RamTier;
+use super::throttle::Meter;
 use crate::control::types::{IoCounters, SpacePolicy};
 use crate::space::{Allocator, Class, GroupTable, Quarantine, SpaceShared};
 use crate::tree::Tree;
@@ -173,6 +174,8 @@ pub struct Shard {
     pub(super) room: Event,
     /// Prefetches in flight.
     pub(super) prefetching: Cell<usize>,
+    /// What hosts' operations take, while a scrub runs.
+    pub(super) meter: Meter,
     this: Weak<Self>,
 }
 
@@ -233,6 +236,7 @@ impl Shard {
             journal_users: Cell::new(0),
             room: Event::default(),
             prefetching: Cell::new(0),
+            meter: Meter::default(),
             this: this.clone(),
         })
     }

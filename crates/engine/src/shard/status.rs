@@ -145,7 +145,7 @@ impl Shard {
         }
     }
 
-    fn was_replaced(&self, volume: u32, chunk: u32, ptr: format::PagePtr) -> bool {
+    pub(super) fn was_replaced(&self, volume: u32, chunk: u32, ptr: format::PagePtr) -> bool {
         let state = self.state.borrow();
         let entry = state.volumes.get(&volume);
         entry.is_none_or(

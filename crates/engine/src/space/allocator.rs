@@ -591,11 +591,21 @@ impl Allocator {
 
     /// Marks the group of a slot as changed: it is being freed.
     pub fn touch(&mut self, place: Place) {
-        if let Some((key, _)) = self.key(place)
-            && let Some(group) = self.slots.get_mut(&key)
-        {
+        if let Some((key, _)) = self.key(place) {
+            self.renew_slots(key);
+        }
+    }
+
+    /// Has a group's bitmap of slots written anew.
+    pub fn renew_slots(&mut self, key: GroupKey) {
+        if let Some(group) = self.slots.get_mut(&key) {
             group.dirty = true;
         }
+    }
+
+    /// Has a page of bitmaps of homes written anew.
+    pub fn renew_homes(&mut self, page: u32) {
+        self.dirty_homes.insert(page, ());
     }
 
     /// Memory of the bitmaps in bytes.

@@ -213,6 +213,16 @@ impl<L> Tree<L> {
         std::mem::replace(&mut node.ptrs[index(key, 1)], ptr)
     }
 
+    /// Marks the loaded nodes above `key` as changed, so that they are written anew; false when
+    /// they are not all loaded.
+    pub fn renew_nodes(&mut self, key: u32) -> bool {
+        let loaded = self.ptr(key).is_some();
+        if loaded {
+            self.bottom(key, true);
+        }
+        loaded
+    }
+
     /// First keys of the changed nodes of `level`, in order.
     pub fn dirty_nodes(&self, level: u8) -> Vec<u32> {
         let mut found = Vec::new();

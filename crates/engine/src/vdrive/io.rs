@@ -147,7 +147,7 @@ impl PartIo {
         channel.counted(result)
     }
 
-    fn mended(&self) {
+    pub(super) fn mended(&self) {
         let channel = self.channel.borrow();
         channel.shared.repaired.fetch_add(1, Ordering::Relaxed);
     }
@@ -187,7 +187,7 @@ pub type Check<'a> = &'a dyn Fn(usize, &[u8]) -> bool;
 pub struct VdriveIo {
     /// Its number.
     pub id: VdriveId,
-    layout: Layout,
+    pub(super) layout: Layout,
     pub(super) parts: Vec<PartIo>,
     pub(super) legs: Arc<Legs>,
     pub(super) dma: DmaPool,
@@ -386,14 +386,14 @@ impl VdriveIo {
     }
 
     /// A leg that does not answer is out, if there is another: each request would wait for it.
-    fn set_aside_silent(&self, leg: usize, error: DriveError) {
+    pub(super) fn set_aside_silent(&self, leg: usize, error: DriveError) {
         if error == DriveError::Timeout {
             let why = "it did not answer in time";
             self.legs.take_out((self.id.0, leg), why, false);
         }
     }
 
-    fn take_out(&self, leg: usize, error: DriveError) -> bool {
+    pub(super) fn take_out(&self, leg: usize, error: DriveError) -> bool {
         self.legs
             .take_out((self.id.0, leg), &format!("a write failed: {error}"), false)
     }

@@ -10,6 +10,7 @@ mod legs;
 mod missing;
 mod pace;
 mod stale;
+mod verify;
 
 pub use deadline::Watch;
 pub use format::{Fragment, Layout};
@@ -18,3 +19,4 @@ pub use io::{Check, DriveShared, PartIo, VdriveIo};
 pub use legs::{Leg, LegId, LegState, Legs};
 pub use missing::Missing;
 pub use stale::{StaleMap, region_blocks};
+pub use verify::Verified;

@@ -2,6 +2,8 @@
 
 #![expect(dead_code, reason = "each test file uses its part")]
 
+pub mod rot;
+
 use block::{BlockDevice, Completion, CompletionSink, IoBuf, IoError, Op, OpFlags, OpKind};
 use engine::{
     Engine, EngineConfig, LayoutSpec, PoolSpec, PoolStatus, SpacePolicy, Tier, VdriveSpec,

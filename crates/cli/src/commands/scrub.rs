@@ -1,0 +1,168 @@
+//! `convect pool scrub`, and what a pool's state says of scrubs.
+
+use super::job::follow;
+use crate::progress::{duration, wait};
+use crate::show::{print, print_json, read};
+use crate::{Client, Failure};
+use api::Operation;
+use api::v1::{JobRef, Scrub, ScrubFault, ScrubStart};
+use units::{format_bytes, parse_bytes};
+
+/// Faults shown with a pool's state.
+const SHOWN: usize = 10;
+
+/// Starts a scrub, and waits for it if asked to.
+pub fn start(
+    client: &Client,
+    json: bool,
+    name: &str,
+    rate: Option<&str>,
+    follow_it: bool,
+) -> Result<(), Failure> {
+    let rate = rate.map(parse_bytes).transpose();
+    let request = ScrubStart {
+        rate: rate.map_err(|error| Failure::Usage(error.to_string()))?,
+    };
+    let answer = client.send(Operation::PoolScrub, &[name], &request)?;
+    if !follow_it {
+        return follow(client, json, true, &answer, "");
+    }
+    wait(client, read::<JobRef>(&answer)?.job, json)?;
+    let answer = client.get(Operation::PoolScrubShow, &[name])?;
+    let scrub: Scrub = read(&answer)?;
+    match json {
+        true => print_json(&answer, true)?,
+        false => print(&format!(
+            "pool {name}: {}\n{}",
+            line(&scrub),
+            faults(&scrub)
+        ))?,
+    }
+    match scrub.lost {
+        0 => Ok(()),
+        lost => Err(Failure::Failed(format!(
+            "{lost} blocks of pool {name} have no right copy left: restore what `convect pool \
+             status {name}` names from a backup, or discard it"
+        ))),
+    }
+}
+
+/// Ends the scrub that runs.
+pub fn cancel(client: &Client, json: bool, name: &str) -> Result<(), Failure> {
+    client.get(Operation::PoolScrubCancel, &[name])?;
+    match json {
+        true => Ok(()),
+        false => print(&format!("the scrub of pool {name} was cancelled\n")),
+    }
+}
+
+/// A scrub in one line.
+pub fn line(scrub: &Scrub) -> String {
+    let found = format!(
+        "{} wrong copies, {} repaired, {} blocks lost",
+        scrub.errors, scrub.repaired, scrub.lost
+    );
+    match scrub.state.as_str() {
+        "running" => {
+            let share = 100.0 * scrub.bytes as f64 / scrub.total.max(1) as f64;
+            let left = scrub.seconds_left.map(duration).unwrap_or_default();
+            format!(
+                "running since {}: {:.1} % of {}, {}/s, {left} left; {found} so far",
+                date(scrub.began_s),
+                share.min(99.9),
+                format_bytes(scrub.total),
+                format_bytes(scrub.rate)
+            )
+        }
+        "done" | "cancelled" => format!(
+            "{} on {} after {}: {} read; {found}",
+            scrub.state,
+            date(scrub.began_s + scrub.took_s),
+            duration(scrub.took_s),
+            format_bytes(scrub.bytes)
+        ),
+        _ => "never".to_owned(),
+    }
+}
+
+fn fault(fault: &ScrubFault) -> String {
+    let place = match fault.volume.as_str() {
+        "" => "the pool's own records".to_owned(),
+        volume => format!(
+            "volume {volume} from byte {} on, {}",
+            fault.offset,
+            format_bytes(fault.length)
+        ),
+    };
+    let repaired = match fault.repaired {
+        true => "repaired",
+        false => "lost",
+    };
+    format!(
+        "  {repaired}: {place}, on {}: {}\n",
+        fault.drive, fault.error
+    )
+}
+
+/// Some of the copies that were not right, a line each.
+pub fn faults(scrub: &Scrub) -> String {
+    let lines = scrub.faults.iter().take(SHOWN).map(fault);
+    lines.collect()
+}
+
+/// Seconds since 1970 as a date and a time, UTC.
+fn date(seconds: u64) -> String {
+    let days = (seconds / 86_400) as i64 + 719_468;
+    let era = days / 146_097;
+    let day_of_era = days % 146_097;
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = (month_from_march + 2) % 12 + 1;
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let (hour, minute) = (seconds / 3600 % 24, seconds / 60 % 60);
+    format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        for (seconds, said) in [
+            (0, "1970-01-01 00:00 UTC"),
+            (951_782_399, "2000-02-28 23:59 UTC"),
+            (951_782_400, "2000-02-29 00:00 UTC"),
+            (1_709_251_199, "2024-02-29 23:59 UTC"),
+            (1_735_689_600, "2025-01-01 00:00 UTC"),
+        ] {
+            assert_eq!(date(seconds), said);
+        }
+    }
+
+    #[test]
+    fn a_scrub_is_said_in_one_line() {
+        let mut scrub = Scrub {
+            state: "done".to_owned(),
+            began_s: 1_735_689_600,
+            took_s: 61,
+            bytes: 3 << 30,
+            errors: 2,
+            repaired: 2,
+            ..Scrub::default()
+        };
+        let said = "done on 2025-01-01 00:01 UTC after 1 min 1 s: 3 GiB read; 2 wrong copies, 2 repaired, 0 blocks lost";
+        assert_eq!(line(&scrub), said);
+        scrub.state = "running".to_owned();
+        (scrub.total, scrub.rate) = (4 << 30, 64 << 20);
+        assert!(
+            line(&scrub).contains("75.0 % of 4 GiB, 64 MiB/s"),
+            "{}",
+            line(&scrub)
+        );
+        assert_eq!(line(&Scrub::default()), "never");
+    }
+}

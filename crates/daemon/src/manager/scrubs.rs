@@ -1,0 +1,95 @@
+//! Scrubs: asked for, and those that are due.
+
+use super::core::{Manager, Result};
+use crate::mapping::ToApi;
+use api::v1;
+use engine::{EngineError, ScrubSpec};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Seconds since 1970; 0 on a host whose clock is before that.
+fn now_s() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}
+
+impl Manager {
+    /// Starts a scrub.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn pool_scrub(&self, pool: &str, request: v1::ScrubStart) -> Result<v1::JobRef> {
+        let spec = ScrubSpec {
+            rate: request.rate.unwrap_or(self.scrubs.rate),
+            began_s: now_s(),
+        };
+        let started = self.control.pool_scrub(pool, &spec);
+        started
+            .map(|job| v1::JobRef { job })
+            .map_err(|error| self.pool_problem(pool, error))
+    }
+
+    /// Ends a scrub.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn pool_scrub_cancel(&self, pool: &str) -> Result<()> {
+        let ended = self.control.pool_scrub_cancel(pool);
+        ended.map_err(|error| self.pool_problem(pool, error))
+    }
+
+    /// The scrub that runs, or the last one.
+    ///
+    /// # Errors
+    /// When the pool is not open.
+    pub fn pool_scrub_show(&self, pool: &str) -> Result<v1::Scrub> {
+        let status = self.control.pool_scrub_status(pool);
+        status
+            .map(ToApi::to_api)
+            .map_err(|error| self.pool_problem(pool, error))
+    }
+
+    /// Starts the scrubs that are due at `now_s`, seconds since 1970.
+    pub fn scrub_what_is_due(&self, now_s: u64) {
+        let pools = match self.control.pool_list() {
+            Ok(pools) => pools,
+            Err(error) => {
+                tracing::error!("the pools cannot be looked at for scrubs that are due: {error}");
+                return;
+            }
+        };
+        for pool in pools {
+            if let Err(error) = self.scrub_if_due(&pool, now_s) {
+                tracing::warn!("pool {} could not be scrubbed: {error}", pool.name);
+            }
+        }
+    }
+
+    fn scrub_if_due(
+        &self,
+        pool: &engine::PoolStatus,
+        now_s: u64,
+    ) -> std::result::Result<(), EngineError> {
+        let scrub = &pool.scrub;
+        if self.scrubs.every.is_none() || scrub.job.is_some() {
+            return Ok(());
+        }
+        if scrub.began_s == 0 {
+            return self.control.pool_scrub_since(&pool.name, now_s);
+        }
+        if !self.scrubs.is_due(scrub.began_s, now_s) {
+            return Ok(());
+        }
+        let spec = ScrubSpec {
+            rate: self.scrubs.rate,
+            began_s: now_s,
+        };
+        let job = self.control.pool_scrub(&pool.name, &spec)?;
+        tracing::info!("pool {} is being scrubbed, as job {job}", pool.name);
+        Ok(())
+    }
+
+    /// The same for now.
+    pub fn scrub_what_is_due_now(&self) {
+        self.scrub_what_is_due(now_s());
+    }
+}

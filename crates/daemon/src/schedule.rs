@@ -1,0 +1,108 @@
+//! When pools are scrubbed by themselves.
+
+use crate::Span;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error};
+
+const HOUR: u64 = 3600;
+const DAY: u64 = 24 * HOUR;
+
+/// When and how fast pools are scrubbed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ScrubSchedule {
+    /// From one beginning to the next; none switches the schedule off.
+    pub every: Option<Span>,
+    /// Hour of the day (UTC) at which one begins, 0 to 23; of no meaning for spans below a day.
+    pub at: u8,
+    /// Bytes a second that a scrub may read from a pool's drives.
+    pub rate: u64,
+}
+
+impl Default for ScrubSchedule {
+    fn default() -> Self {
+        Self {
+            every: Some(Span(std::time::Duration::from_secs(30 * DAY))),
+            at: 2,
+            rate: 64 << 20,
+        }
+    }
+}
+
+impl ScrubSchedule {
+    /// Whether a scrub is due at `now_s` when the last one began (or the schedule began to count)
+    /// at `last_s`, both seconds since 1970. One that was missed is due until it begins.
+    pub fn is_due(&self, last_s: u64, now_s: u64) -> bool {
+        let Some(every) = self.every else {
+            return false;
+        };
+        let every = every.0.as_secs();
+        if every < DAY {
+            return now_s >= last_s.saturating_add(every);
+        }
+        // Whole hours, so that it does not begin later each time.
+        let from = (last_s / HOUR * HOUR).saturating_add(every);
+        let at = u64::from(self.at) * HOUR;
+        let today = from / DAY * DAY + at;
+        let due = if today >= from { today } else { today + DAY };
+        now_s >= due
+    }
+}
+
+/// The same as the configuration writes it.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ScrubFile {
+    every: Option<Every>,
+    at: Option<Hour>,
+    rate: Option<Rate>,
+}
+
+impl ScrubFile {
+    pub(crate) fn schedule(self) -> ScrubSchedule {
+        let default = ScrubSchedule::default();
+        ScrubSchedule {
+            every: self.every.map_or(default.every, |every| every.0),
+            at: self.at.map_or(default.at, |hour| hour.0),
+            rate: self.rate.map_or(default.rate, |rate| rate.0),
+        }
+    }
+}
+
+struct Every(Option<Span>);
+
+impl<'de> Deserialize<'de> for Every {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if text == "off" {
+            return Ok(Self(None));
+        }
+        let span = Span::parse(&text).and_then(|span| span.within("1h", "3650d"));
+        span.map(|span| Self(Some(span)))
+            .map_err(|why| D::Error::custom(format!("{why}; or \"off\"")))
+    }
+}
+
+struct Hour(u8);
+
+impl<'de> Deserialize<'de> for Hour {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let hour = i64::deserialize(deserializer)?;
+        let fits = u8::try_from(hour).ok().filter(|hour| *hour < 24);
+        fits.map(Self)
+            .ok_or_else(|| D::Error::custom(format!("{hour} is no hour: write 0 to 23")))
+    }
+}
+
+struct Rate(u64);
+
+impl<'de> Deserialize<'de> for Rate {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let rate = units::parse_bytes(&text).map_err(D::Error::custom)?;
+        if rate < 1 << 20 {
+            let told = format!("{text} a second is too slow: give it at least 1M");
+            return Err(D::Error::custom(told));
+        }
+        Ok(Self(rate))
+    }
+}

@@ -1,0 +1,101 @@
+//! The scrub of a shard's checkpoint and journal. Nothing of them is mended in place: a new
+//! checkpoint takes the place of the one and makes the other unneeded.
+
+use super::report::{FaultPlace, ScrubFault};
+use super::walk::Part;
+use crate::shard::state::{Shard, drive_error};
+use block::{DriveError, IoError};
+use format::Checkpoint;
+use units::{BLOCK, VdriveId};
+
+/// Journal pages read together.
+const BATCH: u64 = 64;
+
+impl Shard {
+    pub(super) async fn scrub_records(&self, part: &Part<'_>) -> Result<(), IoError> {
+        let (generation, epoch, from, durable, base, ring) = {
+            let state = self.state.borrow();
+            let journal = &state.journal;
+            (
+                state.generation,
+                journal.epoch,
+                journal.from,
+                journal.durable,
+                journal.base,
+                journal.ring,
+            )
+        };
+        let record = self.checkpoint_block(generation);
+        let is_checkpoint = |_: usize, bytes: &[u8]| {
+            Checkpoint::decode(bytes, self.config.pool, self.config.shard)
+                .is_some_and(|record| record.generation == generation)
+        };
+        let newest = |_: usize| self.state.borrow().generation == generation;
+        let mut wrong = self
+            .look_at((record, 1), &is_checkpoint, &newest, part)
+            .await?;
+        let mut next = from;
+        while next < durable {
+            let at = next % ring;
+            let count = BATCH.min(ring - at).min(durable - next);
+            let is_page = |index: usize, bytes: &[u8]| {
+                let wanted = (epoch, next + index as u64);
+                self.open_journal_page(bytes, wanted)
+                    .is_ok_and(|page| page.is_some())
+            };
+            // A checkpoint since then has made it unneeded.
+            let needed = |index: usize| self.state.borrow().journal.from <= next + index as u64;
+            wrong |= self
+                .look_at((base + at, count as usize), &is_page, &needed, part)
+                .await?;
+            next += count;
+        }
+        if wrong {
+            // One into each of the two places.
+            self.checkpoint().await?;
+            self.checkpoint().await?;
+        }
+        Ok(())
+    }
+
+    /// Reads every copy of blocks of the metadata region; true when one that counts is wrong.
+    async fn look_at(
+        &self,
+        (block, count): (u64, usize),
+        check: crate::vdrive::Check<'_>,
+        counts: &dyn Fn(usize) -> bool,
+        part: &Part<'_>,
+    ) -> Result<bool, IoError> {
+        let meta = self.vdrive(VdriveId(0))?;
+        let mut wrong = Vec::new();
+        let mut bytes = 0;
+        for leg in 0..meta.parts_count() {
+            let read = meta.bad_on(leg, block, count, check).await;
+            let Some(bad) = read.map_err(|error| drive_error(error, "the scrub stops"))? else {
+                continue;
+            };
+            bytes += (count * BLOCK) as u64;
+            wrong.extend(
+                bad.into_iter()
+                    .filter(|index| counts(*index))
+                    .map(|index| (leg, index)),
+            );
+        }
+        part.count(bytes, bytes / BLOCK as u64);
+        for (leg, index) in &wrong {
+            part.scrub.note(ScrubFault {
+                volume: None,
+                offset: 0,
+                length: 0,
+                place: FaultPlace::Part {
+                    vdrive: VdriveId(0),
+                    part: *leg,
+                    block: block + *index as u64,
+                },
+                error: DriveError::Checksum,
+                repaired: true,
+            });
+        }
+        Ok(!wrong.is_empty())
+    }
+}

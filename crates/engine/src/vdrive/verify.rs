@@ -1,0 +1,262 @@
+//! Reading every copy of a range, for the scrub: a mirror's legs are all looked at.
+
+use super::Leg;
+use super::io::{Check, VdriveIo};
+use block::{DmaBuf, DriveError};
+use format::Fragment;
+use futures_util::future::join_all;
+use std::future::poll_fn;
+use std::task::Poll;
+use units::BLOCK;
+
+/// Blocks checked before other tasks have their turn.
+const STRIDE: usize = 16;
+
+/// A copy of a block that is not what it must be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BadCopy {
+    /// The block, counted from the first of the range.
+    pub index: usize,
+    /// The part of the vdrive that has it.
+    pub part: usize,
+    /// What is wrong with it.
+    pub error: DriveError,
+    /// It was written anew from another leg.
+    pub mended: bool,
+}
+
+/// What was found in a range.
+#[derive(Default, Debug)]
+pub struct Verified {
+    /// Bytes read from drives.
+    pub bytes: u64,
+    /// Copies that are not right.
+    pub bad: Vec<BadCopy>,
+}
+
+async fn give_way() {
+    let mut first = true;
+    poll_fn(|context| {
+        if std::mem::take(&mut first) {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        Poll::Ready(())
+    })
+    .await;
+}
+
+/// One leg's copy of a fragment and what is wrong with its blocks.
+struct Copied {
+    part: usize,
+    /// None when it had to be read block by block.
+    whole: Option<DmaBuf>,
+    bad: Vec<(usize, DriveError)>,
+}
+
+impl VdriveIo {
+    /// Copies of each block that are read.
+    pub fn copies(&self) -> usize {
+        if !self.layout.is_mirror() {
+            return 1;
+        }
+        self.legs_where(Leg::is_in).len()
+    }
+
+    /// Reads every copy of `count` blocks from `block` on and checks each; a mirror's bad copy is
+    /// written anew from a good one. Only a bad block that `counts` says still counts is told of
+    /// and mended: it may not be needed any more.
+    ///
+    /// # Errors
+    /// When a drive that is no mirror's leg does not answer or is gone.
+    pub async fn verify(
+        &self,
+        block: u64,
+        count: usize,
+        check: Check<'_>,
+        counts: &dyn Fn(usize) -> bool,
+    ) -> Result<Verified, DriveError> {
+        let mut found = Verified::default();
+        let mut base = 0;
+        for fragment in self.layout.fragments(block, count) {
+            self.verify_fragment(fragment, base, (check, counts), &mut found)
+                .await?;
+            base += fragment.count;
+        }
+        Ok(found)
+    }
+
+    async fn verify_fragment(
+        &self,
+        fragment: Fragment,
+        base: usize,
+        (check, counts): (Check<'_>, &dyn Fn(usize) -> bool),
+        found: &mut Verified,
+    ) -> Result<(), DriveError> {
+        let mirror = self.layout.is_mirror();
+        let legs: Vec<usize> = if mirror {
+            self.legs_where(Leg::is_in)
+        } else {
+            vec![fragment.part]
+        };
+        let reads = legs
+            .iter()
+            .map(|leg| self.check_copy(*leg, fragment, base, check));
+        let mut copies = Vec::new();
+        let mut failed = DriveError::Gone;
+        for (leg, copy) in legs.iter().zip(join_all(reads).await) {
+            found.bytes += (fragment.count * BLOCK) as u64;
+            match copy {
+                Ok(copy) => copies.push(copy),
+                Err(error) => {
+                    failed = error;
+                    if mirror {
+                        self.set_aside_silent(*leg, error);
+                    }
+                }
+            }
+        }
+        if copies.is_empty() {
+            return Err(failed);
+        }
+        for index in 0..copies.len() {
+            for (at, error) in copies[index].bad.clone() {
+                if !counts(base + at) {
+                    continue;
+                }
+                let part = copies[index].part;
+                let mended = match self.good_copy(&copies, fragment, at, base, check).await {
+                    Some(good) => self.mend(part, fragment.block + at as u64, good).await,
+                    None => false,
+                };
+                found.bad.push(BadCopy {
+                    index: base + at,
+                    part,
+                    error,
+                    mended,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Parts, whether or not they are in.
+    pub fn parts_count(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// The blocks of a range that are wrong on one leg of a mirror; none when the leg is out.
+    ///
+    /// # Errors
+    /// When the leg does not answer or is gone.
+    pub async fn bad_on(
+        &self,
+        leg: usize,
+        block: u64,
+        count: usize,
+        check: Check<'_>,
+    ) -> Result<Option<Vec<usize>>, DriveError> {
+        if !self.parts[leg].leg.is_in() {
+            return Ok(None);
+        }
+        let range = Fragment {
+            part: leg,
+            block,
+            count,
+        };
+        let copied = self.check_copy(leg, range, 0, check).await?;
+        Ok(Some(copied.bad.iter().map(|(at, _)| *at).collect()))
+    }
+
+    async fn check_copy(
+        &self,
+        leg: usize,
+        fragment: Fragment,
+        base: usize,
+        check: Check<'_>,
+    ) -> Result<Copied, DriveError> {
+        let part = &self.parts[leg];
+        let mut bad = Vec::new();
+        let buf = self.dma.get(fragment.count * BLOCK);
+        match part.read(fragment.block, buf).await {
+            Ok(buf) => {
+                for (at, bytes) in buf.chunks_exact(BLOCK).enumerate() {
+                    if at % STRIDE == STRIDE - 1 {
+                        give_way().await;
+                    }
+                    if !check(base + at, bytes) {
+                        bad.push((at, DriveError::Checksum));
+                    }
+                }
+                Ok(Copied {
+                    part: leg,
+                    whole: Some(buf),
+                    bad,
+                })
+            }
+            Err(error @ (DriveError::Timeout | DriveError::Gone)) => Err(error),
+            Err(_) => {
+                // Some of it cannot be read: block by block tells which.
+                for at in 0..fragment.count {
+                    match part
+                        .read(fragment.block + at as u64, self.dma.get(BLOCK))
+                        .await
+                    {
+                        Ok(bytes) if check(base + at, &bytes) => {}
+                        Ok(_) => bad.push((at, DriveError::Checksum)),
+                        Err(error @ (DriveError::Timeout | DriveError::Gone)) => {
+                            return Err(error);
+                        }
+                        Err(error) => bad.push((at, error)),
+                    }
+                }
+                Ok(Copied {
+                    part: leg,
+                    whole: None,
+                    bad,
+                })
+            }
+        }
+    }
+
+    async fn good_copy(
+        &self,
+        copies: &[Copied],
+        fragment: Fragment,
+        at: usize,
+        base: usize,
+        check: Check<'_>,
+    ) -> Option<DmaBuf> {
+        for copy in copies {
+            if copy.bad.iter().any(|(bad, _)| *bad == at) {
+                continue;
+            }
+            let good = match &copy.whole {
+                Some(whole) => Ok(whole.slice(at * BLOCK, BLOCK)),
+                None => {
+                    let block = fragment.block + at as u64;
+                    self.parts[copy.part].read(block, self.dma.get(BLOCK)).await
+                }
+            };
+            if let Ok(good) = good.map(|good| check(base + at, &good).then_some(good)) {
+                return good;
+            }
+        }
+        None
+    }
+
+    /// Writes a leg's block anew, and reads it back: a medium may not take it.
+    async fn mend(&self, leg: usize, block: u64, good: DmaBuf) -> bool {
+        let part = &self.parts[leg];
+        if !part.leg.is_in() {
+            return false;
+        }
+        if let Err(error) = part.write(block, good.clone()).await {
+            let _ = self.take_out(leg, error);
+            return false;
+        }
+        part.mended();
+        let back = part.read(block, self.dma.get(BLOCK)).await;
+        back.is_ok_and(|back| back[..] == good[..])
+    }
+}
