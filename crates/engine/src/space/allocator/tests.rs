@@ -1,0 +1,138 @@
+//! Tests of the allocator by itself.
+
+use super::super::VdriveSpace;
+use super::*;
+use std::collections::BTreeSet;
+
+fn is_used(space: &Allocator, place: Place) -> bool {
+    let (key, bit) = space.key(place).expect("a place of the pool");
+    space.slots[&key].bits[bit as usize / 64] >> (bit % 64) & 1 == 1
+}
+
+fn allocator(groups: u32) -> Allocator {
+    let table = Arc::new(GroupTable::default());
+    table.add(
+        VdriveId(0),
+        VdriveSpace {
+            class: Class::Meta,
+            base: 300,
+            groups: 2,
+        },
+    );
+    table.add(
+        VdriveId(1),
+        VdriveSpace {
+            class: Class::Fast,
+            base: 0,
+            groups,
+        },
+    );
+    table.add(
+        VdriveId(2),
+        VdriveSpace {
+            class: Class::Slow,
+            base: 0,
+            groups,
+        },
+    );
+    Allocator::new(table, 1024)
+}
+
+#[test]
+fn every_slot_is_handed_out_once() {
+    let mut space = allocator(3);
+    assert_eq!(space.free_slots(Class::Fast), 3072);
+    let mut seen = BTreeSet::new();
+    loop {
+        let mut runs = Vec::new();
+        let found = space.take_slots(Class::Fast, 100, &mut runs);
+        assert_eq!(found, runs.iter().map(|run| run.count).sum::<usize>());
+        for run in runs {
+            (0..run.count as u64).for_each(|at| assert!(seen.insert(run.place.plus(at))));
+        }
+        if found < 100 {
+            break;
+        }
+    }
+    assert_eq!((seen.len(), space.free_slots(Class::Fast)), (3072, 0));
+}
+
+#[test]
+fn freed_slots_come_back_after_their_quarantine() {
+    let mut space = allocator(1);
+    let mut runs = Vec::new();
+    assert_eq!(space.take_slots(Class::Fast, 2000, &mut runs), 1024);
+    let mut quarantine = Quarantine::default();
+    quarantine.slots(runs[0].place.plus(10), 5);
+    quarantine.seal(1);
+    assert_eq!(space.take_slots(Class::Fast, 1, &mut runs), 0);
+    space.release(&quarantine.release(1).expect("durable"));
+    runs.clear();
+    assert_eq!(space.take_slots(Class::Fast, 9, &mut runs), 5);
+    assert_eq!(
+        runs,
+        [Run {
+            place: Place::new(VdriveId(1), 10),
+            count: 5
+        }]
+    );
+}
+
+#[test]
+fn a_checkpoint_keeps_only_what_is_recorded() {
+    let mut space = allocator(1);
+    let mut runs = Vec::new();
+    space.take_slots(Class::Fast, 4, &mut runs);
+    space.recorded(runs[0].place);
+    let mut more = Vec::new();
+    space.take_slots(Class::Fast, 2, &mut more);
+    let mut quarantine = Quarantine::default();
+    quarantine.slots(runs[0].place.plus(1), 1);
+    let home = space.take_home().expect("there is space");
+    let holes = space.holes(&quarantine, &[]);
+    let key = space.key(runs[0].place).unwrap().0;
+    assert_eq!(space.slots_for_checkpoint(key, &holes)[0], 0b1101);
+    let home_key = space.key(home).unwrap().0;
+    let page = space
+        .homes_for_checkpoint(home_key.homes_page(), &holes)
+        .unwrap();
+    assert_eq!(page[home_key.0 as usize % HOME_GROUPS], Some(0));
+    // Written without them, both have to be written again once they are recorded.
+    space.take_dirty_homes();
+    assert!(!space.dirty_slots().contains(&key));
+    space.recorded(home);
+    space.recorded(more[0].place);
+    assert_eq!(space.take_dirty_homes(), [home_key.homes_page()]);
+    assert!(space.dirty_slots().contains(&key));
+    let holes = space.holes(&quarantine, &[]);
+    let page = space
+        .homes_for_checkpoint(home_key.homes_page(), &holes)
+        .unwrap();
+    assert_eq!(page[home_key.0 as usize % HOME_GROUPS], Some(1));
+}
+
+#[test]
+fn an_empty_group_is_given_up_by_the_second_checkpoint_after_it_was_touched() {
+    let mut space = allocator(2);
+    let home = space.take_home().unwrap();
+    space.begin_checkpoint(1);
+    space.give_home(home);
+    assert_eq!(space.begin_checkpoint(2).1.len(), 0);
+    let (_, homes) = space.begin_checkpoint(3);
+    assert_eq!(homes.len(), 1);
+    assert_eq!(space.table.free_groups(Class::Slow), 1);
+    space.give_groups(&homes);
+    assert_eq!(space.table.free_groups(Class::Slow), 2);
+}
+
+#[test]
+fn replay_ends_in_the_state_that_the_records_say() {
+    let mut space = allocator(2);
+    let place = Place::new(VdriveId(1), 1020);
+    assert!(space.replay_slots(place, 8, true));
+    assert!(is_used(&space, place.plus(7)) && !is_used(&space, place.plus(8)));
+    space.replay_slots(place, 8, false);
+    assert!(!is_used(&space, place));
+    assert_eq!(space.free_slots(Class::Fast), 2048);
+    assert!(!space.replay_slots(Place::new(VdriveId(9), 1), 1, true));
+}
