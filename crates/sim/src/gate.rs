@@ -21,6 +21,7 @@ const NOT_YET: &[Mutation] = &[
     Mutation::DemotionFlush,
     Mutation::WriteKeepsHome,
     Mutation::PendingForgotten,
+    Mutation::PendingKept,
 ];
 /// Time for those.
 const LITTLE: Duration = Duration::from_secs(5);

@@ -59,7 +59,7 @@ fn main() -> ExitCode {
     };
     #[cfg(feature = "mutations")]
     if let Some(only) = &arguments.gate {
-        let limit = Duration::from_secs(arguments.seconds.min(30));
+        let limit = Duration::from_secs(arguments.seconds.min(120));
         return if gate::gate(only, limit, length) {
             ExitCode::SUCCESS
         } else {
