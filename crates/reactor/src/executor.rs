@@ -57,8 +57,8 @@ pub(crate) struct Inner {
     dma: DmaPool,
 }
 
-/// The output function of splitmix64.
-pub(crate) fn mix(state: u64) -> u64 {
+/// Spreads a number over 64 bits: the output function of splitmix64.
+pub fn mix(state: u64) -> u64 {
     let mut mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     mixed ^ (mixed >> 31)
@@ -219,13 +219,8 @@ impl Handle {
         self.0.free.borrow_mut().push(id);
     }
 
-    /// Drops every task of a simulated loop: the power is gone.
-    pub fn abandon(&self) {
-        self.drop_tasks();
-    }
-
     /// Drops every task: their buffers, sockets and channels close. For the end of a loop.
-    pub(crate) fn drop_tasks(&self) {
+    pub fn drop_tasks(&self) {
         loop {
             let tasks: Vec<_> = self
                 .0

@@ -17,7 +17,7 @@ mod run;
 mod sync;
 mod timer;
 
-pub use executor::{Clock, Handle};
+pub use executor::{Clock, Handle, mix};
 pub use frontend::{Export, FrontEnd, Parameter, StartExport};
 pub use net::{DetachedStream, ListenAddress, Listener, Stream, prepare_socket_path};
 pub use readiness::{Interest, Readiness};

@@ -296,7 +296,7 @@ impl Checker {
                     oracle.check_crashed(*number, offset, bytes)?;
                     for sector in bytes.chunks_exact(crate::oracle::SECTOR) {
                         let word: [u8; 8] = sector[..8].try_into().expect("8 bytes");
-                        digest = crate::random::mix(digest ^ u64::from_le_bytes(word));
+                        digest = reactor::mix(digest ^ u64::from_le_bytes(word));
                     }
                 }
             }

@@ -282,8 +282,7 @@ impl Client {
         self.counts
             .set((good + u64::from(worked), bad + u64::from(!worked)));
         let digest = answer.tag << 1 | u64::from(worked);
-        self.trace
-            .set(crate::random::mix(self.trace.get() ^ digest));
+        self.trace.set(reactor::mix(self.trace.get() ^ digest));
         if let Err(failed) = &answer.result {
             let expected =
                 self.lenient.get() || matches!(failed.kind, ErrorKind::NoSpace | ErrorKind::Gone);

@@ -1,7 +1,7 @@
 //! A simulated drive: requests take virtual time, end in any order, and go wrong when told to.
 
 use crate::image::{Image, blocks_of};
-use crate::instant::info;
+use crate::instant::{fits, info};
 use crate::medium::{Loss, Medium};
 use crate::random::Random;
 use block::{Drive, DriveError, DriveInfo, DriveIo, DriveIoKind, DriveQueue, Rotation};
@@ -65,7 +65,7 @@ pub struct Faults {
 struct State {
     medium: Medium,
     faults: Faults,
-    /// Times 1,000 ns: how long a request takes at least and at most.
+    /// How long a request takes at least and at most, in microseconds.
     latency_us: (u64, u64),
 }
 
@@ -158,14 +158,7 @@ enum End {
 
 impl DriveQueue for Queue {
     fn submit(&self, mut io: DriveIo) {
-        let inside = io
-            .offset
-            .checked_add(io.len)
-            .is_some_and(|end| end <= self.size);
-        if !inside
-            || !io.offset.is_multiple_of(BLOCK as u64)
-            || !io.len.is_multiple_of(BLOCK as u64)
-        {
+        if !fits(&io, self.size) {
             return io.done.send((io.buf, Err(DriveError::Bounds)));
         }
         let (end, delay, result) = self.begin(&mut io);
@@ -173,7 +166,7 @@ impl DriveQueue for Queue {
             let digest = buf
                 .chunks_exact(BLOCK)
                 .map(|block| u64::from(format::crc32c(block)));
-            let digest = digest.fold(0, |sum, crc| crate::random::mix(sum ^ crc));
+            let digest = digest.fold(0, |sum, crc| reactor::mix(sum ^ crc));
             let first = io.offset / BLOCK as u64;
             tell(
                 self.number,

@@ -44,6 +44,13 @@ pub fn info(spec: &str, size: u64) -> DriveInfo {
     }
 }
 
+/// Whether a request is of whole blocks within a drive of `size` bytes.
+pub fn fits(io: &DriveIo, size: u64) -> bool {
+    let block = BLOCK as u64;
+    let inside = io.offset.checked_add(io.len).is_some_and(|end| end <= size);
+    inside && io.offset.is_multiple_of(block) && io.len.is_multiple_of(block)
+}
+
 impl Instant {
     /// A drive with this content. With a `fuse` it can crash again.
     pub fn new(spec: &str, size: u64, image: Image, fuse: Option<Fuse>) -> Arc<Self> {
@@ -103,14 +110,7 @@ impl Queue {
 
 impl DriveQueue for Queue {
     fn submit(&self, mut io: DriveIo) {
-        let inside = io
-            .offset
-            .checked_add(io.len)
-            .is_some_and(|end| end <= self.size);
-        if !inside
-            || !io.offset.is_multiple_of(BLOCK as u64)
-            || !io.len.is_multiple_of(BLOCK as u64)
-        {
+        if !fits(&io, self.size) {
             return io.done.send((io.buf, Err(DriveError::Bounds)));
         }
         let mut state = lock(&self.state);

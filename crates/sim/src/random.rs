@@ -1,5 +1,7 @@
 //! A repeatable sequence of numbers.
 
+use reactor::mix;
+
 /// splitmix64.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
@@ -35,11 +37,4 @@ impl Random {
     pub fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
         &of[self.below(of.len() as u64) as usize]
     }
-}
-
-/// Spreads a number over 64 bits.
-pub fn mix(state: u64) -> u64 {
-    let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }

@@ -55,7 +55,7 @@ impl World {
 
     /// Drops every task: the power is gone.
     pub fn abandon(&self) {
-        self.loops.iter().for_each(Handle::abandon);
+        self.loops.iter().for_each(Handle::drop_tasks);
     }
 
     /// Lets one loop go on; time passes when none has anything to do. False when nothing can

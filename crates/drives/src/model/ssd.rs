@@ -4,6 +4,7 @@
 use super::profile::SsdProfile;
 use super::service::{Device, Request, Wire, transfer_ns};
 use block::DriveIoKind;
+use reactor::mix;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -133,12 +134,6 @@ impl Ssd {
         self.dies[die] = self.dies[die].max(now_ns) + stop_ns;
         self.drained_ns += stop_ns;
     }
-}
-
-fn mix(state: u64) -> u64 {
-    let mut mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }
 
 impl Device for Ssd {
