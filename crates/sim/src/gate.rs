@@ -11,6 +11,7 @@ const NOT_YET: &[Mutation] = &[
     Mutation::LeafForgotten,
     Mutation::JournalEpoch,
     Mutation::EpochKept,
+    Mutation::RunWhole,
     Mutation::FlushData,
     Mutation::FlushLeg,
     Mutation::ReuseUndurable,

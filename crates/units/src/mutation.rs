@@ -40,6 +40,8 @@ mutations! {
     JournalSequence, "journal-order-unchecked", "Pages of the journal from an earlier lap are played again.";
     DurableMark, "durable-mark-too-high", "A page of the journal says that it is durable before it is.";
     Unverified, "unflushed-data-unverified", "Recovery believes records whose data may not have arrived.";
+    HomeUnproven, "homes-believed", "Recovery believes records of homes though a write before them did not arrive.";
+    RunWhole, "write-left-out-whole", "Recovery leaves out a whole write when one block of it is not in its slot any more.";
     EpochKept, "recovery-keeps-epoch", "Recovery goes on in the old epoch.";
     NoRecoveryCheckpoint, "serving-before-checkpoint", "Recovery writes no checkpoint before it serves.";
     FlushData, "flush-without-data", "A FLUSH flushes the journal and not the drives with the data.";

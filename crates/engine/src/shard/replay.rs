@@ -2,20 +2,25 @@
 //!
 //! Records below the last durable mark are applied as they say. Those after it may have reached
 //! the drive without their data: each is applied only if its data is there, and frees what the
-//! map says then, not what the record says.
+//! map says then, not what the record says. A write whose slot holds something else may have been
+//! durable all the same, when its block sank and the slot was given away: its checksum is kept
+//! until a record says where else the block is.
 
 use super::leaf::Leaf;
 use super::state::{Shard, State};
 use block::{ErrorKind, IoError};
 use format::{BlockMask, BlockState, JournalHeader, Record, crc32c};
 use futures_util::future::join_all;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use units::mutation::{Mutation, is_on};
 use units::{CHUNK_BLOCKS, Place};
 
 /// A page of the journal.
 pub(super) type OpenPage = (JournalHeader, Vec<Record>);
+
+/// Checksums of writes whose slots do not hold them, by volume, chunk and block.
+type Elsewhere = BTreeMap<(u32, u32, usize), u32>;
 
 /// Chunks' pages loaded, and data verified, together.
 const BATCH: usize = 256;
@@ -32,25 +37,36 @@ impl Shard {
         );
         let durable = durable.unwrap_or(0);
         let mut count = 0;
+        let mut elsewhere = Elsewhere::new();
         for (header, records) in pages {
             count += records.len() as u64;
             let sure = header.sequence < durable;
             for records in records.chunks(BATCH) {
                 self.load_subjects(records).await?;
-                let present = if sure || is_on(Mutation::Unverified) {
-                    vec![true; records.len()]
+                let every: BlockMask = (0..CHUNK_BLOCKS).collect();
+                let verified = if sure || is_on(Mutation::Unverified) {
+                    vec![every; records.len()]
                 } else {
                     self.verify(records).await?
                 };
-                for (record, present) in records.iter().zip(present) {
-                    if present {
-                        self.replay_record(record, sure)?;
-                    } else {
-                        tracing::info!(?record, "an unflushed write did not survive");
+                for (record, present) in records.iter().zip(verified) {
+                    if !sure {
+                        note_elsewhere(&mut elsewhere, record, present);
+                    }
+                    match record {
+                        Record::Home { home, mask, .. } if !sure && present.is_empty() => {
+                            let at_home = self.at_home(record, *home, *mask, &elsewhere).await?;
+                            self.replay_at_home(record, *home, &at_home, &mut elsewhere)?;
+                        }
+                        _ => self.replay_record(record, sure, present)?,
                     }
                 }
             }
             self.trim_leaves();
+        }
+        if !elsewhere.is_empty() {
+            let blocks = elsewhere.len();
+            tracing::info!(blocks, "unflushed writes of blocks did not survive");
         }
         let mut state = self.state.borrow_mut();
         state.journal.next = next;
@@ -78,11 +94,14 @@ impl Shard {
             .try_for_each(|result| result.map(drop))
     }
 
-    /// Which records have their data on the drives. A mirror's legs are made the same.
-    async fn verify(&self, records: &[Record]) -> Result<Vec<bool>, IoError> {
+    /// Which blocks of each record have their data on the drives: a slot that a later record left
+    /// may hold something else by now. A mirror's legs are made the same.
+    async fn verify(&self, records: &[Record]) -> Result<Vec<BlockMask>, IoError> {
         let checks = records.iter().map(|record| async move {
-            let (slot, crcs) = match record {
-                Record::Write { slot, crcs, .. } => (*slot, crcs.clone()),
+            let (first, slot, crcs) = match record {
+                Record::Write {
+                    first, slot, crcs, ..
+                } => (usize::from(*first), *slot, crcs.clone()),
                 Record::Promote {
                     volume,
                     chunk,
@@ -91,38 +110,141 @@ impl Shard {
                     slot,
                 } => {
                     let Ok(Some(leaf)) = self.leaf(*volume, *chunk, true).await else {
-                        return false;
+                        return BlockMask::default();
                     };
                     let page = leaf.page.borrow();
                     let first = usize::from(*first);
-                    (
-                        *slot,
-                        (first..first + usize::from(*count))
-                            .map(|block| page.crc(block))
-                            .collect(),
-                    )
+                    let blocks = first..first + usize::from(*count);
+                    (first, *slot, blocks.map(|block| page.crc(block)).collect())
                 }
-                _ => return true,
+                _ => return BlockMask::default(),
             };
+            let mut present = BlockMask::default();
             let Ok(vdrive) = self.vdrive(slot.vdrive()) else {
-                return false;
+                return present;
             };
             for (index, crc) in crcs.iter().enumerate() {
                 let right = |_: usize, bytes: &[u8]| crc32c(bytes) == *crc;
-                if vdrive
-                    .read_every_leg(slot.block() + index as u64, &right)
-                    .await
-                    .is_err()
-                {
-                    return false;
+                let at = slot.block() + index as u64;
+                if vdrive.read_every_leg(at, &right).await.is_ok() {
+                    present.set(first + index);
                 }
             }
-            true
+            if present.count() < crcs.len() && is_on(Mutation::RunWhole) {
+                present = BlockMask::default();
+            }
+            present
         });
         Ok(join_all(checks).await)
     }
 
-    fn replay_record(&self, record: &Record, sure: bool) -> Result<(), IoError> {
+    /// Which blocks a home holds indeed, and their checksums: of a write whose slot does not hold
+    /// it, or what the page says. A mirror's legs are made the same.
+    async fn at_home(
+        &self,
+        record: &Record,
+        home: Place,
+        mask: BlockMask,
+        elsewhere: &Elsewhere,
+    ) -> Result<Vec<(usize, u32)>, IoError> {
+        let (volume, chunk) = record.subject();
+        let (Some(leaf), Ok(vdrive)) = (
+            self.leaf(volume, chunk, true).await?,
+            self.vdrive(home.vdrive()),
+        ) else {
+            return Ok(Vec::new());
+        };
+        let present = leaf.page.borrow().home();
+        if present.is_some() && present != home {
+            return Ok(Vec::new());
+        }
+        let candidates = |block: usize| {
+            let page = leaf.page.borrow();
+            let mapped = page.state(block) != BlockState::Zero;
+            let written = elsewhere.get(&(volume, chunk, block)).copied();
+            written.into_iter().chain(mapped.then(|| page.crc(block)))
+        };
+        let checks = mask.blocks().map(|block| {
+            let (vdrive, candidates) = (&vdrive, candidates(block));
+            async move {
+                for crc in candidates {
+                    let right = |_: usize, bytes: &[u8]| crc32c(bytes) == crc;
+                    let at = home.block() + block as u64;
+                    if vdrive.read_every_leg(at, &right).await.is_ok() {
+                        return Some((block, crc));
+                    }
+                }
+                None
+            }
+        });
+        Ok(join_all(checks).await.into_iter().flatten().collect())
+    }
+
+    /// Applies a record of a home that no durable mark covers, as far as the home holds it.
+    fn replay_at_home(
+        &self,
+        record: &Record,
+        home: Place,
+        at_home: &[(usize, u32)],
+        elsewhere: &mut Elsewhere,
+    ) -> Result<(), IoError> {
+        if at_home.is_empty() {
+            return Ok(());
+        }
+        let (volume, chunk) = record.subject();
+        self.with_replay(record, false, |replay| {
+            for (block, crc) in at_home {
+                if elsewhere.remove(&(volume, chunk, *block)) == Some(*crc) {
+                    replay.free(std::iter::once(*block), &[]);
+                    replay.change(*block, |page| {
+                        page.set_slot(*block, Place::NONE);
+                        page.set_crc(*block, *crc);
+                    });
+                }
+            }
+            replay.home(home, at_home.iter().map(|(block, _)| *block).collect())
+        })
+    }
+
+    /// Applies a record, of writes and promotions what is in `present`.
+    fn replay_record(
+        &self,
+        record: &Record,
+        sure: bool,
+        present: BlockMask,
+    ) -> Result<(), IoError> {
+        self.with_replay(record, sure, |replay| match record {
+            Record::Write {
+                first,
+                slot,
+                crcs,
+                old,
+                ..
+            } => replay.write(*first, *slot, crcs, old, present),
+            Record::Trim {
+                first, count, old, ..
+            } => {
+                replay.trim(*first, *count, old);
+                Ok(())
+            }
+            Record::Promote {
+                first, count, slot, ..
+            } => replay.promote(*first, *count, *slot, present),
+            Record::Evict { mask, old, .. } => {
+                replay.evict(*mask, old);
+                Ok(())
+            }
+            Record::Home { home, mask, .. } => replay.home(*home, *mask),
+            Record::MoveHome { new, old, .. } => replay.move_home(*new, *old),
+        })
+    }
+
+    fn with_replay(
+        &self,
+        record: &Record,
+        sure: bool,
+        apply: impl FnOnce(&mut Replay<'_>) -> Result<(), IoError>,
+    ) -> Result<(), IoError> {
         let (volume, chunk) = record.subject();
         let mut state = self.state.borrow_mut();
         let state = &mut *state;
@@ -141,27 +263,33 @@ impl Shard {
             leaf: &leaf,
             sure,
         };
-        match record {
-            Record::Write {
-                first,
-                slot,
-                crcs,
-                old,
-                ..
-            } => replay.write(*first, *slot, crcs, old)?,
-            Record::Trim {
-                first, count, old, ..
-            } => replay.trim(*first, *count, old),
-            Record::Promote {
-                first, count, slot, ..
-            } => replay.promote(*first, *count, *slot)?,
-            Record::Evict { mask, old, .. } => replay.evict(*mask, old),
-            Record::Home { home, mask, .. } => replay.home(*home, *mask)?,
-            Record::MoveHome { new, old, .. } => replay.move_home(*new, *old)?,
-        }
+        apply(&mut replay)?;
         self.mark_dirty(state, volume, chunk, &leaf);
         self.note_chunk(state, volume, chunk, &leaf);
         Ok(())
+    }
+}
+
+/// Keeps the checksums of a write whose slot does not hold it; a later write or trim ends that.
+fn note_elsewhere(elsewhere: &mut Elsewhere, record: &Record, present: BlockMask) {
+    let (volume, chunk) = record.subject();
+    match record {
+        Record::Write { first, crcs, .. } => {
+            for (block, crc) in (usize::from(*first)..).zip(crcs) {
+                if present.has(block) {
+                    elsewhere.remove(&(volume, chunk, block));
+                } else {
+                    elsewhere.insert((volume, chunk, block), *crc);
+                }
+            }
+        }
+        Record::Trim { first, count, .. } => {
+            let first = usize::from(*first);
+            for block in first..first + usize::from(*count) {
+                elsewhere.remove(&(volume, chunk, block));
+            }
+        }
+        _ => {}
     }
 }
 
@@ -184,22 +312,14 @@ struct Replay<'a> {
 
 impl Replay<'_> {
     /// Frees the slots that a record leaves.
-    fn free(
-        &mut self,
-        blocks: impl Iterator<Item = usize>,
-        old: &[Place],
-        keep: impl Fn(Place) -> bool,
-    ) {
+    fn free(&mut self, blocks: impl Iterator<Item = usize>, old: &[Place]) {
         let slots: Vec<_> = if self.sure {
             old.to_vec()
         } else {
             let page = self.leaf.page.borrow();
             blocks.map(|block| page.slot(block)).collect()
         };
-        for slot in slots
-            .into_iter()
-            .filter(|slot| slot.is_some() && !keep(*slot))
-        {
+        for slot in slots.into_iter().filter(|slot| slot.is_some()) {
             self.state.alloc.replay_slots(slot, 1, false);
         }
     }
@@ -230,15 +350,18 @@ impl Replay<'_> {
         slot: Place,
         crcs: &[u32],
         old: &[Place],
+        present: BlockMask,
     ) -> Result<(), IoError> {
         let first = usize::from(first);
-        self.free(first..first + crcs.len(), old, |_| false);
-        self.take(slot, crcs.len())?;
-        for (index, crc) in crcs.iter().enumerate() {
-            self.change(first + index, |page| {
-                page.set_slot(first + index, slot.plus(index as u64));
-                page.set_crc(first + index, *crc);
-                page.set_home_valid(first + index, false);
+        let there = (first..first + crcs.len()).filter(|block| present.has(*block));
+        self.free(there.clone(), old);
+        for block in there {
+            let (slot, crc) = (slot.plus((block - first) as u64), crcs[block - first]);
+            self.take(slot, 1)?;
+            self.change(block, |page| {
+                page.set_slot(block, slot);
+                page.set_crc(block, crc);
+                page.set_home_valid(block, false);
             });
         }
         Ok(())
@@ -246,7 +369,7 @@ impl Replay<'_> {
 
     fn trim(&mut self, first: u8, count: u16, old: &[Place]) {
         let blocks = usize::from(first)..usize::from(first) + usize::from(count);
-        self.free(blocks.clone(), old, |_| false);
+        self.free(blocks.clone(), old);
         for block in blocks {
             self.change(block, |page| {
                 page.set_slot(block, Place::NONE);
@@ -256,19 +379,21 @@ impl Replay<'_> {
         }
     }
 
-    fn promote(&mut self, first: u8, count: u16, slot: Place) -> Result<(), IoError> {
+    fn promote(
+        &mut self,
+        first: u8,
+        count: u16,
+        slot: Place,
+        present: BlockMask,
+    ) -> Result<(), IoError> {
         let first = usize::from(first);
-        let count = usize::from(count);
-        let at_home = (first..first + count)
-            .all(|block| self.leaf.page.borrow().state(block) == BlockState::Home);
-        if !self.sure && !at_home {
-            return Ok(());
-        }
-        self.take(slot, count)?;
-        for index in 0..count {
-            self.change(first + index, |page| {
-                page.set_slot(first + index, slot.plus(index as u64))
-            });
+        for block in (first..first + usize::from(count)).filter(|block| present.has(*block)) {
+            if !self.sure && self.leaf.page.borrow().state(block) != BlockState::Home {
+                continue;
+            }
+            let slot = slot.plus((block - first) as u64);
+            self.take(slot, 1)?;
+            self.change(block, |page| page.set_slot(block, slot));
         }
         Ok(())
     }
@@ -277,12 +402,12 @@ impl Replay<'_> {
         if !self.sure {
             let valid = self.leaf.page.borrow().home_mask();
             let mask: BlockMask = mask.blocks().filter(|block| valid.has(*block)).collect();
-            self.free(mask.blocks(), &[], |_| false);
+            self.free(mask.blocks(), &[]);
             mask.blocks()
                 .for_each(|block| self.change(block, |page| page.set_slot(block, Place::NONE)));
             return;
         }
-        self.free(mask.blocks(), old, |_| false);
+        self.free(mask.blocks(), old);
         mask.blocks()
             .for_each(|block| self.change(block, |page| page.set_slot(block, Place::NONE)));
     }
@@ -299,6 +424,9 @@ impl Replay<'_> {
     }
 
     fn move_home(&mut self, new: Place, old: Place) -> Result<(), IoError> {
+        if !self.sure && !self.may_move(new, old) {
+            return Ok(());
+        }
         self.state.alloc.replay_home(old, false);
         if new.is_some() && !self.state.alloc.replay_home(new, true) {
             return Err(contradiction("a home belongs to another shard"));
@@ -312,5 +440,15 @@ impl Replay<'_> {
                 .for_each(|block| self.change(block, |page| page.set_home_valid(block, false)));
         }
         Ok(())
+    }
+
+    /// A home is left only by what is not valid there: writes that took blocks out of it may not
+    /// have survived. A new home holds all that the old one did, before its record is made.
+    fn may_move(&self, new: Place, old: Place) -> bool {
+        let page = self.leaf.page.borrow();
+        if is_on(Mutation::HomeUnproven) {
+            return true;
+        }
+        page.home() == old && (new.is_some() || page.home_mask().is_empty())
     }
 }
