@@ -272,6 +272,7 @@ class Shard:
         pages = list(self.journal())
         durable = max((mark for _, mark, _ in pages), default=0)
         self.applied = 0
+        self.missing = {}
         for page, _, records in pages:
             at = 0
             while at < len(records):
@@ -287,33 +288,200 @@ class Shard:
             slot, at = place(data, at), at + 6
             crcs = struct.unpack_from(f"<{count}I", data, at)
             at += 4 * count
-            if sure or self.has(slot, crcs):
-                for index, block in enumerate(blocks):
-                    entry.slots[block] = (slot[0], slot[1] + index)
+            for index, block in enumerate(blocks):
+                where = (slot[0], slot[1] + index)
+                if sure or self.has(where, crcs[index]):
+                    entry.slots[block] = where
                     entry.crcs[block] = crcs[index]
                     entry.valid[block] = 0
+                    self.missing.pop((volume, chunk, block), None)
+                else:
+                    self.missing[volume, chunk, block] = crcs[index]
         elif kind == 2:
             for block in blocks:
                 entry.slots[block], entry.valid[block] = None, 0
+                self.missing.pop((volume, chunk, block), None)
         elif kind == 3:
             slot, at = place(data, at), at + 6
-            at_home = all(entry.valid[b] and entry.slots[b] is None for b in blocks)
-            if sure or at_home and self.has(slot, [entry.crcs[block] for block in blocks]):
-                for index, block in enumerate(blocks):
-                    entry.slots[block] = (slot[0], slot[1] + index)
+            for index, block in enumerate(blocks):
+                where = (slot[0], slot[1] + index)
+                at_home = entry.valid[block] and entry.slots[block] is None
+                if sure or at_home and self.has(where, entry.crcs[block]):
+                    entry.slots[block] = where
         elif kind == 4:
             mask, at = data[at : at + 32], at + 32
             for block in range(256):
                 if bit(mask, block) and (sure or entry.valid[block]):
                     entry.slots[block] = None
         elif kind == 5:
-            entry.home, mask, at = place(data, at), data[at + 6 : at + 38], at + 38
-            for block in range(256):
-                entry.valid[block] |= bit(mask, block)
+            home, mask, at = place(data, at), data[at + 6 : at + 38], at + 38
+            named = [block for block in range(256) if bit(mask, block)]
+            if sure:
+                entry.home = home
+                for block in named:
+                    entry.valid[block] = 1
+            elif entry.home in (None, home):
+                self.at_home((volume, chunk), entry, home, named)
         elif kind == 6:
-            entry.home, at = place(data, at), at + 12
-            if entry.home is None:
-                entry.valid = [0] * 256
+            new, old, at = place(data, at), place(data, at + 6), at + 12
+            if sure or entry.home == old and (new or not any(entry.valid)):
+                entry.home = new
+                if new is None:
+                    entry.valid = [0] * 256
+        else:
+            raise Damage(f"a journal record of kind {kind}")
+        return at + 6 * olds
+
+    def at_home(self, chunk, entry, home, blocks):
+        for block in blocks:
+            where = (home[0], home[1] + block)
+            missing = self.missing.get((*chunk, block))
+            if missing is not None and self.has(where, missing):
+                del self.missing[(*chunk, block)]
+                entry.slots[block], entry.crcs[block] = None, missing
+            elif not (entry.slots[block] or entry.valid[block]) or not self.has(
+                where, entry.crcs[block]
+            ):
+                continue
+            entry.home, entry.valid[block] = home, 1
+
+    def has(self, where, crc):
+        return self.pool.block(where, crc) is not None
+
+    def content(self, volume):
+        """The volume's chunks in order; None for one that is all zeroes."""
+        for chunk in range(-(-volume["size"] // MIB)):
+            shard = self.shards[(chunk // 256 + volume["id"]) % len(self.shards)]
+            yield shard.content(volume["id"], chunk)
+
+
+class Shard:
+    def __init__(self, pool, shard):
+        self.pool, self.shard, self.meta = pool, shard, pool.vdrives[0]
+        best = None
+        for block in (1 + 2 * shard, 2 + 2 * shard):
+            for data in self.meta.copies(block):
+                if self.is_whole(data, b"CVCP") and number(data, 10, 2) == shard:
+                    if number(data, 8, 2) != 1:
+                        raise Damage("a checkpoint was made by a newer version")
+                    if best is None or number(data, 32, 8) > number(best, 32, 8):
+                        best = data
+        if best is None:
+            raise Damage(f"shard {shard} has no checkpoint")
+        self.epoch, self.journal_from = number(best, 40, 8), number(best, 48, 8)
+        self.maps = {}
+        for key, ptr in self.leaves(DIRECTORY, best[64:76], 4, 0):
+            page = self.page(ptr, VOLUME, 0, DIRECTORY, key)
+            for chunk, where in self.leaves(key, page[64:76], 4, 0):
+                self.maps[key, chunk] = Chunk(self.page(where, CHUNK, 0, key, chunk))
+        self.replay()
+
+    def is_whole(self, data, magic):
+        return (
+            data[:4] == magic
+            and data[16:32] == self.pool.id
+            and number(data, 4, 4) == crc32c(data[8:])
+        )
+
+    def page(self, ptr, kind, level, owner, key):
+        where, crc = place(ptr, 0), number(ptr, 6, 4)
+        data = self.pool.block(where, crc) if where[0] == 0 else None
+        wanted = b"CVPG" + struct.pack("<BBHII", kind, level, 1, owner, key)
+        if data is None or data[:16] != wanted:
+            raise Damage(f"page {key} of tree {owner}, level {level}, is damaged")
+        return data
+
+    def leaves(self, owner, ptr, level, key):
+        if place(ptr, 0) is None:
+            return
+        if level == 0:
+            yield key, ptr
+            return
+        node = self.page(ptr, NODE, level, owner, key)
+        for index in range(256):
+            below = node[64 + 12 * index :][:12]
+            yield from self.leaves(owner, below, level - 1, key + index * 256 ** (level - 1))
+
+    def journal(self):
+        length = self.pool.config["meta"]["journal_blocks"]
+        shards = self.pool.config["shards"]
+        base = -(-(1 + 2 * shards) // 256) * 256 + self.shard * length
+        for page in range(self.journal_from, self.journal_from + length):
+            belong = [
+                data
+                for data in self.meta.copies(base + page % length)
+                if self.is_whole(data, b"CVJL")
+                and number(data, 8, 2) == self.shard
+                and number(data, 32, 8) == self.epoch
+                and number(data, 40, 8) == page
+            ]
+            if not belong:
+                return
+            data = max(belong, key=lambda data: number(data, 10, 2))
+            if number(data, 12, 2) != 1:
+                raise Damage("a journal page was made by a newer version")
+            yield page, number(data, 48, 8), data[64 : number(data, 10, 2)]
+
+    def replay(self):
+        pages = list(self.journal())
+        durable = max((mark for _, mark, _ in pages), default=0)
+        self.applied = 0
+        self.missing = {}
+        for page, _, records in pages:
+            at = 0
+            while at < len(records):
+                at = self.record(records, at, page < durable)
+                self.applied += 1
+
+    def record(self, data, at, sure):
+        kind, first, volume, chunk, count, olds = struct.unpack_from("<BBIIHH", data, at)
+        at += 14
+        entry = self.maps.setdefault((volume, chunk), Chunk())
+        blocks = range(first, first + count)
+        if kind == 1:
+            slot, at = place(data, at), at + 6
+            crcs = struct.unpack_from(f"<{count}I", data, at)
+            at += 4 * count
+            for index, block in enumerate(blocks):
+                where = (slot[0], slot[1] + index)
+                if sure or self.has(where, crcs[index]):
+                    entry.slots[block] = where
+                    entry.crcs[block] = crcs[index]
+                    entry.valid[block] = 0
+                    self.missing.pop((volume, chunk, block), None)
+                else:
+                    self.missing[volume, chunk, block] = crcs[index]
+        elif kind == 2:
+            for block in blocks:
+                entry.slots[block], entry.valid[block] = None, 0
+                self.missing.pop((volume, chunk, block), None)
+        elif kind == 3:
+            slot, at = place(data, at), at + 6
+            for index, block in enumerate(blocks):
+                where = (slot[0], slot[1] + index)
+                at_home = entry.valid[block] and entry.slots[block] is None
+                if sure or at_home and self.has(where, entry.crcs[block]):
+                    entry.slots[block] = where
+        elif kind == 4:
+            mask, at = data[at : at + 32], at + 32
+            for block in range(256):
+                if bit(mask, block) and (sure or entry.valid[block]):
+                    entry.slots[block] = None
+        elif kind == 5:
+            home, mask, at = place(data, at), data[at + 6 : at + 38], at + 38
+            named = [block for block in range(256) if bit(mask, block)]
+            if sure:
+                entry.home = home
+                for block in named:
+                    entry.valid[block] = 1
+            elif entry.home in (None, home):
+                self.at_home((volume, chunk), entry, home, named)
+        elif kind == 6:
+            new, old, at = place(data, at), place(data, at + 6), at + 12
+            if sure or entry.home == old and (new or not any(entry.valid)):
+                entry.home = new
+                if new is None:
+                    entry.valid = [0] * 256
         else:
             raise Damage(f"a journal record of kind {kind}")
         return at + 6 * olds

@@ -18,7 +18,7 @@ use units::{CHUNK, DriveId, PoolId, ShardId};
 
 /// A pool's shards.
 pub struct Harness {
-    shards: Vec<Rc<Shard>>,
+    pub(crate) shards: Vec<Rc<Shard>>,
     shared: Arc<crate::shard::PoolShared>,
 }
 

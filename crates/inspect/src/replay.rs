@@ -17,9 +17,12 @@ pub fn subjects(journal: &Journal) -> BTreeSet<(u32, u32)> {
     records.map(Record::subject).collect()
 }
 
+/// Checksums of blocks' newest writes that are not in their slots, by volume, chunk and block.
+type Missing = BTreeMap<(u32, u32, usize), u32>;
+
 /// Applies a journal to the chunks that it names. Those that had no page have an empty one made;
-/// those in `lost` had one that cannot be read, and stay out. Returns how many records of writes
-/// were left out since their data never came to a drive.
+/// those in `lost` had one that cannot be read, and stay out. Returns how many blocks keep what
+/// they held before, since what was written to them never came to a drive.
 pub async fn replay(
     inspection: &Inspection<'_>,
     journal: &Journal,
@@ -27,7 +30,7 @@ pub async fn replay(
     lost: &BTreeSet<(u32, u32)>,
     space: &mut Space,
 ) -> u64 {
-    let mut unfinished = 0;
+    let mut missing = Missing::new();
     for page in &journal.pages {
         let sure = page.header.sequence < journal.durable;
         for record in &page.records {
@@ -38,41 +41,135 @@ pub async fn replay(
             let page = chunks
                 .entry((volume, chunk))
                 .or_insert_with(|| ChunkPage::new(volume, chunk));
-            if !sure && !is_there(inspection, record, page).await {
-                unfinished += 1;
-                continue;
-            }
+            let found = if sure {
+                Found::all(record)
+            } else {
+                Found::look(inspection, record, page, &mut missing).await
+            };
             Change {
                 inspection,
                 space,
                 page,
                 sure,
             }
-            .apply(record);
+            .apply(record, &found);
         }
     }
-    unfinished
+    missing.len() as u64
 }
 
-/// Whether the data that a record tells of is on a drive.
-async fn is_there(inspection: &Inspection<'_>, record: &Record, page: &ChunkPage) -> bool {
-    let (slot, crcs) = match record {
-        Record::Write { slot, crcs, .. } => (*slot, crcs.clone()),
-        Record::Promote {
-            first, count, slot, ..
-        } => {
-            let first = usize::from(*first);
-            let blocks = first..first + usize::from(*count);
-            (*slot, blocks.map(|block| page.crc(block)).collect())
+/// What of a record is on the drives.
+#[derive(Default)]
+struct Found {
+    /// Blocks that are where the record says.
+    blocks: BlockMask,
+    /// Of those that a home holds: blocks and checksums of writes that are not in their slots.
+    written: Vec<(usize, u32)>,
+}
+
+impl Found {
+    /// Everything: the record's word counts.
+    fn all(record: &Record) -> Self {
+        let blocks = match record {
+            Record::Home { mask, .. } => *mask,
+            _ => (0..CHUNK_BLOCKS).collect(),
+        };
+        Self {
+            blocks,
+            written: Vec::new(),
         }
-        _ => return true,
-    };
-    let wants: Vec<Want> = run(slot, crcs.len())
-        .zip(crcs)
-        .map(|(place, crc)| Want { place, crc })
-        .collect();
+    }
+
+    async fn look(
+        inspection: &Inspection<'_>,
+        record: &Record,
+        page: &ChunkPage,
+        missing: &mut Missing,
+    ) -> Self {
+        let (volume, chunk) = record.subject();
+        match record {
+            Record::Write {
+                first, slot, crcs, ..
+            } => {
+                let blocks = usize::from(*first)..usize::from(*first) + crcs.len();
+                let wants = blocks.zip(run(*slot, crcs.len()).zip(crcs.iter().copied()));
+                let found = present(inspection, wants).await;
+                for (block, crc) in (usize::from(*first)..).zip(crcs) {
+                    if found.has(block) {
+                        missing.remove(&(volume, chunk, block));
+                    } else {
+                        missing.insert((volume, chunk, block), *crc);
+                    }
+                }
+                Self::of(found)
+            }
+            Record::Promote {
+                first, count, slot, ..
+            } => {
+                let blocks = usize::from(*first)..usize::from(*first) + usize::from(*count);
+                let crcs = blocks.clone().map(|block| page.crc(block));
+                let wants = blocks.zip(run(*slot, usize::from(*count)).zip(crcs));
+                Self::of(present(inspection, wants).await)
+            }
+            Record::Trim { first, count, .. } => {
+                let first = usize::from(*first);
+                for block in first..first + usize::from(*count) {
+                    missing.remove(&(volume, chunk, block));
+                }
+                Self::default()
+            }
+            Record::Home { home, mask, .. } => {
+                if page.home().is_some() && page.home() != *home {
+                    return Self::default();
+                }
+                let key = |block| (volume, chunk, block);
+                let written: Vec<_> = mask
+                    .blocks()
+                    .filter_map(|block| Some((block, *missing.get(&key(block))?)))
+                    .collect();
+                let at = |(block, crc): (usize, u32)| (block, (home.plus(block as u64), crc));
+                let new = present(inspection, written.iter().copied().map(at)).await;
+                let kept = mask.blocks().filter(|block| !new.has(*block));
+                let kept = kept.filter(|block| page.state(*block) != BlockState::Zero);
+                let wants = kept.map(|block| at((block, page.crc(block))));
+                let old = present(inspection, wants).await;
+                for block in new.blocks() {
+                    missing.remove(&key(block));
+                }
+                Self {
+                    blocks: new.blocks().chain(old.blocks()).collect(),
+                    written: written
+                        .into_iter()
+                        .filter(|(block, _)| new.has(*block))
+                        .collect(),
+                }
+            }
+            Record::Evict { .. } | Record::MoveHome { .. } => Self::default(),
+        }
+    }
+
+    fn of(blocks: BlockMask) -> Self {
+        Self {
+            blocks,
+            written: Vec::new(),
+        }
+    }
+}
+
+/// Which of these blocks are at their places with their checksums.
+async fn present(
+    inspection: &Inspection<'_>,
+    blocks: impl Iterator<Item = (usize, (Place, u32))>,
+) -> BlockMask {
+    let (blocks, wants): (Vec<usize>, Vec<Want>) = blocks
+        .map(|(block, (place, crc))| (block, Want { place, crc }))
+        .unzip();
     let got = inspection.pool.fetch(&wants, Copies::First).await;
-    got.iter().all(|got| got.bytes.is_some())
+    let there = blocks
+        .into_iter()
+        .zip(got)
+        .filter(|(_, got)| got.bytes.is_some());
+    there.map(|(block, _)| block).collect()
 }
 
 /// `count` consecutive places, as far as there are such places.
@@ -92,7 +189,7 @@ struct Change<'a> {
 }
 
 impl Change<'_> {
-    fn apply(&mut self, record: &Record) {
+    fn apply(&mut self, record: &Record, found: &Found) {
         match record {
             Record::Write {
                 first,
@@ -100,15 +197,20 @@ impl Change<'_> {
                 crcs,
                 old,
                 ..
-            } => self.write(usize::from(*first), *slot, crcs, old),
+            } => self.write(usize::from(*first), *slot, crcs, old, found.blocks),
             Record::Trim {
                 first, count, old, ..
             } => self.trim(usize::from(*first), usize::from(*count), old),
             Record::Promote {
                 first, count, slot, ..
-            } => self.promote(usize::from(*first), usize::from(*count), *slot),
+            } => self.promote(
+                usize::from(*first),
+                usize::from(*count),
+                *slot,
+                found.blocks,
+            ),
             Record::Evict { mask, old, .. } => self.evict(*mask, old),
-            Record::Home { home, mask, .. } => self.home(*home, *mask),
+            Record::Home { home, .. } => self.home(*home, found),
             Record::MoveHome { new, old, .. } => self.move_home(*new, *old),
         }
     }
@@ -124,19 +226,15 @@ impl Change<'_> {
         }
     }
 
-    fn take(&mut self, first: Place, count: usize) {
-        for place in run(first, count) {
+    fn write(&mut self, first: usize, slot: Place, crcs: &[u32], old: &[Place], there: BlockMask) {
+        let blocks = first..first + crcs.len();
+        self.free(blocks.clone().filter(|block| there.has(*block)), old);
+        let written = blocks.zip(run(slot, crcs.len()).zip(crcs));
+        for (block, (place, crc)) in written.filter(|(block, _)| there.has(*block)) {
             self.space.claim_slot(self.inspection.pool, place);
-        }
-    }
-
-    fn write(&mut self, first: usize, slot: Place, crcs: &[u32], old: &[Place]) {
-        self.free(first..first + crcs.len(), old);
-        self.take(slot, crcs.len());
-        for (index, (place, crc)) in run(slot, crcs.len()).zip(crcs).enumerate() {
-            self.page.set_slot(first + index, place);
-            self.page.set_crc(first + index, *crc);
-            self.page.set_home_valid(first + index, false);
+            self.page.set_slot(block, place);
+            self.page.set_crc(block, *crc);
+            self.page.set_home_valid(block, false);
         }
     }
 
@@ -149,17 +247,13 @@ impl Change<'_> {
         }
     }
 
-    fn promote(&mut self, first: usize, count: usize, slot: Place) {
-        let blocks = first..first + count;
-        let at_home = blocks
-            .clone()
-            .all(|block| self.page.state(block) == BlockState::Home);
-        if !self.sure && !at_home {
-            return;
-        }
-        self.take(slot, count);
-        for (block, place) in blocks.zip(run(slot, count)) {
-            self.page.set_slot(block, place);
+    fn promote(&mut self, first: usize, count: usize, slot: Place, there: BlockMask) {
+        let blocks = (first..first + count).zip(run(slot, count));
+        for (block, place) in blocks.filter(|(block, _)| there.has(*block)) {
+            if self.sure || self.page.state(block) == BlockState::Home {
+                self.space.claim_slot(self.inspection.pool, place);
+                self.page.set_slot(block, place);
+            }
         }
     }
 
@@ -174,14 +268,26 @@ impl Change<'_> {
             .for_each(|block| self.page.set_slot(block, Place::NONE));
     }
 
-    fn home(&mut self, home: Place, mask: BlockMask) {
+    fn home(&mut self, home: Place, found: &Found) {
+        if found.blocks.is_empty() && !self.sure {
+            return;
+        }
+        self.free(found.written.iter().map(|(block, _)| *block), &[]);
+        for (block, crc) in &found.written {
+            self.page.set_slot(*block, Place::NONE);
+            self.page.set_crc(*block, *crc);
+        }
         self.space.claim_home(self.inspection.pool, home);
         self.page.set_home(home);
-        mask.blocks()
-            .for_each(|block| self.page.set_home_valid(block, true));
+        let blocks = found.blocks.blocks();
+        blocks.for_each(|block| self.page.set_home_valid(block, true));
     }
 
     fn move_home(&mut self, new: Place, old: Place) {
+        let empty = self.page.home_mask().is_empty();
+        if !self.sure && (self.page.home() != old || new.is_none() && !empty) {
+            return;
+        }
         self.space.free_home(self.inspection.pool, old);
         if new.is_some() {
             self.space.claim_home(self.inspection.pool, new);

@@ -60,8 +60,8 @@ pub struct ShardReport {
     pub journal_pages: u64,
     /// Records in them.
     pub journal_records: u64,
-    /// Of these, records of writes that a crash kept from the drives; they were never flushed.
-    pub unfinished_records: u64,
+    /// Blocks whose writes a crash kept from the drives; they were never flushed.
+    pub unfinished_blocks: u64,
     /// Pages of its trees.
     pub pages: u64,
     /// Pages of its trees that no drive has right.

@@ -34,9 +34,12 @@ fn shard(out: &mut String, shard: &ShardReport) -> fmt::Result {
         let (records, pages) = (shard.journal_records, shard.journal_pages);
         write!(out, ", {records} records in {pages} journal pages to play")?;
     }
-    if shard.unfinished_records > 0 {
-        let count = shard.unfinished_records;
-        write!(out, ", {count} of them of writes that never ended")?;
+    if shard.unfinished_blocks > 0 {
+        let count = shard.unfinished_blocks;
+        write!(
+            out,
+            ", {count} blocks of them written without a flush and gone"
+        )?;
     }
     writeln!(out)
 }

@@ -27,6 +27,8 @@ const WHOLE: u64 = 8;
 const WITHOUT: u64 = 4;
 /// The books of one state in so many are audited.
 const AUDIT: u64 = 4;
+/// One state in so many is read by the recovery tools, too.
+const TOOLS: u64 = 64;
 /// One state in so many crashes again while it is being opened.
 const AGAIN: u64 = 4;
 /// Requests of an opening before it crashes again, at most.
@@ -141,6 +143,9 @@ impl Checker {
     ) -> Result<(), Wrong> {
         self.states.set(self.states.get() + 1);
         let drives = drives(kinds, images, None);
+        if wanted && self.random.borrow_mut().one_in(TOOLS) {
+            self.run(crate::tools::compare(&self.handle, &drives, oracle))?;
+        }
         let without = (self.whole_legs > 0 && self.random.borrow_mut().one_in(WITHOUT))
             .then(|| self.random.borrow_mut().below(self.whole_legs as u64) as usize);
         let opened = match self.open(kinds, images, &drives, without) {

@@ -16,6 +16,7 @@ mod plan;
 mod random;
 mod run;
 mod shrink;
+mod tools;
 mod world;
 
 use clap::Parser;

@@ -1,4 +1,4 @@
-//! Steps of a shard that the translation benchmark takes by themselves.
+//! Steps of a shard that benchmarks take by themselves.
 
 use super::leaf::Leaf;
 use super::state::Shard;
@@ -30,6 +30,42 @@ impl Shard {
         // No drive holds this data: the barrier has only the metadata region to flush.
         self.state.borrow_mut().journal.forget_touched();
         Ok(())
+    }
+
+    /// Maps one block of a chunk to another slot, as a write would, without data.
+    ///
+    /// # Errors
+    /// When the journal or the space is full, or the chunk's page cannot be loaded.
+    pub(crate) async fn remap_for_benchmark(
+        &self,
+        volume: u32,
+        chunk: u32,
+        block: usize,
+    ) -> Result<(), IoError> {
+        let leaf = self
+            .leaf(volume, chunk, true)
+            .await?
+            .ok_or_else(|| self.no_space())?;
+        let mut runs = Vec::new();
+        if !self.try_slots(Class::Fast, 1, &mut runs) {
+            return Err(self.no_space());
+        }
+        self.apply_write(volume, chunk, &leaf, block, runs[0], &[7])
+    }
+
+    /// Pages of the journal that recovery would read.
+    pub(crate) fn journal_length(&self) -> u64 {
+        self.state.borrow().journal.length()
+    }
+
+    /// Pages of it at which hosts wait for a checkpoint.
+    pub(crate) fn journal_host_limit(&self) -> u64 {
+        self.state.borrow().journal.host_limit()
+    }
+
+    /// Records made since the opening.
+    pub(crate) fn journal_made(&self) -> u64 {
+        self.state.borrow().journal.made
     }
 
     /// Keeps no more pages in memory than the shard may.

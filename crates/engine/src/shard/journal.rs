@@ -103,6 +103,11 @@ impl Journal {
         !self.sealed.is_empty()
     }
 
+    /// Pages at which hosts wait for a checkpoint.
+    pub fn host_limit(&self) -> u64 {
+        self.ring / 4 * 3
+    }
+
     /// Pages waiting to be written.
     pub fn waiting(&self) -> usize {
         self.sealed.len()
@@ -191,10 +196,9 @@ impl Shard {
                 if let Some(error) = &state.failed {
                     return Err(error.clone());
                 }
-                let ring = state.journal.ring;
                 let limit = match work {
-                    Work::Host => ring / 4 * 3,
-                    Work::Mover => ring / 16 * 15,
+                    Work::Host => state.journal.host_limit(),
+                    Work::Mover => state.journal.ring / 16 * 15,
                 };
                 let users = self.journal_users.get();
                 if state.journal.length() + ROOM_PAGES * (users + 1) <= limit {

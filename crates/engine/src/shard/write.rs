@@ -69,7 +69,7 @@ impl Shard {
     ///
     /// # Errors
     /// `NoSpace` when the pool is full, or what a drive said.
-    pub(super) async fn write(&self, volume: u32, offset: u64, buf: &IoBuf) -> Result<(), IoError> {
+    pub(crate) async fn write(&self, volume: u32, offset: u64, buf: &IoBuf) -> Result<(), IoError> {
         for piece in pieces(offset, buf.len() as u64) {
             let _room = self.journal_room(Work::Host).await?;
             let leaf = self.leaf(volume, piece.chunk, true).await?;

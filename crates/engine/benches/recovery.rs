@@ -1,0 +1,136 @@
+//! How long a pool takes to open whose journals are as full as they get, by its capacity.
+//!
+//! `cargo bench -p convect-engine --bench recovery [-- FOLDER]` makes pools of 1, 64 and 256 TiB of
+//! sparse files in a folder, fills their journals to where hosts would wait for a checkpoint, lets
+//! everything go as a crash does, and prints how long an import takes until volumes can be used.
+//! The second run of each has its pages out of the system's cache, too: drives are opened O_DIRECT.
+
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+use engine::bench::Filled;
+use engine::harness::Harness;
+use engine::{Engine, EngineConfig, LayoutSpec, Tier};
+use format::Label;
+use reactor::Reactor;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::time::Instant;
+use support::{Folder, pool, vdrive, volume};
+use units::DriveId;
+
+const MIB_OF_TIB: u64 = 1 << 20;
+/// Sparse files are not larger than this: common file systems end at 16 TiB.
+const LARGEST_MIB: u64 = 8 * MIB_OF_TIB;
+/// Size of the fast drive, where the metadata is.
+const FAST_MIB: u64 = 64 << 10;
+/// Changed pages at which a shard makes a checkpoint, and as many again that change meanwhile.
+const CHANGED: [usize; 2] = [256, 2 * 16 * 1024];
+const SHARDS: u16 = 2;
+const TARGET_S: f64 = 5.0;
+
+fn main() {
+    println!(
+        "{:>9} {:>9} {:>11} {:>11} {:>11} {:>10}",
+        "capacity", "pages", "records", "unflushed", "chunks", "seconds"
+    );
+    let mut slowest: f64 = 0.0;
+    for tib in [1, 64, 256] {
+        for changed in CHANGED {
+            let (filled, seconds) = measure(tib, changed);
+            println!(
+                "{:>5} TiB {:>9} {:>11} {:>11} {:>11} {seconds:>10.2}",
+                tib, filled.pages, filled.records, filled.unflushed, filled.chunks
+            );
+            slowest = slowest.max(seconds);
+        }
+    }
+    println!("slowest: {slowest:.2} s; at most {TARGET_S} s is the target");
+}
+
+fn start() -> Engine {
+    let config = EngineConfig {
+        threads: usize::from(SHARDS),
+        ..EngineConfig::default()
+    };
+    Engine::start(&config).expect("threads and io_uring")
+}
+
+fn measure(tib: u64, changed: usize) -> (Filled, f64) {
+    let folder = Folder::new();
+    // The pool's own limit counts every drive.
+    let slow_mib = tib * MIB_OF_TIB - 2 * FAST_MIB;
+    let mut slow = Vec::new();
+    let mut left = slow_mib;
+    while left > 0 {
+        let mib = left.min(LARGEST_MIB);
+        slow.push(folder.drive(&format!("slow{}", slow.len()), mib));
+        left -= mib;
+    }
+    let fast = [folder.drive("fast", FAST_MIB)];
+    let vdrives = vec![
+        vdrive(Tier::Fast, LayoutSpec::Concat, &fast),
+        vdrive(Tier::Slow, LayoutSpec::Concat, &slow),
+    ];
+    let spec = pool("tank", SHARDS, vdrives);
+    let engine = start();
+    engine.pool_create(&spec).expect("a pool");
+    engine
+        .volume_create("tank", &volume("vm", slow_mib))
+        .expect("a volume");
+    engine.pool_export("tank").expect("it closes");
+    drop(engine);
+    let specs: Vec<String> = (0..slow.len())
+        .map(|number| folder.existing(&format!("slow{number}")))
+        .chain([folder.existing("fast")])
+        .collect();
+    let filled = fill(&specs, slow_mib, changed);
+    let engine = start();
+    let begun = Instant::now();
+    engine
+        .pool_import(&specs, "tank", false)
+        .expect("it opens again");
+    let device = engine.volume_open("tank", "vm").expect("the volume opens");
+    let seconds = begun.elapsed().as_secs_f64();
+    drop(device);
+    (filled, seconds)
+}
+
+fn fill(specs: &[String], chunks: u64, changed: usize) -> Filled {
+    let reactor = Reactor::new(1).expect("io_uring");
+    let handle = reactor.handle().clone();
+    let specs = specs.to_vec();
+    let filled = reactor.block_on(async move {
+        let mut members = Vec::new();
+        let mut newest: Option<Label> = None;
+        for spec in &specs {
+            let drive = drives::open(spec).expect("it exists");
+            let label = label(spec, drive.info().size);
+            members.push((label.drive, drive));
+            newest = Some(label);
+        }
+        let members: Vec<(DriveId, _)> = members;
+        let label = newest.expect("a pool has drives");
+        let memory = EngineConfig::default();
+        let harness = Harness::open(&handle, label.pool, &label.config, &members, &memory).await;
+        let harness = harness.expect("it opens");
+        let volume = label.config.volumes[0].id;
+        harness.fill_journals(volume, chunks as u32, changed).await
+    });
+    filled.expect("the loop runs").expect("the journals fill")
+}
+
+fn label(spec: &str, size: u64) -> Label {
+    let path = PathBuf::from(spec.trim_start_matches("file:"));
+    let file = std::fs::File::open(path).expect("a file drive");
+    let read = |offset: &u64| {
+        let mut bytes = vec![0; format::LABEL_SIZE as usize];
+        file.read_exact_at(&mut bytes, *offset).ok()?;
+        Label::decode(&bytes).ok()
+    };
+    let labels = format::label_offsets(size);
+    let labels = labels.iter().filter_map(read);
+    labels
+        .max_by_key(|label| label.generation)
+        .expect("a label")
+}
