@@ -1,9 +1,10 @@
 //! How long a pool takes to open whose journals are as full as they get, by its capacity.
 //!
-//! `cargo bench -p convect-engine --bench recovery [-- FOLDER]` makes pools of 1, 64 and 256 TiB of
-//! sparse files in a folder, fills their journals to where hosts would wait for a checkpoint, lets
-//! everything go as a crash does, and prints how long an import takes until volumes can be used.
-//! The second run of each has its pages out of the system's cache, too: drives are opened O_DIRECT.
+//! `cargo bench -p convect-engine --bench recovery [-- TIB...]` makes pools of 1, 64 and 256 TiB (or
+//! those named) of sparse files in the temporary folder, fills their journals to where hosts would
+//! wait for a checkpoint, lets everything go as a crash does, and prints how long an import takes
+//! until a volume can be used: with few chunks changed, and with as many as may be, each with nodes
+//! of its own in the map. Drives are opened O_DIRECT, so nothing comes from the system's cache.
 
 #[path = "../tests/support/mod.rs"]
 mod support;
@@ -23,9 +24,9 @@ const MIB_OF_TIB: u64 = 1 << 20;
 /// Sparse files are not larger than this: common file systems end at 16 TiB.
 const LARGEST_MIB: u64 = 8 * MIB_OF_TIB;
 /// Size of the fast drive, where the metadata is.
-const FAST_MIB: u64 = 64 << 10;
-/// Changed pages at which a shard makes a checkpoint, and as many again that change meanwhile.
-const CHANGED: [usize; 2] = [256, 2 * 16 * 1024];
+const FAST_MIB: u64 = 256 << 10;
+/// Changed pages of a shard: few, and as many as hosts may change before and during a checkpoint.
+const CHANGED: [usize; 2] = [256, 2 * 32 * 1024];
 const SHARDS: u16 = 2;
 const TARGET_S: f64 = 5.0;
 
@@ -35,7 +36,15 @@ fn main() {
         "capacity", "pages", "records", "unflushed", "chunks", "seconds"
     );
     let mut slowest: f64 = 0.0;
-    for tib in [1, 64, 256] {
+    let named: Vec<u64> = std::env::args()
+        .filter_map(|word| word.parse().ok())
+        .collect();
+    let all = if named.is_empty() {
+        vec![1, 64, 256]
+    } else {
+        named
+    };
+    for tib in all {
         for changed in CHANGED {
             let (filled, seconds) = measure(tib, changed);
             println!(

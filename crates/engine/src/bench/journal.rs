@@ -84,10 +84,10 @@ async fn fill(shard: &Shard, volume: u32, chunks: &[u32]) -> Result<Filled, IoEr
     let sure = shard.journal_made();
     let content = IoBuf::zeroed(BLOCK);
     while shard.journal_length() + 8 < limit {
-        let writes = turns.by_ref().take(DEPTH).map(|(chunk, block)| {
-            let offset = u64::from(chunk) * CHUNK as u64 + (block * BLOCK) as u64;
-            shard.write(volume, offset, &content)
-        });
+        let writes = turns
+            .by_ref()
+            .take(DEPTH)
+            .map(|(chunk, _)| shard.write(volume, u64::from(chunk) * CHUNK as u64, &content));
         join_all(writes)
             .await
             .into_iter()

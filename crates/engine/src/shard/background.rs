@@ -10,8 +10,9 @@ const COMMIT_NS: u64 = 250_000_000;
 const COMMIT_PAGES: usize = 128;
 /// Time between checkpoints, in nanoseconds, when something has changed.
 const CHECKPOINT_NS: u64 = 30_000_000_000;
-/// Changed pages before a checkpoint: recovery loads as many.
-const CHECKPOINT_LEAVES: usize = 16 * 1024;
+/// Changed pages at which hosts wait for a checkpoint; one begins at half of that. Recovery loads
+/// as many, and those of a checkpoint that had not ended.
+const CHANGED_LEAVES: usize = 32 * 1024;
 /// How often the background looks, in nanoseconds, while anything is going on.
 const TICK_NS: u64 = 50_000_000;
 /// And while nothing is.
@@ -90,6 +91,11 @@ impl Shard {
         Ok(())
     }
 
+    /// Changed pages at which hosts wait for a checkpoint.
+    pub(super) fn most_changed(&self) -> usize {
+        CHANGED_LEAVES.min(self.config.leaves)
+    }
+
     async fn commit_loop(self: Rc<Self>) {
         while !self.closing.get() {
             let (since, waiting) = {
@@ -116,9 +122,9 @@ impl Shard {
             let (changed, pressing) = {
                 let state = self.state.borrow();
                 let journal = &state.journal;
-                let pressing = journal.length() > journal.ring / 2
+                let pressing = journal.length() > journal.host_limit() / 3 * 2
                     || (!self.has_room_for_pages(&state) && !state.dirty_leaves.is_empty())
-                    || state.dirty_leaves.len() > CHECKPOINT_LEAVES.min(self.config.leaves / 2);
+                    || state.dirty_leaves.len() > self.most_changed() / 2;
                 (
                     journal.length() > 0 || !state.dirty_leaves.is_empty(),
                     pressing,

@@ -177,6 +177,8 @@ impl Shard {
     /// Chunks' pages that have changed. A page counts as unchanged from the moment it is copied.
     async fn write_leaves(&self, work: &mut Work) -> Result<(), IoError> {
         let dirty = std::mem::take(&mut self.state.borrow_mut().dirty_leaves);
+        // Who waits because so many have changed goes on.
+        self.room.notify();
         for batch in dirty.chunks(BATCH) {
             for (volume, chunk, leaf) in batch {
                 let counts = self.count(&leaf.page.borrow());

@@ -11,6 +11,10 @@ use units::{PoolId, ShardId, VdriveId};
 /// Pages of one write to the ring.
 const WRITE_PAGES: usize = 64;
 
+/// Pages of a journal that hosts fill at most, however large its ring is: a million records,
+/// which recovery has to play within seconds.
+const LONGEST: u64 = 8 * 1024;
+
 /// Pages that the records of one piece of work take at most: those of 256 single blocks.
 const ROOM_PAGES: u64 = 3;
 
@@ -103,9 +107,14 @@ impl Journal {
         !self.sealed.is_empty()
     }
 
-    /// Pages at which hosts wait for a checkpoint.
+    /// Pages at which hosts wait for a checkpoint. One that presses begins at two thirds of it.
     pub fn host_limit(&self) -> u64 {
-        self.ring / 4 * 3
+        (self.ring / 4 * 3).min(LONGEST)
+    }
+
+    /// Pages at which work that makes space waits for a checkpoint.
+    pub fn mover_limit(&self) -> u64 {
+        self.host_limit() / 4 * 5
     }
 
     /// Pages waiting to be written.
@@ -198,10 +207,11 @@ impl Shard {
                 }
                 let limit = match work {
                     Work::Host => state.journal.host_limit(),
-                    Work::Mover => state.journal.ring / 16 * 15,
+                    Work::Mover => state.journal.mover_limit(),
                 };
                 let users = self.journal_users.get();
-                if state.journal.length() + ROOM_PAGES * (users + 1) <= limit {
+                let few = work == Work::Mover || state.dirty_leaves.len() < self.most_changed();
+                if few && state.journal.length() + ROOM_PAGES * (users + 1) <= limit {
                     self.journal_users.set(users + 1);
                     return Ok(Room(self));
                 }
