@@ -65,6 +65,10 @@ fn start() -> Engine {
     Engine::start(&config).expect("threads and io_uring")
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "it measures what a person waits for"
+)]
 fn measure(tib: u64, changed: usize) -> (Filled, f64) {
     let folder = Folder::new();
     // The pool's own limit counts every drive.
