@@ -20,7 +20,7 @@ pub enum Interest {
 /// Ends when the descriptor is ready. Dropping it stops the wait.
 pub struct Readiness {
     handle: Handle,
-    index: u32,
+    name: u64,
     wait: Receiver<i32>,
     ended: bool,
 }
@@ -38,10 +38,10 @@ impl Handle {
         };
         let ring = self.0.ring.as_ref().expect("a loop with a ring");
         let (done, wait) = oneshot();
-        let index = ring.poll_fd(fd, events as u32, done);
+        let name = ring.poll_fd(fd, events as u32, done);
         Readiness {
             handle: self.clone(),
-            index,
+            name,
             wait,
             ended: false,
         }
@@ -66,7 +66,7 @@ impl Drop for Readiness {
         if !self.ended
             && let Some(ring) = &self.handle.0.ring
         {
-            ring.cancel(self.index);
+            ring.cancel(self.name);
         }
     }
 }

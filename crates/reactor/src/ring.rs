@@ -9,7 +9,8 @@ use std::io;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// Requests in the kernel at a time; more wait in a queue here.
+/// Requests of drives in the kernel at a time; more wait in a queue here. Descriptors that are
+/// waited for do not count: idle connections would leave no room, not even for being woken.
 const ENTRIES: u32 = 512;
 /// Places in the ring's table of files; further files are named by their descriptors.
 const FILES: u32 = 256;
@@ -34,9 +35,14 @@ enum Slot {
 
 pub(crate) struct Ring {
     ring: RefCell<IoUring>,
-    slots: RefCell<Vec<Slot>>,
+    /// What each request is for, and how many others had its place before: a request is named by
+    /// both, so that nobody cancels the one that came after.
+    slots: RefCell<Vec<(Slot, u32)>>,
     free: RefCell<Vec<u32>>,
     waiting: RefCell<VecDeque<squeue::Entry>>,
+    /// Polls that a busy kernel did not take yet.
+    polls: RefCell<VecDeque<squeue::Entry>>,
+    /// Requests there that are not polls.
     in_kernel: Cell<u32>,
     event_armed: Cell<bool>,
     /// Free places in the table of files, the next one last.
@@ -68,39 +74,77 @@ impl Ring {
             slots: RefCell::default(),
             free: RefCell::default(),
             waiting: RefCell::default(),
+            polls: RefCell::default(),
             in_kernel: Cell::new(0),
             event_armed: Cell::new(false),
             free_files: RefCell::new((0..files).rev().collect()),
         })
     }
 
-    fn slot(&self, slot: Slot) -> u32 {
+    /// Takes a place; returns the request's name.
+    fn slot(&self, slot: Slot) -> u64 {
         let mut slots = self.slots.borrow_mut();
-        if let Some(index) = self.free.borrow_mut().pop() {
-            slots[index as usize] = slot;
-            return index;
-        }
-        slots.push(slot);
-        slots.len() as u32 - 1
+        let (index, turn) = match self.free.borrow_mut().pop() {
+            Some(index) => {
+                let place = &mut slots[index as usize];
+                *place = (slot, place.1.wrapping_add(1));
+                (index, place.1)
+            }
+            None => {
+                slots.push((slot, 0));
+                (slots.len() as u32 - 1, 0)
+            }
+        };
+        u64::from(turn) << 32 | u64::from(index)
     }
 
+    /// Hands over a request of a drive, or lets it wait for its turn.
     fn push(&self, entry: squeue::Entry) {
-        if self.in_kernel.get() >= ENTRIES || !self.waiting.borrow().is_empty() {
-            self.waiting.borrow_mut().push_back(entry);
-            return;
+        let full = self.in_kernel.get() >= ENTRIES || !self.waiting.borrow().is_empty();
+        if full || !self.try_push(&entry) {
+            return self.waiting.borrow_mut().push_back(entry);
         }
         self.in_kernel.set(self.in_kernel.get() + 1);
+    }
+
+    /// Begins to wait for a descriptor, whatever else is in the kernel.
+    fn push_poll(&self, entry: squeue::Entry) {
+        if !self.try_push(&entry) {
+            self.polls.borrow_mut().push_back(entry);
+        }
+    }
+
+    /// False when the kernel is busy: it is asked again by the loop, which reaps in between.
+    fn try_push(&self, entry: &squeue::Entry) -> bool {
         let mut ring = self.ring.borrow_mut();
         // SAFETY: the memory that the entry names is owned by its slot until it ends.
-        while unsafe { ring.submission().push(&entry) }.is_err() {
-            // A full queue empties by being submitted; a busy kernel says so and is asked again
-            // by the loop, which reaps in between.
+        while unsafe { ring.submission().push(entry) }.is_err() {
+            // A full queue empties by being submitted.
             if ring.submit().is_err() {
-                self.in_kernel.set(self.in_kernel.get() - 1);
-                drop(ring);
-                self.waiting.borrow_mut().push_back(entry);
-                return;
+                return false;
             }
+        }
+        true
+    }
+
+    /// Hands over what could not be handed over before.
+    fn push_waiting(&self) {
+        loop {
+            let Some(entry) = self.polls.borrow_mut().pop_front() else {
+                break;
+            };
+            if !self.try_push(&entry) {
+                return self.polls.borrow_mut().push_front(entry);
+            }
+        }
+        while self.in_kernel.get() < ENTRIES {
+            let Some(entry) = self.waiting.borrow_mut().pop_front() else {
+                break;
+            };
+            if !self.try_push(&entry) {
+                return self.waiting.borrow_mut().push_front(entry);
+            }
+            self.in_kernel.set(self.in_kernel.get() + 1);
         }
     }
 
@@ -147,41 +191,37 @@ impl Ring {
         len: u32,
         done: Sender<DriveOutcome>,
     ) {
-        let index = self.slot(Slot::Drive {
+        let name = self.slot(Slot::Drive {
             done,
             buf,
             len,
             file,
         });
-        self.push(entry.user_data(u64::from(index)));
+        self.push(entry.user_data(name));
     }
 
-    /// Starts to wait for events of a descriptor; returns the number to cancel it by.
-    pub(crate) fn poll_fd(&self, fd: i32, events: u32, done: Sender<i32>) -> u32 {
-        let index = self.slot(Slot::Poll { done });
-        self.push(
+    /// Starts to wait for events of a descriptor; returns the name to cancel it by.
+    pub(crate) fn poll_fd(&self, fd: i32, events: u32, done: Sender<i32>) -> u64 {
+        let name = self.slot(Slot::Poll { done });
+        self.push_poll(
             opcode::PollAdd::new(types::Fd(fd), events)
                 .build()
-                .user_data(u64::from(index)),
+                .user_data(name),
         );
-        index
+        name
     }
 
     /// Stops waiting; the request still ends by itself, with an error that nobody hears.
-    pub(crate) fn cancel(&self, index: u32) {
+    pub(crate) fn cancel(&self, name: u64) {
         let own = self.slot(Slot::Ignored);
-        self.push(
-            opcode::AsyncCancel::new(u64::from(index))
-                .build()
-                .user_data(u64::from(own)),
-        );
+        self.push(opcode::AsyncCancel::new(name).build().user_data(own));
     }
 
     pub(crate) fn arm_event(&self, fd: i32) {
         if !self.event_armed.replace(true) {
-            let index = self.slot(Slot::Event);
+            let name = self.slot(Slot::Event);
             let entry = opcode::PollAdd::new(types::Fd(fd), libc::POLLIN as u32).build();
-            self.push(entry.user_data(u64::from(index)));
+            self.push_poll(entry.user_data(name));
         }
     }
 
@@ -220,10 +260,13 @@ impl Ring {
             let next = self.ring.borrow_mut().completion().next();
             let Some(entry) = next else { break };
             count += 1;
-            self.in_kernel.set(self.in_kernel.get() - 1);
-            let index = entry.user_data() as usize;
-            let slot = std::mem::replace(&mut self.slots.borrow_mut()[index], Slot::Free);
-            self.free.borrow_mut().push(index as u32);
+            let index = entry.user_data() as u32;
+            let slot = &mut self.slots.borrow_mut()[index as usize].0;
+            let slot = std::mem::replace(slot, Slot::Free);
+            self.free.borrow_mut().push(index);
+            if !matches!(slot, Slot::Poll { .. } | Slot::Event) {
+                self.in_kernel.set(self.in_kernel.get() - 1);
+            }
             match slot {
                 Slot::Drive {
                     done,
@@ -242,19 +285,7 @@ impl Ring {
                 Slot::Ignored | Slot::Free => {}
             }
         }
-        while self.in_kernel.get() < ENTRIES {
-            let Some(entry) = self.waiting.borrow_mut().pop_front() else {
-                break;
-            };
-            self.in_kernel.set(self.in_kernel.get() + 1);
-            let mut ring = self.ring.borrow_mut();
-            // SAFETY: as in `push`.
-            if unsafe { ring.submission().push(&entry) }.is_err() {
-                self.in_kernel.set(self.in_kernel.get() - 1);
-                self.waiting.borrow_mut().push_front(entry);
-                break;
-            }
-        }
+        self.push_waiting();
         count
     }
 
@@ -263,7 +294,7 @@ impl Ring {
         self.slots
             .borrow()
             .iter()
-            .filter(|slot| matches!(slot, Slot::Drive { .. }))
+            .filter(|(slot, _)| matches!(slot, Slot::Drive { .. }))
             .count()
     }
 }

@@ -1,8 +1,10 @@
 //! What a loop promises to its tasks.
 
-use reactor::{Event, Limit, ListenAddress, Listener, Reactor, ReactorThread};
+use reactor::{Event, Interest, Limit, ListenAddress, Listener, Reactor, ReactorThread};
 use std::cell::RefCell;
 use std::io::{IoSlice, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 
 #[test]
@@ -125,4 +127,44 @@ fn a_socket_in_use_or_with_a_long_path_is_refused_with_advice() {
         error.to_string().contains("choose a shorter one"),
         "{error}"
     );
+}
+
+#[test]
+fn idle_connections_do_not_keep_a_loop_from_being_reached() {
+    let thread = ReactorThread::start("test-idle", 1).unwrap();
+    let (give, take) = std::sync::mpsc::channel();
+    let waiting = give.clone();
+    assert!(thread.remote().spawn(move |handle| async move {
+        let (idle, _other_end) = UnixStream::pair().unwrap();
+        let wait = |_| handle.ready(idle.as_raw_fd(), Interest::Read);
+        let waits: Vec<_> = (0..700).map(wait).collect();
+        waiting.send(700).unwrap();
+        handle.sleep(60_000_000_000).await;
+        drop(waits);
+    }));
+    let patience = std::time::Duration::from_secs(30);
+    assert_eq!(take.recv_timeout(patience), Ok(700));
+    assert!(thread.remote().run(move |_| give.send(1).unwrap()));
+    assert_eq!(take.recv_timeout(patience), Ok(1));
+}
+
+#[test]
+fn who_stops_waiting_does_not_stop_another() {
+    let reactor = Reactor::new(1).unwrap();
+    let handle = reactor.handle().clone();
+    let ended = reactor.block_on(async move {
+        let (first, mut first_end) = UnixStream::pair().unwrap();
+        let (second, mut second_end) = UnixStream::pair().unwrap();
+        let wait = handle.ready(first.as_raw_fd(), Interest::Read);
+        first_end.write_all(b"x").unwrap();
+        // It has ended, and nobody has asked yet.
+        handle.sleep(20_000_000).await;
+        let other = handle.ready(second.as_raw_fd(), Interest::Read);
+        handle.sleep(1_000_000).await;
+        drop(wait);
+        handle.sleep(20_000_000).await;
+        second_end.write_all(b"y").unwrap();
+        other.await
+    });
+    ended.unwrap().unwrap();
 }
