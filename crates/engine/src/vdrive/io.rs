@@ -237,6 +237,15 @@ impl VdriveIo {
         self.layout.blocks()
     }
 
+    /// Refuses blocks that the vdrive does not have: a map from a drive may name any.
+    pub(super) fn check_bounds(&self, block: u64, count: usize) -> Result<(), DriveError> {
+        let end = block.checked_add(count as u64);
+        match end.is_some_and(|end| end <= self.blocks()) {
+            true => Ok(()),
+            false => Err(DriveError::Bounds),
+        }
+    }
+
     /// Reads `count` blocks from `block` on and checks each.
     ///
     /// A mirror's leg that fails or gives a wrong block is mended from one that gives the right
@@ -250,6 +259,7 @@ impl VdriveIo {
         count: usize,
         check: Check<'_>,
     ) -> Result<DmaBuf, DriveError> {
+        self.check_bounds(block, count)?;
         let first = self.layout.fragment(block, count);
         if first.count == count {
             return self.read_fragment(first, 0, check).await;
@@ -367,6 +377,9 @@ impl VdriveIo {
 
     /// Where a block lies, for people: the drives that hold it, and the byte on each.
     pub fn places_of(&self, block: u64) -> Vec<String> {
+        if self.check_bounds(block, 1).is_err() {
+            return vec![format!("block {block}, which lies on no drive")];
+        }
         let fragment = self.layout.fragment(block, 1);
         let parts = match self.layout.is_mirror() {
             true => self.legs_where(Leg::is_in),
@@ -405,6 +418,7 @@ impl VdriveIo {
     /// When no leg took the write.
     pub async fn write(&self, block: u64, buf: DmaBuf) -> Result<(), DriveError> {
         let count = buf.len() / BLOCK;
+        self.check_bounds(block, count)?;
         let first = self.layout.fragment(block, count);
         if first.count == count {
             return self.write_fragment(first, buf).await;
@@ -530,6 +544,7 @@ impl VdriveIo {
         block: u64,
         count: usize,
     ) -> Result<Vec<Vec<Option<DmaBuf>>>, DriveError> {
+        self.check_bounds(block, count)?;
         let mut copies = Vec::new();
         let mut error = DriveError::Gone;
         for leg in self.legs_where(Leg::is_in) {
@@ -556,6 +571,7 @@ impl VdriveIo {
     /// # Errors
     /// As [`VdriveIo::read`].
     pub async fn read_every_leg(&self, block: u64, check: Check<'_>) -> Result<DmaBuf, DriveError> {
+        self.check_bounds(block, 1)?;
         if self.layout.is_mirror() {
             self.read_block_mending(block, 0, check).await
         } else {

@@ -76,6 +76,7 @@ impl VdriveIo {
         check: Check<'_>,
         counts: &dyn Fn(usize) -> bool,
     ) -> Result<Verified, DriveError> {
+        self.check_bounds(block, count)?;
         let mut found = Verified::default();
         let mut base = 0;
         for fragment in self.layout.fragments(block, count) {

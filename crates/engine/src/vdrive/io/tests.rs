@@ -301,3 +301,20 @@ fn a_leg_that_went_out_again_meanwhile_is_not_up_to_date() {
     assert!(scene.legs.begin_sync((1, 0)));
     assert!(!scene.legs.end_sync((1, 0), absences));
 }
+
+#[test]
+fn what_a_damaged_map_names_beyond_the_end_is_an_error_and_no_leg_s_fault() {
+    let scene = scene();
+    for block in [1024, 1023 + (1 << 40), u64::MAX] {
+        assert_eq!(scene.wrote(block, 1), Err(DriveError::Bounds));
+        let read = scene.run(async move |vdrive| vdrive.read(block, 2, &|_, _| true).await);
+        assert_eq!(read.err(), Some(DriveError::Bounds));
+        let read = scene.run(async move |vdrive| vdrive.read_every_leg(block, &|_, _| true).await);
+        assert_eq!(read.err(), Some(DriveError::Bounds));
+        assert_eq!(scene.vdrive.places_of(block).len(), 1);
+    }
+    // Half of it is there.
+    let read = scene.run(async |vdrive| vdrive.read(1023, 2, &|_, _| true).await);
+    assert_eq!(read.err(), Some(DriveError::Bounds));
+    assert!(scene.leg(0).is_in() && scene.leg(1).is_in());
+}
