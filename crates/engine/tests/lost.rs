@@ -112,3 +112,43 @@ fn a_lost_checkpoint_is_missed_when_more_was_written_since() {
     };
     assert!(failed.contains("its newest checkpoint is lost"), "{failed}");
 }
+
+/// Changes a byte of each block of a drive that has this content; returns how many had it.
+fn damage(folder: &Folder, name: &str, contents: &[Vec<u8>]) -> usize {
+    let path = folder.path().join(name);
+    let bytes = std::fs::read(&path).unwrap();
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    let mut damaged = 0;
+    for (number, block) in bytes.chunks_exact(BLOCK as usize).enumerate() {
+        if contents.iter().any(|content| content == block) {
+            file.write_all_at(&[block[17] ^ 1], number as u64 * BLOCK + 17)
+                .unwrap();
+            damaged += 1;
+        }
+    }
+    damaged
+}
+
+#[test]
+fn a_bad_copy_on_the_fast_tier_is_read_from_where_it_was_made() {
+    const BLOCKS: u64 = 80;
+    let folder = Folder::new();
+    let engine = engine(1);
+    let spec = support::tiered(&folder, "p", 1, 160, 256);
+    engine.pool_create(&spec).unwrap();
+    engine.volume_create("p", &volume("v", 16)).unwrap();
+    let client = Client::open(&engine, "p", "v");
+    let contents: Vec<_> = (0..BLOCKS)
+        .map(|number| pattern(number + 1, BLOCK as usize))
+        .collect();
+    for (number, content) in contents.iter().enumerate() {
+        client.write(number as u64 * BLOCK, content).unwrap();
+    }
+    let sunk = |status: &engine::PoolStatus| status.fast_shadow == BLOCKS * BLOCK;
+    support::wait_status(&engine, "p", sunk);
+    assert_eq!(damage(&folder, "fast", &contents), contents.len());
+    for (number, content) in contents.iter().enumerate() {
+        let read = client.read(number as u64 * BLOCK, BLOCK as usize).unwrap();
+        assert!(read == *content, "block {number}");
+    }
+}

@@ -1,13 +1,50 @@
-//! Blocks that no drive has right: which they are, and where they lie.
+//! Blocks that are wrong where a read finds them: copies are given up for what they were made
+//! from; of what no drive has right it is told which it is, and where it lies.
 
+use super::journal::Work;
+use super::leaf::Leaf;
 use super::state::Shard;
-use format::crc32c;
+use format::{BlockMask, BlockState, crc32c};
+use std::rc::Rc;
 use units::{BLOCK, CHUNK, Place};
 
 /// Blocks named in one line of the log; the rest is counted.
 const NAMED: usize = 8;
 
 impl Shard {
+    /// Forgets copies on the fast tier that could not be read, `count` blocks of a chunk from `first`
+    /// on, at `place`; what they were made from is at home. False when they are no such copies.
+    pub(super) async fn give_up_shadows(
+        &self,
+        (volume, chunk): (u32, u32),
+        leaf: &Rc<Leaf>,
+        (first, count): (usize, usize),
+        place: Place,
+    ) -> bool {
+        let shadows = || -> BlockMask {
+            let page = leaf.page.borrow();
+            let is_shadow = |block: &usize| {
+                page.state(*block) == BlockState::Shadow
+                    && page.slot(*block) == place.plus((*block - first) as u64)
+            };
+            (first..first + count).filter(is_shadow).collect()
+        };
+        if shadows().is_empty() {
+            return false;
+        }
+        let Ok(_room) = self.journal_room(Work::Host).await else {
+            return false;
+        };
+        let mask = shadows();
+        tracing::warn!(
+            volume,
+            chunk,
+            blocks = mask.count(),
+            "copies on the fast tier cannot be read: they are read from home"
+        );
+        self.apply_evict(volume, chunk, leaf, mask).is_ok()
+    }
+
     /// Says which blocks of a volume that should lie from `place` on cannot be read: `first` is the
     /// first one's number within the chunk, `crcs` are what they should have.
     pub(super) async fn tell_lost(

@@ -112,9 +112,12 @@ impl Shard {
                         todo = without(todo, run.first, run.count);
                     }
                     Err(error) => {
+                        let (chunk, blocks) = ((volume, piece.chunk), (run.first, run.count));
+                        if self.give_up_shadows(chunk, leaf, blocks, run.place).await {
+                            continue;
+                        }
                         failures += 1;
                         if failures >= ATTEMPTS {
-                            let chunk = (volume, piece.chunk);
                             self.tell_lost(chunk, run.first, run.place, &run.crcs).await;
                             return Err(drive_error(error, "a read failed"));
                         }
