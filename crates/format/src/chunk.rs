@@ -9,6 +9,8 @@ const HOME: usize = BODY;
 const HOME_VALID: usize = BODY + 8;
 const CRCS: usize = 128;
 const SLOTS: usize = CRCS + 4 * CHUNK_BLOCKS;
+/// Bytes of a place.
+const SLOT: usize = 6;
 
 /// Where a block's content is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -102,12 +104,30 @@ impl ChunkPage {
 
     /// The block's slot, or none.
     pub fn slot(&self, block: usize) -> Place {
-        get_place(self.0.bytes(), SLOTS + 6 * block)
+        get_place(self.0.bytes(), SLOTS + SLOT * block)
+    }
+
+    /// The blocks that have slots.
+    pub fn slot_mask(&self) -> BlockMask {
+        let slots = &self.0.bytes()[SLOTS..SLOTS + SLOT * CHUNK_BLOCKS];
+        let mut mask = BlockMask::default();
+        // Most chunks have long stretches without: four at a time.
+        for (index, four) in slots.chunks_exact(4 * SLOT).enumerate() {
+            if [0, 8, 16].map(|at| get_u64(four, at)) == [0; 3] {
+                continue;
+            }
+            for (at, slot) in four.chunks_exact(SLOT).enumerate() {
+                if slot != [0; SLOT] {
+                    mask.set(4 * index + at);
+                }
+            }
+        }
+        mask
     }
 
     /// Sets the block's slot.
     pub fn set_slot(&mut self, block: usize, slot: Place) {
-        put_place(self.0.bytes_mut(), SLOTS + 6 * block, slot);
+        put_place(self.0.bytes_mut(), SLOTS + SLOT * block, slot);
     }
 
     /// Where the block's content is.
@@ -142,5 +162,7 @@ mod tests {
         assert_eq!((page.slot(255), page.crc(255)), (slot, 0xdead_beef));
         assert_eq!(page.home(), Place::new(VdriveId(2), 1 << 30));
         assert!(page.page().header().is_some());
+        let slots: Vec<usize> = page.slot_mask().blocks().collect();
+        assert_eq!(slots, [7, 255]);
     }
 }

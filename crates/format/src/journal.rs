@@ -83,10 +83,15 @@ impl JournalHeader {
     /// `None` when it is not a whole page of this pool and shard, as after a crash. Its records
     /// are not looked at: a page of an earlier lap may hold what a newer version wrote.
     pub fn read(bytes: &[u8], pool: PoolId, shard: ShardId) -> Option<Self> {
-        if bytes.len() != PAGE
-            || get_u32(bytes, 0) != MAGIC
-            || (get_u32(bytes, 4) != crc32c(&bytes[8..]) && !is_on(Mutation::JournalChecksum))
-        {
+        let header = Self::claimed(bytes, pool, shard)?;
+        let whole = get_u32(bytes, 4) == crc32c(&bytes[8..]) || is_on(Mutation::JournalChecksum);
+        whole.then_some(header)
+    }
+
+    /// As [`JournalHeader::read`], without the checksum: what a block says of itself, to see
+    /// quickly that it is of no interest. It may be torn, and is never to be relied on.
+    pub fn claimed(bytes: &[u8], pool: PoolId, shard: ShardId) -> Option<Self> {
+        if bytes.len() != PAGE || get_u32(bytes, 0) != MAGIC {
             return None;
         }
         let header = Self {

@@ -1,7 +1,8 @@
 //! Trees of pages: their owners, and inner nodes of 256 pointers.
 
+use crate::bytes::{get_place, get_u64};
 use crate::page::BODY;
-use crate::{Page, PageHeader, PageKind, PagePtr};
+use crate::{BlockMask, Page, PageHeader, PageKind, PagePtr};
 
 /// Pointers of a node.
 pub const FANOUT: usize = 256;
@@ -47,6 +48,24 @@ impl NodePage {
     /// Writes pointer `index`.
     pub fn set(page: &mut Page, index: usize, ptr: PagePtr) {
         ptr.encode(page.bytes_mut(), Self::at(index));
+    }
+
+    /// The pointers that lead somewhere: a bit each.
+    pub fn used(page: &Page) -> BlockMask {
+        let bytes = &page.bytes()[BODY..BODY + FANOUT * PagePtr::SIZE];
+        let mut used = BlockMask::default();
+        // Most nodes have long stretches without: two at a time.
+        for (index, two) in bytes.chunks_exact(2 * PagePtr::SIZE).enumerate() {
+            if [0, 8, 16].map(|at| get_u64(two, at)) == [0; 3] {
+                continue;
+            }
+            for (at, ptr) in two.chunks_exact(PagePtr::SIZE).enumerate() {
+                if get_place(ptr, 0).is_some() {
+                    used.set(2 * index + at);
+                }
+            }
+        }
+        used
     }
 
     fn at(index: usize) -> usize {

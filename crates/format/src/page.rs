@@ -97,7 +97,8 @@ pub struct Page(Box<[u8; PAGE]>);
 impl Page {
     /// An empty page with a header.
     pub fn new(header: PageHeader) -> Self {
-        let mut page = Self(Box::new([0; PAGE]));
+        let zeroes = vec![0; PAGE].into_boxed_slice();
+        let mut page = Self(zeroes.try_into().expect("a page's length"));
         page.set_header(header);
         page
     }
@@ -110,7 +111,12 @@ impl Page {
         if crc32c(bytes) != ptr.crc {
             return None;
         }
-        let page = Self(Box::new(<[u8; PAGE]>::try_from(bytes).ok()?));
+        Self::open_verified(bytes, wanted)
+    }
+
+    /// As [`Page::open`], of bytes whose checksum was compared with the pointer's already.
+    pub fn open_verified(bytes: &[u8], wanted: PageHeader) -> Option<Self> {
+        let page = Self::found(bytes)?;
         let header = page.header()?;
         (header
             == PageHeader {
@@ -123,7 +129,7 @@ impl Page {
     /// Takes bytes read from a drive that no pointer led to, for a search: only its header says
     /// what it is, and nothing that it is still so. `None` when it has none.
     pub fn found(bytes: &[u8]) -> Option<Self> {
-        let page = Self(Box::new(<[u8; PAGE]>::try_from(bytes).ok()?));
+        let page = Self(Box::<[u8]>::from(bytes).try_into().ok()?);
         page.header().is_some().then_some(page)
     }
 

@@ -35,6 +35,21 @@ impl BlockMask {
         self.0[block / 64] &= !(1 << (block % 64));
     }
 
+    /// The blocks that are in either.
+    pub fn or(self, other: Self) -> Self {
+        Self(std::array::from_fn(|word| self.0[word] | other.0[word]))
+    }
+
+    /// The blocks that are in both.
+    pub fn and(self, other: Self) -> Self {
+        Self(std::array::from_fn(|word| self.0[word] & other.0[word]))
+    }
+
+    /// The blocks that are not in the other one.
+    pub fn and_not(self, other: Self) -> Self {
+        Self(std::array::from_fn(|word| self.0[word] & !other.0[word]))
+    }
+
     /// Its blocks, in order.
     pub fn blocks(self) -> impl Iterator<Item = usize> {
         self.0.into_iter().enumerate().flat_map(|(index, word)| {

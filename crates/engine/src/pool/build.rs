@@ -16,7 +16,7 @@ use reactor::{Handle, Remote};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use units::{PoolId, ShardId, VdriveId};
+use units::{DriveId, PoolId, ShardId, VdriveId};
 
 /// One vdrive as its shards need it; the metadata region is number 0.
 #[derive(Clone)]
@@ -45,10 +45,7 @@ impl Blueprint {
         let region = region_blocks(Layout::new(layout, &lengths).blocks(), group_blocks);
         let mirrored = layout == LayoutConfig::Mirror && parts.len() > 1;
         for (index, part) in parts.iter().enumerate() {
-            let member = members
-                .iter()
-                .find(|member| member.id.to_string() == part.drive);
-            let Some(member) = member else {
+            let Some(member) = member_of(part, members) else {
                 return error(
                     ErrorCode::Damaged,
                     format!(
@@ -140,6 +137,12 @@ pub(crate) fn blueprints(
     Ok(all)
 }
 
+/// The drive that a part lies on, if the pool has it.
+fn member_of<'a>(part: &PartConfig, members: &'a [Member]) -> Option<&'a Member> {
+    let id: DriveId = part.drive.parse().ok()?;
+    members.iter().find(|member| member.id == id)
+}
+
 /// Legs that a label says are out, or whose drive is not here.
 fn mark_absent(config: &PoolConfig, members: &[Member], legs: &Legs) {
     let meta = config.meta.parts.iter().enumerate().map(|part| (0, part));
@@ -148,9 +151,7 @@ fn mark_absent(config: &PoolConfig, members: &[Member], legs: &Legs) {
         parts.map(|part| (vdrive.id, part))
     });
     for (vdrive, (index, part)) in meta.chain(data) {
-        let missing = members
-            .iter()
-            .any(|member| member.drive.is_none() && member.id.to_string() == part.drive);
+        let missing = member_of(part, members).is_some_and(|member| member.drive.is_none());
         if part.out || missing {
             let why = match part.out_why.is_empty() {
                 true => "its drive was missing when the pool was opened",

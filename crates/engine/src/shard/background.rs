@@ -122,7 +122,7 @@ impl Shard {
             let (changed, pressing) = {
                 let state = self.state.borrow();
                 let journal = &state.journal;
-                let pressing = journal.length() > journal.host_limit() / 3 * 2
+                let pressing = journal.is_long()
                     || (!self.has_room_for_pages(&state) && !state.dirty_leaves.is_empty())
                     || state.dirty_leaves.len() > self.most_changed() / 2;
                 (
@@ -158,6 +158,11 @@ impl Shard {
         }
         while self.background.get() > 0 || self.prefetching.get() > 0 {
             self.promote_wake.notify();
+            // What makes room in the journal may have ended before what waits for room there.
+            let long = self.state.borrow().journal.is_long();
+            if long && self.checkpoint().await.is_err() {
+                break;
+            }
             self.handle.sleep(5_000_000).await;
         }
         self.checkpoint().await

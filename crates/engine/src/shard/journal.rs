@@ -112,9 +112,15 @@ impl Journal {
         (self.ring / 4 * 3).min(LONGEST)
     }
 
-    /// Pages at which work that makes space waits for a checkpoint.
+    /// Pages at which work that makes space waits for a checkpoint. The page that is being filled
+    /// and one beside it always fit.
     pub fn mover_limit(&self) -> u64 {
-        self.host_limit() / 4 * 5
+        (self.host_limit() / 4 * 5).min(self.ring.saturating_sub(4))
+    }
+
+    /// Whether a checkpoint has to make room.
+    pub fn is_long(&self) -> bool {
+        self.length() > self.host_limit() / 3 * 2
     }
 
     /// Pages waiting to be written.

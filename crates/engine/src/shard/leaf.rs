@@ -7,7 +7,7 @@ use block::{ErrorKind, IoError};
 use format::{BlockCounts, BlockState, ChunkPage, PagePtr};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use units::{CHUNK_BLOCKS, CHUNK_EXTENTS};
+use units::CHUNK_EXTENTS;
 
 /// The page of a chunk in memory. Whoever holds it keeps it there.
 pub struct Leaf {
@@ -173,7 +173,7 @@ impl Shard {
             return Ok(());
         };
         if level > 0 {
-            entry.tree.install(level, key, &page);
+            entry.tree.install(level, key, page);
             return Ok(());
         }
         if entry.tree.ptr(key) != Some(ptr) || !matches!(entry.tree.lookup(key), Lookup::OnDisk(_))
@@ -195,13 +195,16 @@ impl Shard {
 
     /// What a page says, by tier.
     pub(super) fn count(&self, page: &ChunkPage) -> BlockCounts {
-        let mut counts = BlockCounts::default();
-        for block in 0..CHUNK_BLOCKS {
-            if let Some(count) = self.counter(page, block, &mut counts) {
-                *count += 1;
-            }
+        let (slots, home) = (page.slot_mask(), page.home_mask());
+        let dirty = slots.and_not(home);
+        let fast = |block: &usize| self.class(page.slot(*block)) == Class::Fast;
+        let fast = dirty.blocks().filter(fast).count() as u64;
+        BlockCounts {
+            home: home.and_not(slots).count() as u64,
+            fast,
+            shadow: home.and(slots).count() as u64,
+            slow: dirty.count() as u64 - fast,
         }
-        counts
     }
 
     /// The count that a block belongs to; none when it is zeroes.

@@ -24,7 +24,7 @@ impl Shard {
             .await;
         self.end_read(era);
         let bytes = read.map_err(|error| drive_error(error, "a page of the map cannot be read"))?;
-        Page::open(&bytes, ptr, header).ok_or_else(|| {
+        Page::open_verified(&bytes, header).ok_or_else(|| {
             IoError::new(
                 ErrorKind::Medium,
                 "a page of the map is not the one that belongs there",

@@ -13,6 +13,9 @@ use units::mutation::{Mutation, is_on};
 
 /// Pages read together.
 const BATCH: usize = 128;
+/// Pages of the journal that are read first: then twice as many each time. It is often short.
+const FIRST: u64 = 4;
+const UNREADABLE: &str = "the journal cannot be read";
 
 impl Shard {
     /// Writes the first checkpoint of a new pool.
@@ -90,27 +93,20 @@ impl Shard {
         let meta = self.vdrive(VdriveId(0))?;
         let decode = |bytes: &[u8]| Checkpoint::decode(bytes, self.config.pool, self.config.shard);
         let mut best: Option<Checkpoint> = None;
-        let newer = std::cell::Cell::new(false);
-        for generation in 0..2 {
-            let block = self.checkpoint_block(generation);
-            // Legs may differ after a crash: both are looked at, and the newest is taken.
-            let newest = std::cell::Cell::new(None::<Checkpoint>);
-            let note = |_: usize, bytes: &[u8]| {
-                if Checkpoint::is_newer(bytes, self.config.pool, self.config.shard) {
-                    newer.set(true);
+        let mut newer = false;
+        // Legs may differ after a crash: all are looked at, and the newest is taken. One that cannot
+        // be read is as one that has none.
+        let first = self.checkpoint_block(0).min(self.checkpoint_block(1));
+        let copies = meta.read_legs(first, 2).await.unwrap_or_default();
+        for slot in 0..2 {
+            let mut found: Option<Checkpoint> = None;
+            for bytes in copies.iter().filter_map(|copy| copy[slot].as_ref()) {
+                newer |= Checkpoint::is_newer(bytes, self.config.pool, self.config.shard);
+                let copy = decode(bytes);
+                if copy.map(|copy| copy.generation) > found.map(|found| found.generation) {
+                    found = copy;
                 }
-                let found = decode(bytes);
-                let known = newest.get();
-                if found.is_some_and(|found| {
-                    known.is_none_or(|known| found.generation > known.generation)
-                }) {
-                    newest.set(found);
-                }
-                false
-            };
-            // The check refuses everything, so that every leg is read and none is written.
-            let _ = meta.read(block, 1, &note).await;
-            let found = newest.get();
+            }
             let newer = |best: Checkpoint, found: Checkpoint| {
                 (found.generation > best.generation) != is_on(Mutation::CheckpointOld)
             };
@@ -118,7 +114,7 @@ impl Shard {
                 best = found;
             }
         }
-        if newer.get() {
+        if newer {
             let text = format!(
                 "a newer version of Convect wrote the checkpoint of shard {}: use that version",
                 self.config.shard
@@ -167,7 +163,7 @@ impl Shard {
             if let (true, Some((level, key, ptr))) = (keys.is_empty(), need) {
                 let wanted = tree(&mut self.state.borrow_mut()).header(level, key);
                 let page = self.read_page(ptr, wanted).await?;
-                tree(&mut self.state.borrow_mut()).install(level, key, &page);
+                tree(&mut self.state.borrow_mut()).install(level, key, page);
                 continue;
             }
             let ptrs: Vec<(u32, PagePtr)> = {
@@ -215,16 +211,25 @@ impl Shard {
             let journal = &state.journal;
             (journal.base, journal.ring, journal.next, journal.epoch)
         };
-        let from = next;
+        let (from, mut batch) = (next, FIRST);
         let mut pages = Vec::new();
-        let explain = |error| drive_error(error, "the journal cannot be read");
+        let explain = |error| drive_error(error, UNREADABLE);
         while next - from < ring {
             let at = next % ring;
-            let count = (BATCH as u64).min(ring - at).min(ring - (next - from)) as usize;
+            let count = batch.min(ring - at).min(ring - (next - from)) as usize;
+            batch = (2 * batch).min(BATCH as u64);
             let copies = meta.read_legs(base + at, count).await.map_err(explain)?;
             for index in 0..count {
                 let mut fullest: Option<super::replay::OpenPage> = None;
+                let mut before: Option<&DmaBuf> = None;
                 for bytes in copies.iter().filter_map(|copy| copy[index].as_ref()) {
+                    // Legs mostly have the same.
+                    if before
+                        .replace(bytes)
+                        .is_some_and(|before| before[..] == bytes[..])
+                    {
+                        continue;
+                    }
                     let Some(page) = self.open_journal_page(bytes, (epoch, next))? else {
                         continue;
                     };
@@ -236,12 +241,8 @@ impl Shard {
                 let Some(page) = fullest else {
                     let rest = copies.iter().flat_map(|copy| &copy[index..]);
                     self.check_end(rest, (epoch, next))?;
-                    if count - index < BATCH / 2 {
-                        let at = (at + count as u64) % ring;
-                        let count = (BATCH as u64).min(ring - at) as usize;
-                        let copies = meta.read_legs(base + at, count).await.map_err(explain)?;
-                        self.check_end(copies.iter().flatten(), (epoch, next))?;
-                    }
+                    self.look_beyond(next, (count - index) as u64, epoch)
+                        .await?;
                     return Ok(pages);
                 };
                 pages.push(page);
@@ -249,6 +250,28 @@ impl Shard {
             }
         }
         Ok(pages)
+    }
+
+    /// Looks at what lies behind the journal's end, of which `seen` pages were looked at already.
+    ///
+    /// A barrier is begun when [`BATCH`] pages wait for it, at the latest: so far on there is a
+    /// page that was made after the one that would be the end was durable, if there is any.
+    async fn look_beyond(&self, end: u64, mut seen: u64, epoch: u64) -> Result<(), IoError> {
+        let meta = self.vdrive(VdriveId(0))?;
+        let (base, ring) = {
+            let state = self.state.borrow();
+            (state.journal.base, state.journal.ring)
+        };
+        let wanted = (BATCH as u64).min(ring);
+        while seen < wanted {
+            let at = (end + seen) % ring;
+            let count = (wanted - seen).min(ring - at);
+            let copies = meta.read_legs(base + at, count as usize).await;
+            let copies = copies.map_err(|error| drive_error(error, UNREADABLE))?;
+            self.check_end(copies.iter().flatten(), (epoch, end))?;
+            seen += count;
+        }
+        Ok(())
     }
 
     /// Refuses to take for the journal's end what was lost out of its middle: blocks after it
@@ -260,10 +283,10 @@ impl Shard {
         (epoch, end): (u64, u64),
     ) -> Result<(), IoError> {
         let (pool, shard) = (self.config.pool, self.config.shard);
-        let headers = blocks
-            .flatten()
-            .filter_map(|bytes| JournalHeader::read(bytes, pool, shard));
-        for header in headers {
+        for bytes in blocks.flatten() {
+            let Some(header) = JournalHeader::claimed(bytes, pool, shard) else {
+                continue;
+            };
             let what = if header.epoch > epoch {
                 "its newest checkpoint is lost".to_owned()
             } else if header.epoch == epoch && header.sequence > end && header.durable_below > end {
@@ -271,6 +294,9 @@ impl Shard {
             } else {
                 continue;
             };
+            if JournalHeader::read(bytes, pool, shard).is_none() {
+                continue;
+            }
             let text = format!(
                 "shard {shard}: {what} on every drive that has it, and with it writes that were \
                  flushed: bring back a drive that has them, or copy the volumes out as they are with \
@@ -287,7 +313,7 @@ impl Shard {
         (epoch, sequence): (u64, u64),
     ) -> Result<Option<super::replay::OpenPage>, IoError> {
         let (pool, shard) = (self.config.pool, self.config.shard);
-        let header = JournalHeader::read(bytes, pool, shard);
+        let header = JournalHeader::claimed(bytes, pool, shard);
         let wanted = |header: JournalHeader| {
             (header.epoch == epoch || is_on(Mutation::JournalEpoch))
                 && (header.sequence == sequence || is_on(Mutation::JournalSequence))

@@ -8,10 +8,13 @@
 
 use super::leaf::Leaf;
 use super::state::{Shard, State};
+use crate::space::Allocator;
+use crate::tree::Lookup;
 use block::{ErrorKind, IoError};
 use format::{BlockMask, BlockState, JournalHeader, Record, crc32c};
 use futures_util::future::join_all;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::rc::Rc;
 use units::mutation::{Mutation, is_on};
 use units::{CHUNK_BLOCKS, Place};
@@ -24,6 +27,8 @@ type Elsewhere = BTreeMap<(u32, u32, usize), u32>;
 
 /// Chunks' pages loaded, and data verified, together.
 const BATCH: usize = 256;
+/// Blocks verified with one read.
+const RUN: usize = 16;
 
 impl Shard {
     /// Applies the records of these pages; returns how many.
@@ -42,7 +47,7 @@ impl Shard {
             count += records.len() as u64;
             let sure = header.sequence < durable;
             for records in records.chunks(BATCH) {
-                self.load_subjects(records).await?;
+                let subjects = self.load_subjects(records).await?;
                 let every: BlockMask = (0..CHUNK_BLOCKS).collect();
                 let verified = if sure || is_on(Mutation::Unverified) {
                     vec![every; records.len()]
@@ -61,6 +66,7 @@ impl Shard {
                         _ => self.replay_record(record, sure, present)?,
                     }
                 }
+                self.note_chunks(&subjects);
             }
             self.trim_leaves();
         }
@@ -74,8 +80,11 @@ impl Shard {
         Ok(count)
     }
 
-    async fn load_subjects(&self, records: &[Record]) -> Result<(), IoError> {
-        let subjects: BTreeSet<_> = records.iter().map(Record::subject).collect();
+    /// Loads the pages of the chunks that records are about; returns which.
+    async fn load_subjects(&self, records: &[Record]) -> Result<Vec<(u32, u32)>, IoError> {
+        let mut subjects: Vec<_> = records.iter().map(Record::subject).collect();
+        subjects.sort_unstable();
+        subjects.dedup();
         for (volume, _) in &subjects {
             self.state
                 .borrow_mut()
@@ -91,7 +100,20 @@ impl Shard {
         join_all(loads)
             .await
             .into_iter()
-            .try_for_each(|result| result.map(drop))
+            .try_for_each(|result| result.map(drop))?;
+        Ok(subjects)
+    }
+
+    /// Remembers which kinds of fast blocks these chunks have by now.
+    fn note_chunks(&self, subjects: &[(u32, u32)]) {
+        let mut state = self.state.borrow_mut();
+        for (volume, chunk) in subjects {
+            let entry = state.volumes.get(volume);
+            if let Some(Lookup::Loaded(leaf)) = entry.map(|entry| entry.tree.lookup(*chunk)) {
+                let leaf = leaf.clone();
+                self.note_chunk(&mut state, *volume, *chunk, &leaf);
+            }
+        }
     }
 
     /// Which blocks of each record have their data on the drives: a slot that a later record left
@@ -123,12 +145,13 @@ impl Shard {
             let Ok(vdrive) = self.vdrive(slot.vdrive()) else {
                 return present;
             };
-            for (index, crc) in crcs.iter().enumerate() {
-                let right = |_: usize, bytes: &[u8]| crc32c(bytes) == *crc;
-                let at = slot.block() + index as u64;
-                if vdrive.read_every_leg(at, &right).await.is_ok() {
-                    present.set(first + index);
-                }
+            for (run, crcs) in crcs.chunks(RUN).enumerate() {
+                let right = |index: usize, bytes: &[u8]| crc32c(bytes) == crcs[index];
+                let at = slot.block() + (run * RUN) as u64;
+                let found = vdrive.right_blocks(at, crcs.len(), &right).await;
+                let found = (first + run * RUN..).zip(found);
+                let found = found.filter(|(_, found)| *found);
+                found.for_each(|(block, _)| present.set(block));
             }
             if present.count() < crcs.len() && is_on(Mutation::RunWhole) {
                 present = BlockMask::default();
@@ -253,7 +276,7 @@ impl Shard {
             .get(&volume)
             .map(|entry| entry.tree.lookup(chunk))
         {
-            Some(crate::tree::Lookup::Loaded(leaf)) => leaf.clone(),
+            Some(Lookup::Loaded(leaf)) => leaf.clone(),
             _ => return Err(contradiction("a chunk's page is missing")),
         };
         let mut replay = Replay {
@@ -265,7 +288,6 @@ impl Shard {
         };
         apply(&mut replay)?;
         self.mark_dirty(state, volume, chunk, &leaf);
-        self.note_chunk(state, volume, chunk, &leaf);
         Ok(())
     }
 }
@@ -293,6 +315,34 @@ fn note_elsewhere(elsewhere: &mut Elsewhere, record: &Record, present: BlockMask
     }
 }
 
+/// Blocks in order, as ranges.
+fn stretches(blocks: impl Iterator<Item = usize>) -> impl Iterator<Item = Range<usize>> {
+    let mut blocks = blocks.peekable();
+    std::iter::from_fn(move || {
+        let first = blocks.next()?;
+        let mut end = first + 1;
+        while blocks.next_if_eq(&end).is_some() {
+            end += 1;
+        }
+        Some(first..end)
+    })
+}
+
+/// Frees slots, neighbours together.
+fn free_runs(alloc: &mut Allocator, slots: impl Iterator<Item = Place>) {
+    let mut run = (Place::NONE, 0u32);
+    for slot in slots.filter(|slot| slot.is_some()).chain([Place::NONE]) {
+        if run.1 > 0 && run.0.plus(u64::from(run.1)) == slot {
+            run.1 += 1;
+            continue;
+        }
+        if run.1 > 0 {
+            alloc.replay_slots(run.0, run.1, false);
+        }
+        run = (slot, 1);
+    }
+}
+
 fn contradiction(what: &str) -> IoError {
     IoError::new(
         ErrorKind::Medium,
@@ -313,15 +363,12 @@ struct Replay<'a> {
 impl Replay<'_> {
     /// Frees the slots that a record leaves.
     fn free(&mut self, blocks: impl Iterator<Item = usize>, old: &[Place]) {
-        let slots: Vec<_> = if self.sure {
-            old.to_vec()
-        } else {
-            let page = self.leaf.page.borrow();
-            blocks.map(|block| page.slot(block)).collect()
-        };
-        for slot in slots.into_iter().filter(|slot| slot.is_some()) {
-            self.state.alloc.replay_slots(slot, 1, false);
+        let alloc = &mut self.state.alloc;
+        if self.sure {
+            return free_runs(alloc, old.iter().copied());
         }
+        let page = self.leaf.page.borrow();
+        free_runs(alloc, blocks.map(|block| page.slot(block)));
     }
 
     /// A leg that is away lacks this: what tells of that may not have reached the labels.
@@ -355,14 +402,16 @@ impl Replay<'_> {
         let first = usize::from(first);
         let there = (first..first + crcs.len()).filter(|block| present.has(*block));
         self.free(there.clone(), old);
-        for block in there {
-            let (slot, crc) = (slot.plus((block - first) as u64), crcs[block - first]);
-            self.take(slot, 1)?;
-            self.change(block, |page| {
-                page.set_slot(block, slot);
-                page.set_crc(block, crc);
-                page.set_home_valid(block, false);
-            });
+        for run in stretches(there) {
+            let at = |block: usize| slot.plus((block - first) as u64);
+            self.take(at(run.start), run.len())?;
+            for block in run {
+                self.change(block, |page| {
+                    page.set_slot(block, at(block));
+                    page.set_crc(block, crcs[block - first]);
+                    page.set_home_valid(block, false);
+                });
+            }
         }
         Ok(())
     }

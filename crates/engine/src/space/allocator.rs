@@ -19,6 +19,14 @@ pub struct Run {
     pub count: usize,
 }
 
+/// Part of a run, within one group.
+struct RunPiece {
+    key: GroupKey,
+    class: Class,
+    bit: u32,
+    count: u32,
+}
+
 pub(super) struct SlotGroup {
     pub bits: Box<[u64; WORDS]>,
     pub used: u32,
@@ -302,35 +310,40 @@ impl Allocator {
     }
 
     fn free_slots_now(&mut self, place: Place, count: u32) {
-        for (key, bit, count) in self.pieces(place, count) {
-            let class = self.class(key.vdrive()).expect("a group of the pool");
-            let Some(group) = self.slots.get_mut(&key) else {
+        for piece in self.pieces(place, count) {
+            let Some(group) = self.slots.get_mut(&piece.key) else {
                 continue;
             };
-            let before = group.used;
-            set_bits(&mut group.bits, bit, count, false);
-            group.used = group.bits.iter().map(|word| word.count_ones()).sum();
+            let freed = set_bits(&mut group.bits, piece.bit, piece.count, false);
+            group.used -= freed;
             group.dirty = true;
             group.touched = self.checkpoint;
-            self.free[class as usize] += u64::from(before - group.used);
+            self.free[piece.class as usize] += u64::from(freed);
         }
     }
 
     /// A run cut where groups end.
-    fn pieces(&self, place: Place, count: u32) -> Vec<(GroupKey, u32, u32)> {
-        let (mut place, mut left, mut pieces) = (place, count, Vec::new());
-        while left > 0 {
-            let Some((key, bit)) = self.key(place) else {
-                break;
-            };
-            let take = left.min(self.group_blocks as u32 - bit);
-            pieces.push((key, bit, take));
-            left -= take;
-            if left > 0 {
-                place = place.plus(u64::from(take));
+    fn pieces(&self, place: Place, count: u32) -> impl Iterator<Item = RunPiece> + use<> {
+        let (group_blocks, mut left) = (self.group_blocks, u64::from(count));
+        let space = self.table.space(place.vdrive());
+        let from = space.and_then(|space| place.block().checked_sub(space.base));
+        let mut from = from.unwrap_or(u64::MAX);
+        std::iter::from_fn(move || {
+            let space = space?;
+            let (group, bit) = (from / group_blocks, from % group_blocks);
+            if left == 0 || group >= u64::from(space.groups) {
+                return None;
             }
-        }
-        pieces
+            let count = left.min(group_blocks - bit);
+            left -= count;
+            from += count;
+            Some(RunPiece {
+                key: GroupKey::new(place.vdrive(), group as u32),
+                class: space.class,
+                bit: bit as u32,
+                count: count as u32,
+            })
+        })
     }
 
     /// Frees what a quarantine let go.
@@ -351,29 +364,24 @@ impl Allocator {
             self.free_slots_now(place, count);
             return true;
         }
-        let pieces = self.pieces(place, count);
-        if pieces.iter().map(|piece| piece.2).sum::<u32>() != count {
-            return false;
-        }
-        for (key, bit, count) in pieces {
-            let Some(class) = self.class(key.vdrive()) else {
-                return false;
-            };
+        let mut left = count;
+        for piece in self.pieces(place, count) {
+            let key = piece.key;
             if !self.slots.contains_key(&key) {
                 if !self.table.claim(key.vdrive(), key.group()) {
                     return false;
                 }
-                self.add_slots(key, class);
+                self.add_slots(key, piece.class);
             }
             let group = self.slots.get_mut(&key).expect("there by now");
-            let before = group.used;
-            set_bits(&mut group.bits, bit, count, true);
-            group.used = group.bits.iter().map(|word| word.count_ones()).sum();
+            let taken = set_bits(&mut group.bits, piece.bit, piece.count, true);
+            group.used += taken;
             group.dirty = true;
             group.touched = self.checkpoint;
-            self.free[class as usize] -= u64::from(group.used - before);
+            self.free[piece.class as usize] -= u64::from(taken);
+            left -= piece.count;
         }
-        true
+        left == 0
     }
 
     /// Sets a home as a journal says, at recovery. False as in [`Allocator::replay_slots`].
@@ -560,8 +568,9 @@ impl Allocator {
         let pending = pending.filter(|_| !is_on(Mutation::PendingKept));
         let freed = freed.iter().map(|place| (*place, 1));
         for (place, count) in slots.chain(pending.clone()).chain(freed) {
-            for (key, bit, count) in self.pieces(place, count) {
-                holes.slots.entry(key).or_default().push((bit, count));
+            for piece in self.pieces(place, count) {
+                let group = holes.slots.entry(piece.key).or_default();
+                group.push((piece.bit, piece.count));
             }
         }
         let homes = quarantine
@@ -628,7 +637,9 @@ pub const NO_PAGE: PagePtr = PagePtr {
     hint: 0,
 };
 
-fn set_bits(bits: &mut [u64; WORDS], first: u32, count: u32, used: bool) {
+/// Sets or clears bits; returns how many of them were otherwise.
+fn set_bits(bits: &mut [u64; WORDS], first: u32, count: u32, used: bool) -> u32 {
+    let mut changed = 0;
     let short = u32::from(used && count > 1 && is_on(Mutation::BitmapEnd));
     let (mut bit, end) = (first as usize, (first + count - short) as usize);
     while bit < end {
@@ -639,13 +650,16 @@ fn set_bits(bits: &mut [u64; WORDS], first: u32, count: u32, used: bool) {
         } else {
             ((1 << take) - 1) << shift
         };
+        let before = bits[word];
         if used {
             bits[word] |= mask;
         } else {
             bits[word] &= !mask;
         }
+        changed += (before ^ bits[word]).count_ones();
         bit += take;
     }
+    changed
 }
 
 /// First set bit, and the number up to the last.

@@ -1,6 +1,7 @@
 //! A tree of depth four over 32-bit keys, 256 to a node.
 
-use format::{FANOUT, NodePage, Page, PageHeader, PagePtr, TREE_TOP as TOP, first_key};
+use format::{BlockMask, FANOUT, NodePage, PAGE, Page, PageHeader, PagePtr};
+use format::{TREE_TOP as TOP, first_key};
 
 /// What is known of a key.
 pub enum Lookup<'a, L> {
@@ -14,28 +15,88 @@ pub enum Lookup<'a, L> {
     NeedNode(u8, u32, PagePtr),
 }
 
+/// A node: its page as it lies on the drive, and what of it is in memory.
 struct Node<L> {
     dirty: bool,
-    ptrs: Box<[PagePtr; FANOUT]>,
+    page: Page,
+    /// Pointers that lead somewhere.
+    used: BlockMask,
     below: Below<L>,
 }
 
 enum Below<L> {
-    Nodes(Box<[Option<Box<Node<L>>>; FANOUT]>),
-    Leaves(Box<[Option<L>; FANOUT]>),
+    Nodes(Sparse<Box<Node<L>>>),
+    Leaves(Sparse<L>),
+}
+
+/// What is in memory beneath a node, by index: as long as the last of it.
+struct Sparse<T> {
+    all: Vec<Option<T>>,
+    here: BlockMask,
+}
+
+impl<T> Sparse<T> {
+    fn new() -> Self {
+        Self {
+            all: Vec::new(),
+            here: BlockMask::default(),
+        }
+    }
+
+    fn get(&self, at: usize) -> Option<&T> {
+        self.all.get(at)?.as_ref()
+    }
+
+    fn get_mut(&mut self, at: usize) -> Option<&mut T> {
+        self.all.get_mut(at)?.as_mut()
+    }
+
+    fn set(&mut self, at: usize, value: T) -> &mut T {
+        if self.all.len() <= at {
+            self.all.resize_with(at + 1, || None);
+        }
+        self.here.set(at);
+        self.all[at].insert(value)
+    }
+
+    fn clear(&mut self, at: usize) {
+        if let Some(slot) = self.all.get_mut(at) {
+            *slot = None;
+            self.here.clear(at);
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
+        let here = self.here.blocks();
+        here.filter_map(|at| Some((at, self.get(at)?)))
+    }
 }
 
 impl<L> Node<L> {
-    fn new(level: u8) -> Self {
+    fn new(level: u8, page: Page) -> Self {
         let below = if level == 1 {
-            Below::Leaves(Box::new([const { None }; FANOUT]))
+            Below::Leaves(Sparse::new())
         } else {
-            Below::Nodes(Box::new([const { None }; FANOUT]))
+            Below::Nodes(Sparse::new())
         };
         Self {
             dirty: false,
-            ptrs: Box::new([PagePtr::default(); FANOUT]),
+            used: NodePage::used(&page),
+            page,
             below,
+        }
+    }
+
+    fn ptr(&self, at: usize) -> PagePtr {
+        NodePage::get(&self.page, at)
+    }
+
+    fn set_ptr(&mut self, at: usize, ptr: PagePtr) {
+        NodePage::set(&mut self.page, at, ptr);
+        if ptr.place.is_some() {
+            self.used.set(at);
+        } else {
+            self.used.clear(at);
         }
     }
 }
@@ -55,12 +116,11 @@ pub struct Tree<L> {
 impl<L> Tree<L> {
     /// The tree of `owner` whose top node lies at `root`; nothing of it is loaded.
     pub fn new(owner: u32, root: PagePtr) -> Self {
-        let top = root.place.is_none().then(|| Node::new(TOP));
         Self {
             owner,
             root,
-            nodes: usize::from(top.is_some()),
-            top,
+            nodes: 0,
+            top: None,
         }
     }
 
@@ -71,8 +131,7 @@ impl<L> Tree<L> {
 
     /// Memory of its nodes in bytes.
     pub fn bytes(&self) -> usize {
-        self.nodes
-            * (FANOUT * (size_of::<PagePtr>() + size_of::<Option<L>>()) + size_of::<Node<L>>())
+        self.nodes * (PAGE + FANOUT * size_of::<Option<L>>() + size_of::<Node<L>>())
     }
 
     /// The header of the node page of `level` (1 to 4) that holds `key`.
@@ -83,27 +142,27 @@ impl<L> Tree<L> {
     /// What is known of `key`.
     pub fn lookup(&self, key: u32) -> Lookup<'_, L> {
         let Some(mut node) = self.top.as_ref() else {
-            return Lookup::NeedNode(TOP, 0, self.root);
+            return match self.root.place.is_some() {
+                true => Lookup::NeedNode(TOP, 0, self.root),
+                false => Lookup::Absent,
+            };
         };
         let mut level = TOP;
         loop {
             let at = index(key, level);
             match &node.below {
                 Below::Leaves(leaves) => {
-                    return match &leaves[at] {
+                    return match leaves.get(at) {
                         Some(leaf) => Lookup::Loaded(leaf),
-                        None if node.ptrs[at].place.is_some() => Lookup::OnDisk(node.ptrs[at]),
+                        None if node.used.has(at) => Lookup::OnDisk(node.ptr(at)),
                         None => Lookup::Absent,
                     };
                 }
-                Below::Nodes(nodes) => match &nodes[at] {
+                Below::Nodes(nodes) => match nodes.get(at) {
                     Some(child) => node = child,
-                    None if node.ptrs[at].place.is_some() => {
-                        return Lookup::NeedNode(
-                            level - 1,
-                            first_key(key, level - 1),
-                            node.ptrs[at],
-                        );
+                    None if node.used.has(at) => {
+                        let first = first_key(key, level - 1);
+                        return Lookup::NeedNode(level - 1, first, node.ptr(at));
                     }
                     None => return Lookup::Absent,
                 },
@@ -113,11 +172,8 @@ impl<L> Tree<L> {
     }
 
     /// Takes a node that [`Lookup::NeedNode`] asked for. Ignored when it is there by now.
-    pub fn install(&mut self, level: u8, key: u32, page: &Page) {
-        let mut loaded = Node::new(level);
-        for (at, ptr) in loaded.ptrs.iter_mut().enumerate() {
-            *ptr = NodePage::get(page, at);
-        }
+    pub fn install(&mut self, level: u8, key: u32, page: Page) {
+        let loaded = Node::new(level, page);
         if level == TOP {
             if self.top.is_none() {
                 self.top = Some(loaded);
@@ -131,9 +187,9 @@ impl<L> Tree<L> {
         let Below::Nodes(nodes) = &mut parent.below else {
             return;
         };
-        let slot = &mut nodes[index(key, level + 1)];
-        if slot.is_none() {
-            *slot = Some(Box::new(loaded));
+        let at = index(key, level + 1);
+        if nodes.get(at).is_none() {
+            nodes.set(at, Box::new(loaded));
             self.nodes += 1;
         }
     }
@@ -144,7 +200,7 @@ impl<L> Tree<L> {
             let Below::Nodes(nodes) = &mut node.below else {
                 return None;
             };
-            node = nodes[index(key, above)].as_deref_mut()?;
+            node = nodes.get_mut(index(key, above))?;
         }
         Some(node)
     }
@@ -155,20 +211,28 @@ impl<L> Tree<L> {
     /// # Panics
     /// When a node on the way is not loaded: look the key up first.
     fn bottom(&mut self, key: u32, dirty: bool) -> &mut Node<L> {
-        let mut made = 0;
-        let mut node = self.top.as_mut().expect("the top node is loaded");
+        let (mut made, owner) = (0, self.owner);
+        if self.top.is_none() {
+            assert!(self.root.place.is_none(), "the top node is loaded");
+            made = 1;
+            let page = Page::new(NodePage::header(owner, TOP, 0, 0));
+            self.top = Some(Node::new(TOP, page));
+        }
+        let mut node = self.top.as_mut().expect("there by now");
         for level in (2..=TOP).rev() {
             node.dirty |= dirty;
             let at = index(key, level);
-            let unloaded = node.ptrs[at].place.is_some();
+            let unloaded = node.used.has(at);
             let Below::Nodes(nodes) = &mut node.below else {
                 unreachable!("leaves are at level 1")
             };
-            node = nodes[at].get_or_insert_with(|| {
+            if nodes.get(at).is_none() {
                 assert!(!unloaded, "a node is loaded before it is changed");
                 made += 1;
-                Box::new(Node::new(level - 1))
-            });
+                let page = Page::new(NodePage::header(owner, level - 1, key, 0));
+                nodes.set(at, Box::new(Node::new(level - 1, page)));
+            }
+            node = nodes.get_mut(at).expect("there by now");
         }
         self.nodes += made;
         node.dirty |= dirty;
@@ -181,7 +245,7 @@ impl<L> Tree<L> {
         let Below::Leaves(leaves) = &mut node.below else {
             unreachable!("level 1")
         };
-        leaves[index(key, 1)] = Some(leaf);
+        leaves.set(index(key, 1), leaf);
     }
 
     /// Forgets a leaf in memory.
@@ -192,7 +256,7 @@ impl<L> Tree<L> {
         let Below::Leaves(leaves) = &mut node.below else {
             unreachable!("level 1")
         };
-        leaves[index(key, 1)] = None;
+        leaves.clear(index(key, 1));
     }
 
     /// Pointer to a leaf as it was last written, if the nodes above it are loaded.
@@ -202,15 +266,17 @@ impl<L> Tree<L> {
             let Below::Nodes(nodes) = &node.below else {
                 return None;
             };
-            node = nodes[index(key, level)].as_deref()?;
+            node = nodes.get(index(key, level))?;
         }
-        Some(node.ptrs[index(key, 1)])
+        Some(node.ptr(index(key, 1)))
     }
 
     /// A leaf was written elsewhere (or is no more): returns where it was before.
     pub fn set_ptr(&mut self, key: u32, ptr: PagePtr) -> PagePtr {
-        let node = self.bottom(key, true);
-        std::mem::replace(&mut node.ptrs[index(key, 1)], ptr)
+        let (node, at) = (self.bottom(key, true), index(key, 1));
+        let old = node.ptr(at);
+        node.set_ptr(at, ptr);
+        old
     }
 
     /// Marks the loaded nodes above `key` as changed, so that they are written anew; false when
@@ -239,14 +305,11 @@ impl<L> Tree<L> {
             ..self.header(level, key)
         };
         let node = self.node_mut(level, key)?;
-        if node.ptrs.iter().all(|ptr| ptr.place.is_none()) {
+        if node.used.is_empty() {
             return None;
         }
-        let mut page = Page::new(header);
-        for (at, ptr) in node.ptrs.iter().enumerate() {
-            NodePage::set(&mut page, at, *ptr);
-        }
-        Some(page)
+        node.page.set_header(header);
+        Some(node.page.clone())
     }
 
     /// Where a node lies now.
@@ -256,7 +319,7 @@ impl<L> Tree<L> {
         }
         let parent = self.node_mut(level + 1, key);
         parent.map_or(PagePtr::default(), |parent| {
-            parent.ptrs[index(key, level + 1)]
+            parent.ptr(index(key, level + 1))
         })
     }
 
@@ -268,7 +331,7 @@ impl<L> Tree<L> {
         if level == TOP {
             self.root = ptr;
         } else if let Some(parent) = self.node_mut(level + 1, key) {
-            parent.ptrs[index(key, level + 1)] = ptr;
+            parent.set_ptr(index(key, level + 1), ptr);
             parent.dirty = true;
         }
     }
@@ -278,7 +341,7 @@ impl<L> Tree<L> {
     pub fn scan(&self, from: u32, limit: usize) -> (Vec<u32>, Option<(u8, u32, PagePtr)>) {
         let mut found = Vec::new();
         let need = match &self.top {
-            None => Some((TOP, 0, self.root)),
+            None => self.root.place.is_some().then_some((TOP, 0, self.root)),
             Some(top) => scan(top, TOP, 0, from, limit, &mut found),
         };
         (found, need)
@@ -301,11 +364,9 @@ impl<L> Tree<L> {
 }
 
 fn visit<L>(node: &Node<L>, show: &mut dyn FnMut(PagePtr)) {
-    for ptr in node.ptrs.iter().filter(|ptr| ptr.place.is_some()) {
-        show(*ptr);
-    }
+    node.used.blocks().for_each(|at| show(node.ptr(at)));
     if let Below::Nodes(nodes) = &node.below {
-        nodes.iter().flatten().for_each(|child| visit(child, show));
+        nodes.iter().for_each(|(_, child)| visit(child, show));
     }
 }
 
@@ -318,16 +379,9 @@ fn collect<L>(node: &Node<L>, level: u8, wanted: u8, key: u32, found: &mut Vec<u
         return;
     }
     if let Below::Nodes(nodes) = &node.below {
-        for (at, child) in nodes.iter().enumerate() {
-            if let Some(child) = child {
-                collect(
-                    child,
-                    level - 1,
-                    wanted,
-                    key | (at as u32) << (8 * (level - 1)),
-                    found,
-                );
-            }
+        for (at, child) in nodes.iter() {
+            let key = key | (at as u32) << (8 * (level - 1));
+            collect(child, level - 1, wanted, key, found);
         }
     }
 }
@@ -345,29 +399,27 @@ fn scan<L>(
     } else {
         index(from, level)
     };
-    for at in start..FANOUT {
+    let here = match &node.below {
+        Below::Leaves(leaves) => leaves.here,
+        Below::Nodes(nodes) => nodes.here,
+    };
+    for at in node.used.or(here).blocks().skip_while(|at| *at < start) {
         if found.len() >= limit {
             return None;
         }
         let below = key | (at as u32) << (8 * (level - 1));
         match &node.below {
-            Below::Leaves(leaves) => {
-                if below >= from && (leaves[at].is_some() || node.ptrs[at].place.is_some()) {
-                    found.push(below);
+            Below::Leaves(_) if below >= from => found.push(below),
+            Below::Leaves(_) => {}
+            Below::Nodes(nodes) => {
+                let need = match nodes.get(at) {
+                    Some(child) => scan(child, level - 1, below, from, limit, found),
+                    None => Some((level - 1, below, node.ptr(at))),
+                };
+                if need.is_some() {
+                    return need;
                 }
             }
-            Below::Nodes(nodes) => match &nodes[at] {
-                Some(child) => {
-                    let need = scan(child, level - 1, below, from, limit, found);
-                    if need.is_some() {
-                        return need;
-                    }
-                }
-                None if node.ptrs[at].place.is_some() => {
-                    return Some((level - 1, below, node.ptrs[at]));
-                }
-                None => {}
-            },
         }
     }
     None
@@ -415,7 +467,7 @@ mod tests {
                 Lookup::NeedNode(level, first, ptr) => (level, first, ptr),
             };
             let page = Page::open(drive[&ptr.place].bytes(), ptr, tree.header(level, first));
-            tree.install(level, first, &page.expect("the page that was written"));
+            tree.install(level, first, page.expect("the page that was written"));
         }
     }
 
@@ -483,7 +535,7 @@ mod tests {
             if let (Some((level, key, ptr)), true) = (need, found.is_empty()) {
                 let page =
                     Page::open(drive[&ptr.place].bytes(), ptr, again.header(level, key)).unwrap();
-                again.install(level, key, &page);
+                again.install(level, key, page);
                 continue;
             }
             let Some(last) = found.last().copied() else {

@@ -48,15 +48,18 @@ pub struct Watch {
     late: RefCell<Vec<Receiver<DriveOutcome>>>,
     paces: [Pace; PACES],
     slow: Cell<bool>,
-    /// The timer's task waits for the first request.
+    /// The timer's task waits for a request.
     idle: Cell<bool>,
     woken: Event,
+    /// The timer's task was begun, by the first request that was not answered at once.
+    timed: Cell<bool>,
+    this: Weak<Self>,
 }
 
 impl Watch {
     /// For a part of `drive` (as people call it) whose counters are `shared`.
     pub fn new(handle: &Handle, drive: &str, shared: Arc<DriveShared>) -> Rc<Self> {
-        let watch = Rc::new(Self {
+        Rc::new_cyclic(|this| Self {
             handle: handle.clone(),
             limits: shared.limits,
             drive: drive.to_owned(),
@@ -65,12 +68,11 @@ impl Watch {
             late: RefCell::default(),
             paces: Default::default(),
             slow: Cell::new(false),
-            idle: Cell::new(true),
+            idle: Cell::new(false),
             woken: Event::default(),
-        });
-        let woken = watch.woken.wait();
-        handle.spawn(patrol(handle.clone(), Rc::downgrade(&watch), woken));
-        watch
+            timed: Cell::new(false),
+            this: this.clone(),
+        })
     }
 
     /// Sends a request and waits for its end, or for the deadline.
@@ -127,6 +129,9 @@ impl Watch {
         drop(slots);
         if self.idle.replace(false) {
             self.woken.notify();
+        } else if !self.timed.replace(true) {
+            let patrol = patrol(self.handle.clone(), self.this.clone());
+            self.handle.spawn(patrol);
         }
         index
     }
@@ -200,8 +205,7 @@ fn pace_of(kind: DriveIoKind, len: u64) -> usize {
 }
 
 /// The timer: sleeps to the oldest request's deadline, or until there is a request.
-async fn patrol(handle: Handle, watch: Weak<Watch>, first: impl Future<Output = ()>) {
-    first.await;
+async fn patrol(handle: Handle, watch: Weak<Watch>) {
     while let Some(here) = watch.upgrade() {
         match here.give_up_late() {
             Some(due) => {

@@ -1,7 +1,7 @@
-//! Reading every copy of a range, for the scrub: a mirror's legs are all looked at.
+//! Reading every copy of a range, for the scrub and for recovery: a mirror's legs are all looked at.
 
 use super::Leg;
-use super::io::{Check, VdriveIo};
+use super::io::{Check, VdriveIo, first_wrong};
 use block::{DmaBuf, DriveError};
 use format::Fragment;
 use futures_util::future::join_all;
@@ -55,6 +55,40 @@ struct Copied {
 }
 
 impl VdriveIo {
+    /// Which of `count` blocks from `block` on are right on a drive that has them, by index. Legs of
+    /// a mirror that differ are made the same.
+    pub async fn right_blocks(&self, block: u64, count: usize, check: Check<'_>) -> Vec<bool> {
+        if self.all_right(block, count, check).await {
+            return vec![true; count];
+        }
+        let mut right = Vec::with_capacity(count);
+        for index in 0..count {
+            let alone = |_: usize, bytes: &[u8]| check(index, bytes);
+            let found = self.read_every_leg(block + index as u64, &alone).await;
+            right.push(found.is_ok());
+        }
+        right
+    }
+
+    /// Whether all blocks are right on every leg: mostly so, and one read a leg tells.
+    async fn all_right(&self, block: u64, count: usize, check: Check<'_>) -> bool {
+        if !self.layout.is_mirror() {
+            return self.read(block, count, check).await.is_ok();
+        }
+        let legs = self.legs_where(Leg::is_in);
+        for leg in &legs {
+            let read = self.parts[*leg].read(block, self.dma.get(count * BLOCK));
+            let right = match read.await {
+                Ok(buf) => first_wrong(&buf, 0, check).is_none(),
+                Err(_) => false,
+            };
+            if !right {
+                return false;
+            }
+        }
+        !legs.is_empty()
+    }
+
     /// Copies of each block that are read.
     pub fn copies(&self) -> usize {
         if !self.layout.is_mirror() {
