@@ -74,6 +74,8 @@ pub struct Checker {
     handle: Handle,
     random: RefCell<Random>,
     states: Cell<u64>,
+    /// The moment that is looked at is rare.
+    rare: Cell<bool>,
     labels: RefCell<Vec<Option<Known>>>,
     /// Legs of a mirror that is sure to be whole: the first so many drives.
     whole_legs: usize,
@@ -89,6 +91,7 @@ impl Checker {
             handle: Handle::simulated(Box::new(Still), seed).expect("an event descriptor"),
             random: RefCell::new(Random::new(seed)),
             states: Cell::new(0),
+            rare: Cell::new(false),
             labels: RefCell::default(),
             whole_legs,
         }
@@ -100,7 +103,7 @@ impl Checker {
     }
 
     /// Opens the pool that these drives bear, and compares it. Whether there is a pool at all is
-    /// the caller's to know: `wanted`.
+    /// the caller's to know: `wanted`. A `rare` moment is looked at in every way more often.
     ///
     /// # Errors
     /// What is wrong.
@@ -110,9 +113,10 @@ impl Checker {
         images: &[Image],
         oracle: &Oracle,
         wanted: bool,
+        rare: bool,
     ) -> Result<(), Wrong> {
-        let again = self.random.borrow_mut().one_in(AGAIN);
-        if again {
+        self.rare.set(rare);
+        if self.chance(AGAIN) {
             let images = self.crash_while_opening(kinds, images);
             self.compare(kinds, &images, oracle, wanted)
                 .map_err(|Wrong(what)| Wrong(format!("after a second crash: {what}")))
@@ -121,13 +125,19 @@ impl Checker {
         }
     }
 
+    /// Once in so many; every other time at rare moments.
+    fn chance(&self, once_in: u64) -> bool {
+        let once_in = if self.rare.get() { 2 } else { once_in };
+        self.random.borrow_mut().one_in(once_in)
+    }
+
     fn crash_while_opening(&self, kinds: &[Kind], images: &[Image]) -> Vec<Image> {
         let fuse: Fuse = Arc::new(Mutex::new(self.random.borrow_mut().below(FUSE)));
         let drives = drives(kinds, images, Some(&fuse));
         // How it ends does not matter: the power was cut.
         let _ = self.open(kinds, images, &drives, None);
         let mut random = self.random.borrow_mut();
-        let loss = *random.pick(&[Loss::None, Loss::All, Loss::Some, Loss::Torn]);
+        let loss = *random.pick(&Loss::ALL);
         drives
             .iter()
             .map(|drive| drive.crash(loss, &mut random))
@@ -146,7 +156,7 @@ impl Checker {
         if wanted && self.random.borrow_mut().one_in(TOOLS) {
             self.run(crate::tools::compare(&self.handle, &drives, oracle))?;
         }
-        let without = (self.whole_legs > 0 && self.random.borrow_mut().one_in(WITHOUT))
+        let without = (self.whole_legs > 0 && self.chance(WITHOUT))
             .then(|| self.random.borrow_mut().below(self.whole_legs as u64) as usize);
         let opened = match self.open(kinds, images, &drives, without) {
             Ok(Some(opened)) => opened,
@@ -155,9 +165,9 @@ impl Checker {
             _ => return Ok(()),
         };
         let (harness, label) = opened;
-        let whole = self.random.borrow_mut().one_in(WHOLE);
+        let whole = self.chance(WHOLE);
         self.compare_volumes(&harness, &label, oracle, whole)?;
-        if self.random.borrow_mut().one_in(AUDIT) {
+        if self.chance(AUDIT) {
             self.audit(&harness)?;
         }
         drop(harness);

@@ -13,9 +13,8 @@ use units::CHUNK;
 /// Sectors of a block and of a chunk.
 const BLOCK: u64 = 8;
 const CHUNK_SECTORS: u64 = CHUNK as u64 / SECTOR as u64;
-/// Blocks of a volume's first chunk and of the others that are used: few, so that they are used
-/// again; enough in the first for a home.
-const BLOCKS: [u64; 2] = [72, 6];
+/// Operations that most go to the same chunk, at most: then another is in favour.
+const FAVOUR: u64 = 60;
 
 #[derive(Default)]
 struct Answers(Mutex<Vec<Completion>>);
@@ -34,7 +33,59 @@ struct Asked {
     fua: bool,
     /// The oracle's number, or the moment of a flush.
     id: u64,
+    /// Of a read: what writes that were under way with it give its sectors, or took from them.
+    also: BTreeMap<u64, Vec<u32>>,
 }
+
+/// What operations there are: each of the first five so often in their sum.
+#[derive(Clone, Copy, Debug)]
+pub struct Mix {
+    /// Writes, reads, flushes, discards and write-zeroes.
+    pub often: [u64; 5],
+    /// One write in so many is FUA; none at 0.
+    pub fua: u64,
+}
+
+/// Everything, with many flushes.
+pub const USUAL: Mix = Mix {
+    often: [45, 25, 15, 8, 7],
+    fua: 8,
+};
+
+/// Nothing is flushed but by time and the engine's own needs.
+pub const UNFLUSHED: Mix = Mix {
+    often: [65, 20, 0, 8, 7],
+    fua: 0,
+};
+
+/// Every write is made durable: there are many checkpoints.
+pub const SAFE: Mix = Mix {
+    often: [60, 20, 20, 5, 5],
+    fua: 1,
+};
+
+/// What sinks is used again.
+pub const HOT: Mix = Mix {
+    often: [35, 60, 3, 1, 1],
+    fua: 20,
+};
+
+/// What a load may be.
+pub const MIXES: [Mix; 7] = [
+    USUAL,
+    USUAL,
+    SAFE,
+    UNFLUSHED,
+    Mix {
+        often: [80, 18, 1, 1, 0],
+        fua: 0,
+    },
+    HOT,
+    Mix {
+        often: [30, 15, 5, 25, 25],
+        fua: 20,
+    },
+];
 
 /// A volume under load.
 pub struct Target {
@@ -44,6 +95,9 @@ pub struct Target {
     pub device: Arc<dyn BlockDevice>,
     /// Chunks that are used.
     pub chunks: Vec<u64>,
+    /// Blocks of the first chunk and of the others that are used: few, so that they are used
+    /// again.
+    pub blocks: [u64; 2],
     /// Smallest sectors of an operation: 1 or 8.
     pub least: u64,
 }
@@ -55,6 +109,10 @@ pub struct Client {
     targets: RefCell<Vec<Target>>,
     /// Chunks (of those of a target) that are used for now: the others are left alone for a while.
     phase: Cell<u64>,
+    /// Target and chunk, by index, that most operations go to, and for how many more.
+    favour: Cell<(usize, usize, u64)>,
+    /// What is asked for.
+    pub mix: Cell<Mix>,
     random: RefCell<Random>,
     /// Of this life: what comes late from the last one is nobody's.
     answers: RefCell<Arc<Answers>>,
@@ -65,6 +123,8 @@ pub struct Client {
     pub depth: Cell<usize>,
     /// Steps between operations that are begun.
     pub pace: Cell<u64>,
+    /// Operations that are begun before the client rests.
+    pub budget: Cell<u64>,
     ticks: Cell<u64>,
     /// Errors of drives are expected: an operation may fail.
     pub lenient: Cell<bool>,
@@ -81,6 +141,8 @@ impl Client {
             oracle: Rc::default(),
             targets: RefCell::default(),
             phase: Cell::new(u64::MAX),
+            favour: Cell::new((0, 0, 0)),
+            mix: Cell::new(USUAL),
             random: RefCell::new(Random::new(seed)),
             answers: RefCell::default(),
             asked: RefCell::default(),
@@ -88,6 +150,7 @@ impl Client {
             wrong: RefCell::default(),
             depth: Cell::new(0),
             pace: Cell::new(3),
+            budget: Cell::new(u64::MAX),
             ticks: Cell::new(0),
             lenient: Cell::new(false),
             counts: Cell::default(),
@@ -105,6 +168,21 @@ impl Client {
         self.targets
             .borrow_mut()
             .retain(|target| target.volume != volume);
+    }
+
+    /// What is in flight, for people.
+    pub fn under_way(&self) -> String {
+        let asked = self.asked.borrow();
+        let first = asked.values().take(8);
+        let texts: Vec<String> = first
+            .map(|asked| {
+                format!(
+                    "{:?} of volume {} {:?}",
+                    asked.kind, asked.volume, asked.sectors
+                )
+            })
+            .collect();
+        texts.join(", ")
     }
 
     /// Whether nothing is in flight.
@@ -168,9 +246,71 @@ impl Client {
         answers.into_iter().for_each(|answer| self.take(answer));
         self.ticks.set(self.ticks.get() + 1);
         let due = self.ticks.get().is_multiple_of(self.pace.get());
-        if due && self.asked.borrow().len() < self.depth.get() {
+        if due && self.budget.get() > 0 && self.asked.borrow().len() < self.depth.get() {
+            self.budget.set(self.budget.get() - 1);
             self.ask();
         }
+    }
+
+    /// Writes every block of a volume that is used.
+    pub fn fill(&self, volume: u32) {
+        let targets = self.targets.borrow();
+        let Some(target) = targets.iter().find(|target| target.volume == volume) else {
+            return;
+        };
+        let size = self.size(volume);
+        for chunk in &target.chunks {
+            let from = chunk * CHUNK_SECTORS;
+            let end = from + target.blocks[usize::from(*chunk != 0)] * BLOCK;
+            if end * SECTOR as u64 > size {
+                continue;
+            }
+            for first in (from..end).step_by(64 * BLOCK as usize) {
+                let sectors = first..end.min(first + 64 * BLOCK);
+                if self.is_busy(target, OpKind::Write, &sectors) {
+                    continue;
+                }
+                self.change(target, OpKind::Write, sectors, false);
+            }
+        }
+    }
+
+    /// Another chunk is in favour, for longer than usual.
+    pub fn favour(&self) {
+        let targets = self.targets.borrow();
+        let mut random = self.random.borrow_mut();
+        if !targets.is_empty() {
+            let target = random.below(targets.len() as u64) as usize;
+            let chunk = random.below(targets[target].chunks.len() as u64) as usize;
+            self.favour.set((target, chunk, 20 * FAVOUR));
+        }
+    }
+
+    /// Asks a volume for a flush.
+    pub fn flush(&self, volume: u32) {
+        let targets = self.targets.borrow();
+        if let Some(target) = targets.iter().find(|target| target.volume == volume) {
+            let id = self.oracle.borrow().flush_begins();
+            self.submit(target, OpKind::Flush, 0..0, false, id, 0);
+        }
+    }
+
+    fn size(&self, volume: u32) -> u64 {
+        let oracle = self.oracle.borrow();
+        oracle.volumes.get(&volume).map_or(0, |known| known.size)
+    }
+
+    /// Whether what is under way forbids an operation: two that change the same sectors. What a
+    /// read may see then is known.
+    fn is_busy(&self, target: &Target, kind: OpKind, sectors: &Range<u64>) -> bool {
+        let asked = self.asked.borrow();
+        asked.values().any(|asked| {
+            asked.volume == target.volume
+                && asked.kind != OpKind::Read
+                && kind != OpKind::Read
+                && asked.sectors.start < sectors.end
+                && sectors.start < asked.sectors.end
+        })
     }
 
     fn ask(&self) {
@@ -179,47 +319,74 @@ impl Client {
             return;
         }
         let mut random = self.random.borrow_mut();
-        let target = random.pick(&targets);
-        let kind = match random.below(100) {
-            0..=44 => OpKind::Write,
-            45..=69 => OpKind::Read,
-            70..=84 => OpKind::Flush,
-            85..=92 => OpKind::Discard,
-            _ => OpKind::WriteZeroes,
-        };
+        let mix = self.mix.get();
+        let kind = mix.pick(&mut random);
+        let (target, chunk) = self.choose(&targets, &mut random);
         if kind == OpKind::Flush {
             let id = self.oracle.borrow().flush_begins();
             drop(random);
             return self.submit(target, kind, 0..0, false, id, 0);
         }
-        let sectors = range(&mut random, target, self.phase.get());
+        let sectors = range(&mut random, target, chunk);
         let end = sectors.end * SECTOR as u64;
-        let busy = self.asked.borrow().values().any(|asked| {
-            asked.volume == target.volume
-                && asked.sectors.start < sectors.end
-                && sectors.start < asked.sectors.end
-        });
-        let known = self
-            .oracle
-            .borrow()
-            .volumes
-            .get(&target.volume)
-            .map(|known| known.size);
-        if busy || known.is_none_or(|size| end > size) {
+        let busy = self.is_busy(target, kind, &sectors);
+        if busy || end > self.size(target.volume) {
             return;
         }
-        let fua = kind == OpKind::Write && random.one_in(8);
+        let fua = kind == OpKind::Write && mix.fua != 0 && random.one_in(mix.fua);
         drop(random);
+        match kind {
+            OpKind::Read => self.submit(target, kind, sectors, false, 0, 0),
+            _ => self.change(target, kind, sectors, fua),
+        }
+    }
+
+    /// A volume, and a chunk of those that are used: half of the operations go to the one in
+    /// favour, so that others are left alone once they were used.
+    fn choose<'a>(&self, targets: &'a [Target], random: &mut Random) -> (&'a Target, u64) {
+        let (target, chunk, left) = self.favour.get();
+        if left == 0 || target >= targets.len() {
+            let target = random.below(targets.len() as u64) as usize;
+            let chunk = random.below(targets[target].chunks.len() as u64) as usize;
+            self.favour.set((target, chunk, random.within(1..=FAVOUR)));
+        } else {
+            self.favour.set((target, chunk, left - 1));
+        }
+        let (target, chunk, _) = self.favour.get();
+        if random.one_in(2) {
+            return (&targets[target], targets[target].chunks[chunk]);
+        }
+        let target = random.pick(targets);
+        let phase = self.phase.get() >> (8 * target.volume as usize % 48);
+        let used = |index: &usize| phase >> index & 1 == 1;
+        let used: Vec<usize> = (0..target.chunks.len()).filter(used).collect();
+        let chunk = if used.is_empty() {
+            0
+        } else {
+            *random.pick(&used)
+        };
+        (target, target.chunks[chunk])
+    }
+
+    /// Asks for a change, which the oracle is told of, and every read of the same that is under way.
+    fn change(&self, target: &Target, kind: OpKind, sectors: Range<u64>, fua: bool) {
         let mut oracle = self.oracle.borrow_mut();
         let version = if kind == OpKind::Write {
             oracle.version()
         } else {
             0
         };
-        let id = match kind {
-            OpKind::Read => 0,
-            _ => oracle.begin(target.volume, sectors.clone(), version, false),
-        };
+        for read in self.asked.borrow_mut().values_mut() {
+            if read.kind == OpKind::Read && read.volume == target.volume {
+                let from = read.sectors.start.max(sectors.start);
+                for at in from..read.sectors.end.min(sectors.end) {
+                    let also = read.also.entry(at).or_default();
+                    also.extend(oracle.current(target.volume, at));
+                    also.push(version);
+                }
+            }
+        }
+        let id = oracle.begin(target.volume, sectors.clone(), version, false);
         drop(oracle);
         self.submit(target, kind, sectors, fua, id, version);
     }
@@ -246,12 +413,20 @@ impl Client {
         };
         let tag = self.next.get();
         self.next.set(tag + 1);
+        let also = match kind {
+            OpKind::Read => {
+                let oracle = self.oracle.borrow();
+                oracle.under_way(target.volume, sectors.clone())
+            }
+            _ => BTreeMap::new(),
+        };
         let asked = Asked {
             volume: target.volume,
             kind,
             sectors,
             fua,
             id,
+            also,
         };
         self.asked.borrow_mut().insert(tag, asked);
         let op = Op {
@@ -300,7 +475,7 @@ impl Client {
             OpKind::Read if worked => {
                 let bytes = answer.buf.as_bytes().unwrap_or(&[]);
                 let offset = asked.sectors.start * SECTOR as u64;
-                let checked = oracle.settle_live(asked.volume, offset, bytes);
+                let checked = oracle.settle_live(asked.volume, offset, bytes, &asked.also);
                 drop(oracle);
                 if let Err(wrong) = checked {
                     self.complain(wrong);
@@ -318,24 +493,35 @@ impl Client {
     }
 }
 
+impl Mix {
+    fn pick(&self, random: &mut Random) -> OpKind {
+        let kinds = [
+            OpKind::Write,
+            OpKind::Read,
+            OpKind::Flush,
+            OpKind::Discard,
+            OpKind::WriteZeroes,
+        ];
+        let mut at = random.below(self.often.iter().sum());
+        for (kind, often) in kinds.into_iter().zip(self.often) {
+            if at < often {
+                return kind;
+            }
+            at -= often;
+        }
+        OpKind::Read
+    }
+}
+
 /// Sectors of some operation: mostly small, some large, some not whole blocks.
-fn range(random: &mut Random, target: &Target, phase: u64) -> Range<u64> {
-    let used = |index: usize| phase >> (index + 8 * target.volume as usize % 56) & 1 == 1;
-    let used: Vec<u64> = (0..target.chunks.len())
-        .filter(|index| used(*index))
-        .map(|index| target.chunks[index])
-        .collect();
-    let chunk = *random.pick(if used.is_empty() {
-        &target.chunks[..1]
-    } else {
-        &used
-    });
-    let blocks = BLOCKS[usize::from(chunk != 0)];
+fn range(random: &mut Random, target: &Target, chunk: u64) -> Range<u64> {
+    let blocks = target.blocks[usize::from(chunk != 0)];
     let chunk = chunk * CHUNK_SECTORS;
     let block = random.below(blocks) * BLOCK;
     let count = match random.below(16) {
         0..=7 => BLOCK,
         8..=11 => BLOCK * random.within(1..=blocks.min(8)),
+        12 if random.one_in(2) => return chunk..chunk + BLOCK * blocks,
         12 => BLOCK * random.within(blocks / 2..=blocks),
         _ if target.least == 1 => {
             let start = chunk + block + random.below(BLOCK);

@@ -3,6 +3,7 @@
 use crate::image::{Image, blocks_of};
 use crate::instant::{fits, info};
 use crate::medium::{Loss, Medium};
+use crate::plan::DrivePlan;
 use crate::random::Random;
 use block::{Drive, DriveError, DriveInfo, DriveIo, DriveIoKind, DriveQueue, Rotation};
 use drives::OpenDrive;
@@ -21,6 +22,8 @@ const FAILED: i32 = 5;
 pub enum Moment {
     /// A write was handed to the drive: first block, number of blocks, a digest of the content.
     Write(u64, u64, u64),
+    /// The same of a checkpoint's record.
+    Record(u64, u64, u64),
     /// A flush has ended.
     Flushed,
 }
@@ -81,15 +84,15 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 impl SimDrive {
-    /// Drive `number`, opened by `spec`, with this content.
-    pub fn new(number: usize, spec: &str, size: u64, image: Image, slow: bool) -> Arc<Self> {
+    /// Drive `number`, with this content.
+    pub fn new(number: usize, plan: &DrivePlan, image: Image) -> Arc<Self> {
         let state = State {
             medium: Medium::new(image),
             faults: Faults::default(),
-            latency_us: if slow { (500, 12_000) } else { (10, 150) },
+            latency_us: plan.latency_us,
         };
-        let mut info = info(spec, size);
-        if slow {
+        let mut info = info(&plan.spec, plan.size);
+        if plan.slow {
             info.rotation = Rotation::Spinning;
         }
         Arc::new(Self {
@@ -167,11 +170,13 @@ impl DriveQueue for Queue {
                 .chunks_exact(BLOCK)
                 .map(|block| u64::from(format::crc32c(block)));
             let digest = digest.fold(0, |sum, crc| reactor::mix(sum ^ crc));
-            let first = io.offset / BLOCK as u64;
-            tell(
-                self.number,
-                Moment::Write(first, io.len / BLOCK as u64, digest),
-            );
+            let (first, count) = (io.offset / BLOCK as u64, io.len / BLOCK as u64);
+            let record = buf.starts_with(b"CVCP");
+            let moment = match record {
+                true => Moment::Record(first, count, digest),
+                false => Moment::Write(first, count, digest),
+            };
+            tell(self.number, moment);
         }
         let (state, handle, number) = (self.state.clone(), self.handle.clone(), self.number);
         let held = self.in_flight.clone();

@@ -3,6 +3,7 @@
 //! `cargo run --release -p sim -- --seed N` runs one seed and prints the digest of all that
 //! happened. docs/simulation.md tells what is simulated and what is not.
 
+mod changes;
 mod check;
 mod client;
 mod drive;
@@ -61,7 +62,7 @@ fn main() -> ExitCode {
     #[cfg(feature = "mutations")]
     if let Some(only) = &arguments.gate {
         let limit = Duration::from_secs(arguments.seconds.min(120));
-        return if gate::gate(only, limit, length) {
+        return if gate::gate(only, limit, length, arguments.threads) {
             ExitCode::SUCCESS
         } else {
             ExitCode::FAILURE

@@ -27,6 +27,22 @@ pub enum Loss {
     Some,
     /// Each is there, or not, or torn, sector by sector.
     Torn,
+    /// One in eight is there.
+    Few,
+    /// One in eight is not there.
+    Most,
+}
+
+impl Loss {
+    /// All there are.
+    pub const ALL: [Self; 6] = [
+        Self::None,
+        Self::All,
+        Self::Some,
+        Self::Torn,
+        Self::Few,
+        Self::Most,
+    ];
 }
 
 /// A drive's memory of what was written.
@@ -123,7 +139,9 @@ impl Medium {
                     Loss::None => image.set(block, Some(content.clone())),
                     Loss::All => {}
                     Loss::Some if random.one_in(2) => image.set(block, Some(content.clone())),
-                    Loss::Some => {}
+                    Loss::Few if random.one_in(8) => image.set(block, Some(content.clone())),
+                    Loss::Most if !random.one_in(8) => image.set(block, Some(content.clone())),
+                    Loss::Some | Loss::Few | Loss::Most => {}
                     Loss::Torn => tear(&mut image, block, content, random),
                 }
             }

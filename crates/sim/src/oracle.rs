@@ -230,18 +230,66 @@ impl Oracle {
         })
     }
 
-    /// As [`Oracle::check_live`]; of several versions that a sector may have, the one that was
-    /// found is the one that it has.
+    /// What a sector has when nothing is in flight there.
+    pub fn current(&self, volume: u32, at: u64) -> Versions {
+        let sector = self
+            .volumes
+            .get(&volume)
+            .and_then(|known| known.sectors.get(&at));
+        sector.map_or_else(|| vec![0], |sector| sector.current().clone())
+    }
+
+    /// What operations that have not ended give these sectors, and what they have without them.
+    pub fn under_way(&self, volume: u32, sectors: std::ops::Range<u64>) -> BTreeMap<u64, Versions> {
+        let Some(known) = self.volumes.get(&volume) else {
+            return BTreeMap::new();
+        };
+        let open = |(at, sector): (&u64, &Sector)| {
+            let open = sector.issued.iter().filter(|issued| issued.ended.is_none());
+            let given: Versions = open.flat_map(|issued| issued.may_be.clone()).collect();
+            let known = sector.current().iter().copied();
+            (!given.is_empty()).then(|| (*at, given.into_iter().chain(known).collect()))
+        };
+        known.sectors.range(sectors).filter_map(open).collect()
+    }
+
+    /// As [`Oracle::check_live`], with what else sectors may hold that were being written
+    /// meanwhile; of several versions that a sector may have, the one that was found is the one
+    /// that it has.
     ///
     /// # Errors
     /// What is wrong, the first of it.
-    pub fn settle_live(&mut self, volume: u32, offset: u64, bytes: &[u8]) -> Result<(), Wrong> {
-        self.check_live(volume, offset, bytes)?;
+    pub fn settle_live(
+        &mut self,
+        volume: u32,
+        offset: u64,
+        bytes: &[u8],
+        also: &BTreeMap<u64, Versions>,
+    ) -> Result<(), Wrong> {
+        let base = offset / SECTOR as u64;
+        let (mut from, end) = (base, base + (bytes.len() / SECTOR) as u64);
+        let part = |from: u64, to: u64| {
+            &bytes[(from - base) as usize * SECTOR..(to - base) as usize * SECTOR]
+        };
+        for (at, versions) in also {
+            self.check_live(volume, from * SECTOR as u64, part(from, *at))?;
+            self.check(
+                volume,
+                at * SECTOR as u64,
+                part(*at, at + 1),
+                |sector, found| versions.contains(&found) || sector.current().contains(&found),
+            )?;
+            from = at + 1;
+        }
+        self.check_live(volume, from * SECTOR as u64, part(from, end))?;
         let Some(known) = self.volumes.get_mut(&volume) else {
             return Ok(());
         };
         let first = offset / SECTOR as u64;
         for (at, bytes) in (first..).zip(bytes.chunks_exact(SECTOR)) {
+            if also.contains_key(&at) {
+                continue;
+            }
             if let (Some(sector), Some(found)) =
                 (known.sectors.get_mut(&at), version_of(volume, at, bytes))
             {

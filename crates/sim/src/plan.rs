@@ -8,7 +8,7 @@ use engine::{LayoutSpec, PoolSpec, SpacePolicy, Tier, VdriveSpec, VolumeSpec};
 const MIB: u64 = 1 << 20;
 
 /// Chunks of a volume that are used: of three regions, so that several shards have some.
-pub const CHUNKS: [u64; 5] = [0, 1, 7, 256, 513];
+pub const CHUNKS: [u64; 10] = [0, 1, 2, 5, 7, 256, 260, 290, 513, 600];
 
 /// A drive.
 #[derive(Clone, Debug)]
@@ -19,6 +19,8 @@ pub struct DrivePlan {
     pub size: u64,
     /// A disk.
     pub slow: bool,
+    /// How long a request takes at least and at most, in microseconds.
+    pub latency_us: (u64, u64),
 }
 
 /// A pool, and what may join it.
@@ -36,10 +38,21 @@ pub struct Plan {
     spare: Option<VdriveSpec>,
     /// The vdrive that joined.
     pub added: Option<u8>,
+    /// A vdrive was asked to leave, once at least.
+    pub left: bool,
     /// Legs of the mirror that is the fast tier, which are the first drives; 0 where it is none.
     pub legs: usize,
     /// A leg of a mirror that goes wrong, and how.
     pub faulty: Option<(usize, Faults)>,
+    /// What all drives do now and then that is no fault: take a hundred times as long.
+    pub calm: Faults,
+    /// Blocks that are used of a volume's first chunk, enough for a home, and of the others.
+    pub blocks: [u64; 2],
+    /// Volumes are written as far as they are used when they are made.
+    pub filled: bool,
+    /// A crash is looked at once in so many writes and flushes of drives: the others let more
+    /// happen.
+    pub every: u64,
     /// How long nothing happens now and then, in nanoseconds.
     pub pause_ns: u64,
 }
@@ -61,8 +74,16 @@ impl Plan {
             ]),
             spare: None,
             added: None,
+            left: false,
             legs: 0,
             faulty: None,
+            calm: Faults {
+                slow: *random.pick(&[0, 20, 100]),
+                ..Faults::default()
+            },
+            blocks: *random.pick(&[[72, 6], [72, 6], [72, 6], [40, 30], [80, 70], [200, 80]]),
+            filled: random.one_in(2),
+            every: *random.pick(&[1, 4, 16, 64]),
             pause_ns: random.within(1..=10) * 500_000_000,
         };
         let mirrored = random.one_in(2);
@@ -75,8 +96,14 @@ impl Plan {
             let drives = *random.pick(&[1, 1, 3]);
             plan.vdrive(random, Tier::Fast, LayoutSpec::Concat, drives)
         };
+        let two = fast.drives.len() >= 2;
         plan.vdrives.push(fast);
-        if mirrored && random.one_in(2) {
+        // Data lies on drives without metadata, too.
+        if two && random.one_in(2) {
+            let fast = plan.vdrive(random, Tier::Fast, LayoutSpec::Concat, 1);
+            plan.vdrives.push(fast);
+        }
+        if mirrored && random.one_in(3) {
             plan.faulty = Some((random.below(2) as usize, faults(random)));
         }
         let slow = match random.below(6) {
@@ -114,13 +141,24 @@ impl Plan {
         let size = if slow {
             random.within(24..=64) * MIB
         } else {
-            self.least_fast() + random.within(6..=16) * MIB
+            // Half of them are soon full.
+            let more = random.pick(&[0..=2, 6..=16]);
+            self.least_fast() + random.within(more.clone()) * MIB
+        };
+        let latency_us = match slow {
+            true => *random.pick(&[(500, 12_000), (50, 400)]),
+            false => (10, 150),
         };
         let mut specs = Vec::new();
         for _ in 0..count {
             let spec = format!("given:{}", self.drives.len());
             specs.push(spec.clone());
-            self.drives.push(DrivePlan { spec, size, slow });
+            self.drives.push(DrivePlan {
+                spec,
+                size,
+                slow,
+                latency_us,
+            });
         }
         VdriveSpec {
             tier,
@@ -166,6 +204,7 @@ impl Plan {
     /// The vdrive that joined is being emptied; it may join again later.
     pub fn leaving(&mut self) {
         self.added = None;
+        self.left = true;
     }
 
     /// A volume.

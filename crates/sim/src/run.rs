@@ -1,11 +1,11 @@
 //! One seed: a pool's lives, each ended by a power cut, with every crash in between looked at.
 
 use crate::check::{Checker, Kind, MEMORY};
-use crate::client::{Client, Target};
-use crate::drive::{Faults, Moment, SimDrive, set_hook};
+use crate::client::{Client, MIXES, Mix, Target, UNFLUSHED};
+use crate::drive::{Moment, SimDrive, set_hook};
 use crate::image::Image;
 use crate::medium::Loss;
-use crate::oracle::{SECTOR, Volume, Wrong};
+use crate::oracle::{SECTOR, Wrong};
 use crate::plan::{CHUNKS, Plan};
 use crate::random::Random;
 use crate::world::World;
@@ -15,14 +15,17 @@ use reactor::mix;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
-use units::CHUNK;
 
 /// Virtual time after which an operation without faults has to have ended, in nanoseconds.
 const PATIENCE_NS: u64 = 600_000_000_000;
+/// Crashes that are looked at while a checkpoint's record is written.
+const RECORD_LOOKS: u64 = 8;
+/// Moments of a life's first load that are all looked at.
+const FRESH: u64 = 24;
 /// Steps without an end that are a hang.
 const STEPS: u64 = 50_000_000;
 /// The pool of a run.
-const POOL: &str = "tank";
+pub const POOL: &str = "tank";
 
 /// What a run did.
 #[derive(Clone, Copy, Default, Debug)]
@@ -62,42 +65,64 @@ pub struct Failure {
 }
 
 /// What the hook sees; shared with the drives' moments.
-struct Watch {
-    checker: Checker,
-    client: Rc<Client>,
-    drives: RefCell<Vec<Arc<SimDrive>>>,
-    kinds: RefCell<Vec<Kind>>,
-    random: RefCell<Random>,
-    wanted: Cell<bool>,
-    moments: Cell<u64>,
-    limit: u64,
-    trace: Cell<u64>,
-    wrong: RefCell<Option<Wrong>>,
+pub struct Watch {
+    pub checker: Checker,
+    pub client: Rc<Client>,
+    pub drives: RefCell<Vec<Arc<SimDrive>>>,
+    pub kinds: RefCell<Vec<Kind>>,
+    pub random: RefCell<Random>,
+    pub wanted: Cell<bool>,
+    pub moments: Cell<u64>,
+    pub limit: u64,
+    pub every: u64,
+    /// Moments of a life's first load that are all looked at: what is left of the life before is
+    /// near.
+    pub fresh: Cell<u64>,
+    pub trace: Cell<u64>,
+    pub wrong: RefCell<Option<Wrong>>,
 }
 
 impl Watch {
     fn moment(&self, drive: usize, moment: Moment) {
         let digest = match moment {
-            Moment::Write(first, count, digest) => first ^ count << 40 ^ digest,
+            Moment::Write(first, count, digest) | Moment::Record(first, count, digest) => {
+                first ^ count << 40 ^ digest
+            }
             Moment::Flushed => 1,
         };
         let mixed = mix(self.trace.get() ^ digest ^ (drive as u64) << 56);
         self.trace.set(mixed);
         self.moments.set(self.moments.get() + 1);
-        if self.wrong.borrow().is_some() || self.checker.states() >= self.limit {
-            return;
+        // Records are rare, and what makes them valid is easily wrong.
+        let fresh = self.fresh.get();
+        self.fresh.set(fresh.saturating_sub(1));
+        let looks = match moment {
+            Moment::Record(..) => RECORD_LOOKS,
+            _ if fresh > 0 => 1,
+            _ => u64::from(self.random.borrow_mut().one_in(self.every)),
+        };
+        for _ in 0..looks {
+            if self.wrong.borrow().is_some() || self.checker.states() >= self.limit {
+                return;
+            }
+            self.look(drive, moment);
         }
+    }
+
+    /// Looks at what a crash right now leaves.
+    fn look(&self, drive: usize, moment: Moment) {
         let losses: &[Loss] = match moment {
-            Moment::Write(..) => &[Loss::Torn],
-            Moment::Flushed => &[Loss::All, Loss::None, Loss::Some],
+            Moment::Write(..) => &[Loss::Torn, Loss::Torn, Loss::Some, Loss::Few],
+            _ => &Loss::ALL,
         };
         let loss = *self.random.borrow_mut().pick(losses);
         let images = self.crash(loss);
         let oracle = self.client.oracle.borrow();
         let wanted = self.wanted.get();
+        let rare = matches!(moment, Moment::Record(..)) || self.fresh.get() > 0;
         let checked = self
             .checker
-            .check(&self.kinds.borrow(), &images, &oracle, wanted);
+            .check(&self.kinds.borrow(), &images, &oracle, wanted, rare);
         if let Err(Wrong(what)) = checked {
             let at = self.moments.get();
             let wrong = Wrong(format!(
@@ -107,32 +132,36 @@ impl Watch {
         }
     }
 
+    /// What all drives hold after a power cut now; now and then each loses in a way of its own.
     fn crash(&self, loss: Loss) -> Vec<Image> {
         let mut random = self.random.borrow_mut();
+        let apart = random.one_in(3);
         let drives = self.drives.borrow();
-        drives
-            .iter()
-            .map(|drive| drive.crash(loss, &mut random))
-            .collect()
+        let crash = |drive: &Arc<SimDrive>| {
+            let own = *random.pick(&Loss::ALL);
+            drive.crash(if apart { own } else { loss }, &mut random)
+        };
+        drives.iter().map(crash).collect()
     }
 }
 
 /// A run under way.
 pub struct Run {
-    plan: Plan,
-    random: Random,
-    watch: Rc<Watch>,
-    client: Rc<Client>,
-    world: Rc<World>,
-    simulation: Option<Simulation>,
-    engine: Option<Engine>,
-    length: Length,
-    volumes: Vec<(String, u32)>,
-    named: u64,
-    outcome: Outcome,
+    pub plan: Plan,
+    pub random: Random,
+    pub watch: Rc<Watch>,
+    pub client: Rc<Client>,
+    pub world: Rc<World>,
+    pub simulation: Option<Simulation>,
+    pub engine: Option<Engine>,
+    pub length: Length,
+    pub volumes: Vec<(String, u32)>,
+    pub named: u64,
+    pub outcome: Outcome,
 }
 
-type Step = Result<(), Wrong>;
+/// Nothing is wrong, or what is.
+pub type Step = Result<(), Wrong>;
 
 /// Runs a seed to its end.
 ///
@@ -165,6 +194,8 @@ impl Run {
             wanted: Cell::new(false),
             moments: Cell::new(0),
             limit: length.states,
+            every: plan.every,
+            fresh: Cell::new(0),
             trace: Cell::new(seed),
             wrong: RefCell::default(),
         });
@@ -200,7 +231,7 @@ impl Run {
         }
     }
 
-    fn found(&self) -> Step {
+    pub fn found(&self) -> Step {
         let wrong = self.watch.wrong.borrow().clone();
         wrong.or_else(|| self.client.wrong()).map_or(Ok(()), Err)
     }
@@ -210,7 +241,7 @@ impl Run {
             || self.outcome.changes >= self.length.changes
     }
 
-    fn engine(&self) -> &Engine {
+    pub fn engine(&self) -> &Engine {
         self.engine.as_ref().expect("a life has an engine")
     }
 
@@ -234,7 +265,8 @@ impl Run {
             .zip(images)
             .enumerate()
             .map(|(number, (drive, image))| {
-                let made = SimDrive::new(number, &drive.spec, drive.size, image, drive.slow);
+                let made = SimDrive::new(number, drive, image);
+                made.set_faults(self.plan.calm);
                 let opened = made.clone();
                 drives::give(&drive.spec, Some(Rc::new(move || opened.open())));
                 made
@@ -277,18 +309,31 @@ impl Run {
                 }
                 self.change()?;
             }
+            // The power goes when little is under way, in the middle of a load, or when several
+            // pages of the journal are not flushed.
+            match self.random.below(3) {
+                0 => {}
+                1 => self.load()?,
+                _ => self.load_with(true, UNFLUSHED)?,
+            }
             self.cut_power()?;
         }
     }
 
     /// Operations for a while.
-    fn load(&mut self) -> Step {
+    pub fn load(&mut self) -> Step {
         // A storm now and then fills several pages of the journal at once.
         let storm = self.random.one_in(4);
+        let mix = *self.random.pick(&MIXES);
+        self.load_with(storm, mix)
+    }
+
+    fn load_with(&mut self, storm: bool, mix: Mix) -> Step {
         let depth = if storm { 64..=128 } else { 1..=12 };
         self.client.pace.set(if storm { 1 } else { 3 });
         self.client.depth.set(self.random.within(depth) as usize);
         self.client.turn();
+        self.client.mix.set(mix);
         let steps = self.random.within(200..=3000);
         for _ in 0..steps {
             if !control::step() {
@@ -299,23 +344,32 @@ impl Run {
     }
 
     /// Waits until the client has all its answers.
-    fn drain(&mut self) -> Step {
+    pub fn drain(&mut self) -> Step {
         self.client.depth.set(0);
-        let deadline = self.world.now_ns() + PATIENCE_NS;
+        let began = self.world.now_ns();
+        let mut why = "steps without end";
         for _ in 0..STEPS {
             if self.client.is_idle() {
                 return self.found();
             }
-            if !control::step() || self.world.now_ns() > deadline {
+            if !control::step() {
+                why = "everything is at rest";
+                break;
+            }
+            if self.world.now_ns() > began + PATIENCE_NS {
+                why = "600 virtual seconds";
                 break;
             }
         }
         let left = self.client.in_flight();
-        Err(Wrong(format!("{left} operations never end")))
+        let which = self.client.under_way();
+        Err(Wrong(format!(
+            "{left} operations never end: {why}: {which}"
+        )))
     }
 
     /// Lets virtual time pass.
-    fn rest(&mut self, ns: u64) -> Step {
+    pub fn rest(&mut self, ns: u64) -> Step {
         let until = self.world.now_ns() + ns;
         self.client.pace.set(500);
         while self.world.now_ns() < until && control::step() {}
@@ -323,56 +377,7 @@ impl Run {
         self.found()
     }
 
-    fn change(&mut self) -> Step {
-        self.outcome.changes += 1;
-        match self.random.below(12) {
-            0 => self.rest(self.plan.pause_ns)?,
-            1 | 2 => self.cool()?,
-            3 => self.grow()?,
-            4 => self.shrink()?,
-            5 => self.create_volume()?,
-            6 => self.delete_volume()?,
-            7 => self.audit()?,
-            8 => self.reimport()?,
-            9 => self.add_vdrive()?,
-            10 => self.remove_vdrive()?,
-            _ => self.rest(40_000_000_000)?,
-        }
-        while let Some(work) = self.simulation.as_ref().and_then(Simulation::take_work) {
-            work();
-        }
-        self.found()
-    }
-
-    fn cool(&mut self) -> Step {
-        self.client.pace.set(500);
-        let cooled = self.engine().pool_cool(POOL);
-        self.client.pace.set(3);
-        cooled.map_err(|failed| Wrong(format!("it does not cool: {failed}")))
-    }
-
-    fn create_volume(&mut self) -> Step {
-        if self.volumes.len() >= 4 {
-            return Ok(());
-        }
-        self.named += 1;
-        let name = format!("v{}", self.named);
-        let spec = self.plan.volume(&name, &mut self.random);
-        self.engine()
-            .volume_create(POOL, &spec)
-            .map_err(|failed| Wrong(format!("no volume: {failed}")))?;
-        let number = self.named as u32;
-        let known = Volume::of(spec.size);
-        self.client
-            .oracle
-            .borrow_mut()
-            .volumes
-            .insert(number, known);
-        self.volumes.push((name, number));
-        self.open_volume(self.volumes.len() - 1)
-    }
-
-    fn open_volume(&mut self, index: usize) -> Step {
+    pub fn open_volume(&mut self, index: usize) -> Step {
         let (name, number) = self.volumes[index].clone();
         let device = self
             .engine()
@@ -383,106 +388,32 @@ impl Run {
             volume: number,
             device,
             chunks: CHUNKS.to_vec(),
+            blocks: self.plan.blocks,
             least,
         });
         Ok(())
     }
 
-    fn delete_volume(&mut self) -> Step {
-        if self.volumes.len() < 2 {
-            return Ok(());
-        }
-        self.drain()?;
-        let at = self.random.below(self.volumes.len() as u64) as usize;
-        let (name, number) = self.volumes.remove(at);
-        self.client.remove(number);
-        self.client.oracle.borrow_mut().volumes.remove(&number);
-        let deleted = self.engine().volume_delete(POOL, &name);
-        deleted.map_err(|failed| Wrong(format!("{name} cannot be deleted: {failed}")))?;
-        Ok(())
-    }
-
-    fn grow(&mut self) -> Step {
-        let (name, number) = self.random.pick(&self.volumes).clone();
-        let size = self.client.oracle.borrow().volumes[&number].size;
-        let more = size + self.random.within(1..=64) * CHUNK as u64;
-        let grown = self.engine().volume_resize(POOL, &name, more, false);
-        grown.map_err(|failed| Wrong(format!("{name} does not grow: {failed}")))?;
-        if let Some(known) = self.client.oracle.borrow_mut().volumes.get_mut(&number) {
-            known.size = more;
-        }
-        Ok(())
-    }
-
-    fn shrink(&mut self) -> Step {
-        self.drain()?;
-        let (name, number) = self.random.pick(&self.volumes).clone();
-        let size = self.client.oracle.borrow().volumes[&number].size;
-        let less = (size / 2 / 4096 * 4096).max(CHUNK as u64);
-        self.client.oracle.borrow_mut().cut(number, less);
-        let shrunk = self.engine().volume_resize(POOL, &name, less, true);
-        shrunk.map_err(|failed| Wrong(format!("{name} does not shrink: {failed}")))?;
-        Ok(())
-    }
-
-    fn add_vdrive(&mut self) -> Step {
-        let Some(spec) = self.plan.another_vdrive() else {
-            return Ok(());
+    /// Requests take long now and then, or not.
+    pub fn slow(&self, on: bool) {
+        let calm = if on {
+            self.plan.calm
+        } else {
+            Default::default()
         };
-        let added = self.engine().vdrive_add(POOL, &spec, false);
-        let id = added.map_err(|failed| Wrong(format!("no vdrive: {failed}")))?;
-        self.plan.added = Some(id);
-        Ok(())
-    }
-
-    fn remove_vdrive(&mut self) -> Step {
-        let Some(id) = self.plan.added else {
-            return Ok(());
-        };
-        match self.engine().vdrive_remove(POOL, id) {
-            Ok(_) => self.plan.leaving(),
-            // What the pool holds may not fit without it.
-            Err(failed) if failed.code == engine::ErrorCode::NoSpace => {}
-            Err(failed) => return Err(Wrong(format!("the vdrive does not leave: {failed}"))),
-        }
-        Ok(())
-    }
-
-    fn audit(&mut self) -> Step {
-        self.drain()?;
-        // What is under way in the background ends within this.
-        self.rest(3_000_000_000)?;
-        let audit = self.engine().pool_audit(POOL);
-        let audit = audit.map_err(|failed| Wrong(format!("no audit: {failed}")))?;
-        match audit.wrong.first() {
-            Some(wrong) => Err(Wrong(format!(
-                "{} wrong in the books: {wrong}",
-                audit.count
-            ))),
-            None => Ok(()),
-        }
-    }
-
-    fn reimport(&mut self) -> Step {
-        self.drain()?;
-        let volumes: Vec<u32> = self.volumes.iter().map(|volume| volume.1).collect();
-        volumes
-            .iter()
-            .for_each(|volume| self.client.remove(*volume));
-        let exported = self.engine().pool_export(POOL);
-        exported.map_err(|failed| Wrong(format!("it does not close: {failed}")))?;
-        self.import()
+        let drives = self.watch.drives.borrow();
+        drives.iter().for_each(|drive| drive.set_faults(calm));
     }
 
     /// The faulty drive goes wrong from now on, or behaves.
-    fn fault(&self, on: bool) {
+    pub fn fault(&self, on: bool) {
         if let Some((drive, faults)) = self.plan.faulty {
-            let faults = if on { faults } else { Faults::default() };
+            let faults = if on { faults } else { self.plan.calm };
             self.watch.drives.borrow()[drive].set_faults(faults);
         }
     }
 
-    fn import(&mut self) -> Step {
+    pub fn import(&mut self) -> Step {
         self.fault(false);
         let specs = self.plan.specs();
         let imported = self.engine().pool_import(&specs, POOL, false);
@@ -495,20 +426,20 @@ impl Run {
     /// The power goes, and comes back.
     fn cut_power(&mut self) -> Step {
         self.outcome.cuts += 1;
-        let loss = *self
-            .random
-            .pick(&[Loss::None, Loss::All, Loss::Some, Loss::Torn]);
+        let loss = *self.random.pick(&Loss::ALL);
         let images = self.watch.crash(loss);
         self.pull_the_plug();
         self.client.oracle.borrow_mut().forget_in_flight();
         self.begin_life(images);
         self.import()?;
-        self.read_everything()
+        self.read_everything()?;
+        self.watch.fresh.set(FRESH);
+        Ok(())
     }
 
     /// Every sector that was ever written is what it may be, through the volumes themselves; from
     /// then on it stays so.
-    fn read_everything(&mut self) -> Step {
+    pub fn read_everything(&mut self) -> Step {
         self.client.depth.set(0);
         for (_, number) in self.volumes.clone() {
             self.client.read_all(number);

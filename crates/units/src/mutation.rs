@@ -49,9 +49,10 @@ mutations! {
     FlushNothing, "flush-answered-early", "A FLUSH is answered before it is done.";
     FlushLeg, "flush-forgets-leg", "A FLUSH of a mirror forgets its last leg.";
     FuaIgnored, "fua-ignored", "FUA is not made durable.";
-    ReuseUndurable, "slot-reused-early", "Freed space is handed out before the record that freed it is durable.";
-    ReuseRead, "slot-reused-while-read", "Freed space is handed out while somebody reads it.";
+    ReuseUndurable, "slot-reused-early", "Freed space is handed out at once, before the record that freed it is durable.";
+    ReuseRead, "slot-reused-while-read", "Freed space is handed out while somebody reads it, who believes what comes.";
     HomeUnquiet, "home-written-too-soon", "A stale home is written while it may still be needed.";
+    DemotionHoards, "demotion-hoards-room", "What sinks waits for room in the journal while it holds all that there is.";
     DemotionRace, "demotion-ignores-writes", "What sinks replaces what was written meanwhile.";
     PromotionRace, "promotion-ignores-writes", "What rises may be older than its block.";
     DemotionFlush, "demotion-without-flush", "What sinks counts as durable before it is flushed.";

@@ -301,6 +301,12 @@ impl Shard {
             state.alloc.touch(*place);
             state.quarantine.slots(*place, 1);
         }
+        if is_on(Mutation::ReuseUndurable) {
+            state.quarantine.seal(0);
+            while let Some(batch) = state.quarantine.release(0) {
+                state.alloc.release(&batch);
+            }
+        }
     }
 }
 

@@ -1,0 +1,190 @@
+//! What happens to a pool besides operations: changes of it, and data on its way between tiers.
+
+use crate::client::{HOT, SAFE};
+use crate::oracle::{Volume, Wrong};
+use crate::run::{POOL, Run, Step};
+use reactor::control::Simulation;
+use units::CHUNK;
+
+impl Run {
+    pub fn change(&mut self) -> Step {
+        self.outcome.changes += 1;
+        let which = self.random.below(17);
+        match which {
+            0 => self.rest(self.plan.pause_ns)?,
+            1 => self.cool()?,
+            2 | 14 => self.churn()?,
+            3 => self.grow()?,
+            4 => self.shrink()?,
+            5 => self.create_volume()?,
+            6 => self.delete_volume()?,
+            7 => self.audit()?,
+            8 => self.reimport()?,
+            9 | 10 => self.add_vdrive()?,
+            11..=13 => self.remove_vdrive()?,
+            15 => self.sink()?,
+            _ => self.rest(40_000_000_000)?,
+        }
+        while let Some(work) = self.simulation.as_ref().and_then(Simulation::take_work) {
+            work();
+        }
+        self.found()
+    }
+
+    fn cool(&mut self) -> Step {
+        let (pace, budget) = *self.random.pick(&[(3, 100), (3, 400), (20, 10), (20, 100)]);
+        self.cool_under(pace, budget)
+    }
+
+    /// Everything sinks; it ends only when hosts are still after so many operations.
+    fn cool_under(&mut self, pace: u64, budget: u64) -> Step {
+        self.client.pace.set(pace);
+        self.client.budget.set(budget);
+        let cooled = self.engine().pool_cool(POOL);
+        self.client.pace.set(3);
+        self.client.budget.set(u64::MAX);
+        cooled.map_err(|failed| Wrong(format!("it does not cool: {failed}")))
+    }
+
+    /// What is read sinks again and again, while one chunk is mostly read and sometimes written.
+    fn churn(&mut self) -> Step {
+        self.client.mix.set(HOT);
+        self.client.favour();
+        self.client.depth.set(32);
+        (0..4).try_for_each(|_| self.cool_under(1, 600))
+    }
+
+    /// A new volume sinks for the first time, while every write makes itself durable.
+    fn sink(&mut self) -> Step {
+        if self.volumes.len() >= 4 {
+            self.delete_volume()?;
+        }
+        self.create_volume()?;
+        let number = self.named as u32;
+        self.client.mix.set(SAFE);
+        self.client.depth.set(12);
+        self.client.fill(number);
+        self.cool_under(3, 400)
+    }
+
+    pub fn create_volume(&mut self) -> Step {
+        if self.volumes.len() >= 4 {
+            return Ok(());
+        }
+        self.named += 1;
+        let name = format!("v{}", self.named);
+        let spec = self.plan.volume(&name, &mut self.random);
+        self.engine()
+            .volume_create(POOL, &spec)
+            .map_err(|failed| Wrong(format!("no volume: {failed}")))?;
+        let number = self.named as u32;
+        let known = Volume::of(spec.size);
+        self.client
+            .oracle
+            .borrow_mut()
+            .volumes
+            .insert(number, known);
+        self.volumes.push((name, number));
+        self.open_volume(self.volumes.len() - 1)?;
+        if self.plan.filled {
+            self.client.fill(number);
+            self.drain()?;
+            self.client.flush(number);
+        }
+        Ok(())
+    }
+
+    fn delete_volume(&mut self) -> Step {
+        if self.volumes.len() < 2 {
+            return Ok(());
+        }
+        self.drain()?;
+        let at = self.random.below(self.volumes.len() as u64) as usize;
+        let (name, number) = self.volumes.remove(at);
+        self.client.remove(number);
+        self.client.oracle.borrow_mut().volumes.remove(&number);
+        let deleted = self.engine().volume_delete(POOL, &name);
+        deleted.map_err(|failed| Wrong(format!("{name} cannot be deleted: {failed}")))?;
+        Ok(())
+    }
+
+    fn grow(&mut self) -> Step {
+        let (name, number) = self.random.pick(&self.volumes).clone();
+        let size = self.client.oracle.borrow().volumes[&number].size;
+        let more = size + self.random.within(1..=64) * CHUNK as u64;
+        let grown = self.engine().volume_resize(POOL, &name, more, false);
+        grown.map_err(|failed| Wrong(format!("{name} does not grow: {failed}")))?;
+        if let Some(known) = self.client.oracle.borrow_mut().volumes.get_mut(&number) {
+            known.size = more;
+        }
+        Ok(())
+    }
+
+    fn shrink(&mut self) -> Step {
+        self.drain()?;
+        let (name, number) = self.random.pick(&self.volumes).clone();
+        let size = self.client.oracle.borrow().volumes[&number].size;
+        let less = (size / 2 / 4096 * 4096).max(CHUNK as u64);
+        self.client.oracle.borrow_mut().cut(number, less);
+        let shrunk = self.engine().volume_resize(POOL, &name, less, true);
+        shrunk.map_err(|failed| Wrong(format!("{name} does not shrink: {failed}")))?;
+        Ok(())
+    }
+
+    fn add_vdrive(&mut self) -> Step {
+        let Some(spec) = self.plan.another_vdrive() else {
+            return Ok(());
+        };
+        match self.engine().vdrive_add(POOL, &spec, false) {
+            Ok(id) => self.plan.added = Some(id),
+            // It may not have left yet when the power went.
+            Err(_) if self.plan.left => {}
+            Err(failed) => return Err(Wrong(format!("no vdrive: {failed}"))),
+        }
+        Ok(())
+    }
+
+    fn remove_vdrive(&mut self) -> Step {
+        let Some(id) = self.plan.added else {
+            return Ok(());
+        };
+        match self.engine().vdrive_remove(POOL, id) {
+            Ok(_) => self.plan.leaving(),
+            // What the pool holds may not fit without it.
+            Err(failed) if failed.code == engine::ErrorCode::NoSpace => {}
+            Err(failed) => return Err(Wrong(format!("the vdrive does not leave: {failed}"))),
+        }
+        Ok(())
+    }
+
+    pub fn audit(&mut self) -> Step {
+        self.drain()?;
+        // What is under way in the background ends within this, on drives that take no longer
+        // than usual.
+        self.fault(false);
+        self.slow(false);
+        self.rest(10_000_000_000)?;
+        let audit = self.engine().pool_audit(POOL);
+        self.slow(true);
+        self.fault(true);
+        let audit = audit.map_err(|failed| Wrong(format!("no audit: {failed}")))?;
+        match audit.wrong.first() {
+            Some(wrong) => Err(Wrong(format!(
+                "{} wrong in the books: {wrong}",
+                audit.count
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    pub fn reimport(&mut self) -> Step {
+        self.drain()?;
+        let volumes: Vec<u32> = self.volumes.iter().map(|volume| volume.1).collect();
+        volumes
+            .iter()
+            .for_each(|volume| self.client.remove(*volume));
+        let exported = self.engine().pool_export(POOL);
+        exported.map_err(|failed| Wrong(format!("it does not close: {failed}")))?;
+        self.import()
+    }
+}
