@@ -63,8 +63,18 @@ impl Shard {
     pub(super) async fn demote_batch(&self, settle_ns: u64) -> Result<u64, IoError> {
         let mut candidates = Vec::new();
         let mut rooms = Vec::new();
+        let mut last = (0, 0);
         for (volume, chunk) in self.next_dirty(BATCH) {
-            rooms.push(self.journal_room(Work::Mover).await?);
+            if rooms.is_empty() || is_on(Mutation::DemotionHoards) {
+                rooms.push(self.journal_room(Work::Mover).await?);
+            } else if let Some(room) = self.journal_room_now(Work::Mover)? {
+                rooms.push(room);
+            } else {
+                // What is collected goes first: it makes room. The rest is next.
+                self.state.borrow_mut().demote_hand = last;
+                break;
+            }
+            last = (volume, chunk);
             match self.leaf(volume, chunk, false).await {
                 Ok(Some(leaf)) => candidates.extend(self.candidate(volume, chunk, leaf, settle_ns)),
                 _ => {

@@ -206,25 +206,35 @@ impl Shard {
     pub(super) async fn journal_room(&self, work: Work) -> Result<Room<'_>, IoError> {
         loop {
             let freed = self.room.wait();
-            {
-                let state = self.state.borrow();
-                if let Some(error) = &state.failed {
-                    return Err(error.clone());
-                }
-                let limit = match work {
-                    Work::Host => state.journal.host_limit(),
-                    Work::Mover => state.journal.mover_limit(),
-                };
-                let users = self.journal_users.get();
-                let few = work == Work::Mover || state.dirty_leaves.len() < self.most_changed();
-                if few && state.journal.length() + ROOM_PAGES * (users + 1) <= limit {
-                    self.journal_users.set(users + 1);
-                    return Ok(Room(self));
-                }
+            if let Some(room) = self.journal_room_now(work)? {
+                return Ok(room);
             }
             self.checkpoint_wake.notify();
             freed.await;
         }
+    }
+
+    /// As [`Shard::journal_room`], if there is room already: for who holds some and would wait for
+    /// itself.
+    ///
+    /// # Errors
+    /// When the shard has failed.
+    pub(super) fn journal_room_now(&self, work: Work) -> Result<Option<Room<'_>>, IoError> {
+        let state = self.state.borrow();
+        if let Some(error) = &state.failed {
+            return Err(error.clone());
+        }
+        let limit = match work {
+            Work::Host => state.journal.host_limit(),
+            Work::Mover => state.journal.mover_limit(),
+        };
+        let users = self.journal_users.get();
+        let few = work == Work::Mover || state.dirty_leaves.len() < self.most_changed();
+        if !few || state.journal.length() + ROOM_PAGES * (users + 1) > limit {
+            return Ok(None);
+        }
+        self.journal_users.set(users + 1);
+        Ok(Some(Room(self)))
     }
 
     /// Makes every record so far survive the end of this process: it is in the ring, though
