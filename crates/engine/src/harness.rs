@@ -18,6 +18,7 @@ use units::{CHUNK, DriveId, PoolId, ShardId};
 
 /// A pool's shards.
 pub struct Harness {
+    pub(crate) handle: Handle,
     pub(crate) shards: Vec<Rc<Shard>>,
     shared: Arc<crate::shard::PoolShared>,
 }
@@ -81,7 +82,12 @@ impl Harness {
                 shard.set_volume(volume.id, volume.thick && !volume.deleting);
             }
         }
-        Ok(Self { shards, shared })
+        let handle = handle.clone();
+        Ok(Self {
+            handle,
+            shards,
+            shared,
+        })
     }
 
     /// Reads from `offset` (bytes) of a volume, within one of its regions.

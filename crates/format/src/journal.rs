@@ -105,17 +105,17 @@ impl JournalHeader {
     }
 }
 
-/// Opens a page read from the ring: its header and records.
+/// The records of a page read from the ring, as they lie there.
 ///
 /// `None` when it is not a whole page of this pool and shard, as after a crash or an earlier lap.
 ///
 /// # Errors
-/// When the page is whole and of another version, or holds something that is no record.
-pub fn open_page(
+/// When the page is whole and of another version, or ends where none does.
+pub fn page_body(
     bytes: &[u8],
     pool: PoolId,
     shard: ShardId,
-) -> Result<Option<(JournalHeader, Vec<Record>)>, RecordError> {
+) -> Result<Option<(JournalHeader, &[u8])>, RecordError> {
     let Some(header) = JournalHeader::read(bytes, pool, shard) else {
         return Ok(None);
     };
@@ -123,14 +123,37 @@ pub fn open_page(
     if get_u16(bytes, 12) != VERSION {
         return Err(RecordError);
     }
-    let mut body = bytes.get(JOURNAL_HEADER..end).ok_or(RecordError)?;
+    let body = bytes.get(JOURNAL_HEADER..end).ok_or(RecordError)?;
+    Ok(Some((header, body)))
+}
+
+/// The records that [`page_body`] gave.
+///
+/// # Errors
+/// When it holds something that is no record.
+pub fn records_of(mut body: &[u8]) -> Result<Vec<Record>, RecordError> {
     let mut records = Vec::new();
     while !body.is_empty() {
         let (record, length) = Record::decode(body)?;
         records.push(record);
         body = &body[length..];
     }
-    Ok(Some((header, records)))
+    Ok(records)
+}
+
+/// Opens a page read from the ring: its header and records.
+///
+/// # Errors
+/// As [`page_body`] and [`records_of`].
+pub fn open_page(
+    bytes: &[u8],
+    pool: PoolId,
+    shard: ShardId,
+) -> Result<Option<(JournalHeader, Vec<Record>)>, RecordError> {
+    match page_body(bytes, pool, shard)? {
+        Some((header, body)) => Ok(Some((header, records_of(body)?))),
+        None => Ok(None),
+    }
 }
 
 #[cfg(test)]

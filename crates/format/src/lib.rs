@@ -31,7 +31,7 @@ pub use geometry::{
     REGION, checkpoint_block, journal_start, pages_start, shard_of, shard_of_chunk,
 };
 pub use groups::{GroupKey, HOME_GROUPS, HomesPage, SlotsPage};
-pub use journal::{JOURNAL_HEADER, JournalHeader, JournalPage, open_page};
+pub use journal::{JOURNAL_HEADER, JournalHeader, JournalPage, open_page, page_body, records_of};
 pub use label::{
     DATA_START, LABEL_SIZE, Label, LabelError, data_end, label_offsets, label_slots_for,
 };

@@ -3,9 +3,9 @@
 use crate::device::shard_of_chunk;
 use crate::harness::Harness;
 use crate::shard::Shard;
-use block::{IoBuf, IoError};
+use block::IoError;
 use futures_util::future::join_all;
-use units::{BLOCK, CHUNK};
+use units::BLOCK;
 
 /// Pages written between two barriers, as a busy shard does.
 const COMMIT_PAGES: u64 = 128;
@@ -52,7 +52,7 @@ impl Harness {
                 .filter_map(|step| own(&step))
                 .take(changed)
                 .collect();
-            let shard = fill(shard, volume, &own).await?;
+            let shard = self.fill(shard, volume, &own).await?;
             filled.pages += shard.pages;
             filled.records += shard.records;
             filled.unflushed += shard.unflushed;
@@ -60,43 +60,46 @@ impl Harness {
         }
         Ok(filled)
     }
-}
 
-async fn fill(shard: &Shard, volume: u32, chunks: &[u32]) -> Result<Filled, IoError> {
-    for some in chunks.chunks(CHECKPOINT_PAGES) {
-        for chunk in some {
-            shard.remap_for_benchmark(volume, *chunk, 0).await?;
+    async fn fill(&self, shard: &Shard, volume: u32, chunks: &[u32]) -> Result<Filled, IoError> {
+        for some in chunks.chunks(CHECKPOINT_PAGES) {
+            for chunk in some {
+                shard.remap_for_benchmark(volume, *chunk, 0, None).await?;
+            }
+            shard.checkpoint().await?;
         }
-        shard.checkpoint().await?;
-    }
-    let (limit, before) = (shard.journal_host_limit(), shard.journal_made());
-    let mut turns = (1..).flat_map(|turn| chunks.iter().map(move |chunk| (*chunk, turn % 256)));
-    let mut barrier = 0;
-    while shard.journal_length() + COMMIT_PAGES + 8 < limit {
-        let (chunk, block) = turns.next().unwrap_or_default();
-        shard.remap_for_benchmark(volume, chunk, block).await?;
-        if shard.journal_length() >= barrier + COMMIT_PAGES {
-            shard.barrier().await?;
-            barrier = shard.journal_length();
+        let (limit, before) = (shard.journal_host_limit(), shard.journal_made());
+        let mut turns = (1..).flat_map(|turn| chunks.iter().map(move |chunk| (*chunk, turn % 256)));
+        let mut barrier = 0;
+        while shard.journal_length() + COMMIT_PAGES + 8 < limit {
+            let (chunk, block) = turns.next().unwrap_or_default();
+            shard
+                .remap_for_benchmark(volume, chunk, block, None)
+                .await?;
+            if shard.journal_length() >= barrier + COMMIT_PAGES {
+                shard.barrier().await?;
+                barrier = shard.journal_length();
+            }
         }
+        shard.barrier().await?;
+        let sure = shard.journal_made();
+        let mut content = self.handle.dma().get(BLOCK);
+        content.fill(1);
+        while shard.journal_length() + 8 < limit {
+            let some: Vec<_> = turns.by_ref().take(DEPTH).collect();
+            let writes = some.iter().map(|(chunk, block)| {
+                shard.remap_for_benchmark(volume, *chunk, *block, Some(&content))
+            });
+            join_all(writes)
+                .await
+                .into_iter()
+                .collect::<Result<(), _>>()?;
+        }
+        Ok(Filled {
+            pages: shard.journal_length(),
+            records: shard.journal_made() - before,
+            unflushed: shard.journal_made() - sure,
+            chunks: chunks.len() as u64,
+        })
     }
-    shard.barrier().await?;
-    let sure = shard.journal_made();
-    let content = IoBuf::zeroed(BLOCK);
-    while shard.journal_length() + 8 < limit {
-        let writes = turns
-            .by_ref()
-            .take(DEPTH)
-            .map(|(chunk, _)| shard.write(volume, u64::from(chunk) * CHUNK as u64, &content));
-        join_all(writes)
-            .await
-            .into_iter()
-            .collect::<Result<(), _>>()?;
-    }
-    Ok(Filled {
-        pages: shard.journal_length(),
-        records: shard.journal_made() - before,
-        unflushed: shard.journal_made() - sure,
-        chunks: chunks.len() as u64,
-    })
 }

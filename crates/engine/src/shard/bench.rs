@@ -1,9 +1,10 @@
 //! Steps of a shard that benchmarks take by themselves.
 
 use super::leaf::Leaf;
-use super::state::Shard;
+use super::state::{Shard, drive_error};
 use crate::space::{Class, Run};
-use block::IoError;
+use block::{DmaBuf, IoError};
+use format::crc32c;
 use std::rc::Rc;
 use units::{BLOCK, CHUNK, CHUNK_BLOCKS, EXTENT_BLOCKS, Place};
 
@@ -32,7 +33,7 @@ impl Shard {
         Ok(())
     }
 
-    /// Maps one block of a chunk to another slot, as a write would, without data.
+    /// Maps one block of a chunk to another slot, as a write would, with `data` or without.
     ///
     /// # Errors
     /// When the journal or the space is full, or the chunk's page cannot be loaded.
@@ -41,6 +42,7 @@ impl Shard {
         volume: u32,
         chunk: u32,
         block: usize,
+        data: Option<&DmaBuf>,
     ) -> Result<(), IoError> {
         let leaf = self
             .leaf(volume, chunk, true)
@@ -50,7 +52,12 @@ impl Shard {
         if !self.try_slots(Class::Fast, 1, &mut runs) {
             return Err(self.no_space());
         }
-        self.apply_write(volume, chunk, &leaf, block, runs[0], &[7])
+        if let Some(data) = data {
+            let written = self.write_runs(&runs, data).await;
+            written.map_err(|error| drive_error(error, "a benchmark's data"))?;
+        }
+        let crc = data.map_or(7, |data| crc32c(data));
+        self.apply_write(volume, chunk, &leaf, block, runs[0], &[crc])
     }
 
     /// Pages of the journal that recovery would read.

@@ -1,10 +1,10 @@
 //! Chunks' pages in memory.
 
-use super::state::{Shard, Volume};
+use super::state::{Shard, State, Volume};
 use crate::space::Class;
 use crate::tree::Lookup;
 use block::{ErrorKind, IoError};
-use format::{BlockCounts, BlockState, ChunkPage, PagePtr};
+use format::{BlockCounts, BlockState, ChunkPage, Page, PagePtr};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use units::CHUNK_EXTENTS;
@@ -168,17 +168,27 @@ impl Shard {
         if let Some(event) = event {
             event.notify();
         }
-        let page = page?;
+        self.install_page(&mut state, (volume, level, key, ptr), page?);
+        Ok(())
+    }
+
+    /// Takes a page of a volume's tree that was read from where `ptr` says; ignored when another
+    /// is there by now.
+    pub(super) fn install_page(
+        &self,
+        state: &mut State,
+        (volume, level, key, ptr): (u32, u8, u32, PagePtr),
+        page: Page,
+    ) {
         let Some(entry) = state.volumes.get_mut(&volume) else {
-            return Ok(());
+            return;
         };
         if level > 0 {
-            entry.tree.install(level, key, page);
-            return Ok(());
+            return entry.tree.install(level, key, page);
         }
         if entry.tree.ptr(key) != Some(ptr) || !matches!(entry.tree.lookup(key), Lookup::OnDisk(_))
         {
-            return Ok(());
+            return;
         }
         let page = ChunkPage::from_page(page);
         let counts = self.count(&page);
@@ -190,7 +200,6 @@ impl Shard {
         if counts.shadow > 0 {
             state.shadow_chunks.insert((volume, key));
         }
-        Ok(())
     }
 
     /// What a page says, by tier.

@@ -8,6 +8,7 @@ mod apply;
 mod audit;
 mod background;
 mod bench;
+mod bulk;
 mod checkpoint;
 mod demote;
 mod dispatch;

@@ -17,6 +17,12 @@ const BATCH: usize = 128;
 const FIRST: u64 = 4;
 const UNREADABLE: &str = "the journal cannot be read";
 
+/// A page of the journal, its records as they lie there: a full journal has a million.
+pub(super) struct JournalBody {
+    pub header: JournalHeader,
+    pub records: Box<[u8]>,
+}
+
 impl Shard {
     /// Writes the first checkpoint of a new pool.
     ///
@@ -204,7 +210,7 @@ impl Shard {
     /// Pages of the journal from the checkpoint on, as far as they are whole and in order. A page
     /// is written several times while it fills, and a leg may have kept an earlier image of it:
     /// the fullest counts.
-    async fn read_journal(&self) -> Result<Vec<super::replay::OpenPage>, IoError> {
+    async fn read_journal(&self) -> Result<Vec<JournalBody>, IoError> {
         let meta = self.vdrive(VdriveId(0))?;
         let (base, ring, mut next, epoch) = {
             let state = self.state.borrow();
@@ -220,7 +226,7 @@ impl Shard {
             batch = (2 * batch).min(BATCH as u64);
             let copies = meta.read_legs(base + at, count).await.map_err(explain)?;
             for index in 0..count {
-                let mut fullest: Option<super::replay::OpenPage> = None;
+                let mut fullest: Option<(JournalHeader, &[u8])> = None;
                 let mut before: Option<&DmaBuf> = None;
                 for bytes in copies.iter().filter_map(|copy| copy[index].as_ref()) {
                     // Legs mostly have the same.
@@ -233,19 +239,19 @@ impl Shard {
                     let Some(page) = self.open_journal_page(bytes, (epoch, next))? else {
                         continue;
                     };
-                    let known = fullest.as_ref().map_or(0, |(_, records)| records.len());
-                    if fullest.is_none() || page.1.len() > known {
+                    if fullest.is_none_or(|(_, known)| page.1.len() > known.len()) {
                         fullest = Some(page);
                     }
                 }
-                let Some(page) = fullest else {
+                let Some((header, records)) = fullest else {
                     let rest = copies.iter().flat_map(|copy| &copy[index..]);
                     self.check_end(rest, (epoch, next))?;
                     self.look_beyond(next, (count - index) as u64, epoch)
                         .await?;
                     return Ok(pages);
                 };
-                pages.push(page);
+                let records = records.into();
+                pages.push(JournalBody { header, records });
                 next += 1;
             }
         }
@@ -307,11 +313,13 @@ impl Shard {
         Ok(())
     }
 
-    pub(super) fn open_journal_page(
+    /// The header and the records, as they lie there, of a page of the journal, if it is the one
+    /// that is wanted.
+    pub(super) fn open_journal_page<'a>(
         &self,
-        bytes: &[u8],
+        bytes: &'a [u8],
         (epoch, sequence): (u64, u64),
-    ) -> Result<Option<super::replay::OpenPage>, IoError> {
+    ) -> Result<Option<(JournalHeader, &'a [u8])>, IoError> {
         let (pool, shard) = (self.config.pool, self.config.shard);
         let header = JournalHeader::claimed(bytes, pool, shard);
         let wanted = |header: JournalHeader| {
@@ -321,7 +329,7 @@ impl Shard {
         if !header.is_some_and(wanted) {
             return Ok(None);
         }
-        format::open_page(bytes, pool, shard)
+        format::page_body(bytes, pool, shard)
             .map_err(|error| IoError::new(ErrorKind::Medium, error.to_string()))
     }
 }

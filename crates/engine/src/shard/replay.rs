@@ -7,11 +7,12 @@
 //! until a record says where else the block is.
 
 use super::leaf::Leaf;
+use super::recover::JournalBody;
 use super::state::{Shard, State};
 use crate::space::Allocator;
 use crate::tree::Lookup;
 use block::{ErrorKind, IoError};
-use format::{BlockMask, BlockState, JournalHeader, Record, crc32c};
+use format::{BlockMask, BlockState, Record, crc32c};
 use futures_util::future::join_all;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -19,54 +20,45 @@ use std::rc::Rc;
 use units::mutation::{Mutation, is_on};
 use units::{CHUNK_BLOCKS, Place};
 
-/// A page of the journal.
-pub(super) type OpenPage = (JournalHeader, Vec<Record>);
-
 /// Checksums of writes whose slots do not hold them, by volume, chunk and block.
 type Elsewhere = BTreeMap<(u32, u32, usize), u32>;
 
-/// Chunks' pages loaded, and data verified, together.
-const BATCH: usize = 256;
+/// Pages of the journal whose chunks are loaded together.
+const BATCH: usize = 1024;
 /// Blocks verified with one read.
 const RUN: usize = 16;
 
 impl Shard {
     /// Applies the records of these pages; returns how many.
-    pub(super) async fn replay(&self, pages: Vec<OpenPage>) -> Result<u64, IoError> {
-        let Some((last, _)) = pages.last() else {
+    pub(super) async fn replay(&self, pages: Vec<JournalBody>) -> Result<u64, IoError> {
+        let Some(last) = pages.last() else {
             return Ok(0);
         };
         let (next, durable) = (
-            last.sequence + 1,
-            pages.iter().map(|(header, _)| header.durable_below).max(),
+            last.header.sequence + 1,
+            pages.iter().map(|page| page.header.durable_below).max(),
         );
         let durable = durable.unwrap_or(0);
         let mut count = 0;
         let mut elsewhere = Elsewhere::new();
-        for (header, records) in pages {
-            count += records.len() as u64;
-            let sure = header.sequence < durable;
-            for records in records.chunks(BATCH) {
-                let subjects = self.load_subjects(records).await?;
-                let every: BlockMask = (0..CHUNK_BLOCKS).collect();
-                let verified = if sure || is_on(Mutation::Unverified) {
-                    vec![every; records.len()]
-                } else {
-                    self.verify(records).await?
-                };
-                for (record, present) in records.iter().zip(verified) {
-                    if !sure {
-                        note_elsewhere(&mut elsewhere, record, present);
-                    }
-                    match record {
-                        Record::Home { home, mask, .. } if !sure && present.is_empty() => {
-                            let at_home = self.at_home(record, *home, *mask, &elsewhere).await?;
-                            self.replay_at_home(record, *home, &at_home, &mut elsewhere)?;
-                        }
-                        _ => self.replay_record(record, sure, present)?,
-                    }
-                }
-                self.note_chunks(&subjects);
+        let open = |page: &JournalBody| {
+            let records = format::records_of(&page.records);
+            records.map_err(|error| IoError::new(ErrorKind::Medium, error.to_string()))
+        };
+        for pages in pages.chunks(BATCH) {
+            // Opened twice, so that a million records do not lie in memory.
+            let mut chunks = Vec::new();
+            for page in pages {
+                chunks.extend(open(page)?.iter().map(Record::subject));
+            }
+            chunks.sort_unstable();
+            chunks.dedup();
+            self.load_chunks(&chunks).await?;
+            for page in pages {
+                let records = open(page)?;
+                count += records.len() as u64;
+                let sure = page.header.sequence < durable;
+                self.replay_page(&records, sure, &mut elsewhere).await?;
             }
             self.trim_leaves();
         }
@@ -75,45 +67,41 @@ impl Shard {
             tracing::info!(blocks, "unflushed writes of blocks did not survive");
         }
         let mut state = self.state.borrow_mut();
+        // Once a chunk, not once a record.
+        for index in 0..state.dirty_leaves.len() {
+            let (volume, chunk, leaf) = state.dirty_leaves[index].clone();
+            self.note_chunk(&mut state, volume, chunk, &leaf);
+        }
         state.journal.next = next;
         state.journal.durable = next;
         Ok(count)
     }
 
-    /// Loads the pages of the chunks that records are about; returns which.
-    async fn load_subjects(&self, records: &[Record]) -> Result<Vec<(u32, u32)>, IoError> {
-        let mut subjects: Vec<_> = records.iter().map(Record::subject).collect();
-        subjects.sort_unstable();
-        subjects.dedup();
-        for (volume, _) in &subjects {
-            self.state
-                .borrow_mut()
-                .volumes
-                .entry(*volume)
-                .or_insert_with(|| {
-                    super::state::Volume::new(*volume, Default::default(), Default::default())
-                });
-        }
-        let loads = subjects
-            .iter()
-            .map(|(volume, chunk)| self.leaf(*volume, *chunk, true));
-        join_all(loads)
-            .await
-            .into_iter()
-            .try_for_each(|result| result.map(drop))?;
-        Ok(subjects)
-    }
-
-    /// Remembers which kinds of fast blocks these chunks have by now.
-    fn note_chunks(&self, subjects: &[(u32, u32)]) {
-        let mut state = self.state.borrow_mut();
-        for (volume, chunk) in subjects {
-            let entry = state.volumes.get(volume);
-            if let Some(Lookup::Loaded(leaf)) = entry.map(|entry| entry.tree.lookup(*chunk)) {
-                let leaf = leaf.clone();
-                self.note_chunk(&mut state, *volume, *chunk, &leaf);
+    async fn replay_page(
+        &self,
+        records: &[Record],
+        sure: bool,
+        elsewhere: &mut Elsewhere,
+    ) -> Result<(), IoError> {
+        let every: BlockMask = (0..CHUNK_BLOCKS).collect();
+        let verified = if sure || is_on(Mutation::Unverified) {
+            vec![every; records.len()]
+        } else {
+            self.verify(records).await?
+        };
+        for (record, present) in records.iter().zip(verified) {
+            if !sure {
+                note_elsewhere(elsewhere, record, present);
+            }
+            match record {
+                Record::Home { home, mask, .. } if !sure && present.is_empty() => {
+                    let at_home = self.at_home(record, *home, *mask, elsewhere).await?;
+                    self.replay_at_home(record, *home, &at_home, elsewhere)?;
+                }
+                _ => self.replay_record(record, sure, present)?,
             }
         }
+        Ok(())
     }
 
     /// Which blocks of each record have their data on the drives: a slot that a later record left
