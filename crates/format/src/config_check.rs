@@ -11,7 +11,7 @@ const SHARDS_MAX: u16 = 64;
 /// Blocks of a group.
 const GROUP_BLOCKS: std::ops::RangeInclusive<u64> = 512..=16_384;
 /// Blocks of a shard's journal.
-const JOURNAL_BLOCKS: std::ops::RangeInclusive<u64> = 64..=1 << 24;
+const JOURNAL_BLOCKS: std::ops::RangeInclusive<u64> = 32..=1 << 24;
 /// Largest volume in bytes.
 const VOLUME_MAX: u64 = 256 << 40;
 /// Longest name in bytes.

@@ -1,9 +1,9 @@
 //! Opening what a crash left, and comparing it with the oracle.
 
-use crate::image::{Block, Image};
-use crate::instant::{Fuse, Instant};
+use crate::image::{Block, Crashed};
+use crate::instant::{Instant, Turns};
 use crate::medium::Loss;
-use crate::oracle::{Oracle, Wrong};
+use crate::oracle::{Oracle, SECTOR, Wrong};
 use crate::random::Random;
 use block::IoBuf;
 use drives::OpenDrive;
@@ -12,13 +12,17 @@ use engine::harness::Harness;
 use format::{Label, label_offsets};
 use reactor::{Clock, Handle};
 use std::cell::{Cell, RefCell};
-use std::sync::{Arc, Mutex};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use units::{BLOCK, DriveId};
 
 /// Blocks read together.
 const LONGEST: u64 = 16;
 /// First blocks of a label that are looked at to see whether it is the one that is known.
 const LABEL_BLOCKS: u64 = 4;
+/// Labels that are remembered.
+const LABELS: usize = 64;
 /// One state in so many is opened a second time, and has to be the same then.
 const TWICE: u64 = 32;
 /// One state in so many is compared block by block; of the others what no flush has covered.
@@ -29,10 +33,10 @@ const WITHOUT: u64 = 4;
 const AUDIT: u64 = 4;
 /// One state in so many is read by the recovery tools, too.
 const TOOLS: u64 = 64;
-/// One state in so many crashes again while it is being opened.
-const AGAIN: u64 = 4;
-/// Requests of an opening before it crashes again, at most.
-const FUSE: u64 = 60;
+/// One state in so many crashes again at some moment of its opening: that is a state, too.
+const AGAIN: u64 = 3;
+/// Such crashes in a row, at most.
+const CRASHES: usize = 3;
 
 /// Turns that an opening may take.
 const TURNS: usize = 1_000_000;
@@ -66,8 +70,12 @@ impl Clock for Still {
     }
 }
 
-/// Label blocks, and what they say.
-type Known = (Vec<Option<Arc<Block>>>, Option<Arc<Label>>);
+/// A label's first blocks.
+type LabelBlocks = [Option<Arc<Block>>; LABEL_BLOCKS as usize];
+/// Blocks of all labels of a drive, and its newest label.
+type Newest = (Vec<Option<Arc<Block>>>, Option<Arc<Label>>);
+/// What labels say, by the addresses of their blocks, which are kept so that they stay theirs.
+type Known = BTreeMap<[usize; LABEL_BLOCKS as usize], (LabelBlocks, Option<Arc<Label>>)>;
 
 /// Opens states and compares them.
 pub struct Checker {
@@ -76,23 +84,39 @@ pub struct Checker {
     states: Cell<u64>,
     /// The moment that is looked at is rare.
     rare: Cell<bool>,
-    labels: RefCell<Vec<Option<Known>>>,
+    labels: RefCell<Known>,
+    /// Each drive's newest label, and the blocks that it was found in.
+    newest: RefCell<Vec<Newest>>,
+    drives: Vec<(Kind, Arc<Instant>)>,
+    turns: Turns,
+    /// Memory to read into, by number of blocks.
+    bufs: RefCell<Vec<IoBuf>>,
     /// Legs of a mirror that is sure to be whole: the first so many drives.
     whole_legs: usize,
 }
 
 impl Checker {
-    /// A checker whose choices follow from a seed.
+    /// A checker of pools on these drives, whose choices follow from a seed.
     ///
     /// # Panics
     /// When the system has no event descriptor left.
-    pub fn new(seed: u64, whole_legs: usize) -> Self {
+    pub fn new(seed: u64, kinds: Vec<Kind>, whole_legs: usize) -> Self {
+        let turns = Turns::default();
+        let drive = |kind: Kind| {
+            let drive = Instant::new(&kind.spec, kind.size, turns.clone());
+            (kind, drive)
+        };
+        let bufs = (0..=LONGEST).map(|count| IoBuf::zeroed(count as usize * BLOCK));
         Self {
             handle: Handle::simulated(Box::new(Still), seed).expect("an event descriptor"),
             random: RefCell::new(Random::new(seed)),
             states: Cell::new(0),
             rare: Cell::new(false),
             labels: RefCell::default(),
+            newest: RefCell::default(),
+            drives: kinds.into_iter().map(drive).collect(),
+            turns,
+            bufs: RefCell::new(bufs.collect()),
             whole_legs,
         }
     }
@@ -102,27 +126,36 @@ impl Checker {
         self.states.get()
     }
 
-    /// Opens the pool that these drives bear, and compares it. Whether there is a pool at all is
-    /// the caller's to know: `wanted`. A `rare` moment is looked at in every way more often.
+    /// Opens the pool that these drives bear, and compares it; then, perhaps, what a crash during
+    /// that opening would have left. Whether there is a pool at all is the caller's to know:
+    /// `wanted`. A `rare` moment is looked at in every way more often.
     ///
     /// # Errors
     /// What is wrong.
     pub fn check(
         &self,
-        kinds: &[Kind],
-        images: &[Image],
+        mut crashed: Vec<Crashed>,
         oracle: &Oracle,
         wanted: bool,
         rare: bool,
     ) -> Result<(), Wrong> {
         self.rare.set(rare);
-        if self.chance(AGAIN) {
-            let images = self.crash_while_opening(kinds, images);
-            self.compare(kinds, &images, oracle, wanted)
-                .map_err(|Wrong(what)| Wrong(format!("after a second crash: {what}")))
-        } else {
-            self.compare(kinds, images, oracle, wanted)
+        let mut without = self.without();
+        for crash in 1.. {
+            self.compare(&crashed, oracle, wanted, without)
+                .map_err(|Wrong(what)| match crash {
+                    1 => Wrong(what),
+                    _ => Wrong(format!("after crash {crash} in a row: {what}")),
+                })?;
+            let turns = self.turns.load(Ordering::Relaxed);
+            if crash == CRASHES || turns == 0 || !self.chance(AGAIN) {
+                break;
+            }
+            crashed = self.crash_while_opening(turns);
+            // A leg that was away is older from then on.
+            without = without.or_else(|| self.without());
         }
+        Ok(())
     }
 
     /// Once in so many; every other time at rare moments.
@@ -131,49 +164,57 @@ impl Checker {
         self.random.borrow_mut().one_in(once_in)
     }
 
-    fn crash_while_opening(&self, kinds: &[Kind], images: &[Image]) -> Vec<Image> {
-        let fuse: Fuse = Arc::new(Mutex::new(self.random.borrow_mut().below(FUSE)));
-        let drives = drives(kinds, images, Some(&fuse));
-        // How it ends does not matter: the power was cut.
-        let _ = self.open(kinds, images, &drives, None);
+    /// The leg of a whole mirror that an opening has to do without, if any.
+    fn without(&self) -> Option<usize> {
+        let away = self.whole_legs > 0 && self.chance(WITHOUT);
+        away.then(|| self.random.borrow_mut().below(self.whole_legs as u64) as usize)
+    }
+
+    fn crash_while_opening(&self, turns: u64) -> Vec<Crashed> {
         let mut random = self.random.borrow_mut();
+        let turn = random.below(turns);
         let loss = *random.pick(&Loss::ALL);
+        let drives = self.drives.iter();
         drives
-            .iter()
-            .map(|drive| drive.crash(loss, &mut random))
+            .map(|(_, drive)| drive.crash(turn, loss, &mut random))
             .collect()
     }
 
     fn compare(
         &self,
-        kinds: &[Kind],
-        images: &[Image],
+        crashed: &[Crashed],
         oracle: &Oracle,
         wanted: bool,
+        without: Option<usize>,
     ) -> Result<(), Wrong> {
         self.states.set(self.states.get() + 1);
-        let drives = drives(kinds, images, None);
+        self.turns.store(0, Ordering::Relaxed);
+        for ((_, drive), crashed) in self.drives.iter().zip(crashed) {
+            drive.load(crashed.clone());
+        }
         if wanted && self.random.borrow_mut().one_in(TOOLS) {
+            let drives: Vec<_> = self.drives.iter().map(|(_, drive)| drive.clone()).collect();
             self.run(crate::tools::compare(&self.handle, &drives, oracle))?;
         }
-        let without = (self.whole_legs > 0 && self.chance(WITHOUT))
-            .then(|| self.random.borrow_mut().below(self.whole_legs as u64) as usize);
-        let opened = match self.open(kinds, images, &drives, without) {
+        let labels = (0..self.drives.len()).map(|drive| self.label(drive, &crashed[drive]));
+        let labels: Vec<_> = labels.collect();
+        let harness = match self.open(&labels, without) {
             Ok(Some(opened)) => opened,
             Ok(None) if wanted => return Err(Wrong("no drive has a label".into())),
             Err(failed) if wanted => return Err(Wrong(format!("it does not open: {failed}"))),
             _ => return Ok(()),
         };
-        let (harness, label) = opened;
         let whole = self.chance(WHOLE);
-        self.compare_volumes(&harness, &label, oracle, whole)?;
+        self.compare_volumes(&harness, oracle, whole, None)?;
         if self.chance(AUDIT) {
-            self.audit(&harness)?;
+            self.audit(&harness.0)?;
         }
         drop(harness);
         if without.is_none() && self.random.borrow_mut().one_in(TWICE) {
-            self.open_twice(kinds, &drives, oracle)?;
+            self.open_twice(&labels, oracle)?;
         }
+        self.handle.run_ready(TURNS);
+        self.handle.drop_tasks();
         Ok(())
     }
 
@@ -187,22 +228,16 @@ impl Checker {
     }
 
     /// What recovery left is recovered to the same.
-    fn open_twice(
-        &self,
-        kinds: &[Kind],
-        drives: &[Arc<Instant>],
-        oracle: &Oracle,
-    ) -> Result<(), Wrong> {
-        let mut digests = Vec::new();
-        for _ in 0..2 {
-            let images: Vec<Image> = drives.iter().map(|drive| drive.image()).collect();
+    fn open_twice(&self, labels: &[Option<Arc<Label>>], oracle: &Oracle) -> Result<(), Wrong> {
+        let mut digests = [0; 2];
+        for digest in &mut digests {
             let opened = self
-                .open(kinds, &images, drives, None)
+                .open(labels, None)
                 .map_err(|failed| Wrong(format!("it opens once only: {failed}")))?;
-            let Some((harness, label)) = opened else {
+            let Some(opened) = opened else {
                 return Err(Wrong("the labels are gone after an opening".into()));
             };
-            digests.push(self.compare_volumes(&harness, &label, oracle, true)?);
+            self.compare_volumes(&opened, oracle, true, Some(digest))?;
         }
         if digests[0] != digests[1] {
             return Err(Wrong("opened again it holds something else".into()));
@@ -212,24 +247,21 @@ impl Checker {
 
     fn open(
         &self,
-        kinds: &[Kind],
-        images: &[Image],
-        drives: &[Arc<Instant>],
+        labels: &[Option<Arc<Label>>],
         without: Option<usize>,
     ) -> Result<Option<(Harness, Arc<Label>)>, String> {
-        let labels: Vec<Option<Arc<Label>>> = (0..kinds.len())
-            .map(|drive| self.label(drive, kinds[drive].size, &images[drive]))
-            .collect();
         let newest = labels.iter().flatten().max_by_key(|label| label.generation);
         let Some(newest) = newest.cloned() else {
             return Ok(None);
         };
         let members: Vec<(DriveId, Arc<dyn OpenDrive>)> = labels
             .iter()
-            .zip(drives)
+            .zip(&self.drives)
             .enumerate()
             .filter(|(number, _)| Some(*number) != without)
-            .filter_map(|(_, (label, drive))| Some((label.as_ref()?.drive, drive.clone() as _)))
+            .filter_map(|(_, (label, (_, drive)))| {
+                Some((label.as_ref()?.drive, drive.clone() as _))
+            })
             .collect();
         let (handle, label) = (self.handle.clone(), newest.clone());
         let opened = self.run(async move {
@@ -242,53 +274,81 @@ impl Checker {
     }
 
     /// The newest label of a drive. Decoding is the dear part: labels rarely change.
-    fn label(&self, drive: usize, size: u64, image: &Image) -> Option<Arc<Label>> {
-        let at = label_offsets(size);
-        let blocks = at
-            .iter()
-            .flat_map(|offset| (0..LABEL_BLOCKS).map(move |at| offset / BLOCK as u64 + at));
-        let mut labels = self.labels.borrow_mut();
-        let count = labels.len().max(drive + 1);
-        labels.resize_with(count, || None);
-        if let Some((known, label)) = &labels[drive]
-            && blocks.clone().zip(known).all(|(block, known)| {
-                image.get(block).map(Arc::as_ptr) == known.as_ref().map(Arc::as_ptr)
-            })
-        {
-            return label.clone();
-        }
-        let blocks: Vec<_> = blocks.map(|block| image.get(block).cloned()).collect();
-        let decode = |offset: &u64| {
-            let mut bytes = vec![0; LABEL_BLOCKS as usize * BLOCK];
-            image.read(offset / BLOCK as u64, &mut bytes);
-            Label::decode(&bytes).ok()
+    fn label(&self, drive: usize, crashed: &Crashed) -> Option<Arc<Label>> {
+        let offsets = label_offsets(self.drives[drive].0.size);
+        let firsts = offsets.map(|offset| offset / BLOCK as u64);
+        let within = |block: &u64| {
+            firsts
+                .iter()
+                .any(|at| (*at..*at + LABEL_BLOCKS).contains(block))
         };
-        let newest = at
-            .iter()
-            .filter_map(decode)
-            .max_by_key(|label| label.generation);
-        let newest = newest.map(Arc::new);
-        labels[drive] = Some((blocks, newest.clone()));
+        let changed = crashed.changed.iter().any(|(block, _)| within(block));
+        let mut known = self.newest.borrow_mut();
+        let count = known.len().max(drive + 1);
+        known.resize_with(count, Newest::default);
+        let blocks = || firsts.iter().flat_map(|first| *first..first + LABEL_BLOCKS);
+        let address = |block: Option<&Arc<Block>>| block.map(Arc::as_ptr);
+        let now = blocks().map(|block| address(crashed.base.get(block)));
+        let before = known[drive].0.iter().map(|block| address(block.as_ref()));
+        if !changed && now.eq(before) {
+            return known[drive].1.clone();
+        }
+        let found = firsts.iter().filter_map(|first| {
+            let blocks: LabelBlocks = std::array::from_fn(|index| {
+                let block = first + index as u64;
+                match changed {
+                    true => crashed.get(block),
+                    false => crashed.base.get(block).cloned(),
+                }
+            });
+            self.decode(blocks)
+        });
+        let newest = found.max_by_key(|label| label.generation);
+        if !changed {
+            let blocks = blocks().map(|block| crashed.base.get(block).cloned());
+            known[drive] = (blocks.collect(), newest.clone());
+        }
         newest
     }
 
-    /// Reads everything that was ever written, or what may be lost; returns a digest of it.
+    fn decode(&self, blocks: LabelBlocks) -> Option<Arc<Label>> {
+        let address = |block: &Option<Arc<Block>>| {
+            block
+                .as_ref()
+                .map_or(0, |block| Arc::as_ptr(block) as usize)
+        };
+        let key = blocks.each_ref().map(address);
+        let mut labels = self.labels.borrow_mut();
+        if let Some((_, label)) = labels.get(&key) {
+            return label.clone();
+        }
+        let content = blocks.iter().map(|block| match block {
+            Some(block) => &block[..],
+            None => &[0; BLOCK],
+        });
+        let label = Label::decode(&content.collect::<Vec<_>>().concat()).ok();
+        let label = label.map(Arc::new);
+        if labels.len() == LABELS {
+            labels.clear();
+        }
+        labels.insert(key, (blocks, label.clone()));
+        label
+    }
+
+    /// Reads everything that was ever written, or what may be lost, and makes a `digest` of it
+    /// where one is wanted.
     fn compare_volumes(
         &self,
-        harness: &Harness,
-        label: &Label,
+        (harness, label): &(Harness, Arc<Label>),
         oracle: &Oracle,
         whole: bool,
-    ) -> Result<u64, Wrong> {
+        mut digest: Option<&mut u64>,
+    ) -> Result<(), Wrong> {
+        let mut bufs = self.bufs.borrow_mut();
         self.run(async move {
-            let mut digest = 0;
             for (number, known) in &oracle.volumes {
-                let Some(volume) = label
-                    .config
-                    .volumes
-                    .iter()
-                    .find(|known| known.id == *number)
-                else {
+                let mut volumes = label.config.volumes.iter();
+                let Some(volume) = volumes.find(|known| known.id == *number) else {
                     return Err(Wrong(format!("volume {number} is not there")));
                 };
                 if volume.size < known.size {
@@ -301,21 +361,24 @@ impl Checker {
                     oracle.unsettled(*number, LONGEST)
                 };
                 for (first, count) in ranges {
-                    let mut buf = IoBuf::zeroed(count as usize * BLOCK);
+                    let buf = &mut bufs[count as usize];
                     let offset = first * BLOCK as u64;
-                    let read = harness.read(*number, offset, &mut buf).await;
+                    let read = harness.read(*number, offset, buf).await;
                     read.map_err(|failed| {
                         Wrong(format!("volume {number}, block {first}+{count}: {failed}"))
                     })?;
                     let bytes = buf.as_bytes().expect("private memory");
                     oracle.check_crashed(*number, offset, bytes)?;
-                    for sector in bytes.chunks_exact(crate::oracle::SECTOR) {
+                    for sector in bytes.chunks_exact(SECTOR) {
+                        let Some(digest) = digest.as_deref_mut() else {
+                            break;
+                        };
                         let word: [u8; 8] = sector[..8].try_into().expect("8 bytes");
-                        digest = reactor::mix(digest ^ u64::from_le_bytes(word));
+                        *digest = reactor::mix(*digest ^ u64::from_le_bytes(word));
                     }
                 }
             }
-            Ok(digest)
+            Ok(())
         })
     }
 
@@ -331,15 +394,4 @@ impl Checker {
         }
         panic!("an opening waits for something that never comes")
     }
-}
-
-fn drives(kinds: &[Kind], images: &[Image], fuse: Option<&Fuse>) -> Vec<Arc<Instant>> {
-    kinds
-        .iter()
-        .zip(images)
-        .map(|(kind, image)| {
-            let fuse = fuse.cloned();
-            Instant::new(&kind.spec, kind.size, image.clone(), fuse)
-        })
-        .collect()
 }

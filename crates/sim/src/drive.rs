@@ -1,6 +1,6 @@
 //! A simulated drive: requests take virtual time, end in any order, and go wrong when told to.
 
-use crate::image::{Image, blocks_of};
+use crate::image::{Crashed, Image, blocks_of};
 use crate::instant::{fits, info};
 use crate::medium::{Loss, Medium};
 use crate::plan::DrivePlan;
@@ -117,7 +117,7 @@ impl SimDrive {
     }
 
     /// What it holds after a power cut now.
-    pub fn crash(&self, loss: Loss, random: &mut Random) -> Image {
+    pub fn crash(&self, loss: Loss, random: &mut Random) -> Crashed {
         lock(&self.state).medium.crash(loss, random)
     }
 }

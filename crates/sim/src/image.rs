@@ -1,5 +1,6 @@
 //! What a drive holds: 4 KiB blocks that copies share until one of them changes.
 
+use crate::medium::SECTOR;
 use std::sync::Arc;
 use units::BLOCK;
 
@@ -11,10 +12,10 @@ const LEAF: usize = 64;
 
 type Leaf = [Option<Arc<Block>>; LEAF];
 
-/// The content of a drive. A copy costs a pointer for every 256 KiB.
+/// The content of a drive. A copy costs nothing until it changes, then a pointer for every 256 KiB.
 #[derive(Clone)]
 pub struct Image {
-    leaves: Vec<Option<Arc<Leaf>>>,
+    leaves: Arc<Vec<Option<Arc<Leaf>>>>,
 }
 
 impl Image {
@@ -22,7 +23,7 @@ impl Image {
     pub fn new(size: u64) -> Self {
         let leaves = (size as usize / BLOCK).div_ceil(LEAF);
         Self {
-            leaves: vec![None; leaves],
+            leaves: Arc::new(vec![None; leaves]),
         }
     }
 
@@ -35,7 +36,8 @@ impl Image {
     /// Replaces a block.
     pub fn set(&mut self, block: u64, content: Option<Arc<Block>>) {
         let (leaf, at) = (block as usize / LEAF, block as usize % LEAF);
-        let leaf = self.leaves[leaf].get_or_insert_with(|| Arc::new([const { None }; LEAF]));
+        let leaf = &mut Arc::make_mut(&mut self.leaves)[leaf];
+        let leaf = leaf.get_or_insert_with(|| Arc::new([const { None }; LEAF]));
         Arc::make_mut(leaf)[at] = content;
     }
 
@@ -47,6 +49,104 @@ impl Image {
                 None => into.fill(0),
             }
         }
+    }
+}
+
+/// What a block is after a crash.
+#[derive(Clone)]
+pub enum Content {
+    /// As it was written.
+    Whole(Arc<Block>),
+    /// Sectors of both: of the new one where the bit is set.
+    Torn {
+        /// What was there before; nothing is zeroes.
+        old: Option<Arc<Block>>,
+        /// What was being written.
+        new: Arc<Block>,
+        /// A bit a sector.
+        mask: u8,
+    },
+}
+
+impl Content {
+    /// Copies the block into `into`.
+    pub fn read(&self, into: &mut [u8]) {
+        let (old, new, mask) = match self {
+            Self::Whole(content) => return into.copy_from_slice(&content[..]),
+            Self::Torn { old, new, mask } => (old, new, mask),
+        };
+        for (at, into) in into.chunks_exact_mut(SECTOR).enumerate() {
+            let range = at * SECTOR..(at + 1) * SECTOR;
+            match (mask >> at & 1 == 1, old) {
+                (true, _) => into.copy_from_slice(&new[range]),
+                (false, Some(old)) => into.copy_from_slice(&old[range]),
+                (false, None) => into.fill(0),
+            }
+        }
+    }
+
+    /// The block by itself.
+    pub fn block(&self) -> Arc<Block> {
+        if let Self::Whole(content) = self {
+            return content.clone();
+        }
+        let mut block = [0; BLOCK];
+        self.read(&mut block);
+        Arc::new(block)
+    }
+}
+
+/// What a drive holds after a crash: an image, and the blocks that differ from it.
+#[derive(Clone)]
+pub struct Crashed {
+    /// What was durable.
+    pub base: Image,
+    /// Blocks that are otherwise; of several for one block the last counts.
+    pub changed: Vec<(u64, Content)>,
+}
+
+impl Crashed {
+    /// An image as it is.
+    pub fn unchanged(base: Image) -> Self {
+        Self {
+            base,
+            changed: Vec::new(),
+        }
+    }
+
+    /// The last of the changes of a block.
+    pub fn change(&self, block: u64) -> Option<&Content> {
+        let mut newest = self.changed.iter().rev();
+        newest
+            .find(|(at, _)| *at == block)
+            .map(|(_, content)| content)
+    }
+
+    /// The block as it is now; `None` when it was never written.
+    pub fn get(&self, block: u64) -> Option<Arc<Block>> {
+        match self.change(block) {
+            Some(content) => Some(content.block()),
+            None => self.base.get(block).cloned(),
+        }
+    }
+
+    /// A write that a crash broke off in this block: some of its sectors are there.
+    pub fn tear(&mut self, block: u64, new: &Arc<Block>, mask: u8) {
+        let torn = Content::Torn {
+            old: self.get(block),
+            new: new.clone(),
+            mask,
+        };
+        self.changed.push((block, torn));
+    }
+
+    /// An image of its own.
+    pub fn image(&self) -> Image {
+        let mut image = self.base.clone();
+        for (block, content) in &self.changed {
+            image.set(*block, Some(content.block()));
+        }
+        image
     }
 }
 

@@ -1,29 +1,53 @@
 //! A drive that answers while it is asked: what a crash left, being opened again.
+//!
+//! It is used for one state after the other, and keeps its memory. What an opening writes is
+//! logged, so that afterwards every moment of it can be looked at as if the power had been cut then.
 
-use crate::image::{Image, blocks_of};
-use crate::medium::{Loss, Medium};
+use crate::image::{Crashed, Image, blocks_of};
+use crate::medium::Loss;
 use crate::random::Random;
 use block::{Drive, DriveError, DriveInfo, DriveIo, DriveIoKind, DriveQueue, Rotation};
 use drives::OpenDrive;
 use reactor::Handle;
 use std::io;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use units::BLOCK;
 
-struct State {
-    medium: Medium,
-    /// Nothing has been flushed that a crash could not take: no second crash is meant.
-    careless: bool,
+/// Writes and flushes that all drives of a checker were asked for since an opening began.
+pub type Turns = Arc<AtomicU64>;
+
+/// What a drive was asked for, and its turn.
+enum Event {
+    Write { first: u64, cells: (usize, usize) },
+    Flush,
 }
 
-/// Requests that all drives of one opening still answer; then the power is gone.
-pub type Fuse = Arc<Mutex<u64>>;
+/// Where a block is, if not in the image.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum At {
+    Base,
+    /// Among what the crash changed.
+    Changed(u32),
+    /// In the memory of what was written since.
+    Written(u32),
+}
+
+struct State {
+    crashed: Crashed,
+    at: Vec<At>,
+    /// Blocks whose place is not the image.
+    moved: Vec<u64>,
+    /// What was written, block after block.
+    cells: Vec<u8>,
+    log: Vec<(u64, Event)>,
+}
 
 /// The drive.
 pub struct Instant {
     state: Arc<Mutex<State>>,
-    fuse: Option<Fuse>,
+    turns: Turns,
     info: DriveInfo,
 }
 
@@ -52,27 +76,84 @@ pub fn fits(io: &DriveIo, size: u64) -> bool {
 }
 
 impl Instant {
-    /// A drive with this content. With a `fuse` it can crash again.
-    pub fn new(spec: &str, size: u64, image: Image, fuse: Option<Fuse>) -> Arc<Self> {
+    /// A drive that holds zeroes.
+    pub fn new(spec: &str, size: u64, turns: Turns) -> Arc<Self> {
         let state = State {
-            medium: Medium::new(image),
-            careless: fuse.is_none(),
+            crashed: Crashed::unchanged(Image::new(size)),
+            at: vec![At::Base; size as usize / BLOCK],
+            moved: Vec::new(),
+            cells: Vec::new(),
+            log: Vec::new(),
         };
         Arc::new(Self {
             state: Arc::new(Mutex::new(state)),
-            fuse,
+            turns,
             info: info(spec, size),
         })
     }
 
-    /// What it holds after a power cut now.
-    pub fn crash(&self, loss: Loss, random: &mut Random) -> Image {
-        lock(&self.state).medium.crash(loss, random)
+    /// It holds this from now on.
+    pub fn load(&self, crashed: Crashed) {
+        let mut state = lock(&self.state);
+        let state = &mut *state;
+        for block in state.moved.drain(..) {
+            state.at[block as usize] = At::Base;
+        }
+        state.cells.clear();
+        state.log.clear();
+        for (index, (block, _)) in crashed.changed.iter().enumerate() {
+            state.at[*block as usize] = At::Changed(index as u32);
+            state.moved.push(*block);
+        }
+        state.crashed = crashed;
     }
 
-    /// What it holds.
-    pub fn image(&self) -> Image {
-        lock(&self.state).medium.current.clone()
+    /// What it would hold if the power had been cut while the drives carried out `turn`.
+    pub fn crash(&self, turn: u64, loss: Loss, random: &mut Random) -> Crashed {
+        let state = lock(&self.state);
+        let began = state.log.iter().take_while(|(at, _)| *at <= turn).count();
+        let flushed = state.log.iter().take_while(|(at, _)| *at < turn);
+        let durable = flushed
+            .enumerate()
+            .filter(|(_, (_, event))| matches!(event, Event::Flush));
+        let durable = durable.last().map_or(0, |(index, _)| index);
+        let mut crashed = state.crashed.clone();
+        for (index, (_, event)) in state.log[..began].iter().enumerate() {
+            let Event::Write { first, cells } = event else {
+                continue;
+            };
+            let loss = if index < durable { Loss::None } else { loss };
+            for (block, content) in (*first..).zip(blocks_of(&state.cells[cells.0..cells.1])) {
+                loss.survives(&mut crashed, block, &content, random);
+            }
+        }
+        crashed
+    }
+}
+
+impl State {
+    fn read(&self, first: u64, into: &mut [u8]) {
+        for (block, into) in (first..).zip(into.chunks_exact_mut(BLOCK)) {
+            match self.at[block as usize] {
+                At::Base => self.crashed.base.read(block, into),
+                At::Changed(index) => self.crashed.changed[index as usize].1.read(into),
+                At::Written(cell) => {
+                    into.copy_from_slice(&self.cells[cell as usize * BLOCK..][..BLOCK]);
+                }
+            }
+        }
+    }
+
+    /// Nothing is written in place: a crash may need what was there.
+    fn write(&mut self, turn: u64, first: u64, cells: (usize, usize)) {
+        for (block, at) in (first..).zip((cells.0..cells.1).step_by(BLOCK)) {
+            let place = &mut self.at[block as usize];
+            if *place == At::Base {
+                self.moved.push(block);
+            }
+            *place = At::Written((at / BLOCK) as u32);
+        }
+        self.log.push((turn, Event::Write { first, cells }));
     }
 }
 
@@ -86,7 +167,7 @@ impl OpenDrive for Instant {
     fn queue(&self, _: &Handle) -> io::Result<Rc<dyn DriveQueue>> {
         Ok(Rc::new(Queue {
             state: self.state.clone(),
-            fuse: self.fuse.clone(),
+            turns: self.turns.clone(),
             size: self.info.size,
         }))
     }
@@ -94,18 +175,8 @@ impl OpenDrive for Instant {
 
 struct Queue {
     state: Arc<Mutex<State>>,
-    fuse: Option<Fuse>,
+    turns: Turns,
     size: u64,
-}
-
-impl Queue {
-    fn burns(&self) -> bool {
-        let Some(fuse) = &self.fuse else { return false };
-        let mut left = lock(fuse);
-        let out = *left == 0;
-        *left = left.saturating_sub(1);
-        out
-    }
 }
 
 impl DriveQueue for Queue {
@@ -114,29 +185,21 @@ impl DriveQueue for Queue {
             return io.done.send((io.buf, Err(DriveError::Bounds)));
         }
         let mut state = lock(&self.state);
-        let first = io.offset / BLOCK as u64;
+        let (first, from) = (io.offset / BLOCK as u64, state.cells.len());
+        let turn = || self.turns.fetch_add(1, Ordering::Relaxed);
         match (io.kind, &mut io.buf) {
-            (DriveIoKind::Read, Some(buf)) => state.medium.current.read(first, buf),
-            (DriveIoKind::Write, Some(buf)) if state.careless => {
-                for (block, content) in (first..).zip(blocks_of(buf)) {
-                    state.medium.current.set(block, Some(content));
-                }
-            }
+            (DriveIoKind::Read, Some(buf)) => state.read(first, buf),
             (DriveIoKind::Write, Some(buf)) => {
-                let id = state.medium.begin(first, blocks_of(buf).collect());
-                if self.burns() {
-                    return;
-                }
-                state.medium.end(id);
+                state.cells.extend_from_slice(buf);
+                let upto = state.cells.len();
+                state.write(turn(), first, (from, upto));
             }
-            (DriveIoKind::Flush, _) if !state.careless => {
-                if self.burns() {
-                    return;
-                }
-                let turn = state.medium.flush_begins();
-                state.medium.flush_ends(turn);
+            (DriveIoKind::Discard, _) => {
+                let upto = from + io.len as usize;
+                state.cells.resize(upto, 0);
+                state.write(turn(), first, (from, upto));
             }
-            (DriveIoKind::Discard, _) => state.medium.discard(first, io.len / BLOCK as u64),
+            (DriveIoKind::Flush, _) => state.log.push((turn(), Event::Flush)),
             _ => {}
         }
         drop(state);
@@ -145,5 +208,39 @@ impl DriveQueue for Queue {
 
     fn in_flight(&self) -> usize {
         0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn first(crashed: &Crashed) -> u8 {
+        crashed.get(0).map_or(0, |block| block[0])
+    }
+
+    #[test]
+    fn every_moment_of_an_opening_can_be_the_last() {
+        let drive = Instant::new("given:0", 1 << 20, Turns::default());
+        let mut random = Random::new(1);
+        let write = |turn, value: u8| {
+            let mut state = lock(&drive.state);
+            let from = state.cells.len();
+            state.cells.resize(from + BLOCK, value);
+            state.write(turn, 0, (from, from + BLOCK));
+        };
+        write(0, 1);
+        lock(&drive.state).log.push((1, Event::Flush));
+        write(2, 2);
+        let mut crash = |turn, loss| first(&drive.crash(turn, loss, &mut random));
+        assert_eq!((crash(0, Loss::All), crash(0, Loss::None)), (0, 1));
+        assert_eq!(crash(1, Loss::All), 0, "the flush has not ended");
+        assert_eq!((crash(2, Loss::All), crash(2, Loss::None)), (1, 2));
+        let mut now = vec![0; BLOCK];
+        lock(&drive.state).read(0, &mut now);
+        assert_eq!(now[0], 2);
+        drive.load(Crashed::unchanged(Image::new(1 << 20)));
+        lock(&drive.state).read(0, &mut now);
+        assert_eq!(now[0], 0);
     }
 }

@@ -1,11 +1,11 @@
 //! A drive with a volatile cache: what is durable, what is visible, and what a crash may leave.
 
-use crate::image::{Block, Image};
+use crate::image::{Block, Content, Crashed, Image};
 use crate::random::Random;
 use std::sync::Arc;
 
 /// Bytes that a drive writes as a whole or not at all.
-const SECTOR: usize = 512;
+pub const SECTOR: usize = 512;
 
 /// A write that no flush has covered.
 struct Pending {
@@ -129,40 +129,45 @@ impl Medium {
     }
 
     /// What the drive holds after a power cut now.
-    pub fn crash(&self, loss: Loss, random: &mut Random) -> Image {
-        let mut image = self.durable.clone();
+    pub fn crash(&self, loss: Loss, random: &mut Random) -> Crashed {
+        let mut crashed = Crashed::unchanged(self.durable.clone());
         let mut order: Vec<&Pending> = self.pending.iter().collect();
         order.sort_by_key(|write| write.completed.unwrap_or(u64::MAX));
         for write in order {
             for (block, content) in (write.first..).zip(&write.blocks) {
-                match loss {
-                    Loss::None => image.set(block, Some(content.clone())),
-                    Loss::All => {}
-                    Loss::Some if random.one_in(2) => image.set(block, Some(content.clone())),
-                    Loss::Few if random.one_in(8) => image.set(block, Some(content.clone())),
-                    Loss::Most if !random.one_in(8) => image.set(block, Some(content.clone())),
-                    Loss::Some | Loss::Few | Loss::Most => {}
-                    Loss::Torn => tear(&mut image, block, content, random),
-                }
+                loss.survives(&mut crashed, block, content, random);
             }
         }
-        image
+        crashed
     }
 }
 
-fn tear(image: &mut Image, block: u64, content: &Arc<Block>, random: &mut Random) {
-    let fate = random.next();
-    match fate % 4 {
-        0 => {}
-        1 => image.set(block, Some(content.clone())),
-        _ => {
-            let mut torn = image.get(block).map_or([0; units::BLOCK], |old| **old);
-            for (at, sector) in content.chunks_exact(SECTOR).enumerate() {
-                if fate >> (8 + at) & 1 == 1 {
-                    torn[at * SECTOR..][..SECTOR].copy_from_slice(sector);
+impl Loss {
+    /// Leaves of an unflushed write of a block what this kind of loss leaves.
+    pub fn survives(
+        self,
+        crashed: &mut Crashed,
+        block: u64,
+        content: &Arc<Block>,
+        random: &mut Random,
+    ) {
+        let whole = match self {
+            Self::None => true,
+            Self::All => false,
+            Self::Some => random.one_in(2),
+            Self::Few => random.one_in(8),
+            Self::Most => !random.one_in(8),
+            Self::Torn => {
+                let fate = random.next();
+                if fate % 4 > 1 {
+                    return crashed.tear(block, content, (fate >> 8) as u8);
                 }
+                fate % 4 == 1
             }
-            image.set(block, Some(Arc::new(torn)));
+        };
+        if whole {
+            let content = Content::Whole(content.clone());
+            crashed.changed.push((block, content));
         }
     }
 }
@@ -175,8 +180,8 @@ mod tests {
         vec![Arc::new([value; units::BLOCK])]
     }
 
-    fn first(image: &Image) -> u8 {
-        image.get(0).map_or(0, |block| block[0])
+    fn first(crashed: &Crashed) -> u8 {
+        crashed.get(0).map_or(0, |block| block[0])
     }
 
     #[test]
@@ -191,7 +196,8 @@ mod tests {
         medium.flush_ends(turn);
         assert_eq!(first(&medium.crash(Loss::All, &mut random)), 1);
         assert_eq!(first(&medium.crash(Loss::None, &mut random)), 2);
-        assert_eq!((first(&medium.current), medium.pending.len()), (2, 1));
+        let current = Crashed::unchanged(medium.current.clone());
+        assert_eq!((first(&current), medium.pending.len()), (2, 1));
     }
 
     #[test]
@@ -202,7 +208,7 @@ mod tests {
         let mut random = Random::new(1);
         let mixed = (0..100).any(|_| {
             let image = medium.crash(Loss::Torn, &mut random);
-            let content = image.get(0).map_or([0; units::BLOCK], |block| **block);
+            let content = image.get(0).map_or([0; units::BLOCK], |block| *block);
             content.contains(&0) && content.contains(&9)
         });
         assert!(mixed);

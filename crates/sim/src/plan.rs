@@ -64,7 +64,7 @@ impl Plan {
         let mut plan = Self {
             loops: random.within(1..=u64::from(shards)) as usize,
             shards,
-            journal_blocks: *random.pick(&[64, 64, 128, 1024]),
+            journal_blocks: *random.pick(&[32, 32, 64, 64, 64, 256]),
             drives: Vec::new(),
             vdrives: Vec::new(),
             policy: *random.pick(&[

@@ -1,9 +1,9 @@
 //! One seed: a pool's lives, each ended by a power cut, with every crash in between looked at.
 
-use crate::check::{Checker, Kind, MEMORY};
+use crate::check::{Checker, MEMORY};
 use crate::client::{Client, MIXES, Mix, Target, UNFLUSHED};
 use crate::drive::{Moment, SimDrive, set_hook};
-use crate::image::Image;
+use crate::image::{Crashed, Image};
 use crate::medium::Loss;
 use crate::oracle::{SECTOR, Wrong};
 use crate::plan::{CHUNKS, Plan};
@@ -69,7 +69,6 @@ pub struct Watch {
     pub checker: Checker,
     pub client: Rc<Client>,
     pub drives: RefCell<Vec<Arc<SimDrive>>>,
-    pub kinds: RefCell<Vec<Kind>>,
     pub random: RefCell<Random>,
     pub wanted: Cell<bool>,
     pub moments: Cell<u64>,
@@ -99,7 +98,9 @@ impl Watch {
         let looks = match moment {
             Moment::Record(..) => RECORD_LOOKS,
             _ if fresh > 0 => 1,
-            _ => u64::from(self.random.borrow_mut().one_in(self.every)),
+            // Where much happens in between, several cuts: the same moment may lose this or that.
+            _ if self.random.borrow_mut().one_in(self.every) => (self.every / 8).max(1),
+            _ => 0,
         };
         for _ in 0..looks {
             if self.wrong.borrow().is_some() || self.checker.states() >= self.limit {
@@ -120,9 +121,7 @@ impl Watch {
         let oracle = self.client.oracle.borrow();
         let wanted = self.wanted.get();
         let rare = matches!(moment, Moment::Record(..)) || self.fresh.get() > 0;
-        let checked = self
-            .checker
-            .check(&self.kinds.borrow(), &images, &oracle, wanted, rare);
+        let checked = self.checker.check(images, &oracle, wanted, rare);
         if let Err(Wrong(what)) = checked {
             let at = self.moments.get();
             let wrong = Wrong(format!(
@@ -133,7 +132,7 @@ impl Watch {
     }
 
     /// What all drives hold after a power cut now; now and then each loses in a way of its own.
-    fn crash(&self, loss: Loss) -> Vec<Image> {
+    fn crash(&self, loss: Loss) -> Vec<Crashed> {
         let mut random = self.random.borrow_mut();
         let apart = random.one_in(3);
         let drives = self.drives.borrow();
@@ -185,11 +184,11 @@ impl Run {
         let watch = Rc::new(Watch {
             checker: Checker::new(
                 random.next(),
+                plan.kinds(),
                 if plan.faulty.is_some() { 0 } else { plan.legs },
             ),
             client: client.clone(),
             drives: RefCell::default(),
-            kinds: RefCell::new(plan.kinds()),
             random: RefCell::new(Random::new(random.next())),
             wanted: Cell::new(false),
             moments: Cell::new(0),
@@ -430,7 +429,7 @@ impl Run {
         let images = self.watch.crash(loss);
         self.pull_the_plug();
         self.client.oracle.borrow_mut().forget_in_flight();
-        self.begin_life(images);
+        self.begin_life(images.iter().map(Crashed::image).collect());
         self.import()?;
         self.read_everything()?;
         self.watch.fresh.set(FRESH);
