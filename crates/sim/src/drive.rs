@@ -1,10 +1,12 @@
 //! A simulated drive: requests take virtual time, end in any order, and go wrong when told to.
 
-use crate::image::{Crashed, Image, blocks_of};
+use crate::image::{Crashed, Image};
 use crate::instant::{fits, info};
 use crate::medium::{Loss, Medium};
+use crate::oracle::owner_of;
 use crate::plan::DrivePlan;
 use crate::random::Random;
+use crate::request::{Begun, Faults, State};
 use block::{Drive, DriveError, DriveInfo, DriveIo, DriveIoKind, DriveQueue, Rotation};
 use drives::OpenDrive;
 use reactor::Handle;
@@ -13,9 +15,6 @@ use std::io;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use units::BLOCK;
-
-/// EIO.
-const FAILED: i32 = 5;
 
 /// What a drive tells of, so that the simulation can look at what a crash would leave right then.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +25,12 @@ pub enum Moment {
     Record(u64, u64, u64),
     /// A flush has ended.
     Flushed,
+    /// Data of this block (volume, block) is lost or damaged on this drive.
+    Hit(u32, u64),
+    /// The drive did not take data of this block.
+    Refused(u32, u64),
+    /// A flush has failed, or a request hangs: no operation is sure to work any more.
+    Stopped,
 }
 
 type Hook = Rc<dyn Fn(usize, Moment)>;
@@ -46,32 +51,6 @@ fn tell(drive: usize, moment: Moment) {
     }
 }
 
-/// How requests go wrong: each once in so many; 0 is never.
-#[derive(Clone, Copy, Default, Debug)]
-pub struct Faults {
-    /// A read fails.
-    pub read_error: u64,
-    /// A write fails, and may have happened.
-    pub write_error: u64,
-    /// A flush fails, and what it covered may be lost.
-    pub flush_error: u64,
-    /// A read gives a block with a wrong bit, this once.
-    pub wrong_read: u64,
-    /// A write is acknowledged and never happens.
-    pub lost_write: u64,
-    /// A write goes to another place.
-    pub misdirected: u64,
-    /// A request takes a hundred times as long.
-    pub slow: u64,
-}
-
-struct State {
-    medium: Medium,
-    faults: Faults,
-    /// How long a request takes at least and at most, in microseconds.
-    latency_us: (u64, u64),
-}
-
 /// The drive.
 pub struct SimDrive {
     number: usize,
@@ -86,11 +65,7 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 impl SimDrive {
     /// Drive `number`, with this content.
     pub fn new(number: usize, plan: &DrivePlan, image: Image) -> Arc<Self> {
-        let state = State {
-            medium: Medium::new(image),
-            faults: Faults::default(),
-            latency_us: plan.latency_us,
-        };
+        let state = State::new(Medium::new(image), plan.latency_us);
         let mut info = info(&plan.spec, plan.size);
         if plan.slow {
             info.rotation = Rotation::Spinning;
@@ -114,6 +89,16 @@ impl SimDrive {
     /// Changes how requests go wrong.
     pub fn set_faults(&self, faults: Faults) {
         lock(&self.state).faults = faults;
+    }
+
+    /// Blocks (volume, block) that a flush said were safe and that a power cut may take.
+    pub fn lied(&self) -> Vec<(u32, u64)> {
+        let state = lock(&self.state);
+        state
+            .medium
+            .lied()
+            .filter_map(|block| owner_of(&block[..]))
+            .collect()
     }
 
     /// What it holds after a power cut now.
@@ -149,22 +134,19 @@ struct Queue {
     in_flight: Rc<()>,
 }
 
-/// What a request does when its time has come.
-enum End {
-    Read,
-    /// With this bit, counted around, the other way.
-    WrongRead(u64),
-    Write(u64),
-    Flush(u64),
-    Nothing,
-}
-
 impl DriveQueue for Queue {
     fn submit(&self, mut io: DriveIo) {
         if !fits(&io, self.size) {
             return io.done.send((io.buf, Err(DriveError::Bounds)));
         }
-        let (end, delay, result) = self.begin(&mut io);
+        let Begun {
+            end,
+            delay,
+            result,
+            moments,
+        } = lock(&self.state).begin(&io, self.size, &self.handle);
+        let number = self.number;
+        moments.into_iter().for_each(|moment| tell(number, moment));
         if let (DriveIoKind::Write, Some(buf)) = (io.kind, &io.buf) {
             let digest = buf
                 .chunks_exact(BLOCK)
@@ -178,11 +160,11 @@ impl DriveQueue for Queue {
             };
             tell(self.number, moment);
         }
-        let (state, handle, number) = (self.state.clone(), self.handle.clone(), self.number);
+        let (state, handle) = (self.state.clone(), self.handle.clone());
         let held = self.in_flight.clone();
         self.handle.spawn(async move {
             handle.sleep(delay).await;
-            let flushed = finish(&state, &mut io, end, result);
+            let flushed = lock(&state).finish(&mut io, end);
             if flushed {
                 tell(number, Moment::Flushed);
             }
@@ -194,84 +176,4 @@ impl DriveQueue for Queue {
     fn in_flight(&self) -> usize {
         Rc::strong_count(&self.in_flight) - 1
     }
-}
-
-impl Queue {
-    fn chance(&self, once_in: u64) -> bool {
-        once_in != 0 && self.handle.random().is_multiple_of(once_in)
-    }
-
-    /// What will happen, after how many nanoseconds, and what is said of it.
-    fn begin(&self, io: &mut DriveIo) -> (End, u64, Result<(), DriveError>) {
-        let mut state = lock(&self.state);
-        let faults = state.faults;
-        let (least, most) = state.latency_us;
-        let mut delay = (least + self.handle.random() % (most - least)) * 1000;
-        if self.chance(faults.slow) {
-            delay *= 100;
-        }
-        let failed = Err(DriveError::Os(FAILED));
-        let first = io.offset / BLOCK as u64;
-        match io.kind {
-            DriveIoKind::Read if self.chance(faults.read_error) => (End::Nothing, delay, failed),
-            DriveIoKind::Read if self.chance(faults.wrong_read) => {
-                (End::WrongRead(self.handle.random()), delay, Ok(()))
-            }
-            DriveIoKind::Read => (End::Read, delay, Ok(())),
-            DriveIoKind::Write => {
-                let Some(buf) = &io.buf else {
-                    return (End::Nothing, delay, Err(DriveError::Bounds));
-                };
-                if self.chance(faults.lost_write) {
-                    return (End::Nothing, delay, Ok(()));
-                }
-                let mut at = first;
-                if self.chance(faults.misdirected) {
-                    let span = self.size / BLOCK as u64 - io.len / BLOCK as u64;
-                    at = self.handle.random() % span;
-                }
-                let id = state.medium.begin(at, blocks_of(buf).collect());
-                if self.chance(faults.write_error) {
-                    let kept = self.chance(2);
-                    state.medium.fail(id, kept);
-                    return (End::Nothing, delay, failed);
-                }
-                (End::Write(id), delay, Ok(()))
-            }
-            DriveIoKind::Flush if self.chance(faults.flush_error) => (End::Nothing, delay, failed),
-            DriveIoKind::Flush => (End::Flush(state.medium.flush_begins()), delay, Ok(())),
-            DriveIoKind::Discard => {
-                state.medium.discard(first, io.len / BLOCK as u64);
-                (End::Nothing, delay, Ok(()))
-            }
-        }
-    }
-}
-
-/// Carries a request out; true when it was a flush that worked.
-fn finish(
-    state: &Mutex<State>,
-    io: &mut DriveIo,
-    end: End,
-    result: Result<(), DriveError>,
-) -> bool {
-    let mut state = lock(state);
-    match end {
-        End::Read => {
-            if let Some(buf) = &mut io.buf {
-                state.medium.current.read(io.offset / BLOCK as u64, buf);
-            }
-        }
-        End::WrongRead(bit) => {
-            if let Some(buf) = &mut io.buf {
-                state.medium.current.read(io.offset / BLOCK as u64, buf);
-                let at = bit as usize / 8 % buf.len();
-                buf[at] ^= 1 << (bit % 8);
-            }
-        }
-        End::Write(id) => state.medium.end(id),
-        End::Flush(turn) => state.medium.flush_ends(turn),
-        End::Nothing => {}
-    }
-    matches!(end, End::Flush(_)) && result.is_ok()
 }

@@ -27,6 +27,11 @@ impl Image {
         }
     }
 
+    /// Blocks of the drive, at least.
+    pub fn blocks(&self) -> u64 {
+        (self.leaves.len() * LEAF) as u64
+    }
+
     /// A block; `None` when it was never written.
     pub fn get(&self, block: u64) -> Option<&Arc<Block>> {
         let (leaf, at) = (block as usize / LEAF, block as usize % LEAF);

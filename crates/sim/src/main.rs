@@ -7,6 +7,7 @@ mod changes;
 mod check;
 mod client;
 mod drive;
+mod faults;
 #[cfg(feature = "mutations")]
 mod gate;
 mod image;
@@ -15,6 +16,7 @@ mod medium;
 mod oracle;
 mod plan;
 mod random;
+mod request;
 mod run;
 mod shrink;
 mod tools;

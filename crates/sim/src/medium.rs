@@ -14,6 +14,8 @@ struct Pending {
     id: u64,
     first: u64,
     blocks: Vec<Arc<Block>>,
+    /// A flush said that it is safe, and lied.
+    lied: bool,
 }
 
 /// What a crash does with writes that no flush covered.
@@ -75,6 +77,7 @@ impl Medium {
             id: self.ids,
             first,
             blocks,
+            lied: false,
         });
         self.ids
     }
@@ -118,6 +121,19 @@ impl Medium {
                 self.durable.set(block, Some(content.clone()));
             }
         }
+    }
+
+    /// The flush that began at `turn` ends, and has done nothing.
+    pub fn flush_lies(&mut self, turn: u64) {
+        for write in &mut self.pending {
+            write.lied |= write.completed.is_some_and(|at| at <= turn);
+        }
+    }
+
+    /// Blocks that a flush said were safe and that a power cut may take.
+    pub fn lied(&self) -> impl Iterator<Item = &Arc<Block>> {
+        let lied = self.pending.iter().filter(|write| write.lied);
+        lied.flat_map(|write| &write.blocks)
     }
 
     /// Forgets blocks; they read as zeroes, durably.

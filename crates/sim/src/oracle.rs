@@ -122,6 +122,15 @@ impl Volume {
 pub struct Oracle {
     /// By number.
     pub volumes: BTreeMap<u32, Volume>,
+    /// Blocks (volume, block) whose data a drive lost or damaged where nothing else has it: they
+    /// may be unreadable, or as old as they please, but nothing else.
+    pub hits: BTreeSet<(u32, u64)>,
+    /// The same of the state that is looked at alone.
+    pub state_hits: BTreeSet<(u32, u64)>,
+    /// Blocks that a drive did not take.
+    pub refused: BTreeSet<(u32, u64)>,
+    /// Metadata without a copy was hit: the same goes for all.
+    pub wild: bool,
     ended: u64,
     next: u64,
     version: u32,
@@ -205,6 +214,21 @@ impl Oracle {
                 }
             }
         }
+    }
+
+    /// Whether a block may be unreadable or old.
+    pub fn is_hit(&self, volume: u32, block: u64) -> bool {
+        let at = (volume, block);
+        self.wild || self.hits.contains(&at) || self.state_hits.contains(&at)
+    }
+
+    /// Whether an operation on these sectors may fail; one that changes them also where a drive did
+    /// not take them.
+    pub fn may_fail(&self, volume: u32, sectors: &std::ops::Range<u64>, changes: bool) -> bool {
+        let mut blocks = sectors.start / 8..sectors.end.div_ceil(8);
+        blocks.any(|block| {
+            self.is_hit(volume, block) || changes && self.refused.contains(&(volume, block))
+        })
     }
 
     /// A flush begins: it covers what has ended by now.
@@ -367,7 +391,7 @@ impl Oracle {
                 (Some(found), None) => found == 0,
                 (None, _) => false,
             };
-            if !fits {
+            if !fits && !(found.is_some() && self.is_hit(volume, at / 8)) {
                 let head: Vec<u64> = bytes
                     .chunks_exact(8)
                     .take(2)
@@ -426,6 +450,16 @@ fn word_of(volume: u32, sector: u64, version: u32, word: u64) -> u64 {
         1 => sector,
         _ => (u64::from(version) ^ sector << 20).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ word,
     }
+}
+
+/// The volume and the block that a block's content belongs to; none when it has no content of a
+/// host, or only zeroes.
+pub fn owner_of(block: &[u8]) -> Option<(u32, u64)> {
+    let mut sectors = block.chunks_exact(SECTOR);
+    let written = sectors.find(|sector| sector[..8] != [0; 8])?;
+    let word = |at: usize| u64::from_le_bytes(written[at * 8..][..8].try_into().expect("8 bytes"));
+    let (volume, sector) = (word(0) as u32, word(1));
+    version_of(volume, sector, written).map(|_| (volume, sector / 8))
 }
 
 /// The version that a sector holds; none when it is nothing that was ever written there.

@@ -1,8 +1,8 @@
 //! What a seed's pool looks like.
 
 use crate::check::Kind;
-use crate::drive::Faults;
 use crate::random::Random;
+use crate::request::Faults;
 use engine::{LayoutSpec, PoolSpec, SpacePolicy, Tier, VdriveSpec, VolumeSpec};
 
 const MIB: u64 = 1 << 20;
@@ -34,6 +34,8 @@ pub struct Plan {
     /// Every drive, those that are not yet of the pool last.
     pub drives: Vec<DrivePlan>,
     vdrives: Vec<VdriveSpec>,
+    /// Drives of the pool when it is made: the first so many.
+    pub members: usize,
     policy: SpacePolicy,
     spare: Option<VdriveSpec>,
     /// The vdrive that joined.
@@ -44,6 +46,10 @@ pub struct Plan {
     pub legs: usize,
     /// A leg of a mirror that goes wrong, and how.
     pub faulty: Option<(usize, Faults)>,
+    /// A drive that has no copy goes wrong, and how.
+    pub bad: Option<(usize, Faults)>,
+    /// The bad drive has metadata that no other has, and that goes wrong, too.
+    pub wild: bool,
     /// What all drives do now and then that is no fault: take a hundred times as long.
     pub calm: Faults,
     /// Blocks that are used of a volume's first chunk, enough for a home, and of the others.
@@ -67,6 +73,7 @@ impl Plan {
             journal_blocks: *random.pick(&[32, 32, 64, 64, 64, 256]),
             drives: Vec::new(),
             vdrives: Vec::new(),
+            members: 0,
             policy: *random.pick(&[
                 SpacePolicy::SlowFirst,
                 SpacePolicy::SlowFirst,
@@ -77,6 +84,8 @@ impl Plan {
             left: false,
             legs: 0,
             faulty: None,
+            bad: None,
+            wild: false,
             calm: Faults {
                 slow: *random.pick(&[0, 20, 100]),
                 ..Faults::default()
@@ -119,7 +128,43 @@ impl Plan {
         } else {
             plan.spare = Some(plan.vdrive(random, Tier::Fast, LayoutSpec::Concat, 1));
         }
+        plan.members = plan.vdrives.iter().map(|vdrive| vdrive.drives.len()).sum();
+        if plan.faulty.is_none() && random.one_in(3) {
+            plan.go_bad(random);
+        }
         plan
+    }
+
+    /// Some drive that no other has a copy of goes wrong.
+    fn go_bad(&mut self, random: &mut Random) {
+        let mut first = 0;
+        let mut alone = Vec::new();
+        for vdrive in &self.vdrives {
+            let drives = first..first + vdrive.drives.len();
+            first = drives.end;
+            if vdrive.layout != LayoutSpec::Mirror {
+                alone.extend(drives);
+            }
+        }
+        if alone.is_empty() {
+            return;
+        }
+        let drive = *random.pick(&alone);
+        let fast = self.drives[..first]
+            .iter()
+            .filter(|drive| !drive.slow)
+            .count();
+        // Metadata lies on the first two fast drives, or on the first two of all.
+        let metadata = drive < fast.min(2);
+        self.wild = metadata && fast == 1 && random.one_in(3);
+        let mut faults = Faults {
+            told: !self.wild,
+            ..faults(random)
+        };
+        if metadata && !self.wild {
+            faults.lying_flush = 0;
+        }
+        self.bad = Some((drive, faults));
     }
 
     /// Bytes of a fast drive with room for the metadata and little else: what is freed there is
@@ -234,6 +279,13 @@ fn faults(random: &mut Random) -> Faults {
         wrong_read: often(20),
         lost_write: often(50),
         misdirected: often(100),
+        stale_read: often(20),
+        torn_write: often(100),
+        rot: often(100),
+        latent: often(200),
+        lying_flush: often(20),
+        hang: often(2000),
         slow: often(20),
+        told: false,
     }
 }

@@ -20,6 +20,8 @@ pub struct World {
     random: RefCell<Random>,
     /// Loops in a row that had nothing to do.
     idle: Cell<usize>,
+    /// A loop that does not go on until this moment.
+    stopped: Cell<Option<(usize, u64)>>,
 }
 
 impl World {
@@ -40,6 +42,7 @@ impl World {
             time,
             random: RefCell::new(random),
             idle: Cell::new(0),
+            stopped: Cell::new(None),
         })
     }
 
@@ -58,21 +61,51 @@ impl World {
         self.loops.iter().for_each(Handle::drop_tasks);
     }
 
+    /// One loop does not go on for so many nanoseconds, while the others do.
+    pub fn stop_one(&self, ns: u64) {
+        let which = self.random.borrow_mut().below(self.loops.len() as u64) as usize;
+        self.stopped.set(Some((which, self.now_ns() + ns)));
+    }
+
+    /// Nothing goes on for so many nanoseconds: the process was stopped.
+    pub fn stop_all(&self, ns: u64) {
+        self.time.set(self.now_ns() + ns);
+        self.idle.set(self.loops.len());
+    }
+
+    /// Loops that go on.
+    fn awake(&self) -> impl Iterator<Item = &Handle> {
+        let stopped = self.stopped.get().map(|(which, _)| which);
+        let loops = self.loops.iter().enumerate();
+        loops.filter_map(move |(number, handle)| (Some(number) != stopped).then_some(handle))
+    }
+
     /// Lets one loop go on; time passes when none has anything to do. False when nothing can
     /// happen any more.
     pub fn step(&self) -> bool {
+        if self
+            .stopped
+            .get()
+            .is_some_and(|(_, until)| until <= self.now_ns())
+        {
+            self.stopped.set(None);
+        }
         let count = self.loops.len();
         if self.idle.get() < count {
             let start = self.random.borrow_mut().below(count as u64) as usize;
-            let ran = self.loops[start].run_ready(1);
+            let stopped = self.stopped.get().is_some_and(|(which, _)| which == start);
+            let ran = if stopped {
+                0
+            } else {
+                self.loops[start].run_ready(1)
+            };
             self.idle
                 .set(if ran == 0 { self.idle.get() + 1 } else { 0 });
             return true;
         }
         // Chance may have passed a loop over: each is asked once before time passes.
         if self
-            .loops
-            .iter()
+            .awake()
             .map(|handle| handle.run_ready(1))
             .sum::<usize>()
             > 0
@@ -80,10 +113,13 @@ impl World {
             self.idle.set(0);
             return true;
         }
-        let next = self.loops.iter().filter_map(Handle::next_timer_ns).min();
+        let timers = self.awake().filter_map(Handle::next_timer_ns);
+        let next = timers
+            .chain(self.stopped.get().map(|(_, until)| until))
+            .min();
         let Some(next) = next else { return false };
         self.time.set(self.time.get().max(next));
-        self.loops.iter().for_each(|handle| {
+        self.awake().for_each(|handle| {
             handle.fire_timers();
         });
         self.idle.set(0);

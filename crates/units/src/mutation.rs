@@ -64,6 +64,10 @@ mutations! {
     PendingKept, "bitmap-keeps-pending", "A checkpoint's bitmap has slots that no record names.";
     PendingForgotten, "bitmap-forgets-pending", "What was being written during a checkpoint is missing from every later bitmap.";
     LabelFlush, "label-without-flush", "A label is not flushed.";
+    ReadUnchecked, "read-unchecked", "A read believes what a drive gives.";
+    FlushError, "flush-error-ignored", "A flush that failed counts as done.";
+    TwinTaken, "copy-of-drive-taken", "A pool is opened with a drive and its copy.";
+    LegBehind, "leg-behind-trusted", "A leg that was away is read as if it had all.";
     CountOff, "overwrite-counted-twice", "A block that is written again is counted again.";
 }
 

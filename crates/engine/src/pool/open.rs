@@ -20,6 +20,7 @@ use reactor::{Remote, control};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
+use units::mutation::{Mutation, is_on};
 use units::{BLOCK, DriveId, PoolId};
 
 /// A drive with a label.
@@ -412,7 +413,7 @@ fn refuse_twins(mine: &[Found]) -> Result<()> {
         let twin = mine[..index]
             .iter()
             .find(|other| other.label.drive == one.label.drive);
-        if let Some(twin) = twin {
+        if let Some(twin) = twin.filter(|_| !is_on(Mutation::TwinTaken)) {
             return error(
                 ErrorCode::Refused,
                 format!(
@@ -427,6 +428,13 @@ fn refuse_twins(mine: &[Found]) -> Result<()> {
 
 /// Looks whether drives that are here have missed more than the newest label tells.
 fn check_histories(config: &mut PoolConfig, generation: u64, mine: &[Found]) -> Result<()> {
+    if is_on(Mutation::LegBehind) {
+        let data = config.vdrives.iter_mut().map(|vdrive| &mut vdrive.parts);
+        for parts in std::iter::once(&mut config.meta.parts).chain(data) {
+            parts.iter_mut().for_each(|part| part.out = false);
+        }
+        return Ok(());
+    }
     for found in mine {
         let history = history(config, &found.label);
         if history == History::OwnWay {

@@ -1,0 +1,305 @@
+//! What becomes of a request: when it ends, what it does, and how it goes wrong.
+
+use crate::drive::Moment;
+use crate::image::{Block, blocks_of};
+use crate::medium::Medium;
+use crate::oracle::owner_of;
+use block::{DriveError, DriveIo, DriveIoKind};
+use reactor::Handle;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use units::BLOCK;
+
+/// EIO.
+const FAILED: i32 = 5;
+/// How long a request hangs, in nanoseconds: longer than the engine waits.
+const HANG_NS: u64 = 45_000_000_000;
+/// Bytes of a drive's sector.
+const SECTOR: usize = 512;
+
+/// How requests go wrong: each once in so many; 0 is never.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Faults {
+    /// A read fails.
+    pub read_error: u64,
+    /// A write fails, and may have happened.
+    pub write_error: u64,
+    /// A flush fails, and what it covered may be lost.
+    pub flush_error: u64,
+    /// A read gives a block with a wrong bit, this once.
+    pub wrong_read: u64,
+    /// A read gives what a block held before its last write, this once.
+    pub stale_read: u64,
+    /// A write is acknowledged and never happens.
+    pub lost_write: u64,
+    /// A write is acknowledged and happens in some of its sectors.
+    pub torn_write: u64,
+    /// A write goes to another place.
+    pub misdirected: u64,
+    /// A block turns a bit over once it is written.
+    pub rot: u64,
+    /// A block cannot be read once it is written, until it is written again.
+    pub latent: u64,
+    /// A flush is acknowledged and does nothing.
+    pub lying_flush: u64,
+    /// A request takes longer than the engine waits.
+    pub hang: u64,
+    /// A request takes a hundred times as long.
+    pub slow: u64,
+    /// Only content of hosts is hit, and each block of it is told of: there is no other copy.
+    pub told: bool,
+}
+
+/// A drive's content, and how it behaves.
+pub struct State {
+    /// What it holds.
+    pub medium: Medium,
+    /// How it goes wrong.
+    pub faults: Faults,
+    /// How long a request takes at least and at most, in microseconds.
+    latency_us: (u64, u64),
+    unreadable: BTreeSet<u64>,
+    /// What blocks held before their last write, while stale reads are meant.
+    before: BTreeMap<u64, Arc<Block>>,
+}
+
+/// What a request does when its time has come.
+pub enum End {
+    /// Reads.
+    Read,
+    /// With this bit, counted around, the other way.
+    WrongRead(u64),
+    /// Reads what was there before.
+    StaleRead,
+    /// This write of the medium ends.
+    Write(u64),
+    /// A flush that covers this turn.
+    Flush(u64),
+    /// One that only says so.
+    Lie(u64),
+    /// Nothing.
+    Nothing,
+}
+
+/// A request under way.
+pub struct Begun {
+    /// What it will do.
+    pub end: End,
+    /// After how many nanoseconds.
+    pub delay: u64,
+    /// What will be said of it.
+    pub result: Result<(), DriveError>,
+    /// What the simulation is told now.
+    pub moments: Vec<Moment>,
+}
+
+fn is_metadata(block: &[u8]) -> bool {
+    block.starts_with(b"CV") || block.starts_with(b"CONVECT")
+}
+
+impl State {
+    /// A drive that behaves.
+    pub fn new(medium: Medium, latency_us: (u64, u64)) -> Self {
+        Self {
+            medium,
+            faults: Faults::default(),
+            latency_us,
+            unreadable: BTreeSet::new(),
+            before: BTreeMap::new(),
+        }
+    }
+
+    /// What becomes of a request to a drive of `size` bytes.
+    pub fn begin(&mut self, io: &DriveIo, size: u64, handle: &Handle) -> Begun {
+        let (least, most) = self.latency_us;
+        let mut begun = Begun {
+            end: End::Nothing,
+            delay: (least + handle.random() % (most - least)) * 1000,
+            result: Ok(()),
+            moments: Vec::new(),
+        };
+        if chance(handle, self.faults.slow) {
+            begun.delay *= 100;
+        }
+        let first = io.offset / BLOCK as u64;
+        let blocks = first..first + io.len / BLOCK as u64;
+        match (io.kind, &io.buf) {
+            (DriveIoKind::Read, _) => self.begin_read(blocks, handle, &mut begun),
+            (DriveIoKind::Write, Some(buf)) => {
+                let content: Vec<Arc<Block>> = blocks_of(buf).collect();
+                self.begin_write(first, content, size, handle, &mut begun);
+            }
+            (DriveIoKind::Write, None) => begun.result = Err(DriveError::Bounds),
+            (DriveIoKind::Flush, _) => self.begin_flush(handle, &mut begun),
+            (DriveIoKind::Discard, _) => {
+                self.medium.discard(first, io.len / BLOCK as u64);
+            }
+        }
+        begun
+    }
+
+    fn begin_read(&self, blocks: std::ops::Range<u64>, handle: &Handle, begun: &mut Begun) {
+        let faults = self.faults;
+        begun.end = End::Read;
+        let held = |block| self.medium.current.get(block);
+        let metadata = |block| held(block).is_some_and(|content| is_metadata(&content[..]));
+        if self.unreadable.range(blocks.clone()).next().is_some() {
+            (begun.end, begun.result) = (End::Nothing, Err(DriveError::Os(FAILED)));
+        } else if faults.told && blocks.clone().any(metadata) {
+        } else if chance(handle, faults.read_error) {
+            (begun.end, begun.result) = (End::Nothing, Err(DriveError::Os(FAILED)));
+        } else if chance(handle, faults.wrong_read) {
+            begun.end = End::WrongRead(handle.random());
+        } else if chance(handle, faults.stale_read) {
+            begun.end = End::StaleRead;
+        } else if chance(handle, faults.hang) {
+            begun.delay += HANG_NS;
+            begun.moments.push(Moment::Stopped);
+        }
+    }
+
+    fn begin_flush(&self, handle: &Handle, begun: &mut Begun) {
+        let turn = self.medium.flush_begins();
+        begun.end = End::Flush(turn);
+        if chance(handle, self.faults.flush_error) {
+            (begun.end, begun.result) = (End::Nothing, Err(DriveError::Os(FAILED)));
+            begun.moments.push(Moment::Stopped);
+        } else if chance(handle, self.faults.lying_flush) {
+            begun.end = End::Lie(turn);
+        }
+    }
+
+    fn begin_write(
+        &mut self,
+        first: u64,
+        mut content: Vec<Arc<Block>>,
+        size: u64,
+        handle: &Handle,
+        begun: &mut Begun,
+    ) {
+        let faults = self.faults;
+        let owners: Vec<_> = content.iter().map(|block| owner_of(&block[..])).collect();
+        // What cannot be told of is spared.
+        let sound = faults.told && owners.iter().any(Option::is_none);
+        let owners: Vec<_> = owners.into_iter().flatten().collect();
+        let mut at = first;
+        if !sound {
+            if chance(handle, faults.lost_write) {
+                return begun.hit(&owners);
+            }
+            if chance(handle, faults.torn_write) {
+                for (block, new) in (first..).zip(&mut content) {
+                    self.tear(block, new, handle.random());
+                }
+                begun.hit(&owners);
+            }
+            if chance(handle, faults.rot) {
+                let one = handle.random() as usize % content.len();
+                let bit = handle.random() as usize % (BLOCK * 8);
+                Arc::make_mut(&mut content[one])[bit / 8] ^= 1 << (bit % 8);
+                begun.hit(&owners);
+            }
+            if chance(handle, faults.misdirected) {
+                let span = size / BLOCK as u64 - content.len() as u64;
+                let other = handle.random() % span;
+                if let Some(victims) = self.victims(other..other + content.len() as u64) {
+                    at = other;
+                    begun.hit(&owners);
+                    begun.hit(&victims);
+                }
+            }
+        }
+        for (block, new) in (at..).zip(&content) {
+            self.unreadable.remove(&block);
+            if faults.stale_read != 0
+                && let Some(old) = self.medium.current.get(block)
+            {
+                self.before.insert(block, old.clone());
+            }
+            debug_assert_eq!(new.len(), BLOCK);
+        }
+        let count = content.len() as u64;
+        let id = self.medium.begin(at, content);
+        if !sound && chance(handle, faults.write_error) {
+            let kept = chance(handle, 2);
+            self.medium.fail(id, kept);
+            begun.result = Err(DriveError::Os(FAILED));
+            let refused = owners
+                .iter()
+                .map(|(volume, block)| Moment::Refused(*volume, *block));
+            begun.moments.extend(refused);
+            return;
+        }
+        begun.end = End::Write(id);
+        if !sound && chance(handle, faults.latent) {
+            self.unreadable.insert(at + handle.random() % count);
+            begun.hit(&owners);
+        }
+        if !sound && chance(handle, faults.hang) {
+            begun.delay += HANG_NS;
+            begun.moments.push(Moment::Stopped);
+        }
+    }
+
+    /// Whose content a write to the wrong place spoils; none when some of it cannot be told of.
+    fn victims(&self, blocks: std::ops::Range<u64>) -> Option<Vec<(u32, u64)>> {
+        if !self.faults.told {
+            return Some(Vec::new());
+        }
+        let held = blocks.filter_map(|block| self.medium.current.get(block));
+        held.map(|content| owner_of(&content[..])).collect()
+    }
+
+    fn tear(&self, block: u64, new: &mut Arc<Block>, fate: u64) {
+        let mut torn = self
+            .medium
+            .current
+            .get(block)
+            .map_or([0; BLOCK], |old| **old);
+        for (at, sector) in new.chunks_exact(SECTOR).enumerate() {
+            if fate >> at & 1 == 1 {
+                torn[at * SECTOR..][..SECTOR].copy_from_slice(sector);
+            }
+        }
+        *new = Arc::new(torn);
+    }
+
+    /// Carries a request out; true when it was a flush that worked.
+    pub fn finish(&mut self, io: &mut DriveIo, end: End) -> bool {
+        let first = io.offset / BLOCK as u64;
+        match (&end, &mut io.buf) {
+            (End::Read, Some(buf)) => self.medium.current.read(first, buf),
+            (End::WrongRead(bit), Some(buf)) => {
+                self.medium.current.read(first, buf);
+                let at = *bit as usize / 8 % buf.len();
+                buf[at] ^= 1 << (bit % 8);
+            }
+            (End::StaleRead, Some(buf)) => {
+                self.medium.current.read(first, buf);
+                for (block, into) in (first..).zip(buf.chunks_exact_mut(BLOCK)) {
+                    if let Some(old) = self.before.get(&block) {
+                        into.copy_from_slice(&old[..]);
+                    }
+                }
+            }
+            (End::Write(id), _) => self.medium.end(*id),
+            (End::Flush(turn), _) => self.medium.flush_ends(*turn),
+            (End::Lie(turn), _) => self.medium.flush_lies(*turn),
+            _ => {}
+        }
+        matches!(end, End::Flush(_))
+    }
+}
+
+impl Begun {
+    fn hit(&mut self, owners: &[(u32, u64)]) {
+        let hits = owners
+            .iter()
+            .map(|(volume, block)| Moment::Hit(*volume, *block));
+        self.moments.extend(hits);
+    }
+}
+
+fn chance(handle: &Handle, once_in: u64) -> bool {
+    once_in != 0 && handle.random().is_multiple_of(once_in)
+}
