@@ -60,6 +60,7 @@ fn main() -> ExitCode {
     let length = run::Length {
         states: arguments.states,
         changes: arguments.changes,
+        healthy: false,
     };
     #[cfg(feature = "mutations")]
     if let Some(only) = &arguments.gate {

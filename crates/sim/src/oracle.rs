@@ -391,7 +391,8 @@ impl Oracle {
                 (Some(found), None) => found == 0,
                 (None, _) => false,
             };
-            if !fits && !(found.is_some() && self.is_hit(volume, at / 8)) {
+            let old = found.is_some() && self.is_hit(volume, at / 8);
+            if !(fits || old) {
                 let head: Vec<u64> = bytes
                     .chunks_exact(8)
                     .take(2)
