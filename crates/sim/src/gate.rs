@@ -13,6 +13,10 @@ const NOT_YET: &[Mutation] = &[
     Mutation::PendingForgotten,
     Mutation::LegBehind,
     Mutation::HomeUnproven,
+    Mutation::JournalEpoch,
+    Mutation::EpochKept,
+    Mutation::RunWhole,
+    Mutation::FlushError,
 ];
 /// Time for those.
 const LITTLE: Duration = Duration::from_secs(5);
@@ -22,10 +26,6 @@ const LITTLE: Duration = Duration::from_secs(5);
 const FIRST: &[(Mutation, u64)] = &[
     (Mutation::CheckpointOneLeg, 65),
     (Mutation::LeafForgotten, 22),
-    (Mutation::JournalEpoch, 71),
-    (Mutation::HomeUnproven, 77),
-    (Mutation::RunWhole, 60),
-    (Mutation::EpochKept, 71),
 ];
 
 /// Seeds that a bug is looked for in, unless time runs out first.
