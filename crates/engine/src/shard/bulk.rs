@@ -1,10 +1,11 @@
 //! Loading the pages of many chunks at once, for recovery: a journal may change tens of thousands
 //! all over a map, and read one by one they are what an opening takes longest for.
 
-use super::state::{Shard, Volume, drive_error};
+use super::pages::{opened_page, unreadable_page};
+use super::state::{Shard, Volume};
 use crate::tree::Lookup;
-use block::{DmaBuf, ErrorKind, IoError};
-use format::{ChunkPage, PAGE, Page, PagePtr, TREE_TOP, crc32c};
+use block::{DmaBuf, IoError};
+use format::{ChunkPage, PAGE, PagePtr, TREE_TOP, crc32c};
 use futures_util::future::join_all;
 use std::collections::BTreeMap;
 use units::Place;
@@ -69,7 +70,7 @@ impl Shard {
         }
         let check = |index: usize, bytes: &[u8]| crcs[index].is_none_or(|crc| crc32c(bytes) == crc);
         let read = self.read_place(first, count, &check).await;
-        read.map_err(|error| drive_error(error, "a page of the map cannot be read"))
+        read.map_err(unreadable_page)
     }
 
     fn install_run(&self, run: &[(Place, Wanted)], bytes: &DmaBuf) -> Result<(), IoError> {
@@ -80,10 +81,7 @@ impl Shard {
                 Some(entry) if *level > 0 => entry.tree.header(*level, *key),
                 _ => ChunkPage::header(*volume, *key, 0),
             };
-            let page = Page::open_verified(&bytes[at..at + PAGE], header).ok_or_else(|| {
-                let text = "a page of the map is not the one that belongs there";
-                IoError::new(ErrorKind::Medium, text)
-            })?;
+            let page = opened_page(&bytes[at..at + PAGE], header)?;
             self.install_page(&mut state, (*volume, *level, *key, *ptr), page);
         }
         Ok(())

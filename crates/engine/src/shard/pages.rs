@@ -2,7 +2,7 @@
 
 use super::state::{Shard, State, drive_error};
 use crate::space::Class;
-use block::{ErrorKind, IoError};
+use block::{DriveError, ErrorKind, IoError};
 use format::{Page, PageHeader, PagePtr, crc32c};
 
 impl Shard {
@@ -23,13 +23,7 @@ impl Shard {
             .read(ptr.place.block(), 1, &|_, bytes| crc32c(bytes) == ptr.crc)
             .await;
         self.end_read(era);
-        let bytes = read.map_err(|error| drive_error(error, "a page of the map cannot be read"))?;
-        Page::open_verified(&bytes, header).ok_or_else(|| {
-            IoError::new(
-                ErrorKind::Medium,
-                "a page of the map is not the one that belongs there",
-            )
-        })
+        opened_page(&read.map_err(unreadable_page)?, header)
     }
 
     /// A read of data or of a page has ended.
@@ -48,4 +42,18 @@ impl Shard {
         let needed = 3 * state.dirty_leaves.len() as u64 + 64;
         state.alloc.free_slots(Class::Meta) > needed
     }
+}
+
+pub(super) fn unreadable_page(error: DriveError) -> IoError {
+    drive_error(error, "a page of the map cannot be read")
+}
+
+/// A page whose checksum is right, if it is the one that `header` says.
+pub(super) fn opened_page(bytes: &[u8], header: PageHeader) -> Result<Page, IoError> {
+    Page::open_verified(bytes, header).ok_or_else(|| {
+        IoError::new(
+            ErrorKind::Medium,
+            "a page of the map is not the one that belongs there",
+        )
+    })
 }
