@@ -42,6 +42,7 @@ mutations! {
     Unverified, "unflushed-data-unverified", "Recovery believes records whose data may not have arrived.";
     HomeUnproven, "homes-believed", "Recovery believes records of homes though a write before them did not arrive.";
     RunWhole, "write-left-out-whole", "Recovery leaves out a whole write when one block of it is not in its slot any more.";
+    KeptFree, "kept-space-left-free", "Recovery leaves out a write, and what its block keeps may count as free.";
     EpochKept, "recovery-keeps-epoch", "Recovery goes on in the old epoch.";
     NoRecoveryCheckpoint, "serving-before-checkpoint", "Recovery writes no checkpoint before it serves.";
     FlushData, "flush-without-data", "A FLUSH flushes the journal and not the drives with the data.";

@@ -14,6 +14,7 @@ mod demote;
 mod dispatch;
 mod evacuate;
 mod journal;
+mod kept;
 mod leaf;
 mod lost;
 mod pages;

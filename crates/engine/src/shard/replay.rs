@@ -6,6 +6,7 @@
 //! durable all the same, when its block sank and the slot was given away: its checksum is kept
 //! until a record says where else the block is.
 
+use super::kept::Kept;
 use super::leaf::Leaf;
 use super::recover::JournalBody;
 use super::state::{Shard, State};
@@ -22,6 +23,13 @@ use units::{CHUNK_BLOCKS, Place};
 
 /// Checksums of writes whose slots do not hold them, by volume, chunk and block.
 type Elsewhere = BTreeMap<(u32, u32, usize), u32>;
+
+/// What is left of records that were not applied as they say.
+#[derive(Default)]
+struct LeftOut {
+    elsewhere: Elsewhere,
+    kept: Kept,
+}
 
 /// Pages of the journal whose chunks are loaded together.
 const BATCH: usize = 1024;
@@ -40,7 +48,7 @@ impl Shard {
         );
         let durable = durable.unwrap_or(0);
         let mut count = 0;
-        let mut elsewhere = Elsewhere::new();
+        let mut left_out = LeftOut::default();
         let open = |page: &JournalBody| {
             let records = format::records_of(&page.records);
             records.map_err(|error| IoError::new(ErrorKind::Medium, error.to_string()))
@@ -58,14 +66,15 @@ impl Shard {
                 let records = open(page)?;
                 count += records.len() as u64;
                 let sure = page.header.sequence < durable;
-                self.replay_page(&records, sure, &mut elsewhere).await?;
+                self.replay_page(&records, sure, &mut left_out).await?;
             }
             self.trim_leaves();
         }
-        if !elsewhere.is_empty() {
-            let blocks = elsewhere.len();
+        if !left_out.elsewhere.is_empty() {
+            let blocks = left_out.elsewhere.len();
             tracing::info!(blocks, "unflushed writes of blocks did not survive");
         }
+        self.keep(&left_out.kept).await?;
         let mut state = self.state.borrow_mut();
         // Once a chunk, not once a record.
         for index in 0..state.dirty_leaves.len() {
@@ -81,8 +90,9 @@ impl Shard {
         &self,
         records: &[Record],
         sure: bool,
-        elsewhere: &mut Elsewhere,
+        left_out: &mut LeftOut,
     ) -> Result<(), IoError> {
+        let LeftOut { elsewhere, kept } = left_out;
         let every: BlockMask = (0..CHUNK_BLOCKS).collect();
         let verified = if sure || is_on(Mutation::Unverified) {
             vec![every; records.len()]
@@ -93,12 +103,16 @@ impl Shard {
             if !sure {
                 note_elsewhere(elsewhere, record, present);
             }
-            match record {
+            let whole = match record {
                 Record::Home { home, mask, .. } if !sure && present.is_empty() => {
                     let at_home = self.at_home(record, *home, *mask, elsewhere).await?;
                     self.replay_at_home(record, *home, &at_home, elsewhere)?;
+                    at_home.len() == mask.count()
                 }
                 _ => self.replay_record(record, sure, present)?,
+            };
+            if !whole {
+                kept.note(record);
             }
         }
         Ok(())
@@ -217,13 +231,14 @@ impl Shard {
         })
     }
 
-    /// Applies a record, of writes and promotions what is in `present`.
+    /// Applies a record, of writes and promotions what is in `present`. False when some of it was
+    /// left out.
     fn replay_record(
         &self,
         record: &Record,
         sure: bool,
         present: BlockMask,
-    ) -> Result<(), IoError> {
+    ) -> Result<bool, IoError> {
         self.with_replay(record, sure, |replay| match record {
             Record::Write {
                 first,
@@ -236,26 +251,23 @@ impl Shard {
                 first, count, old, ..
             } => {
                 replay.trim(*first, *count, old);
-                Ok(())
+                Ok(true)
             }
             Record::Promote {
                 first, count, slot, ..
             } => replay.promote(*first, *count, *slot, present),
-            Record::Evict { mask, old, .. } => {
-                replay.evict(*mask, old);
-                Ok(())
-            }
-            Record::Home { home, mask, .. } => replay.home(*home, *mask),
+            Record::Evict { mask, old, .. } => Ok(replay.evict(*mask, old)),
+            Record::Home { home, mask, .. } => replay.home(*home, *mask).map(|()| true),
             Record::MoveHome { new, old, .. } => replay.move_home(*new, *old),
         })
     }
 
-    fn with_replay(
+    fn with_replay<T>(
         &self,
         record: &Record,
         sure: bool,
-        apply: impl FnOnce(&mut Replay<'_>) -> Result<(), IoError>,
-    ) -> Result<(), IoError> {
+        apply: impl FnOnce(&mut Replay<'_>) -> Result<T, IoError>,
+    ) -> Result<T, IoError> {
         let (volume, chunk) = record.subject();
         let mut state = self.state.borrow_mut();
         let state = &mut *state;
@@ -274,9 +286,9 @@ impl Shard {
             leaf: &leaf,
             sure,
         };
-        apply(&mut replay)?;
+        let applied = apply(&mut replay)?;
         self.mark_dirty(state, volume, chunk, &leaf);
-        Ok(())
+        Ok(applied)
     }
 }
 
@@ -386,9 +398,10 @@ impl Replay<'_> {
         crcs: &[u32],
         old: &[Place],
         present: BlockMask,
-    ) -> Result<(), IoError> {
+    ) -> Result<bool, IoError> {
         let first = usize::from(first);
         let there = (first..first + crcs.len()).filter(|block| present.has(*block));
+        let whole = there.clone().count() == crcs.len();
         self.free(there.clone(), old);
         for run in stretches(there) {
             let at = |block: usize| slot.plus((block - first) as u64);
@@ -401,7 +414,7 @@ impl Replay<'_> {
                 });
             }
         }
-        Ok(())
+        Ok(whole)
     }
 
     fn trim(&mut self, first: u8, count: u16, old: &[Place]) {
@@ -422,31 +435,32 @@ impl Replay<'_> {
         count: u16,
         slot: Place,
         present: BlockMask,
-    ) -> Result<(), IoError> {
+    ) -> Result<bool, IoError> {
         let first = usize::from(first);
-        for block in (first..first + usize::from(count)).filter(|block| present.has(*block)) {
-            if !self.sure && self.leaf.page.borrow().state(block) != BlockState::Home {
+        let mut whole = true;
+        for block in first..first + usize::from(count) {
+            let may_rise = self.sure || self.leaf.page.borrow().state(block) == BlockState::Home;
+            if !may_rise || !present.has(block) {
+                whole = false;
                 continue;
             }
             let slot = slot.plus((block - first) as u64);
             self.take(slot, 1)?;
             self.change(block, |page| page.set_slot(block, slot));
         }
-        Ok(())
+        Ok(whole)
     }
 
-    fn evict(&mut self, mask: BlockMask, old: &[Place]) {
-        if !self.sure {
-            let valid = self.leaf.page.borrow().home_mask();
-            let mask: BlockMask = mask.blocks().filter(|block| valid.has(*block)).collect();
-            self.free(mask.blocks(), &[]);
-            mask.blocks()
-                .for_each(|block| self.change(block, |page| page.set_slot(block, Place::NONE)));
-            return;
-        }
-        self.free(mask.blocks(), old);
-        mask.blocks()
+    fn evict(&mut self, mask: BlockMask, old: &[Place]) -> bool {
+        let valid = self.leaf.page.borrow().home_mask();
+        let sure = self.sure;
+        let leave = mask.blocks().filter(|block| sure || valid.has(*block));
+        let leave: BlockMask = leave.collect();
+        self.free(leave.blocks(), old);
+        leave
+            .blocks()
             .for_each(|block| self.change(block, |page| page.set_slot(block, Place::NONE)));
+        leave.count() == mask.count()
     }
 
     fn home(&mut self, home: Place, mask: BlockMask) -> Result<(), IoError> {
@@ -460,9 +474,9 @@ impl Replay<'_> {
         Ok(())
     }
 
-    fn move_home(&mut self, new: Place, old: Place) -> Result<(), IoError> {
+    fn move_home(&mut self, new: Place, old: Place) -> Result<bool, IoError> {
         if !self.sure && !self.may_move(new, old) {
-            return Ok(());
+            return Ok(false);
         }
         self.state.alloc.replay_home(old, false);
         if new.is_some() && !self.state.alloc.replay_home(new, true) {
@@ -476,7 +490,7 @@ impl Replay<'_> {
             (0..CHUNK_BLOCKS)
                 .for_each(|block| self.change(block, |page| page.set_home_valid(block, false)));
         }
-        Ok(())
+        Ok(true)
     }
 
     /// A home is left only by what is not valid there: writes that took blocks out of it may not

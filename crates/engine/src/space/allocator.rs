@@ -167,6 +167,20 @@ impl Allocator {
         found
     }
 
+    /// Takes a free slot of `class` in a group that is the shard's already: other shards' journals,
+    /// not played yet, may name groups that look free.
+    pub fn take_own_slot(&mut self, class: Class) -> Option<Place> {
+        let own = |(key, group): (&GroupKey, &SlotGroup)| {
+            let usable =
+                self.class(key.vdrive()) == Some(class) && self.table.is_open(key.vdrive());
+            let run = free_run(&group.bits, 0, self.group_blocks as u32, 1);
+            usable.then_some((*key, run?.0))
+        };
+        let (key, bit) = self.slots.iter().find_map(own)?;
+        let place = self.place(key, bit);
+        self.replay_slots(place, 1, true).then_some(place)
+    }
+
     /// Moves the cursor of a class to a group with space: one of the shard's that is mostly free,
     /// else a new one, else any.
     fn next_group(&mut self, class: Class) -> bool {
