@@ -1,8 +1,9 @@
 //! Exports kept in the pool, and the pool's temperature.
 
-use super::shards::try_all;
+use super::shards::{ask_all, code_of};
 use super::{Pool, Result, error, lock};
 use crate::control::types::{ErrorCode, ExportRecord};
+use crate::shard::{Cooled, Unread};
 use format::ExportConfig;
 
 impl Pool {
@@ -54,12 +55,31 @@ impl Pool {
     /// Writes everything back to its slow home and forgets every copy.
     ///
     /// # Errors
-    /// What a drive said, or `NoSpace` when the slow tier has no room.
+    /// What a drive said, `NoSpace` when the slow tier has no room, `Busy` when hosts have some of
+    /// it in use all the time, or `Damaged` with the blocks that cannot be read.
     pub fn cool(&self) -> Result<()> {
-        try_all(
-            &self.shards,
-            "the pool cannot be cooled",
-            |shard| async move { shard.cool().await },
-        )
+        let what = "the pool cannot be cooled";
+        let mut unread = Unread::default();
+        let mut busy = 0;
+        for result in ask_all(&self.shards, |shard| async move { shard.cool().await })? {
+            match result {
+                Ok(Cooled::Cold) => {}
+                Ok(Cooled::Busy(chunks)) => busy += chunks,
+                Ok(Cooled::Unread(blocks)) => unread.add(blocks),
+                Err(failed) => return error(code_of(&failed), format!("{what}: {failed}")),
+            }
+        }
+        if unread.count > 0 {
+            let blocks = self.name_unread(&unread);
+            return error(ErrorCode::Damaged, format!("{what} as a whole: {blocks}"));
+        }
+        if busy > 0 {
+            let text = format!(
+                "{what} as a whole: hosts, or other work, have {busy} chunks of 1 MiB in use all the \
+                 time; try again when less goes on"
+            );
+            return error(ErrorCode::Busy, text);
+        }
+        Ok(())
     }
 }

@@ -7,7 +7,7 @@ use super::plan::{self, Planned, Scale};
 use super::shards::{ask_all, code_of};
 use super::{Pool, Result, error, labels, lock};
 use crate::control::types::{EngineError, ErrorCode, Tier, VdriveSpec};
-use crate::shard::Progress;
+use crate::shard::{Evacuated, Progress, Unread};
 use format::{DATA_START, DriveConfig, VdriveConfig};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -282,10 +282,12 @@ impl Pool {
             let watched = watched.clone();
             async move { shard.evacuate(VdriveId(id), &watched).await }
         })?;
+        let mut unread = Unread::default();
         for result in results {
             match result {
-                Ok(true) => {}
-                Ok(false) => return Ok(false),
+                Ok(Evacuated::Empty) => {}
+                Ok(Evacuated::Cancelled) => return Ok(false),
+                Ok(Evacuated::Unread(blocks)) => unread.add(blocks),
                 Err(failed) => {
                     return error(
                         code_of(&failed),
@@ -293,6 +295,15 @@ impl Pool {
                     );
                 }
             }
+        }
+        if unread.count > 0 {
+            let blocks = self.name_unread(&unread);
+            return error(
+                ErrorCode::Damaged,
+                format!(
+                    "vdrive {id} is empty but for what stays there, and stays in the pool: {blocks}"
+                ),
+            );
         }
         if self.shared.groups.taken(VdriveId(id)) > 0 {
             return error(
@@ -302,6 +313,16 @@ impl Pool {
         }
         self.let_go(id)?;
         Ok(true)
+    }
+
+    /// Blocks that cannot be read in words, with the volumes' names.
+    pub(super) fn name_unread(&self, unread: &Unread) -> String {
+        let config = self.config();
+        unread.sentence(|id| {
+            let known = config.volumes.iter().find(|volume| volume.id == id);
+            let name = known.map_or_else(|| format!("#{id}"), |volume| volume.name.clone());
+            format!("volume {name}")
+        })
     }
 
     /// Nothing is left on the vdrive: it leaves the labels, the shards and the pool.

@@ -6,12 +6,12 @@
 use super::journal::Work;
 use super::leaf::{Busy, Leaf};
 use super::state::{Shard, drive_error};
+use super::stuck::StuckBlock;
 use crate::space::{Class, Run};
 use crate::vdrive::all_ended;
 use block::{DmaBuf, DriveError, IoError};
 use format::{BlockMask, BlockState, crc32c};
 use futures_util::future::join_all;
-use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use units::mutation::{Mutation, is_on};
@@ -28,6 +28,15 @@ struct Moving {
     block: usize,
     slot: Place,
     crc: u32,
+}
+
+/// What becomes of a candidate.
+enum Plan {
+    Move(Job),
+    /// The slow tier cannot take it.
+    NoRoom,
+    /// It has nothing left that could sink.
+    Nothing,
 }
 
 enum Target {
@@ -52,15 +61,25 @@ struct Job {
     target: Target,
     /// The era in which the slots were looked up: they are not given away before it ends.
     era: u64,
+    /// Blocks that cannot be read: they stay where they are.
+    stuck: Vec<StuckBlock>,
     /// A write of it was given up and may still land.
-    late: Cell<bool>,
+    late: bool,
     _busy: Busy,
 }
 
+/// What a batch came to.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Sunk {
+    /// Blocks that came down.
+    pub blocks: u64,
+    /// The slow tier had no room for a chunk.
+    pub full: bool,
+}
+
 impl Shard {
-    /// Demotes up to a batch of chunks that were not written for `settle_ns`. Returns the blocks
-    /// that came down.
-    pub(super) async fn demote_batch(&self, settle_ns: u64) -> Result<u64, IoError> {
+    /// Demotes up to a batch of chunks that were not written for `settle_ns`.
+    pub(super) async fn demote_batch(&self, settle_ns: u64) -> Result<Sunk, IoError> {
         let mut candidates = Vec::new();
         let mut rooms = Vec::new();
         let mut last = (0, 0);
@@ -85,20 +104,29 @@ impl Shard {
                 }
             }
         }
+        let mut sunk = Sunk::default();
         if candidates.is_empty() {
-            return Ok(0);
+            return Ok(sunk);
         }
         self.quiesce().await?;
-        let jobs: Vec<_> = candidates
-            .into_iter()
-            .filter_map(|candidate| self.plan_demotion(candidate))
-            .collect();
-        let results = join_all(jobs.iter().map(|job| self.copy_down(job))).await;
+        let mut jobs: Vec<Job> = Vec::new();
+        for candidate in candidates {
+            match self.plan_demotion(candidate) {
+                Plan::Move(job) => jobs.push(job),
+                Plan::NoRoom => sunk.full = true,
+                Plan::Nothing => {}
+            }
+        }
+        let results = join_all(jobs.iter_mut().map(|job| self.copy_down(job))).await;
         let mut done = Vec::new();
         let mut failure = None;
-        for (job, result) in jobs.into_iter().zip(results) {
+        for (mut job, result) in jobs.into_iter().zip(results) {
+            if !job.stuck.is_empty() {
+                self.note_stuck((job.volume, job.chunk), std::mem::take(&mut job.stuck));
+            }
             match result {
-                Ok(()) => done.push(job),
+                Ok(()) if !job.blocks.is_empty() => done.push(job),
+                Ok(()) => self.drop_target(&job),
                 Err(error) => {
                     self.drop_target(&job);
                     failure = Some(error);
@@ -106,20 +134,20 @@ impl Shard {
             }
         }
         let flushed = self.flush_targets(&done).await;
-        let mut moved = 0;
         for job in done {
             if flushed.is_err() {
                 self.drop_target(&job);
                 continue;
             }
-            moved += self.settle_demotion(&job)?;
+            sunk.blocks += self.settle_demotion(&job)?;
+            self.refresh_stuck((job.volume, job.chunk), &job.leaf);
         }
         drop(rooms);
         flushed?;
-        self.state.borrow_mut().counters.demoted_bytes += moved * BLOCK as u64;
+        self.state.borrow_mut().counters.demoted_bytes += sunk.blocks * BLOCK as u64;
         match failure {
-            Some(error) if moved == 0 => Err(error),
-            _ => Ok(moved),
+            Some(error) if sunk.blocks == 0 => Err(error),
+            _ => Ok(sunk),
         }
     }
 
@@ -151,7 +179,7 @@ impl Shard {
         found
     }
 
-    /// A chunk that is neither busy nor was written of late.
+    /// A chunk that is neither busy nor was written of late, nor has only what cannot be read.
     fn candidate(
         &self,
         volume: u32,
@@ -163,7 +191,16 @@ impl Shard {
             return None;
         }
         let busy = Busy::try_new(&leaf)?;
-        let stale = Self::blocks_in(&leaf.page.borrow(), BlockState::Dirty).collect();
+        let state = self.state.borrow();
+        let waiting = state
+            .stuck
+            .waiting((volume, chunk), &leaf, self.handle.now_ns());
+        if !waiting.is_empty() && !self.has_more_to_sink(&state, (volume, chunk), &leaf) {
+            return None;
+        }
+        let stale: BlockMask = Self::blocks_in(&leaf.page.borrow(), BlockState::Dirty).collect();
+        let stale = stale.and_not(waiting);
+        drop(state);
         Some(Candidate {
             volume,
             chunk,
@@ -173,8 +210,8 @@ impl Shard {
         })
     }
 
-    /// Chooses what moves and takes space for it; nothing when the slow tier has no room.
-    fn plan_demotion(&self, candidate: Candidate) -> Option<Job> {
+    /// Chooses what moves and takes space for it.
+    fn plan_demotion(&self, candidate: Candidate) -> Plan {
         let Candidate {
             volume,
             chunk,
@@ -203,17 +240,18 @@ impl Shard {
         };
         if fast.is_empty() {
             self.note_chunk(&mut self.state.borrow_mut(), volume, chunk, &leaf);
-            return None;
+            return Plan::Nothing;
         }
         let job = |blocks, target| {
             let era = self.state.borrow_mut().quarantine.begin_read();
-            Some(Job {
+            Plan::Move(Job {
                 volume,
                 chunk,
                 leaf: leaf.clone(),
                 blocks,
                 target,
-                late: Cell::new(false),
+                stuck: Vec::new(),
+                late: false,
                 era,
                 _busy: busy,
             })
@@ -232,7 +270,7 @@ impl Shard {
         }
         let mut runs = Vec::new();
         if !self.try_slots(Class::Slow, fast.len(), &mut runs) {
-            return None;
+            return Plan::NoRoom;
         }
         job(fast, Target::Slots(runs))
     }
@@ -258,36 +296,60 @@ impl Shard {
         Ok(())
     }
 
-    /// Reads the blocks and writes them where they go. Every write is waited for.
-    async fn copy_down(&self, job: &Job) -> Result<(), IoError> {
+    /// Reads the blocks and writes those that can be read where they go. Every write is waited for.
+    async fn copy_down(&self, job: &mut Job) -> Result<(), IoError> {
         let data = self.gather(job).await;
         self.end_read(job.era);
-        let data = data?;
+        if job.blocks.is_empty() {
+            return Ok(());
+        }
         let result = match &job.target {
             Target::Home(home) => {
                 let home_place = |moving: &Moving| home.plus(moving.block as u64);
                 self.write_home(job, &data, home_place).await
             }
-            Target::Slots(runs) => self.write_runs(runs, &data).await,
+            Target::Slots(runs) => {
+                let runs: Vec<Run> = first_of(runs, job.blocks.len()).collect();
+                self.write_runs(&runs, &data).await
+            }
         };
         result.map_err(|error| {
-            job.late.set(error == DriveError::Timeout);
+            job.late = error == DriveError::Timeout;
             drive_error(error, "the slow tier does not take what sinks")
         })
     }
 
-    async fn gather(&self, job: &Job) -> Result<DmaBuf, IoError> {
+    /// Reads the blocks; those that cannot be read are taken out of the job.
+    async fn gather(&self, job: &mut Job) -> DmaBuf {
         let mut data = self.handle.dma().get(job.blocks.len() * BLOCK);
-        let mut done = 0;
+        let mut there: Vec<Moving> = Vec::with_capacity(job.blocks.len());
         for run in runs_of(&job.blocks, |moving| moving.slot) {
             let check = |index: usize, bytes: &[u8]| crc32c(bytes) == run[index].crc;
-            let part = self.read_place(run[0].slot, run.len(), &check).await;
-            let part =
-                part.map_err(|error| drive_error(error, "what is to sink cannot be read"))?;
-            data[done * BLOCK..][..part.len()].copy_from_slice(&part);
-            done += run.len();
+            match self.read_place(run[0].slot, run.len(), &check).await {
+                Ok(part) => {
+                    data[there.len() * BLOCK..][..part.len()].copy_from_slice(&part);
+                    there.extend_from_slice(run);
+                }
+                Err(error) => {
+                    let wanted: Vec<_> = run.iter().map(|it| (it.slot, it.crc)).collect();
+                    let take = |index: usize, read: Result<DmaBuf, DriveError>| match read {
+                        Ok(part) => {
+                            data[there.len() * BLOCK..][..BLOCK].copy_from_slice(&part);
+                            there.push(run[index]);
+                        }
+                        Err(error) => job.stuck.push(StuckBlock {
+                            block: run[index].block,
+                            place: run[index].slot,
+                            error,
+                        }),
+                    };
+                    self.read_singly(&wanted, error, take).await;
+                }
+            }
         }
-        Ok(data)
+        let data = data.slice(0, there.len() * BLOCK);
+        job.blocks = there;
+        data
     }
 
     async fn write_home(
@@ -332,7 +394,7 @@ impl Shard {
     /// Gives back space that was taken for a chunk that did not come down, unless a write that
     /// was given up may still land there.
     fn drop_target(&self, job: &Job) {
-        if job.late.get() {
+        if job.late {
             return;
         }
         match &job.target {
@@ -406,9 +468,26 @@ impl Shard {
                     self.give_back(&[slot]);
                 }
             }
+            // Blocks that cannot be read leave room.
+            if part.len() < run.count {
+                self.give_back(&[Run {
+                    place: run.place.plus(part.len() as u64),
+                    count: run.count - part.len(),
+                }]);
+            }
         }
         Ok(())
     }
+}
+
+/// The first `count` slots of these.
+fn first_of(runs: &[Run], count: usize) -> impl Iterator<Item = Run> + '_ {
+    let mut left = count;
+    runs.iter().map_while(move |run| {
+        let count = run.count.min(left);
+        left -= count;
+        (count > 0).then_some(Run { count, ..*run })
+    })
 }
 
 /// Stretches of blocks whose places follow one another.

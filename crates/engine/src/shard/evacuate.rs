@@ -3,8 +3,9 @@
 use super::journal::Work;
 use super::leaf::{Busy, Leaf};
 use super::state::{Shard, drive_error};
+use super::stuck::{StuckBlock, Unread, is_of_blocks};
 use crate::space::{Class, Run};
-use block::{DriveError, IoError};
+use block::{DmaBuf, DriveError, IoError};
 use format::{BlockState, Record, crc32c};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -26,23 +27,44 @@ pub struct Progress {
     pub closing: AtomicBool,
 }
 
+/// What came of emptying a vdrive.
+#[derive(Clone, Debug)]
+pub enum Evacuated {
+    /// Nothing is left on it.
+    Empty,
+    /// It was cancelled.
+    Cancelled,
+    /// Blocks of it cannot be read; the rest has gone.
+    Unread(Unread),
+}
+
+/// What a pass over the volumes could not move.
+#[derive(Default)]
+struct Pass {
+    failure: Option<IoError>,
+    unread: Unread,
+}
+
 impl Shard {
-    /// Moves everything off a vdrive that gives no new space any more. True when nothing is left
-    /// on it, false when it was cancelled.
+    /// Moves everything off a vdrive that gives no new space any more.
     ///
     /// # Errors
     /// `NoSpace` when the rest of the pool cannot take it, or what a drive said.
-    pub async fn evacuate(&self, vdrive: VdriveId, progress: &Progress) -> Result<bool, IoError> {
+    pub async fn evacuate(
+        &self,
+        vdrive: VdriveId,
+        progress: &Progress,
+    ) -> Result<Evacuated, IoError> {
         let mut left = u64::MAX;
         for _ in 0..PASSES {
             let volumes: Vec<u32> = self.state.borrow().volumes.keys().copied().collect();
-            let mut failure = None;
+            let mut pass = Pass::default();
             for volume in volumes {
                 if !self
-                    .evacuate_volume(volume, vdrive, progress, &mut failure)
+                    .evacuate_volume(volume, vdrive, progress, &mut pass)
                     .await?
                 {
-                    return Ok(false);
+                    return Ok(Evacuated::Cancelled);
                 }
             }
             self.barrier().await?;
@@ -52,10 +74,15 @@ impl Shard {
             }
             let now = self.used_on(vdrive);
             if now == 0 {
-                return Ok(true);
+                return Ok(Evacuated::Empty);
             }
-            if let Some(error) = failure.filter(|_| now >= left) {
-                return Err(error);
+            if now >= left {
+                if let Some(error) = pass.failure {
+                    return Err(error);
+                }
+                if pass.unread.count > 0 {
+                    return Ok(Evacuated::Unread(pass.unread));
+                }
             }
             left = now;
         }
@@ -73,7 +100,7 @@ impl Shard {
         volume: u32,
         vdrive: VdriveId,
         progress: &Progress,
-        failure: &mut Option<IoError>,
+        pass: &mut Pass,
     ) -> Result<bool, IoError> {
         let mut from = Some(0);
         while let Some(start) = from {
@@ -95,9 +122,10 @@ impl Shard {
                 if progress.cancel.load(Ordering::Relaxed) || self.closing.get() {
                     return Ok(false);
                 }
-                match self.evacuate_chunk(volume, *chunk, vdrive).await {
+                let moved = self.evacuate_chunk(volume, *chunk, vdrive, &mut pass.unread);
+                match moved.await {
                     Ok(bytes) => drop(progress.done.fetch_add(bytes, Ordering::Relaxed)),
-                    Err(error) => *failure = Some(error),
+                    Err(error) => pass.failure = Some(error),
                 }
             }
             self.trim_leaves();
@@ -112,6 +140,7 @@ impl Shard {
         volume: u32,
         chunk: u32,
         vdrive: VdriveId,
+        unread: &mut Unread,
     ) -> Result<u64, IoError> {
         let _room = self.journal_room(Work::Mover).await?;
         let Some(leaf) = self.leaf(volume, chunk, false).await? else {
@@ -130,7 +159,7 @@ impl Shard {
         }
         let mut moved = 0;
         if leaf.page.borrow().home().is_some() && leaf.page.borrow().home().vdrive() == vdrive {
-            moved += self.move_home(volume, chunk, &leaf).await?;
+            moved += self.move_home(volume, chunk, &leaf, unread).await?;
         }
         let on_it: Vec<usize> = {
             let page = leaf.page.borrow();
@@ -139,20 +168,35 @@ impl Shard {
             (0..CHUNK_BLOCKS).filter(here).collect()
         };
         for block in on_it {
-            moved += self.move_slot(volume, chunk, &leaf, block).await?;
+            moved += self
+                .move_slot((volume, chunk), &leaf, block, unread)
+                .await?;
         }
         Ok(moved)
     }
 
     /// Moves a home to another vdrive, or what is valid there into slots.
-    async fn move_home(&self, volume: u32, chunk: u32, leaf: &Rc<Leaf>) -> Result<u64, IoError> {
+    async fn move_home(
+        &self,
+        volume: u32,
+        chunk: u32,
+        leaf: &Rc<Leaf>,
+        unread: &mut Unread,
+    ) -> Result<u64, IoError> {
         let old = leaf.page.borrow().home();
+        let data = match self.read_home(leaf, old).await {
+            Ok(data) => data,
+            // What can be read of it goes by itself.
+            Err(error) if is_of_blocks(error) => {
+                return self.dissolve_home(volume, chunk, leaf, unread).await;
+            }
+            Err(error) => return Err(drive_error(error, "a chunk cannot be moved")),
+        };
         let new = self.state.borrow_mut().alloc.take_home();
         let Some(new) = new else {
-            return self.dissolve_home(volume, chunk, leaf).await;
+            return self.dissolve_home(volume, chunk, leaf, unread).await;
         };
-        let result = self.copy_home(leaf, old, new).await;
-        if let Err(error) = result {
+        if let Err(error) = self.write_moved(new, data).await {
             // A write that may still land keeps its space until the pool is opened again.
             if error != DriveError::Timeout {
                 self.state.borrow_mut().alloc.give_home(new);
@@ -177,7 +221,7 @@ impl Shard {
         Ok(CHUNK as u64)
     }
 
-    async fn copy_home(&self, leaf: &Leaf, old: Place, new: Place) -> Result<(), DriveError> {
+    async fn read_home(&self, leaf: &Leaf, home: Place) -> Result<DmaBuf, DriveError> {
         let expected: Vec<Option<u32>> = {
             let page = leaf.page.borrow();
             (0..CHUNK_BLOCKS)
@@ -189,7 +233,10 @@ impl Shard {
             expected[index]
                 .is_none_or(|crc| crc32c(bytes) == crc || !leaf.page.borrow().home_valid(index))
         };
-        let data = self.read_place(old, CHUNK_BLOCKS, &check).await?;
+        self.read_place(home, CHUNK_BLOCKS, &check).await
+    }
+
+    async fn write_moved(&self, new: Place, data: DmaBuf) -> Result<(), DriveError> {
         let target = self.vdrive(new.vdrive()).map_err(|_| DriveError::Gone)?;
         target.write(new.block(), data).await?;
         target.flush().await
@@ -201,13 +248,14 @@ impl Shard {
         volume: u32,
         chunk: u32,
         leaf: &Rc<Leaf>,
+        unread: &mut Unread,
     ) -> Result<u64, IoError> {
         let valid: Vec<usize> = leaf.page.borrow().home_mask().blocks().collect();
         let mut moved = 0;
         for block in valid {
             let state = leaf.page.borrow().state(block);
             if state == BlockState::Shadow || state == BlockState::Home {
-                moved += self.move_slot(volume, chunk, leaf, block).await?;
+                moved += self.move_slot((volume, chunk), leaf, block, unread).await?;
             }
         }
         let (home, empty) = {
@@ -220,13 +268,14 @@ impl Shard {
         Ok(moved)
     }
 
-    /// Moves one block into another slot; its home, if it was valid, is stale afterwards.
+    /// Moves one block into another slot; its home, if it was valid, is stale afterwards. One that
+    /// cannot be read stays, and is noted.
     async fn move_slot(
         &self,
-        volume: u32,
-        chunk: u32,
+        (volume, chunk): (u32, u32),
         leaf: &Rc<Leaf>,
         block: usize,
+        unread: &mut Unread,
     ) -> Result<u64, IoError> {
         let (from, crc, before) = {
             let page = leaf.page.borrow();
@@ -243,8 +292,20 @@ impl Shard {
             )
         };
         let check = |_: usize, bytes: &[u8]| crc32c(bytes) == crc;
-        let data = self.read_place(from, 1, &check).await;
-        let data = data.map_err(|error| drive_error(error, "a block cannot be moved"))?;
+        let data = match self.read_place(from, 1, &check).await {
+            Ok(data) => data,
+            Err(error) if is_of_blocks(error) => {
+                let place = from;
+                let stuck = StuckBlock {
+                    block,
+                    place,
+                    error,
+                };
+                self.note_unread(unread, (volume, chunk), &stuck);
+                return Ok(0);
+            }
+            Err(error) => return Err(drive_error(error, "a block cannot be moved")),
+        };
         let other = if self.class(from) == Class::Fast {
             Class::Slow
         } else {

@@ -28,13 +28,16 @@ mod resync;
 mod scrub;
 mod state;
 mod status;
+mod stuck;
 mod throttle;
 mod trim;
 mod write;
 
 pub use audit::Audit;
 pub use dispatch::{ShardOp, ShardPort};
-pub use evacuate::Progress;
+pub use evacuate::{Evacuated, Progress};
+pub use reclaim::Cooled;
 pub use scrub::{FaultPlace, Scrub, ScrubFault, ScrubPoint};
 pub use state::{PoolShared, Shard, ShardConfig};
 pub use status::ShardStatus;
+pub use stuck::Unread;

@@ -3,9 +3,10 @@
 use super::journal::Work;
 use super::leaf::Busy;
 use super::state::Shard;
+use super::stuck::Unread;
 use crate::control::types::SpacePolicy;
 use crate::space::Class;
-use block::IoError;
+use block::{ErrorKind, IoError};
 use format::{BlockMask, BlockState};
 use std::rc::Rc;
 use units::{CHUNK_BLOCKS, EXTENT_BLOCKS};
@@ -14,8 +15,26 @@ use units::{CHUNK_BLOCKS, EXTENT_BLOCKS};
 const EVICT_CHUNKS: usize = 512;
 /// Time between rounds when nothing presses, in nanoseconds.
 const IDLE_NS: u64 = 100_000_000;
+/// And at most, while drives fail.
+const HELD_UP_NS: u64 = 5_000_000_000;
 /// A chunk sinks once it has not been written for this long, in nanoseconds.
 const SETTLE_NS: u64 = 2_000_000_000;
+/// Rounds for which the slow tier has to be full before cooling gives up.
+const FULL_ROUNDS: u32 = 200;
+/// Time for which nothing sinks, as hosts have all that is left in use, before cooling gives up, in
+/// nanoseconds.
+const BUSY_NS: u64 = 60_000_000_000;
+
+/// What came of sending everything to the slow tier.
+#[derive(Clone, Debug)]
+pub enum Cooled {
+    /// All of it is there.
+    Cold,
+    /// So many chunks were in use all the time.
+    Busy(usize),
+    /// Blocks cannot be read; the rest is there.
+    Unread(Unread),
+}
 
 impl Shard {
     /// Slots of the fast tier that are to be free, in this shard's part: a sixteenth.
@@ -41,7 +60,7 @@ impl Shard {
         if state.failed.is_some() || self.closing.get() {
             return false;
         }
-        let sinks = !state.dirty_chunks.is_empty() && state.alloc.free_slots(Class::Slow) > 0;
+        let sinks = state.alloc.free_slots(Class::Slow) > 0 && self.may_sink(&state);
         self.surveying.get()
             || !state.quarantine.is_empty()
             || (self.is_tiered() && (!state.shadow_chunks.is_empty() || sinks))
@@ -49,13 +68,26 @@ impl Shard {
 
     /// Makes space and lets data sink, for as long as the shard runs.
     pub(super) async fn mover_loop(self: Rc<Self>) {
+        let mut held_up: Option<IoError> = None;
+        let mut idle_ns = IDLE_NS;
         while !self.closing.get() {
             let wake = self.mover_wake.wait();
             let began = self.handle.now_ns();
             let worked = match self.mover_round().await {
-                Ok(worked) => worked,
+                Ok(worked) => {
+                    if worked {
+                        held_up = None;
+                    }
+                    idle_ns = IDLE_NS;
+                    worked
+                }
                 Err(error) => {
-                    tracing::warn!(shard = self.config.shard.0, %error, "the mover was held up");
+                    // Told once: it is tried again and again.
+                    if held_up.as_ref() != Some(&error) {
+                        tracing::warn!(shard = self.config.shard.0, %error, "the mover was held up");
+                    }
+                    held_up = Some(error);
+                    idle_ns = (idle_ns * 2).min(HELD_UP_NS);
                     false
                 }
             };
@@ -66,7 +98,7 @@ impl Shard {
             }
             // Half of the time is left to the hosts' own reads of the slow tier.
             let took = self.handle.now_ns() - began;
-            let pause = if worked { took.min(IDLE_NS) } else { IDLE_NS };
+            let pause = if worked { took.min(IDLE_NS) } else { idle_ns };
             futures_util::future::select(wake, self.handle.sleep(pause.max(1_000_000))).await;
         }
     }
@@ -100,7 +132,10 @@ impl Shard {
         let eager = self.shared.policy() == SpacePolicy::SlowFirst || self.cooling.get();
         if has_dirty && (short || eager) {
             let force = short || self.cooling.get();
-            worked |= self.demote_batch(if force { 0 } else { SETTLE_NS }).await? > 0;
+            worked |= {
+                let settle_ns = if force { 0 } else { SETTLE_NS };
+                self.demote_batch(settle_ns).await?.blocks > 0
+            };
         }
         Ok(worked)
     }
@@ -175,45 +210,60 @@ impl Shard {
     ///
     /// # Errors
     /// What a drive said; `NoSpace` when the slow tier has no room for what is to sink.
-    pub async fn cool(&self) -> Result<(), IoError> {
+    pub async fn cool(&self) -> Result<Cooled, IoError> {
         self.cooling.set(true);
         let result = self.cool_down().await;
         self.cooling.set(false);
         result
     }
 
-    async fn cool_down(&self) -> Result<(), IoError> {
+    async fn cool_down(&self) -> Result<Cooled, IoError> {
         if !self.is_tiered() {
             self.state.borrow_mut().ram.clear();
-            return Ok(());
+            return Ok(Cooled::Cold);
         }
         while self.surveying.get() {
             self.check()?;
             self.handle.sleep(IDLE_NS / 10).await;
         }
-        let mut idle_rounds = 0;
+        self.state.borrow_mut().stuck.hurry();
+        let (mut full_rounds, mut moved_ns) = (0, self.handle.now_ns());
         loop {
             self.check()?;
-            let worked = self.demote_batch(0).await? + self.evict(u64::MAX).await?;
-            let (dirty, shadow) = {
+            let sunk = self.demote_batch(0).await?;
+            let worked = sunk.blocks + self.evict(u64::MAX).await? > 0;
+            let (left, shadows, may_sink) = {
                 let state = self.state.borrow();
-                (state.dirty_chunks.len(), state.shadow_chunks.len())
+                let (dirty, shadows) = (state.dirty_chunks.len(), state.shadow_chunks.len());
+                (dirty + shadows, shadows, self.may_sink(&state))
             };
-            if dirty + shadow == 0 {
+            if left == 0 {
                 break;
             }
-            idle_rounds = if worked > 0 { 0 } else { idle_rounds + 1 };
-            if idle_rounds > 200 {
-                return Err(self.no_space());
+            if shadows == 0 && !may_sink {
+                return Ok(Cooled::Unread(self.unread()));
             }
-            if worked == 0 {
-                self.handle.sleep(IDLE_NS / 10).await;
+            if worked {
+                (full_rounds, moved_ns) = (0, self.handle.now_ns());
+                continue;
             }
+            full_rounds += u32::from(sunk.full);
+            if full_rounds > FULL_ROUNDS {
+                let text = format!(
+                    "the slow tier has no room for what is left on the fast one of {left} chunks: \
+                     add a slow vdrive or delete data"
+                );
+                return Err(IoError::new(ErrorKind::NoSpace, text));
+            }
+            if self.handle.now_ns() > moved_ns + BUSY_NS {
+                return Ok(Cooled::Busy(left));
+            }
+            self.handle.sleep(IDLE_NS / 10).await;
         }
         let mut state = self.state.borrow_mut();
         state.ram.clear();
         state.promote_queue.clear();
-        Ok(())
+        Ok(Cooled::Cold)
     }
 
     /// Blocks of a page in a state.

@@ -3,6 +3,7 @@
 use super::journal::Journal;
 use super::leaf::Leaf;
 use super::ram::RamTier;
+use super::stuck::Stuck;
 use super::throttle::Meter;
 use crate::control::types::{IoCounters, SpacePolicy};
 use crate::space::{Allocator, Class, GroupTable, Quarantine, SpaceShared};
@@ -124,6 +125,7 @@ pub(super) struct State {
     pub shadow_chunks: BTreeSet<(u32, u32)>,
     pub evict_hand: (u32, u32),
     pub demote_hand: (u32, u32),
+    pub stuck: Stuck,
     /// RAM extents that have earned a place on the fast tier.
     pub promote_queue: VecDeque<u32>,
     /// Pages that are being loaded: volume or tree, level, key.
@@ -205,6 +207,7 @@ impl Shard {
             shadow_chunks: BTreeSet::new(),
             evict_hand: (0, 0),
             demote_hand: (0, 0),
+            stuck: Stuck::default(),
             promote_queue: VecDeque::new(),
             loading: BTreeMap::new(),
             failed: None,

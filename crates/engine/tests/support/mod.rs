@@ -9,6 +9,7 @@ use engine::{
     Engine, EngineConfig, LayoutSpec, PoolSpec, PoolStatus, SpacePolicy, Tier, VdriveSpec,
     VolumeSpec,
 };
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -240,4 +241,25 @@ pub fn wait_job(engine: &Engine, job: u64) -> (String, String) {
         std::thread::park_timeout(std::time::Duration::from_millis(10));
     }
     panic!("the job did not end");
+}
+
+/// Turns a byte over wherever a drive holds exactly this block; returns how often it does.
+pub fn spoil(folder: &Folder, drive: &str, content: &[u8]) -> usize {
+    let path = folder.path().join(drive);
+    let file = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(path)
+        .unwrap();
+    let blocks = file.metadata().unwrap().len() / BLOCK;
+    let mut bytes = vec![0; BLOCK as usize];
+    let mut found = 0;
+    for block in 0..blocks {
+        file.read_exact_at(&mut bytes, block * BLOCK).unwrap();
+        if bytes == content {
+            file.write_all_at(&[bytes[0] ^ 1], block * BLOCK).unwrap();
+            found += 1;
+        }
+    }
+    found
 }
