@@ -105,7 +105,7 @@ async fn check_shard(inspection: &Inspection<'_>, shard: u16, shared: &mut Share
         &mut view.space,
     )
     .await;
-    view.report.unfinished_blocks = unfinished;
+    view.report.unfinished_blocks = unfinished.len() as u64;
     for ((volume, chunk), page) in std::mem::take(&mut maps.chunks) {
         check_chunk(inspection, shard, &mut maps, volume, chunk, &page).await;
     }

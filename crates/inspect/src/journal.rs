@@ -3,7 +3,7 @@
 use crate::inspection::Inspection;
 use crate::report::Verdict;
 use format::{Checkpoint, JournalHeader, PAGE, Record, journal_start, open_page};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use units::VdriveId;
 
 /// Pages read together.
@@ -24,6 +24,9 @@ pub struct Journal {
     pub pages: Vec<JournalEntry>,
     /// Pages below this number were durable with their data.
     pub durable: u64,
+    /// The page behind the last one is there and not whole on any leg: it was being written when
+    /// the power went, or is damaged, and then what was written last is missing.
+    pub cut: bool,
 }
 
 /// A page as some legs have it.
@@ -45,6 +48,8 @@ struct Ring {
     epoch: u64,
     /// Whole pages that hold something that is no record.
     strange: u64,
+    /// Pages of this epoch that are not whole on some leg, by number.
+    broken: BTreeSet<u64>,
 }
 
 /// Reads what an opening from `checkpoint` would play. Legs that lack a page, or have it as it was
@@ -62,6 +67,7 @@ pub async fn read(inspection: &Inspection<'_>, checkpoint: &Checkpoint) -> Journ
     tell(inspection, checkpoint, &ring, next);
     let mut journal = Journal {
         durable: ring.durable,
+        cut: ring.broken.contains(&next),
         ..Journal::default()
     };
     for number in checkpoint.journal_from..next {
@@ -135,6 +141,7 @@ async fn read_ring(
         durable: 0,
         epoch: 0,
         strange: 0,
+        broken: BTreeSet::new(),
     };
     let mut at = 0;
     while at < length {
@@ -146,11 +153,16 @@ async fn read_ring(
                 let Ok(bytes) = bytes else { continue };
                 debug_assert_eq!(bytes.len(), PAGE);
                 let (pool, shard) = (inspection.pool.id, checkpoint.shard);
-                let header = JournalHeader::read(&bytes, pool, shard);
-                let Some(header) = header.filter(|header| header.sequence % length == position)
-                else {
+                let here = |header: &JournalHeader| header.sequence % length == position;
+                let Some(header) = JournalHeader::claimed(&bytes, pool, shard).filter(here) else {
                     continue;
                 };
+                if JournalHeader::read(&bytes, pool, shard).is_none() {
+                    if header.epoch == checkpoint.epoch {
+                        ring.broken.insert(header.sequence);
+                    }
+                    continue;
+                }
                 if !note(&mut ring, checkpoint, &header) {
                     continue;
                 }

@@ -18,18 +18,18 @@ pub fn subjects(journal: &Journal) -> BTreeSet<(u32, u32)> {
 }
 
 /// Checksums of blocks' newest writes that are not in their slots, by volume, chunk and block.
-type Missing = BTreeMap<(u32, u32, usize), u32>;
+pub type Missing = BTreeMap<(u32, u32, usize), u32>;
 
 /// Applies a journal to the chunks that it names. Those that had no page have an empty one made;
-/// those in `lost` had one that cannot be read, and stay out. Returns how many blocks keep what
-/// they held before, since what was written to them never came to a drive.
+/// those in `lost` had one that cannot be read, and stay out. Returns the blocks that keep what
+/// they held before, since what was written to them is on no drive: it was not flushed, or is damaged.
 pub async fn replay(
     inspection: &Inspection<'_>,
     journal: &Journal,
     chunks: &mut Chunks,
     lost: &BTreeSet<(u32, u32)>,
     space: &mut Space,
-) -> u64 {
+) -> Missing {
     let mut missing = Missing::new();
     for page in &journal.pages {
         let sure = page.header.sequence < journal.durable;
@@ -55,7 +55,7 @@ pub async fn replay(
             .apply(record, &found);
         }
     }
-    missing.len() as u64
+    missing
 }
 
 /// What of a record is on the drives.

@@ -26,9 +26,12 @@ pub struct Restored {
     pub volume: VolumeReport,
     /// Bytes that were copied.
     pub copied: u64,
-    /// Chunks whose part of the map is lost and was found by a search, and which may be older than
-    /// what was written last.
+    /// What may be older than what was written last: chunks whose part of the map is lost and was
+    /// found by a search, and blocks whose newest write the journal names and no drive has.
     pub perhaps_older: Vec<Range>,
+    /// Shards of which the journal's last page is not whole: what was written there last may be
+    /// missing, and nothing tells which blocks that would be.
+    pub journals_cut: Vec<u16>,
 }
 
 /// What is known of a volume in one shard.
@@ -82,8 +85,20 @@ pub async fn restore_volume(
         })?;
     }
     restore.restored.volume.settle();
-    restore.restored.perhaps_older.sort_unstable();
+    join(&mut restore.restored.perhaps_older);
     Ok(restore.restored)
+}
+
+/// Sorts ranges, and makes one of those that touch.
+fn join(ranges: &mut Vec<Range>) {
+    ranges.sort_unstable();
+    ranges.dedup_by(|next, known| {
+        let touches = next.offset <= known.offset + known.len;
+        if touches {
+            known.len = known.len.max(next.offset + next.len - known.offset);
+        }
+        touches
+    });
 }
 
 impl Restore<'_> {
@@ -134,7 +149,7 @@ impl Restore<'_> {
             .copied()
             .filter(|subject| !mine(subject))
             .collect();
-        replay::replay(
+        let missing = replay::replay(
             self.inspection,
             &view.journal,
             &mut part.chunks,
@@ -142,6 +157,15 @@ impl Restore<'_> {
             &mut view.space,
         )
         .await;
+        if view.journal.cut {
+            self.restored.journals_cut.push(shard);
+        }
+        for (_, chunk, block) in missing.into_keys() {
+            self.restored.perhaps_older.push(Range {
+                offset: u64::from(chunk) * CHUNK as u64 + (block * BLOCK) as u64,
+                len: BLOCK as u64,
+            });
+        }
         self.write_all(part, sink).await
     }
 

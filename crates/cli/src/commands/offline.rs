@@ -70,6 +70,12 @@ fn told(restored: &Restored, report: &Report) -> String {
         older,
         0,
     );
+    for shard in &restored.journals_cut {
+        text.push_str(&format!(
+            "the last page of the journal of shard {shard} is not whole: it was being written when \
+             the power went, or is damaged, and then what was written last is missing\n"
+        ));
+    }
     let (copied, lost) = (
         format_bytes(restored.copied),
         format_bytes(volume.lost_bytes),
@@ -98,7 +104,8 @@ pub fn restore(json: bool, options: &Restore) -> Result<(), Failure> {
     } else {
         print(&told(&restored, &report))?;
     }
-    let doubtful = !restored.perhaps_older.is_empty() || report.verdict == Verdict::Lost;
+    let older = !restored.perhaps_older.is_empty() || !restored.journals_cut.is_empty();
+    let doubtful = older || report.verdict == Verdict::Lost;
     if doubtful || restored.volume.lost_bytes > 0 {
         return Err(Failure::Status(2));
     }

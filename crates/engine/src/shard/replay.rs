@@ -219,7 +219,10 @@ impl Shard {
         let (volume, chunk) = record.subject();
         self.with_replay(record, false, |replay| {
             for (block, crc) in at_home {
-                if elsewhere.remove(&(volume, chunk, *block)) == Some(*crc) {
+                // A home that holds what the page says does not hold the newer write.
+                let key = (volume, chunk, *block);
+                if elsewhere.get(&key) == Some(crc) {
+                    elsewhere.remove(&key);
                     replay.free(std::iter::once(*block), &[]);
                     replay.change(*block, |page| {
                         page.set_slot(*block, Place::NONE);

@@ -1,6 +1,6 @@
 //! Volumes are copied out of pools that lost part of what leads to them.
 
-use crate::support::client::{Made, SHAPES, made};
+use crate::support::client::{Made, SHAPES, made, written_twice};
 use crate::support::image::Image;
 use inspect::{Inspection, Mode, Pool, Restored, restore_volume};
 use reactor::Reactor;
@@ -85,4 +85,59 @@ fn what_has_no_page_left_is_a_hole_and_listed_and_nothing_else_is() {
     let (restored, blocks) = rescue(&images, "wide");
     assert!(blocks == made.volumes["wide"].1, "{restored:#?}");
     assert_eq!(restored.volume.lost_bytes, 0);
+}
+
+/// A pool that was not exported.
+fn ended_hard(seed: u64) -> Made {
+    let shape = SHAPES
+        .into_iter()
+        .find(|shape| !shape.clean && !shape.mirrored);
+    made(shape.unwrap(), seed)
+}
+
+#[test]
+fn a_block_of_which_only_an_older_content_is_left_is_listed_as_such() {
+    let made = written_twice();
+    let right = &made.volumes["v"].1;
+    let (restored, blocks) = rescue(&made.drives, "v");
+    assert!(blocks == *right && restored.perhaps_older.is_empty());
+    // The newest content of a block is damaged: the journal names it, and the one before is there.
+    let images = made.copy();
+    let newest = (0..images[0].blocks()).find(|block| images[0].block(*block) == right[&5]);
+    let mut bytes = right[&5].clone();
+    bytes[9] ^= 1;
+    images[0].set_block(newest.unwrap(), bytes);
+    let (restored, blocks) = rescue(&images, "v");
+    assert!(blocks[&5] != right[&5]);
+    let marked: Vec<_> = restored
+        .perhaps_older
+        .iter()
+        .map(|range| (range.offset, range.len))
+        .collect();
+    assert_eq!(marked, [(5 * 4096, 4096)], "{restored:#?}");
+}
+
+#[test]
+fn a_last_page_of_a_journal_that_is_not_whole_is_told_of() {
+    let made = ended_hard(70);
+    assert!(rescue(&made.drives, "wide").0.journals_cut.is_empty());
+    let images = made.copy();
+    let label: Vec<u8> = (0..256).flat_map(|block| images[0].block(block)).collect();
+    let pool = format::Label::decode(&label).unwrap().pool;
+    let mut cut = Vec::new();
+    for shard in 0..2 {
+        let header = |block: &u64| {
+            let bytes = images[0].block(*block);
+            format::JournalHeader::read(&bytes, pool, units::ShardId(shard))
+        };
+        let pages = (0..images[0].blocks()).filter_map(|block| Some((header(&block)?, block)));
+        let last = pages.max_by_key(|(header, _)| (header.epoch, header.sequence));
+        let Some((_, block)) = last else { continue };
+        let mut bytes = images[0].block(block);
+        bytes[4000] ^= 1;
+        images[0].set_block(block, bytes);
+        cut.push(shard);
+    }
+    assert!(!cut.is_empty());
+    assert_eq!(rescue(&images, "wide").0.journals_cut, cut);
 }

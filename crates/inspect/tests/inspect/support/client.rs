@@ -263,6 +263,50 @@ pub fn made(shape: Shape, seed: u64) -> Made {
     Made { drives, volumes }
 }
 
+/// A pool of one drive whose volume `v` has blocks that were written, flushed, written again and
+/// flushed, with no record after that: the journal does not say that these are durable.
+pub fn written_twice() -> Made {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = Engine::start(&EngineConfig {
+        threads: 1,
+        ram_tier: 1 << 20,
+        map_cache: 1 << 20,
+        ..EngineConfig::default()
+    })
+    .unwrap();
+    let drive = format!("file:{}?size=64M", folder.path().join("fast0").display());
+    let one = VdriveSpec {
+        tier: Tier::Fast,
+        layout: LayoutSpec::Concat,
+        drives: vec![drive],
+    };
+    let mut spec = spec(folder.path(), false);
+    (spec.vdrives, spec.shards) = (vec![one], 1);
+    engine.pool_create(&spec).unwrap();
+    let size = 8 * MIB;
+    let volume = VolumeSpec {
+        name: "v".into(),
+        size,
+        lba_size: 512,
+        thick: false,
+    };
+    engine.volume_create("tank", &volume).unwrap();
+    let mut client = Client {
+        device: engine.volume_open("tank", "v").unwrap(),
+        content: BTreeMap::new(),
+    };
+    let mut random = Random(7);
+    for _ in 0..2 {
+        client.write(&mut random, 0, 16);
+        client.flush();
+    }
+    let drives = images(folder.path());
+    let volumes = BTreeMap::from([("v".to_owned(), (size, client.content.clone()))]);
+    drop(client);
+    engine.shutdown();
+    Made { drives, volumes }
+}
+
 /// Closes the pool and opens it again, which makes checkpoints.
 fn reopen(engine: &Engine, folder: &Path, clients: &mut BTreeMap<&str, (u64, Client)>) {
     engine.pool_export("tank").unwrap();

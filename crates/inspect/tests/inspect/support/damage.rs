@@ -10,7 +10,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Blocks of a label's place.
 const LABEL: u64 = 256;
-const MIB: u64 = 1 << 20;
 
 /// Blocks that can be read, by volume and number.
 type Readable = BTreeMap<(String, u64), Vec<u8>>;
@@ -169,9 +168,9 @@ fn damage(images: &mut Vec<Image>, random: &mut Random) -> &'static str {
 
 struct Read {
     blocks: Readable,
-    /// Volumes' chunks that may be older than what was written last.
+    /// Volumes' blocks that may be older than what was written last.
     doubtful: BTreeSet<(String, u64)>,
-    /// Part of the journal or a checkpoint is lost: anything may be older.
+    /// Part of the journal or a checkpoint is lost, or may be: anything may be older.
     all_doubtful: bool,
 }
 
@@ -198,8 +197,10 @@ async fn read_all(handle: &Handle, images: &[Image]) -> Option<Read> {
         };
         let restored = restore_volume(&inspection, &name, &mut sink).await.ok()?;
         let older = restored.perhaps_older.iter();
+        let older = older.flat_map(|range| range.offset / 4096..(range.offset + range.len) / 4096);
         read.doubtful
-            .extend(older.map(|range| (name.clone(), range.offset / MIB)));
+            .extend(older.map(|block| (name.clone(), block)));
+        read.all_doubtful |= !restored.journals_cut.is_empty();
         read.all_doubtful |= inspection.report.borrow().verdict == Verdict::Lost;
     }
     Some(read)
@@ -290,9 +291,9 @@ async fn one(handle: &Handle, base: &Made, random: &mut Random, tally: &mut Tall
     tally.closed_by_repair += u64::from(closed && !opens_now);
     for read in [before, after] {
         for ((name, block), bytes) in &read.blocks {
-            let chunk = (name.clone(), block / 256);
+            let key = (name.clone(), *block);
             let right = base.volumes[name].1.get(block) == Some(bytes);
-            if !right && !read.all_doubtful && !read.doubtful.contains(&chunk) {
+            if !right && !read.all_doubtful && !read.doubtful.contains(&key) {
                 tally.wrong += 1;
             }
         }
