@@ -292,3 +292,46 @@ fn a_block_damaged_on_both_legs_is_an_error_and_its_neighbours_are_not() {
         engine.shutdown();
     }
 }
+
+#[test]
+fn a_leg_that_was_away_is_not_taken_because_the_other_one_lost_its_labels() {
+    let folder = Folder::new();
+    let (engine, _) = with_data(&folder);
+    engine.pool_export("p").unwrap();
+    let (both, b) = (
+        ["a", "b"].map(|name| folder.existing(name)),
+        [folder.existing("b")],
+    );
+    // Leg a is away, as it is now, while b goes on.
+    let old = std::fs::read(folder.path().join("a")).unwrap();
+    std::fs::remove_file(folder.path().join("a")).unwrap();
+    engine.pool_import(&b, "p", true).unwrap();
+    let client = Client::open(&engine, "p", "v");
+    client.write(0, &pattern(77, MIB as usize)).unwrap();
+    client.flush().unwrap();
+    drop(client);
+    engine.pool_export("p").unwrap();
+    // It comes back, and b loses its labels.
+    std::fs::write(folder.path().join("a"), old).unwrap();
+    let labels = std::fs::OpenOptions::new()
+        .write(true)
+        .open(folder.path().join("b"))
+        .unwrap();
+    for number in [0, 1, 158, 159] {
+        labels
+            .write_all_at(&vec![0; MIB as usize], number * MIB)
+            .unwrap();
+    }
+    for degraded in [false, true] {
+        let refused = engine.pool_import(&both, "p", degraded).unwrap_err();
+        assert_eq!(refused.code, ErrorCode::Refused);
+        assert!(refused.message.contains("lost its labels"), "{refused}");
+    }
+    // Who takes that drive away wants it so.
+    std::fs::rename(folder.path().join("b"), folder.path().join("c")).unwrap();
+    engine
+        .pool_import(&[folder.existing("a")], "p", true)
+        .unwrap();
+    check(&Client::open(&engine, "p", "v"));
+    engine.shutdown();
+}

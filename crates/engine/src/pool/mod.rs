@@ -18,6 +18,7 @@ mod state;
 mod status;
 mod vdrives;
 mod volumes;
+mod witness;
 
 pub(crate) use keeper::Keeper;
 pub use members::{Member, describe, report};

@@ -213,6 +213,7 @@ impl Pool {
             });
         }
         if !missing.is_empty() {
+            super::witness::refuse_older(&host.remotes[0], id, &config, &members)?;
             check_missing(&config, &members, &missing, degraded)?;
         }
         let pool = Self::assemble(host, id, config, generation, members)?;
