@@ -87,7 +87,10 @@ impl fmt::Display for DriveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Os(code) => write!(f, "{}", std::io::Error::from_raw_os_error(*code)),
-            Self::Short { wanted, moved } => write!(f, "moved only {moved} of {wanted} bytes"),
+            Self::Short { wanted, moved } => write!(
+                f,
+                "moved only {moved} of {wanted} bytes, as a file on a full file system does"
+            ),
             Self::Bounds => {
                 f.write_str("request outside of the drive or not aligned to its sectors")
             }

@@ -166,15 +166,12 @@ impl Pool {
     /// When it is not there, or is not the drive that it was.
     pub fn online_drive(self: &Arc<Self>, text: &str, force: bool) -> Result<u64> {
         let _changing = lock(&self.changing);
-        let member = match self.find_drive(text) {
+        let mut member = match self.find_drive(text) {
             Some(member) => member,
             None => self.moved_drive(text)?,
         };
         // Held here it would not be let go.
-        let member = Member {
-            drive: None,
-            ..member
-        };
+        member.drive = None;
         self.refuse_resync(&member)?;
         let legs = self.legs_on(member.id);
         let state = |id: &LegId| self.legs.get(*id).map(|leg| leg.state());
