@@ -13,6 +13,7 @@ const NOT_YET: &[Mutation] = &[
     Mutation::PendingForgotten,
     Mutation::LegBehind,
     Mutation::HomeUnproven,
+    Mutation::KeptFree,
     Mutation::JournalEpoch,
     Mutation::EpochKept,
     Mutation::RunWhole,
