@@ -102,6 +102,41 @@ for round in 1 2 3; do
   [ "$kept" -ge "$(wc -l <"committed-$round")" ] || fail "committed rows are gone: $kept are left"
 done
 
+say "a snapshot under pgbench: its clone starts and is whole"
+as "$bin/pgbench" -n -c 4 -T 6 bench >/dev/null 2>&1 &
+bench_pid=$!
+sleep 2
+query "insert into committed values (1)"
+convect snapshot create pool/disk@busy
+query "insert into committed values (2)"
+convect snapshot clone pool/disk@busy copy
+wait "$bench_pid"
+convect export create copy pool/copy fuse --mount "$work/files"
+mkdir "$place/copy" "$place/run2"
+chown "$user" "$place/run2"
+copy="$(losetup --find --show --direct-io=on files/copy)"
+defer "umount '$place/copy' 2>/dev/null || umount -l '$place/copy' 2>/dev/null; losetup -d '$copy' 2>/dev/null"
+mount "$copy" "$place/copy"
+rm -f "$place/copy/data/postmaster.pid"
+(
+  place_of_run="$place/run2" data="$place/copy/data"
+  export PGHOST="$place_of_run"
+  as "$bin/pg_ctl" -D "$data" -w -t 60 -l "$place_of_run/log" \
+    -o "-c listen_addresses='' -c unix_socket_directories=$place_of_run -c shared_buffers=64MB" start >/dev/null ||
+    { tail -n 20 "$place_of_run/log"; fail "the clone's database does not start"; }
+  check_sums
+  [ "$(query "select string_agg(number::text, ' ' order by number) from committed where number < 10")" = 1 ] ||
+    fail "the snapshot is of another moment"
+  as "$bin/pg_ctl" -D "$data" -w -m fast stop >/dev/null
+  as "$bin/pg_checksums" --check -D "$data" >/dev/null
+)
+umount "$place/copy"
+losetup -d "$copy"
+convect export delete copy --yes
+convect volume delete pool/copy --yes
+convect snapshot delete pool/disk@busy --yes
+check_sums
+
 say "the daemon restarts beneath a stopped database"
 rows="$(query "select count(*) from pgbench_history")"
 as "$bin/pg_ctl" -D "$data" -w -m fast stop >/dev/null

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Reads a pool from images of its drives: read_pool.py [--json] [--extract DIR] IMAGE...
 
-Prints each volume's name, size and the SHA-256 of its content. A second implementation of
+Prints the name, the size and the SHA-256 of the content of each volume and snapshot. A second implementation of
 docs/format.md, written from that page alone, to show that the page is whole and true. It writes
 nothing, and ends with an error rather than with a guess.
 """
@@ -17,6 +17,7 @@ BLOCK = 4096
 MIB = 1 << 20
 DIRECTORY = 2**32 - 1
 NODE, CHUNK, VOLUME = 1, 2, 3
+LAYERS = 1
 
 
 class Damage(Exception):
@@ -159,6 +160,30 @@ class Chunk:
         self.valid = [bit(page[72:104], block) for block in range(256)]
         self.crcs = list(struct.unpack_from("<256I", page, 128))
         self.slots = [place(page, 1152 + 6 * block) for block in range(256)]
+        self.inherits = list(struct.unpack_from("<256I", page, 2688))
+
+    def fork(self, epoch):
+        """What a chunk of a layer above begins with."""
+        fork = Chunk()
+        for block in range(256):
+            if self.slots[block] or self.valid[block]:
+                fork.inherits[block] = epoch
+            else:
+                fork.inherits[block] = self.inherits[block]
+        return fork
+
+    def merge(self, upper):
+        """Takes in the chunk of the layer above; False when that cannot be."""
+        own = [block for block in range(256) if not upper.inherits[block]]
+        kept = any(self.valid[block] for block in set(range(256)).difference(own))
+        if upper.home and kept:
+            return False
+        for block in own:
+            self.slots[block], self.crcs[block] = upper.slots[block], upper.crcs[block]
+            self.valid[block], self.inherits[block] = upper.valid[block], 0
+        if upper.home or not any(self.valid):
+            self.home = upper.home
+        return True
 
 
 class Pool:
@@ -168,7 +193,7 @@ class Pool:
         if not found:
             raise Damage("no image bears a label")
         generation, header, body = max((label for label, _ in found), key=lambda label: label[0])
-        if header[7] != 1 or number(header, 32, 8):
+        if header[7] != 1 or number(header, 32, 8) & ~LAYERS:
             raise Damage("the pool was made by a newer version")
         self.id = header[48:64]
         self.generation = generation
@@ -178,6 +203,7 @@ class Pool:
         for (_, label, _), drive in found:
             if label[48:64] == self.id:
                 by_id[label[64:80][::-1].hex()] = drive
+        self.layers = {layer["id"]: layer for layer in self.config.get("layers", [])}
         meta = self.config["meta"]
         self.vdrives = {0: Vdrive("mirror", meta["parts"], by_id)}
         for vdrive in self.config["vdrives"]:
@@ -192,13 +218,31 @@ class Pool:
         return vdrive.read(where[1], crc) if vdrive else None
 
     def volumes(self):
-        return [volume for volume in self.config["volumes"] if not volume.get("deleting", False)]
+        """Name, size and layer of each volume and snapshot."""
+        for volume in self.config["volumes"]:
+            if volume.get("deleting", False):
+                continue
+            live = volume.get("next", 0) or volume.get("live", 0) or volume["id"]
+            yield volume["name"], volume["size"], live
+            for snapshot in self.config.get("snapshots", []):
+                if snapshot["volume"] == volume["id"]:
+                    name = f"{volume['name']}@{snapshot['name']}"
+                    yield name, snapshot["size"], snapshot["layer"]
 
-    def content(self, volume):
-        """The volume's chunks in order; None for one that is all zeroes."""
-        for chunk in range(-(-volume["size"] // MIB)):
-            shard = self.shards[(chunk // 256 + volume["id"]) % len(self.shards)]
-            yield shard.content(volume["id"], chunk)
+    def parent(self, layer):
+        return self.layers.get(layer, {}).get("parent", 0)
+
+    def epoch(self, layer):
+        return self.layers[layer]["epoch"] if layer in self.layers else layer
+
+    def root(self, layer):
+        return self.layers[layer]["root"] if layer in self.layers else layer
+
+    def content(self, size, layer):
+        """A layer's chunks in order; None for one that is all zeroes."""
+        for chunk in range(-(-size // MIB)):
+            shard = self.shards[(chunk // 256 + self.root(layer)) % len(self.shards)]
+            yield shard.content(layer, chunk)
 
 
 class Shard:
@@ -282,7 +326,16 @@ class Shard:
     def record(self, data, at, sure):
         kind, first, volume, chunk, count, olds = struct.unpack_from("<BBIIHH", data, at)
         at += 14
-        entry = self.maps.setdefault((volume, chunk), Chunk())
+        if kind == 7:
+            lower = number(data, at, 4)
+            if self.begun(lower, chunk).merge(self.begun(volume, chunk)):
+                del self.maps[volume, chunk]
+                for block in range(256):
+                    crc = self.missing.pop((volume, chunk, block), None)
+                    if crc is not None:
+                        self.missing[lower, chunk, block] = crc
+            return at + 4
+        entry = self.begun(volume, chunk)
         blocks = range(first, first + count)
         if kind == 1:
             slot, at = place(data, at), at + 6
@@ -293,13 +346,13 @@ class Shard:
                 if sure or self.has(where, crcs[index]):
                     entry.slots[block] = where
                     entry.crcs[block] = crcs[index]
-                    entry.valid[block] = 0
+                    entry.valid[block] = entry.inherits[block] = 0
                     self.missing.pop((volume, chunk, block), None)
                 else:
                     self.missing[volume, chunk, block] = crcs[index]
         elif kind == 2:
             for block in blocks:
-                entry.slots[block], entry.valid[block] = None, 0
+                entry.slots[block], entry.valid[block], entry.inherits[block] = None, 0, 0
                 self.missing.pop((volume, chunk, block), None)
         elif kind == 3:
             slot, at = place(data, at), at + 6
@@ -332,6 +385,35 @@ class Shard:
             raise Damage(f"a journal record of kind {kind}")
         return at + 6 * olds
 
+    def below(self, layer, chunk):
+        """The nearest layer from this one down that tells of a chunk, and what it tells."""
+        while layer and (layer, chunk) not in self.maps:
+            layer = self.pool.parent(layer)
+        return layer, self.maps.get((layer, chunk))
+
+    def begun(self, layer, chunk):
+        """A chunk of a layer; one that has none begins with what is beneath."""
+        if (layer, chunk) not in self.maps:
+            lower, entry = self.below(self.pool.parent(layer), chunk)
+            fork = entry.fork(self.pool.epoch(lower)) if entry else Chunk()
+            self.maps[layer, chunk] = fork
+        return self.maps[layer, chunk]
+
+    def owner(self, layer, chunk, block):
+        """What has a block of a chunk of a layer; None when it is zeroes."""
+        while True:
+            layer, entry = self.below(layer, chunk)
+            if entry is None or not entry.inherits[block]:
+                return entry
+            owner = layer
+            while self.pool.parent(owner) and (
+                self.pool.epoch(self.pool.parent(owner)) >= entry.inherits[block]
+            ):
+                owner = self.pool.parent(owner)
+            if owner == layer:
+                return None
+            layer = owner
+
     def at_home(self, chunk, entry, home, blocks):
         for block in blocks:
             where = (home[0], home[1] + block)
@@ -349,11 +431,14 @@ class Shard:
         return self.pool.block(where, crc) is not None
 
     def content(self, volume, chunk):
-        entry = self.maps.get((volume, chunk))
-        if entry is None:
+        if self.below(volume, chunk)[1] is None:
             return None
         blocks = []
         for block in range(256):
+            entry = self.owner(volume, chunk, block)
+            if entry is None:
+                blocks.append(bytes(BLOCK))
+                continue
             places = []
             if entry.slots[block]:
                 places.append(entry.slots[block])
@@ -375,10 +460,10 @@ def main():
     arguments = parser.parse_args()
     pool = Pool(arguments.images)
     volumes = []
-    for volume in pool.volumes():
-        digest, left = hashlib.sha256(), volume["size"]
-        target = arguments.extract and open(os.path.join(arguments.extract, volume["name"]), "wb")
-        for chunk in pool.content(volume):
+    for name, size, layer in pool.volumes():
+        digest, left = hashlib.sha256(), size
+        target = arguments.extract and open(os.path.join(arguments.extract, name), "wb")
+        for chunk in pool.content(size, layer):
             data = (chunk or bytes(MIB))[: min(left, MIB)]
             left -= len(data)
             digest.update(data)
@@ -387,9 +472,9 @@ def main():
             elif target:
                 target.write(data)
         if target:
-            target.truncate(volume["size"])
+            target.truncate(size)
             target.close()
-        row = {"name": volume["name"], "size": volume["size"], "sha256": digest.hexdigest()}
+        row = {"name": name, "size": size, "sha256": digest.hexdigest()}
         volumes.append(row)
     if arguments.json:
         told = {"pool": pool.config["name"], "exported": pool.exported, "volumes": volumes}

@@ -123,6 +123,16 @@ const POOL: &[Query] = &[Query {
     name: "pool",
     about: "Only what belongs to this pool.",
 }];
+const POOL_AND_VOLUME: &[Query] = &[
+    Query {
+        name: "pool",
+        about: "Only what belongs to this pool.",
+    },
+    Query {
+        name: "volume",
+        about: "Only what belongs to this volume.",
+    },
+];
 const CELLS: &[Query] = &[Query {
     name: "cells",
     about: "How many parts, 1 to 65,536; 64 when left out.",
@@ -157,6 +167,12 @@ routes! {
     VolumeShow, Get, "/v1/volumes/{pool}/{volume}", 200, gives Volume; "Shows a volume."
     VolumeDelete, Delete, "/v1/volumes/{pool}/{volume}", 202, gives JobRef; "Deletes a volume; the job frees its space."
     VolumeResize, Post, "/v1/volumes/{pool}/{volume}/resize", 200, takes VolumeResize, gives Volume; "Grows a volume, or shrinks it when told to."
+    VolumeRollBack, Post, "/v1/volumes/{pool}/{volume}/rollback", 200, takes VolumeRollBack, gives Volume; "Makes a volume as it was when a snapshot was taken."
+    SnapshotList, Get, "/v1/snapshots", 200, gives SnapshotList, query POOL_AND_VOLUME; "Lists snapshots."
+    SnapshotCreate, Post, "/v1/snapshots", 201, takes SnapshotCreate, gives SnapshotList; "Takes a snapshot of volumes of a pool, all at one moment."
+    SnapshotChange, Put, "/v1/snapshots/{pool}/{volume}/{snapshot}", 200, takes SnapshotChange, gives Snapshot; "Renames a snapshot, keeps it from being deleted, or lets it be."
+    SnapshotDelete, Delete, "/v1/snapshots/{pool}/{volume}/{snapshot}", 204; "Deletes a snapshot; what it alone had comes free in the background."
+    SnapshotClone, Post, "/v1/snapshots/{pool}/{volume}/{snapshot}/clone", 201, takes SnapshotClone, gives Volume; "Makes a volume that begins as a snapshot is."
     VolumeCounters, Get, "/v1/volumes/{pool}/{volume}/counters", 200, gives Counters; "Counts what the volume did since its pool was opened."
     VolumeMap, Get, "/v1/volumes/{pool}/{volume}/map", 200, gives VolumeMap, query CELLS; "Says where a volume lies."
     ExportList, Get, "/v1/exports", 200, gives ExportList, query POOL; "Lists exports."

@@ -42,6 +42,9 @@ pub enum Command {
     /// Make, look at and end volumes
     #[command(subcommand)]
     Volume(Volume),
+    /// Take, look at, clone and end snapshots of volumes
+    #[command(subcommand)]
+    Snapshot(Snapshot),
     /// Offer volumes to hosts and virtual machines
     #[command(subcommand)]
     Export(Export),
@@ -454,6 +457,69 @@ pub enum Volume {
         /// Do not wait for its space
         #[arg(long)]
         background: bool,
+    },
+}
+
+/// `snapshot`.
+#[derive(Subcommand, Debug)]
+pub enum Snapshot {
+    /// Take a snapshot of a volume, or of several at one moment
+    Create {
+        /// The snapshots, of one pool and with one name
+        #[arg(value_name = "POOL/VOL@NAME", required = true)]
+        snapshots: Vec<String>,
+    },
+    /// List the snapshots of a pool, of a volume, or all
+    List {
+        /// The pool or volume
+        #[arg(value_name = "POOL[/VOL]")]
+        of: Option<String>,
+    },
+    /// Give a snapshot another name
+    Rename {
+        /// The snapshot
+        #[arg(value_name = "POOL/VOL@NAME")]
+        snapshot: String,
+        /// Its new name
+        name: String,
+    },
+    /// Keep a snapshot from being deleted
+    Hold {
+        /// The snapshot
+        #[arg(value_name = "POOL/VOL@NAME")]
+        snapshot: String,
+    },
+    /// Let a snapshot be deleted again
+    Release {
+        /// The snapshot
+        #[arg(value_name = "POOL/VOL@NAME")]
+        snapshot: String,
+    },
+    /// Delete snapshots
+    Delete {
+        /// The snapshots
+        #[arg(value_name = "POOL/VOL@NAME", required = true)]
+        snapshots: Vec<String>,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Make a volume that begins as a snapshot is
+    Clone {
+        /// The snapshot
+        #[arg(value_name = "POOL/VOL@NAME")]
+        snapshot: String,
+        /// Name of the new volume, in the same pool
+        volume: String,
+    },
+    /// Make a volume as it was when a snapshot was taken
+    Rollback {
+        /// The snapshot
+        #[arg(value_name = "POOL/VOL@NAME")]
+        snapshot: String,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
     },
 }
 

@@ -76,6 +76,7 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Vdrive(command) => commands::vdrive(&client(), json, command),
         Command::Pool(command) => commands::pool(&client(), json, command),
         Command::Volume(command) => commands::volume(&client(), json, command),
+        Command::Snapshot(command) => commands::snapshot(&client(), json, command),
         Command::Export(command) => commands::export(&client(), json, command),
         Command::Map(command) => commands::map(&client(), json, command),
         Command::Job(command) => commands::job(&client(), json, command),

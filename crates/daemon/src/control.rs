@@ -3,7 +3,8 @@
 use block::BlockDevice;
 use engine::{
     DriveReport, Engine, EngineError, ExportRecord, Importable, IoCounters, JobStatus, MapCell,
-    PoolSpec, PoolStatus, ScrubSpec, ScrubStatus, VdriveSpec, VolumeSpec, VolumeStatus,
+    PoolSpec, PoolStatus, ScrubSpec, ScrubStatus, SnapshotStatus, VdriveSpec, VolumeSpec,
+    VolumeStatus,
 };
 use std::sync::Arc;
 
@@ -61,5 +62,11 @@ control! {
     volume_delete(pool: &str, volume: &str) -> Result<u64>;
     volume_open(pool: &str, volume: &str) -> Result<Arc<dyn BlockDevice>>;
     volume_counters(pool: &str, volume: &str) -> Result<IoCounters>;
+    volume_roll_back(pool: &str, volume: &str, name: &str) -> Result<VolumeStatus>;
+    snapshot_create(pool: &str, volumes: &[String], name: &str, now_s: u64) -> Result<Vec<SnapshotStatus>>;
+    snapshot_list(pool: &str, volume: Option<&str>) -> Result<Vec<SnapshotStatus>>;
+    snapshot_change(pool: &str, volume: &str, name: &str, new_name: Option<&str>, held: Option<bool>) -> Result<SnapshotStatus>;
+    snapshot_delete(pool: &str, volume: &str, names: &[String]) -> Result<()>;
+    snapshot_clone(pool: &str, volume: &str, name: &str, clone: &str) -> Result<VolumeStatus>;
     volume_map(pool: &str, volume: &str, cells: usize) -> Result<Vec<MapCell>>;
 }

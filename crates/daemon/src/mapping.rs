@@ -280,3 +280,20 @@ pub fn volume(status: engine::VolumeStatus, exports: Vec<String>) -> v1::Volume 
         exports,
     }
 }
+
+impl ToApi for engine::SnapshotStatus {
+    type Api = v1::Snapshot;
+
+    fn to_api(self) -> v1::Snapshot {
+        v1::Snapshot {
+            name: self.name,
+            volume: self.volume,
+            pool: self.pool,
+            size: self.size,
+            stored: self.stored,
+            created_s: self.created_s,
+            held: self.held,
+            clones: self.clones,
+        }
+    }
+}

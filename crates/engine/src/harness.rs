@@ -11,6 +11,7 @@ use block::{IoBuf, IoError};
 use drives::OpenDrive;
 use format::PoolConfig;
 use reactor::Handle;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -21,6 +22,8 @@ pub struct Harness {
     pub(crate) handle: Handle,
     pub(crate) shards: Vec<Rc<Shard>>,
     shared: Arc<crate::shard::PoolShared>,
+    /// The first layers of volumes, by which their chunks are divided.
+    roots: BTreeMap<u32, u32>,
 }
 
 /// Forgets the calling thread's shards: the power of a simulation is gone.
@@ -75,19 +78,39 @@ impl Harness {
             shard.load_checkpoint().await.map_err(explain)?;
         }
         for shard in &shards {
+            shard.set_layers(&config.layers);
             shard.recover().await.map_err(explain)?;
         }
         for shard in &shards {
             for volume in &config.volumes {
-                shard.set_volume(volume.id, volume.thick && !volume.deleting);
+                let live = if volume.next == 0 {
+                    volume.live()
+                } else {
+                    volume.next
+                };
+                shard.set_volume(volume.id, live, volume.thick && !volume.deleting);
+            }
+            for snapshot in &config.snapshots {
+                shard.set_reader(Self::reader(snapshot.layer), Some(snapshot.layer));
             }
         }
         let handle = handle.clone();
+        let volumes = config.volumes.iter();
+        let volumes = volumes.map(|volume| (volume.id, config.root(volume.live())));
+        let snapshots = config.snapshots.iter();
+        let snapshots =
+            snapshots.map(|known| (Self::reader(known.layer), config.root(known.layer)));
         Ok(Self {
             handle,
             shards,
             shared,
+            roots: volumes.chain(snapshots).collect(),
         })
+    }
+
+    /// The number by which a snapshot's layer is read.
+    pub fn reader(layer: u32) -> u32 {
+        1 << 31 | layer
     }
 
     /// Reads from `offset` (bytes) of a volume, within one of its regions.
@@ -96,7 +119,8 @@ impl Harness {
     /// As a read's.
     pub async fn read(&self, volume: u32, offset: u64, buf: &mut IoBuf) -> Result<(), IoError> {
         let chunk = (offset / CHUNK as u64) as u32;
-        let shard = device::shard_of_chunk(volume, chunk, self.shards.len());
+        let root = self.roots.get(&volume).copied().unwrap_or(volume);
+        let shard = device::shard_of_chunk(root, chunk, self.shards.len());
         self.shards[shard].read(volume, offset, buf).await
     }
 

@@ -11,11 +11,12 @@ const CRCS: usize = 128;
 const SLOTS: usize = CRCS + 4 * CHUNK_BLOCKS;
 /// Bytes of a place.
 const SLOT: usize = 6;
+const FROM: usize = SLOTS + SLOT * CHUNK_BLOCKS;
 
 /// Where a block's content is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BlockState {
-    /// Never written, or discarded: zeroes.
+    /// Never written, or discarded: zeroes. Or inherited: [`ChunkPage::from`] tells.
     Zero,
     /// At its home alone.
     Home,
@@ -130,6 +131,79 @@ impl ChunkPage {
         put_place(self.0.bytes_mut(), SLOTS + SLOT * block, slot);
     }
 
+    /// The epoch that the block is inherited from, or 0 when it is this layer's own. An inherited
+    /// block has no slot here and is not valid at home.
+    pub fn from(&self, block: usize) -> u32 {
+        get_u32(self.0.bytes(), FROM + 4 * block)
+    }
+
+    /// Sets what the block is inherited from; 0 for nothing.
+    pub fn set_from(&mut self, block: usize, epoch: u32) {
+        put(self.0.bytes_mut(), FROM + 4 * block, &epoch.to_le_bytes());
+    }
+
+    /// The blocks that are inherited.
+    pub fn inherited(&self) -> BlockMask {
+        let from = &self.0.bytes()[FROM..FROM + 4 * CHUNK_BLOCKS];
+        let mut mask = BlockMask::default();
+        // Most pages inherit nothing: four at a time.
+        for (index, four) in from.chunks_exact(16).enumerate() {
+            if [0, 8].map(|at| get_u64(four, at)) == [0; 2] {
+                continue;
+            }
+            for (at, epoch) in four.chunks_exact(4).enumerate() {
+                if epoch != [0; 4] {
+                    mask.set(4 * index + at);
+                }
+            }
+        }
+        mask
+    }
+
+    /// The page that a layer standing on this one's begins with: it inherits what is here from
+    /// `epoch`, this layer's, and what this one inherits from where that does.
+    pub fn fork(&self, owner: u32, chunk: u32, epoch: u32) -> Self {
+        let mut fork = Self::new(owner, chunk);
+        for block in 0..CHUNK_BLOCKS {
+            let own = match self.state(block) {
+                BlockState::Zero => self.from(block),
+                _ => epoch,
+            };
+            if own != 0 {
+                fork.set_from(block, own);
+            }
+        }
+        fork
+    }
+
+    /// Takes in the page of the layer that stands on this one's: what that has replaces what is here,
+    /// what it inherits stays. Returns the slots and the home that are free by it. None, and nothing has
+    /// changed, when both have homes with blocks that stay valid.
+    pub fn merge(&mut self, upper: &Self) -> Option<(Vec<Place>, Place)> {
+        let own = (0..CHUNK_BLOCKS)
+            .collect::<BlockMask>()
+            .and_not(upper.inherited());
+        let kept = self.home_mask().and_not(own);
+        if upper.home().is_some() && !kept.is_empty() {
+            return None;
+        }
+        let mut slots = Vec::new();
+        for block in own.blocks() {
+            let old = self.slot(block);
+            slots.extend(old.is_some().then_some(old));
+            self.set_slot(block, upper.slot(block));
+            self.set_crc(block, upper.crc(block));
+            self.set_from(block, 0);
+            self.set_home_valid(block, upper.home_valid(block));
+        }
+        let old = self.home();
+        if upper.home().is_none() && !self.home_mask().is_empty() {
+            return Some((slots, Place::NONE));
+        }
+        self.set_home(upper.home());
+        Some((slots, old))
+    }
+
     /// Where the block's content is.
     pub fn state(&self, block: usize) -> BlockState {
         match (self.slot(block).is_some(), self.home_valid(block)) {
@@ -164,5 +238,63 @@ mod tests {
         assert!(page.page().header().is_some());
         let slots: Vec<usize> = page.slot_mask().blocks().collect();
         assert_eq!(slots, [7, 255]);
+    }
+
+    #[test]
+    fn a_merge_keeps_what_is_inherited_and_frees_what_is_replaced() {
+        let at = |block| Place::new(VdriveId(3), block);
+        let mut lower = ChunkPage::new(5, 2);
+        (0..3).for_each(|block| lower.set_slot(block, at(10 + block as u64)));
+        lower.set_home(at(256));
+        lower.set_home_valid(9, true);
+        let mut upper = lower.fork(8, 2, 5);
+        upper.set_slot(1, at(20));
+        upper.set_crc(1, 77);
+        upper.set_from(1, 0);
+        upper.set_from(2, 0);
+        assert_eq!(
+            lower.merge(&upper),
+            Some((vec![at(11), at(12)], Place::NONE))
+        );
+        let slots: Vec<_> = lower.slot_mask().blocks().collect();
+        assert_eq!(
+            (slots, lower.slot(1), lower.crc(1)),
+            (vec![0, 1], at(20), 77)
+        );
+        assert_eq!((lower.home(), lower.home_valid(9)), (at(256), true));
+        upper.set_home(at(512));
+        upper.set_home_valid(3, true);
+        let before = lower.clone();
+        assert_eq!(lower.merge(&upper), None);
+        assert!(lower == before);
+        upper.set_from(9, 0);
+        assert_eq!(lower.merge(&upper), Some((vec![at(20)], at(256))));
+        assert_eq!(
+            (lower.home(), lower.home_valid(9), lower.home_valid(3)),
+            (at(512), false, true)
+        );
+    }
+
+    #[test]
+    fn a_fork_inherits_what_is_there_and_no_zeroes() {
+        let mut page = ChunkPage::new(1, 2);
+        page.set_slot(7, Place::new(VdriveId(3), 99));
+        page.set_home(Place::new(VdriveId(2), 256));
+        page.set_home_valid(255, true);
+        page.set_from(9, 4);
+        let fork = page.fork(8, 2, 5);
+        let from: Vec<_> = fork
+            .inherited()
+            .blocks()
+            .map(|block| (block, fork.from(block)))
+            .collect();
+        assert_eq!(from, [(7, 5), (9, 4), (255, 5)]);
+        assert_eq!(
+            (fork.state(7), fork.home()),
+            (BlockState::Zero, Place::NONE)
+        );
+        assert_eq!(fork.page().header().map(|header| header.owner), Some(8));
+        let again = fork.fork(9, 2, 8);
+        assert_eq!(again.page().bytes()[FROM..], fork.page().bytes()[FROM..]);
     }
 }

@@ -67,8 +67,8 @@ fn is_false(flag: &bool) -> bool {
     !*flag
 }
 
-fn is_zero(number: &u64) -> bool {
-    *number == 0
+fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
+    *number == N::default()
 }
 
 /// A vdrive.
@@ -126,6 +126,51 @@ pub struct VolumeConfig {
     /// It is being deleted.
     #[serde(default)]
     pub deleting: bool,
+    /// The layer that takes its writes; 0: the one with the volume's number.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub live: u32,
+    /// A layer on that one that may have taken writes since; 0: none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub next: u32,
+}
+
+impl VolumeConfig {
+    /// The layer that takes its writes.
+    pub fn live(&self) -> u32 {
+        if self.live == 0 { self.id } else { self.live }
+    }
+}
+
+/// A layer of a volume that has, or had, snapshots or clones (docs/snapshots.md).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct LayerConfig {
+    /// Its number, from the same counter as volumes'.
+    pub id: u32,
+    /// The layer that it stands on; 0: none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub parent: u32,
+    /// The first layer of its family, by whose number its chunks are divided among shards.
+    pub root: u32,
+    /// It covers the epochs above its parent's up to this one.
+    pub epoch: u32,
+}
+
+/// A snapshot.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SnapshotConfig {
+    /// Its name, one of its kind for its volume.
+    pub name: String,
+    /// Number of the volume.
+    pub volume: u32,
+    /// The layer that it names.
+    pub layer: u32,
+    /// Size of the volume then, in bytes.
+    pub size: u64,
+    /// When it was taken: seconds since 1970, by the clock of the host.
+    pub created_s: u64,
+    /// It is not deleted while this is set.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub held: bool,
 }
 
 /// An export.
@@ -213,9 +258,15 @@ pub struct PoolConfig {
     pub vdrives: Vec<VdriveConfig>,
     /// Volumes.
     pub volumes: Vec<VolumeConfig>,
+    /// Layers of volumes that have, or had, snapshots or clones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub layers: Vec<LayerConfig>,
+    /// Snapshots.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub snapshots: Vec<SnapshotConfig>,
     /// Exports.
     pub exports: Vec<ExportConfig>,
-    /// Number of the next volume.
+    /// Number of the next volume or layer.
     pub next_volume: u32,
     /// Scrubs.
     #[serde(default, skip_serializing_if = "ScrubConfig::is_empty")]

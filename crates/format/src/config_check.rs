@@ -79,6 +79,7 @@ impl PoolConfig {
             )?;
             volume.check()?;
         }
+        self.check_layers()?;
         self.exports
             .iter()
             .try_for_each(|export| check_name(&export.name))

@@ -18,11 +18,15 @@ pub struct Features {
     pub incompatible: u64,
 }
 
+/// Of [`Features::incompatible`]: volumes have layers, or take writes in one that does not have their
+/// number.
+pub const LAYERS: u64 = 1;
+
 /// What this version knows.
 pub const KNOWN: Features = Features {
     compatible: 0,
     read_only: 0,
-    incompatible: 0,
+    incompatible: LAYERS,
 };
 
 /// Why a pool that a newer version made cannot be used.

@@ -191,6 +191,8 @@ mod tests {
                 }],
                 vdrives: vec![],
                 volumes: vec![],
+                layers: vec![],
+                snapshots: vec![],
                 exports: vec![],
                 next_volume: 1,
                 scrub: crate::ScrubConfig::default(),

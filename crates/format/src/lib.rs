@@ -13,6 +13,7 @@ mod geometry;
 mod groups;
 mod journal;
 mod label;
+mod layers;
 mod layout;
 mod node;
 mod page;
@@ -23,10 +24,11 @@ pub use bytes::crc32c;
 pub use checkpoint::Checkpoint;
 pub use chunk::{BlockState, ChunkPage};
 pub use config::{
-    DriveConfig, ExportConfig, LayoutConfig, MetaConfig, PartConfig, Policy, PoolConfig,
-    ScrubConfig, ScrubRunning, ScrubTotals, TierConfig, VdriveConfig, VolumeConfig,
+    DriveConfig, ExportConfig, LayerConfig, LayoutConfig, MetaConfig, PartConfig, Policy,
+    PoolConfig, ScrubConfig, ScrubRunning, ScrubTotals, SnapshotConfig, TierConfig, VdriveConfig,
+    VolumeConfig,
 };
-pub use features::{Features, KNOWN, Newer};
+pub use features::{Features, KNOWN, LAYERS, Newer};
 pub use geometry::{
     REGION, checkpoint_block, journal_start, pages_start, shard_of, shard_of_chunk,
 };
@@ -35,6 +37,7 @@ pub use journal::{JOURNAL_HEADER, JournalHeader, JournalPage, open_page, page_bo
 pub use label::{
     DATA_START, LABEL_SIZE, Label, LabelError, data_end, label_offsets, label_slots_for,
 };
+pub use layers::Reap;
 pub use layout::{Fragment, Layout};
 pub use node::{DIRECTORY, FANOUT, HOMES, NodePage, SLOTS, TREE_TOP, first_key};
 pub use page::{PAGE, Page, PageHeader, PageKind, PagePtr};

@@ -168,6 +168,17 @@ pub enum Record {
         /// First block of the old home.
         old: Place,
     },
+    /// The chunk's page of layer `volume` goes into the page of the layer that it stands on: what it
+    /// has replaces what is there, and what it inherits stays. No checkpoint is between the pages
+    /// and this record, so that playing it again does the same.
+    Merge {
+        /// The upper layer.
+        volume: u32,
+        /// Chunk.
+        chunk: u32,
+        /// The lower layer.
+        lower: u32,
+    },
 }
 
 const WRITE: u8 = 1;
@@ -176,6 +187,7 @@ const PROMOTE: u8 = 3;
 const EVICT: u8 = 4;
 const HOME: u8 = 5;
 const MOVE_HOME: u8 = 6;
+const MERGE: u8 = 7;
 const HEAD: usize = 14;
 
 fn head(out: &mut Vec<u8>, kind: u8, first: u8, volume: u32, chunk: u32, counts: (usize, usize)) {
@@ -208,7 +220,8 @@ impl Record {
             | Self::Promote { volume, chunk, .. }
             | Self::Evict { volume, chunk, .. }
             | Self::Home { volume, chunk, .. }
-            | Self::MoveHome { volume, chunk, .. } => (*volume, *chunk),
+            | Self::MoveHome { volume, chunk, .. }
+            | Self::Merge { volume, chunk, .. } => (*volume, *chunk),
         }
     }
 
@@ -293,6 +306,14 @@ impl Record {
                 place(out, *new);
                 place(out, *old);
             }
+            Self::Merge {
+                volume,
+                chunk,
+                lower,
+            } => {
+                head(out, MERGE, 0, *volume, *chunk, (0, 0));
+                out.extend_from_slice(&lower.to_le_bytes());
+            }
         }
     }
 
@@ -314,7 +335,7 @@ impl Record {
             PROMOTE => count > 0 && olds == 0,
             EVICT => first == 0 && count > 0 && olds == count,
             HOME => first == 0 && olds == 0,
-            MOVE_HOME => first == 0 && count == 0 && olds == 0,
+            MOVE_HOME | MERGE => first == 0 && count == 0 && olds == 0,
             _ => false,
         };
         if !counted || usize::from(first) + count > CHUNK_BLOCKS {
@@ -380,6 +401,11 @@ impl Record {
                     old: reader.run_or_none(CHUNK_BLOCKS)?,
                 }
             }
+            MERGE => Self::Merge {
+                volume,
+                chunk,
+                lower: get_u32(reader.take(4)?, 0),
+            },
             _ => return Err(RecordError),
         };
         Ok((record, reader.at))
@@ -479,6 +505,11 @@ mod tests {
                 chunk: 2,
                 new: Place::NONE,
                 old: at(256),
+            },
+            Record::Merge {
+                volume: 9,
+                chunk: 2,
+                lower: 7,
             },
         ];
         for record in records {

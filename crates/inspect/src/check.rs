@@ -7,7 +7,9 @@ use crate::shard::ShardView;
 use crate::space::{Claim, Space};
 use crate::walk::{Found, Walk, keys_beneath};
 use crate::{chunk, membership};
-use format::{ChunkPage, GroupKey, PageKind, REGION, shard_of, shard_of_chunk};
+use format::{
+    ChunkPage, GroupKey, PageKind, PoolConfig, REGION, VolumeConfig, shard_of, shard_of_chunk,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use units::{BLOCK, CHUNK, Place};
@@ -171,8 +173,14 @@ async fn check_page(
 fn lose_chunks(inspection: &Inspection<'_>, shard: u16, volume: u32, chunks: &RangeInclusive<u32>) {
     let shards = usize::from(inspection.pool.config().shards);
     let mut report = inspection.report.borrow_mut();
-    let size = report.volumes.iter().find(|known| known.id == volume);
-    let Some(size) = size.map(|known| known.size) else {
+    let config = inspection.pool.config();
+    let root = config.root(volume);
+    let seen = seen_through(config, volume);
+    let sizes = report
+        .volumes
+        .iter()
+        .filter(|known| seen.contains(&known.id));
+    let Some(size) = sizes.map(|known| known.size).max() else {
         return;
     };
     let (first, last) = (u64::from(*chunks.start()), u64::from(*chunks.end()));
@@ -180,21 +188,32 @@ fn lose_chunks(inspection: &Inspection<'_>, shard: u16, volume: u32, chunks: &Ra
     while chunk <= last && chunk * (CHUNK as u64) < size {
         let region = chunk / REGION_CHUNKS;
         let end = ((region + 1) * REGION_CHUNKS).min(last + 1);
-        if shard_of(volume, region, shards) == usize::from(shard) {
+        if shard_of(root, region, shards) == usize::from(shard) {
             let bytes = (end - chunk) * CHUNK as u64;
-            report.lose(volume, chunk * CHUNK as u64, bytes);
+            for volume in &seen {
+                report.lose(*volume, chunk * CHUNK as u64, bytes);
+            }
         }
         chunk = end;
     }
 }
 
-fn lose_volumes(inspection: &Inspection<'_>, shard: u16, range: &RangeInclusive<u32>) {
-    let volumes = &inspection.pool.config().volumes;
-    let lost: Vec<u32> = volumes
+/// Volumes that see something of a layer, perhaps: those that stand on it.
+fn seen_through(config: &PoolConfig, layer: u32) -> Vec<u32> {
+    let sees = |volume: &&VolumeConfig| config.path(volume.live()).contains(&layer);
+    config
+        .volumes
         .iter()
+        .filter(sees)
         .map(|volume| volume.id)
-        .filter(|id| range.contains(id))
-        .collect();
+        .collect()
+}
+
+fn lose_volumes(inspection: &Inspection<'_>, shard: u16, range: &RangeInclusive<u32>) {
+    let config = inspection.pool.config();
+    let live = config.volumes.iter().map(VolumeConfig::live);
+    let layers = live.chain(config.layers.iter().map(|layer| layer.id));
+    let lost: BTreeSet<u32> = layers.filter(|id| range.contains(id)).collect();
     for id in lost {
         lose_chunks(inspection, shard, id, &(0..=u32::MAX));
     }
@@ -211,7 +230,8 @@ async fn check_chunk(
     let pool = inspection.pool;
     let shards = usize::from(pool.config().shards);
     let who = || format!("chunk {number} of volume {}", pool.volume_name(volume));
-    if shard_of_chunk(volume, number, shards) != usize::from(shard) {
+    let root = pool.config().root(volume);
+    if shard_of_chunk(root, number, shards) != usize::from(shard) {
         let text = format!(
             "{} is in the map of shard {shard}, which it is not of",
             who()
@@ -236,12 +256,27 @@ async fn check_chunk(
             .filter(|block| !chunk::places(page, *block).any(|place| chunk::is_here(pool, place)))
             .collect()
     };
+    let seen = match lost.is_empty() {
+        true => Vec::new(),
+        false => seen_through(pool.config(), volume),
+    };
     let mut report = inspection.report.borrow_mut();
     for block in lost {
         let offset = u64::from(number) * CHUNK as u64 + (block * BLOCK) as u64;
-        report.lose(volume, offset, BLOCK as u64);
+        for volume in &seen {
+            report.lose(*volume, offset, BLOCK as u64);
+        }
     }
-    let known = report.volumes.iter_mut().find(|known| known.id == volume);
+    let live = pool
+        .config()
+        .volumes
+        .iter()
+        .find(|known| known.live() == volume);
+    let live = live.map(|known| known.id);
+    let known = report
+        .volumes
+        .iter_mut()
+        .find(|known| Some(known.id) == live);
     if let Some(known) = known {
         known.blocks += stored;
     }

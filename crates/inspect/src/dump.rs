@@ -161,7 +161,7 @@ async fn journal(inspection: &Inspection<'_>, shard: u16, out: Lines<'_>) {
     out(&format!(
         "shard {shard}: {} pages that change {} chunks; durable below page {}",
         journal.pages.len(),
-        subjects(&journal).len(),
+        subjects(&journal, inspection.pool.config()).len(),
         journal.durable
     ));
     for page in &journal.pages {
@@ -224,6 +224,7 @@ fn record(record: &Record) -> String {
         Record::MoveHome { new, old, .. } => {
             format!("move home {head} from {} to {}", at(*old), at(*new))
         }
+        Record::Merge { lower, .. } => format!("merge {head} into volume {lower}"),
     }
 }
 

@@ -149,9 +149,7 @@ impl Pool {
 
     /// Name of a volume, or its number when the pool does not name it.
     pub fn volume_name(&self, id: u32) -> String {
-        let volumes = &self.config().volumes;
-        let known = volumes.iter().find(|volume| volume.id == id);
-        known.map_or_else(|| format!("#{id}"), |volume| volume.name.clone())
+        self.config().layer_name(id)
     }
 
     /// A part as a person names it: vdrive and drive.

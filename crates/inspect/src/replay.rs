@@ -4,17 +4,65 @@ use crate::fetch::{Copies, Want};
 use crate::inspection::Inspection;
 use crate::journal::Journal;
 use crate::space::Space;
-use format::{BlockMask, BlockState, ChunkPage, Record};
+use format::{BlockMask, BlockState, ChunkPage, PoolConfig, Record};
 use std::collections::{BTreeMap, BTreeSet};
 use units::{CHUNK_BLOCKS, Place};
 
 /// Chunks by volume and number.
 pub type Chunks = BTreeMap<(u32, u32), ChunkPage>;
 
-/// Chunks that a journal changes.
-pub fn subjects(journal: &Journal) -> BTreeSet<(u32, u32)> {
+/// Chunks that a journal changes, and those that its changes begin with: of the layers beneath.
+pub fn subjects(journal: &Journal, config: &PoolConfig) -> BTreeSet<(u32, u32)> {
     let records = journal.pages.iter().flat_map(|page| &page.records);
-    records.map(Record::subject).collect()
+    let mut found: BTreeSet<(u32, u32)> = records.map(Record::subject).collect();
+    let layers: BTreeSet<u32> = config.layers.iter().map(|layer| layer.id).collect();
+    for (layer, chunk) in found.clone() {
+        if layers.contains(&layer) {
+            found.extend(config.path(layer).into_iter().map(|below| (below, chunk)));
+        }
+    }
+    found
+}
+
+/// The page that a chunk without one begins with: what the nearest layer beneath says is inherited.
+fn begun(chunks: &Chunks, config: &PoolConfig, layer: u32, chunk: u32) -> ChunkPage {
+    let below = config.path(layer).into_iter().skip(1).find_map(|below| {
+        let page = chunks.get(&(below, chunk))?;
+        let epoch = config.layer(below).map_or(below, |entry| entry.epoch);
+        Some(page.fork(layer, chunk, epoch))
+    });
+    below.unwrap_or_else(|| ChunkPage::new(layer, chunk))
+}
+
+/// Plays a merge; one that cannot be is left out.
+fn merge(
+    inspection: &Inspection<'_>,
+    chunks: &mut Chunks,
+    missing: &mut Missing,
+    (upper, lower, chunk): (u32, u32, u32),
+    space: &mut Space,
+) {
+    let config = inspection.pool.config();
+    let begin = |chunks: &Chunks, layer| {
+        let known = chunks.get(&(layer, chunk)).cloned();
+        known.unwrap_or_else(|| begun(chunks, config, layer, chunk))
+    };
+    let (above, mut below) = (begin(chunks, upper), begin(chunks, lower));
+    let Some((slots, home)) = below.merge(&above) else {
+        return;
+    };
+    for slot in slots {
+        space.free_slot(inspection.pool, slot);
+    }
+    space.free_home(inspection.pool, home);
+    chunks.remove(&(upper, chunk));
+    chunks.insert((lower, chunk), below);
+    let all = (upper, chunk, 0)..(upper, chunk, CHUNK_BLOCKS);
+    let moved: Vec<_> = missing.range(all).map(|(key, crc)| (key.2, *crc)).collect();
+    for (block, crc) in moved {
+        missing.remove(&(upper, chunk, block));
+        missing.insert((lower, chunk, block), crc);
+    }
 }
 
 /// Checksums of blocks' newest writes that are not in their slots, by volume, chunk and block.
@@ -38,9 +86,20 @@ pub async fn replay(
             if lost.contains(&(volume, chunk)) {
                 continue;
             }
+            if let Record::Merge { lower, .. } = record {
+                if !lost.contains(&(*lower, chunk)) {
+                    let which = (volume, *lower, chunk);
+                    merge(inspection, chunks, &mut missing, which, space);
+                }
+                continue;
+            }
+            let new = match chunks.contains_key(&(volume, chunk)) {
+                true => None,
+                false => Some(begun(chunks, inspection.pool.config(), volume, chunk)),
+            };
             let page = chunks
                 .entry((volume, chunk))
-                .or_insert_with(|| ChunkPage::new(volume, chunk));
+                .or_insert_with(|| new.unwrap_or_else(|| ChunkPage::new(volume, chunk)));
             let found = if sure {
                 Found::all(record)
             } else {
@@ -144,7 +203,9 @@ impl Found {
                         .collect(),
                 }
             }
-            Record::Evict { .. } | Record::MoveHome { .. } => Self::default(),
+            Record::Evict { .. } | Record::MoveHome { .. } | Record::Merge { .. } => {
+                Self::default()
+            }
         }
     }
 
@@ -212,6 +273,7 @@ impl Change<'_> {
             Record::Evict { mask, old, .. } => self.evict(*mask, old),
             Record::Home { home, .. } => self.home(*home, found),
             Record::MoveHome { new, old, .. } => self.move_home(*new, *old),
+            Record::Merge { .. } => {}
         }
     }
 
@@ -234,6 +296,7 @@ impl Change<'_> {
             self.space.claim_slot(self.inspection.pool, place);
             self.page.set_slot(block, place);
             self.page.set_crc(block, *crc);
+            self.page.set_from(block, 0);
             self.page.set_home_valid(block, false);
         }
     }
@@ -243,6 +306,7 @@ impl Change<'_> {
         for block in first..first + count {
             self.page.set_slot(block, Place::NONE);
             self.page.set_crc(block, 0);
+            self.page.set_from(block, 0);
             self.page.set_home_valid(block, false);
         }
     }

@@ -38,13 +38,16 @@ pub struct Restored {
 struct Part {
     chunks: Chunks,
     lost: Vec<RangeInclusive<u32>>,
-    /// Chunks of which only what the journal says is known.
-    blank: BTreeSet<u32>,
+    /// Chunks, by layer, of which only what the journal says is known.
+    blank: BTreeSet<(u32, u32)>,
 }
 
 struct Restore<'a> {
     inspection: &'a Inspection<'a>,
-    id: u32,
+    /// The layers that the volume is seen through, from the lowest up: what is higher covers what
+    /// is lower.
+    layers: Vec<u32>,
+    root: u32,
     restored: Restored,
 }
 
@@ -57,22 +60,48 @@ pub async fn restore_volume(
     name: &str,
     sink: Sink<'_>,
 ) -> Result<Restored> {
-    let volumes = &inspection.pool.config().volumes;
-    let Some(volume) = volumes.iter().find(|volume| volume.name == name) else {
+    let config = inspection.pool.config();
+    let volumes = &config.volumes;
+    let (volume, snapshot) = name
+        .split_once('@')
+        .map_or((name, None), |(name, snapshot)| (name, Some(snapshot)));
+    let Some(volume) = volumes.iter().find(|known| known.name == volume) else {
         let names: Vec<&str> = volumes.iter().map(|volume| volume.name.as_str()).collect();
         return Err(InspectError::new(format!(
             "the pool has no volume '{name}'; it has {}",
             names.join(", ")
         )));
     };
+    let live = if volume.next == 0 {
+        volume.live()
+    } else {
+        volume.next
+    };
+    let (top, size) = match snapshot {
+        None => (live, volume.size),
+        Some(snapshot) => {
+            let mut of = config
+                .snapshots
+                .iter()
+                .filter(|known| known.volume == volume.id);
+            let Some(found) = of.find(|known| known.name == snapshot) else {
+                let text = format!("volume {} has no snapshot '{snapshot}'", volume.name);
+                return Err(InspectError::new(text));
+            };
+            (found.layer, found.size)
+        }
+    };
+    let mut layers = config.path(top);
+    layers.reverse();
     let mut restore = Restore {
         inspection,
-        id: volume.id,
+        root: layers[0],
+        layers,
         restored: Restored {
             volume: VolumeReport {
                 id: volume.id,
-                name: volume.name.clone(),
-                size: volume.size,
+                name: name.to_owned(),
+                size,
                 ..VolumeReport::default()
             },
             ..Restored::default()
@@ -111,38 +140,19 @@ impl Restore<'_> {
         let mut view = ShardView::read(self.inspection, shard).await;
         let Some(view) = &mut view else {
             part.lost.push(0..=u32::MAX);
-            self.search(shard, &mut part, None).await;
+            for layer in self.layers.clone() {
+                self.search((shard, layer), &mut part, None).await;
+            }
             return self.write_all(part, sink).await;
         };
-        let root = view.volumes.get(&self.id).copied();
-        if view
-            .lost_volumes
-            .iter()
-            .any(|range| range.contains(&self.id))
-        {
-            part.lost.push(0..=u32::MAX);
-        }
-        let mut walk = Walk::new(self.id, PageKind::Chunk, root.unwrap_or_default());
-        while let Some(found) = walk.next(self.inspection).await {
-            for found in found {
-                match found {
-                    Found::Page { page, header, .. } if header.kind == PageKind::Chunk => {
-                        let page = ChunkPage::from_page(page);
-                        if view.subjects.contains(&(self.id, header.key)) {
-                            part.chunks.insert((self.id, header.key), page);
-                        } else {
-                            self.write(header.key, &page, sink).await?;
-                        }
-                    }
-                    Found::Page { .. } => {}
-                    Found::Lost { level, key, .. } => part.lost.push(keys_beneath(level, key)),
-                }
+        for layer in self.layers.clone() {
+            self.walk(layer, view, &mut part, sink).await?;
+            if !part.lost.is_empty() {
+                self.search((shard, layer), &mut part, Some(view)).await;
+                part.lost.clear();
             }
         }
-        if !part.lost.is_empty() {
-            self.search(shard, &mut part, Some(view)).await;
-        }
-        let mine = |subject: &(u32, u32)| subject.0 == self.id;
+        let mine = |subject: &(u32, u32)| self.layers.contains(&subject.0);
         let others: BTreeSet<(u32, u32)> = view
             .subjects
             .iter()
@@ -169,11 +179,51 @@ impl Restore<'_> {
         self.write_all(part, sink).await
     }
 
+    /// Writes what a layer's map says that the journal does not change; the rest is kept.
+    async fn walk(
+        &mut self,
+        layer: u32,
+        view: &ShardView,
+        part: &mut Part,
+        sink: Sink<'_>,
+    ) -> io::Result<()> {
+        let root = view.volumes.get(&layer).copied();
+        let mut lost = view.lost_volumes.iter();
+        if lost.any(|range| range.contains(&layer)) {
+            part.lost.push(0..=u32::MAX);
+        }
+        let mut walk = Walk::new(layer, PageKind::Chunk, root.unwrap_or_default());
+        while let Some(found) = walk.next(self.inspection).await {
+            for found in found {
+                match found {
+                    Found::Page { page, header, .. } if header.kind == PageKind::Chunk => {
+                        let page = ChunkPage::from_page(page);
+                        // What is above may be written now only if what is below is.
+                        let mut layers = self.layers.iter();
+                        if layers.any(|layer| view.subjects.contains(&(*layer, header.key))) {
+                            part.chunks.insert((layer, header.key), page);
+                        } else {
+                            self.write(layer, header.key, &page, sink).await?;
+                        }
+                    }
+                    Found::Page { .. } => {}
+                    Found::Lost { level, key, .. } => part.lost.push(keys_beneath(level, key)),
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Looks for pages of the lost part of the map. What is not found is lost, but for blocks that
     /// the journal tells of.
-    async fn search(&mut self, shard: u16, part: &mut Part, view: Option<&ShardView>) {
+    async fn search(
+        &mut self,
+        (shard, layer): (u16, u32),
+        part: &mut Part,
+        view: Option<&ShardView>,
+    ) {
         let space = view.filter(|view| view.space_whole).map(|view| &view.space);
-        let found = scan::chunks(self.inspection, self.id, &part.lost, space).await;
+        let found = scan::chunks(self.inspection, layer, &part.lost, space).await;
         for (number, candidate) in found {
             if !self.is_of(shard, number) {
                 continue;
@@ -194,15 +244,15 @@ impl Restore<'_> {
                 });
             }
             part.chunks
-                .insert((self.id, number), ChunkPage::from_page(page));
+                .insert((layer, number), ChunkPage::from_page(page));
         }
         let chunks = self.restored.volume.size.div_ceil(CHUNK as u64);
         let last = u32::try_from(chunks).unwrap_or(u32::MAX);
         for range in &part.lost {
             for number in *range.start()..last.min(range.end().saturating_add(1)) {
-                let known = part.chunks.contains_key(&(self.id, number));
+                let known = part.chunks.contains_key(&(layer, number));
                 if !known && self.is_of(shard, number) {
-                    part.blank.insert(number);
+                    part.blank.insert((layer, number));
                 }
             }
         }
@@ -210,31 +260,40 @@ impl Restore<'_> {
 
     fn is_of(&self, shard: u16, chunk: u32) -> bool {
         let shards = usize::from(self.inspection.pool.config().shards);
-        shard_of_chunk(self.id, chunk, shards) == usize::from(shard)
+        shard_of_chunk(self.root, chunk, shards) == usize::from(shard)
     }
 
     async fn write_all(&mut self, mut part: Part, sink: Sink<'_>) -> io::Result<()> {
-        for number in &part.blank {
+        for (layer, number) in &part.blank {
             let offset = u64::from(*number) * CHUNK as u64;
-            let Some(page) = part.chunks.get(&(self.id, *number)) else {
+            let Some(page) = part.chunks.get(&(*layer, *number)) else {
                 self.restored.volume.lose(offset, CHUNK as u64);
                 continue;
             };
             for block in 0..CHUNK_BLOCKS {
-                if page.state(block) == BlockState::Zero {
+                if page.state(block) == BlockState::Zero && page.from(block) == 0 {
                     let byte = offset + (block * BLOCK) as u64;
                     self.restored.volume.lose(byte, BLOCK as u64);
                 }
             }
         }
-        for ((_, number), page) in std::mem::take(&mut part.chunks) {
-            self.write(number, &page, sink).await?;
+        for ((layer, number), page) in std::mem::take(&mut part.chunks) {
+            self.write(layer, number, &page, sink).await?;
         }
         Ok(())
     }
 
-    async fn write(&mut self, number: u32, page: &ChunkPage, sink: Sink<'_>) -> io::Result<()> {
+    async fn write(
+        &mut self,
+        layer: u32,
+        number: u32,
+        page: &ChunkPage,
+        sink: Sink<'_>,
+    ) -> io::Result<()> {
         let base = u64::from(number) * CHUNK as u64;
+        if layer != self.root {
+            self.write_zeroes(base, page, sink)?;
+        }
         let blocks = chunk::read(self.inspection.pool, page).await;
         self.inspection.passed(blocks.len() as u64);
         for (block, bytes) in blocks {
@@ -249,6 +308,21 @@ impl Restore<'_> {
             if len > 0 {
                 sink(offset, &bytes[..len])?;
                 self.restored.copied += len as u64;
+            }
+        }
+        Ok(())
+    }
+
+    /// Zeroes of a layer hide what is beneath.
+    fn write_zeroes(&self, base: u64, page: &ChunkPage, sink: Sink<'_>) -> io::Result<()> {
+        for block in 0..CHUNK_BLOCKS {
+            if page.state(block) == BlockState::Zero && page.from(block) == 0 {
+                let offset = base + (block * BLOCK) as u64;
+                let left = self.restored.volume.size.saturating_sub(offset);
+                let len = left.min(BLOCK as u64) as usize;
+                if len > 0 {
+                    sink(offset, &[0; BLOCK][..len])?;
+                }
             }
         }
         Ok(())

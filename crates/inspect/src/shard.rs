@@ -63,7 +63,7 @@ impl ShardView {
         let mut view = Self {
             id,
             checkpoint,
-            subjects: replay::subjects(&journal),
+            subjects: replay::subjects(&journal, inspection.pool.config()),
             journal,
             space: Space::default(),
             space_whole: true,

@@ -13,6 +13,11 @@ impl Run {
         if self.client.lenient.get() {
             return self.rest(self.plan.pause_ns);
         }
+        if self.plan.snapshots && self.random.one_in(2) {
+            self.change_snapshots()?;
+            self.work();
+            return self.found();
+        }
         let which = self.random.below(18);
         match which {
             0 => self.rest(self.plan.pause_ns)?,
@@ -30,10 +35,15 @@ impl Run {
             16 => self.stop()?,
             _ => self.rest(40_000_000_000)?,
         }
+        self.work();
+        self.found()
+    }
+
+    /// Jobs go on until they end.
+    fn work(&self) {
         while let Some(work) = self.simulation.as_ref().and_then(Simulation::take_work) {
             work();
         }
-        self.found()
     }
 
     /// One loop stands still for seconds under load, or everything for hours while nothing is
@@ -87,7 +97,7 @@ impl Run {
             self.delete_volume()?;
         }
         self.create_volume()?;
-        let number = self.named as u32;
+        let number = self.volumes[self.volumes.len() - 1].1;
         self.client.mix.set(SAFE);
         self.client.depth.set(12);
         self.client.fill(number);
@@ -101,11 +111,11 @@ impl Run {
         self.named += 1;
         let name = format!("v{}", self.named);
         let spec = self.plan.volume(&name, &mut self.random);
-        self.engine()
-            .volume_create(POOL, &spec)
-            .map_err(|failed| Wrong(format!("no volume: {failed}")))?;
-        let number = self.named as u32;
-        let known = Volume::of(spec.size);
+        let made = self.engine().volume_create(POOL, &spec);
+        let number = made
+            .map_err(|failed| Wrong(format!("no volume: {failed}")))?
+            .id;
+        let known = Volume::of(number, spec.size);
         self.client
             .oracle
             .borrow_mut()
@@ -127,7 +137,11 @@ impl Run {
         }
         self.drain()?;
         let at = self.random.below(self.volumes.len() as u64) as usize;
+        if self.has_snapshots(self.volumes[at].1) {
+            return Ok(());
+        }
         let (name, number) = self.volumes.remove(at);
+        self.clones.remove(&number);
         self.client.remove(number);
         self.client.oracle.borrow_mut().volumes.remove(&number);
         let deleted = self.engine().volume_delete(POOL, &name);

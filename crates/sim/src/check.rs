@@ -363,12 +363,12 @@ impl Checker {
         let mut bufs = self.bufs.borrow_mut();
         self.run(async move {
             for (number, known) in &oracle.volumes {
-                let mut volumes = label.config.volumes.iter();
-                let Some(volume) = volumes.find(|known| known.id == *number) else {
+                let Some((reader, has)) = crate::snapshots::find(&label.config, *number, known)
+                else {
                     return Err(Wrong(format!("volume {number} is not there")));
                 };
-                if volume.size < known.size {
-                    let (has, wants) = (volume.size, known.size);
+                if has < known.size {
+                    let wants = known.size;
                     return Err(Wrong(format!("volume {number} has {has} bytes of {wants}")));
                 }
                 let ranges = if whole {
@@ -377,7 +377,7 @@ impl Checker {
                     oracle.unsettled(*number, LONGEST)
                 };
                 for (first, count) in ranges {
-                    let at = (*number, first, count);
+                    let at = ((reader, *number), first, count);
                     let buf = &mut bufs[count as usize];
                     let read = compare_range(harness, oracle, at, buf, &mut digest).await;
                     let Err(wrong) = read else { continue };
@@ -388,7 +388,7 @@ impl Checker {
                     // Only what was hit may fail.
                     let buf = &mut bufs[1];
                     for block in (first..first + count).filter(|block| !hit(*block)) {
-                        let at = (*number, block, 1);
+                        let at = ((reader, *number), block, 1);
                         compare_range(harness, oracle, at, buf, &mut digest).await?;
                     }
                 }
@@ -411,16 +411,16 @@ impl Checker {
     }
 }
 
-/// Reads blocks (volume, first, number) and compares them; adds them to the digest.
+/// Reads blocks (by which number the volume is read, and the oracle's; first, count) and compares them; adds them to the digest.
 async fn compare_range(
     harness: &Harness,
     oracle: &Oracle,
-    (number, first, count): (u32, u64, u64),
+    ((reader, number), first, count): ((u32, u32), u64, u64),
     buf: &mut IoBuf,
     digest: &mut Option<&mut u64>,
 ) -> Result<(), Wrong> {
     let offset = first * BLOCK as u64;
-    let read = harness.read(number, offset, buf).await;
+    let read = harness.read(reader, offset, buf).await;
     read.map_err(|failed| Wrong(format!("volume {number}, block {first}+{count}: {failed}")))?;
     let bytes = buf.as_bytes().expect("private memory");
     oracle.check_crashed(number, offset, bytes)?;

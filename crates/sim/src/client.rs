@@ -91,6 +91,8 @@ pub const MIXES: [Mix; 7] = [
 pub struct Target {
     /// Its number.
     pub volume: u32,
+    /// The volume that its content names.
+    pub fill: u32,
     /// What operations are given to.
     pub device: Arc<dyn BlockDevice>,
     /// Chunks that are used.
@@ -406,7 +408,7 @@ impl Client {
             OpKind::Read => IoBuf::zeroed(len as usize),
             OpKind::Write => {
                 let mut bytes = vec![0; len as usize].into_boxed_slice();
-                fill(target.volume, sectors.start, version, &mut bytes);
+                fill(target.fill, sectors.start, version, &mut bytes);
                 IoBuf::from_bytes(bytes)
             }
             _ => IoBuf::empty(),

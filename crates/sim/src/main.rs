@@ -19,6 +19,7 @@ mod random;
 mod request;
 mod run;
 mod shrink;
+mod snapshots;
 mod tools;
 mod world;
 

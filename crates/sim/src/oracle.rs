@@ -53,12 +53,41 @@ impl MayBe {
 }
 
 #[derive(Clone, Debug)]
-struct Sector {
+pub(crate) struct Sector {
     durable: MayBe,
     issued: Vec<Issued>,
 }
 
 impl Sector {
+    /// A sector that has one of these versions, and keeps it.
+    pub(crate) fn of(versions: Versions) -> Self {
+        Self {
+            durable: MayBe::of(versions),
+            issued: Vec::new(),
+        }
+    }
+
+    /// What it may hold when everything stops: what is under way counts, or does not.
+    pub(crate) fn possible(&self) -> Versions {
+        let open = self.issued.iter().filter(|issued| issued.ended.is_none());
+        let open = open.flat_map(|issued| issued.may_be.all());
+        self.current().iter().chain(open).copied().collect()
+    }
+
+    /// What it holds, where that is known.
+    pub(crate) fn only(&self) -> Option<u32> {
+        match (self.durable.all(), &self.issued[..]) {
+            ([one], []) => Some(*one),
+            _ => None,
+        }
+    }
+
+    /// What it may hold after a power cut.
+    pub(crate) fn any(&self) -> Versions {
+        let issued = self.issued.iter().flat_map(|issued| issued.may_be.all());
+        self.durable.all().iter().chain(issued).copied().collect()
+    }
+
     /// What a read sees when nothing is in flight.
     fn current(&self) -> &[u32] {
         let last = self
@@ -97,21 +126,38 @@ impl Sector {
     }
 }
 
+/// A change that was asked for while a snapshot was taken.
+#[derive(Clone, Debug)]
+pub(crate) struct Given {
+    pub id: u64,
+    pub volume: u32,
+    pub sectors: std::ops::Range<u64>,
+    pub version: u32,
+    /// Completions before it was asked for, and with its own.
+    pub after: u64,
+    pub ended: Option<u64>,
+}
+
 /// One volume.
 #[derive(Clone, Debug, Default)]
 pub struct Volume {
     /// Bytes that are sure to be there: the least that any answer has promised.
     pub size: u64,
-    sectors: BTreeMap<u64, Sector>,
+    /// The volume that its content names: the first one of its family.
+    pub fill: u32,
+    /// It is a snapshot: the volume's number, and the name.
+    pub snapshot: Option<(u32, String)>,
+    pub(crate) sectors: BTreeMap<u64, Sector>,
     /// Sectors with something that no flush has covered.
     unsettled: BTreeSet<u64>,
 }
 
 impl Volume {
-    /// A new one of `size` bytes.
-    pub fn of(size: u64) -> Self {
+    /// A new one of `size` bytes, whose content names `fill`.
+    pub fn of(fill: u32, size: u64) -> Self {
         Self {
             size,
+            fill,
             ..Self::default()
         }
     }
@@ -131,6 +177,8 @@ pub struct Oracle {
     pub refused: BTreeSet<(u32, u64)>,
     /// Metadata without a copy was hit: the same goes for all.
     pub wild: bool,
+    /// What was asked for since a snapshot was, and is being taken.
+    pub(crate) given: Option<Vec<Given>>,
     ended: u64,
     next: u64,
     version: u32,
@@ -158,6 +206,16 @@ impl Oracle {
     ) -> u64 {
         self.next += 1;
         let id = self.next;
+        if let Some(given) = &mut self.given {
+            given.push(Given {
+                id,
+                volume,
+                sectors: sectors.clone(),
+                version,
+                after: self.ended,
+                ended: None,
+            });
+        }
         let Some(volume) = self.volumes.get_mut(&volume) else {
             return id;
         };
@@ -192,6 +250,9 @@ impl Oracle {
     ) {
         self.ended += 1;
         let ended = self.ended;
+        let given = self.given.iter_mut().flatten();
+        let given = given.filter(|given| given.id == id && worked);
+        given.for_each(|given| given.ended = Some(ended));
         let Some(volume) = self.volumes.get_mut(&volume) else {
             return;
         };
@@ -216,9 +277,14 @@ impl Oracle {
         }
     }
 
+    /// The volume that a volume's content names.
+    pub fn fill(&self, volume: u32) -> u32 {
+        self.volumes.get(&volume).map_or(volume, |known| known.fill)
+    }
+
     /// Whether a block may be unreadable or old.
     pub fn is_hit(&self, volume: u32, block: u64) -> bool {
-        let at = (volume, block);
+        let at = (self.fill(volume), block);
         self.wild || self.hits.contains(&at) || self.state_hits.contains(&at)
     }
 
@@ -227,7 +293,8 @@ impl Oracle {
     pub fn may_fail(&self, volume: u32, sectors: &std::ops::Range<u64>, changes: bool) -> bool {
         let mut blocks = sectors.start / 8..sectors.end.div_ceil(8);
         blocks.any(|block| {
-            self.is_hit(volume, block) || changes && self.refused.contains(&(volume, block))
+            let at = (self.fill(volume), block);
+            self.is_hit(volume, block) || changes && self.refused.contains(&at)
         })
     }
 
@@ -349,9 +416,10 @@ impl Oracle {
             if also.contains_key(&at) {
                 continue;
             }
-            if let (Some(sector), Some(found)) =
-                (known.sectors.get_mut(&at), version_of(volume, at, bytes))
-            {
+            if let (Some(sector), Some(found)) = (
+                known.sectors.get_mut(&at),
+                version_of(known.fill, at, bytes),
+            ) {
                 sector.found(found);
             }
         }
@@ -383,7 +451,7 @@ impl Oracle {
         let first = offset / SECTOR as u64;
         let mut sectors = known.sectors.range(first..).peekable();
         for (at, bytes) in (first..).zip(bytes.chunks_exact(SECTOR)) {
-            let found = version_of(volume, at, bytes);
+            let found = version_of(known.fill, at, bytes);
             let sector = sectors.next_if(|(known, _)| **known == at);
             let sector = sector.map(|(_, sector)| sector);
             let fits = match (found, sector) {
@@ -502,7 +570,7 @@ mod tests {
     #[test]
     fn a_flush_forbids_what_was_before() {
         let mut oracle = Oracle::default();
-        oracle.volumes.insert(1, Volume::default());
+        oracle.volumes.insert(1, Volume::of(1, 0));
         assert_eq!(allowed(&oracle), [0]);
         let one = oracle.begin(1, 5..6, 1, false);
         assert_eq!(allowed(&oracle), [0, 1]);
@@ -528,7 +596,7 @@ mod tests {
         let mut elsewhere = content(1);
         fill(1, 6, 1, &mut elsewhere);
         let mut oracle = Oracle::default();
-        oracle.volumes.insert(1, Volume::default());
+        oracle.volumes.insert(1, Volume::of(1, 0));
         let one = oracle.begin(1, 5..6, 1, false);
         oracle.end(1, 5..6, one, true, true);
         assert!(

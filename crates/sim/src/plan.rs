@@ -56,6 +56,8 @@ pub struct Plan {
     pub blocks: [u64; 2],
     /// Volumes are written as far as they are used when they are made.
     pub filled: bool,
+    /// Snapshots are taken.
+    pub snapshots: bool,
     /// A crash is looked at once in so many writes and flushes of drives: the others let more
     /// happen.
     pub every: u64,
@@ -92,6 +94,7 @@ impl Plan {
             },
             blocks: *random.pick(&[[72, 6], [72, 6], [72, 6], [40, 30], [80, 70], [200, 80]]),
             filled: random.one_in(2),
+            snapshots: random.one_in(2),
             every: *random.pick(&[1, 4, 16, 64]),
             pause_ns: random.within(1..=10) * 500_000_000,
         };

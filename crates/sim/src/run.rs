@@ -13,7 +13,7 @@ use engine::{Engine, EngineConfig};
 use reactor::control::{self, Simulation};
 use reactor::mix;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -188,6 +188,10 @@ pub struct Run {
     pub length: Length,
     pub volumes: Vec<(String, u32)>,
     pub named: u64,
+    /// Snapshots, by the oracle's numbers.
+    pub snapshots: Vec<u32>,
+    /// Clones, and the snapshots that they were made from.
+    pub clones: BTreeMap<u32, u32>,
     /// A leg that is away, and what it held when it went.
     pub absent: Option<(usize, Image)>,
     /// A leg that was away once.
@@ -259,6 +263,8 @@ impl Run {
             length,
             volumes: Vec::new(),
             named: 0,
+            snapshots: Vec::new(),
+            clones: BTreeMap::new(),
             absent: None,
             returned: None,
             foreign: None,
@@ -457,8 +463,10 @@ impl Run {
             .volume_open(POOL, &name)
             .map_err(|failed| Wrong(format!("{name} does not open: {failed}")))?;
         let least = u64::from(device.geometry().lba_size) / SECTOR as u64;
+        let fill = self.client.oracle.borrow().fill(number);
         self.client.add(Target {
             volume: number,
+            fill,
             device,
             chunks: CHUNKS.to_vec(),
             blocks: self.plan.blocks,
@@ -536,6 +544,7 @@ impl Run {
             self.client.read_all(number);
             self.drain()?;
         }
+        self.read_snapshots()?;
         self.found()
     }
 
@@ -548,7 +557,12 @@ impl Run {
         if self.client.lenient.get() {
             self.cut_power()?;
         }
-        self.reimport()?;
+        if !self.lost {
+            self.reimport()?;
+        }
+        if self.lost {
+            return Ok(());
+        }
         self.read_everything()?;
         self.audit()
     }

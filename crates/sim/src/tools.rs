@@ -25,13 +25,8 @@ pub async fn compare(
     let drives: Vec<Arc<dyn OpenDrive>> = drives.iter().map(|drive| drive.clone() as _).collect();
     let failed = |failed: inspect::InspectError| Wrong(format!("the tools: {failed}"));
     let pool = Pool::open(handle, &drives).await.map_err(failed)?;
-    for number in oracle.volumes.keys() {
-        let known = pool
-            .config()
-            .volumes
-            .iter()
-            .find(|known| known.id == *number);
-        let Some(volume) = known else {
+    for (number, known) in &oracle.volumes {
+        let Some(name) = crate::snapshots::name(pool.config(), *number, known) else {
             return Err(Wrong(format!("the tools know no volume {number}")));
         };
         let inspection = Inspection::new(&pool, Mode::Look, false, &|_| ());
@@ -42,7 +37,7 @@ pub async fn compare(
             }
             Ok(())
         };
-        let restored = inspect::restore_volume(&inspection, &volume.name, &mut sink).await;
+        let restored = inspect::restore_volume(&inspection, &name, &mut sink).await;
         let restored = restored.map_err(failed)?;
         if let Some(range) = restored.volume.lost.first() {
             return Err(Wrong(format!(

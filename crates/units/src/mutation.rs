@@ -70,6 +70,13 @@ mutations! {
     TwinTaken, "copy-of-drive-taken", "A pool is opened with a drive and its copy.";
     LegBehind, "leg-behind-trusted", "A leg that was away is read as if it had all.";
     CountOff, "overwrite-counted-twice", "A block that is written again is counted again.";
+    SnapshotUnheld, "snapshot-without-hold", "Shards take a snapshot one after the other while writes go on.";
+    SnapshotUnreserved, "snapshot-layer-unnamed", "A new layer takes writes before a label names it.";
+    WriteBehind, "write-to-frozen-layer", "A write that was under way goes to the layer that a snapshot froze.";
+    ForkEarly, "fork-too-early", "Recovery makes pages of new layers before what is beneath is played.";
+    ZeroesDropped, "zeroes-uncovered", "A page of zeroes is dropped though something lies beneath.";
+    MergeLeaks, "merge-leaks", "What a merge replaces is not freed.";
+    MergeForgotten, "merge-without-checkpoint", "A merged layer leaves the label while the journal still tells of it.";
 }
 
 #[cfg(feature = "mutations")]

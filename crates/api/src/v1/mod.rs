@@ -7,6 +7,7 @@ mod jobs;
 mod pools;
 mod problem;
 mod scrubs;
+mod snapshots;
 mod volumes;
 
 pub use drives::{DriveList, DriveOffline, DriveOnline, DriveProbe, DriveReplace, DriveReport};
@@ -19,4 +20,7 @@ pub use pools::{
 };
 pub use problem::{Problem, ProblemCode, Version};
 pub use scrubs::{Scrub, ScrubFault, ScrubStart};
+pub use snapshots::{
+    Snapshot, SnapshotChange, SnapshotClone, SnapshotCreate, SnapshotList, VolumeRollBack,
+};
 pub use volumes::{MapCell, Volume, VolumeCreate, VolumeList, VolumeMap, VolumeResize};

@@ -8,6 +8,7 @@ mod offline;
 mod pool;
 mod pool_show;
 mod scrub;
+mod snapshot;
 mod volume;
 mod watch;
 
@@ -18,4 +19,5 @@ pub use job::job;
 pub use offline::{dump, restore};
 pub use pool::pool;
 pub use pool_show::vdrive;
+pub use snapshot::snapshot;
 pub use volume::{map, volume};

@@ -111,7 +111,7 @@ pub fn faults(scrub: &Scrub) -> String {
 }
 
 /// Seconds since 1970 as a date and a time, UTC.
-fn date(seconds: u64) -> String {
+pub fn date(seconds: u64) -> String {
     let days = (seconds / 86_400) as i64 + 719_468;
     let era = days / 146_097;
     let day_of_era = days % 146_097;

@@ -91,6 +91,7 @@ pub fn dispatch(manager: &Manager, operation: Operation, with: &Arguments) -> Re
     let pool = with.text("pool");
     let volume = with.text("volume");
     let export = with.text("export");
+    let snapshot = (pool, volume, with.text("snapshot"));
     match operation {
         Operation::VersionShow => json(Version {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -130,6 +131,16 @@ pub fn dispatch(manager: &Manager, operation: Operation, with: &Arguments) -> Re
         Operation::VolumeShow => json(manager.volume_show(pool, volume)?),
         Operation::VolumeDelete => json(manager.volume_delete(pool, volume)?),
         Operation::VolumeResize => json(manager.volume_resize(pool, volume, with.request()?)?),
+        Operation::VolumeRollBack => {
+            json(manager.volume_roll_back(pool, volume, &with.request()?)?)
+        }
+        Operation::SnapshotList => {
+            json(manager.snapshot_list(with.asked("pool"), with.asked("volume"))?)
+        }
+        Operation::SnapshotCreate => json(manager.snapshot_create(with.request()?)?),
+        Operation::SnapshotChange => json(manager.snapshot_change(snapshot, &with.request()?)?),
+        Operation::SnapshotDelete => nothing(manager.snapshot_delete(pool, volume, snapshot.2)?),
+        Operation::SnapshotClone => json(manager.snapshot_clone(snapshot, &with.request()?)?),
         Operation::VolumeCounters => json(manager.volume_counters(pool, volume)?),
         Operation::VolumeMap => {
             json(manager.volume_map(pool, volume, with.asked_number("cells")?)?)

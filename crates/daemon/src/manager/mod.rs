@@ -5,6 +5,7 @@ mod exports;
 mod mirrors;
 mod pools;
 mod scrubs;
+mod snapshots;
 mod volumes;
 
 pub use core::Manager;

@@ -7,7 +7,7 @@ use engine::{EngineError, ScrubSpec};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Seconds since 1970; 0 on a host whose clock is before that.
-fn now_s() -> u64 {
+pub(super) fn now_s() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_secs())
 }

@@ -9,7 +9,7 @@ const CELLS_DEFAULT: usize = 64;
 const CELLS_MAX: usize = 65_536;
 
 impl Manager {
-    fn volume(&self, status: engine::VolumeStatus) -> v1::Volume {
+    pub(super) fn volume(&self, status: engine::VolumeStatus) -> v1::Volume {
         let exports = self.exports_of(&status.pool, Some(&status.name));
         mapping::volume(status, exports)
     }

@@ -21,6 +21,7 @@ pub struct StoredPool {
     pub volumes: BTreeMap<String, VolumeSpec>,
     pub exports: Vec<ExportRecord>,
     pub scrub: ScrubStatus,
+    pub snapshots: Vec<SnapshotStatus>,
 }
 
 /// What outlives an engine: the pools on their drives, and which drives are away.
@@ -371,8 +372,98 @@ impl Control for Fake {
         self.pool_counters(pool)
     }
 
+    fn volume_roll_back(&self, pool: &str, name: &str, snapshot: &str) -> Result<VolumeStatus> {
+        self.snapshot_of(pool, name, snapshot)?;
+        self.with(pool, |stored| Ok(volume(pool, &stored.volumes[name])))
+    }
+
+    fn snapshot_create(
+        &self,
+        pool: &str,
+        volumes: &[String],
+        name: &str,
+        now_s: u64,
+    ) -> Result<Vec<SnapshotStatus>> {
+        self.with(pool, |stored| {
+            let taken: Vec<_> = volumes
+                .iter()
+                .map(|volume| SnapshotStatus {
+                    name: name.to_owned(),
+                    volume: volume.clone(),
+                    pool: pool.to_owned(),
+                    size: 1 << 20,
+                    stored: 0,
+                    created_s: now_s,
+                    held: false,
+                    clones: Vec::new(),
+                })
+                .collect();
+            stored.snapshots.extend(taken.clone());
+            Ok(taken)
+        })
+    }
+
+    fn snapshot_list(&self, pool: &str, volume: Option<&str>) -> Result<Vec<SnapshotStatus>> {
+        self.with(pool, |stored| {
+            let mut found = stored.snapshots.clone();
+            found.retain(|known| volume.is_none_or(|volume| known.volume == volume));
+            Ok(found)
+        })
+    }
+
+    fn snapshot_change(
+        &self,
+        pool: &str,
+        volume: &str,
+        name: &str,
+        new_name: Option<&str>,
+        held: Option<bool>,
+    ) -> Result<SnapshotStatus> {
+        let mut known = self.snapshot_of(pool, volume, name)?;
+        known.held = held.unwrap_or(known.held);
+        known.name = new_name.unwrap_or(name).to_owned();
+        Ok(known)
+    }
+
+    fn snapshot_delete(&self, pool: &str, volume: &str, names: &[String]) -> Result<()> {
+        self.snapshot_of(pool, volume, &names[0])?;
+        self.with(pool, |stored| {
+            let gone =
+                |known: &SnapshotStatus| known.volume == volume && names.contains(&known.name);
+            stored.snapshots.retain(|known| !gone(known));
+            Ok(())
+        })
+    }
+
+    fn snapshot_clone(
+        &self,
+        pool: &str,
+        volume: &str,
+        name: &str,
+        clone: &str,
+    ) -> Result<VolumeStatus> {
+        let known = self.snapshot_of(pool, volume, name)?;
+        let spec = VolumeSpec {
+            name: clone.to_owned(),
+            size: known.size,
+            lba_size: 512,
+            thick: false,
+        };
+        self.volume_create(pool, &spec)
+    }
+
     fn volume_map(&self, pool: &str, _volume: &str, cells: usize) -> Result<Vec<MapCell>> {
         self.with(pool, |_| Ok(vec![MapCell::default(); cells]))
+    }
+}
+
+impl Fake {
+    fn snapshot_of(&self, pool: &str, volume: &str, name: &str) -> Result<SnapshotStatus> {
+        let mut found = self.snapshot_list(pool, Some(volume))?.into_iter();
+        match found.find(|known| known.name == name) {
+            Some(found) => Ok(found),
+            None => fail(ErrorCode::NotFound, "there is no such snapshot"),
+        }
     }
 }
 

@@ -22,7 +22,7 @@ pub struct Engine {
     _threads: Vec<ReactorThread>,
 }
 
-type Result<T> = std::result::Result<T, EngineError>;
+pub(super) type Result<T> = std::result::Result<T, EngineError>;
 
 impl Engine {
     /// Starts the threads.
@@ -73,7 +73,7 @@ impl Engine {
         }
     }
 
-    fn pool(&self, name: &str) -> Result<Arc<Pool>> {
+    pub(super) fn pool(&self, name: &str) -> Result<Arc<Pool>> {
         match lock(&self.pools).get(name) {
             Some(pool) => Ok(pool.clone()),
             None => error(

@@ -2,6 +2,7 @@
 
 mod engine;
 mod jobs;
+mod snapshots;
 pub mod types;
 mod wait;
 

@@ -338,6 +338,27 @@ pub struct VolumeStatus {
     pub state: String,
 }
 
+/// A snapshot of a volume.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SnapshotStatus {
+    /// Its name, one of its kind for its volume.
+    pub name: String,
+    /// The volume.
+    pub volume: String,
+    /// The pool.
+    pub pool: String,
+    /// Size of the volume then, in bytes.
+    pub size: u64,
+    /// Bytes that were written between the snapshot before and this one, and that are still there.
+    pub stored: u64,
+    /// When it was taken: seconds since 1970.
+    pub created_s: u64,
+    /// It is not deleted while this is set.
+    pub held: bool,
+    /// Volumes that were cloned from it.
+    pub clones: Vec<String>,
+}
+
 /// An export, kept in the pool; what its parameters mean is the front end's business.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ExportRecord {

@@ -17,6 +17,8 @@ const LONGEST: u64 = 64 << 20;
 /// A volume of an open pool.
 pub struct VolumeDevice {
     id: u32,
+    /// Number by which its chunks are divided among shards.
+    root: u32,
     ports: Vec<Arc<ShardPort>>,
     geometry: Mutex<Geometry>,
     in_flight: Arc<AtomicUsize>,
@@ -29,10 +31,11 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl VolumeDevice {
-    /// The volume `id` of a pool whose shards listen at `ports`.
-    pub fn new(id: u32, ports: Vec<Arc<ShardPort>>, geometry: Geometry) -> Arc<Self> {
+    /// The volume `id`, whose chunks are divided by `root`, of a pool whose shards listen at `ports`.
+    pub fn new(id: u32, root: u32, ports: Vec<Arc<ShardPort>>, geometry: Geometry) -> Arc<Self> {
         Arc::new(Self {
             id,
+            root,
             ports,
             geometry: Mutex::new(geometry),
             in_flight: Arc::default(),
@@ -89,6 +92,12 @@ impl VolumeDevice {
         {
             return invalid("past the end of the volume");
         }
+        if geometry.read_only && !matches!(op.kind, OpKind::Read | OpKind::Status) {
+            return Err(IoError::new(
+                ErrorKind::ReadOnly,
+                "it is a snapshot: clone it",
+            ));
+        }
         if op.len == 0 || !op.offset.is_multiple_of(lba) || !op.len.is_multiple_of(lba) {
             return invalid("not whole logical blocks");
         }
@@ -139,7 +148,7 @@ impl BlockDevice for VolumeDevice {
         }
         let (first, last) = (op.offset / REGION, (op.offset + op.len - 1) / REGION);
         if first == last {
-            self.push(shard_of(self.id, first, shards), op);
+            self.push(shard_of(self.root, first, shards), op);
             return Ok(());
         }
         let end = op.offset + op.len;
@@ -150,7 +159,7 @@ impl BlockDevice for VolumeDevice {
             })
             .collect();
         for (part, region) in Join::split(op, &parts).into_iter().zip(first..) {
-            self.push(shard_of(self.id, region, shards), part);
+            self.push(shard_of(self.root, region, shards), part);
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use super::shards::{ask_all, code_of};
 use super::{Pool, Result, error, lock};
 use crate::control::types::{ErrorCode, ExportRecord};
 use crate::shard::{Cooled, Unread};
-use format::ExportConfig;
+use format::{ExportConfig, PoolConfig};
 
 impl Pool {
     /// The exports kept in the pool.
@@ -27,11 +27,7 @@ impl Pool {
         let _changing = lock(&self.changing);
         self.update(|config| {
             for export in &exports {
-                if !config
-                    .volumes
-                    .iter()
-                    .any(|volume| volume.name == export.volume)
-                {
+                if !has_device(config, &export.volume) {
                     return error(
                         ErrorCode::NotFound,
                         format!(
@@ -82,4 +78,18 @@ impl Pool {
         }
         Ok(())
     }
+}
+
+/// Whether there is such a volume, or with `volume@snapshot` such a snapshot.
+fn has_device(config: &PoolConfig, name: &str) -> bool {
+    let (volume, snapshot) = name
+        .split_once('@')
+        .map_or((name, None), |(volume, snapshot)| (volume, Some(snapshot)));
+    let Some(volume) = config.volumes.iter().find(|known| known.name == volume) else {
+        return false;
+    };
+    let named = |known: &format::SnapshotConfig| {
+        known.volume == volume.id && Some(known.name.as_str()) == snapshot
+    };
+    snapshot.is_none() || config.snapshots.iter().any(named)
 }

@@ -261,6 +261,7 @@ impl Pool {
     pub(crate) fn update<T>(&self, change: impl FnOnce(&mut PoolConfig) -> Result<T>) -> Result<T> {
         let mut config = self.config();
         let value = change(&mut config)?;
+        config.note_layers();
         self.save(config, false)?;
         Ok(value)
     }

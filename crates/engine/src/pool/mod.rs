@@ -11,9 +11,11 @@ mod labels;
 mod members;
 mod open;
 mod plan;
+mod reap;
 mod scrub;
 
 mod shards;
+mod snapshots;
 mod state;
 mod status;
 mod vdrives;

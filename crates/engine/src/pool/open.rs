@@ -221,6 +221,7 @@ impl Pool {
         let opened = try_all(&pool.shards, &format!("pool {name}"), |shard| async move {
             shard.load_checkpoint().await
         })
+        .and_then(|()| pool.tell_all_layers())
         .and_then(|()| {
             try_all(&pool.shards, &format!("pool {name}"), |shard| async move {
                 shard.recover().await.map(drop)
@@ -238,6 +239,9 @@ impl Pool {
     fn refresh_specs(&self) -> Result<()> {
         let members = lock(&self.members).clone();
         self.update(|config| {
+            for volume in config.volumes.iter_mut().filter(|volume| volume.next != 0) {
+                (volume.live, volume.next) = (volume.next, 0);
+            }
             for known in &mut config.drives {
                 if let Some(member) = members
                     .iter()
@@ -279,6 +283,8 @@ impl Pool {
             jobs: host.jobs.clone(),
             resyncs: Mutex::default(),
             changing: Mutex::new(()),
+            readers: Mutex::default(),
+            reaping: Mutex::default(),
             scrub: Mutex::default(),
         });
         pool.update_capacity();
@@ -289,17 +295,17 @@ impl Pool {
     fn serve(self: &Arc<Self>) -> Result<()> {
         self.legs.enforce();
         let config = self.config();
-        let volumes: Vec<(u32, bool)> = config
+        let volumes: Vec<(u32, u32, bool)> = config
             .volumes
             .iter()
-            .map(|volume| (volume.id, volume.thick && !volume.deleting))
+            .map(|volume| (volume.id, volume.live(), volume.thick && !volume.deleting))
             .collect();
         ask_all(&self.shards, move |shard| {
             let volumes = volumes.clone();
             async move {
                 volumes
                     .iter()
-                    .for_each(|(id, thick)| shard.set_volume(*id, *thick));
+                    .for_each(|(id, live, thick)| shard.set_volume(*id, *live, *thick));
             }
         })?;
         let statuses = self.shard_statuses()?;
@@ -310,7 +316,7 @@ impl Pool {
         {
             let mapped: u64 = statuses
                 .iter()
-                .filter_map(|status| status.volumes.get(&volume.id))
+                .filter_map(|status| status.volumes.get(&volume.live()))
                 .map(|totals| totals.counts.mapped())
                 .sum();
             let promised = (volume.size / BLOCK as u64) as i64 - mapped as i64;
@@ -336,15 +342,27 @@ impl Pool {
     }
 
     pub(super) fn device(&self, volume: &VolumeConfig) -> Arc<VolumeDevice> {
+        let root = lock(&self.config).root(volume.live());
+        self.make_device((volume.id, root), volume.size, volume.lba_size, false)
+    }
+
+    /// A device by its number and the one by which its chunks are divided; `size` in bytes.
+    pub(super) fn make_device(
+        &self,
+        (id, root): (u32, u32),
+        size: u64,
+        lba_size: u32,
+        read_only: bool,
+    ) -> Arc<VolumeDevice> {
         let ports = self.shards.iter().map(|shard| shard.port.clone()).collect();
         let geometry = Geometry {
-            size: volume.size,
-            lba_size: volume.lba_size,
+            size,
+            lba_size,
             block_size: BLOCK as u32,
-            read_only: false,
-            serial: self.serial(volume.id),
+            read_only,
+            serial: self.serial(id),
         };
-        VolumeDevice::new(volume.id, ports, geometry)
+        VolumeDevice::new(id, root, ports, geometry)
     }
 
     /// Stable, and different for every volume of every pool: 20 bytes.
@@ -569,6 +587,8 @@ fn plan_pool(
         meta,
         vdrives,
         volumes: Vec::new(),
+        layers: Vec::new(),
+        snapshots: Vec::new(),
         exports: Vec::new(),
         next_volume: 1,
         scrub: format::ScrubConfig::default(),

@@ -324,10 +324,7 @@ impl Pool {
 
     fn fault_status(&self, fault: &ScrubFault) -> ScrubFaultStatus {
         let config = lock(&self.config);
-        let volume = fault.volume.map(|id| {
-            let known = config.volumes.iter().find(|volume| volume.id == id);
-            known.map_or_else(|| format!("(volume {id})"), |volume| volume.name.clone())
-        });
+        let volume = fault.volume.map(|id| config.layer_name(id));
         let drive = match &fault.place {
             FaultPlace::Label { drive } => drive.clone(),
             FaultPlace::Part { vdrive, part, .. } => {

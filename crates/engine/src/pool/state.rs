@@ -34,6 +34,10 @@ pub struct Pool {
     pub(crate) resyncs: Mutex<BTreeMap<DriveId, (Arc<Progress>, u64)>>,
     /// One change of the pool's description at a time.
     pub(crate) changing: Mutex<()>,
+    /// Numbers under which shards know opened snapshots, by the snapshots' layers, and the last one.
+    pub(crate) readers: Mutex<(BTreeMap<u32, u32>, u32)>,
+    /// Whether layers that nobody names are being reclaimed.
+    pub(crate) reaping: Mutex<bool>,
     /// The scrub that runs, or the last one since the pool was opened.
     pub(crate) scrub: Mutex<Arc<Scrub>>,
 }

@@ -239,7 +239,7 @@ impl Pool {
         let volume = self.find_volume(name)?;
         let mut sum = IoCounters::default();
         for shard in self.shard_statuses()? {
-            if let Some(totals) = shard.volumes.get(&volume.id) {
+            if let Some(totals) = shard.volumes.get(&volume.live()) {
                 add(&mut sum, &totals.counters);
             }
         }
@@ -267,7 +267,7 @@ impl Pool {
     ) -> VolumeStatus {
         let totals = shards
             .iter()
-            .filter_map(|shard| shard.volumes.get(&volume.id));
+            .filter_map(|shard| shard.volumes.get(&volume.live()));
         let mapped: u64 = totals.map(|totals| totals.counts.mapped()).sum();
         VolumeStatus {
             id: volume.id,
@@ -296,6 +296,7 @@ impl Pool {
         let cells = cells.clamp(1, 4096);
         let shards = self.shards.len();
         let (id, size) = (volume.id, volume.size);
+        let root = self.config().root(volume.live());
         let parts: Vec<_> = self
             .shards
             .iter()
@@ -303,7 +304,7 @@ impl Pool {
             .map(|(index, handle)| {
                 handle.ask(move |shard| async move {
                     let mut cells = vec![MapCell::default(); cells];
-                    let mine = move |chunk| shard_of_chunk(id, chunk, shards) == index;
+                    let mine = move |chunk| shard_of_chunk(root, chunk, shards) == index;
                     shard.map(id, size, mine, &mut cells).await.map(|()| cells)
                 })
             })

@@ -318,11 +318,7 @@ impl Pool {
     /// Blocks that cannot be read in words, with the volumes' names.
     pub(super) fn name_unread(&self, unread: &Unread) -> String {
         let config = self.config();
-        unread.sentence(|id| {
-            let known = config.volumes.iter().find(|volume| volume.id == id);
-            let name = known.map_or_else(|| format!("#{id}"), |volume| volume.name.clone());
-            format!("volume {name}")
-        })
+        unread.sentence(|id| format!("volume {}", config.layer_name(id)))
     }
 
     /// Nothing is left on the vdrive: it leaves the labels, the shards and the pool.

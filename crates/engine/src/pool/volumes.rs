@@ -89,6 +89,8 @@ impl Pool {
                 lba_size: spec.lba_size,
                 thick: spec.thick,
                 deleting: false,
+                live: 0,
+                next: 0,
             };
             config.next_volume += 1;
             config.volumes.push(volume.clone());
@@ -105,17 +107,20 @@ impl Pool {
         };
         let (id, thick) = (volume.id, volume.thick);
         ask_all(&self.shards, move |shard| async move {
-            shard.set_volume(id, thick)
+            shard.set_volume(id, id, thick)
         })?;
         lock(&self.devices).insert(id, self.device(&volume));
         Ok(self.volume_status(&volume, &[]))
     }
 
-    /// The volume, for a front end.
+    /// The volume, or with `volume@snapshot` that snapshot of it, for a front end.
     ///
     /// # Errors
     /// When there is none of that name.
     pub fn open_volume(&self, name: &str) -> Result<Arc<VolumeDevice>> {
+        if let Some((volume, snapshot)) = name.split_once('@') {
+            return self.open_snapshot(volume, snapshot);
+        }
         let volume = self.find_volume(name)?;
         match lock(&self.devices).get(&volume.id) {
             Some(device) => Ok(device.clone()),
@@ -181,8 +186,9 @@ impl Pool {
         let first_whole = size.div_ceil(CHUNK as u64) as u32;
         let last = old.div_ceil(CHUNK as u64) as u32;
         let rest = (u64::from(first_whole) * CHUNK as u64).min(old) - size;
+        let root = self.config().root(volume.live());
         let holder =
-            crate::device::shard_of_chunk(id, (size / CHUNK as u64) as u32, self.shards.len());
+            crate::device::shard_of_chunk(root, (size / CHUNK as u64) as u32, self.shards.len());
         if rest > 0 {
             let trimmed = self.shards[holder]
                 .ask(move |shard| async move { shard.trim_range(id, size, rest).await });
@@ -194,7 +200,7 @@ impl Pool {
             &self.shards,
             "the end of the volume cannot be freed",
             move |shard| async move {
-                shard.free_chunks(id, first_whole..last, |_| true).await?;
+                shard.trim_chunks(id, first_whole..last).await?;
                 // What was cut off must not come back when the volume grows again.
                 shard.barrier().await
             },
@@ -211,6 +217,7 @@ impl Pool {
         if self.jobs.is_running("delete", &self.name, name) {
             return Err(crate::control::busy("the volume is being deleted already"));
         }
+        self.refuse_named(&volume)?;
         self.update(|config| {
             config
                 .volumes
@@ -227,16 +234,37 @@ impl Pool {
         self.start_deletion(volume)
     }
 
+    /// A volume with snapshots is not deleted by accident.
+    fn refuse_named(&self, volume: &VolumeConfig) -> Result<()> {
+        let config = lock(&self.config);
+        let mine = config
+            .snapshots
+            .iter()
+            .filter(|known| known.volume == volume.id);
+        let names: Vec<&str> = mine.map(|known| known.name.as_str()).collect();
+        let Some(first) = names.first() else {
+            return Ok(());
+        };
+        error(
+            ErrorCode::Refused,
+            format!(
+                "volume {} has {} snapshots ({first} is the first): delete them first, see `convect snapshot list`",
+                volume.name,
+                names.len()
+            ),
+        )
+    }
+
     pub(super) fn start_deletion(self: &Arc<Self>, volume: VolumeConfig) -> Result<u64> {
-        let id = volume.id;
+        let (id, layer) = (volume.id, volume.live());
         ask_all(&self.shards, move |shard| async move {
-            shard.end_volume(id);
-            shard.set_volume(id, false);
+            shard.end_volume(layer);
+            shard.set_volume(id, layer, false);
         })?;
         let shards = self.shard_statuses()?;
         let mapped: u64 = shards
             .iter()
-            .filter_map(|shard| shard.volumes.get(&id))
+            .filter_map(|shard| shard.volumes.get(&layer))
             .map(|totals| totals.counts.mapped())
             .sum();
         if volume.thick && !volume.deleting {
@@ -256,8 +284,12 @@ impl Pool {
         )
     }
 
-    fn free_volume(&self, volume: &VolumeConfig, progress: &Arc<Progress>) -> Result<bool> {
-        let (id, watched) = (volume.id, progress.clone());
+    fn free_volume(
+        self: &Arc<Self>,
+        volume: &VolumeConfig,
+        progress: &Arc<Progress>,
+    ) -> Result<bool> {
+        let (id, layer, watched) = (volume.id, volume.live(), progress.clone());
         try_all(
             &self.shards,
             "the volume's space cannot be freed",
@@ -265,12 +297,12 @@ impl Pool {
                 let watched = watched.clone();
                 async move {
                     shard
-                        .free_chunks(id, 0..u32::MAX, |_| {
+                        .free_chunks(layer, 0..u32::MAX, |_| {
                             watched.done.fetch_add(CHUNK as u64, Ordering::Relaxed);
                             !watched.cancel.load(Ordering::Relaxed)
                         })
                         .await?;
-                    shard.forget_volume(id)?;
+                    shard.forget_volume(layer)?;
                     shard.checkpoint().await
                 }
             },
@@ -278,15 +310,22 @@ impl Pool {
         let _changing = lock(&self.changing);
         self.update(|config| {
             config.volumes.retain(|known| known.id != id);
+            config.reaped(format::Reap::Free(layer));
             Ok(())
         })?;
         self.shared.space.full.store(false, Ordering::Relaxed);
+        drop(_changing);
+        // What a clone stood on may be named by nobody any more.
+        self.start_reaping()?;
         Ok(true)
     }
 
     /// Goes on with long work that was under way when the pool was closed.
     pub(super) fn resume_jobs(self: &Arc<Self>, config: &format::PoolConfig) {
         self.resume_scrub();
+        if let Err(failed) = self.start_reaping() {
+            tracing::warn!(error = %failed, "snapshots' space cannot be reclaimed");
+        }
         for volume in config.volumes.iter().filter(|volume| volume.deleting) {
             if let Err(failed) = self.start_deletion(volume.clone()) {
                 tracing::warn!(volume = volume.name, error = %failed, "a deletion cannot go on");

@@ -96,6 +96,7 @@ impl Shard {
             self.change(&mut state, volume, leaf, block, |page| {
                 page.set_slot(block, run.place.plus(index as u64));
                 page.set_crc(block, crcs[index]);
+                page.set_from(block, 0);
                 let kept = is_on(Mutation::WriteKeepsHome) && page.home_valid(block);
                 page.set_home_valid(block, kept);
             });
@@ -125,7 +126,10 @@ impl Shard {
     ) -> Result<(), IoError> {
         let mut state = self.state.borrow_mut();
         let blocks = first..first + count;
-        let zero = |block| leaf.page.borrow().state(block) == BlockState::Zero;
+        let zero = |block| {
+            let page = leaf.page.borrow();
+            page.state(block) == BlockState::Zero && page.from(block) == 0
+        };
         if blocks.clone().all(zero) && leaf.page.borrow().home().is_none() {
             return Ok(());
         }
@@ -143,6 +147,7 @@ impl Shard {
             self.change(&mut state, volume, leaf, block, |page| {
                 page.set_slot(block, Place::NONE);
                 page.set_crc(block, 0);
+                page.set_from(block, 0);
                 let kept = is_on(Mutation::TrimKeepsHome) && page.home_valid(block);
                 page.set_home_valid(block, kept);
             });
@@ -295,7 +300,7 @@ impl Shard {
         Ok(())
     }
 
-    fn free_slots(&self, state: &mut State, old: &[Place]) {
+    pub(super) fn free_slots(&self, state: &mut State, old: &[Place]) {
         for place in old.iter().filter(|place| place.is_some()) {
             // The next checkpoint keeps the slot as free, whether it is let go by then or not.
             state.alloc.touch(*place);

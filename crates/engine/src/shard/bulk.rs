@@ -9,6 +9,7 @@ use format::{ChunkPage, PAGE, PagePtr, TREE_TOP, crc32c};
 use futures_util::future::join_all;
 use std::collections::BTreeMap;
 use units::Place;
+use units::mutation::{Mutation, is_on};
 
 /// Pages that nobody asked for and that are read all the same, so that one read does.
 const GAP: u64 = 4;
@@ -21,7 +22,7 @@ const DEPTH: usize = 64;
 type Wanted = (u32, u8, u32, PagePtr);
 
 impl Shard {
-    /// Loads the pages of these chunks (volume and number); those that have none get one.
+    /// Loads the pages of these chunks (layer and number), where there are any.
     ///
     /// # Errors
     /// What a drive said, or `Medium` when no copy of a page is right.
@@ -38,8 +39,10 @@ impl Shard {
                 }
             }
         }
-        for (volume, chunk) in chunks {
-            self.leaf(*volume, *chunk, true).await?;
+        if is_on(Mutation::ForkEarly) {
+            for (volume, chunk) in chunks {
+                self.leaf(*volume, *chunk, true).await?;
+            }
         }
         Ok(())
     }

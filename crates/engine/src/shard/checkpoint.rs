@@ -182,7 +182,15 @@ impl Shard {
         for batch in dirty.chunks(BATCH) {
             for (volume, chunk, leaf) in batch {
                 let counts = self.count(&leaf.page.borrow());
+                // Zeroes hide what is beneath: only where nothing is, they need no page.
+                let stands = {
+                    let state = self.state.borrow();
+                    let entry = state.volumes.get(volume);
+                    entry.is_some_and(|entry| entry.parent != 0)
+                };
                 let empty = counts.mapped() == 0 && leaf.page.borrow().home().is_none();
+                let hides = stands && !is_on(Mutation::ZeroesDropped);
+                let empty = empty && (!hides || leaf.dissolved.get());
                 let ptr = if empty {
                     NO_PAGE
                 } else {

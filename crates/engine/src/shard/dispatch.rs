@@ -137,12 +137,11 @@ impl Shard {
         if op.op.kind != OpKind::Read || self.check().is_err() {
             return false;
         }
-        let live = self
-            .state
-            .borrow()
-            .volumes
-            .get(&op.volume)
-            .is_some_and(|volume| !volume.gone);
+        let live = {
+            let state = self.state.borrow();
+            let entry = state.volumes.get(&state.live(op.volume));
+            entry.is_some_and(|entry| !entry.gone)
+        };
         let began = self.handle.now_ns();
         let served = live && self.read_now(op.volume, op.op.offset, &mut op.op.buf);
         if served {
@@ -158,7 +157,7 @@ impl Shard {
         let mut extents = Vec::new();
         let live = {
             let state = self.state.borrow();
-            super::leaf::live(state.volumes.get(&volume)).map(drop)
+            super::leaf::live(state.volumes.get(&state.live(volume))).map(drop)
         };
         let mut result = match (live.and_then(|()| self.check()), op.op.kind) {
             (Err(error), _) => Err(error),
@@ -202,12 +201,11 @@ impl Shard {
             self.meter.note(took);
         }
         let mut state = self.state.borrow_mut();
+        let layer = state.live(op.volume);
         let super::state::State {
             counters, volumes, ..
         } = &mut *state;
-        let of_volume = volumes
-            .get_mut(&op.volume)
-            .map(|volume| &mut volume.counters);
+        let of_volume = volumes.get_mut(&layer).map(|volume| &mut volume.counters);
         for counters in std::iter::once(counters).chain(of_volume) {
             match op.op.kind {
                 OpKind::Read => {

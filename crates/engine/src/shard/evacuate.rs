@@ -243,7 +243,7 @@ impl Shard {
     }
 
     /// With no other home to be had, the blocks go into slots of any tier.
-    async fn dissolve_home(
+    pub(super) async fn dissolve_home(
         &self,
         volume: u32,
         chunk: u32,

@@ -48,7 +48,14 @@ impl Kept {
             Record::Home { home, .. } | Record::MoveHome { new: home, .. } => {
                 self.homes.extend(home.is_some().then_some(*home));
             }
-            Record::Trim { .. } | Record::Evict { .. } => {}
+            Record::Trim { .. } | Record::Evict { .. } | Record::Merge { .. } => {}
+        }
+    }
+
+    /// A page's blocks went into the page of another layer.
+    pub(super) fn moved(&mut self, chunk: u32, upper: u32, lower: u32) {
+        if self.chunks.contains(&(upper, chunk)) {
+            self.chunks.insert((lower, chunk));
         }
     }
 

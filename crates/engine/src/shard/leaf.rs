@@ -1,5 +1,6 @@
 //! Chunks' pages in memory.
 
+use super::layers::Missing;
 use super::state::{Shard, State, Volume};
 use crate::space::Class;
 use crate::tree::Lookup;
@@ -16,6 +17,8 @@ pub struct Leaf {
     pub dirty: Cell<bool>,
     /// Looked at since the eviction hand last passed.
     pub touched: Cell<bool>,
+    /// It went into the page of the layer beneath, or its layer is no more: it counts as absent.
+    pub dissolved: Cell<bool>,
     /// Some background work moves the chunk's data.
     pub busy: Cell<bool>,
     /// Extents that are being fetched from the slow tier.
@@ -36,6 +39,7 @@ impl Leaf {
             page: RefCell::new(page),
             dirty: Cell::new(false),
             touched: Cell::new(true),
+            dissolved: Cell::new(false),
             busy: Cell::new(false),
             fetching: Cell::new(0),
             ram: Default::default(),
@@ -58,11 +62,11 @@ impl Leaf {
 }
 
 /// What looking for a chunk's page found.
-enum Found {
+pub(super) enum Found {
     /// It is in memory, or there is none.
     Leaf(Option<Rc<Leaf>>),
-    /// A page of this level and first key has to be loaded first.
-    OnDisk(u8, u32, PagePtr),
+    /// A page has to be loaded first.
+    OnDisk(Missing),
     /// It would have to be made and the metadata region has no room.
     NoRoom,
 }
@@ -95,36 +99,67 @@ impl Shard {
         chunk: u32,
         create: bool,
     ) -> Result<Option<Rc<Leaf>>, IoError> {
-        let mut checkpoints = 0;
         loop {
             match self.find_leaf(volume, chunk, create)? {
                 Found::Leaf(leaf) => return Ok(leaf),
-                Found::OnDisk(level, key, ptr) => self.load(volume, level, key, ptr).await?,
-                // What waits to be written takes room twice until it is.
-                Found::NoRoom if checkpoints < 2 => {
-                    checkpoints += 1;
-                    self.checkpoint().await?;
-                }
-                Found::NoRoom => {
-                    let advice = "the metadata region is full: delete volumes or discard";
-                    return Err(IoError::new(ErrorKind::NoSpace, advice));
-                }
+                other => self.make_findable(other).await?,
             }
         }
     }
 
-    fn find_leaf(&self, volume: u32, chunk: u32, create: bool) -> Result<Found, IoError> {
+    /// Does what stands between looking for a page and finding it.
+    ///
+    /// # Errors
+    /// As [`Shard::leaf`]'s.
+    pub(super) async fn make_findable(&self, found: Found) -> Result<(), IoError> {
+        match found {
+            Found::Leaf(_) => Ok(()),
+            Found::OnDisk((layer, level, key, ptr)) => self.load(layer, level, key, ptr).await,
+            // What waits to be written takes room twice until it is.
+            Found::NoRoom => {
+                for _ in 0..2 {
+                    self.checkpoint().await?;
+                    if self.has_room_for_pages(&self.state.borrow()) {
+                        return Ok(());
+                    }
+                }
+                let advice = "the metadata region is full: delete volumes or discard";
+                Err(IoError::new(ErrorKind::NoSpace, advice))
+            }
+        }
+    }
+
+    /// Looks for the page of a chunk of a layer; made when there is none and `create`.
+    ///
+    /// # Errors
+    /// `Gone` when the layer is.
+    pub(super) fn find_leaf(
+        &self,
+        volume: u32,
+        chunk: u32,
+        create: bool,
+    ) -> Result<Found, IoError> {
         let mut state = self.state.borrow_mut();
         let entry = live(state.volumes.get(&volume))?;
         match entry.tree.lookup(chunk) {
-            Lookup::Loaded(leaf) => return Ok(Found::Leaf(Some(leaf.clone()))),
-            Lookup::OnDisk(ptr) => return Ok(Found::OnDisk(0, chunk, ptr)),
-            Lookup::NeedNode(level, key, ptr) => return Ok(Found::OnDisk(level, key, ptr)),
-            Lookup::Absent if !create => return Ok(Found::Leaf(None)),
-            Lookup::Absent if !self.has_room_for_pages(&state) => return Ok(Found::NoRoom),
-            Lookup::Absent => {}
+            Lookup::Loaded(leaf) if !leaf.dissolved.get() => {
+                return Ok(Found::Leaf(Some(leaf.clone())));
+            }
+            Lookup::OnDisk(ptr) => return Ok(Found::OnDisk((volume, 0, chunk, ptr))),
+            Lookup::NeedNode(level, key, ptr) => {
+                return Ok(Found::OnDisk((volume, level, key, ptr)));
+            }
+            Lookup::Loaded(_) | Lookup::Absent if !create => return Ok(Found::Leaf(None)),
+            Lookup::Loaded(_) | Lookup::Absent if !self.has_room_for_pages(&state) => {
+                return Ok(Found::NoRoom);
+            }
+            Lookup::Loaded(_) | Lookup::Absent => {}
         }
-        let leaf = Leaf::new(ChunkPage::new(volume, chunk), BlockCounts::default());
+        let page = match self.forked(&state, volume, chunk) {
+            Ok(page) => page.unwrap_or_else(|| ChunkPage::new(volume, chunk)),
+            Err(missing) => return Ok(Found::OnDisk(missing)),
+        };
+        let leaf = Leaf::new(page, BlockCounts::default());
         if let Some(entry) = state.volumes.get_mut(&volume) {
             entry.tree.set_leaf(chunk, leaf.clone());
         }

@@ -41,31 +41,101 @@ impl Shard {
         buf: &mut IoBuf,
     ) -> Result<(), IoError> {
         for piece in pieces(offset, buf.len() as u64) {
-            match self.leaf(volume, piece.chunk, false).await? {
-                Some(leaf) => self.read_piece(volume, &leaf, piece, buf).await?,
-                None => {
-                    buf.zero(piece.at, piece.len);
-                    self.state.borrow_mut().counters.blocks_zero += piece.blocks().1 as u64;
+            self.read_chunk(volume, piece, buf).await?;
+        }
+        Ok(())
+    }
+
+    /// Reads what a piece of a volume's chunk holds, whichever layers have it.
+    ///
+    /// # Errors
+    /// As [`Shard::read`].
+    pub(super) async fn read_chunk(
+        &self,
+        volume: u32,
+        piece: Piece,
+        buf: &mut IoBuf,
+    ) -> Result<(), IoError> {
+        let (first, count) = piece.blocks();
+        let mut todo: BlockMask = (first..first + count).collect();
+        while !todo.is_empty() {
+            let layer = self.state.borrow().live(volume);
+            // The layer may be merged with another one meanwhile.
+            let leaf = self.leaf(layer, piece.chunk, false).await.ok().flatten();
+            match leaf {
+                Some(leaf) if !self.inherits(layer, &leaf, &todo) => {
+                    todo = self.read_piece(layer, &leaf, piece, todo, buf).await?;
                 }
+                _ => todo = self.read_owned(volume, piece, todo, buf).await?,
             }
         }
         Ok(())
     }
 
+    /// Whether a page leaves some of these blocks to layers beneath its own.
+    fn inherits(&self, layer: u32, leaf: &Leaf, blocks: &BlockMask) -> bool {
+        let state = self.state.borrow();
+        let page = leaf.page.borrow();
+        state
+            .volumes
+            .get(&layer)
+            .is_some_and(|entry| entry.parent != 0)
+            && blocks.blocks().any(|block| page.from(block) != 0)
+    }
+
+    /// The same, of blocks of which at least one is not the layer's own. Returns what has to be
+    /// looked for again.
+    async fn read_owned(
+        &self,
+        volume: u32,
+        piece: Piece,
+        blocks: BlockMask,
+        buf: &mut IoBuf,
+    ) -> Result<BlockMask, IoError> {
+        let owned = self.owned(volume, piece.chunk, blocks).await?;
+        self.serve_zeroes(&mut self.state.borrow_mut(), piece, &owned.zero, buf);
+        let mut left = BlockMask::default();
+        for (owner, leaf, blocks) in owned.parts {
+            left = left.or(self.read_piece(owner, &leaf, piece, blocks, buf).await?);
+        }
+        Ok(left)
+    }
+
+    fn serve_zeroes(&self, state: &mut State, piece: Piece, blocks: &BlockMask, buf: &mut IoBuf) {
+        for block in blocks.blocks() {
+            let (_, at, len) = overlap(piece, block);
+            buf.zero(at, len);
+            state.counters.blocks_zero += 1;
+        }
+    }
+
     /// Reads what can be had without waiting: true when that was all of it.
     pub(super) fn read_now(&self, volume: u32, offset: u64, buf: &mut IoBuf) -> bool {
         let mut state = self.state.borrow_mut();
+        let layer = state.live(volume);
         for piece in pieces(offset, buf.len() as u64) {
-            let Some(entry) = state.volumes.get(&volume) else {
-                return false;
-            };
-            let crate::tree::Lookup::Loaded(leaf) = entry.tree.lookup(piece.chunk) else {
-                return false;
-            };
-            let leaf = leaf.clone();
             let (first, count) = piece.blocks();
             let mut todo: BlockMask = (first..first + count).collect();
-            self.serve_present(&mut state, &leaf, piece, &mut todo, buf);
+            let Some(entry) = state.volumes.get(&layer) else {
+                return false;
+            };
+            if entry.parent == 0 {
+                let crate::tree::Lookup::Loaded(leaf) = entry.tree.lookup(piece.chunk) else {
+                    return false;
+                };
+                let leaf = leaf.clone();
+                self.serve_present(&mut state, &leaf, piece, &mut todo, buf);
+            } else {
+                let Ok(owned) = state.owned(layer, piece.chunk, todo) else {
+                    return false;
+                };
+                self.serve_zeroes(&mut state, piece, &owned.zero, buf);
+                todo = BlockMask::default();
+                for (_, leaf, mut blocks) in owned.parts {
+                    self.serve_present(&mut state, &leaf, piece, &mut blocks, buf);
+                    todo = todo.or(blocks);
+                }
+            }
             if !todo.is_empty() {
                 return false;
             }
@@ -73,26 +143,32 @@ impl Shard {
         true
     }
 
+    /// Reads blocks of a piece that are the page's own. Returns those that it had no more when it
+    /// came to read them.
     pub(super) async fn read_piece(
         &self,
         volume: u32,
         leaf: &Rc<Leaf>,
         piece: Piece,
+        blocks: BlockMask,
         buf: &mut IoBuf,
-    ) -> Result<(), IoError> {
-        let (first, count) = piece.blocks();
-        let mut todo: BlockMask = (first..first + count).collect();
+    ) -> Result<BlockMask, IoError> {
+        let (first, count) = span_of(&blocks);
+        let mut todo = blocks;
         for extent in first / EXTENT_BLOCKS..=(first + count - 1) / EXTENT_BLOCKS {
             leaf.warm(extent);
         }
         let mut failures = 0;
         loop {
+            if leaf.dissolved.get() {
+                return Ok(todo);
+            }
             let fetched = self.fetched.wait();
             let (runs, wait) = {
                 let mut state = self.state.borrow_mut();
                 self.serve_present(&mut state, leaf, piece, &mut todo, buf);
                 if todo.is_empty() {
-                    return Ok(());
+                    return Ok(todo);
                 }
                 self.plan(leaf, &todo)
             };
@@ -126,7 +202,7 @@ impl Shard {
                 }
             }
             if todo.is_empty() {
-                return Ok(());
+                return Ok(todo);
             }
         }
     }

@@ -100,6 +100,21 @@ impl Shard {
             self.verify(records).await?
         };
         for (record, present) in records.iter().zip(verified) {
+            if let Record::Merge {
+                volume,
+                chunk,
+                lower,
+            } = record
+            {
+                if self.replay_merge(*lower, *volume, *chunk).await? {
+                    move_elsewhere(elsewhere, *chunk, *volume, *lower);
+                    kept.moved(*chunk, *volume, *lower);
+                }
+                continue;
+            }
+            // Made here and not before: it begins with what the pages beneath say by now.
+            let (volume, chunk) = record.subject();
+            self.leaf(volume, chunk, true).await?;
             if !sure {
                 note_elsewhere(elsewhere, record, present);
             }
@@ -133,7 +148,7 @@ impl Shard {
                     count,
                     slot,
                 } => {
-                    let Ok(Some(leaf)) = self.leaf(*volume, *chunk, true).await else {
+                    let Ok(Some(leaf)) = self.leaf(*volume, *chunk, false).await else {
                         return BlockMask::default();
                     };
                     let page = leaf.page.borrow();
@@ -262,6 +277,7 @@ impl Shard {
             Record::Evict { mask, old, .. } => Ok(replay.evict(*mask, old)),
             Record::Home { home, mask, .. } => replay.home(*home, *mask).map(|()| true),
             Record::MoveHome { new, old, .. } => replay.move_home(*new, *old),
+            Record::Merge { .. } => Ok(true),
         })
     }
 
@@ -315,6 +331,19 @@ fn note_elsewhere(elsewhere: &mut Elsewhere, record: &Record, present: BlockMask
             }
         }
         _ => {}
+    }
+}
+
+/// A page's blocks went into the page of another layer, and what is known of them with them.
+fn move_elsewhere(elsewhere: &mut Elsewhere, chunk: u32, upper: u32, lower: u32) {
+    let all = (upper, chunk, 0)..(upper, chunk, CHUNK_BLOCKS);
+    let moved: Vec<_> = elsewhere
+        .range(all)
+        .map(|(key, crc)| (key.2, *crc))
+        .collect();
+    for (block, crc) in moved {
+        elsewhere.remove(&(upper, chunk, block));
+        elsewhere.insert((lower, chunk, block), crc);
     }
 }
 
@@ -413,6 +442,7 @@ impl Replay<'_> {
                 self.change(block, |page| {
                     page.set_slot(block, at(block));
                     page.set_crc(block, crcs[block - first]);
+                    page.set_from(block, 0);
                     page.set_home_valid(block, false);
                 });
             }
@@ -427,6 +457,7 @@ impl Replay<'_> {
             self.change(block, |page| {
                 page.set_slot(block, Place::NONE);
                 page.set_crc(block, 0);
+                page.set_from(block, 0);
                 page.set_home_valid(block, false);
             });
         }

@@ -76,9 +76,16 @@ pub struct ShardConfig {
     pub leaves: usize,
 }
 
-/// A volume, as far as it lies in this shard.
+/// A layer of a volume (docs/snapshots.md), as far as it lies in this shard. Most volumes have one, with
+/// the volume's number.
 pub(super) struct Volume {
     pub tree: Tree<Rc<Leaf>>,
+    /// The layer that this one stands on; 0: none.
+    pub parent: u32,
+    /// It covers the epochs above its parent's up to this one.
+    pub epoch: u32,
+    /// Its pages go into its parent's: where it has none, writes go there.
+    pub merging: bool,
     /// What the map says now.
     pub counts: BlockCounts,
     /// What the pages on the drive say.
@@ -95,6 +102,9 @@ impl Volume {
     pub fn new(id: u32, root: PagePtr, counts: BlockCounts) -> Self {
         Self {
             tree: Tree::new(id, root),
+            parent: 0,
+            epoch: id,
+            merging: false,
             counts,
             disk_counts: counts,
             thick: false,
@@ -106,7 +116,12 @@ impl Volume {
 }
 
 pub(super) struct State {
+    /// Layers, by number.
     pub volumes: BTreeMap<u32, Volume>,
+    /// The layers that take volumes' writes, where they are not those with the volumes' numbers.
+    pub live: BTreeMap<u32, u32>,
+    /// Volumes whose pages do not change until they are let go.
+    pub held: BTreeSet<u32>,
     pub alloc: Allocator,
     pub quarantine: Quarantine,
     pub journal: Journal,
@@ -176,6 +191,8 @@ pub struct Shard {
     pub(super) room: Event,
     /// Prefetches in flight.
     pub(super) prefetching: Cell<usize>,
+    /// Volumes were let go that had been held.
+    pub(super) let_go: Event,
     /// What hosts' operations take, while a scrub runs.
     pub(super) meter: Meter,
     this: Weak<Self>,
@@ -192,6 +209,8 @@ impl Shard {
         let alloc = Allocator::new(shared.groups.clone(), config.group_blocks);
         let state = State {
             volumes: BTreeMap::new(),
+            live: BTreeMap::new(),
+            held: BTreeSet::new(),
             alloc,
             quarantine: Quarantine::default(),
             journal: Journal::new(&config, handle.dma().clone()),
@@ -239,6 +258,7 @@ impl Shard {
             journal_users: Cell::new(0),
             room: Event::default(),
             prefetching: Cell::new(0),
+            let_go: Event::default(),
             meter: Meter::default(),
             this: this.clone(),
         })
@@ -319,19 +339,10 @@ impl Shard {
             &self.checkpointed,
             &self.fetched,
             &self.room,
+            &self.let_go,
         ] {
             event.notify();
         }
-    }
-
-    /// Adds a volume, or changes whether its space is promised.
-    pub fn set_volume(&self, id: u32, thick: bool) {
-        let mut state = self.state.borrow_mut();
-        let volume = state
-            .volumes
-            .entry(id)
-            .or_insert_with(|| Volume::new(id, PagePtr::default(), BlockCounts::default()));
-        volume.thick = thick;
     }
 }
 

@@ -1,12 +1,15 @@
 //! Discard, write-zeroes and the allocation status.
 
 use super::journal::Work;
+use super::leaf::Leaf;
 use super::leaf::live;
 use super::state::Shard;
-use super::write::{Piece, pieces};
+use super::write::pieces;
 use crate::tree::Lookup;
 use block::{AllocationState, ErrorKind, IoBuf, IoError, StatusExtent};
-use format::BlockState;
+use format::BlockMask;
+use std::ops::Range;
+use std::rc::Rc;
 use units::{BLOCK, CHUNK};
 
 /// Runs of one answer to a status question.
@@ -23,14 +26,14 @@ impl Shard {
     pub(super) async fn trim(&self, volume: u32, offset: u64, len: u64) -> Result<(), IoError> {
         for piece in pieces(offset, len) {
             let room = self.journal_room(Work::Host).await?;
-            let Some(leaf) = self.leaf_or_skip(volume, piece).await? else {
+            let Some((layer, leaf)) = self.trimmable(volume, piece.chunk).await? else {
                 continue;
             };
             let head = piece.start.next_multiple_of(BLOCK);
             let tail = (piece.start + piece.len) / BLOCK * BLOCK;
             if head < tail {
                 let (first, count) = (head / BLOCK, (tail - head) / BLOCK);
-                self.apply_trim(volume, piece.chunk, &leaf, first, count)?;
+                self.apply_trim(layer, piece.chunk, &leaf, first, count)?;
             }
             drop(room);
             let base = u64::from(piece.chunk) * CHUNK as u64;
@@ -59,13 +62,20 @@ impl Shard {
         Box::pin(self.write(volume, offset, &zeroes)).await
     }
 
-    /// The chunk's page, or nothing when the chunk holds nothing.
-    async fn leaf_or_skip(
-        &self,
-        volume: u32,
-        piece: Piece,
-    ) -> Result<Option<std::rc::Rc<super::leaf::Leaf>>, IoError> {
-        self.leaf(volume, piece.chunk, false).await
+    /// The layer and page that a discard changes now, or nothing when nothing of the chunk can be
+    /// seen.
+    async fn trimmable(&self, volume: u32, chunk: u32) -> Result<Option<(u32, Rc<Leaf>)>, IoError> {
+        loop {
+            if let Some(found) = self.live_leaf(volume, chunk, false).await? {
+                return Ok(Some(found));
+            }
+            let layer = self.state.borrow().live(volume);
+            match self.is_seen(layer, chunk) {
+                Ok(false) => return Ok(None),
+                Ok(true) => return self.live_leaf(volume, chunk, true).await,
+                Err((layer, level, key, ptr)) => self.load(layer, level, key, ptr).await?,
+            }
+        }
     }
 
     /// Which parts of a range (in bytes) are allocated, from its start on, perhaps not to its end.
@@ -83,18 +93,21 @@ impl Shard {
             if looked as u32 >= STATUS_CHUNKS || extents.len() >= STATUS_EXTENTS {
                 break;
             }
-            let Some(leaf) = self.leaf(volume, piece.chunk, false).await? else {
-                add(&mut extents, piece.len as u64, AllocationState::Hole);
-                continue;
-            };
-            let page = leaf.page.borrow();
             let (first, count) = piece.blocks();
+            let blocks = (first..first + count).collect();
+            let owned = self.owned(volume, piece.chunk, blocks).await?;
+            let mut data = BlockMask::default();
+            for (_, leaf, blocks) in owned.parts {
+                let page = leaf.page.borrow();
+                let stored = page.slot_mask().or(page.home_mask());
+                data = data.or(stored.and(blocks));
+            }
             for block in first..first + count {
                 let from = piece.start.max(block * BLOCK);
                 let to = (piece.start + piece.len).min((block + 1) * BLOCK);
-                let state = match page.state(block) {
-                    BlockState::Zero => AllocationState::Hole,
-                    _ => AllocationState::Data,
+                let state = match data.has(block) {
+                    false => AllocationState::Hole,
+                    true => AllocationState::Data,
                 };
                 add(&mut extents, (to - from) as u64, state);
             }
@@ -102,7 +115,57 @@ impl Shard {
         Ok(extents)
     }
 
-    /// Frees everything of a volume in `chunks`; reports each chunk that is done, and ends when
+    /// Discards what a volume has in `chunks` of this shard, whichever layers have it.
+    ///
+    /// # Errors
+    /// As a write's.
+    pub async fn trim_chunks(&self, volume: u32, chunks: Range<u32>) -> Result<(), IoError> {
+        let mut layer = self.state.borrow().live(volume);
+        while layer != 0 {
+            let mut from = chunks.start;
+            loop {
+                let found = self.next_chunks(layer, from).await?;
+                for chunk in found.iter().filter(|chunk| **chunk < chunks.end) {
+                    // A home that some work has is not given up by a discard.
+                    while let Some((_, leaf)) = self.trimmable(volume, *chunk).await?
+                        && leaf.busy.get()
+                    {
+                        self.handle.sleep(1_000_000).await;
+                    }
+                    self.trim(volume, u64::from(*chunk) * CHUNK as u64, CHUNK as u64)
+                        .await?;
+                }
+                match found.last() {
+                    Some(last) if *last + 1 < chunks.end => from = last + 1,
+                    _ => break,
+                }
+            }
+            let state = self.state.borrow();
+            layer = state.volumes.get(&layer).map_or(0, |entry| entry.parent);
+        }
+        Ok(())
+    }
+
+    /// The next chunks from `from` on that a layer has pages of.
+    async fn next_chunks(&self, layer: u32, from: u32) -> Result<Vec<u32>, IoError> {
+        loop {
+            let (keys, need) = {
+                let state = self.state.borrow();
+                let Some(entry) = state.volumes.get(&layer) else {
+                    return Ok(Vec::new());
+                };
+                entry.tree.scan(from, 64)
+            };
+            match need {
+                Some((level, key, ptr)) if keys.is_empty() => {
+                    self.load(layer, level, key, ptr).await?;
+                }
+                _ => return Ok(keys),
+            }
+        }
+    }
+
+    /// Frees everything of a layer in `chunks`; reports each chunk that is done, and ends when
     /// told false.
     ///
     /// # Errors
@@ -110,7 +173,7 @@ impl Shard {
     pub async fn free_chunks(
         &self,
         volume: u32,
-        chunks: std::ops::Range<u32>,
+        chunks: Range<u32>,
         done: impl Fn(u32) -> bool,
     ) -> Result<(), IoError> {
         let mut from = chunks.start;
@@ -129,6 +192,7 @@ impl Shard {
                         self.handle.sleep(1_000_000).await;
                     }
                     self.apply_trim(volume, key, &leaf, 0, units::CHUNK_BLOCKS)?;
+                    self.dissolve_if_gone(volume, key, &leaf);
                 }
                 if !done(key) {
                     return Err(IoError::new(
@@ -152,7 +216,7 @@ impl Shard {
         &self,
         volume: u32,
         chunk: u32,
-    ) -> Result<Option<std::rc::Rc<super::leaf::Leaf>>, IoError> {
+    ) -> Result<Option<Rc<Leaf>>, IoError> {
         loop {
             let (level, key, ptr) = {
                 let state = self.state.borrow();
@@ -170,7 +234,7 @@ impl Shard {
         }
     }
 
-    /// No operation of the volume is admitted any more.
+    /// No operation of the layer is admitted any more.
     pub fn end_volume(&self, volume: u32) {
         if let Some(entry) = self.state.borrow_mut().volumes.get_mut(&volume) {
             entry.gone = true;

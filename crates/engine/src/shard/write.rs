@@ -72,13 +72,11 @@ impl Shard {
     pub(crate) async fn write(&self, volume: u32, offset: u64, buf: &IoBuf) -> Result<(), IoError> {
         for piece in pieces(offset, buf.len() as u64) {
             let _room = self.journal_room(Work::Host).await?;
-            let leaf = self.leaf(volume, piece.chunk, true).await?;
-            let leaf = leaf.ok_or_else(|| IoError::new(ErrorKind::Gone, ""))?;
             if piece.is_whole() {
                 let data = self.take_in(buf, piece);
-                self.write_blocks(volume, &leaf, piece, data, None).await?;
+                self.write_blocks(volume, piece, data, None).await?;
             } else {
-                self.write_merged(volume, &leaf, piece, buf).await?;
+                self.write_merged(volume, piece, buf).await?;
             }
         }
         Ok(())
@@ -91,13 +89,7 @@ impl Shard {
     }
 
     /// Writes part of blocks: reads them, merges, and starts again when they changed meanwhile.
-    async fn write_merged(
-        &self,
-        volume: u32,
-        leaf: &Rc<Leaf>,
-        piece: Piece,
-        buf: &IoBuf,
-    ) -> Result<(), IoError> {
+    async fn write_merged(&self, volume: u32, piece: Piece, buf: &IoBuf) -> Result<(), IoError> {
         let (first, count) = piece.blocks();
         let whole = Piece {
             start: first * BLOCK,
@@ -105,18 +97,17 @@ impl Shard {
             ..piece
         };
         for _ in 0..MERGE_ROUNDS {
-            let seen = versions(leaf, first, count);
+            let (_, leaf) = self.writable(volume, piece.chunk).await?;
+            let seen = versions(&leaf, first, count);
             let mut old = IoBuf::zeroed(count * BLOCK);
-            self.read_piece(volume, leaf, whole_at_zero(whole), &mut old)
+            self.read_chunk(volume, whole_at_zero(whole), &mut old)
                 .await?;
             let mut data = self.handle.dma().get(count * BLOCK);
             old.read(0, &mut data);
             let skip = piece.start - first * BLOCK;
             buf.read(piece.at, &mut data[skip..skip + piece.len]);
-            if self
-                .write_blocks(volume, leaf, whole, data, Some(&seen))
-                .await?
-            {
+            let seen = Some((&leaf, &seen[..]));
+            if self.write_blocks(volume, whole, data, seen).await? {
                 return Ok(());
             }
         }
@@ -126,43 +117,50 @@ impl Shard {
         ))
     }
 
-    /// Writes whole blocks; with `seen`, only if the blocks are still those. False if not.
+    /// The layer and page that take a write to a chunk now, until the caller waits for something.
+    async fn writable(&self, volume: u32, chunk: u32) -> Result<(u32, Rc<Leaf>), IoError> {
+        let found = self.live_leaf(volume, chunk, true).await?;
+        found.ok_or_else(|| IoError::new(ErrorKind::Gone, "it was deleted"))
+    }
+
+    /// Writes whole blocks; with `seen`, only if the page and the blocks are still those. False if
+    /// not.
     async fn write_blocks(
         &self,
         volume: u32,
-        leaf: &Rc<Leaf>,
         piece: Piece,
         data: DmaBuf,
-        seen: Option<&[(Place, u32, BlockState)]>,
+        seen: Option<(&Rc<Leaf>, &[Version])>,
     ) -> Result<bool, IoError> {
         let (first, count) = piece.blocks();
-        self.admit(volume, leaf, first, count)?;
+        let (layer, leaf) = self.writable(volume, piece.chunk).await?;
+        self.admit(layer, &leaf, first, count)?;
         let crcs: Vec<u32> = data.chunks_exact(BLOCK).map(crc32c).collect();
         let runs = self.take_slots(count).await?;
         if let Err(error) = self.write_runs(&runs, &data).await {
             self.give_back_after(&runs, error);
             return Err(drive_error(error, "a write failed"));
         }
-        let changed = seen.is_some_and(|seen| *seen != versions(leaf, first, count)[..])
-            && !is_on(Mutation::MergeRace);
-        let gone = self
-            .state
-            .borrow()
-            .volumes
-            .get(&volume)
-            .is_none_or(|volume| volume.gone);
-        if changed || gone {
+        // A snapshot may have been taken meanwhile: the page may be another one.
+        let (layer, leaf) = match self.writable(volume, piece.chunk).await {
+            Ok(_) if is_on(Mutation::WriteBehind) => (layer, leaf),
+            Ok(found) => found,
+            Err(error) => {
+                self.give_back(&runs);
+                return Err(error);
+            }
+        };
+        let changed = seen.is_some_and(|(page, seen)| {
+            !Rc::ptr_eq(page, &leaf) || *seen != versions(&leaf, first, count)[..]
+        });
+        if changed && !is_on(Mutation::MergeRace) {
             self.give_back(&runs);
-            return if gone {
-                Err(IoError::new(ErrorKind::Gone, "it was deleted"))
-            } else {
-                Ok(false)
-            };
+            return Ok(false);
         }
         let mut done = 0;
         for run in &runs {
             let crcs = &crcs[done..done + run.count];
-            self.apply_write(volume, piece.chunk, leaf, first + done, *run, crcs)?;
+            self.apply_write(layer, piece.chunk, &leaf, first + done, *run, crcs)?;
             done += run.count;
         }
         leaf.written_ns.set(self.handle.now_ns());
@@ -277,11 +275,20 @@ fn whole_at_zero(piece: Piece) -> Piece {
     Piece { at: 0, ..piece }
 }
 
-fn versions(leaf: &Leaf, first: usize, count: usize) -> Vec<(Place, u32, BlockState)> {
+/// What a page says of a block.
+type Version = (Place, u32, BlockState, u32);
+
+fn versions(leaf: &Leaf, first: usize, count: usize) -> Vec<Version> {
     let page = leaf.page.borrow();
-    (first..first + count)
-        .map(|block| (page.slot(block), page.crc(block), page.state(block)))
-        .collect()
+    let version = |block| {
+        (
+            page.slot(block),
+            page.crc(block),
+            page.state(block),
+            page.from(block),
+        )
+    };
+    (first..first + count).map(version).collect()
 }
 
 /// Counts a write that waits for space, for as long as it does.

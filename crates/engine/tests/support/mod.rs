@@ -263,3 +263,17 @@ pub fn spoil(folder: &Folder, drive: &str, content: &[u8]) -> usize {
     }
     found
 }
+
+/// Waits until no job runs.
+pub fn wait_jobs(engine: &Engine) {
+    for _ in 0..6000 {
+        let jobs = engine.jobs().unwrap();
+        let failed = jobs.iter().find(|job| job.state == "failed");
+        assert!(failed.is_none(), "{failed:?}");
+        if jobs.iter().all(|job| job.state != "running") {
+            return;
+        }
+        std::thread::park_timeout(std::time::Duration::from_millis(10));
+    }
+    panic!("jobs do not end: {:?}", engine.jobs());
+}

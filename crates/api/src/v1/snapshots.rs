@@ -1,0 +1,72 @@
+//! Snapshots and clones.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A snapshot to be taken, of several volumes at one moment.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SnapshotCreate {
+    /// The pool.
+    pub pool: String,
+    /// The volumes.
+    pub volumes: Vec<String>,
+    /// The snapshot's name, the same for each volume; unique for each.
+    pub name: String,
+}
+
+/// What is to be changed of a snapshot; what is left out stays.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SnapshotChange {
+    /// Another name.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// Whether it is kept from being deleted.
+    #[serde(default)]
+    pub held: Option<bool>,
+}
+
+/// A volume that begins as a snapshot is.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SnapshotClone {
+    /// The new volume's name.
+    pub name: String,
+}
+
+/// What a volume is rolled back to.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VolumeRollBack {
+    /// The snapshot's name.
+    pub snapshot: String,
+}
+
+/// State of a snapshot.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Snapshot {
+    /// Its name.
+    pub name: String,
+    /// The volume.
+    pub volume: String,
+    /// The pool.
+    pub pool: String,
+    /// Size of the volume then, in bytes.
+    pub size: u64,
+    /// Bytes that were written between the snapshot before and this one, and that are still kept.
+    pub stored: u64,
+    /// When it was taken: seconds since 1970.
+    pub created_s: u64,
+    /// It is not deleted while this is set.
+    pub held: bool,
+    /// Volumes that were cloned from it.
+    pub clones: Vec<String>,
+}
+
+/// Snapshots.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct SnapshotList {
+    /// One entry a snapshot, oldest first.
+    pub items: Vec<Snapshot>,
+}

@@ -1,0 +1,178 @@
+//! `convect snapshot`.
+
+use super::scrub::date;
+use crate::arguments::Snapshot as Command;
+use crate::confirm::confirm;
+use crate::show::{print, print_json, read, table};
+use crate::{Client, Failure, object};
+use api::Operation;
+use api::v1::{
+    Snapshot, SnapshotChange, SnapshotClone, SnapshotCreate, SnapshotList, Volume, VolumeRollBack,
+};
+use units::format_bytes;
+
+/// Pool, volume and snapshot of POOL/VOL@NAME.
+fn named(text: &str) -> Result<(&str, &str, &str), Failure> {
+    let (pool, rest) = object(text)?;
+    match rest.split_once('@') {
+        Some((volume, name)) if !volume.is_empty() && !name.is_empty() => Ok((pool, volume, name)),
+        _ => Err(Failure::Usage(format!(
+            "'{text}' names no snapshot: write POOL/VOL@NAME, like tank/vm1@before-update"
+        ))),
+    }
+}
+
+fn row(snapshot: &Snapshot) -> Vec<String> {
+    vec![
+        format!("{}/{}@{}", snapshot.pool, snapshot.volume, snapshot.name),
+        date(snapshot.created_s),
+        format_bytes(snapshot.size),
+        format_bytes(snapshot.stored),
+        if snapshot.held { "held" } else { "" }.to_owned(),
+        snapshot.clones.join(", "),
+    ]
+}
+
+fn list(client: &Client, json: bool, of: Option<&str>) -> Result<(), Failure> {
+    let (pool, volume) = match of.map(|of| of.split_once('/').unwrap_or((of, ""))) {
+        None => (None, None),
+        Some((pool, "")) => (Some(pool), None),
+        Some((pool, volume)) => (Some(pool), Some(volume)),
+    };
+    let pool = pool.map(|pool| ("pool", pool));
+    let volume = volume.map(|volume| ("volume", volume));
+    let query: Vec<_> = pool.into_iter().chain(volume).collect();
+    let answer = client.call(Operation::SnapshotList, &[], &query, None)?;
+    if json {
+        return print_json(&answer, true);
+    }
+    let list: SnapshotList = read(&answer)?;
+    let head = ["SNAPSHOT", "TAKEN", ">SIZE", ">STORED", "HELD", "CLONES"];
+    print(&table(&head, list.items.iter().map(row)))
+}
+
+fn create(client: &Client, json: bool, snapshots: &[String]) -> Result<(), Failure> {
+    let mut request: Option<SnapshotCreate> = None;
+    for text in snapshots {
+        let (pool, volume, name) = named(text)?;
+        let known = request.get_or_insert_with(|| SnapshotCreate {
+            pool: pool.to_owned(),
+            volumes: Vec::new(),
+            name: name.to_owned(),
+        });
+        if known.pool != pool || known.name != name {
+            return Err(Failure::Usage(format!(
+                "'{text}': snapshots of one moment are of one pool and have one name, here {}/…@{}",
+                known.pool, known.name
+            )));
+        }
+        known.volumes.push(volume.to_owned());
+    }
+    let Some(request) = request else {
+        return Ok(());
+    };
+    let answer = client.send(Operation::SnapshotCreate, &[], &request)?;
+    match json {
+        true => print_json(&answer, true),
+        false => print(&format!("{} taken\n", snapshots.join(", "))),
+    }
+}
+
+fn delete(client: &Client, json: bool, snapshots: &[String], yes: bool) -> Result<(), Failure> {
+    for text in snapshots {
+        named(text)?;
+    }
+    for text in snapshots {
+        let (pool, volume, name) = named(text)?;
+        confirm(&format!("snapshot {text} is lost"), text, yes)?;
+        client.get(Operation::SnapshotDelete, &[pool, volume, name])?;
+        if !json {
+            print(&format!(
+                "snapshot {text} was deleted; its space comes free in the background\n"
+            ))?;
+        }
+    }
+    Ok(())
+}
+
+fn change(
+    client: &Client,
+    json: bool,
+    snapshot: &str,
+    request: &SnapshotChange,
+    done: &str,
+) -> Result<(), Failure> {
+    let (pool, volume, name) = named(snapshot)?;
+    let answer = client.send(Operation::SnapshotChange, &[pool, volume, name], request)?;
+    match json {
+        true => print_json(&answer, true),
+        false => print(&format!("snapshot {snapshot} {done}\n")),
+    }
+}
+
+/// Does what the command says.
+pub fn snapshot(client: &Client, json: bool, command: &Command) -> Result<(), Failure> {
+    match command {
+        Command::Create { snapshots } => create(client, json, snapshots),
+        Command::List { of } => list(client, json, of.as_deref()),
+        Command::Rename { snapshot, name } => {
+            let request = SnapshotChange {
+                name: Some(name.clone()),
+                held: None,
+            };
+            change(
+                client,
+                json,
+                snapshot,
+                &request,
+                &format!("is called {name} now"),
+            )
+        }
+        Command::Hold { snapshot } => {
+            let request = SnapshotChange {
+                name: None,
+                held: Some(true),
+            };
+            change(
+                client,
+                json,
+                snapshot,
+                &request,
+                "is held: it cannot be deleted",
+            )
+        }
+        Command::Release { snapshot } => {
+            let request = SnapshotChange {
+                name: None,
+                held: Some(false),
+            };
+            change(client, json, snapshot, &request, "is held no more")
+        }
+        Command::Delete { snapshots, yes } => delete(client, json, snapshots, *yes),
+        Command::Clone { snapshot, volume } => {
+            let (pool, of, name) = named(snapshot)?;
+            let request = SnapshotClone {
+                name: volume.clone(),
+            };
+            let answer = client.send(Operation::SnapshotClone, &[pool, of, name], &request)?;
+            if json {
+                return print_json(&answer, true);
+            }
+            let made: Volume = read(&answer)?;
+            print(&format!("volume {}/{} was made\n", made.pool, made.name))
+        }
+        Command::Rollback { snapshot, yes } => {
+            let (pool, volume, name) = named(snapshot)?;
+            let what = format!("what was written to {pool}/{volume} since {snapshot} is lost");
+            confirm(&what, snapshot, *yes)?;
+            let request = VolumeRollBack {
+                snapshot: name.to_owned(),
+            };
+            let answer = client.send(Operation::VolumeRollBack, &[pool, volume], &request)?;
+            match json {
+                true => print_json(&answer, true),
+                false => print(&format!("volume {pool}/{volume} is as {snapshot} was\n")),
+            }
+        }
+    }
+}

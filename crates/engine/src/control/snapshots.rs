@@ -1,0 +1,88 @@
+//! The engine's methods for snapshots and clones.
+
+use super::engine::{Engine, Result};
+use super::types::{SnapshotStatus, VolumeStatus};
+use std::sync::Arc;
+
+impl Engine {
+    /// Takes a snapshot of volumes of a pool at one moment. `now_s`: seconds since 1970.
+    ///
+    /// # Errors
+    /// With a sentence that says what to do.
+    pub fn snapshot_create(
+        &self,
+        pool: &str,
+        volumes: &[String],
+        name: &str,
+        now_s: u64,
+    ) -> Result<Vec<SnapshotStatus>> {
+        self.pool(pool)?.snapshot(volumes, name, now_s)
+    }
+
+    /// The pool's snapshots, or those of one volume, oldest first.
+    ///
+    /// # Errors
+    /// With a sentence that says what to do.
+    pub fn snapshot_list(&self, pool: &str, volume: Option<&str>) -> Result<Vec<SnapshotStatus>> {
+        self.pool(pool)?.snapshots(volume)
+    }
+
+    /// Changes a snapshot's name, or whether it may be deleted.
+    ///
+    /// # Errors
+    /// With a sentence that says what to do.
+    pub fn snapshot_change(
+        &self,
+        pool: &str,
+        volume: &str,
+        name: &str,
+        new_name: Option<&str>,
+        held: Option<bool>,
+    ) -> Result<SnapshotStatus> {
+        let pool = self.pool(pool)?;
+        pool.change_snapshot(volume, name, new_name, held)
+    }
+
+    /// Deletes snapshots of a volume; their space comes free in the background.
+    ///
+    /// # Errors
+    /// With a sentence that says what to do; all are still there then.
+    pub fn snapshot_delete(&self, pool: &str, volume: &str, names: &[String]) -> Result<()> {
+        self.pool(pool)?.delete_snapshots(volume, names)
+    }
+
+    /// Makes a volume that begins as a snapshot is.
+    ///
+    /// # Errors
+    /// With a sentence that says what to do.
+    pub fn snapshot_clone(
+        &self,
+        pool: &str,
+        volume: &str,
+        name: &str,
+        clone: &str,
+    ) -> Result<VolumeStatus> {
+        self.pool(pool)?.clone_snapshot(volume, name, clone)
+    }
+
+    /// Makes a volume as it was when a snapshot was taken.
+    ///
+    /// # Errors
+    /// With a sentence that says what to do.
+    pub fn volume_roll_back(&self, pool: &str, volume: &str, name: &str) -> Result<VolumeStatus> {
+        self.pool(pool)?.roll_back(volume, name)
+    }
+
+    /// A snapshot, for a front end: it can be read.
+    ///
+    /// # Errors
+    /// With a sentence that says what to do.
+    pub fn snapshot_open(
+        &self,
+        pool: &str,
+        volume: &str,
+        name: &str,
+    ) -> Result<Arc<dyn block::BlockDevice>> {
+        Ok(self.pool(pool)?.open_snapshot(volume, name)?)
+    }
+}

@@ -1,0 +1,487 @@
+//! Snapshots and clones of a pool's volumes (docs/snapshots.md).
+
+use super::shards::{ask_all, try_all};
+use super::{Pool, Result, error, lock, plan};
+use crate::control::types::{ErrorCode, SnapshotStatus, VolumeStatus};
+use crate::control::wait_for;
+use crate::device::VolumeDevice;
+use format::{LayerConfig, PoolConfig, SnapshotConfig, VolumeConfig};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use units::BLOCK;
+use units::mutation::{Mutation, is_on};
+
+/// Volumes of one group.
+const GROUP_MAX: usize = 256;
+/// Numbers from here on are no volume's: shards know opened snapshots by them.
+const FIRST_READER: u32 = 1 << 31;
+
+impl Pool {
+    /// Takes a snapshot of several volumes at one moment, each by the same name: what was answered
+    /// before is in it, what is asked for later is not. `now_s`: seconds since 1970.
+    ///
+    /// # Errors
+    /// `NotFound`, `Exists` or `Refused`, and nothing has happened; what a drive said, and then there
+    /// is no snapshot.
+    pub fn snapshot(
+        self: &Arc<Self>,
+        volumes: &[String],
+        name: &str,
+        now_s: u64,
+    ) -> Result<Vec<SnapshotStatus>> {
+        let _changing = lock(&self.changing);
+        plan::check_name("snapshot", name)?;
+        if volumes.is_empty() || volumes.len() > GROUP_MAX {
+            let count = volumes.len();
+            let text = format!("a snapshot is of 1 to {GROUP_MAX} volumes, not {count}");
+            return error(ErrorCode::Invalid, text);
+        }
+        let mut of: Vec<VolumeConfig> = Vec::new();
+        for volume in volumes {
+            let volume = self.changeable(volume)?;
+            self.check_new_snapshot(&volume, name)?;
+            if of.iter().any(|known| known.id == volume.id) {
+                let text = format!("volume {} is named twice", volume.name);
+                return error(ErrorCode::Invalid, text);
+            }
+            of.push(volume);
+        }
+        let cuts = self.cut(&of)?;
+        let durable = try_all(
+            &self.shards,
+            "what is in the snapshot cannot be made durable",
+            |shard| async move { shard.barrier().await },
+        );
+        let named = self.update(|config| {
+            for volume in &mut config.volumes {
+                let Some((_, layer)) = cuts.iter().find(|(id, _)| *id == volume.id) else {
+                    continue;
+                };
+                if durable.is_ok() {
+                    config.snapshots.push(SnapshotConfig {
+                        name: name.to_owned(),
+                        volume: volume.id,
+                        layer: volume.live(),
+                        size: volume.size,
+                        created_s: now_s,
+                        held: false,
+                    });
+                }
+                (volume.live, volume.next) = (*layer, 0);
+            }
+            Ok(())
+        });
+        durable.and(named)?;
+        let config = self.config();
+        let taken = config.snapshots.iter().filter(|snapshot| {
+            snapshot.name == name && of.iter().any(|volume| volume.id == snapshot.volume)
+        });
+        let none = Clones::new();
+        let status = |known| self.snapshot_status(&config, known, &none, &[]);
+        Ok(taken.map(status).collect())
+    }
+
+    /// Gives volumes new live layers, all at one moment; returns the volumes' and layers' numbers.
+    fn cut(&self, of: &[VolumeConfig]) -> Result<Vec<(u32, u32)>> {
+        let reserve = |config: &mut PoolConfig| {
+            let volumes = of.iter().map(|volume| volume.id);
+            Ok(volumes
+                .map(|volume| (volume, add_next(config, volume)))
+                .collect())
+        };
+        // The layers are there before anything is written to them.
+        let cuts: Vec<(u32, u32)> = if is_on(Mutation::SnapshotUnreserved) {
+            reserve(&mut lock(&self.config))?
+        } else {
+            self.update(reserve)?
+        };
+        self.tell_layers(cuts.iter().map(|(_, layer)| *layer))?;
+        let held: Vec<u32> = of.iter().map(|volume| volume.id).collect();
+        if !is_on(Mutation::SnapshotUnheld) {
+            ask_all(&self.shards, move |shard| {
+                let held = held.clone();
+                async move { shard.hold(&held) }
+            })?;
+        }
+        let new = cuts.clone();
+        ask_all(&self.shards, move |shard| {
+            let new = new.clone();
+            async move { shard.cut(&new) }
+        })?;
+        Ok(cuts)
+    }
+
+    /// A volume that can be snapshotted, rolled back or cloned from.
+    fn changeable(&self, name: &str) -> Result<VolumeConfig> {
+        let volume = self.find_volume(name)?;
+        if volume.deleting {
+            return error(ErrorCode::Busy, format!("volume {name} is being deleted"));
+        }
+        if volume.thick {
+            let text = format!(
+                "volume {name} is thick: its space is promised once, and a snapshot would need it \
+                 twice; copy it to a thin volume"
+            );
+            return error(ErrorCode::Refused, text);
+        }
+        Ok(volume)
+    }
+
+    fn check_new_snapshot(&self, volume: &VolumeConfig, name: &str) -> Result<()> {
+        if self.find_snapshot(volume, name).is_ok() {
+            let text = format!(
+                "volume {} has a snapshot '{name}' already: choose another name",
+                volume.name
+            );
+            return error(ErrorCode::Exists, text);
+        }
+        Ok(())
+    }
+
+    fn find_snapshot(&self, volume: &VolumeConfig, name: &str) -> Result<SnapshotConfig> {
+        let config = lock(&self.config);
+        let mut of = config
+            .snapshots
+            .iter()
+            .filter(|known| known.volume == volume.id);
+        match of.find(|known| known.name == name) {
+            Some(found) => Ok(found.clone()),
+            None => error(
+                ErrorCode::NotFound,
+                format!(
+                    "volume {} has no snapshot '{name}': see `convect snapshot list`",
+                    volume.name
+                ),
+            ),
+        }
+    }
+
+    /// Tells the shards of all layers: recovery has to know what they stand on.
+    pub(super) fn tell_all_layers(&self) -> Result<()> {
+        let layers = Arc::new(self.config().layers);
+        ask_all(&self.shards, move |shard| {
+            let layers = layers.clone();
+            async move { shard.set_layers(&layers) }
+        })
+        .map(drop)
+    }
+
+    /// Tells the shards of layers, and of those that they stand on.
+    fn tell_layers(&self, layers: impl Iterator<Item = u32>) -> Result<()> {
+        let config = self.config();
+        let mut told: Vec<LayerConfig> = Vec::new();
+        for id in layers {
+            let layer = config.layer(id).copied();
+            let parent = layer.and_then(|layer| config.layer(layer.parent).copied());
+            told.extend(parent.into_iter().chain(layer));
+        }
+        ask_all(&self.shards, move |shard| {
+            let told = told.clone();
+            async move { shard.set_layers(&told) }
+        })
+        .map(drop)
+    }
+
+    /// The pool's snapshots, or those of one volume, in the order in which they were taken.
+    ///
+    /// # Errors
+    /// `NotFound`, or when the pool is closing.
+    pub fn snapshots(&self, volume: Option<&str>) -> Result<Vec<SnapshotStatus>> {
+        let only = volume.map(|name| self.find_volume(name)).transpose()?;
+        let shards = self.shard_statuses()?;
+        let config = self.config();
+        let mut found: Vec<_> = config.snapshots.iter().collect();
+        found.retain(|known| only.as_ref().is_none_or(|only| only.id == known.volume));
+        found.sort_by_key(|known| (known.volume, known.created_s, known.layer));
+        let clones = clones(&config);
+        let status = |known| self.snapshot_status(&config, known, &clones, &shards);
+        Ok(found.into_iter().map(status).collect())
+    }
+
+    fn snapshot_status(
+        &self,
+        config: &PoolConfig,
+        snapshot: &SnapshotConfig,
+        clones: &Clones,
+        shards: &[crate::shard::ShardStatus],
+    ) -> SnapshotStatus {
+        let volume = config
+            .volumes
+            .iter()
+            .find(|volume| volume.id == snapshot.volume);
+        let layers = shards
+            .iter()
+            .filter_map(|shard| shard.volumes.get(&snapshot.layer));
+        let mapped: u64 = layers.map(|totals| totals.counts.mapped()).sum();
+        SnapshotStatus {
+            name: snapshot.name.clone(),
+            volume: volume.map(|volume| volume.name.clone()).unwrap_or_default(),
+            pool: self.name.clone(),
+            size: snapshot.size,
+            stored: mapped * BLOCK as u64,
+            created_s: snapshot.created_s,
+            held: snapshot.held,
+            clones: clones.get(&snapshot.layer).cloned().unwrap_or_default(),
+        }
+    }
+
+    /// Changes a snapshot's name, or whether it may be deleted.
+    ///
+    /// # Errors
+    /// `NotFound`, `Exists`, or when no drive takes the label.
+    pub fn change_snapshot(
+        &self,
+        volume: &str,
+        name: &str,
+        new_name: Option<&str>,
+        held: Option<bool>,
+    ) -> Result<SnapshotStatus> {
+        let _changing = lock(&self.changing);
+        let volume = self.find_volume(volume)?;
+        self.find_snapshot(&volume, name)?;
+        if let Some(new) = new_name {
+            plan::check_name("snapshot", new)?;
+            self.check_new_snapshot(&volume, new)?;
+        }
+        let mine = |known: &SnapshotConfig| known.volume == volume.id && known.name == name;
+        self.update(|config| {
+            for known in config.snapshots.iter_mut().filter(|known| mine(known)) {
+                known.held = held.unwrap_or(known.held);
+                if let Some(new) = new_name {
+                    new.clone_into(&mut known.name);
+                }
+            }
+            Ok(())
+        })?;
+        let snapshot = self.find_snapshot(&volume, new_name.unwrap_or(name))?;
+        let config = self.config();
+        Ok(self.snapshot_status(
+            &config,
+            &snapshot,
+            &clones(&config),
+            &self.shard_statuses()?,
+        ))
+    }
+
+    /// Deletes snapshots of a volume. What they alone had is given back in the background.
+    ///
+    /// # Errors
+    /// `NotFound` or `Refused` (held, or with clones, which are named), and all are still there.
+    pub fn delete_snapshots(self: &Arc<Self>, volume: &str, names: &[String]) -> Result<()> {
+        let changing = lock(&self.changing);
+        let volume = self.find_volume(volume)?;
+        let clones = clones(&self.config());
+        let mut gone = Vec::new();
+        for name in names {
+            let snapshot = self.find_snapshot(&volume, name)?;
+            if snapshot.held {
+                let text = format!(
+                    "snapshot {name} of volume {} is held: release it first",
+                    volume.name
+                );
+                return error(ErrorCode::Refused, text);
+            }
+            if let Some(clones) = clones.get(&snapshot.layer) {
+                let text = format!(
+                    "snapshot {name} of volume {} has clones: {}; delete them first",
+                    volume.name,
+                    clones.join(", ")
+                );
+                return error(ErrorCode::Refused, text);
+            }
+            gone.push(snapshot.layer);
+        }
+        self.update(|config| {
+            config
+                .snapshots
+                .retain(|known| known.volume != volume.id || !names.contains(&known.name));
+            Ok(())
+        })?;
+        for layer in gone {
+            self.close_snapshot(layer)?;
+        }
+        drop(changing);
+        self.start_reaping()
+    }
+
+    /// A snapshot, for a front end: it can be read.
+    ///
+    /// # Errors
+    /// `NotFound`, or when the pool is closing.
+    pub fn open_snapshot(&self, volume: &str, name: &str) -> Result<Arc<VolumeDevice>> {
+        let _changing = lock(&self.changing);
+        let volume = self.find_volume(volume)?;
+        let snapshot = self.find_snapshot(&volume, name)?;
+        let layer = snapshot.layer;
+        let known = lock(&self.readers).0.get(&layer).copied();
+        let device = known.and_then(|id| lock(&self.devices).get(&id).cloned());
+        if let Some(device) = device {
+            return Ok(device);
+        }
+        let id = {
+            let mut readers = lock(&self.readers);
+            readers.1 += 1;
+            let id = FIRST_READER + readers.1;
+            readers.0.insert(layer, id);
+            id
+        };
+        ask_all(&self.shards, move |shard| async move {
+            shard.set_reader(id, Some(layer))
+        })?;
+        let root = self.config().root(layer);
+        let device = self.make_device((id, root), snapshot.size, volume.lba_size, true);
+        lock(&self.devices).insert(id, device.clone());
+        Ok(device)
+    }
+
+    /// Ends a snapshot for its front ends.
+    fn close_snapshot(&self, layer: u32) -> Result<()> {
+        let Some(id) = lock(&self.readers).0.remove(&layer) else {
+            return Ok(());
+        };
+        let device = lock(&self.devices).remove(&id);
+        if let Some(device) = device {
+            device.end();
+            wait_for(|| device.in_flight() == 0);
+        }
+        ask_all(&self.shards, move |shard| async move {
+            shard.set_reader(id, None)
+        })
+        .map(drop)
+    }
+
+    /// Makes a volume that begins as a snapshot is, and shares what both have.
+    ///
+    /// # Errors
+    /// `NotFound`, `Exists`, or when no drive takes the label.
+    pub fn clone_snapshot(&self, volume: &str, name: &str, clone: &str) -> Result<VolumeStatus> {
+        let _changing = lock(&self.changing);
+        plan::check_name("volume", clone)?;
+        let origin = self.find_volume(volume)?;
+        let snapshot = self.find_snapshot(&origin, name)?;
+        if self.find_volume(clone).is_ok() {
+            let text = format!(
+                "pool {} has a volume '{clone}' already: choose another name",
+                self.name
+            );
+            return error(ErrorCode::Exists, text);
+        }
+        let made = self.update(|config| {
+            let volume = VolumeConfig {
+                id: config.add_layer(snapshot.layer),
+                name: clone.to_owned(),
+                size: snapshot.size,
+                lba_size: origin.lba_size,
+                thick: false,
+                deleting: false,
+                live: 0,
+                next: 0,
+            };
+            config.volumes.push(volume.clone());
+            Ok(volume)
+        })?;
+        self.tell_layers(std::iter::once(made.id))?;
+        lock(&self.devices).insert(made.id, self.device(&made));
+        Ok(self.volume_status(&made, &[]))
+    }
+
+    /// Makes a volume as it was when a snapshot was taken. What was written since is lost, unless
+    /// another snapshot has it.
+    ///
+    /// # Errors
+    /// `NotFound`, or what a drive said: then the volume is as it was.
+    pub fn roll_back(self: &Arc<Self>, volume: &str, name: &str) -> Result<VolumeStatus> {
+        let changing = lock(&self.changing);
+        let volume = self.changeable(volume)?;
+        let snapshot = self.find_snapshot(&volume, name)?;
+        let held = vec![volume.id];
+        let hold = held.clone();
+        ask_all(&self.shards, move |shard| {
+            let hold = hold.clone();
+            async move { shard.hold(&hold) }
+        })?;
+        // Whatever is written from here on goes to the new layer, or not at all.
+        let layer = self.update(|config| {
+            let layer = config.add_layer(snapshot.layer);
+            for known in config
+                .volumes
+                .iter_mut()
+                .filter(|known| known.id == volume.id)
+            {
+                (known.live, known.next, known.size) = (layer, 0, snapshot.size);
+            }
+            Ok(layer)
+        });
+        let layer = match layer {
+            Ok(layer) => layer,
+            Err(failed) => {
+                ask_all(&self.shards, move |shard| {
+                    let held = held.clone();
+                    async move { shard.let_go(held.into_iter()) }
+                })?;
+                return Err(failed);
+            }
+        };
+        self.tell_layers(std::iter::once(layer))?;
+        let cut = vec![(volume.id, layer)];
+        ask_all(&self.shards, move |shard| {
+            let cut = cut.clone();
+            async move { shard.cut(&cut) }
+        })?;
+        if let Some(device) = lock(&self.devices).get(&volume.id) {
+            device.resize(snapshot.size);
+        }
+        drop(changing);
+        self.start_reaping()?;
+        let shards = self.shard_statuses()?;
+        Ok(self.volume_status(&self.find_volume(&volume.name)?, &shards))
+    }
+}
+
+/// A layer on a volume's live one that takes its writes soon. One that was left over by a snapshot
+/// that failed may have some: then it is the live one.
+fn add_next(config: &mut PoolConfig, volume: u32) -> u32 {
+    let known = config.volumes.iter_mut().find(|known| known.id == volume);
+    let live = known.map_or(volume, |known| {
+        if known.next != 0 {
+            known.live = known.next;
+        }
+        known.live()
+    });
+    let next = config.add_layer(live);
+    let known = config.volumes.iter_mut().filter(|known| known.id == volume);
+    known.for_each(|known| known.next = next);
+    next
+}
+
+/// Names of the clones of snapshots, by the snapshots' layers.
+type Clones = BTreeMap<u32, Vec<String>>;
+
+/// A volume is a clone of the first snapshot of another volume that is met on the way down from its
+/// live layer.
+fn clones(config: &PoolConfig) -> Clones {
+    let layers: BTreeMap<u32, u32> = config
+        .layers
+        .iter()
+        .map(|layer| (layer.id, layer.parent))
+        .collect();
+    let named: BTreeMap<u32, u32> = config
+        .snapshots
+        .iter()
+        .map(|known| (known.layer, known.volume))
+        .collect();
+    let mut found = Clones::new();
+    for volume in config.volumes.iter().filter(|volume| !volume.deleting) {
+        let mut at = volume.live();
+        while let Some(parent) = layers.get(&at) {
+            match named.get(&at) {
+                Some(owner) if *owner != volume.id => {
+                    found.entry(at).or_default().push(volume.name.clone());
+                    break;
+                }
+                _ => at = *parent,
+            }
+        }
+    }
+    found
+}

@@ -1,0 +1,253 @@
+//! Layers: which one takes a volume's writes, and whose page has a block (docs/snapshots.md).
+
+use super::leaf::{Found, Leaf, live};
+use super::state::{Shard, State, Volume};
+use crate::tree::Lookup;
+use block::IoError;
+use format::{BlockCounts, BlockMask, LayerConfig, PagePtr};
+use std::rc::Rc;
+
+/// A page that has to be loaded first: layer, level, first key, and where it lies.
+pub(super) type Missing = (u32, u8, u32, PagePtr);
+
+/// Blocks of a chunk, by the page that has them.
+#[derive(Default)]
+pub(super) struct Owned {
+    /// Layer, page and blocks; what the page says counts for these.
+    pub parts: Vec<(u32, Rc<Leaf>, BlockMask)>,
+    /// Blocks that no page tells of.
+    pub zero: BlockMask,
+}
+
+impl State {
+    /// The layer that takes a volume's writes.
+    pub fn live(&self, volume: u32) -> u32 {
+        // Most pools have none: no lookup then.
+        self.live.get(&volume).copied().unwrap_or(volume)
+    }
+
+    /// The layer that has what `layer` inherits from `epoch`: the lowest one beneath that covers it.
+    fn owner(&self, layer: u32, epoch: u32) -> u32 {
+        let mut found = layer;
+        while let Some(parent) = self.volumes.get(&found).map(|entry| entry.parent)
+            && let Some(below) = self.volumes.get(&parent)
+            && below.epoch >= epoch
+        {
+            found = parent;
+        }
+        found
+    }
+
+    /// The page that tells of a chunk of a layer: its own, or that of the nearest layer beneath.
+    fn view(&self, layer: u32, chunk: u32) -> Result<Option<(u32, Rc<Leaf>)>, Missing> {
+        let mut layer = layer;
+        while let Some(entry) = self.volumes.get(&layer) {
+            match entry.tree.lookup(chunk) {
+                Lookup::Loaded(leaf) if !leaf.dissolved.get() => {
+                    return Ok(Some((layer, leaf.clone())));
+                }
+                Lookup::OnDisk(ptr) => return Err((layer, 0, chunk, ptr)),
+                Lookup::NeedNode(level, key, ptr) => return Err((layer, level, key, ptr)),
+                Lookup::Loaded(_) | Lookup::Absent => layer = entry.parent,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whose pages have these blocks of a chunk, seen from a layer.
+    pub fn owned(&self, layer: u32, chunk: u32, blocks: BlockMask) -> Result<Owned, Missing> {
+        let mut owned = Owned::default();
+        let mut todo = vec![(layer, blocks)];
+        while let Some((layer, blocks)) = todo.pop() {
+            let Some((found, leaf)) = self.view(layer, chunk)? else {
+                owned.zero = owned.zero.or(blocks);
+                continue;
+            };
+            let inherited = match self.volumes.get(&found) {
+                Some(entry) if entry.parent != 0 => leaf.page.borrow().inherited().and(blocks),
+                _ => BlockMask::default(),
+            };
+            let mut left = inherited;
+            while let Some(first) = left.blocks().next() {
+                let epoch = leaf.page.borrow().from(first);
+                let page = leaf.page.borrow();
+                let same: BlockMask = left
+                    .blocks()
+                    .filter(|block| page.from(*block) == epoch)
+                    .collect();
+                left = left.and_not(same);
+                match self.owner(found, epoch) {
+                    // No layer beneath covers it any more: what is here counts.
+                    owner if owner == found => owned.zero = owned.zero.or(same),
+                    owner => todo.push((owner, same)),
+                }
+            }
+            let own = blocks.and_not(inherited);
+            if !own.is_empty() {
+                owned.parts.push((found, leaf, own));
+            }
+        }
+        Ok(owned)
+    }
+}
+
+impl Shard {
+    /// Adds a volume whose writes the layer `live` takes, or changes whether its space is promised.
+    pub fn set_volume(&self, id: u32, live: u32, thick: bool) {
+        let mut state = self.state.borrow_mut();
+        if live != id {
+            state.live.insert(id, live);
+        }
+        layer_entry(&mut state, live).thick = thick;
+    }
+
+    /// Says which layers there are and what they stand on. An opening does before the journal is
+    /// played: what is inherited depends on it.
+    pub fn set_layers(&self, layers: &[LayerConfig]) {
+        let mut state = self.state.borrow_mut();
+        for layer in layers {
+            let entry = layer_entry(&mut state, layer.id);
+            (entry.parent, entry.epoch) = (layer.parent, layer.epoch);
+        }
+    }
+
+    /// Whose pages have these blocks of a volume's chunk, loaded when they have to be.
+    ///
+    /// # Errors
+    /// `Gone` when the volume is, or the drive's error.
+    pub(super) async fn owned(
+        &self,
+        volume: u32,
+        chunk: u32,
+        blocks: BlockMask,
+    ) -> Result<Owned, IoError> {
+        loop {
+            let found = {
+                let state = self.state.borrow();
+                let layer = state.live(volume);
+                live(state.volumes.get(&layer))?;
+                state.owned(layer, chunk, blocks)
+            };
+            match found {
+                Ok(owned) => return Ok(owned),
+                Err((layer, level, key, ptr)) => self.load(layer, level, key, ptr).await?,
+            }
+        }
+    }
+
+    /// The layer and page that take a write to a chunk of a volume now, made when there is none
+    /// and `create`. It is so until the caller waits for something.
+    ///
+    /// # Errors
+    /// As [`Shard::leaf`]'s.
+    pub(super) async fn live_leaf(
+        &self,
+        volume: u32,
+        chunk: u32,
+        create: bool,
+    ) -> Result<Option<(u32, Rc<Leaf>)>, IoError> {
+        loop {
+            if self.state.borrow().held.contains(&volume) {
+                let let_go = self.let_go.wait();
+                self.check()?;
+                let_go.await;
+                continue;
+            }
+            let layer = {
+                let state = self.state.borrow();
+                writer(&state, state.live(volume), chunk)
+            };
+            match layer {
+                Err((layer, level, key, ptr)) => self.load(layer, level, key, ptr).await?,
+                Ok(layer) => match self.find_leaf(layer, chunk, create)? {
+                    Found::Leaf(leaf) => return Ok(leaf.map(|leaf| (layer, leaf))),
+                    other => self.make_findable(other).await?,
+                },
+            }
+        }
+    }
+
+    /// The page that a new one of `layer` begins with, which stands on others.
+    pub(super) fn forked(
+        &self,
+        state: &State,
+        layer: u32,
+        chunk: u32,
+    ) -> Result<Option<format::ChunkPage>, Missing> {
+        let parent = state.volumes.get(&layer).map_or(0, |entry| entry.parent);
+        if parent == 0 {
+            return Ok(None);
+        }
+        let found = state.view(parent, chunk)?;
+        Ok(found.map(|(below, leaf)| {
+            let epoch = state.volumes[&below].epoch;
+            leaf.page.borrow().fork(layer, chunk, epoch)
+        }))
+    }
+
+    /// Whether anything of a chunk can be seen through a layer; `None` when a page is missing.
+    pub(super) fn is_seen(&self, layer: u32, chunk: u32) -> Result<bool, Missing> {
+        self.state
+            .borrow()
+            .view(layer, chunk)
+            .map(|found| found.is_some())
+    }
+
+    /// Pages of these volumes do not change from now on, until they are let go.
+    pub fn hold(&self, volumes: &[u32]) {
+        self.state.borrow_mut().held.extend(volumes);
+    }
+
+    /// The layers that take these volumes' writes from now on; lets the volumes go.
+    pub fn cut(&self, volumes: &[(u32, u32)]) {
+        let mut state = self.state.borrow_mut();
+        for (volume, layer) in volumes {
+            let before = state.live(*volume);
+            let old = layer_entry(&mut state, before);
+            let (counters, thick) = (old.counters, old.thick);
+            let new = layer_entry(&mut state, *layer);
+            (new.counters, new.thick) = (counters, thick);
+            state.live.insert(*volume, *layer);
+        }
+        drop(state);
+        self.let_go(volumes.iter().map(|(volume, _)| *volume));
+    }
+
+    /// The number under which a snapshot's layer is read; no layer: it is not any more.
+    pub fn set_reader(&self, id: u32, layer: Option<u32>) {
+        let live = &mut self.state.borrow_mut().live;
+        match layer {
+            Some(layer) => live.insert(id, layer),
+            None => live.remove(&id),
+        };
+    }
+
+    /// Lets volumes go as they are.
+    pub fn let_go(&self, volumes: impl Iterator<Item = u32>) {
+        let mut state = self.state.borrow_mut();
+        for volume in volumes {
+            state.held.remove(&volume);
+        }
+        drop(state);
+        self.let_go.notify();
+    }
+}
+
+fn layer_entry(state: &mut State, id: u32) -> &mut Volume {
+    let made = || Volume::new(id, PagePtr::default(), BlockCounts::default());
+    state.volumes.entry(id).or_insert_with(made)
+}
+
+/// The layer whose page of a chunk takes writes that are meant for `layer`: while that is being
+/// merged and has none any more, the one beneath.
+fn writer(state: &State, layer: u32, chunk: u32) -> Result<u32, Missing> {
+    let Some(entry) = state.volumes.get(&layer).filter(|entry| entry.merging) else {
+        return Ok(layer);
+    };
+    match entry.tree.lookup(chunk) {
+        Lookup::Loaded(leaf) if !leaf.dissolved.get() => Ok(layer),
+        Lookup::Loaded(_) | Lookup::Absent => Ok(entry.parent),
+        Lookup::OnDisk(ptr) => Err((layer, 0, chunk, ptr)),
+        Lookup::NeedNode(level, key, ptr) => Err((layer, level, key, ptr)),
+    }
+}

@@ -1,0 +1,276 @@
+//! A layer's pages go into those of the layer that it stands on, which nobody names any more
+//! (docs/snapshots.md).
+//!
+//! A chunk is merged without waiting in between, and never while a checkpoint collects pages: a
+//! checkpoint has all of it or nothing, and its record, played again, finds the pages as they were.
+
+use super::journal::Work;
+use super::leaf::{Busy, Leaf};
+use super::state::{Shard, State};
+use super::stuck::Unread;
+use crate::tree::Lookup;
+use block::{ErrorKind, IoError};
+use format::{ChunkPage, Record};
+use std::rc::Rc;
+use units::mutation::{Mutation, is_on};
+use units::{CHUNK_BLOCKS, Place};
+
+/// Chunks looked for at a time.
+const BATCH: usize = 64;
+/// Time between tries while other work has a chunk, in nanoseconds.
+const PAUSE_NS: u64 = 1_000_000;
+
+impl Shard {
+    /// Merges every page of a layer into the one beneath; reports each chunk that is done, and ends
+    /// when told false. From its beginning on, writes to chunks without a page go to the one beneath.
+    ///
+    /// # Errors
+    /// What a drive said, or `Gone` when it was told to end. Calling again goes on.
+    pub async fn merge_layer(&self, upper: u32, done: impl Fn(u32) -> bool) -> Result<(), IoError> {
+        if let Some(entry) = self.state.borrow_mut().volumes.get_mut(&upper) {
+            entry.merging = true;
+        }
+        let merged = self.merge_chunks(upper, done).await;
+        if merged.is_err()
+            && let Some(entry) = self.state.borrow_mut().volumes.get_mut(&upper)
+        {
+            entry.merging = false;
+        }
+        merged
+    }
+
+    async fn merge_chunks(&self, upper: u32, done: impl Fn(u32) -> bool) -> Result<(), IoError> {
+        let mut from = Some(0u32);
+        while let Some(start) = from {
+            let (keys, need) = {
+                let state = self.state.borrow();
+                let Some(entry) = state.volumes.get(&upper) else {
+                    return Ok(());
+                };
+                entry.tree.scan(start, BATCH)
+            };
+            for key in &keys {
+                self.merge_chunk(upper, *key).await?;
+                if !done(*key) {
+                    return Err(IoError::new(
+                        ErrorKind::Gone,
+                        "it goes on when the pool is opened again",
+                    ));
+                }
+            }
+            from = match (keys.last(), need) {
+                (Some(last), _) => last.checked_add(1),
+                (None, Some((level, key, ptr))) => {
+                    self.load(upper, level, key, ptr).await?;
+                    Some(start)
+                }
+                (None, None) => None,
+            };
+            self.trim_leaves();
+            self.handle.yield_now().await;
+        }
+        Ok(())
+    }
+
+    async fn merge_chunk(&self, upper: u32, chunk: u32) -> Result<(), IoError> {
+        loop {
+            self.check()?;
+            let room = self.journal_room(Work::Mover).await?;
+            let Some(up) = self.leaf(upper, chunk, false).await? else {
+                return Ok(());
+            };
+            let lower = self.state.borrow().volumes[&upper].parent;
+            let Some(low) = self.leaf(lower, chunk, true).await? else {
+                return Ok(());
+            };
+            if up.dissolved.get() {
+                return Ok(());
+            }
+            let ended = self.checkpointed.wait();
+            if self.checkpoint_running.get() {
+                drop(room);
+                ended.await;
+                continue;
+            }
+            let (Some(_up), Some(_low)) = (Busy::try_new(&up), Busy::try_new(&low)) else {
+                drop(room);
+                self.handle.sleep(PAUSE_NS).await;
+                continue;
+            };
+            let mut merged = low.page.borrow().clone();
+            let Some((slots, home)) = merged.merge(&up.page.borrow()) else {
+                let mut unread = Unread::default();
+                self.dissolve_home(upper, chunk, &up, &mut unread).await?;
+                if unread.count > 0 {
+                    let text = format!(
+                        "{} blocks of chunk {chunk} cannot be read and so cannot be moved",
+                        unread.count
+                    );
+                    return Err(IoError::new(ErrorKind::Medium, text));
+                }
+                continue;
+            };
+            let mut state = self.state.borrow_mut();
+            let record = Record::Merge {
+                volume: upper,
+                chunk,
+                lower,
+            };
+            self.append(&mut state, &record)?;
+            self.set_merged(&mut state, (upper, &up), (lower, &low), chunk, merged);
+            if !is_on(Mutation::MergeLeaks) {
+                self.free_slots(&mut state, &slots);
+            }
+            if home.is_some() {
+                state.alloc.touch_home(home);
+                state.quarantine.home(home);
+            }
+            self.note_chunk(&mut state, upper, chunk, &up);
+            self.note_chunk(&mut state, lower, chunk, &low);
+            return Ok(());
+        }
+    }
+
+    /// The lower page is `merged`; the upper one is empty, and counts as absent.
+    fn set_merged(
+        &self,
+        state: &mut State,
+        (upper, up): (u32, &Rc<Leaf>),
+        (lower, low): (u32, &Rc<Leaf>),
+        chunk: u32,
+        merged: ChunkPage,
+    ) {
+        let inherited = up.page.borrow().inherited();
+        for block in (0..CHUNK_BLOCKS).filter(|block| !inherited.has(*block)) {
+            self.change(state, lower, low, block, |page| {
+                page.set_slot(block, merged.slot(block));
+                page.set_crc(block, merged.crc(block));
+                page.set_from(block, 0);
+                page.set_home_valid(block, merged.home_valid(block));
+            });
+            state.ram.invalidate(low, block);
+        }
+        low.page.borrow_mut().set_home(merged.home());
+        low.written_ns
+            .set(low.written_ns.get().max(up.written_ns.get()));
+        self.dissolve(state, upper, up);
+        self.mark_dirty(state, upper, chunk, up);
+        self.mark_dirty(state, lower, chunk, low);
+    }
+
+    /// Empties a page: it counts as absent, and the next checkpoint takes it out of the tree.
+    fn dissolve(&self, state: &mut State, layer: u32, leaf: &Rc<Leaf>) {
+        for block in 0..CHUNK_BLOCKS {
+            self.change(state, layer, leaf, block, |page| {
+                page.set_slot(block, Place::NONE);
+                page.set_from(block, 0);
+                page.set_home_valid(block, false);
+            });
+            state.ram.invalidate(leaf, block);
+        }
+        leaf.page.borrow_mut().set_home(Place::NONE);
+        leaf.dissolved.set(true);
+    }
+
+    /// A layer that is no more needs no page that says that it has zeroes.
+    pub(super) fn dissolve_if_gone(&self, layer: u32, chunk: u32, leaf: &Rc<Leaf>) {
+        let mut state = self.state.borrow_mut();
+        let gone = state.volumes.get(&layer).is_none_or(|entry| entry.gone);
+        let empty = leaf.page.borrow().home().is_none();
+        if gone && empty && !leaf.dissolved.get() {
+            self.dissolve(&mut state, layer, leaf);
+            self.mark_dirty(&mut state, layer, chunk, leaf);
+        }
+    }
+
+    /// Plays a merge again. One that cannot be (writes before it that were not flushed did not
+    /// survive) is left out: the upper page then still hides the lower one.
+    ///
+    /// # Errors
+    /// What a drive said.
+    pub(super) async fn replay_merge(
+        &self,
+        lower: u32,
+        upper: u32,
+        chunk: u32,
+    ) -> Result<bool, IoError> {
+        let up = self.leaf(upper, chunk, true).await?;
+        let low = self.leaf(lower, chunk, true).await?;
+        let (Some(up), Some(low)) = (up, low) else {
+            return Ok(false);
+        };
+        let mut merged = low.page.borrow().clone();
+        let Some((slots, home)) = merged.merge(&up.page.borrow()) else {
+            return Ok(false);
+        };
+        let mut state = self.state.borrow_mut();
+        self.set_merged(&mut state, (upper, &up), (lower, &low), chunk, merged);
+        for slot in slots {
+            state.alloc.replay_slots(slot, 1, false);
+        }
+        if home.is_some() {
+            state.alloc.replay_home(home, false);
+        }
+        Ok(true)
+    }
+
+    /// A layer without pages is no more: the one beneath has its place, its children and the
+    /// volumes that it was live for.
+    pub async fn adopt(&self, upper: u32, lower: u32) {
+        self.take_place(upper, lower);
+        self.remove_layer(upper).await;
+    }
+
+    fn take_place(&self, upper: u32, lower: u32) {
+        let mut state = self.state.borrow_mut();
+        let Some(entry) = state.volumes.get_mut(&upper) else {
+            return;
+        };
+        let (epoch, thick, counters) = (entry.epoch, entry.thick, entry.counters);
+        for entry in state.volumes.values_mut() {
+            if entry.parent == upper {
+                entry.parent = lower;
+            }
+        }
+        if let Some(entry) = state.volumes.get_mut(&lower) {
+            entry.epoch = epoch;
+            (entry.thick, entry.counters) = (thick, counters);
+        }
+        state.live.entry(upper).or_insert(upper);
+        for live in state.live.values_mut().filter(|live| **live == upper) {
+            *live = lower;
+        }
+    }
+
+    /// Forgets a layer that has nothing; a checkpoint that is being written still goes through it.
+    pub async fn remove_layer(&self, layer: u32) {
+        loop {
+            let ended = self.checkpointed.wait();
+            if !self.checkpoint_running.get() {
+                break;
+            }
+            ended.await;
+        }
+        let mut state = self.state.borrow_mut();
+        state.volumes.remove(&layer);
+        state.dirty_chunks.retain(|key| key.0 != layer);
+        state.shadow_chunks.retain(|key| key.0 != layer);
+        state.leaf_queue.retain(|key| key.0 != layer);
+        state.regions.forget(layer);
+    }
+
+    /// Whether a layer has no page any more, in memory or on the drives.
+    pub fn is_merged(&self, layer: u32) -> bool {
+        let state = self.state.borrow();
+        let Some(entry) = state.volumes.get(&layer) else {
+            return true;
+        };
+        let (keys, need) = entry.tree.scan(0, usize::MAX);
+        need.is_none()
+            && keys.iter().all(|key| match entry.tree.lookup(*key) {
+                Lookup::Loaded(leaf) => leaf.dissolved.get(),
+                Lookup::Absent => true,
+                Lookup::OnDisk(_) | Lookup::NeedNode(..) => false,
+            })
+    }
+}

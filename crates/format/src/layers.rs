@@ -1,0 +1,216 @@
+//! Layers of volumes in a pool's description: which stand on which, and what is to become of those
+//! that nobody names (docs/snapshots.md).
+
+use crate::{LAYERS, LayerConfig, PoolConfig};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What is to be done with a layer that nobody names.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Reap {
+    /// Nothing stands on it: all that it has is freed.
+    Free(u32),
+    /// One layer, `upper`, stands on it: that one's pages go into its own.
+    Merge {
+        /// The layer whose pages go.
+        upper: u32,
+        /// The layer that takes them.
+        lower: u32,
+    },
+}
+
+impl PoolConfig {
+    /// A layer's entry; volumes without snapshots have none.
+    pub fn layer(&self, id: u32) -> Option<&LayerConfig> {
+        self.layers.iter().find(|layer| layer.id == id)
+    }
+
+    /// What people call a layer: the volume that it is live for, or `volume@snapshot`; of one that
+    /// nobody names its number.
+    pub fn layer_name(&self, id: u32) -> String {
+        if let Some(volume) = self.volumes.iter().find(|volume| volume.live() == id) {
+            return volume.name.clone();
+        }
+        let snapshot = self.snapshots.iter().find(|snapshot| snapshot.layer == id);
+        let named = snapshot.and_then(|snapshot| {
+            let volume = self
+                .volumes
+                .iter()
+                .find(|volume| volume.id == snapshot.volume)?;
+            Some(format!("{}@{}", volume.name, snapshot.name))
+        });
+        named.unwrap_or_else(|| format!("#{id}"))
+    }
+
+    /// The number by which a layer's chunks are divided among shards.
+    pub fn root(&self, layer: u32) -> u32 {
+        self.layer(layer).map_or(layer, |entry| entry.root)
+    }
+
+    /// A layer and those that it stands on, from the top down.
+    pub fn path(&self, layer: u32) -> Vec<u32> {
+        let mut path = vec![layer];
+        let mut at = layer;
+        while let Some(parent) = self
+            .layer(at)
+            .map(|entry| entry.parent)
+            .filter(|parent| *parent != 0)
+        {
+            path.push(parent);
+            at = parent;
+        }
+        path
+    }
+
+    /// Adds a layer on `parent`, whose entry is made when it had none; returns its number.
+    pub fn add_layer(&mut self, parent: u32) -> u32 {
+        let root = self.root(parent);
+        if self.layer(parent).is_none() {
+            self.layers.push(LayerConfig {
+                id: parent,
+                parent: 0,
+                root,
+                epoch: parent,
+            });
+        }
+        let id = self.next_volume;
+        self.next_volume += 1;
+        self.layers.push(LayerConfig {
+            id,
+            parent,
+            root,
+            epoch: id,
+        });
+        id
+    }
+
+    /// The layers that volumes or snapshots name.
+    fn named(&self) -> BTreeSet<u32> {
+        let live = self
+            .volumes
+            .iter()
+            .flat_map(|volume| [volume.live(), volume.next]);
+        live.chain(self.snapshots.iter().map(|snapshot| snapshot.layer))
+            .collect()
+    }
+
+    /// What is to be done with layers that nobody names, in no certain order of need: some of it may
+    /// become unneeded by the rest.
+    pub fn reap(&self) -> Vec<Reap> {
+        let named = self.named();
+        let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for layer in &self.layers {
+            children.entry(layer.parent).or_default().push(layer.id);
+        }
+        let unnamed = self
+            .layers
+            .iter()
+            .filter(|layer| !named.contains(&layer.id));
+        let reap = |layer: &LayerConfig| match children.get(&layer.id).map(Vec::as_slice) {
+            None => Some(Reap::Free(layer.id)),
+            Some([upper]) => Some(Reap::Merge {
+                upper: *upper,
+                lower: layer.id,
+            }),
+            Some(_) => None,
+        };
+        unnamed.filter_map(reap).collect()
+    }
+
+    /// The layer is no more; of a merged one, `lower` has its place.
+    pub fn reaped(&mut self, reap: Reap) {
+        match reap {
+            Reap::Free(id) => self.layers.retain(|layer| layer.id != id),
+            Reap::Merge { upper, lower } => {
+                let epoch = self.layer(upper).map(|layer| layer.epoch);
+                self.layers.retain(|layer| layer.id != upper);
+                for layer in &mut self.layers {
+                    if layer.parent == upper {
+                        layer.parent = lower;
+                    }
+                    if layer.id == lower {
+                        layer.epoch = epoch.unwrap_or(layer.epoch);
+                    }
+                }
+                for volume in self
+                    .volumes
+                    .iter_mut()
+                    .filter(|volume| volume.live() == upper)
+                {
+                    volume.live = lower;
+                }
+                let names = self.snapshots.iter_mut().filter(|name| name.layer == upper);
+                names.for_each(|name| name.layer = lower);
+            }
+        }
+        self.forget_lone_layers();
+    }
+
+    /// A layer that stands on nothing, with nothing on it, is as any volume's.
+    fn forget_lone_layers(&mut self) {
+        let parents: BTreeSet<u32> = self.layers.iter().map(|layer| layer.parent).collect();
+        let snapshots: BTreeSet<u32> = self.snapshots.iter().map(|name| name.layer).collect();
+        let named = self.named();
+        self.layers.retain(|layer| {
+            layer.parent != 0
+                || parents.contains(&layer.id)
+                || snapshots.contains(&layer.id)
+                || !named.contains(&layer.id)
+                || layer.root != layer.id
+        });
+    }
+
+    /// Says in the features whether a reader has to know of layers.
+    pub fn note_layers(&mut self) {
+        let needed = !self.layers.is_empty() || self.volumes.iter().any(|volume| volume.live != 0);
+        self.features.incompatible &= !LAYERS;
+        if needed {
+            self.features.incompatible |= LAYERS;
+        }
+    }
+
+    /// Refuses layers that no pool has: the engine goes from one to the one beneath.
+    pub(crate) fn check_layers(&self) -> Result<(), String> {
+        let mut known: BTreeMap<u32, &LayerConfig> = BTreeMap::new();
+        for layer in &self.layers {
+            let id = layer.id;
+            if id == 0
+                || id >= self.next_volume
+                || layer.epoch < id
+                || layer.epoch >= self.next_volume
+            {
+                return Err(format!("layer {id} of epoch {}", layer.epoch));
+            }
+            if known.insert(id, layer).is_some() {
+                return Err(format!("two layers with number {id}"));
+            }
+        }
+        for layer in self.layers.iter().filter(|layer| layer.parent != 0) {
+            let fits = known.get(&layer.parent).is_some_and(|parent| {
+                parent.id < layer.id && parent.epoch < layer.epoch && parent.root == layer.root
+            });
+            if !fits {
+                return Err(format!("layer {} on {}", layer.id, layer.parent));
+            }
+        }
+        let mut live = BTreeSet::new();
+        for volume in &self.volumes {
+            let own = known.contains_key(&volume.live()) || volume.live() < self.next_volume;
+            let next = volume.next == 0
+                || known
+                    .get(&volume.next)
+                    .is_some_and(|next| next.parent == volume.live());
+            if !own || !next || !live.insert(volume.live()) {
+                return Err(format!("volume {} in layer {}", volume.name, volume.live()));
+            }
+        }
+        for snapshot in &self.snapshots {
+            if !known.contains_key(&snapshot.layer) || live.contains(&snapshot.layer) {
+                return Err(format!(
+                    "snapshot {:.32} of layer {}",
+                    snapshot.name, snapshot.layer
+                ));
+            }
+        }
+        Ok(())
+    }
+}
