@@ -89,6 +89,11 @@ impl Journal {
         self.touched.insert(vdrive);
     }
 
+    /// Whether some vdrive holds data of records that are not durable yet.
+    pub fn has_touched(&self) -> bool {
+        !self.touched.is_empty()
+    }
+
     /// No data of the records so far has to be flushed: there is none, in a benchmark.
     pub fn forget_touched(&mut self) {
         self.touched.clear();

@@ -120,9 +120,10 @@ impl Shard {
         let mut at = start;
         for run in runs {
             let blocks = at..at + run.count;
-            let still = blocks
-                .zip(data[(at - start) * BLOCK..].chunks_exact(BLOCK))
-                .all(|(block, bytes)| is_at_home(leaf, block, bytes));
+            let still = is_on(Mutation::PromotionRace)
+                || blocks
+                    .zip(data[(at - start) * BLOCK..].chunks_exact(BLOCK))
+                    .all(|(block, bytes)| is_at_home(leaf, block, bytes));
             let gone = self
                 .state
                 .borrow()
@@ -180,8 +181,7 @@ impl Shard {
 /// Whether a block is only at home, and these bytes are its content.
 fn is_at_home(leaf: &Leaf, block: usize, bytes: &[u8]) -> bool {
     let page = leaf.page.borrow();
-    let same = page.crc(block) == crc32c(bytes) || is_on(Mutation::PromotionRace);
-    page.state(block) == BlockState::Home && same
+    page.state(block) == BlockState::Home && page.crc(block) == crc32c(bytes)
 }
 
 /// Runs of the valid blocks of an extent in RAM, `data`, that are only at home and the same there.

@@ -82,7 +82,9 @@ impl Shard {
             self.note_chunk(&mut state, volume, chunk, &leaf);
         }
         state.journal.next = next;
-        state.journal.durable = next;
+        // What was found may be in a drive's cache alone, or on one leg until now: the barrier of the
+        // checkpoint that makes it count has something to do.
+        state.journal.durable = next - u64::from(state.journal.has_touched());
         Ok(count)
     }
 
@@ -404,7 +406,8 @@ impl Replay<'_> {
     }
 
     /// A leg that is away lacks this: what tells of that may not have reached the labels.
-    fn note(&self, place: Place, count: usize) {
+    fn note(&mut self, place: Place, count: usize) {
+        self.state.journal.touch(place.vdrive());
         if let Ok(vdrive) = self.shard.vdrive(place.vdrive()) {
             vdrive.note_found(place.block(), count as u64);
         }
