@@ -19,7 +19,7 @@ failed=0
 
 step "the gate: each known bug has to be found"
 cargo build --release -p sim --features mutations
-"$(target_dir)/release/sim" --gate --seconds "$gate_seconds" --states 500 --threads "$(nproc)" | tee "$log" || failed=$((failed + 1))
+"$(target_dir)/release/sim" --gate --seconds "$gate_seconds" --threads "$(nproc)" | tee "$log" || failed=$((failed + 1))
 passed=$((passed + $(grep -cE '^[a-z-]+ +[0-9]+ ' "$log" || true)))
 
 step "the campaign: crashes at every write and flush, $seeds seeds"

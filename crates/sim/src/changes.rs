@@ -2,10 +2,16 @@
 
 use crate::client::{HOT, SAFE};
 use crate::oracle::{Volume, Wrong};
+use crate::plan::Bent;
 use crate::run::{POOL, Run, Step};
-use engine::ErrorCode;
+use engine::{ErrorCode, ScrubSpec};
 use reactor::control::Simulation;
-use units::CHUNK;
+use units::{BLOCK, CHUNK};
+
+/// Changes of a run in which data goes up and down.
+const TIERS: [u64; 10] = [0, 1, 1, 2, 2, 15, 15, 15, 7, 17];
+/// Bytes a second that a scrub reads.
+const SCRUB_RATE: u64 = 1 << 30;
 
 impl Run {
     pub fn change(&mut self) -> Step {
@@ -18,7 +24,10 @@ impl Run {
             self.work();
             return self.found();
         }
-        let which = self.random.below(18);
+        let which = match self.plan.bent {
+            Bent::Tiers => *self.random.pick(&TIERS),
+            _ => self.random.below(19),
+        };
         match which {
             0 => self.rest(self.plan.pause_ns)?,
             1 => self.cool()?,
@@ -33,6 +42,7 @@ impl Run {
             11..=13 => self.remove_vdrive()?,
             15 => self.sink()?,
             16 => self.stop()?,
+            17 => self.scrub()?,
             _ => self.rest(40_000_000_000)?,
         }
         self.work();
@@ -42,7 +52,41 @@ impl Run {
     /// Jobs go on until they end.
     fn work(&self) {
         while let Some(work) = self.simulation.as_ref().and_then(Simulation::take_work) {
+            self.world.wait();
             work();
+        }
+    }
+
+    /// Every copy of everything is read: of what no drive damaged each is right.
+    pub fn scrub(&mut self) -> Step {
+        self.drain()?;
+        self.fault(false);
+        self.slow(false);
+        self.rest(10_000_000_000)?;
+        let spec = ScrubSpec {
+            rate: SCRUB_RATE,
+            began_s: 1,
+        };
+        let begun = self.engine().pool_scrub(POOL, &spec);
+        if self.granted("no scrub", begun)?.is_none() {
+            return Ok(());
+        }
+        self.work();
+        let status = self.engine().pool_scrub_status(POOL);
+        self.slow(true);
+        self.fault(true);
+        let Some(status) = self.granted("no scrub", status)? else {
+            return Ok(());
+        };
+        if self.watch.alone || self.plan.fragile().is_some() {
+            return Ok(());
+        }
+        match (status.state.as_str(), status.errors + status.lost) {
+            ("done", 0) => Ok(()),
+            (state, wrong) => Err(Wrong(format!(
+                "a scrub is {state} and finds {wrong} wrong: {:?}",
+                status.faults.first()
+            ))),
         }
     }
 
@@ -61,7 +105,7 @@ impl Run {
         self.load()
     }
 
-    fn cool(&mut self) -> Step {
+    pub fn cool(&mut self) -> Step {
         let (pace, budget) = *self.random.pick(&[(3, 100), (3, 400), (20, 10), (20, 100)]);
         self.cool_under(pace, budget)
     }
@@ -104,8 +148,30 @@ impl Run {
         self.cool_under(3, 400)
     }
 
+    /// In some pools a volume that is written once takes most of the fast tier.
+    pub fn create_ballast(&mut self) -> Step {
+        if !self.plan.tight {
+            return Ok(());
+        }
+        let status = self.engine().pool_status(POOL);
+        let status = status.map_err(|failed| Wrong(format!("no status: {failed}")))?;
+        let blocks = status.capacity / BLOCK as u64;
+        let used = self.plan.blocks[0] + self.plan.blocks[1] * (self.plan.chunks.len() as u64 - 1);
+        let left = 2 * used + self.random.within(32..=256);
+        self.plan.ballast = blocks.saturating_sub(left);
+        self.still = Some(self.named as u32 + 1);
+        self.create_volume()?;
+        if !self.plan.filled {
+            self.client.fill(self.named as u32);
+            self.drain()?;
+            self.client.flush(self.named as u32);
+        }
+        Ok(())
+    }
+
     pub fn create_volume(&mut self) -> Step {
-        if self.volumes.len() >= 4 {
+        let most = if self.still.is_some() { 3 } else { 4 };
+        if self.volumes.len() >= most {
             return Ok(());
         }
         self.named += 1;
@@ -224,13 +290,15 @@ impl Run {
     }
 
     pub fn reimport(&mut self) -> Step {
+        // A job that an opening resumed is a thread of its own; here nobody but this runs it.
+        self.work();
         self.drain()?;
         let volumes: Vec<u32> = self.volumes.iter().map(|volume| volume.1).collect();
         volumes
             .iter()
             .for_each(|volume| self.client.remove(*volume));
         let exported = self.engine().pool_export(POOL);
-        exported.map_err(|failed| Wrong(format!("it does not close: {failed}")))?;
+        self.granted("it does not close", exported)?;
         self.import()
     }
 }

@@ -1,6 +1,6 @@
 //! Opening what a crash left, and comparing it with the oracle.
 
-use crate::image::{Block, Crashed};
+use crate::image::{Block, Crashed, Image};
 use crate::instant::{Instant, Turns};
 use crate::medium::Loss;
 use crate::oracle::{Oracle, SECTOR, Wrong};
@@ -9,7 +9,7 @@ use block::IoBuf;
 use drives::OpenDrive;
 use engine::EngineConfig;
 use engine::harness::Harness;
-use format::{Label, label_offsets};
+use format::{Label, LayoutConfig, PartConfig, label_offsets};
 use reactor::{Clock, Handle};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -91,8 +91,8 @@ pub struct Checker {
     turns: Turns,
     /// Memory to read into, by number of blocks.
     bufs: RefCell<Vec<IoBuf>>,
-    /// Legs of a mirror that is sure to be whole: the first so many drives.
-    whole_legs: Cell<usize>,
+    /// A leg that goes wrong without saying so: it cannot be the only one.
+    fragile: Option<usize>,
     /// A drive that is away.
     absent: Cell<Option<usize>>,
 }
@@ -102,7 +102,7 @@ impl Checker {
     ///
     /// # Panics
     /// When the system has no event descriptor left.
-    pub fn new(seed: u64, kinds: Vec<Kind>, whole_legs: usize) -> Self {
+    pub fn new(seed: u64, kinds: Vec<Kind>, fragile: Option<usize>) -> Self {
         let turns = Turns::default();
         let drive = |kind: Kind| {
             let drive = Instant::new(&kind.spec, kind.size, turns.clone());
@@ -119,14 +119,9 @@ impl Checker {
             drives: kinds.into_iter().map(drive).collect(),
             turns,
             bufs: RefCell::new(bufs.collect()),
-            whole_legs: Cell::new(whole_legs),
+            fragile,
             absent: Cell::new(None),
         }
-    }
-
-    /// Legs of a mirror are not sure to be whole any more.
-    pub fn forget_legs(&self) {
-        self.whole_legs.set(0);
     }
 
     /// A drive is away, or none is.
@@ -153,20 +148,22 @@ impl Checker {
         rare: bool,
     ) -> Result<(), Wrong> {
         self.rare.set(rare);
-        let mut without = self.without();
+        let mut away = None;
         for crash in 1.. {
-            self.compare(&crashed, oracle, wanted, without)
-                .map_err(|Wrong(what)| match crash {
-                    1 => Wrong(what),
-                    _ => Wrong(format!("after crash {crash} in a row: {what}")),
+            self.compare(&crashed, oracle, wanted, &mut away)
+                .map_err(|Wrong(what)| {
+                    let without =
+                        away.map_or_else(String::new, |away| format!("without drive {away}: "));
+                    match crash {
+                        1 => Wrong(format!("{without}{what}")),
+                        _ => Wrong(format!("{without}after crash {crash} in a row: {what}")),
+                    }
                 })?;
             let turns = self.turns.load(Ordering::Relaxed);
             if crash == CRASHES || turns == 0 || !self.chance(AGAIN) {
                 break;
             }
             crashed = self.crash_while_opening(turns);
-            // A leg that was away is older from then on.
-            without = without.or_else(|| self.without());
         }
         Ok(())
     }
@@ -177,10 +174,58 @@ impl Checker {
         self.random.borrow_mut().one_in(once_in)
     }
 
-    /// The leg of a whole mirror that an opening has to do without, if any.
-    fn without(&self) -> Option<usize> {
-        let away = self.whole_legs.get() > 0 && self.chance(WITHOUT);
-        away.then(|| self.random.borrow_mut().below(self.whole_legs.get() as u64) as usize)
+    /// A drive that an opening has to do without, if any.
+    fn without(&self, labels: &[Option<Arc<Label>>]) -> Option<usize> {
+        let spare = self.spare(labels);
+        let away = !spare.is_empty() && self.chance(WITHOUT);
+        away.then(|| *self.random.borrow_mut().pick(&spare))
+    }
+
+    /// Drives that an opening can do without, of drives that hold this.
+    pub fn spare_of(&self, images: &[Image]) -> Vec<usize> {
+        let labels = images.iter().enumerate();
+        let labels =
+            labels.map(|(drive, image)| self.label(drive, &Crashed::unchanged(image.clone())));
+        self.spare(&labels.collect::<Vec<_>>())
+    }
+
+    /// Drives that an opening can do without: the newest label says that other legs have all that
+    /// they have.
+    fn spare(&self, labels: &[Option<Arc<Label>>]) -> Vec<usize> {
+        let Some(newest) = newest(labels.iter().flatten()) else {
+            return Vec::new();
+        };
+        let parts = newest.config.vdrives.iter().map(|vdrive| &vdrive.parts);
+        let groups: Vec<_> = std::iter::once(&newest.config.meta.parts)
+            .chain(parts)
+            .collect();
+        let mirrors = newest.config.vdrives.iter();
+        let mirrors = mirrors.map(|vdrive| vdrive.layout == LayoutConfig::Mirror);
+        let mirrors: Vec<bool> = std::iter::once(true).chain(mirrors).collect();
+        let ids: Vec<Option<String>> = labels
+            .iter()
+            .map(|label| Some(label.as_ref()?.drive.to_string()))
+            .collect();
+        let counts =
+            |number: usize| Some(number) != self.absent.get() && Some(number) != self.fragile;
+        let sure = |part: &PartConfig, but: usize| {
+            let at = ids.iter().position(|id| id.as_deref() == Some(&part.drive));
+            !part.out && at.is_some_and(|at| at != but && counts(at))
+        };
+        let spare = |number: usize| {
+            let Some(id) = ids[number].as_deref() else {
+                return false;
+            };
+            groups.iter().zip(&mirrors).all(|(parts, mirror)| {
+                let here = parts.iter().any(|part| part.drive == id);
+                !here || *mirror && parts.iter().any(|part| sure(part, number))
+            }) && groups
+                .iter()
+                .any(|parts| parts.iter().any(|part| part.drive == id))
+        };
+        (0..labels.len())
+            .filter(|number| Some(*number) != self.absent.get() && spare(*number))
+            .collect()
     }
 
     fn crash_while_opening(&self, turns: u64) -> Vec<Crashed> {
@@ -198,7 +243,7 @@ impl Checker {
         crashed: &[Crashed],
         oracle: &Oracle,
         wanted: bool,
-        without: Option<usize>,
+        away: &mut Option<usize>,
     ) -> Result<(), Wrong> {
         self.states.set(self.states.get() + 1);
         self.turns.store(0, Ordering::Relaxed);
@@ -212,6 +257,9 @@ impl Checker {
         }
         let labels = (0..self.drives.len()).map(|drive| self.label(drive, &crashed[drive]));
         let labels: Vec<_> = labels.collect();
+        // A leg that was away is older from then on.
+        *away = away.or_else(|| self.without(&labels));
+        let without = *away;
         let harness = match self.open(&labels, without) {
             Ok(Some(opened)) => opened,
             Ok(None) if wanted => return Err(Wrong("no drive has a label".into())),
@@ -266,18 +314,16 @@ impl Checker {
         labels: &[Option<Arc<Label>>],
         without: Option<usize>,
     ) -> Result<Option<(Harness, Arc<Label>)>, String> {
-        let newest = labels.iter().flatten().max_by_key(|label| label.generation);
-        let Some(newest) = newest.cloned() else {
+        let here = |number: usize| Some(number) != without && Some(number) != self.absent.get();
+        let labels = labels.iter().enumerate();
+        let labels = labels.filter_map(|(number, label)| Some((number, label.as_ref()?)));
+        let labels: Vec<_> = labels.filter(|(number, _)| here(*number)).collect();
+        let Some(newest) = newest(labels.iter().map(|(_, label)| *label)) else {
             return Ok(None);
         };
         let members: Vec<(DriveId, Arc<dyn OpenDrive>)> = labels
             .iter()
-            .zip(&self.drives)
-            .enumerate()
-            .filter(|(number, _)| Some(*number) != without && Some(*number) != self.absent.get())
-            .filter_map(|(_, (label, (_, drive)))| {
-                Some((label.as_ref()?.drive, drive.clone() as _))
-            })
+            .map(|(number, label)| (label.drive, self.drives[*number].1.clone() as _))
             .collect();
         let (handle, label) = (self.handle.clone(), newest.clone());
         let opened = self.run(async move {
@@ -374,7 +420,7 @@ impl Checker {
                 let ranges = if whole {
                     oracle.ranges(*number, LONGEST)
                 } else {
-                    oracle.unsettled(*number, LONGEST)
+                    oracle.young(*number, LONGEST)
                 };
                 for (first, count) in ranges {
                     let at = ((reader, *number), first, count);
@@ -411,7 +457,12 @@ impl Checker {
     }
 }
 
-/// Reads blocks (by which number the volume is read, and the oracle's; first, count) and compares them; adds them to the digest.
+fn newest<'a>(labels: impl Iterator<Item = &'a Arc<Label>>) -> Option<Arc<Label>> {
+    labels.max_by_key(|label| label.generation).cloned()
+}
+
+/// Reads blocks (by which number the volume is read, and the oracle's; first, count) and compares
+/// them; adds them to the digest.
 async fn compare_range(
     harness: &Harness,
     oracle: &Oracle,

@@ -44,34 +44,48 @@ pub struct Mix {
     pub often: [u64; 5],
     /// One write in so many is FUA; none at 0.
     pub fua: u64,
+    /// Of a chunk one part is written and the rest is discarded or zeroed, mostly as a whole.
+    pub parts: bool,
 }
 
 /// Everything, with many flushes.
 pub const USUAL: Mix = Mix {
     often: [45, 25, 15, 8, 7],
     fua: 8,
+    parts: false,
 };
 
 /// Nothing is flushed but by time and the engine's own needs.
 pub const UNFLUSHED: Mix = Mix {
     often: [65, 20, 0, 8, 7],
     fua: 0,
+    parts: false,
 };
 
 /// Every write is made durable: there are many checkpoints.
 pub const SAFE: Mix = Mix {
     often: [60, 20, 20, 5, 5],
     fua: 1,
+    parts: false,
 };
 
 /// What sinks is used again.
 pub const HOT: Mix = Mix {
     often: [35, 60, 3, 1, 1],
     fua: 20,
+    parts: false,
+};
+
+/// Chunks lose what they had at home in few steps.
+pub const PARTS: Mix = Mix {
+    often: [50, 10, 1, 20, 20],
+    fua: 0,
+    parts: true,
 };
 
 /// What a load may be.
-pub const MIXES: [Mix; 7] = [
+pub const MIXES: [Mix; 8] = [
+    PARTS,
     USUAL,
     USUAL,
     SAFE,
@@ -79,11 +93,13 @@ pub const MIXES: [Mix; 7] = [
     Mix {
         often: [80, 18, 1, 1, 0],
         fua: 0,
+        parts: false,
     },
     HOT,
     Mix {
         often: [30, 15, 5, 25, 25],
         fua: 20,
+        parts: false,
     },
 ];
 
@@ -102,6 +118,8 @@ pub struct Target {
     pub blocks: [u64; 2],
     /// Smallest sectors of an operation: 1 or 8.
     pub least: u64,
+    /// It is left alone.
+    pub still: bool,
 }
 
 /// The client.
@@ -317,7 +335,7 @@ impl Client {
 
     fn ask(&self) {
         let targets = self.targets.borrow();
-        if targets.is_empty() {
+        if targets.iter().all(|target| target.still) {
             return;
         }
         let mut random = self.random.borrow_mut();
@@ -329,7 +347,10 @@ impl Client {
             drop(random);
             return self.submit(target, kind, 0..0, false, id, 0);
         }
-        let sectors = range(&mut random, target, chunk);
+        let sectors = match mix.parts && kind != OpKind::Read && random.one_in(2) {
+            true => part(target, chunk, kind),
+            false => range(&mut random, target, chunk),
+        };
         let end = sectors.end * SECTOR as u64;
         let busy = self.is_busy(target, kind, &sectors);
         if busy || end > self.size(target.volume) {
@@ -346,9 +367,14 @@ impl Client {
     /// A volume, and a chunk of those that are used: half of the operations go to the one in
     /// favour, so that others are left alone once they were used.
     fn choose<'a>(&self, targets: &'a [Target], random: &mut Random) -> (&'a Target, u64) {
+        let busy: Vec<usize> = (0..targets.len())
+            .filter(|index| !targets[*index].still)
+            .collect();
+        let any = |random: &mut Random| *random.pick(&busy);
         let (target, chunk, left) = self.favour.get();
-        if left == 0 || target >= targets.len() {
-            let target = random.below(targets.len() as u64) as usize;
+        let gone = !busy.contains(&target) || chunk >= targets[target].chunks.len();
+        if left == 0 || gone {
+            let target = any(random);
             let chunk = random.below(targets[target].chunks.len() as u64) as usize;
             self.favour.set((target, chunk, random.within(1..=FAVOUR)));
         } else {
@@ -358,7 +384,7 @@ impl Client {
         if random.one_in(2) {
             return (&targets[target], targets[target].chunks[chunk]);
         }
-        let target = random.pick(targets);
+        let target = &targets[any(random)];
         let phase = self.phase.get() >> (8 * target.volume as usize % 48);
         let used = |index: &usize| phase >> index & 1 == 1;
         let used: Vec<usize> = (0..target.chunks.len()).filter(used).collect();
@@ -516,6 +542,16 @@ impl Mix {
             at -= often;
         }
         OpKind::Read
+    }
+}
+
+/// The part of a chunk that is written, or the rest of it.
+fn part(target: &Target, chunk: u64, kind: OpKind) -> Range<u64> {
+    let blocks = target.blocks[usize::from(chunk != 0)];
+    let (first, at) = (chunk * CHUNK_SECTORS, (blocks * 3 / 4).max(1));
+    match kind {
+        OpKind::Write => first..first + at * BLOCK,
+        _ => first + at * BLOCK..first + blocks * BLOCK,
     }
 }
 

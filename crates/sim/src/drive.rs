@@ -21,6 +21,8 @@ use units::BLOCK;
 pub enum Moment {
     /// A write was handed to the drive: first block, number of blocks, a digest of the content.
     Write(u64, u64, u64),
+    /// The same of pages of a journal.
+    Journal(u64, u64, u64),
     /// The same of a checkpoint's record.
     Record(u64, u64, u64),
     /// A flush has ended.
@@ -65,7 +67,12 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 impl SimDrive {
     /// Drive `number`, with this content.
     pub fn new(number: usize, plan: &DrivePlan, image: Image) -> Arc<Self> {
-        let state = State::new(Medium::new(image), plan.latency_us);
+        Self::with(number, plan, Medium::new(image))
+    }
+
+    /// Drive `number`, that holds this, some of it in its cache.
+    pub fn with(number: usize, plan: &DrivePlan, medium: Medium) -> Arc<Self> {
+        let state = State::new(medium, plan.latency_us);
         let mut info = info(&plan.spec, plan.size);
         if plan.slow {
             info.rotation = Rotation::Spinning;
@@ -99,6 +106,16 @@ impl SimDrive {
             .lied()
             .filter_map(|block| owner_of(&block[..]))
             .collect()
+    }
+
+    /// Pages of journals that no flush has covered.
+    pub fn unflushed_pages(&self) -> usize {
+        lock(&self.state).medium.unflushed(b"CVJL")
+    }
+
+    /// The same after the end of who used it.
+    pub fn killed(&self, random: &mut Random) -> Medium {
+        lock(&self.state).medium.killed(random)
     }
 
     /// What it holds after a power cut now.
@@ -153,11 +170,12 @@ impl DriveQueue for Queue {
                 .map(|block| u64::from(format::crc32c(block)));
             let digest = digest.fold(0, |sum, crc| reactor::mix(sum ^ crc));
             let (first, count) = (io.offset / BLOCK as u64, io.len / BLOCK as u64);
-            let record = buf.starts_with(b"CVCP");
-            let moment = match record {
-                true => Moment::Record(first, count, digest),
-                false => Moment::Write(first, count, digest),
+            let moment = match buf.get(..4) {
+                Some(b"CVCP") => Moment::Record,
+                Some(b"CVJL") => Moment::Journal,
+                _ => Moment::Write,
             };
+            let moment = moment(first, count, digest);
             tell(self.number, moment);
         }
         let (state, handle) = (self.state.clone(), self.handle.clone());

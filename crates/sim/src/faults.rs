@@ -79,9 +79,10 @@ impl Run {
             if legs == 2 && self.returned == Some(leg) {
                 leg = 1 - leg;
             }
-            self.absent = Some((leg, images[leg].clone()));
-            // What it lacks from here on is not on every leg again before it is copied.
-            self.watch.checker.forget_legs();
+            // A leg that is not up to date yet does not know that it is not, if it is alone.
+            if self.watch.checker.spare_of(images).contains(&leg) {
+                self.absent = Some((leg, images[leg].clone()));
+            }
         }
         self.watch
             .checker

@@ -9,15 +9,9 @@ use units::mutation::{Mutation, switch};
 /// Bugs that are not found within the time yet: they are looked for a little, shown, and do not fail
 /// the gate.
 const NOT_YET: &[Mutation] = &[
-    Mutation::PromotionRace,
-    Mutation::PendingForgotten,
-    Mutation::LegBehind,
-    Mutation::HomeUnproven,
     Mutation::KeptFree,
-    Mutation::JournalEpoch,
-    Mutation::EpochKept,
-    Mutation::RunWhole,
-    Mutation::FlushError,
+    Mutation::ReuseRead,
+    Mutation::SnapshotUnheld,
 ];
 /// Time for those.
 const LITTLE: Duration = Duration::from_secs(5);
@@ -25,8 +19,24 @@ const LITTLE: Duration = Duration::from_secs(5);
 /// Seeds that are tried first, since they were found by search once. Others follow when the
 /// workload is another one by now.
 const FIRST: &[(Mutation, u64)] = &[
-    (Mutation::CheckpointOneLeg, 65),
-    (Mutation::LeafForgotten, 22),
+    (Mutation::JournalSequence, 2),
+    (Mutation::DemotionRace, 2),
+    (Mutation::MergeRace, 2),
+    (Mutation::RamStale, 2),
+    (Mutation::ReadUnchecked, 2),
+    (Mutation::HomeUnquiet, 3),
+    (Mutation::DemotionHoards, 3),
+    (Mutation::DemotionFlush, 3),
+    (Mutation::PromotionRace, 3),
+    (Mutation::WriteKeepsHome, 3),
+    (Mutation::TrimKeepsHome, 3),
+    (Mutation::LeafForgotten, 19),
+    (Mutation::FlushError, 25),
+    (Mutation::RunWhole, 34),
+    (Mutation::EpochKept, 37),
+    (Mutation::PendingForgotten, 49),
+    (Mutation::HomeUnproven, 50),
+    (Mutation::CheckpointOneLeg, 112),
 ];
 
 /// Seeds that a bug is looked for in, unless time runs out first.

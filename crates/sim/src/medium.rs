@@ -2,12 +2,14 @@
 
 use crate::image::{Block, Content, Crashed, Image};
 use crate::random::Random;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Bytes that a drive writes as a whole or not at all.
 pub const SECTOR: usize = 512;
 
 /// A write that no flush has covered.
+#[derive(Clone)]
 struct Pending {
     /// Its turn among the writes that have completed; none while it is in flight.
     completed: Option<u64>,
@@ -48,11 +50,15 @@ impl Loss {
 }
 
 /// A drive's memory of what was written.
+#[derive(Clone)]
 pub struct Medium {
     /// What reads see.
     pub current: Image,
     durable: Image,
     pending: Vec<Pending>,
+    /// What a flush that failed was to make durable, and no later one does: reads see it, and a
+    /// power cut may take it.
+    orphans: BTreeMap<u64, Arc<Block>>,
     turns: u64,
     ids: u64,
 }
@@ -64,6 +70,7 @@ impl Medium {
             current: image.clone(),
             durable: image,
             pending: Vec::new(),
+            orphans: BTreeMap::new(),
             turns: 0,
             ids: 0,
         }
@@ -119,7 +126,23 @@ impl Medium {
         for write in &writes {
             for (block, content) in (write.first..).zip(&write.blocks) {
                 self.durable.set(block, Some(content.clone()));
+                self.orphans.remove(&block);
             }
+        }
+    }
+
+    /// The flush that began at `turn` fails: of the writes that it covers, those that `are_given_up`
+    /// are not tried again.
+    pub fn flush_fails(&mut self, turn: u64, mut are_given_up: impl FnMut() -> bool) {
+        let mut given_up =
+            |write: &Pending| write.completed.is_some_and(|at| at <= turn) && are_given_up();
+        let mut writes: Vec<_> = self
+            .pending
+            .extract_if(.., |write| given_up(write))
+            .collect();
+        writes.sort_by_key(|write| write.completed);
+        for write in writes {
+            self.orphans.extend((write.first..).zip(write.blocks));
         }
     }
 
@@ -128,6 +151,16 @@ impl Medium {
         for write in &mut self.pending {
             write.lied |= write.completed.is_some_and(|at| at <= turn);
         }
+    }
+
+    /// Places of written blocks that begin like this and that no flush has covered.
+    pub fn unflushed(&self, begin: &[u8]) -> usize {
+        let blocks = self
+            .pending
+            .iter()
+            .flat_map(|write| (write.first..).zip(&write.blocks));
+        let found = blocks.filter(|(_, block)| block.starts_with(begin));
+        found.map(|(at, _)| at).collect::<BTreeSet<_>>().len()
     }
 
     /// Blocks that a flush said were safe and that a power cut may take.
@@ -141,12 +174,29 @@ impl Medium {
         for block in first..first + count {
             self.current.set(block, None);
             self.durable.set(block, None);
+            self.orphans.remove(&block);
         }
+    }
+
+    /// The drive goes on, while who used it has ended: each write under way happens, or never does.
+    pub fn killed(&self, random: &mut Random) -> Self {
+        let mut medium = self.clone();
+        let flying = self
+            .pending
+            .iter()
+            .filter(|write| write.completed.is_none());
+        for write in flying {
+            medium.fail(write.id, random.one_in(2));
+        }
+        medium
     }
 
     /// What the drive holds after a power cut now.
     pub fn crash(&self, loss: Loss, random: &mut Random) -> Crashed {
         let mut crashed = Crashed::unchanged(self.durable.clone());
+        for (block, content) in &self.orphans {
+            loss.survives(&mut crashed, *block, content, random);
+        }
         let mut order: Vec<&Pending> = self.pending.iter().collect();
         order.sort_by_key(|write| write.completed.unwrap_or(u64::MAX));
         for write in order {
@@ -214,6 +264,25 @@ mod tests {
         assert_eq!(first(&medium.crash(Loss::None, &mut random)), 2);
         let current = Crashed::unchanged(medium.current.clone());
         assert_eq!((first(&current), medium.pending.len()), (2, 1));
+    }
+
+    #[test]
+    fn what_a_failed_flush_gave_up_no_later_one_saves() {
+        let mut medium = Medium::new(Image::new(1 << 20));
+        let mut random = Random::new(1);
+        let one = medium.begin(0, block(1));
+        medium.end(one);
+        let turn = medium.flush_begins();
+        medium.flush_fails(turn, || true);
+        medium.flush_ends(turn);
+        let current = Crashed::unchanged(medium.current.clone());
+        assert_eq!(first(&current), 1);
+        assert_eq!(first(&medium.crash(Loss::All, &mut random)), 0);
+        assert_eq!(first(&medium.crash(Loss::None, &mut random)), 1);
+        let two = medium.begin(0, block(2));
+        medium.end(two);
+        medium.flush_ends(medium.flush_begins());
+        assert_eq!(first(&medium.crash(Loss::None, &mut random)), 2);
     }
 
     #[test]

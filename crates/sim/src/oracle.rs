@@ -150,7 +150,15 @@ pub struct Volume {
     pub(crate) sectors: BTreeMap<u64, Sector>,
     /// Sectors with something that no flush has covered.
     unsettled: BTreeSet<u64>,
+    /// Blocks by the operation that changed them last, those of late.
+    recent: BTreeMap<u64, u64>,
 }
+
+/// Operations whose blocks are compared in every state, flushed or not: what a recovery may still
+/// spoil is what the journal tells of.
+const RECENT: u64 = 64;
+/// Blocks of which it is known when they were changed, until old ones are forgotten.
+const MANY: usize = 8192;
 
 impl Volume {
     /// A new one of `size` bytes, whose content names `fill`.
@@ -159,6 +167,14 @@ impl Volume {
             size,
             fill,
             ..Self::default()
+        }
+    }
+
+    /// Blocks are changed by operation `id`.
+    fn touch(&mut self, blocks: impl Iterator<Item = u64>, id: u64) {
+        self.recent.extend(blocks.map(|block| (block, id)));
+        if self.recent.len() > MANY {
+            self.recent.retain(|_, at| *at + RECENT >= id);
         }
     }
 }
@@ -219,6 +235,7 @@ impl Oracle {
         let Some(volume) = self.volumes.get_mut(&volume) else {
             return id;
         };
+        volume.touch(sectors.start / 8..sectors.end.div_ceil(8), id);
         for at in sectors {
             let sector = volume.sectors.entry(at).or_insert_with(|| Sector {
                 durable: MayBe::one(0),
@@ -320,7 +337,10 @@ impl Oracle {
 
     /// After a crash, what was found is what is there: it may still be lost until a flush.
     pub fn forget_in_flight(&mut self) {
+        let now = self.next;
         for volume in self.volumes.values_mut() {
+            let unsettled: Vec<u64> = volume.unsettled.iter().map(|at| at / 8).collect();
+            volume.touch(unsettled.into_iter(), now);
             for sector in volume.sectors.values_mut() {
                 let all: BTreeSet<u32> = sector
                     .issued
@@ -334,6 +354,23 @@ impl Oracle {
         }
     }
 
+    /// After the end of the engine alone: what it was told stays, what was under way may have
+    /// happened.
+    pub fn killed(&mut self) {
+        self.ended += 1;
+        for volume in self.volumes.values_mut() {
+            for sector in volume.sectors.values_mut() {
+                let before = sector.current().to_vec();
+                let open = |issued: &&mut Issued| issued.ended.is_none();
+                for issued in sector.issued.iter_mut().filter(open) {
+                    let given = issued.may_be.all().iter().copied();
+                    issued.may_be = MayBe::of(given.chain(before.iter().copied()).collect());
+                    issued.ended = Some(self.ended);
+                }
+            }
+        }
+    }
+
     /// The volume is cut to `size` bytes: what lies beyond is nobody's any more.
     pub fn cut(&mut self, volume: u32, size: u64) {
         if let Some(volume) = self.volumes.get_mut(&volume) {
@@ -341,6 +378,7 @@ impl Oracle {
             volume.size = volume.size.min(size);
             volume.sectors.retain(|at, _| *at < first);
             volume.unsettled.retain(|at| *at < first);
+            volume.recent.retain(|at, _| at * 8 < first);
         }
     }
 
@@ -478,19 +516,29 @@ impl Oracle {
     /// most `longest` blocks and within one chunk.
     pub fn ranges(&self, volume: u32, longest: u64) -> Vec<(u64, u64)> {
         let known = self.volumes.get(&volume);
-        known.map_or_else(Vec::new, |known| joined(known.sectors.keys(), longest))
+        known.map_or_else(Vec::new, |known| {
+            joined(known.sectors.keys().map(|sector| sector / 8), longest)
+        })
     }
 
-    /// As [`Oracle::ranges`], of blocks with something that no flush has covered.
-    pub fn unsettled(&self, volume: u32, longest: u64) -> Vec<(u64, u64)> {
-        let known = self.volumes.get(&volume);
-        known.map_or_else(Vec::new, |known| joined(known.unsettled.iter(), longest))
+    /// As [`Oracle::ranges`], of blocks with something that no flush has covered, or that were
+    /// changed of late.
+    pub fn young(&self, volume: u32, longest: u64) -> Vec<(u64, u64)> {
+        let Some(known) = self.volumes.get(&volume) else {
+            return Vec::new();
+        };
+        let oldest = self.next.saturating_sub(RECENT);
+        let recent = known.recent.iter().filter(|(_, id)| **id >= oldest);
+        let unsettled = known.unsettled.iter().map(|sector| sector / 8);
+        let mut blocks: Vec<u64> = recent.map(|(block, _)| *block).chain(unsettled).collect();
+        blocks.sort_unstable();
+        joined(blocks.into_iter(), longest)
     }
 }
 
-fn joined<'a>(sectors: impl Iterator<Item = &'a u64>, longest: u64) -> Vec<(u64, u64)> {
+fn joined(blocks: impl Iterator<Item = u64>, longest: u64) -> Vec<(u64, u64)> {
     let mut ranges: Vec<(u64, u64)> = Vec::new();
-    for block in sectors.map(|sector| sector / 8) {
+    for block in blocks {
         match ranges.last_mut() {
             Some((first, count)) if block < *first + *count => {}
             Some((first, count))

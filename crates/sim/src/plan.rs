@@ -8,7 +8,22 @@ use engine::{LayoutSpec, PoolSpec, SpacePolicy, Tier, VdriveSpec, VolumeSpec};
 const MIB: u64 = 1 << 20;
 
 /// Chunks of a volume that are used: of three regions, so that several shards have some.
-pub const CHUNKS: [u64; 10] = [0, 1, 2, 5, 7, 256, 260, 290, 513, 600];
+const CHUNKS: [u64; 10] = [0, 1, 2, 5, 7, 256, 260, 290, 513, 600];
+/// Of one that is left alone.
+pub const ALL_CHUNKS: [u64; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
+/// Of a volume in a tiny pool.
+const FEW_CHUNKS: [u64; 3] = [0, 1, 5];
+
+/// What a run mostly does besides operations.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Bent {
+    /// All that there is.
+    Everything,
+    /// Short lives: what was unflushed when the last one ended is near when the next one ends.
+    Lives,
+    /// Data goes up and down between tiers.
+    Tiers,
+}
 
 /// A drive.
 #[derive(Clone, Debug)]
@@ -52,6 +67,16 @@ pub struct Plan {
     pub wild: bool,
     /// What all drives do now and then that is no fault: take a hundred times as long.
     pub calm: Faults,
+    /// What happens most.
+    pub bent: Bent,
+    /// A small pool with small volumes, of which each state is quickly looked at.
+    pub tiny: bool,
+    /// A volume that is written once takes most of the fast tier.
+    pub tight: bool,
+    /// Blocks of that volume.
+    pub ballast: u64,
+    /// Chunks of a volume that are used.
+    pub chunks: &'static [u64],
     /// Blocks that are used of a volume's first chunk, enough for a home, and of the others.
     pub blocks: [u64; 2],
     /// Volumes are written as far as they are used when they are made.
@@ -68,7 +93,12 @@ pub struct Plan {
 impl Plan {
     /// A seed's.
     pub fn new(random: &mut Random) -> Self {
-        let shards = *random.pick(&[1u16, 1, 1, 1, 1, 1, 2, 2, 2, 3, 4]);
+        let tiny = random.one_in(2);
+        let shards = match tiny {
+            true => 1,
+            false => *random.pick(&[1u16, 1, 1, 1, 1, 1, 2, 2, 2, 3, 4]),
+        };
+        let bent = *random.pick(&[Bent::Everything, Bent::Everything, Bent::Lives, Bent::Tiers]);
         let mut plan = Self {
             loops: random.within(1..=u64::from(shards)) as usize,
             shards,
@@ -92,10 +122,26 @@ impl Plan {
                 slow: *random.pick(&[0, 20, 100]),
                 ..Faults::default()
             },
-            blocks: *random.pick(&[[72, 6], [72, 6], [72, 6], [40, 30], [80, 70], [200, 80]]),
+            bent,
+            tiny,
+            tight: false,
+            ballast: 0,
+            chunks: match (tiny, bent) {
+                (true, Bent::Tiers) => &ALL_CHUNKS,
+                (true, _) => &FEW_CHUNKS,
+                _ => &CHUNKS,
+            },
+            blocks: match tiny {
+                true => *random.pick(&[[72, 4], [72, 4], [20, 8]]),
+                false => *random.pick(&[[72, 6], [72, 6], [72, 6], [40, 30], [80, 70], [200, 80]]),
+            },
             filled: random.one_in(2),
-            snapshots: random.one_in(2),
-            every: *random.pick(&[1, 4, 16, 64]),
+            // By a chance of its own: the rest of the run is as without.
+            snapshots: Random::new(!random.clone().next()).one_in(2),
+            every: match (tiny, bent) {
+                (_, Bent::Lives) => *random.pick(&[4, 64, 64]),
+                _ => *random.pick(&[1, 4, 16, 64]),
+            },
             pause_ns: random.within(1..=10) * 500_000_000,
         };
         let mirrored = random.one_in(2);
@@ -105,7 +151,7 @@ impl Plan {
             plan.legs = legs;
             plan.vdrive(random, Tier::Fast, LayoutSpec::Mirror, legs)
         } else {
-            let drives = *random.pick(&[1, 1, 3]);
+            let drives = if tiny { 1 } else { *random.pick(&[1, 1, 3]) };
             plan.vdrive(random, Tier::Fast, LayoutSpec::Concat, drives)
         };
         let two = fast.drives.len() >= 2;
@@ -116,12 +162,21 @@ impl Plan {
             plan.vdrives.push(fast);
         }
         if mirrored && random.one_in(3) {
-            plan.faulty = Some((random.below(2) as usize, faults(random)));
+            let faults = faults(random);
+            // What is told of is all that is wrong with half of them: what they are said to have
+            // they have.
+            let faults = if random.one_in(2) {
+                faults.announced()
+            } else {
+                faults
+            };
+            plan.faulty = Some((random.below(2) as usize, faults));
         }
         let slow = match random.below(6) {
+            1..=2 if bent == Bent::Tiers => Some((LayoutSpec::Concat, 1)),
             0 => Some((LayoutSpec::Mirror, 2)),
-            1 => Some((LayoutSpec::Stripe { chunk: 64 << 10 }, 2)),
-            2 => None,
+            3 => Some((LayoutSpec::Stripe { chunk: 64 << 10 }, 2)),
+            1 | 2 => None,
             _ => Some((LayoutSpec::Concat, 1)),
         };
         if let Some((layout, count)) = slow {
@@ -131,11 +186,18 @@ impl Plan {
         } else {
             plan.spare = Some(plan.vdrive(random, Tier::Fast, LayoutSpec::Concat, 1));
         }
+        plan.tight = slow.is_none() && (tiny || random.one_in(2));
         plan.members = plan.vdrives.iter().map(|vdrive| vdrive.drives.len()).sum();
         if plan.faulty.is_none() && random.one_in(3) {
             plan.go_bad(random);
         }
         plan
+    }
+
+    /// A leg that may lack what nobody was told of.
+    pub fn fragile(&self) -> Option<usize> {
+        let (leg, faults) = self.faulty?;
+        (!faults.is_announced()).then_some(leg)
     }
 
     /// Some drive that no other has a copy of goes wrong.
@@ -188,10 +250,17 @@ impl Plan {
         let slow = tier == Tier::Slow;
         let size = if slow {
             random.within(24..=64) * MIB
+        } else if self.tiny && !self.drives.is_empty() && layout != LayoutSpec::Mirror {
+            // The first one has the metadata.
+            random.within(8..=10) * MIB
         } else {
             // Half of them are soon full.
-            let more = random.pick(&[0..=2, 6..=16]);
-            self.least_fast() + random.within(more.clone()) * MIB
+            let more = if self.tiny {
+                0..=2
+            } else {
+                random.pick(&[0..=2, 6..=16]).clone()
+            };
+            self.least_fast() + random.within(more) * MIB
         };
         let latency_us = match slow {
             true => *random.pick(&[(500, 12_000), (50, 400)]),
@@ -259,7 +328,10 @@ impl Plan {
     pub fn volume(&self, name: &str, random: &mut Random) -> VolumeSpec {
         VolumeSpec {
             name: name.to_owned(),
-            size: *random.pick(&[8, 300, 700]) * MIB,
+            size: match self.tiny {
+                true => 8 * MIB,
+                false => *random.pick(&[8, 300, 700]) * MIB,
+            },
             lba_size: *random.pick(&[512, 4096]),
             thick: false,
         }
@@ -278,7 +350,7 @@ fn faults(random: &mut Random) -> Faults {
     Faults {
         read_error: often(20),
         write_error: often(200),
-        flush_error: often(200),
+        flush_error: often(20),
         wrong_read: often(20),
         lost_write: often(50),
         misdirected: often(100),

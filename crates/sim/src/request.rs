@@ -50,6 +50,34 @@ pub struct Faults {
     pub told: bool,
 }
 
+impl Faults {
+    /// Those alone that damage nothing, or are told of by an error.
+    pub fn announced(self) -> Self {
+        Self {
+            lost_write: 0,
+            misdirected: 0,
+            torn_write: 0,
+            rot: 0,
+            latent: 0,
+            lying_flush: 0,
+            ..self
+        }
+    }
+
+    /// Whether it has none but those.
+    pub fn is_announced(self) -> bool {
+        let silent = [
+            self.lost_write,
+            self.misdirected,
+            self.torn_write,
+            self.rot,
+            self.latent,
+            self.lying_flush,
+        ];
+        silent == [0; 6]
+    }
+}
+
 /// A drive's content, and how it behaves.
 pub struct State {
     /// What it holds.
@@ -158,10 +186,11 @@ impl State {
         }
     }
 
-    fn begin_flush(&self, handle: &Handle, begun: &mut Begun) {
+    fn begin_flush(&mut self, handle: &Handle, begun: &mut Begun) {
         let turn = self.medium.flush_begins();
         begun.end = End::Flush(turn);
         if chance(handle, self.faults.flush_error) {
+            self.medium.flush_fails(turn, || chance(handle, 2));
             (begun.end, begun.result) = (End::Nothing, Err(DriveError::Os(FAILED)));
             begun.moments.push(Moment::Stopped);
         } else if chance(handle, self.faults.lying_flush) {

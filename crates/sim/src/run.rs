@@ -1,12 +1,12 @@
 //! One seed: a pool's lives, each ended by a power cut, with every crash in between looked at.
 
 use crate::check::{Checker, MEMORY};
-use crate::client::{Client, MIXES, Mix, Target, UNFLUSHED};
+use crate::client::{Client, MIXES, Mix, PARTS, Target, UNFLUSHED, USUAL};
 use crate::drive::{Moment, SimDrive, set_hook};
 use crate::image::{Crashed, Image};
-use crate::medium::Loss;
+use crate::medium::{Loss, Medium};
 use crate::oracle::{SECTOR, Wrong};
-use crate::plan::{CHUNKS, Plan};
+use crate::plan::{ALL_CHUNKS, Bent, Plan};
 use crate::random::Random;
 use crate::world::World;
 use engine::{Engine, EngineConfig};
@@ -21,8 +21,10 @@ use std::sync::Arc;
 const PATIENCE_NS: u64 = 600_000_000_000;
 /// Crashes that are looked at while a checkpoint's record is written.
 const RECORD_LOOKS: u64 = 8;
-/// Moments of a life's first load that are all looked at.
-const FRESH: u64 = 24;
+/// Pages of a journal and flushes of a life's first load that are all looked at.
+const FRESH: u64 = 16;
+/// Pages of a journal that a short life leaves unflushed, if it can.
+const PAGES: usize = 2;
 /// Steps without an end that are a hang.
 const STEPS: u64 = 50_000_000;
 /// The pool of a run.
@@ -89,9 +91,9 @@ pub struct Watch {
 impl Watch {
     fn moment(&self, drive: usize, moment: Moment) {
         let digest = match moment {
-            Moment::Write(first, count, digest) | Moment::Record(first, count, digest) => {
-                first ^ count << 40 ^ digest
-            }
+            Moment::Write(first, count, digest)
+            | Moment::Journal(first, count, digest)
+            | Moment::Record(first, count, digest) => first ^ count << 40 ^ digest,
             Moment::Flushed => 1,
             Moment::Hit(..) | Moment::Refused(..) | Moment::Stopped => 2,
         };
@@ -114,10 +116,12 @@ impl Watch {
         self.moments.set(self.moments.get() + 1);
         // Records are rare, and what makes them valid is easily wrong.
         let fresh = self.fresh.get();
-        self.fresh.set(fresh.saturating_sub(1));
         let looks = match moment {
             Moment::Record(..) => RECORD_LOOKS,
-            _ if fresh > 0 => 1,
+            Moment::Journal(..) | Moment::Flushed if fresh > 0 => {
+                self.fresh.set(fresh - 1);
+                1
+            }
             // Where much happens in between, several cuts: the same moment may lose this or that.
             _ if self.random.borrow_mut().one_in(self.every) => (self.every / 8).max(1),
             _ => 0,
@@ -133,7 +137,9 @@ impl Watch {
     /// Looks at what a crash right now leaves.
     fn look(&self, drive: usize, moment: Moment) {
         let losses: &[Loss] = match moment {
-            Moment::Write(..) => &[Loss::Torn, Loss::Torn, Loss::Some, Loss::Few],
+            Moment::Write(..) | Moment::Journal(..) => {
+                &[Loss::Torn, Loss::Torn, Loss::Some, Loss::Few]
+            }
             _ => &Loss::ALL,
         };
         let loss = *self.random.borrow_mut().pick(losses);
@@ -152,6 +158,13 @@ impl Watch {
         }
         drop(oracle);
         self.client.oracle.borrow_mut().state_hits.clear();
+    }
+
+    /// Pages of journals on the drive that has most of them that a power cut may take.
+    fn unflushed_pages(&self) -> usize {
+        let drives = self.drives.borrow();
+        let pages = drives.iter().map(|drive| drive.unflushed_pages());
+        pages.max().unwrap_or(0)
     }
 
     /// What a flush said was safe, and a power cut may take where nothing else has it.
@@ -192,6 +205,8 @@ pub struct Run {
     pub snapshots: Vec<u32>,
     /// Clones, and the snapshots that they were made from.
     pub clones: BTreeMap<u32, u32>,
+    /// A volume that is left alone.
+    pub still: Option<u32>,
     /// A leg that is away, and what it held when it went.
     pub absent: Option<(usize, Image)>,
     /// A leg that was away once.
@@ -230,11 +245,7 @@ impl Run {
         let client = Client::new(random.next());
         client.oracle.borrow_mut().wild = plan.wild;
         let watch = Rc::new(Watch {
-            checker: Checker::new(
-                random.next(),
-                plan.kinds(),
-                if plan.faulty.is_some() { 0 } else { plan.legs },
-            ),
+            checker: Checker::new(random.next(), plan.kinds(), plan.fragile()),
             client: client.clone(),
             drives: RefCell::default(),
             random: RefCell::new(Random::new(random.next())),
@@ -265,6 +276,7 @@ impl Run {
             named: 0,
             snapshots: Vec::new(),
             clones: BTreeMap::new(),
+            still: None,
             absent: None,
             returned: None,
             foreign: None,
@@ -316,11 +328,17 @@ impl Run {
     }
 
     pub fn engine(&self) -> &Engine {
+        self.world.wait();
         self.engine.as_ref().expect("a life has an engine")
     }
 
     /// A new world over drives that hold `images`.
     pub fn begin_life(&mut self, images: Vec<Image>) {
+        self.go_on(images.into_iter().map(Medium::new).collect());
+    }
+
+    /// A new world over drives with these contents.
+    fn go_on(&mut self, contents: Vec<Medium>) {
         self.world = World::new(self.plan.loops, self.random.next());
         let (world, client) = (self.world.clone(), self.client.clone());
         let step = move || {
@@ -338,10 +356,10 @@ impl Run {
             .plan
             .drives
             .iter()
-            .zip(images)
+            .zip(contents)
             .enumerate()
-            .map(|(number, (drive, image))| {
-                let made = SimDrive::new(number, drive, image);
+            .map(|(number, (drive, content))| {
+                let made = SimDrive::with(number, drive, content);
                 made.set_faults(self.plan.calm);
                 let opened = made.clone();
                 if Some(number) != absent {
@@ -378,8 +396,16 @@ impl Run {
         self.watch.wanted.set(true);
         self.create_volume()?;
         self.create_volume()?;
+        self.create_ballast()?;
         self.fault(true);
         loop {
+            if self.plan.bent == Bent::Lives && !self.random.one_in(4) {
+                self.short_life()?;
+                if self.is_over() {
+                    return self.finish();
+                }
+                continue;
+            }
             let changes = self.random.within(1..=4);
             for _ in 0..changes {
                 self.load()?;
@@ -388,6 +414,9 @@ impl Run {
                 }
                 self.change()?;
             }
+            if self.lost {
+                continue;
+            }
             // The power goes when little is under way, in the middle of a load, or when several
             // pages of the journal are not flushed.
             match self.random.below(3) {
@@ -395,8 +424,49 @@ impl Run {
                 1 => self.load()?,
                 _ => self.load_with(true, UNFLUSHED)?,
             }
-            self.cut_power()?;
+            self.end_life()?;
         }
+    }
+
+    /// Perhaps everything sinks, something is done and not flushed, and the power goes.
+    fn short_life(&mut self) -> Step {
+        self.outcome.changes += 1;
+        match self.random.below(4) {
+            0 if !self.client.lenient.get() => self.cool()?,
+            1 => self.load_for(20..=200, USUAL)?,
+            _ => {}
+        }
+        let mix = *self.random.pick(&[UNFLUSHED, UNFLUSHED, PARTS, USUAL]);
+        self.load_for(20..=1000, mix)?;
+        for _ in 0..self.random.below(5) * 1000 {
+            if self.watch.unflushed_pages() >= PAGES {
+                break;
+            }
+            self.steps(1)?;
+        }
+        self.end_life()
+    }
+
+    /// A load at any depth for so many steps.
+    fn load_for(&mut self, steps: std::ops::RangeInclusive<u64>, mix: Mix) -> Step {
+        self.client.pace.set(self.random.within(1..=2));
+        self.client.depth.set(*self.random.pick(&[4, 16, 64, 128]));
+        self.client.mix.set(mix);
+        let steps = self.random.within(steps);
+        self.steps(steps)
+    }
+
+    fn steps(&mut self, steps: u64) -> Step {
+        if self.lost {
+            return Ok(());
+        }
+        self.world.wait();
+        for _ in 0..steps {
+            if !control::step() {
+                return Err(Wrong("everything has come to rest under load".into()));
+            }
+        }
+        self.found()
     }
 
     /// Operations for a while.
@@ -414,16 +484,12 @@ impl Run {
         self.client.turn();
         self.client.mix.set(mix);
         let steps = self.random.within(200..=3000);
-        for _ in 0..steps {
-            if !control::step() {
-                return Err(Wrong("everything has come to rest under load".into()));
-            }
-        }
-        self.found()
+        self.steps(steps)
     }
 
     /// Waits until the client has all its answers.
     pub fn drain(&mut self) -> Step {
+        self.world.wait();
         self.client.depth.set(0);
         let began = self.world.now_ns();
         let mut why = "steps without end";
@@ -449,6 +515,7 @@ impl Run {
 
     /// Lets virtual time pass.
     pub fn rest(&mut self, ns: u64) -> Step {
+        self.world.wait();
         let until = self.world.now_ns() + ns;
         self.client.pace.set(500);
         while self.world.now_ns() < until && control::step() {}
@@ -464,13 +531,21 @@ impl Run {
             .map_err(|failed| Wrong(format!("{name} does not open: {failed}")))?;
         let least = u64::from(device.geometry().lba_size) / SECTOR as u64;
         let fill = self.client.oracle.borrow().fill(number);
+        let still = self.still == Some(number);
         self.client.add(Target {
             volume: number,
             fill,
             device,
-            chunks: CHUNKS.to_vec(),
-            blocks: self.plan.blocks,
+            chunks: match still {
+                true => ALL_CHUNKS.to_vec(),
+                false => self.plan.chunks.to_vec(),
+            },
+            blocks: match still {
+                true => [(self.plan.ballast / ALL_CHUNKS.len() as u64).clamp(1, 256); 2],
+                false => self.plan.blocks,
+            },
             least,
+            still,
         });
         Ok(())
     }
@@ -511,6 +586,35 @@ impl Run {
         imported.map_err(|failed| Wrong(format!("it does not open again: {failed}")))?;
         (0..self.volumes.len()).try_for_each(|index| self.open_volume(index))?;
         self.fault(true);
+        Ok(())
+    }
+
+    fn end_life(&mut self) -> Step {
+        match self.random.one_in(4) {
+            true => self.kill(),
+            false => self.cut_power(),
+        }
+    }
+
+    /// The engine ends, in whatever it does, and begins again over drives that go on.
+    fn kill(&mut self) -> Step {
+        let forgotten = self.plan.faulty.or(self.plan.bad);
+        // Nobody knows any more that a flush has failed: what it gave up seems to be there.
+        if forgotten.is_some_and(|(_, faults)| faults.flush_error != 0) {
+            return self.cut_power();
+        }
+        self.outcome.cuts += 1;
+        let contents = {
+            let drives = self.watch.drives.borrow();
+            let drives = drives.iter();
+            drives.map(|drive| drive.killed(&mut self.random)).collect()
+        };
+        self.pull_the_plug();
+        self.client.oracle.borrow_mut().killed();
+        self.go_on(contents);
+        self.import()?;
+        self.read_everything()?;
+        self.watch.fresh.set(FRESH);
         Ok(())
     }
 
@@ -563,6 +667,7 @@ impl Run {
         if self.lost {
             return Ok(());
         }
+        self.scrub()?;
         self.read_everything()?;
         self.audit()
     }

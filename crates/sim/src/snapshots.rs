@@ -2,7 +2,6 @@
 
 use crate::client::Target;
 use crate::oracle::{Given, Oracle, SECTOR, Sector, Versions, Volume, Wrong};
-use crate::plan::CHUNKS;
 use crate::run::{POOL, Run, Step};
 use engine::harness::Harness;
 use format::PoolConfig;
@@ -309,8 +308,9 @@ impl Run {
                 fill: 0,
                 least: u64::from(device.geometry().lba_size) / SECTOR as u64,
                 device,
-                chunks: CHUNKS.to_vec(),
+                chunks: self.plan.chunks.to_vec(),
                 blocks: self.plan.blocks,
+                still: true,
             });
             self.client.read_all(number);
             self.drain()?;

@@ -22,7 +22,12 @@ pub struct World {
     idle: Cell<usize>,
     /// A loop that does not go on until this moment.
     stopped: Cell<Option<(usize, u64)>>,
+    /// When what is waited for has to have come.
+    until: Cell<u64>,
 }
+
+/// Virtual time within which everything that is asked of an engine has to end, in nanoseconds.
+const PATIENCE_NS: u64 = 3600 * 1_000_000_000;
 
 impl World {
     /// `loops` loops.
@@ -43,6 +48,7 @@ impl World {
             random: RefCell::new(random),
             idle: Cell::new(0),
             stopped: Cell::new(None),
+            until: Cell::new(u64::MAX),
         })
     }
 
@@ -54,6 +60,11 @@ impl World {
     /// Virtual nanoseconds.
     pub fn now_ns(&self) -> u64 {
         self.time.get()
+    }
+
+    /// Something is asked for from now on: nothing goes on when it does not end.
+    pub fn wait(&self) {
+        self.until.set(self.now_ns() + PATIENCE_NS);
     }
 
     /// Drops every task: the power is gone.
@@ -70,6 +81,7 @@ impl World {
     /// Nothing goes on for so many nanoseconds: the process was stopped.
     pub fn stop_all(&self, ns: u64) {
         self.time.set(self.now_ns() + ns);
+        self.wait();
         self.idle.set(self.loops.len());
     }
 
@@ -117,7 +129,9 @@ impl World {
         let next = timers
             .chain(self.stopped.get().map(|(_, until)| until))
             .min();
-        let Some(next) = next else { return false };
+        let Some(next) = next.filter(|next| *next <= self.until.get()) else {
+            return false;
+        };
         self.time.set(self.time.get().max(next));
         self.awake().for_each(|handle| {
             handle.fire_timers();

@@ -55,7 +55,7 @@ mutations! {
     HomeUnquiet, "home-written-too-soon", "A stale home is written while it may still be needed.";
     DemotionHoards, "demotion-hoards-room", "What sinks waits for room in the journal while it holds all that there is.";
     DemotionRace, "demotion-ignores-writes", "What sinks replaces what was written meanwhile.";
-    PromotionRace, "promotion-ignores-writes", "What rises may be older than its block.";
+    PromotionRace, "promotion-ignores-writes", "What rises replaces what was written meanwhile.";
     DemotionFlush, "demotion-without-flush", "What sinks counts as durable before it is flushed.";
     WriteKeepsHome, "write-keeps-home", "A written block still counts as valid at home.";
     TrimKeepsHome, "trim-keeps-home", "A trimmed block still counts as valid at home.";
