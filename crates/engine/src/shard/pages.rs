@@ -39,7 +39,9 @@ impl Shard {
         if self.background.get() == 0 {
             return true;
         }
-        let needed = 3 * state.dirty_leaves.len() as u64 + 64;
+        // Snapshots have trees of their own: the nodes above changed pages are many then.
+        let nodes: usize = state.volumes.values().map(|layer| layer.tree.nodes()).sum();
+        let needed = 3 * state.dirty_leaves.len() as u64 + 2 * nodes as u64 + 64;
         state.alloc.free_slots(Class::Meta) > needed
     }
 }

@@ -129,6 +129,11 @@ impl<L> Tree<L> {
         self.root
     }
 
+    /// Nodes in memory: those that have changed are among them.
+    pub fn nodes(&self) -> usize {
+        self.nodes
+    }
+
     /// Memory of its nodes in bytes.
     pub fn bytes(&self) -> usize {
         self.nodes * (PAGE + FANOUT * size_of::<Option<L>>() + size_of::<Node<L>>())
