@@ -169,9 +169,20 @@ impl World {
     fn check(&self) {
         for (name, content) in &self.volumes {
             self.check_one(name, content);
+            self.check_map(name, content);
         }
         for ((volume, name), content) in &self.snapshots {
             self.check_one(&format!("{volume}@{name}"), content);
+        }
+    }
+
+    /// The map tells of everything that can be read, whoever's it is.
+    fn check_map(&self, name: &str, content: &Content) {
+        let cells = self.engine.volume_map("tank", name, 8).unwrap();
+        let part = BLOCKS as usize / cells.len();
+        for (cell, due) in cells.iter().zip(content.chunks(part)) {
+            let due = due.iter().filter(|stamp| **stamp != 0).count() as u64;
+            assert_eq!((cell.ram + cell.fast + cell.slow) / BLOCK, due, "{name}");
         }
     }
 

@@ -35,15 +35,8 @@ impl Manager {
         pool: Option<&str>,
         volume: Option<&str>,
     ) -> Result<v1::SnapshotList> {
-        let pools = match pool {
-            Some(pool) => vec![pool.to_owned()],
-            None => {
-                let open = self.control.pool_list().map_err(ToApi::to_api)?;
-                open.into_iter().map(|pool| pool.name).collect()
-            }
-        };
         let mut items = Vec::new();
-        for pool in pools {
+        for pool in self.one_or_all(pool)? {
             let found = self.control.snapshot_list(&pool, volume);
             let found = found.map_err(|error| self.pool_problem(&pool, error))?;
             items.extend(found.to_api());

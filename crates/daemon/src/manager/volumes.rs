@@ -14,20 +14,24 @@ impl Manager {
         mapping::volume(status, exports)
     }
 
+    /// The name of one pool, or of all that are open.
+    pub(super) fn one_or_all(&self, pool: Option<&str>) -> Result<Vec<String>> {
+        match pool {
+            Some(pool) => Ok(vec![pool.to_owned()]),
+            None => {
+                let open = self.control.pool_list().map_err(ToApi::to_api)?;
+                Ok(open.into_iter().map(|pool| pool.name).collect())
+            }
+        }
+    }
+
     /// The volumes of one pool, or of all.
     ///
     /// # Errors
     /// When the pool is not open.
     pub fn volume_list(&self, pool: Option<&str>) -> Result<v1::VolumeList> {
-        let pools = match pool {
-            Some(pool) => vec![pool.to_owned()],
-            None => {
-                let open = self.control.pool_list().map_err(ToApi::to_api)?;
-                open.into_iter().map(|pool| pool.name).collect()
-            }
-        };
         let mut items = Vec::new();
-        for pool in pools {
+        for pool in self.one_or_all(pool)? {
             let volumes = self.control.volume_list(&pool);
             let volumes = volumes.map_err(|error| self.pool_problem(&pool, error))?;
             items.extend(volumes.into_iter().map(|volume| self.volume(volume)));

@@ -66,25 +66,27 @@ impl Pool {
         }
     }
 
-    fn free_layer(&self, layer: u32, progress: &Arc<Progress>) -> Result<()> {
+    /// Frees everything that a layer has, in every shard; nothing may see it any more.
+    pub(super) fn free_content(
+        &self,
+        layer: u32,
+        progress: &Arc<Progress>,
+        failed: &str,
+    ) -> Result<()> {
         let watched = progress.clone();
-        try_all(
-            &self.shards,
-            "a snapshot's space cannot be freed",
-            move |shard| {
-                let watched = watched.clone();
-                async move {
-                    shard.end_volume(layer);
-                    let go_on = |_| {
-                        watched.done.fetch_add(CHUNK as u64, Ordering::Relaxed);
-                        !watched.cancel.load(Ordering::Relaxed)
-                    };
-                    shard.free_chunks(layer, 0..u32::MAX, go_on).await?;
-                    shard.forget_volume(layer)?;
-                    shard.checkpoint().await
-                }
-            },
-        )?;
+        try_all(&self.shards, failed, move |shard| {
+            let watched = watched.clone();
+            async move {
+                shard.end_volume(layer);
+                shard.free_chunks(layer, go_on(&watched)).await?;
+                shard.forget_volume(layer)?;
+                shard.checkpoint().await
+            }
+        })
+    }
+
+    fn free_layer(&self, layer: u32, progress: &Arc<Progress>) -> Result<()> {
+        self.free_content(layer, progress, "a snapshot's space cannot be freed")?;
         let _changing = lock(&self.changing);
         self.update(|config| {
             config.reaped(Reap::Free(layer));
@@ -102,11 +104,7 @@ impl Pool {
         try_all(&self.shards, "a snapshot cannot be merged", move |shard| {
             let watched = watched.clone();
             async move {
-                let go_on = |_| {
-                    watched.done.fetch_add(CHUNK as u64, Ordering::Relaxed);
-                    !watched.cancel.load(Ordering::Relaxed)
-                };
-                shard.merge_layer(upper, go_on).await?;
+                shard.merge_layer(upper, go_on(&watched)).await?;
                 // From here on no journal tells of the layer.
                 match is_on(Mutation::MergeForgotten) {
                     true => Ok(()),
@@ -128,14 +126,26 @@ impl Pool {
             Ok(())
         })?;
         self.shared.space.full.store(false, Ordering::Relaxed);
+        let is_volume = lock(&self.config)
+            .volumes
+            .iter()
+            .any(|volume| volume.id == upper);
         let mut readers = lock(&self.readers);
         if let Some(id) = readers.0.remove(&upper) {
             readers.0.insert(lower, id);
         }
         drop(readers);
         ask_all(&self.shards, move |shard| async move {
-            shard.adopt(upper, lower).await
+            shard.adopt(upper, lower, is_volume).await
         })
         .map(drop)
+    }
+}
+
+/// Counts a chunk that is done; whether the next one is to follow.
+fn go_on(progress: &Progress) -> impl Fn(u32) -> bool {
+    |_| {
+        progress.done.fetch_add(CHUNK as u64, Ordering::Relaxed);
+        !progress.cancel.load(Ordering::Relaxed)
     }
 }

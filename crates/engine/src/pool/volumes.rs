@@ -289,32 +289,16 @@ impl Pool {
         volume: &VolumeConfig,
         progress: &Arc<Progress>,
     ) -> Result<bool> {
-        let (id, layer, watched) = (volume.id, volume.live(), progress.clone());
-        try_all(
-            &self.shards,
-            "the volume's space cannot be freed",
-            move |shard| {
-                let watched = watched.clone();
-                async move {
-                    shard
-                        .free_chunks(layer, 0..u32::MAX, |_| {
-                            watched.done.fetch_add(CHUNK as u64, Ordering::Relaxed);
-                            !watched.cancel.load(Ordering::Relaxed)
-                        })
-                        .await?;
-                    shard.forget_volume(layer)?;
-                    shard.checkpoint().await
-                }
-            },
-        )?;
-        let _changing = lock(&self.changing);
+        let (id, layer) = (volume.id, volume.live());
+        self.free_content(layer, progress, "the volume's space cannot be freed")?;
+        let changing = lock(&self.changing);
         self.update(|config| {
             config.volumes.retain(|known| known.id != id);
             config.reaped(format::Reap::Free(layer));
             Ok(())
         })?;
         self.shared.space.full.store(false, Ordering::Relaxed);
-        drop(_changing);
+        drop(changing);
         // What a clone stood on may be named by nobody any more.
         self.start_reaping()?;
         Ok(true)

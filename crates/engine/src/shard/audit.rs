@@ -8,9 +8,6 @@ use format::BlockCounts;
 use std::rc::Rc;
 use units::CHUNK_BLOCKS;
 
-/// Chunks looked at together.
-const BATCH: usize = 256;
-
 /// What an audit found.
 #[derive(Clone, Default, Debug)]
 pub struct Audit {
@@ -42,12 +39,19 @@ impl Audit {
 }
 
 impl Shard {
-    /// Compares maps, bitmaps and counts. The shard has to be at rest: no operation, no checkpoint
-    /// and nothing that moves.
+    /// Compares maps, bitmaps and counts. The shard has to be at rest: no operation and nothing
+    /// that moves. Checkpoints wait.
     ///
     /// # Errors
-    /// When a page cannot be loaded.
+    /// When the shard has failed, or a page cannot be loaded.
     pub async fn audit(&self) -> Result<Audit, IoError> {
+        self.hold_checkpoints().await?;
+        let audit = self.audit_all().await;
+        self.let_checkpoints_go();
+        audit
+    }
+
+    async fn audit_all(&self) -> Result<Audit, IoError> {
         let mut books = Books::default();
         let volumes: Vec<u32> = self.state.borrow().volumes.keys().copied().collect();
         let mut audit = Audit::default();
@@ -75,23 +79,13 @@ impl Shard {
         let mut sum = BlockCounts::default();
         let mut from = Some(0u32);
         while let Some(start) = from {
-            let (keys, need) = {
-                let state = self.state.borrow();
-                let Some(entry) = state.volumes.get(&volume) else {
-                    return Ok(sum);
-                };
-                entry.tree.scan(start, BATCH)
-            };
+            let keys = self.next_chunks(volume, start).await?;
             for key in &keys {
                 if let Some(leaf) = self.leaf_even_if_gone(volume, *key).await? {
                     sum += self.audit_chunk(volume, *key, &leaf, books);
                 }
             }
-            match (keys.last(), need) {
-                (Some(last), _) => from = last.checked_add(1),
-                (None, Some((level, key, ptr))) => self.load(volume, level, key, ptr).await?,
-                (None, None) => from = None,
-            }
+            from = keys.last().and_then(|last| last.checked_add(1));
         }
         let state = self.state.borrow();
         if let Some(entry) = state.volumes.get(&volume) {

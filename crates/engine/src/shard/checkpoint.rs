@@ -56,22 +56,34 @@ impl Shard {
     /// # Errors
     /// What a drive said, or `NoSpace` in the metadata region: the shard fails with it.
     pub async fn checkpoint(&self) -> Result<(), IoError> {
+        self.hold_checkpoints().await?;
+        let result = self.write_checkpoint().await;
+        if let Err(error) = &result {
+            self.fail(error);
+        }
+        self.let_checkpoints_go();
+        result
+    }
+
+    /// No checkpoint is written from here on until they are let go; waits for the one under way.
+    ///
+    /// # Errors
+    /// Why the shard has failed.
+    pub(super) async fn hold_checkpoints(&self) -> Result<(), IoError> {
         loop {
             let ended = self.checkpointed.wait();
             self.check()?;
             if !self.checkpoint_running.replace(true) {
-                break;
+                return Ok(());
             }
             ended.await;
         }
-        let result = self.write_checkpoint().await;
+    }
+
+    pub(super) fn let_checkpoints_go(&self) {
         self.checkpoint_running.set(false);
-        if let Err(error) = &result {
-            self.fail(error);
-        }
         self.checkpointed.notify();
         self.room.notify();
-        result
     }
 
     async fn write_checkpoint(&self) -> Result<(), IoError> {

@@ -104,20 +104,7 @@ impl Shard {
     ) -> Result<bool, IoError> {
         let mut from = Some(0);
         while let Some(start) = from {
-            let scanned = {
-                let state = self.state.borrow();
-                state
-                    .volumes
-                    .get(&volume)
-                    .map(|entry| entry.tree.scan(start, 64))
-            };
-            let Some((keys, need)) = scanned else {
-                return Ok(true);
-            };
-            if let (true, Some((level, key, ptr))) = (keys.is_empty(), need) {
-                self.load(volume, level, key, ptr).await?;
-                continue;
-            }
+            let keys = self.next_chunks(volume, start).await?;
             for chunk in &keys {
                 if progress.cancel.load(Ordering::Relaxed) || self.closing.get() {
                     return Ok(false);

@@ -4,8 +4,11 @@ use super::leaf::{Found, Leaf, live};
 use super::state::{Shard, State, Volume};
 use crate::tree::Lookup;
 use block::IoError;
-use format::{BlockCounts, BlockMask, LayerConfig, PagePtr};
+use format::{BlockCounts, BlockMask, ChunkPage, LayerConfig, PagePtr};
 use std::rc::Rc;
+
+/// Chunks that are found together.
+const CHUNKS: usize = 64;
 
 /// A page that has to be loaded first: layer, level, first key, and where it lies.
 pub(super) type Missing = (u32, u8, u32, PagePtr);
@@ -39,7 +42,10 @@ impl State {
     }
 
     /// The page that tells of a chunk of a layer: its own, or that of the nearest layer beneath.
-    fn view(&self, layer: u32, chunk: u32) -> Result<Option<(u32, Rc<Leaf>)>, Missing> {
+    ///
+    /// # Errors
+    /// The page that has to be loaded first.
+    pub fn view(&self, layer: u32, chunk: u32) -> Result<Option<(u32, Rc<Leaf>)>, Missing> {
         let mut layer = layer;
         while let Some(entry) = self.volumes.get(&layer) {
             match entry.tree.lookup(chunk) {
@@ -55,6 +61,9 @@ impl State {
     }
 
     /// Whose pages have these blocks of a chunk, seen from a layer.
+    ///
+    /// # Errors
+    /// The page that has to be loaded first.
     pub fn owned(&self, layer: u32, chunk: u32, blocks: BlockMask) -> Result<Owned, Missing> {
         let mut owned = Owned::default();
         let mut todo = vec![(layer, blocks)];
@@ -88,6 +97,22 @@ impl State {
             }
         }
         Ok(owned)
+    }
+
+    /// The page that a new one of `layer` begins with, where that stands on others.
+    ///
+    /// # Errors
+    /// The page that has to be loaded first.
+    pub fn forked(&self, layer: u32, chunk: u32) -> Result<Option<ChunkPage>, Missing> {
+        let parent = self.volumes.get(&layer).map_or(0, |entry| entry.parent);
+        if parent == 0 {
+            return Ok(None);
+        }
+        let found = self.view(parent, chunk)?;
+        Ok(found.map(|(below, leaf)| {
+            let epoch = self.volumes[&below].epoch;
+            leaf.page.borrow().fork(layer, chunk, epoch)
+        }))
     }
 }
 
@@ -135,6 +160,29 @@ impl Shard {
         }
     }
 
+    /// The next chunks from `from` on that a layer has pages of, loading nodes until there are any;
+    /// none at its end.
+    ///
+    /// # Errors
+    /// The drive's error.
+    pub(super) async fn next_chunks(&self, layer: u32, from: u32) -> Result<Vec<u32>, IoError> {
+        loop {
+            let (keys, need) = {
+                let state = self.state.borrow();
+                let Some(entry) = state.volumes.get(&layer) else {
+                    return Ok(Vec::new());
+                };
+                entry.tree.scan(from, CHUNKS)
+            };
+            match need {
+                Some((level, key, ptr)) if keys.is_empty() => {
+                    self.load(layer, level, key, ptr).await?;
+                }
+                _ => return Ok(keys),
+            }
+        }
+    }
+
     /// The layer and page that take a write to a chunk of a volume now, made when there is none
     /// and `create`. It is so until the caller waits for something.
     ///
@@ -165,32 +213,6 @@ impl Shard {
                 },
             }
         }
-    }
-
-    /// The page that a new one of `layer` begins with, which stands on others.
-    pub(super) fn forked(
-        &self,
-        state: &State,
-        layer: u32,
-        chunk: u32,
-    ) -> Result<Option<format::ChunkPage>, Missing> {
-        let parent = state.volumes.get(&layer).map_or(0, |entry| entry.parent);
-        if parent == 0 {
-            return Ok(None);
-        }
-        let found = state.view(parent, chunk)?;
-        Ok(found.map(|(below, leaf)| {
-            let epoch = state.volumes[&below].epoch;
-            leaf.page.borrow().fork(layer, chunk, epoch)
-        }))
-    }
-
-    /// Whether anything of a chunk can be seen through a layer; `None` when a page is missing.
-    pub(super) fn is_seen(&self, layer: u32, chunk: u32) -> Result<bool, Missing> {
-        self.state
-            .borrow()
-            .view(layer, chunk)
-            .map(|found| found.is_some())
     }
 
     /// Pages of these volumes do not change from now on, until they are let go.

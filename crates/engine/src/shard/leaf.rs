@@ -155,7 +155,7 @@ impl Shard {
             }
             Lookup::Loaded(_) | Lookup::Absent => {}
         }
-        let page = match self.forked(&state, volume, chunk) {
+        let page = match state.forked(volume, chunk) {
             Ok(page) => page.unwrap_or_else(|| ChunkPage::new(volume, chunk)),
             Err(missing) => return Ok(Found::OnDisk(missing)),
         };

@@ -15,8 +15,6 @@ use std::rc::Rc;
 use units::mutation::{Mutation, is_on};
 use units::{CHUNK_BLOCKS, Place};
 
-/// Chunks looked for at a time.
-const BATCH: usize = 64;
 /// Time between tries while other work has a chunk, in nanoseconds.
 const PAUSE_NS: u64 = 1_000_000;
 
@@ -42,13 +40,7 @@ impl Shard {
     async fn merge_chunks(&self, upper: u32, done: impl Fn(u32) -> bool) -> Result<(), IoError> {
         let mut from = Some(0u32);
         while let Some(start) = from {
-            let (keys, need) = {
-                let state = self.state.borrow();
-                let Some(entry) = state.volumes.get(&upper) else {
-                    return Ok(());
-                };
-                entry.tree.scan(start, BATCH)
-            };
+            let keys = self.next_chunks(upper, start).await?;
             for key in &keys {
                 self.merge_chunk(upper, *key).await?;
                 if !done(*key) {
@@ -58,14 +50,7 @@ impl Shard {
                     ));
                 }
             }
-            from = match (keys.last(), need) {
-                (Some(last), _) => last.checked_add(1),
-                (None, Some((level, key, ptr))) => {
-                    self.load(upper, level, key, ptr).await?;
-                    Some(start)
-                }
-                (None, None) => None,
-            };
+            from = keys.last().and_then(|last| last.checked_add(1));
             self.trim_leaves();
             self.handle.yield_now().await;
         }
@@ -216,12 +201,13 @@ impl Shard {
 
     /// A layer without pages is no more: the one beneath has its place, its children and the
     /// volumes that it was live for.
-    pub async fn adopt(&self, upper: u32, lower: u32) {
-        self.take_place(upper, lower);
+    /// With `is_volume` a volume has its number, and is that volume's live one.
+    pub async fn adopt(&self, upper: u32, lower: u32, is_volume: bool) {
+        self.take_place(upper, lower, is_volume);
         self.remove_layer(upper).await;
     }
 
-    fn take_place(&self, upper: u32, lower: u32) {
+    fn take_place(&self, upper: u32, lower: u32, is_volume: bool) {
         let mut state = self.state.borrow_mut();
         let Some(entry) = state.volumes.get_mut(&upper) else {
             return;
@@ -236,7 +222,9 @@ impl Shard {
             entry.epoch = epoch;
             (entry.thick, entry.counters) = (thick, counters);
         }
-        state.live.entry(upper).or_insert(upper);
+        if is_volume {
+            state.live.entry(upper).or_insert(upper);
+        }
         for live in state.live.values_mut().filter(|live| **live == upper) {
             *live = lower;
         }

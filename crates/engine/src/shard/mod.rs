@@ -18,6 +18,7 @@ mod kept;
 mod layers;
 mod leaf;
 mod lost;
+mod map;
 mod merge;
 mod pages;
 mod promote;

@@ -70,9 +70,10 @@ impl Shard {
                 return Ok(Some(found));
             }
             let layer = self.state.borrow().live(volume);
-            match self.is_seen(layer, chunk) {
-                Ok(false) => return Ok(None),
-                Ok(true) => return self.live_leaf(volume, chunk, true).await,
+            let seen = self.state.borrow().view(layer, chunk);
+            match seen {
+                Ok(None) => return Ok(None),
+                Ok(Some(_)) => return self.live_leaf(volume, chunk, true).await,
                 Err((layer, level, key, ptr)) => self.load(layer, level, key, ptr).await?,
             }
         }
@@ -146,46 +147,19 @@ impl Shard {
         Ok(())
     }
 
-    /// The next chunks from `from` on that a layer has pages of.
-    async fn next_chunks(&self, layer: u32, from: u32) -> Result<Vec<u32>, IoError> {
-        loop {
-            let (keys, need) = {
-                let state = self.state.borrow();
-                let Some(entry) = state.volumes.get(&layer) else {
-                    return Ok(Vec::new());
-                };
-                entry.tree.scan(from, 64)
-            };
-            match need {
-                Some((level, key, ptr)) if keys.is_empty() => {
-                    self.load(layer, level, key, ptr).await?;
-                }
-                _ => return Ok(keys),
-            }
-        }
-    }
-
-    /// Frees everything of a layer in `chunks`; reports each chunk that is done, and ends when
-    /// told false.
+    /// Frees everything of a layer; reports each chunk that is done, and ends when told false.
     ///
     /// # Errors
     /// What a drive said. The volume stays marked; calling again goes on.
     pub async fn free_chunks(
         &self,
         volume: u32,
-        chunks: Range<u32>,
         done: impl Fn(u32) -> bool,
     ) -> Result<(), IoError> {
-        let mut from = chunks.start;
-        loop {
-            let (keys, need) = {
-                let state = self.state.borrow();
-                let Some(entry) = state.volumes.get(&volume) else {
-                    return Ok(());
-                };
-                entry.tree.scan(from, 64)
-            };
-            for key in keys.iter().copied().filter(|key| *key < chunks.end) {
+        let mut from = Some(0);
+        while let Some(start) = from {
+            let keys = self.next_chunks(volume, start).await?;
+            for key in keys.iter().copied() {
                 let _room = self.journal_room(Work::Host).await?;
                 if let Some(leaf) = self.leaf_even_if_gone(volume, key).await? {
                     while leaf.busy.get() {
@@ -201,15 +175,10 @@ impl Shard {
                     ));
                 }
             }
-            match (keys.last(), need) {
-                (Some(last), _) if *last + 1 >= chunks.end => return Ok(()),
-                (Some(last), _) => from = last + 1,
-                (None, Some((_, key, _))) if key >= chunks.end => return Ok(()),
-                (None, Some((level, key, ptr))) => self.load(volume, level, key, ptr).await?,
-                (None, None) => return Ok(()),
-            }
+            from = keys.last().and_then(|last| last.checked_add(1));
             self.handle.yield_now().await;
         }
+        Ok(())
     }
 
     pub(super) async fn leaf_even_if_gone(

@@ -228,6 +228,14 @@ impl Shard {
         }
     }
 
+    fn was_replaced(&self, volume: u32, chunk: u32, ptr: PagePtr) -> bool {
+        let state = self.state.borrow();
+        let entry = state.volumes.get(&volume);
+        entry.is_none_or(
+            |entry| !matches!(entry.tree.lookup(chunk), Lookup::OnDisk(now) if now == ptr),
+        )
+    }
+
     async fn settle_stretch(
         &self,
         seen: &Snapshot,

@@ -1,0 +1,87 @@
+//! Where a volume's content lies, for a picture of it.
+
+use super::leaf::Leaf;
+use super::state::{Shard, State};
+use crate::control::types::MapCell;
+use crate::space::Class;
+use block::IoError;
+use format::{BlockMask, BlockState};
+use units::{BLOCK, CHUNK, CHUNK_BLOCKS, EXTENT_BLOCKS};
+
+/// Chunks looked at for one map; of a bigger volume, every n-th.
+const MAP_CHUNKS: u32 = 16 * 1024;
+
+impl Shard {
+    /// Adds this shard's chunks of a volume of `size` bytes, as it is seen, to `cells` of equal
+    /// length.
+    ///
+    /// # Errors
+    /// What a drive said.
+    pub async fn map(
+        &self,
+        volume: u32,
+        size: u64,
+        mine: impl Fn(u32) -> bool,
+        cells: &mut [MapCell],
+    ) -> Result<(), IoError> {
+        let chunks = size.div_ceil(CHUNK as u64) as u32;
+        let step = chunks.div_ceil(MAP_CHUNKS).max(1);
+        for chunk in (0..chunks).filter(|chunk| chunk % step == 0 && mine(*chunk)) {
+            let start = u64::from(chunk) * CHUNK as u64;
+            let bytes = (size - start).min(CHUNK as u64);
+            let cell = (u128::from(start) * cells.len() as u128 / u128::from(size)) as usize;
+            let cell = &mut cells[cell];
+            let scale = u64::from(step);
+            let found = self.map_chunk(volume, chunk).await?;
+            cell.ram += found.ram * scale;
+            cell.fast += found.fast * scale;
+            cell.slow += found.slow * scale;
+            let stored = found.ram + found.fast + found.slow;
+            cell.empty += bytes.saturating_sub(stored) * scale;
+        }
+        Ok(())
+    }
+
+    /// A chunk's bytes by tier.
+    async fn map_chunk(&self, volume: u32, chunk: u32) -> Result<MapCell, IoError> {
+        loop {
+            let missing = {
+                let state = self.state.borrow();
+                let layer = state.live(volume);
+                let blocks: BlockMask = (0..CHUNK_BLOCKS).collect();
+                match state.owned(layer, chunk, blocks) {
+                    Ok(owned) => {
+                        let mut cell = MapCell::default();
+                        for (_, leaf, blocks) in &owned.parts {
+                            self.add_blocks(&state, leaf, *blocks, &mut cell);
+                        }
+                        return Ok(cell);
+                    }
+                    Err(missing) => missing,
+                }
+            };
+            let (layer, level, key, ptr) = missing;
+            self.load(layer, level, key, ptr).await?;
+        }
+    }
+
+    fn add_blocks(&self, state: &State, leaf: &Leaf, blocks: BlockMask, cell: &mut MapCell) {
+        let in_ram = |block: usize| {
+            let slot = leaf.ram[block / EXTENT_BLOCKS].get().checked_sub(1);
+            let extent = slot.and_then(|slot| state.ram.get(slot));
+            extent.is_some_and(|extent| extent.block(block % EXTENT_BLOCKS).is_some())
+        };
+        let page = leaf.page.borrow();
+        for block in blocks.blocks() {
+            let bytes = match page.state(block) {
+                BlockState::Zero => continue,
+                _ if in_ram(block) => &mut cell.ram,
+                BlockState::Home => &mut cell.slow,
+                BlockState::Shadow => &mut cell.fast,
+                BlockState::Dirty if self.class(page.slot(block)) == Class::Fast => &mut cell.fast,
+                BlockState::Dirty => &mut cell.slow,
+            };
+            *bytes += BLOCK as u64;
+        }
+    }
+}
