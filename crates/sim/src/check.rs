@@ -47,6 +47,7 @@ pub const MEMORY: EngineConfig = EngineConfig {
     ram_tier: 1 << 20,
     map_cache: 2 << 20,
     journal_blocks: None,
+    meta_groups: None,
     drive_limits: engine::DriveLimits {
         deadline_ns: 30_000_000_000,
         slow_factor: 10,

@@ -83,6 +83,8 @@ pub struct Plan {
     pub filled: bool,
     /// Snapshots are taken.
     pub snapshots: bool,
+    /// The metadata region is small and fills with snapshots.
+    pub scarce: bool,
     /// A crash is looked at once in so many writes and flushes of drives: the others let more
     /// happen.
     pub every: u64,
@@ -138,6 +140,7 @@ impl Plan {
             filled: random.one_in(2),
             // By a chance of its own: the rest of the run is as without.
             snapshots: Random::new(!random.clone().next()).one_in(2),
+            scarce: Random::new(random.clone().next().rotate_left(32)).one_in(3),
             every: match (tiny, bent) {
                 (_, Bent::Lives) => *random.pick(&[4, 64, 64]),
                 _ => *random.pick(&[1, 4, 16, 64]),
@@ -192,6 +195,11 @@ impl Plan {
             plan.go_bad(random);
         }
         plan
+    }
+
+    /// Groups of the metadata region.
+    pub fn meta_groups(&self) -> Option<u64> {
+        (self.snapshots && self.scarce).then_some(u64::from(self.shards))
     }
 
     /// A leg that may lack what nobody was told of.

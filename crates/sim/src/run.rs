@@ -348,6 +348,7 @@ impl Run {
         self.simulation = Some(control::simulate(self.random.next(), step));
         let config = EngineConfig {
             journal_blocks: Some(self.plan.journal_blocks),
+            meta_groups: self.plan.meta_groups(),
             ..MEMORY
         };
         self.client.lenient.set(self.plan.wild);
@@ -475,6 +476,12 @@ impl Run {
         let storm = self.random.one_in(4);
         let mix = *self.random.pick(&MIXES);
         self.load_with(storm, mix)
+    }
+
+    /// Many operations at once for a while.
+    pub fn storm(&mut self) -> Step {
+        let mix = *self.random.pick(&MIXES);
+        self.load_with(true, mix)
     }
 
     fn load_with(&mut self, storm: bool, mix: Mix) -> Step {

@@ -4,11 +4,14 @@ use crate::client::Target;
 use crate::oracle::{Given, Oracle, SECTOR, Sector, Versions, Volume, Wrong};
 use crate::run::{POOL, Run, Step};
 use engine::harness::Harness;
+use engine::{EngineError, ErrorCode};
 use format::PoolConfig;
 use std::collections::BTreeMap;
 
 /// Snapshots at a time.
 const MANY: usize = 12;
+/// And where the metadata region is to fill.
+const MOST: usize = 100;
 /// The oracle's numbers of snapshots begin here.
 const FIRST: u32 = 1 << 30;
 
@@ -149,7 +152,12 @@ impl Oracle {
 impl Run {
     /// Something about snapshots.
     pub fn change_snapshots(&mut self) -> Step {
-        match self.random.below(10) {
+        let which = match self.plan.scarce && self.random.one_in(2) {
+            true => 0,
+            false => self.random.below(10),
+        };
+        match which {
+            0..=3 if self.plan.scarce => self.take_many(),
             0..=3 => self.take_snapshot(),
             4..=6 => self.delete_snapshot(),
             7 => self.clone_snapshot(),
@@ -158,8 +166,18 @@ impl Run {
         }
     }
 
+    /// Snapshots one after the other, each with something written since.
+    fn take_many(&mut self) -> Step {
+        for _ in 0..self.random.within(1..=MOST as u64) {
+            self.take_snapshot()?;
+            self.storm()?;
+        }
+        Ok(())
+    }
+
     fn take_snapshot(&mut self) -> Step {
-        if self.snapshots.len() + self.volumes.len() > MANY {
+        let most = if self.plan.scarce { MOST } else { MANY };
+        if self.snapshots.len() + self.volumes.len() > most {
             return Ok(());
         }
         let mut of = self.volumes.clone();
@@ -172,9 +190,12 @@ impl Run {
         let before = self.client.oracle.borrow_mut().snapshot_begins(&numbers);
         let names: Vec<String> = of.into_iter().map(|volume| volume.0).collect();
         let asked = self.engine().snapshot_create(POOL, &names, &name, 1);
-        let asked = self.granted("no snapshot", asked)?;
         let (taken, given) = self.client.oracle.borrow_mut().snapshot_ends(before, &name);
-        if asked.is_none() {
+        let full = |failed: &EngineError| failed.code == ErrorCode::NoSpace;
+        if self.plan.scarce && asked.as_ref().is_err_and(full) {
+            return Ok(());
+        }
+        if self.granted("no snapshot", asked)?.is_none() {
             return Ok(());
         }
         let mut numbers = BTreeMap::new();

@@ -76,6 +76,9 @@ mutations! {
     ForkEarly, "fork-too-early", "Recovery makes pages of new layers before what is beneath is played.";
     ZeroesDropped, "zeroes-uncovered", "A page of zeroes is dropped though something lies beneath.";
     MergeLeaks, "merge-leaks", "What a merge replaces is not freed.";
+    NodesUnnamed, "nodes-unnamed", "Nodes of a map are written anew and the directory tells of the old ones.";
+    PagesUncounted, "pages-uncounted", "Pages are made and changed until a checkpoint has no room in the metadata region.";
+    ScrubUnwritten, "scrub-reads-unwritten", "A scrub reads pages that a checkpoint has still to write.";
     MergeForgotten, "merge-without-checkpoint", "A merged layer leaves the label while the journal still tells of it.";
 }
 

@@ -71,6 +71,7 @@ impl Translation {
         let config = ShardConfig {
             pool: PoolId(1),
             shard: ShardId(0),
+            shards: 1,
             group_blocks,
             journal_base: 256,
             journal_blocks: base - 256,

@@ -468,6 +468,9 @@ pub struct EngineConfig {
     pub map_cache: u64,
     /// Blocks of a shard's journal in pools that are made; by the pool's size where none.
     pub journal_blocks: Option<u64>,
+    /// Groups of the metadata region of pools that are made, at least; by the number of shards
+    /// where none.
+    pub meta_groups: Option<u64>,
     /// What is asked of the drives' time.
     pub drive_limits: DriveLimits,
 }
@@ -479,6 +482,7 @@ impl Default for EngineConfig {
             ram_tier: 256 << 20,
             map_cache: 256 << 20,
             journal_blocks: None,
+            meta_groups: None,
             drive_limits: DriveLimits::default(),
         }
     }

@@ -220,6 +220,7 @@ pub(crate) fn shard_config(
         pool,
         shard,
         group_blocks: config.group_blocks,
+        shards: config.shards,
         journal_base: journal_start(config.shards, shard.0, config.meta.journal_blocks),
         journal_blocks: config.meta.journal_blocks,
         ram_bytes: engine.ram_tier / shards,

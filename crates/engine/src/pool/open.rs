@@ -545,6 +545,7 @@ fn plan_pool(
     let scale = Scale::of(total);
     let scale = Scale {
         journal_blocks: host.config.journal_blocks.unwrap_or(scale.journal_blocks),
+        meta_groups: host.config.meta_groups,
         ..scale
     };
     let shards = if spec.shards == 0 {

@@ -31,6 +31,8 @@ pub struct Scale {
     pub group_blocks: u64,
     /// Blocks of a shard's journal.
     pub journal_blocks: u64,
+    /// Groups of the metadata region at least; by the number of shards where none.
+    pub meta_groups: Option<u64>,
 }
 
 impl Scale {
@@ -40,18 +42,22 @@ impl Scale {
             0..2_147_483_648 => Self {
                 group_blocks: 512,
                 journal_blocks: 1024,
+                meta_groups: None,
             },
             2_147_483_648..8_589_934_592 => Self {
                 group_blocks: 1024,
                 journal_blocks: 2048,
+                meta_groups: None,
             },
             8_589_934_592..274_877_906_944 => Self {
                 group_blocks: 4096,
                 journal_blocks: 8192,
+                meta_groups: None,
             },
             _ => Self {
                 group_blocks: 16384,
                 journal_blocks: 32768,
+                meta_groups: None,
             },
         }
     }
@@ -200,7 +206,8 @@ pub fn meta(
         }
     }
     let smallest = candidates.iter().map(|drive| drive.size).min().unwrap_or(0);
-    let groups = scale.group_blocks * (2 * u64::from(shards) + 2);
+    let groups = scale.meta_groups.unwrap_or(2 * u64::from(shards) + 2);
+    let groups = scale.group_blocks * groups.max(u64::from(shards));
     let least = (pages_start(shards, scale.journal_blocks) + groups) * BLOCK as u64;
     let wanted = least + total / 1000 * META_PER_MILLE;
     let bytes = wanted.min(smallest / 4).max(least).next_multiple_of(MIB);

@@ -46,6 +46,7 @@ impl Pool {
             }
             of.push(volume);
         }
+        self.check_room_for_pages()?;
         let cuts = self.cut(&of)?;
         let durable = try_all(
             &self.shards,
@@ -125,6 +126,20 @@ impl Pool {
             return error(ErrorCode::Refused, text);
         }
         Ok(volume)
+    }
+
+    /// What is written after a snapshot needs pages of its own: none is taken when there would soon be
+    /// none left for writes.
+    fn check_room_for_pages(&self) -> Result<()> {
+        let room = ask_all(&self.shards, |shard| async move {
+            shard.has_room_for_snapshot()
+        })?;
+        if room.contains(&false) {
+            let text = "the metadata region is nearly full, and what is written after a snapshot needs \
+                        room there: delete snapshots, clones or volumes first";
+            return error(ErrorCode::NoSpace, text);
+        }
+        Ok(())
     }
 
     fn check_new_snapshot(&self, volume: &VolumeConfig, name: &str) -> Result<()> {

@@ -78,6 +78,7 @@ impl Pool {
         let scale = Scale {
             group_blocks: config.group_blocks,
             journal_blocks: config.meta.journal_blocks,
+            meta_groups: None,
         };
         let vdrive = plan::vdrive(id, spec, &planned, |_| DATA_START, scale)?;
         self.join_vdrive(vdrive, &planned, members)?;

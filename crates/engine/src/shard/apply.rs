@@ -43,6 +43,9 @@ impl Shard {
     pub(super) fn mark_dirty(&self, state: &mut State, volume: u32, chunk: u32, leaf: &Rc<Leaf>) {
         if !leaf.dirty.replace(true) {
             state.dirty_leaves.push((volume, chunk, leaf.clone()));
+            if let Some(entry) = state.volumes.get_mut(&volume) {
+                entry.tree.renew_nodes(chunk);
+            }
         }
     }
 

@@ -13,6 +13,8 @@ const CHECKPOINT_NS: u64 = 30_000_000_000;
 /// Changed pages at which hosts wait for a checkpoint; one begins at half of that. Recovery loads
 /// as many, and those of a checkpoint that had not ended.
 const CHANGED_LEAVES: usize = 32 * 1024;
+/// Changed pages for which a checkpoint is made early when the metadata region is nearly full.
+const SOME_CHANGED: usize = 64;
 /// How often the background looks, in nanoseconds, while anything is going on.
 const TICK_NS: u64 = 50_000_000;
 /// And while nothing is.
@@ -123,7 +125,9 @@ impl Shard {
                 let state = self.state.borrow();
                 let journal = &state.journal;
                 let pressing = journal.is_long()
-                    || (!self.has_room_for_pages(&state) && !state.dirty_leaves.is_empty())
+                    || (!self.has_room_for_pages(&state)
+                        && state.dirty_leaves.len() > SOME_CHANGED)
+                    || !self.may_change_pages(&state, self.journal_users.get())
                     || state.dirty_leaves.len() > self.most_changed() / 2;
                 (
                     journal.length() > 0 || !state.dirty_leaves.is_empty(),

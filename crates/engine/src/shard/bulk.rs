@@ -1,8 +1,9 @@
 //! Loading the pages of many chunks at once, for recovery: a journal may change tens of thousands
 //! all over a map, and read one by one they are what an opening takes longest for.
 
+use super::layers::layer_entry;
 use super::pages::{opened_page, unreadable_page};
-use super::state::{Shard, Volume};
+use super::state::Shard;
 use crate::tree::Lookup;
 use block::{DmaBuf, IoError};
 use format::{ChunkPage, PAGE, PagePtr, TREE_TOP, crc32c};
@@ -52,8 +53,7 @@ impl Shard {
         let mut state = self.state.borrow_mut();
         let mut pages = BTreeMap::new();
         for (volume, chunk) in chunks {
-            let made = || Volume::new(*volume, Default::default(), Default::default());
-            let entry = state.volumes.entry(*volume).or_insert_with(made);
+            let entry = layer_entry(&mut state, *volume);
             let (level, key, ptr) = match entry.tree.lookup(*chunk) {
                 Lookup::Loaded(_) | Lookup::Absent => continue,
                 Lookup::OnDisk(ptr) => (0, *chunk, ptr),

@@ -70,10 +70,20 @@ impl Shard {
     /// # Errors
     /// Why the shard has failed.
     pub(super) async fn hold_checkpoints(&self) -> Result<(), IoError> {
+        self.no_checkpoint().await?;
+        self.checkpoint_running.set(true);
+        Ok(())
+    }
+
+    /// Waits until no checkpoint is being written.
+    ///
+    /// # Errors
+    /// Why the shard has failed.
+    pub(super) async fn no_checkpoint(&self) -> Result<(), IoError> {
         loop {
             let ended = self.checkpointed.wait();
             self.check()?;
-            if !self.checkpoint_running.replace(true) {
+            if !self.checkpoint_running.get() {
                 return Ok(());
             }
             ended.await;
@@ -188,7 +198,11 @@ impl Shard {
 
     /// Chunks' pages that have changed. A page counts as unchanged from the moment it is copied.
     async fn write_leaves(&self, work: &mut Work) -> Result<(), IoError> {
-        let dirty = std::mem::take(&mut self.state.borrow_mut().dirty_leaves);
+        let dirty = {
+            let mut state = self.state.borrow_mut();
+            state.unplaced = state.dirty_leaves.len();
+            std::mem::take(&mut state.dirty_leaves)
+        };
         // Who waits because so many have changed goes on.
         self.room.notify();
         for batch in dirty.chunks(BATCH) {
@@ -212,6 +226,7 @@ impl Shard {
                     leaf.dirty.set(false);
                 }
                 let mut state = self.state.borrow_mut();
+                state.unplaced -= 1;
                 let Some(entry) = state.volumes.get_mut(volume) else {
                     continue;
                 };
@@ -245,14 +260,16 @@ impl Shard {
         Ok(ptr)
     }
 
-    /// Writes the changed nodes of a tree, from the leaves' parents up.
-    fn write_nodes(&self, work: &mut Work, which: Which) -> Result<(), IoError> {
+    /// Writes the changed nodes of a tree, from the leaves' parents up; false when there are none.
+    fn write_nodes(&self, work: &mut Work, which: Which) -> Result<bool, IoError> {
+        let mut worked = false;
         for level in Tree::<()>::levels() {
             for key in self.dirty_nodes(which, level) {
                 self.write_node(work, which, level, key)?;
+                worked = true;
             }
         }
-        Ok(())
+        Ok(worked)
     }
 
     fn write_node(
@@ -298,7 +315,11 @@ impl Shard {
     async fn write_volume_nodes(&self, work: &mut Work) -> Result<(), IoError> {
         let volumes: Vec<u32> = self.state.borrow().volumes.keys().copied().collect();
         for id in volumes {
-            self.write_nodes(work, Which::Volume(id))?;
+            // Pages that changed since theirs were written have nodes that count as changed, too.
+            let worked = self.write_nodes(work, Which::Volume(id))?;
+            if let Some(entry) = self.state.borrow_mut().volumes.get_mut(&id) {
+                entry.dirty |= worked && !is_on(Mutation::NodesUnnamed);
+            }
             self.send(work).await?;
         }
         Ok(())

@@ -235,7 +235,10 @@ impl Shard {
         };
         let users = self.journal_users.get();
         let few = work == Work::Mover || state.dirty_leaves.len() < self.most_changed();
-        if !few || state.journal.length() + ROOM_PAGES * (users + 1) > limit {
+        if !few
+            || !self.may_change_pages(&state, users)
+            || state.journal.length() + ROOM_PAGES * (users + 1) > limit
+        {
             return Ok(None);
         }
         self.journal_users.set(users + 1);
@@ -402,6 +405,7 @@ impl Shard {
         }
         drop(state);
         if freed {
+            self.room.notify();
             self.space_made.notify();
         }
     }

@@ -1,6 +1,6 @@
 //! Layers: which one takes a volume's writes, and whose page has a block (docs/snapshots.md).
 
-use super::leaf::{Found, Leaf, live};
+use super::leaf::{Found, Leaf, Make, live};
 use super::state::{Shard, State, Volume};
 use crate::tree::Lookup;
 use block::IoError;
@@ -207,7 +207,7 @@ impl Shard {
             };
             match layer {
                 Err((layer, level, key, ptr)) => self.load(layer, level, key, ptr).await?,
-                Ok(layer) => match self.find_leaf(layer, chunk, create)? {
+                Ok(layer) => match self.find_leaf(layer, chunk, Make::more(create))? {
                     Found::Leaf(leaf) => return Ok(leaf.map(|leaf| (layer, leaf))),
                     other => self.make_findable(other).await?,
                 },
@@ -255,9 +255,15 @@ impl Shard {
     }
 }
 
-fn layer_entry(state: &mut State, id: u32) -> &mut Volume {
-    let made = || Volume::new(id, PagePtr::default(), BlockCounts::default());
-    state.volumes.entry(id).or_insert_with(made)
+/// A layer; without any content when it is not there yet.
+pub(super) fn layer_entry(state: &mut State, id: u32) -> &mut Volume {
+    let State {
+        volumes,
+        dirty_nodes,
+        ..
+    } = state;
+    let made = || Volume::new(id, PagePtr::default(), BlockCounts::default(), dirty_nodes);
+    volumes.entry(id).or_insert_with(made)
 }
 
 /// The layer whose page of a chunk takes writes that are meant for `layer`: while that is being

@@ -71,6 +71,27 @@ pub(super) enum Found {
     NoRoom,
 }
 
+/// Whether a page that is not there is made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Make {
+    /// It is not.
+    Not,
+    /// Where the metadata region has room for one more.
+    WithRoom,
+    /// In any case: another goes for it.
+    InExchange,
+}
+
+impl Make {
+    /// For who makes none, or one more.
+    pub fn more(create: bool) -> Self {
+        match create {
+            true => Self::WithRoom,
+            false => Self::Not,
+        }
+    }
+}
+
 /// Work on a chunk's data in the background: one at a time.
 pub struct Busy(Rc<Leaf>);
 
@@ -99,8 +120,21 @@ impl Shard {
         chunk: u32,
         create: bool,
     ) -> Result<Option<Rc<Leaf>>, IoError> {
+        self.leaf_or(volume, chunk, Make::more(create)).await
+    }
+
+    /// As [`Shard::leaf`], made as `make` says.
+    ///
+    /// # Errors
+    /// As [`Shard::leaf`]'s.
+    pub(super) async fn leaf_or(
+        &self,
+        volume: u32,
+        chunk: u32,
+        make: Make,
+    ) -> Result<Option<Rc<Leaf>>, IoError> {
         loop {
-            match self.find_leaf(volume, chunk, create)? {
+            match self.find_leaf(volume, chunk, make)? {
                 Found::Leaf(leaf) => return Ok(leaf),
                 other => self.make_findable(other).await?,
             }
@@ -118,27 +152,38 @@ impl Shard {
             // What waits to be written takes room twice until it is.
             Found::NoRoom => {
                 for _ in 0..2 {
+                    if !self.checkpoint_gives_room() {
+                        break;
+                    }
                     self.checkpoint().await?;
+                    self.barrier().await?;
                     if self.has_room_for_pages(&self.state.borrow()) {
                         return Ok(());
                     }
                 }
-                let advice = "the metadata region is full: delete volumes or discard";
+                let advice =
+                    "the metadata region is full: delete snapshots, clones or volumes, or discard";
                 Err(IoError::new(ErrorKind::NoSpace, advice))
             }
         }
     }
 
-    /// Looks for the page of a chunk of a layer; made when there is none and `create`.
+    /// Whether pages wait for a checkpoint, or what one freed for being let go.
+    fn checkpoint_gives_room(&self) -> bool {
+        let state = self.state.borrow();
+        let changed = state.unplaced + state.dirty_leaves.len() + state.dirty_nodes.count();
+        changed > 0
+            || state
+                .quarantine
+                .batches()
+                .any(|batch| !batch.slots.is_empty())
+    }
+
+    /// Looks for the page of a chunk of a layer; where there is none it is made as `make` says.
     ///
     /// # Errors
     /// `Gone` when the layer is.
-    pub(super) fn find_leaf(
-        &self,
-        volume: u32,
-        chunk: u32,
-        create: bool,
-    ) -> Result<Found, IoError> {
+    pub(super) fn find_leaf(&self, volume: u32, chunk: u32, make: Make) -> Result<Found, IoError> {
         let mut state = self.state.borrow_mut();
         let entry = live(state.volumes.get(&volume))?;
         match entry.tree.lookup(chunk) {
@@ -149,11 +194,11 @@ impl Shard {
             Lookup::NeedNode(level, key, ptr) => {
                 return Ok(Found::OnDisk((volume, level, key, ptr)));
             }
-            Lookup::Loaded(_) | Lookup::Absent if !create => return Ok(Found::Leaf(None)),
-            Lookup::Loaded(_) | Lookup::Absent if !self.has_room_for_pages(&state) => {
-                return Ok(Found::NoRoom);
-            }
-            Lookup::Loaded(_) | Lookup::Absent => {}
+            Lookup::Loaded(_) | Lookup::Absent => match make {
+                Make::Not => return Ok(Found::Leaf(None)),
+                Make::WithRoom if !self.has_room_for_pages(&state) => return Ok(Found::NoRoom),
+                Make::WithRoom | Make::InExchange => {}
+            },
         }
         let page = match state.forked(volume, chunk) {
             Ok(page) => page.unwrap_or_else(|| ChunkPage::new(volume, chunk)),

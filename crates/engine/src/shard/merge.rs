@@ -5,7 +5,7 @@
 //! checkpoint has all of it or nothing, and its record, played again, finds the pages as they were.
 
 use super::journal::Work;
-use super::leaf::{Busy, Leaf};
+use super::leaf::{Busy, Leaf, Make};
 use super::state::{Shard, State};
 use super::stuck::Unread;
 use crate::tree::Lookup;
@@ -65,7 +65,7 @@ impl Shard {
                 return Ok(());
             };
             let lower = self.state.borrow().volumes[&upper].parent;
-            let Some(low) = self.leaf(lower, chunk, true).await? else {
+            let Some(low) = self.leaf_or(lower, chunk, Make::InExchange).await? else {
                 return Ok(());
             };
             if up.dissolved.get() {

@@ -1,9 +1,17 @@
 //! Reading pages of the metadata region.
 
 use super::state::{Shard, State, drive_error};
-use crate::space::Class;
 use block::{DriveError, ErrorKind, IoError};
 use format::{Page, PageHeader, PagePtr, crc32c};
+use units::mutation::{Mutation, is_on};
+
+/// Pages that one piece of work changes at most: two chunks' and the nodes above them, once in the
+/// checkpoint under way and once in the next.
+const WORK_PAGES: u64 = 20;
+/// One part in so many of the metadata region is never taken by pages that were not there before.
+const REWRITE_PART: u64 = 8;
+/// With less than one part in so many left besides no snapshot is taken.
+const SNAPSHOT_PART: u64 = 8;
 
 impl Shard {
     /// Reads a page and checks that it is the one that `ptr` and `header` say, on whichever leg
@@ -32,17 +40,53 @@ impl Shard {
         self.release_space();
     }
 
-    /// Whether the metadata region has room for one more page beside those that wait to be
-    /// written, and for writing all that changed a second time before the first is free.
+    /// Whether a page that is not there yet may be made: the pages that checkpoints will take are
+    /// there, and a part of the region is left in which pages that are there already are rewritten.
     pub(super) fn has_room_for_pages(&self, state: &State) -> bool {
         // Recovery makes no pages that were not there before the crash.
-        if self.background.get() == 0 {
+        self.background.get() == 0
+            || self.has_pages(state, self.journal_users.get(), self.rewrite_pages(state))
+    }
+
+    /// Whether one more piece of work beside `users` may change pages before a checkpoint has
+    /// freed what those replace.
+    pub(super) fn may_change_pages(&self, state: &State, users: u64) -> bool {
+        // Where no checkpoint would free anything one piece of work at a time goes on: a pool that
+        // was filled by a version that kept no room.
+        let waits = users > 0 || state.unplaced + state.dirty_leaves.len() > 0;
+        self.background.get() == 0 || !waits || self.has_pages(state, users, 0)
+    }
+
+    /// Whether there is room for the pages that follow from a snapshot.
+    pub fn has_room_for_snapshot(&self) -> bool {
+        let state = self.state.borrow();
+        let share = state.alloc.page_share(self.shards());
+        let more = self.rewrite_pages(&state) + share / SNAPSHOT_PART;
+        self.has_pages(&state, self.journal_users.get(), more)
+    }
+
+    /// Whether `more` pages are free beside those that `users`, one more piece of work, the
+    /// checkpoint under way and the next one take before what they replace is free.
+    fn has_pages(&self, state: &State, users: u64, more: u64) -> bool {
+        if is_on(Mutation::PagesUncounted) {
             return true;
         }
-        // Snapshots have trees of their own: the nodes above changed pages are many then.
-        let nodes: usize = state.volumes.values().map(|layer| layer.tree.nodes()).sum();
-        let needed = 3 * state.dirty_leaves.len() as u64 + 2 * nodes as u64 + 64;
-        state.alloc.free_slots(Class::Meta) > needed
+        let leaves = state.dirty_leaves.len() + state.unplaced;
+        let nodes = state.dirty_nodes.count();
+        let entries = state.volumes.len().min(leaves + nodes);
+        let own = [&state.directory, &state.slots, &state.homes];
+        let own: usize = own.iter().map(|tree| tree.nodes()).sum();
+        let twice = nodes + entries + own + state.alloc.dirty_pages();
+        let wanted = (leaves + 2 * twice) as u64 + (users + 1) * WORK_PAGES + more;
+        state.alloc.has_pages(wanted, self.shards())
+    }
+
+    fn rewrite_pages(&self, state: &State) -> u64 {
+        state.alloc.page_share(self.shards()) / REWRITE_PART
+    }
+
+    fn shards(&self) -> u64 {
+        u64::from(self.config.shards)
     }
 }
 

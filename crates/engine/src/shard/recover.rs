@@ -2,7 +2,7 @@
 
 use super::state::{DIRECTORY, HOMES, SLOTS, Shard, Volume, drive_error};
 use crate::space::GroupKey;
-use crate::tree::Tree;
+use crate::tree::{DirtyNodes, Tree};
 use block::{DmaBuf, ErrorKind, IoError};
 use format::{
     Checkpoint, HomesPage, JournalHeader, Page, PageHeader, PagePtr, SlotsPage, VolumePage,
@@ -46,9 +46,10 @@ impl Shard {
             state.journal.from = checkpoint.journal_from;
             state.journal.next = checkpoint.journal_from;
             state.journal.durable = checkpoint.journal_from;
-            state.directory = Tree::new(DIRECTORY, checkpoint.directory);
-            state.slots = Tree::new(SLOTS, checkpoint.slots);
-            state.homes = Tree::new(HOMES, checkpoint.homes);
+            let own = DirtyNodes::default();
+            state.directory = Tree::new(DIRECTORY, checkpoint.directory, &own);
+            state.slots = Tree::new(SLOTS, checkpoint.slots, &own);
+            state.homes = Tree::new(HOMES, checkpoint.homes, &own);
             state.alloc.begin_checkpoint(checkpoint.generation);
         }
         let taken = || IoError::new(ErrorKind::Medium, "a group of space belongs to two shards");
@@ -87,10 +88,9 @@ impl Shard {
                 return Err(IoError::new(ErrorKind::Medium, text));
             }
             self.shared.space.take(counts.mapped() as i64, false);
-            self.state
-                .borrow_mut()
-                .volumes
-                .insert(key, Volume::new(key, root, counts));
+            let mut state = self.state.borrow_mut();
+            let volume = Volume::new(key, root, counts, &state.dirty_nodes);
+            state.volumes.insert(key, volume);
         }
         Ok(())
     }

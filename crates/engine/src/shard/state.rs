@@ -7,7 +7,7 @@ use super::stuck::Stuck;
 use super::throttle::Meter;
 use crate::control::types::{IoCounters, SpacePolicy};
 use crate::space::{Allocator, Class, GroupTable, Quarantine, SpaceShared};
-use crate::tree::Tree;
+use crate::tree::{DirtyNodes, Tree};
 use crate::vdrive::{Legs, VdriveIo};
 use block::{ErrorKind, IoError};
 use format::{BlockCounts, PagePtr};
@@ -64,6 +64,8 @@ pub struct ShardConfig {
     pub pool: PoolId,
     /// Its number in the pool.
     pub shard: ShardId,
+    /// Shards of the pool.
+    pub shards: u16,
     /// Blocks of a group.
     pub group_blocks: u64,
     /// First block of its journal in the metadata region.
@@ -99,9 +101,9 @@ pub(super) struct Volume {
 }
 
 impl Volume {
-    pub fn new(id: u32, root: PagePtr, counts: BlockCounts) -> Self {
+    pub fn new(id: u32, root: PagePtr, counts: BlockCounts, dirty: &DirtyNodes) -> Self {
         Self {
-            tree: Tree::new(id, root),
+            tree: Tree::new(id, root, dirty),
             parent: 0,
             epoch: id,
             merging: false,
@@ -132,6 +134,10 @@ pub(super) struct State {
     /// Chunks' pages in memory, in the order in which they are looked at for eviction.
     pub leaf_queue: VecDeque<(u32, u32)>,
     pub dirty_leaves: Vec<(u32, u32, Rc<Leaf>)>,
+    /// Changed pages that the checkpoint under way has no places for yet.
+    pub unplaced: usize,
+    /// Nodes of volumes' trees that have changed pages beneath them.
+    pub dirty_nodes: DirtyNodes,
     pub ram: RamTier,
     pub regions: Regions,
     /// Chunks with blocks that only the fast tier has: demotion goes through them in order.
@@ -207,6 +213,8 @@ impl Shard {
         vdrives: BTreeMap<VdriveId, Rc<VdriveIo>>,
     ) -> Rc<Self> {
         let alloc = Allocator::new(shared.groups.clone(), config.group_blocks);
+        let own = DirtyNodes::default();
+        let tree = |owner| Tree::new(owner, PagePtr::default(), &own);
         let state = State {
             volumes: BTreeMap::new(),
             live: BTreeMap::new(),
@@ -214,12 +222,14 @@ impl Shard {
             alloc,
             quarantine: Quarantine::default(),
             journal: Journal::new(&config, handle.dma().clone()),
-            directory: Tree::new(DIRECTORY, PagePtr::default()),
-            slots: Tree::new(SLOTS, PagePtr::default()),
-            homes: Tree::new(HOMES, PagePtr::default()),
+            directory: tree(DIRECTORY),
+            slots: tree(SLOTS),
+            homes: tree(HOMES),
             generation: 0,
             leaf_queue: VecDeque::new(),
             dirty_leaves: Vec::new(),
+            unplaced: 0,
+            dirty_nodes: DirtyNodes::default(),
             ram: RamTier::new(config.ram_bytes),
             regions: Regions::default(),
             dirty_chunks: BTreeSet::new(),

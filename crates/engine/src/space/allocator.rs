@@ -3,7 +3,7 @@
 use super::table::{Class, GroupTable};
 use super::{Batch, Quarantine};
 use format::{GroupKey, HOME_GROUPS, PagePtr};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use units::mutation::{Mutation, is_on};
 use units::{CHUNK_BLOCKS, Place, VdriveId};
@@ -35,6 +35,14 @@ pub(super) struct SlotGroup {
     touched: u64,
 }
 
+impl SlotGroup {
+    fn note_change(&mut self, key: GroupKey, dirty: &mut BTreeSet<GroupKey>) {
+        if !std::mem::replace(&mut self.dirty, true) {
+            dirty.insert(key);
+        }
+    }
+}
+
 pub(super) struct HomeGroup {
     pub bits: u64,
     touched: u64,
@@ -52,7 +60,9 @@ pub struct Allocator {
     pub(super) group_blocks: u64,
     pub(super) slots: BTreeMap<GroupKey, SlotGroup>,
     pub(super) homes: BTreeMap<GroupKey, HomeGroup>,
-    dirty_homes: BTreeMap<u32, ()>,
+    /// Groups of slots that changed since their bitmaps were last encoded.
+    dirty_slots: BTreeSet<GroupKey>,
+    dirty_homes: BTreeSet<u32>,
     cursors: [Cursor; 3],
     home_cursor: Option<GroupKey>,
     /// Slots handed out whose record is not written yet.
@@ -70,7 +80,8 @@ impl Allocator {
             group_blocks,
             slots: BTreeMap::new(),
             homes: BTreeMap::new(),
-            dirty_homes: BTreeMap::new(),
+            dirty_slots: BTreeSet::new(),
+            dirty_homes: BTreeSet::new(),
             cursors: [Cursor::default(); 3],
             home_cursor: None,
             pending: BTreeMap::new(),
@@ -106,6 +117,35 @@ impl Allocator {
     /// Free slots of a class in the shard's own groups and in groups that it could take.
     pub fn free_slots(&self, class: Class) -> u64 {
         self.free[class as usize] + u64::from(self.table.free_groups(class)) * self.group_blocks
+    }
+
+    /// Whether at least `wanted` pages are free in the metadata region: in the shard's own groups, and
+    /// in free ones up to the shard's share of all, of which there are as many as `shards`.
+    pub fn has_pages(&self, wanted: u64, shards: u64) -> bool {
+        let own = self.free[Class::Meta as usize];
+        own >= wanted || own + self.pages_to_take(shards) >= wanted
+    }
+
+    fn pages_to_take(&self, shards: u64) -> u64 {
+        let range = GroupKey::new(VdriveId(0), 0)..=GroupKey::new(VdriveId(0), 0x00ff_ffff);
+        let own = self.slots.range(range).count() as u64;
+        let share = (self.page_groups() / shards).saturating_sub(own);
+        share.min(u64::from(self.table.free_groups(Class::Meta))) * self.group_blocks
+    }
+
+    fn page_groups(&self) -> u64 {
+        let space = self.table.space(VdriveId(0));
+        space.map_or(0, |space| u64::from(space.groups))
+    }
+
+    /// A shard's share of the metadata region in pages.
+    pub fn page_share(&self, shards: u64) -> u64 {
+        self.page_groups() / shards * self.group_blocks
+    }
+
+    /// Pages of bitmaps that the next checkpoint writes anew.
+    pub fn dirty_pages(&self) -> usize {
+        self.dirty_slots.len() + self.dirty_homes.len()
     }
 
     /// Slots in use (or kept back) on a vdrive, in blocks.
@@ -150,7 +190,7 @@ impl Allocator {
             };
             set_bits(&mut group.bits, bit, count, true);
             group.used += count;
-            group.dirty = true;
+            group.note_change(key, &mut self.dirty_slots);
             group.touched = self.checkpoint;
             self.free[class as usize] -= u64::from(count);
             self.cursors[class as usize].bit = bit + count;
@@ -221,6 +261,7 @@ impl Allocator {
             touched: self.checkpoint,
         };
         self.slots.insert(key, group);
+        self.dirty_slots.insert(key);
         self.free[class as usize] += self.group_blocks;
         key
     }
@@ -283,7 +324,7 @@ impl Allocator {
         let bit = (!group.bits).trailing_zeros();
         group.bits |= 1 << bit;
         group.touched = self.checkpoint;
-        self.dirty_homes.insert(key.homes_page(), ());
+        self.dirty_homes.insert(key.homes_page());
         let place = self.place(key, bit * CHUNK_BLOCKS as u32);
         self.pending.insert(place, 0);
         Some(place)
@@ -319,7 +360,7 @@ impl Allocator {
             group.bits &= !bit;
         }
         group.touched = self.checkpoint;
-        self.dirty_homes.insert(key.homes_page(), ());
+        self.dirty_homes.insert(key.homes_page());
         true
     }
 
@@ -330,7 +371,7 @@ impl Allocator {
             };
             let freed = set_bits(&mut group.bits, piece.bit, piece.count, false);
             group.used -= freed;
-            group.dirty = true;
+            group.note_change(piece.key, &mut self.dirty_slots);
             group.touched = self.checkpoint;
             self.free[piece.class as usize] += u64::from(freed);
         }
@@ -390,7 +431,7 @@ impl Allocator {
             let group = self.slots.get_mut(&key).expect("there by now");
             let taken = set_bits(&mut group.bits, piece.bit, piece.count, true);
             group.used += taken;
-            group.dirty = true;
+            group.note_change(key, &mut self.dirty_slots);
             group.touched = self.checkpoint;
             self.free[piece.class as usize] -= u64::from(taken);
             left -= piece.count;
@@ -506,6 +547,7 @@ impl Allocator {
             .collect();
         for key in &slots {
             self.slots.remove(key);
+            self.dirty_slots.remove(key);
             let class = self.class(key.vdrive()).expect("a group of the pool");
             self.free[class as usize] -= self.group_blocks;
             for cursor in &mut self.cursors {
@@ -514,7 +556,7 @@ impl Allocator {
         }
         for key in &homes {
             self.homes.remove(key);
-            self.dirty_homes.insert(key.homes_page(), ());
+            self.dirty_homes.insert(key.homes_page());
             self.home_cursor = self.home_cursor.filter(|group| group != key);
         }
         (slots, homes)
@@ -529,16 +571,12 @@ impl Allocator {
 
     /// Pages of homes that changed; they count as written from here on.
     pub fn take_dirty_homes(&mut self) -> Vec<u32> {
-        std::mem::take(&mut self.dirty_homes).into_keys().collect()
+        std::mem::take(&mut self.dirty_homes).into_iter().collect()
     }
 
     /// Slot groups that changed since they were last encoded.
     pub fn dirty_slots(&self) -> Vec<GroupKey> {
-        self.slots
-            .iter()
-            .filter(|(_, group)| group.dirty)
-            .map(|(key, _)| *key)
-            .collect()
+        self.dirty_slots.iter().copied().collect()
     }
 
     /// The groups of a page of homes as a checkpoint keeps them: without what is kept back or
@@ -565,6 +603,7 @@ impl Allocator {
     pub fn slots_for_checkpoint(&mut self, key: GroupKey, holes: &Holes) -> [u64; WORDS] {
         let group = self.slots.get_mut(&key).expect("a group of the shard");
         group.dirty = false;
+        self.dirty_slots.remove(&key);
         let mut bits = *group.bits;
         for (bit, count) in holes.slots.get(&key).map_or(&[][..], Vec::as_slice) {
             set_bits(&mut bits, *bit, *count, false);
@@ -608,7 +647,7 @@ impl Allocator {
     /// Marks the page of homes as changed that tells of this one: it is being freed.
     pub fn touch_home(&mut self, place: Place) {
         if let Some((key, _)) = self.key(place) {
-            self.dirty_homes.insert(key.homes_page(), ());
+            self.dirty_homes.insert(key.homes_page());
         }
     }
 
@@ -622,13 +661,13 @@ impl Allocator {
     /// Has a group's bitmap of slots written anew.
     pub fn renew_slots(&mut self, key: GroupKey) {
         if let Some(group) = self.slots.get_mut(&key) {
-            group.dirty = true;
+            group.note_change(key, &mut self.dirty_slots);
         }
     }
 
     /// Has a page of bitmaps of homes written anew.
     pub fn renew_homes(&mut self, page: u32) {
-        self.dirty_homes.insert(page, ());
+        self.dirty_homes.insert(page);
     }
 
     /// Memory of the bitmaps in bytes.

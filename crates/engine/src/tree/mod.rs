@@ -5,4 +5,4 @@
 
 mod node;
 
-pub use node::{Lookup, Tree};
+pub use node::{DirtyNodes, Lookup, Tree};

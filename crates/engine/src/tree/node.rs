@@ -2,6 +2,8 @@
 
 use format::{BlockMask, FANOUT, NodePage, PAGE, Page, PageHeader, PagePtr};
 use format::{TREE_TOP as TOP, first_key};
+use std::cell::Cell;
+use std::rc::Rc;
 
 /// What is known of a key.
 pub enum Lookup<'a, L> {
@@ -87,6 +89,11 @@ impl<L> Node<L> {
         }
     }
 
+    /// Marks it as changed when `dirty`: 1 when that is news, else 0.
+    fn mark(&mut self, dirty: bool) -> usize {
+        usize::from(dirty && !std::mem::replace(&mut self.dirty, true))
+    }
+
     fn ptr(&self, at: usize) -> PagePtr {
         NodePage::get(&self.page, at)
     }
@@ -111,17 +118,47 @@ pub struct Tree<L> {
     root: PagePtr,
     top: Option<Node<L>>,
     nodes: usize,
+    /// Of these have changed.
+    dirty: usize,
+    /// Of all trees that share it.
+    all_dirty: DirtyNodes,
+}
+
+/// Nodes of several trees that have changed: each takes a page of the next checkpoint.
+#[derive(Clone, Default)]
+pub struct DirtyNodes(Rc<Cell<usize>>);
+
+impl DirtyNodes {
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.0.get()
+    }
+}
+
+impl<L> Drop for Tree<L> {
+    fn drop(&mut self) {
+        self.count_dirty(-(self.dirty as isize));
+    }
 }
 
 impl<L> Tree<L> {
-    /// The tree of `owner` whose top node lies at `root`; nothing of it is loaded.
-    pub fn new(owner: u32, root: PagePtr) -> Self {
+    /// The tree of `owner` whose top node lies at `root`; nothing of it is loaded. Its changed nodes
+    /// count among `dirty`.
+    pub fn new(owner: u32, root: PagePtr, dirty: &DirtyNodes) -> Self {
         Self {
             owner,
             root,
             nodes: 0,
             top: None,
+            dirty: 0,
+            all_dirty: dirty.clone(),
         }
+    }
+
+    fn count_dirty(&mut self, by: isize) {
+        self.dirty = self.dirty.saturating_add_signed(by);
+        let all = self.all_dirty.0.get();
+        self.all_dirty.0.set(all.saturating_add_signed(by));
     }
 
     /// Pointer to the top node as it was last written.
@@ -216,7 +253,7 @@ impl<L> Tree<L> {
     /// # Panics
     /// When a node on the way is not loaded: look the key up first.
     fn bottom(&mut self, key: u32, dirty: bool) -> &mut Node<L> {
-        let (mut made, owner) = (0, self.owner);
+        let (mut made, mut marked, owner) = (0, 0, self.owner);
         if self.top.is_none() {
             assert!(self.root.place.is_none(), "the top node is loaded");
             made = 1;
@@ -225,7 +262,7 @@ impl<L> Tree<L> {
         }
         let mut node = self.top.as_mut().expect("there by now");
         for level in (2..=TOP).rev() {
-            node.dirty |= dirty;
+            marked += node.mark(dirty);
             let at = index(key, level);
             let unloaded = node.used.has(at);
             let Below::Nodes(nodes) = &mut node.below else {
@@ -240,7 +277,9 @@ impl<L> Tree<L> {
             node = nodes.get_mut(at).expect("there by now");
         }
         self.nodes += made;
-        node.dirty |= dirty;
+        marked += node.mark(dirty);
+        self.dirty += marked;
+        self.all_dirty.0.set(self.all_dirty.0.get() + marked);
         node
     }
 
@@ -330,15 +369,16 @@ impl<L> Tree<L> {
 
     /// A node was written to `ptr`: it is not changed any more, the one above it is.
     pub fn node_written(&mut self, level: u8, key: u32, ptr: PagePtr) {
-        if let Some(node) = self.node_mut(level, key) {
-            node.dirty = false;
-        }
+        let node = self.node_mut(level, key);
+        let was = node.is_some_and(|node| std::mem::take(&mut node.dirty));
+        let mut marked = 0;
         if level == TOP {
             self.root = ptr;
         } else if let Some(parent) = self.node_mut(level + 1, key) {
             parent.set_ptr(index(key, level + 1), ptr);
-            parent.dirty = true;
+            marked = parent.mark(true);
         }
+        self.count_dirty(marked as isize - isize::from(was));
     }
 
     /// Keys from `from` on that have a leaf in memory or on a drive, beneath loaded nodes, with
@@ -481,13 +521,13 @@ mod tests {
     #[test]
     fn what_was_written_is_found_again() {
         let mut drive = BTreeMap::new();
-        let mut tree = Tree::<()>::new(9, PagePtr::default());
+        let mut tree = Tree::<()>::new(9, PagePtr::default(), &DirtyNodes::default());
         for key in KEYS {
             tree.set_ptr(key, leaf(1_000_000 + u64::from(key)));
         }
         write(&mut tree, &mut drive);
         assert!(Tree::<()>::levels().all(|level| tree.dirty_nodes(level).is_empty()));
-        let mut again = Tree::<()>::new(9, tree.root());
+        let mut again = Tree::<()>::new(9, tree.root(), &DirtyNodes::default());
         for key in KEYS {
             assert_eq!(
                 find(&mut again, &drive, key),
@@ -502,7 +542,7 @@ mod tests {
     #[test]
     fn only_the_path_of_a_change_is_written() {
         let mut drive = BTreeMap::new();
-        let mut tree = Tree::<()>::new(9, PagePtr::default());
+        let mut tree = Tree::<()>::new(9, PagePtr::default(), &DirtyNodes::default());
         for key in KEYS {
             tree.set_ptr(key, leaf(5));
         }
@@ -517,7 +557,7 @@ mod tests {
     #[test]
     fn an_empty_tree_takes_no_page() {
         let mut drive = BTreeMap::new();
-        let mut tree = Tree::<()>::new(9, PagePtr::default());
+        let mut tree = Tree::<()>::new(9, PagePtr::default(), &DirtyNodes::default());
         tree.set_ptr(7, leaf(5));
         write(&mut tree, &mut drive);
         assert_eq!(tree.set_ptr(7, PagePtr::default()), leaf(5));
@@ -528,12 +568,12 @@ mod tests {
     #[test]
     fn a_scan_finds_every_key_in_order() {
         let mut drive = BTreeMap::new();
-        let mut tree = Tree::<()>::new(9, PagePtr::default());
+        let mut tree = Tree::<()>::new(9, PagePtr::default(), &DirtyNodes::default());
         for key in KEYS {
             tree.set_ptr(key, leaf(5));
         }
         write(&mut tree, &mut drive);
-        let mut again = Tree::<()>::new(9, tree.root());
+        let mut again = Tree::<()>::new(9, tree.root(), &DirtyNodes::default());
         let (mut from, mut all) = (0u32, Vec::new());
         loop {
             let (found, need) = again.scan(from, 2);

@@ -155,6 +155,7 @@ impl Scene {
             ram_tier: 1 << 20,
             map_cache: 1 << 20,
             journal_blocks: Some(256),
+            meta_groups: None,
             ..EngineConfig::default()
         })
         .unwrap();

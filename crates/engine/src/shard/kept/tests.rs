@@ -47,6 +47,7 @@ fn shard(handle: &Handle, name: &str) -> Rc<Shard> {
     let config = ShardConfig {
         pool: PoolId(1),
         shard: ShardId(0),
+        shards: 1,
         group_blocks: GROUP,
         journal_base: 256,
         journal_blocks: 512,

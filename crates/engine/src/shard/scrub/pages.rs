@@ -12,6 +12,7 @@ use block::{DriveError, IoError};
 use format::{PAGE, PagePtr, crc32c, first_key};
 use futures_util::future::join_all;
 use std::sync::atomic::Ordering;
+use units::mutation::{Mutation, is_on};
 use units::{CHUNK, VdriveId};
 
 /// Pages read together.
@@ -36,6 +37,10 @@ impl Shard {
             throttle
                 .wait((keys.len() * PAGE * meta.copies()) as u64)
                 .await;
+            // Its pointers lead to pages that are still to be written.
+            if !is_on(Mutation::ScrubUnwritten) {
+                self.no_checkpoint().await?;
+            }
             if self.is_gone(which) {
                 return Ok(());
             }
@@ -171,13 +176,7 @@ impl Shard {
         }
         if level > 0 {
             // The nodes above a key are loaded once it was found.
-            let found = self.with_tree(which, |tree| tree.renew_nodes(key));
-            if let Which::Volume(volume) = which
-                && let Some(entry) = self.state.borrow_mut().volumes.get_mut(&volume)
-            {
-                entry.dirty = true;
-            }
-            return found;
+            return self.with_tree(which, |tree| tree.renew_nodes(key));
         }
         let mut state = self.state.borrow_mut();
         match which {
