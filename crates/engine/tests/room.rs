@@ -94,7 +94,9 @@ fn a_full_metadata_region_refuses_pages_and_stops_nothing() {
     running.snapshot_delete("tank", "v", &names).unwrap();
     support::wait_jobs(&running);
     assert_eq!(write_all(&other, &mut others, 2), 0);
-    [&client, &other].map(|client| client.flush().unwrap());
+    for client in [&client, &other] {
+        client.flush().unwrap();
+    }
     let audit = running.pool_audit("tank").unwrap();
     assert_eq!(audit.wrong, Vec::<String>::new(), "{} wrong", audit.count);
     drop((client, other));

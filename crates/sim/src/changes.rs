@@ -10,10 +10,8 @@ use units::{BLOCK, CHUNK};
 
 /// Changes of a run in which data goes up and down.
 const TIERS: [u64; 10] = [0, 1, 1, 2, 2, 15, 15, 15, 7, 17];
-/// Bytes a second that a scrub reads while the pool rests.
+/// Bytes a second that a scrub reads.
 const SCRUB_RATE: u64 = 1 << 30;
-/// And under load: checkpoints are written meanwhile.
-const SLOW_RATE: u64 = 16 << 20;
 
 impl Run {
     pub fn change(&mut self) -> Step {
@@ -61,15 +59,12 @@ impl Run {
 
     /// Every copy of everything is read: of what no drive damaged each is right.
     pub fn scrub(&mut self) -> Step {
+        self.drain()?;
         self.fault(false);
-        let rests = self.random.one_in(2);
-        if rests {
-            self.drain()?;
-            self.slow(false);
-            self.rest(10_000_000_000)?;
-        }
+        self.slow(false);
+        self.rest(10_000_000_000)?;
         let spec = ScrubSpec {
-            rate: if rests { SCRUB_RATE } else { SLOW_RATE },
+            rate: SCRUB_RATE,
             began_s: 1,
         };
         let begun = self.engine().pool_scrub(POOL, &spec);

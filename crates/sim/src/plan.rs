@@ -140,7 +140,7 @@ impl Plan {
             filled: random.one_in(2),
             // By a chance of its own: the rest of the run is as without.
             snapshots: Random::new(!random.clone().next()).one_in(2),
-            scarce: Random::new(random.clone().next().rotate_left(32)).one_in(3),
+            scarce: Random::new(random.clone().next().rotate_left(16)).one_in(4),
             every: match (tiny, bent) {
                 (_, Bent::Lives) => *random.pick(&[4, 64, 64]),
                 _ => *random.pick(&[1, 4, 16, 64]),
