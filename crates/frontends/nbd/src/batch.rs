@@ -3,7 +3,7 @@
 use crate::errors;
 use crate::flight::{Answer, Request};
 use crate::protocol::{
-    CONTEXT_ID, SIMPLE_REPLY_MAGIC, STATE_HOLE_ZERO, STRUCTURED_REPLY_MAGIC, chunk,
+    CONTEXT_ID, SIMPLE_REPLY_MAGIC, STATE_CHANGED, STATE_HOLE_ZERO, STRUCTURED_REPLY_MAGIC, chunk,
 };
 use block::{AllocationState, IoError, StatusExtent};
 use reactor::Stream;
@@ -124,8 +124,9 @@ fn runs(extents: &[StatusExtent], len: u32, one: bool) -> Vec<(u32, u32)> {
     for extent in extents {
         let take = u64::from(left).min(extent.len) as u32;
         let state = match extent.state {
-            AllocationState::Data => 0,
+            AllocationState::Data | AllocationState::Same => 0,
             AllocationState::Hole => STATE_HOLE_ZERO,
+            AllocationState::Changed => STATE_CHANGED,
         };
         if take == 0 {
             continue;

@@ -92,6 +92,8 @@ pub(crate) mod chunk {
 
 /// States of the `base:allocation` context.
 pub(crate) const STATE_HOLE_ZERO: u32 = 3;
+/// State of what has changed since a snapshot.
+pub(crate) const STATE_CHANGED: u32 = 1;
 
 pub(crate) const SIMPLE_REPLY_MAGIC: u32 = 0x6744_6698;
 pub(crate) const STRUCTURED_REPLY_MAGIC: u32 = 0x668e_33ef;
