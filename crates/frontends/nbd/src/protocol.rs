@@ -99,11 +99,6 @@ pub(crate) const SIMPLE_REPLY_MAGIC: u32 = 0x6744_6698;
 pub(crate) const STRUCTURED_REPLY_MAGIC: u32 = 0x668e_33ef;
 const REQUEST_MAGIC: u32 = 0x2560_9513;
 
-/// The name of the one metadata context.
-pub(crate) const CONTEXT_NAME: &str = "base:allocation";
-/// Its number.
-pub(crate) const CONTEXT_ID: u32 = 1;
-
 /// Longest payload of a request or a reply, in bytes; told to the client in the handshake.
 pub(crate) const PAYLOAD_MAX: u32 = 32 << 20;
 
