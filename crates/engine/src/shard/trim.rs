@@ -16,6 +16,8 @@ use units::{BLOCK, CHUNK};
 const STATUS_EXTENTS: usize = 1024;
 /// Chunks looked at for one answer.
 const STATUS_CHUNKS: u32 = 4096;
+/// Chunks looked at without a pause.
+const STATUS_TURN: usize = 64;
 
 impl Shard {
     /// The range reads as zeroes afterwards, and whole blocks of it take no space. Parts of
@@ -99,6 +101,10 @@ impl Shard {
         for (looked, piece) in pieces(offset, len).enumerate() {
             if looked as u32 >= STATUS_CHUNKS || extents.len() >= STATUS_EXTENTS {
                 break;
+            }
+            // Pages may all be in memory: others want their turn.
+            if looked % STATUS_TURN == STATUS_TURN - 1 {
+                self.handle.yield_now().await;
             }
             let (first, count) = piece.blocks();
             let blocks: BlockMask = (first..first + count).collect();
