@@ -88,8 +88,8 @@ pub trait BlockDevice: Send + Sync {
     fn is_gone(&self) -> bool;
 
     /// The snapshots that the volume can be compared with now: their names and their numbers for
-    /// [`crate::OpKind::Changed`]. A number names the same content as long as the device is there; once
-    /// its snapshot is deleted, operations with it fail.
+    /// [`crate::OpKind::Changed`]. A number names the same content as long as the device is there: some
+    /// time after its snapshot is deleted, operations with it fail.
     fn bases(&self) -> Vec<(String, u32)> {
         Vec::new()
     }
