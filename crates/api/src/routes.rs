@@ -133,6 +133,26 @@ const POOL_AND_VOLUME: &[Query] = &[
         about: "Only what belongs to this volume.",
     },
 ];
+const DIFF: &[Query] = &[
+    Query {
+        name: "from",
+        about: "The snapshot that it is compared with, NAME or, of another volume, VOLUME@NAME; \
+                nothing when left out: everything that is stored is listed.",
+    },
+    Query {
+        name: "to",
+        about: "The snapshot of the volume that is compared; the volume as it is now when left out.",
+    },
+    Query {
+        name: "start",
+        about: "Where to begin, in bytes; a multiple of 4,096.",
+    },
+    Query {
+        name: "limit",
+        about: "How many ranges at most, 1 to 65,536; 1,024 when left out. There may be fewer \
+                though there are more.",
+    },
+];
 const CELLS: &[Query] = &[Query {
     name: "cells",
     about: "How many parts, 1 to 65,536; 64 when left out.",
@@ -173,6 +193,7 @@ routes! {
     SnapshotChange, Put, "/v1/snapshots/{pool}/{volume}/{snapshot}", 200, takes SnapshotChange, gives Snapshot; "Renames a snapshot, keeps it from being deleted, or lets it be."
     SnapshotDelete, Delete, "/v1/snapshots/{pool}/{volume}/{snapshot}", 204; "Deletes a snapshot; what it alone had comes free in the background."
     SnapshotClone, Post, "/v1/snapshots/{pool}/{volume}/{snapshot}/clone", 201, takes SnapshotClone, gives Volume; "Makes a volume that begins as a snapshot is."
+    SnapshotDiff, Get, "/v1/volumes/{pool}/{volume}/diff", 200, gives SnapshotDiff, query DIFF; "Lists what a volume or a snapshot has otherwise than a snapshot that it stands on."
     VolumeCounters, Get, "/v1/volumes/{pool}/{volume}/counters", 200, gives Counters; "Counts what the volume did since its pool was opened."
     VolumeMap, Get, "/v1/volumes/{pool}/{volume}/map", 200, gives VolumeMap, query CELLS; "Says where a volume lies."
     ExportList, Get, "/v1/exports", 200, gives ExportList, query POOL; "Lists exports."

@@ -21,16 +21,20 @@ pub struct Geometry {
     pub serial: String,
 }
 
-/// Whether a range holds data.
+/// Whether a range holds data, or has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AllocationState {
     /// Written since it was last discarded.
     Data,
     /// Not allocated; reads as zeroes.
     Hole,
+    /// Written or discarded since a snapshot.
+    Changed,
+    /// As in a snapshot.
+    Same,
 }
 
-/// A run of one state in the answer to [`crate::OpKind::Status`].
+/// A run of one state in the answer to [`crate::OpKind::Status`] or [`crate::OpKind::Changed`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StatusExtent {
     /// Length in bytes.
@@ -48,7 +52,7 @@ pub struct Completion {
     pub result: Result<(), IoError>,
     /// The operation's memory, given back.
     pub buf: IoBuf,
-    /// For [`crate::OpKind::Status`]: runs in order that cover the range from its start, at least
+    /// For [`crate::OpKind::Status`] and [`crate::OpKind::Changed`]: runs in order that cover the range from its start, at least
     /// one and perhaps less than all of it. Empty for the other kinds.
     pub extents: Vec<StatusExtent>,
 }
@@ -82,6 +86,13 @@ pub trait BlockDevice: Send + Sync {
 
     /// Whether the volume has ended for its front ends (deleted, pool exported, daemon stopping).
     fn is_gone(&self) -> bool;
+
+    /// The snapshots that the volume can be compared with now: their names and their numbers for
+    /// [`crate::OpKind::Changed`]. A number names the same content as long as the device is there: some
+    /// time after its snapshot is deleted, operations with it fail.
+    fn bases(&self) -> Vec<(String, u32)> {
+        Vec::new()
+    }
 }
 
 /// A [`CompletionSink`] that one task empties: the usual one for a session.

@@ -18,6 +18,9 @@ pub enum OpKind {
     WriteZeroes,
     /// Tell which parts of the range are allocated: [`crate::Completion::extents`].
     Status,
+    /// Tell which parts of the range are not as in a snapshot, by its number in
+    /// [`crate::BlockDevice::bases`].
+    Changed(u32),
 }
 
 /// What an operation asks for beyond its kind.

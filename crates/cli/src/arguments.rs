@@ -81,6 +81,11 @@ const CHECK_AFTER: &str = "\
 No daemon is needed, and none may have the drives open. Exit codes: 0 the pool is whole; 1 something \
 is wrong and nothing is lost; 2 data is lost, or wrong usage; 8 it could not be looked at.";
 
+const DIFF_AFTER: &str = "\
+Offsets and lengths are bytes, in whole blocks of 4 KiB; no data is read. A block that was written \
+again with the same content counts as changed. With --json a line is an answer of the interface: put \
+the ranges of all lines together.";
+
 const RESTORE_AFTER: &str = "\
 No daemon is needed, and none may have the drives open; nothing is written to them. Exit codes: \
 0 all was copied; 2 some could not be read, which is listed and left as holes, or wrong usage; 8 \
@@ -511,6 +516,16 @@ pub enum Snapshot {
         snapshot: String,
         /// Name of the new volume, in the same pool
         volume: String,
+    },
+    /// List what was written or discarded between a snapshot and what stands on it
+    #[command(after_help = DIFF_AFTER)]
+    Diff {
+        /// The snapshot
+        #[arg(value_name = "POOL/VOL@NAME")]
+        from: String,
+        /// A later snapshot, a clone, or a volume as it is now; the snapshot's volume when left out
+        #[arg(value_name = "POOL/VOL[@NAME]")]
+        to: Option<String>,
     },
     /// Make a volume as it was when a snapshot was taken
     Rollback {

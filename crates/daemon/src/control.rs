@@ -3,8 +3,8 @@
 use block::BlockDevice;
 use engine::{
     DriveReport, Engine, EngineError, ExportRecord, Importable, IoCounters, JobStatus, MapCell,
-    PoolSpec, PoolStatus, ScrubSpec, ScrubStatus, SnapshotStatus, VdriveSpec, VolumeSpec,
-    VolumeStatus,
+    PoolSpec, PoolStatus, ScrubSpec, ScrubStatus, SnapshotDiff, SnapshotStatus, VdriveSpec,
+    VolumeSpec, VolumeStatus,
 };
 use std::sync::Arc;
 
@@ -68,5 +68,6 @@ control! {
     snapshot_change(pool: &str, volume: &str, name: &str, new_name: Option<&str>, held: Option<bool>) -> Result<SnapshotStatus>;
     snapshot_delete(pool: &str, volume: &str, names: &[String]) -> Result<()>;
     snapshot_clone(pool: &str, volume: &str, name: &str, clone: &str) -> Result<VolumeStatus>;
+    snapshot_diff(pool: &str, volume: &str, from: Option<&str>, to: Option<&str>, start: u64, limit: usize) -> Result<SnapshotDiff>;
     volume_map(pool: &str, volume: &str, cells: usize) -> Result<Vec<MapCell>>;
 }

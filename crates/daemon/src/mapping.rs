@@ -281,6 +281,30 @@ pub fn volume(status: engine::VolumeStatus, exports: Vec<String>) -> v1::Volume 
     }
 }
 
+impl ToApi for engine::ChangedRange {
+    type Api = v1::ChangedRange;
+
+    fn to_api(self) -> v1::ChangedRange {
+        v1::ChangedRange {
+            offset: self.offset,
+            len: self.len,
+            data: self.data,
+        }
+    }
+}
+
+impl ToApi for engine::SnapshotDiff {
+    type Api = v1::SnapshotDiff;
+
+    fn to_api(self) -> v1::SnapshotDiff {
+        v1::SnapshotDiff {
+            size: self.size,
+            ranges: self.ranges.to_api(),
+            next: self.next,
+        }
+    }
+}
+
 impl ToApi for engine::SnapshotStatus {
     type Api = v1::Snapshot;
 

@@ -1,7 +1,7 @@
 //! Layers of volumes in a pool's description: which stand on which, and what is to become of those
 //! that nobody names (docs/snapshots.md).
 
-use crate::{LAYERS, LayerConfig, PoolConfig};
+use crate::{LAYERS, LayerConfig, PoolConfig, SnapshotConfig};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is to be done with a layer that nobody names.
@@ -61,19 +61,47 @@ impl PoolConfig {
         path
     }
 
+    /// The snapshots that a layer of `volume` stands on, and its own, the latest one first: their
+    /// names, with other volumes' as `volume@snapshot`, and their layers' epochs. No epoch comes
+    /// twice: what it names never changes, and is not found any more once the snapshot is deleted.
+    pub fn beneath(&self, volume: u32, layer: u32) -> Vec<(String, u32)> {
+        let layers: BTreeMap<u32, &LayerConfig> =
+            self.layers.iter().map(|entry| (entry.id, entry)).collect();
+        let named: BTreeMap<u32, &SnapshotConfig> = self
+            .snapshots
+            .iter()
+            .map(|snapshot| (snapshot.layer, snapshot))
+            .collect();
+        let mut found = Vec::new();
+        let mut at = layer;
+        while let Some(entry) = layers.get(&at) {
+            if let Some(snapshot) = named.get(&at) {
+                let of = self.volumes.iter().find(|of| of.id == snapshot.volume);
+                let name = match of {
+                    Some(of) if of.id != volume => format!("{}@{}", of.name, snapshot.name),
+                    _ => snapshot.name.clone(),
+                };
+                found.push((name, entry.epoch));
+            }
+            at = entry.parent;
+        }
+        found
+    }
+
     /// Adds a layer on `parent`, whose entry is made when it had none; returns its number.
     pub fn add_layer(&mut self, parent: u32) -> u32 {
         let root = self.root(parent);
         if self.layer(parent).is_none() {
+            // Not its number: what snapshots that are deleted by now were known by does not come again.
+            let epoch = self.take_number();
             self.layers.push(LayerConfig {
                 id: parent,
                 parent: 0,
                 root,
-                epoch: parent,
+                epoch,
             });
         }
-        let id = self.next_volume;
-        self.next_volume += 1;
+        let id = self.take_number();
         self.layers.push(LayerConfig {
             id,
             parent,
@@ -81,6 +109,11 @@ impl PoolConfig {
             epoch: id,
         });
         id
+    }
+
+    fn take_number(&mut self) -> u32 {
+        self.next_volume += 1;
+        self.next_volume - 1
     }
 
     /// The layers that volumes or snapshots name.

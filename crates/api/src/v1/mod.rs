@@ -21,6 +21,7 @@ pub use pools::{
 pub use problem::{Problem, ProblemCode, Version};
 pub use scrubs::{Scrub, ScrubFault, ScrubStart};
 pub use snapshots::{
-    Snapshot, SnapshotChange, SnapshotClone, SnapshotCreate, SnapshotList, VolumeRollBack,
+    ChangedRange, Snapshot, SnapshotChange, SnapshotClone, SnapshotCreate, SnapshotDiff,
+    SnapshotList, VolumeRollBack,
 };
 pub use volumes::{MapCell, Volume, VolumeCreate, VolumeList, VolumeMap, VolumeResize};

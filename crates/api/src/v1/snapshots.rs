@@ -64,6 +64,29 @@ pub struct Snapshot {
     pub clones: Vec<String>,
 }
 
+/// A range that is not as in a snapshot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct ChangedRange {
+    /// First byte.
+    pub offset: u64,
+    /// Length in bytes: whole blocks of 4 KiB.
+    pub len: u64,
+    /// It holds data; otherwise it reads as zeroes.
+    pub data: bool,
+}
+
+/// What a volume or a snapshot has otherwise than a snapshot, or a part of that.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct SnapshotDiff {
+    /// Size in bytes of what is compared.
+    pub size: u64,
+    /// What changed, in order.
+    pub ranges: Vec<ChangedRange>,
+    /// Where to go on: `start` of the next request. Not there when this was all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
+}
+
 /// Snapshots.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct SnapshotList {

@@ -1,6 +1,7 @@
 //! The commands, a file an object.
 
 mod check;
+mod diff;
 mod drive;
 mod export;
 mod job;

@@ -1,5 +1,6 @@
 //! `convect snapshot`.
 
+use super::diff::diff;
 use super::scrub::date;
 use crate::arguments::Snapshot as Command;
 use crate::confirm::confirm;
@@ -12,7 +13,7 @@ use api::v1::{
 use units::format_bytes;
 
 /// Pool, volume and snapshot of POOL/VOL@NAME.
-fn named(text: &str) -> Result<(&str, &str, &str), Failure> {
+pub(super) fn named(text: &str) -> Result<(&str, &str, &str), Failure> {
     let (pool, rest) = object(text)?;
     match rest.split_once('@') {
         Some((volume, name)) if !volume.is_empty() && !name.is_empty() => Ok((pool, volume, name)),
@@ -161,6 +162,7 @@ pub fn snapshot(client: &Client, json: bool, command: &Command) -> Result<(), Fa
             let made: Volume = read(&answer)?;
             print(&format!("volume {}/{} was made\n", made.pool, made.name))
         }
+        Command::Diff { from, to } => diff(client, json, from, to.as_deref()),
         Command::Rollback { snapshot, yes } => {
             let (pool, volume, name) = named(snapshot)?;
             let what = format!("what was written to {pool}/{volume} since {snapshot} is lost");

@@ -246,6 +246,50 @@ fn the_map_has_no_colour_without_a_terminal() {
 }
 
 #[test]
+fn a_difference_is_asked_for_in_parts_and_put_together() {
+    let path = "GET /v1/volumes/tank/copy/diff?from=v%40a&start=";
+    let daemon = Scripted::new()
+        .on(
+            &format!("{path}0&limit=4096&to=b"),
+            200,
+            r#"{"size":1048576,"ranges":[{"offset":0,"len":4096,"data":false},
+                {"offset":8192,"len":4096,"data":true}],"next":12288}"#,
+        )
+        .on(
+            &format!("{path}12288&limit=4096&to=b"),
+            200,
+            r#"{"size":1048576,"ranges":[{"offset":12288,"len":4096,"data":true}]}"#,
+        );
+    let said = daemon.convect("snapshot diff tank/v@a tank/copy@b");
+    let lines: Vec<Vec<&str>> = said
+        .out
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    assert_eq!(lines[0], ["OFFSET", "LENGTH", "NOW"], "{said:?}");
+    assert_eq!(lines[1], ["0", "4096", "zeroes"]);
+    assert_eq!(lines[2], ["8192", "8192", "data"]);
+    let total = "12 KiB changed in 2 ranges of 1 MiB: 8 KiB data, 4 KiB zeroes\n";
+    assert!(said.out.ends_with(total), "{said:?}");
+    let said = daemon.convect("--json snapshot diff tank/v@a tank/copy@b");
+    assert_eq!(said.out.lines().count(), 2, "{said:?}");
+}
+
+#[test]
+fn a_difference_that_does_not_get_on_is_an_error() {
+    let daemon = Scripted::new().on(
+        "GET /v1/volumes/tank/v/diff?from=v%40a&start=0&limit=4096",
+        200,
+        r#"{"size":8192,"ranges":[],"next":0}"#,
+    );
+    let said = daemon.convect("snapshot diff tank/v@a");
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.error.contains("goes on at 0"), "{said:?}");
+    let said = daemon.convect("snapshot diff tank/v@a pond/v");
+    assert_eq!(said.code, 2, "{said:?}");
+}
+
+#[test]
 fn iostat_prints_what_was_done_in_each_period() {
     let counters = |reads: u64| {
         format!(

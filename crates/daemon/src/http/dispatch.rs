@@ -141,6 +141,13 @@ pub fn dispatch(manager: &Manager, operation: Operation, with: &Arguments) -> Re
         Operation::SnapshotChange => json(manager.snapshot_change(snapshot, &with.request()?)?),
         Operation::SnapshotDelete => nothing(manager.snapshot_delete(pool, volume, snapshot.2)?),
         Operation::SnapshotClone => json(manager.snapshot_clone(snapshot, &with.request()?)?),
+        Operation::SnapshotDiff => json(manager.snapshot_diff(
+            (pool, volume),
+            with.asked("from"),
+            with.asked("to"),
+            with.asked_number("start")?,
+            with.asked_number("limit")?,
+        )?),
         Operation::VolumeCounters => json(manager.volume_counters(pool, volume)?),
         Operation::VolumeMap => {
             json(manager.volume_map(pool, volume, with.asked_number("cells")?)?)

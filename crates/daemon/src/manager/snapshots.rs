@@ -5,6 +5,9 @@ use super::scrubs::now_s;
 use crate::mapping::ToApi;
 use api::v1;
 
+/// Ranges of a difference when the caller does not say.
+const RANGES_DEFAULT: usize = 1024;
+
 impl Manager {
     /// Takes a snapshot of volumes at one moment.
     ///
@@ -77,6 +80,28 @@ impl Manager {
         let names = [snapshot.to_owned()];
         let deleted = self.control.snapshot_delete(pool, volume, &names);
         deleted.map_err(|error| self.pool_problem(pool, error))
+    }
+
+    /// What a volume, or its snapshot `to`, has otherwise than the snapshot `from`: from `start`
+    /// (bytes) on, at most `limit` ranges.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn snapshot_diff(
+        &self,
+        (pool, volume): (&str, &str),
+        from: Option<&str>,
+        to: Option<&str>,
+        start: Option<usize>,
+        limit: Option<usize>,
+    ) -> Result<v1::SnapshotDiff> {
+        let (start, limit) = (start.unwrap_or(0), limit.unwrap_or(RANGES_DEFAULT));
+        let found = self
+            .control
+            .snapshot_diff(pool, volume, from, to, start as u64, limit);
+        found
+            .map(ToApi::to_api)
+            .map_err(|error| self.pool_problem(pool, error))
     }
 
     /// Makes a volume that begins as a snapshot is.

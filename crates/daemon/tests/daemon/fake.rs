@@ -452,6 +452,24 @@ impl Control for Fake {
         self.volume_create(pool, &spec)
     }
 
+    fn snapshot_diff(
+        &self,
+        pool: &str,
+        volume: &str,
+        from: Option<&str>,
+        to: Option<&str>,
+        start: u64,
+        _limit: usize,
+    ) -> Result<SnapshotDiff> {
+        for name in from.into_iter().chain(to) {
+            self.snapshot_of(pool, volume, name)?;
+        }
+        let (size, next) = (1 << 20, (start == 0).then_some(4096));
+        let (offset, len, data) = (start, 4096, true);
+        let ranges = vec![ChangedRange { offset, len, data }];
+        Ok(SnapshotDiff { size, ranges, next })
+    }
+
     fn volume_map(&self, pool: &str, _volume: &str, cells: usize) -> Result<Vec<MapCell>> {
         self.with(pool, |_| Ok(vec![MapCell::default(); cells]))
     }

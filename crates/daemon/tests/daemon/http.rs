@@ -123,6 +123,26 @@ fn a_volume_is_made_exported_and_deleted() {
 }
 
 #[test]
+fn a_difference_is_paged_through() {
+    let daemon = Daemon::start(&Arc::default());
+    daemon.ask("POST", "/v1/pools", pool());
+    let volume = json!({"pool": "tank", "name": "v", "size": 1 << 20});
+    daemon.ask("POST", "/v1/volumes", volume);
+    let snapshot = json!({"pool": "tank", "volumes": ["v"], "name": "a"});
+    assert_eq!(daemon.ask("POST", "/v1/snapshots", snapshot).0, 201);
+    let path = "/v1/volumes/tank/v/diff?from=a";
+    let (status, first) = daemon.ask("GET", path, Value::Null);
+    assert_eq!((status, &first["next"]), (200, &json!(4096)));
+    let next = format!("{path}&to=a&start=4096&limit=1");
+    let (status, last) = daemon.ask("GET", &next, Value::Null);
+    assert_eq!((status, last.get("next")), (200, None));
+    let range = json!({"offset": 4096, "len": 4096, "data": true});
+    assert_eq!(last["ranges"], json!([range]));
+    let other = daemon.ask("GET", "/v1/volumes/tank/v/diff?from=b", Value::Null);
+    assert_eq!(other.0, 404);
+}
+
+#[test]
 fn every_route_of_the_table_answers() {
     let daemon = Daemon::start(&Arc::default());
     for route in api::ROUTES {
@@ -236,6 +256,14 @@ fn each_wrong_request_gets_its_status_and_one_reason() {
             422,
             "invalid",
             "cells",
+        ),
+        (
+            "GET",
+            "/v1/volumes/tank/v/diff?start=4k",
+            Value::Null,
+            422,
+            "invalid",
+            "start",
         ),
         (
             "POST",

@@ -1,7 +1,7 @@
 //! The engine's methods for snapshots and clones.
 
 use super::engine::{Engine, Result};
-use super::types::{SnapshotStatus, VolumeStatus};
+use super::types::{SnapshotDiff, SnapshotStatus, VolumeStatus};
 use std::sync::Arc;
 
 impl Engine {
@@ -71,6 +71,24 @@ impl Engine {
     /// With a sentence that says what to do.
     pub fn volume_roll_back(&self, pool: &str, volume: &str, name: &str) -> Result<VolumeStatus> {
         self.pool(pool)?.roll_back(volume, name)
+    }
+
+    /// What is otherwise in a volume, or in its snapshot `to`, than in the snapshot `from` that it
+    /// stands on (`VOLUME@NAME` when that is another volume's), or everything that is stored: from
+    /// `start` (bytes) on, at most `limit` ranges.
+    ///
+    /// # Errors
+    /// With a sentence that says what to do.
+    pub fn snapshot_diff(
+        &self,
+        pool: &str,
+        volume: &str,
+        from: Option<&str>,
+        to: Option<&str>,
+        start: u64,
+        limit: usize,
+    ) -> Result<SnapshotDiff> {
+        self.pool(pool)?.diff(volume, from, to, start, limit)
     }
 
     /// A snapshot, for a front end: it can be read.

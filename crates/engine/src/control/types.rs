@@ -359,6 +359,28 @@ pub struct SnapshotStatus {
     pub clones: Vec<String>,
 }
 
+/// A range of a volume that is not as in a snapshot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ChangedRange {
+    /// First byte.
+    pub offset: u64,
+    /// Length in bytes: whole blocks of 4 KiB.
+    pub len: u64,
+    /// It holds data; otherwise it reads as zeroes.
+    pub data: bool,
+}
+
+/// What a volume or a snapshot has otherwise than a snapshot, or a part of that.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SnapshotDiff {
+    /// Size in bytes of what was looked at.
+    pub size: u64,
+    /// What changed, in order.
+    pub ranges: Vec<ChangedRange>,
+    /// Where to go on, in bytes, unless this is all.
+    pub next: Option<u64>,
+}
+
 /// An export, kept in the pool; what its parameters mean is the front end's business.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ExportRecord {

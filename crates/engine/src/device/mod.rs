@@ -6,4 +6,4 @@ mod join;
 mod volume;
 
 pub use format::shard_of_chunk;
-pub use volume::VolumeDevice;
+pub use volume::{Seen, VolumeDevice};

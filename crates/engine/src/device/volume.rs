@@ -3,7 +3,7 @@
 use super::join::Join;
 use crate::shard::{ShardOp, ShardPort};
 use block::{BlockDevice, Completion, ErrorKind, Geometry, IoError, Op, OpKind};
-use format::{REGION, shard_of};
+use format::{PoolConfig, REGION, shard_of};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,9 +21,20 @@ pub struct VolumeDevice {
     root: u32,
     ports: Vec<Arc<ShardPort>>,
     geometry: Mutex<Geometry>,
+    seen: Seen,
     in_flight: Arc<AtomicUsize>,
     listeners: Mutex<BTreeMap<u64, Waker>>,
     gone: AtomicBool,
+}
+
+/// What there is to be seen through a device, for comparing it with snapshots.
+pub struct Seen {
+    /// The pool's description.
+    pub config: Arc<Mutex<PoolConfig>>,
+    /// The volume.
+    pub volume: u32,
+    /// The epoch of its layer when it is a snapshot.
+    pub epoch: Option<u32>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -32,16 +43,27 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 impl VolumeDevice {
     /// The volume `id`, whose chunks are divided by `root`, of a pool whose shards listen at `ports`.
-    pub fn new(id: u32, root: u32, ports: Vec<Arc<ShardPort>>, geometry: Geometry) -> Arc<Self> {
+    pub fn new(
+        (id, root): (u32, u32),
+        ports: Vec<Arc<ShardPort>>,
+        geometry: Geometry,
+        seen: Seen,
+    ) -> Arc<Self> {
         Arc::new(Self {
             id,
             root,
             ports,
             geometry: Mutex::new(geometry),
+            seen,
             in_flight: Arc::default(),
             listeners: Mutex::default(),
             gone: AtomicBool::new(false),
         })
+    }
+
+    /// The number by which shards know it.
+    pub fn id(&self) -> u32 {
+        self.id
     }
 
     /// Changes the size (in bytes) and tells the front ends.
@@ -92,7 +114,8 @@ impl VolumeDevice {
         {
             return invalid("past the end of the volume");
         }
-        if geometry.read_only && !matches!(op.kind, OpKind::Read | OpKind::Status) {
+        let reads = matches!(op.kind, OpKind::Read | OpKind::Status | OpKind::Changed(_));
+        if geometry.read_only && !reads {
             return Err(IoError::new(
                 ErrorKind::ReadOnly,
                 "it is a snapshot: clone it",
@@ -173,5 +196,17 @@ impl BlockDevice for VolumeDevice {
 
     fn is_gone(&self) -> bool {
         self.gone.load(Ordering::Acquire)
+    }
+
+    fn bases(&self) -> Vec<(String, u32)> {
+        let config = lock(&self.seen.config);
+        let layer = match self.seen.epoch {
+            Some(epoch) => config.layers.iter().find(|layer| layer.epoch == epoch),
+            None => {
+                let volume = config.volumes.iter().find(|of| of.id == self.seen.volume);
+                volume.and_then(|volume| config.layer(volume.live()))
+            }
+        };
+        layer.map_or_else(Vec::new, |layer| config.beneath(self.seen.volume, layer.id))
     }
 }

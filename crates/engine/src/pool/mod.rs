@@ -4,6 +4,7 @@
 //! shards. Leaves out: data; that is the shards'.
 
 pub(crate) mod build;
+mod diff;
 mod drives;
 mod exports;
 mod keeper;

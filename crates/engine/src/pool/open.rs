@@ -9,7 +9,7 @@ use crate::control::types::{
     EngineConfig, EngineError, ErrorCode, Importable, PoolSpec, SpacePolicy,
 };
 use crate::control::{Jobs, wait_for};
-use crate::device::VolumeDevice;
+use crate::device::{Seen, VolumeDevice};
 use crate::vdrive::{DriveShared, Legs};
 use block::{Drive, Geometry};
 use drives::OpenDrive;
@@ -343,26 +343,32 @@ impl Pool {
 
     pub(super) fn device(&self, volume: &VolumeConfig) -> Arc<VolumeDevice> {
         let root = lock(&self.config).root(volume.live());
-        self.make_device((volume.id, root), volume.size, volume.lba_size, false)
+        self.make_device((volume.id, root), volume.size, volume, None)
     }
 
-    /// A device by its number and the one by which its chunks are divided; `size` in bytes.
+    /// A device of a volume, or of its snapshot of an epoch, by its number and the one by which its
+    /// chunks are divided; `size` in bytes.
     pub(super) fn make_device(
         &self,
         (id, root): (u32, u32),
         size: u64,
-        lba_size: u32,
-        read_only: bool,
+        volume: &VolumeConfig,
+        epoch: Option<u32>,
     ) -> Arc<VolumeDevice> {
         let ports = self.shards.iter().map(|shard| shard.port.clone()).collect();
         let geometry = Geometry {
             size,
-            lba_size,
+            lba_size: volume.lba_size,
             block_size: BLOCK as u32,
-            read_only,
+            read_only: epoch.is_some(),
             serial: self.serial(id),
         };
-        VolumeDevice::new(id, root, ports, geometry)
+        let seen = Seen {
+            config: self.config.clone(),
+            volume: volume.id,
+            epoch,
+        };
+        VolumeDevice::new((id, root), ports, geometry, seen)
     }
 
     /// Stable, and different for every volume of every pool: 20 bytes.

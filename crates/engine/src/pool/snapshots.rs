@@ -153,7 +153,11 @@ impl Pool {
         Ok(())
     }
 
-    fn find_snapshot(&self, volume: &VolumeConfig, name: &str) -> Result<SnapshotConfig> {
+    pub(super) fn find_snapshot(
+        &self,
+        volume: &VolumeConfig,
+        name: &str,
+    ) -> Result<SnapshotConfig> {
         let config = lock(&self.config);
         let mut of = config
             .snapshots
@@ -343,8 +347,9 @@ impl Pool {
         ask_all(&self.shards, move |shard| async move {
             shard.set_reader(id, Some(layer))
         })?;
-        let root = self.config().root(layer);
-        let device = self.make_device((id, root), snapshot.size, volume.lba_size, true);
+        let found = self.config().layer(layer).copied();
+        let (root, epoch) = found.map_or((layer, layer), |found| (found.root, found.epoch));
+        let device = self.make_device((id, root), snapshot.size, &volume, Some(epoch));
         lock(&self.devices).insert(id, device.clone());
         Ok(device)
     }

@@ -166,13 +166,19 @@ impl Shard {
             (Ok(()), OpKind::Flush) if is_on(Mutation::FlushNothing) => Ok(()),
             (Ok(()), OpKind::Flush) => self.barrier().await,
             (Ok(()), OpKind::Discard | OpKind::WriteZeroes) => self.trim(volume, offset, len).await,
-            (Ok(()), OpKind::Status) => match self.status_of(volume, offset, len).await {
-                Ok(found) => {
-                    extents = found;
-                    Ok(())
+            (Ok(()), OpKind::Status | OpKind::Changed(_)) => {
+                let since = match op.op.kind {
+                    OpKind::Changed(since) => Some(since),
+                    _ => None,
+                };
+                match self.status_of(volume, offset, len, since).await {
+                    Ok(found) => {
+                        extents = found;
+                        Ok(())
+                    }
+                    Err(error) => Err(error),
                 }
-                Err(error) => Err(error),
-            },
+            }
         };
         let changes = matches!(
             op.op.kind,
@@ -219,7 +225,7 @@ impl Shard {
                     counters.write_ns += took;
                 }
                 OpKind::Flush => counters.flushes += 1,
-                OpKind::Discard | OpKind::WriteZeroes | OpKind::Status => {}
+                OpKind::Discard | OpKind::WriteZeroes | OpKind::Status | OpKind::Changed(_) => {}
             }
         }
     }

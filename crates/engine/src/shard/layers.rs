@@ -20,6 +20,20 @@ pub(super) struct Owned {
     pub parts: Vec<(u32, Rc<Leaf>, BlockMask)>,
     /// Blocks that no page tells of.
     pub zero: BlockMask,
+    /// Blocks that were not followed further down.
+    pub beneath: BlockMask,
+}
+
+impl Owned {
+    /// The blocks that are not zeroes.
+    pub fn stored(&self) -> BlockMask {
+        let mut stored = BlockMask::default();
+        for (_, leaf, blocks) in &self.parts {
+            let page = leaf.page.borrow();
+            stored = stored.or(page.slot_mask().or(page.home_mask()).and(*blocks));
+        }
+        stored
+    }
 }
 
 impl State {
@@ -46,8 +60,20 @@ impl State {
     /// # Errors
     /// The page that has to be loaded first.
     pub fn view(&self, layer: u32, chunk: u32) -> Result<Option<(u32, Rc<Leaf>)>, Missing> {
+        self.view_above(layer, chunk, 0)
+    }
+
+    /// The same, of a page that a layer above epoch `floor` has.
+    fn view_above(
+        &self,
+        layer: u32,
+        chunk: u32,
+        floor: u32,
+    ) -> Result<Option<(u32, Rc<Leaf>)>, Missing> {
         let mut layer = layer;
-        while let Some(entry) = self.volumes.get(&layer) {
+        while let Some(entry) = self.volumes.get(&layer)
+            && entry.epoch > floor
+        {
             match entry.tree.lookup(chunk) {
                 Lookup::Loaded(leaf) if !leaf.dissolved.get() => {
                     return Ok(Some((layer, leaf.clone())));
@@ -65,11 +91,30 @@ impl State {
     /// # Errors
     /// The page that has to be loaded first.
     pub fn owned(&self, layer: u32, chunk: u32, blocks: BlockMask) -> Result<Owned, Missing> {
+        self.owned_above(layer, chunk, blocks, 0)
+    }
+
+    /// The same, of blocks that layers above epoch `floor` have; the others are `beneath`. With a floor
+    /// other than 0, a layer on the way down has to have that epoch.
+    ///
+    /// # Errors
+    /// The page that has to be loaded first.
+    pub fn owned_above(
+        &self,
+        layer: u32,
+        chunk: u32,
+        blocks: BlockMask,
+        floor: u32,
+    ) -> Result<Owned, Missing> {
         let mut owned = Owned::default();
         let mut todo = vec![(layer, blocks)];
         while let Some((layer, blocks)) = todo.pop() {
-            let Some((found, leaf)) = self.view(layer, chunk)? else {
-                owned.zero = owned.zero.or(blocks);
+            let Some((found, leaf)) = self.view_above(layer, chunk, floor)? else {
+                let none = match floor {
+                    0 => &mut owned.zero,
+                    _ => &mut owned.beneath,
+                };
+                *none = none.or(blocks);
                 continue;
             };
             let inherited = match self.volumes.get(&found) {

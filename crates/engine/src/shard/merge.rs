@@ -25,9 +25,7 @@ impl Shard {
     /// # Errors
     /// What a drive said, or `Gone` when it was told to end. Calling again goes on.
     pub async fn merge_layer(&self, upper: u32, done: impl Fn(u32) -> bool) -> Result<(), IoError> {
-        if let Some(entry) = self.state.borrow_mut().volumes.get_mut(&upper) {
-            entry.merging = true;
-        }
+        self.begin_merge(upper);
         let merged = self.merge_chunks(upper, done).await;
         if merged.is_err()
             && let Some(entry) = self.state.borrow_mut().volumes.get_mut(&upper)
@@ -35,6 +33,18 @@ impl Shard {
             entry.merging = false;
         }
         merged
+    }
+
+    fn begin_merge(&self, upper: u32) {
+        let volumes = &mut self.state.borrow_mut().volumes;
+        let Some(entry) = volumes.get_mut(&upper) else {
+            return;
+        };
+        entry.merging = true;
+        let lower = entry.parent;
+        if let Some(lower) = volumes.get_mut(&lower) {
+            lower.mixed = true;
+        }
     }
 
     async fn merge_chunks(&self, upper: u32, done: impl Fn(u32) -> bool) -> Result<(), IoError> {
@@ -219,7 +229,7 @@ impl Shard {
             }
         }
         if let Some(entry) = state.volumes.get_mut(&lower) {
-            entry.epoch = epoch;
+            (entry.epoch, entry.mixed) = (epoch, false);
             (entry.thick, entry.counters) = (thick, counters);
         }
         if is_volume {

@@ -11,6 +11,7 @@ mod bench;
 mod bulk;
 mod checkpoint;
 mod demote;
+mod diff;
 mod dispatch;
 mod evacuate;
 mod journal;
@@ -37,6 +38,7 @@ mod trim;
 mod write;
 
 pub use audit::Audit;
+pub use diff::ChangedChunk;
 pub use dispatch::{ShardOp, ShardPort};
 pub use evacuate::{Evacuated, Progress};
 pub use reclaim::Cooled;

@@ -88,6 +88,8 @@ pub(super) struct Volume {
     pub epoch: u32,
     /// Its pages go into its parent's: where it has none, writes go there.
     pub merging: bool,
+    /// Pages of the layer above came into this one's: it is not what its epoch says any more.
+    pub mixed: bool,
     /// What the map says now.
     pub counts: BlockCounts,
     /// What the pages on the drive say.
@@ -107,6 +109,7 @@ impl Volume {
             parent: 0,
             epoch: id,
             merging: false,
+            mixed: false,
             counts,
             disk_counts: counts,
             thick: false,

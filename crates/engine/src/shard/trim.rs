@@ -16,6 +16,8 @@ use units::{BLOCK, CHUNK};
 const STATUS_EXTENTS: usize = 1024;
 /// Chunks looked at for one answer.
 const STATUS_CHUNKS: u32 = 4096;
+/// Chunks looked at without a pause.
+const STATUS_TURN: usize = 64;
 
 impl Shard {
     /// The range reads as zeroes afterwards, and whole blocks of it take no space. Parts of
@@ -79,37 +81,45 @@ impl Shard {
         }
     }
 
-    /// Which parts of a range (in bytes) are allocated, from its start on, perhaps not to its end.
+    /// Which parts of a range (in bytes) are allocated, or with `since` which are not as in the
+    /// snapshot of that epoch, from its start on, perhaps not to its end.
     ///
     /// # Errors
-    /// As a read's.
+    /// As a read's, and as [`Shard::changed_chunk`]'s.
     pub(super) async fn status_of(
         &self,
         volume: u32,
         offset: u64,
         len: u64,
+        since: Option<u32>,
     ) -> Result<Vec<StatusExtent>, IoError> {
+        let (yes, no) = match since {
+            None => (AllocationState::Data, AllocationState::Hole),
+            Some(_) => (AllocationState::Changed, AllocationState::Same),
+        };
         let mut extents: Vec<StatusExtent> = Vec::new();
         for (looked, piece) in pieces(offset, len).enumerate() {
             if looked as u32 >= STATUS_CHUNKS || extents.len() >= STATUS_EXTENTS {
                 break;
             }
-            let (first, count) = piece.blocks();
-            let blocks = (first..first + count).collect();
-            let owned = self.owned(volume, piece.chunk, blocks).await?;
-            let mut data = BlockMask::default();
-            for (_, leaf, blocks) in owned.parts {
-                let page = leaf.page.borrow();
-                let stored = page.slot_mask().or(page.home_mask());
-                data = data.or(stored.and(blocks));
+            // Pages may all be in memory: others want their turn.
+            if looked % STATUS_TURN == STATUS_TURN - 1 {
+                self.handle.yield_now().await;
             }
+            let (first, count) = piece.blocks();
+            let blocks: BlockMask = (first..first + count).collect();
+            let found = match since {
+                None => self.owned(volume, piece.chunk, blocks).await?.stored(),
+                Some(since) => {
+                    self.changed_chunk(volume, since, piece.chunk)
+                        .await?
+                        .changed
+                }
+            };
             for block in first..first + count {
                 let from = piece.start.max(block * BLOCK);
                 let to = (piece.start + piece.len).min((block + 1) * BLOCK);
-                let state = match data.has(block) {
-                    false => AllocationState::Hole,
-                    true => AllocationState::Data,
-                };
+                let state = if found.has(block) { yes } else { no };
                 add(&mut extents, (to - from) as u64, state);
             }
         }

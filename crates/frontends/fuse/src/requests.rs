@@ -121,7 +121,7 @@ pub(crate) fn seek(file: &Arc<File>, offset: i64, whence: i32, reply: ReplyLseek
             (Ok(Some(found)), _) => reply.offset(found as i64),
             // The end of a file counts as a hole.
             (Ok(None), AllocationState::Hole) => reply.offset(size as i64),
-            (Ok(None), AllocationState::Data) => reply.error(Errno::ENXIO),
+            (Ok(None), _) => reply.error(Errno::ENXIO),
             (Err(error), _) => reply.error(errno(error.kind)),
         }
         drop(permit);

@@ -1,9 +1,11 @@
 //! Replies, put together so that several leave by one system call.
 
+use crate::contexts::Context;
 use crate::errors;
 use crate::flight::{Answer, Request};
+use crate::handshake::Agreed;
 use crate::protocol::{
-    CONTEXT_ID, SIMPLE_REPLY_MAGIC, STATE_HOLE_ZERO, STRUCTURED_REPLY_MAGIC, chunk,
+    SIMPLE_REPLY_MAGIC, STATE_CHANGED, STATE_HOLE_ZERO, STRUCTURED_REPLY_MAGIC, chunk,
 };
 use block::{AllocationState, IoError, StatusExtent};
 use reactor::Stream;
@@ -37,9 +39,9 @@ impl Batch {
     }
 
     /// Adds the reply to a request that has ended.
-    pub(crate) fn push(&mut self, request: Request, structured: bool) {
+    pub(crate) fn push(&mut self, request: Request, agreed: &Agreed) {
         let start = self.heads.len();
-        encode(&mut self.heads, &request, structured);
+        encode(&mut self.heads, &request, agreed);
         self.bytes += request.held;
         self.replies.push((start..self.heads.len(), request));
     }
@@ -73,8 +75,14 @@ fn simple(heads: &mut Vec<u8>, cookie: u64, error: u32) {
 
 /// The one chunk of a structured reply, up to its payload of `len` bytes.
 fn structured(heads: &mut Vec<u8>, cookie: u64, kind: u16, len: u32) {
+    chunk_of(heads, cookie, kind, len, true);
+}
+
+/// A chunk of a structured reply, the last one or not, up to its payload of `len` bytes.
+fn chunk_of(heads: &mut Vec<u8>, cookie: u64, kind: u16, len: u32, last: bool) {
+    let flags = if last { chunk::FLAG_DONE } else { 0 };
     heads.extend_from_slice(&STRUCTURED_REPLY_MAGIC.to_be_bytes());
-    heads.extend_from_slice(&chunk::FLAG_DONE.to_be_bytes());
+    heads.extend_from_slice(&flags.to_be_bytes());
     heads.extend_from_slice(&kind.to_be_bytes());
     heads.extend_from_slice(&cookie.to_be_bytes());
     heads.extend_from_slice(&len.to_be_bytes());
@@ -90,8 +98,8 @@ fn error_chunk(heads: &mut Vec<u8>, cookie: u64, error: &IoError) {
 }
 
 /// Everything of a reply but the data that was read.
-fn encode(heads: &mut Vec<u8>, request: &Request, with_structure: bool) {
-    let cookie = request.cookie;
+fn encode(heads: &mut Vec<u8>, request: &Request, agreed: &Agreed) {
+    let (cookie, with_structure) = (request.cookie, agreed.structured);
     match (&request.error, request.answer) {
         (Some(error), Answer::Data | Answer::Status { .. }) if with_structure => {
             error_chunk(heads, cookie, error);
@@ -103,29 +111,33 @@ fn encode(heads: &mut Vec<u8>, request: &Request, with_structure: bool) {
         }
         (None, Answer::Done | Answer::Data) => simple(heads, cookie, 0),
         (None, Answer::Status { one }) => {
-            let runs = runs(&request.extents, request.len, one);
-            let len = 4 + 8 * runs.len() as u32;
-            structured(heads, cookie, chunk::BLOCK_STATUS, len);
-            heads.extend_from_slice(&CONTEXT_ID.to_be_bytes());
-            for (len, state) in runs {
-                heads.extend_from_slice(&len.to_be_bytes());
-                heads.extend_from_slice(&state.to_be_bytes());
+            for (index, context) in agreed.contexts.iter().enumerate() {
+                let extents = request.extents.get(index).map_or(&[][..], Vec::as_slice);
+                let runs = runs(extents, request.len, one, *context);
+                let len = 4 + 8 * runs.len() as u32;
+                let last = index + 1 == agreed.contexts.len();
+                chunk_of(heads, cookie, chunk::BLOCK_STATUS, len, last);
+                heads.extend_from_slice(&(index as u32 + 1).to_be_bytes());
+                for (len, state) in runs {
+                    heads.extend_from_slice(&len.to_be_bytes());
+                    heads.extend_from_slice(&state.to_be_bytes());
+                }
             }
         }
     }
 }
 
-/// The runs of a status, neighbours of the same state joined, cut at `len` bytes. A device that
-/// says nothing is taken to hold data, which is always a correct answer.
-fn runs(extents: &[StatusExtent], len: u32, one: bool) -> Vec<(u32, u32)> {
+/// The runs of a context, neighbours of the same state joined, cut at `len` bytes.
+fn runs(extents: &[StatusExtent], len: u32, one: bool, context: Context) -> Vec<(u32, u32)> {
     let most = if one { 1 } else { EXTENTS_MAX };
     let mut left = len;
     let mut runs: Vec<(u32, u32)> = Vec::new();
     for extent in extents {
         let take = u64::from(left).min(extent.len) as u32;
         let state = match extent.state {
-            AllocationState::Data => 0,
+            AllocationState::Data | AllocationState::Same => 0,
             AllocationState::Hole => STATE_HOLE_ZERO,
+            AllocationState::Changed => STATE_CHANGED,
         };
         if take == 0 {
             continue;
@@ -142,7 +154,7 @@ fn runs(extents: &[StatusExtent], len: u32, one: bool) -> Vec<(u32, u32)> {
         left -= take;
     }
     if runs.is_empty() {
-        runs.push((len, 0));
+        runs.push((len, context.unknown()));
     }
     runs
 }
@@ -162,6 +174,10 @@ mod tests {
         }
     }
 
+    fn allocation(extents: &[StatusExtent], len: u32, one: bool) -> Vec<(u32, u32)> {
+        runs(extents, len, one, Context::Allocation)
+    }
+
     #[test]
     fn runs_are_joined_and_cut_at_the_end_of_the_request() {
         let extents = [
@@ -169,20 +185,20 @@ mod tests {
             extent(4096, true),
             extent(u64::MAX, false),
         ];
-        assert_eq!(runs(&extents, 16384, false), [(8192, 3), (8192, 0)]);
-        assert_eq!(runs(&extents, 16384, true), [(8192, 3)]);
-        assert_eq!(runs(&extents, 4096, false), [(4096, 3)]);
+        assert_eq!(allocation(&extents, 16384, false), [(8192, 3), (8192, 0)]);
+        assert_eq!(allocation(&extents, 16384, true), [(8192, 3)]);
+        assert_eq!(allocation(&extents, 4096, false), [(4096, 3)]);
     }
 
     #[test]
     fn a_status_without_runs_counts_as_data() {
-        assert_eq!(runs(&[], 4096, false), [(4096, 0)]);
-        assert_eq!(runs(&[extent(0, true)], 4096, false), [(4096, 0)]);
+        assert_eq!(allocation(&[], 4096, false), [(4096, 0)]);
+        assert_eq!(allocation(&[extent(0, true)], 4096, false), [(4096, 0)]);
     }
 
     #[test]
     fn an_answer_has_at_most_so_many_runs() {
         let extents: Vec<_> = (0..10_000).map(|n| extent(512, n % 2 == 0)).collect();
-        assert_eq!(runs(&extents, u32::MAX, false).len(), EXTENTS_MAX);
+        assert_eq!(allocation(&extents, u32::MAX, false).len(), EXTENTS_MAX);
     }
 }

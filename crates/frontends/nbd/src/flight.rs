@@ -18,7 +18,7 @@ pub(crate) enum Answer {
     Done,
     /// The bytes that were read.
     Data,
-    /// Runs of allocation; only the first one if `one`.
+    /// Runs of each context; only the first one if `one`.
     Status {
         /// The client wants a single run.
         one: bool,
@@ -38,7 +38,8 @@ pub(crate) struct Request {
     /// Memory of its operations: the first one's, and of the others by their number less one.
     pub first: IoBuf,
     pub rest: Vec<IoBuf>,
-    pub extents: Vec<StatusExtent>,
+    /// What a block status tells, by operation.
+    pub extents: Vec<Vec<StatusExtent>>,
     /// Bytes of memory counted for it.
     pub held: usize,
 }
@@ -110,7 +111,11 @@ impl Flight {
         if let Err(error) = completion.result {
             request.error.get_or_insert(error);
         }
-        request.extents = completion.extents;
+        if !completion.extents.is_empty() {
+            let len = request.extents.len().max(part + 1);
+            request.extents.resize_with(len, Vec::new);
+            request.extents[part] = completion.extents;
+        }
         request.parts -= 1;
         if request.parts > 0 {
             return None;

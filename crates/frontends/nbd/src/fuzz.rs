@@ -7,7 +7,14 @@ use crate::protocol::{HEADER_LEN, Header};
 pub fn option(data: &[u8]) {
     let _ = InfoRequest::parse(data);
     if let Some(request) = ContextRequest::parse(data) {
-        assert!(request.lists() || !request.selects());
+        for name in ["base:allocation", "convect:changed:a"] {
+            assert!(request.lists(name) || !request.selects(name));
+            assert!(
+                request.is_about("convect:")
+                    || !name.starts_with("convect:")
+                    || !request.lists(name)
+            );
+        }
     }
 }
 

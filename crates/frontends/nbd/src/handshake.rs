@@ -1,11 +1,12 @@
 //! The handshake ("Fixed newstyle negotiation"): one option after the other until the peer asks
 //! for the export or leaves. The caller bounds its time.
 
+use crate::contexts::{CONTEXTS_MAX, Context, asked_for};
 use crate::input::Input;
 use crate::options::{ContextRequest, InfoRequest};
 use crate::protocol::{
-    CONTEXT_ID, CONTEXT_NAME, INIT_MAGIC, OPTION_MAGIC, OPTION_REPLY_MAGIC, PAYLOAD_MAX,
-    handshake_flag, info, option, reply, transmission_flag as flag,
+    INIT_MAGIC, OPTION_MAGIC, OPTION_REPLY_MAGIC, PAYLOAD_MAX, handshake_flag, info, option, reply,
+    transmission_flag as flag,
 };
 use crate::shared::Shared;
 use block::Geometry;
@@ -20,12 +21,12 @@ const DATA_MAX: u32 = 64 << 10;
 const SKIP_MAX: u32 = 1 << 20;
 
 /// What the two sides agreed on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Agreed {
     /// Reads are answered by structured replies.
     pub structured: bool,
-    /// `base:allocation` may be asked for.
-    pub status: bool,
+    /// What a block status tells; their numbers are their places, from 1 on.
+    pub contexts: Vec<Context>,
 }
 
 /// Where the handshake goes from here.
@@ -215,7 +216,7 @@ impl<'a> Handshake<'a> {
     async fn contexts(&mut self, kind: u32, data: &[u8]) -> Result<Next> {
         let set = kind == option::SET_META_CONTEXT;
         if set {
-            self.agreed.status = false;
+            self.agreed.contexts.clear();
         }
         if !self.agreed.structured {
             let text = "negotiate structured replies first";
@@ -229,17 +230,17 @@ impl<'a> Handshake<'a> {
             let text = "no export of this name";
             return self.refuse(kind, reply::ERR_UNKNOWN, text).await;
         }
-        let answered = if set {
-            request.selects()
-        } else {
-            request.lists()
-        };
-        if answered {
-            let number = if set { CONTEXT_ID } else { 0 };
-            let payload = [&number.to_be_bytes()[..], CONTEXT_NAME.as_bytes()].concat();
-            self.answer(kind, reply::META_CONTEXT, &payload).await?;
+        let found = asked_for(&*self.shared.device, &request, set);
+        if set && found.len() > CONTEXTS_MAX {
+            let text = "at most 8 contexts can be selected";
+            return self.refuse(kind, reply::ERR_TOO_BIG, text).await;
         }
-        self.agreed.status |= set && answered;
+        for (number, (name, context)) in (1u32..).zip(found) {
+            let number = if set { number } else { 0 };
+            let payload = [&number.to_be_bytes()[..], name.as_bytes()].concat();
+            self.answer(kind, reply::META_CONTEXT, &payload).await?;
+            self.agreed.contexts.extend(set.then_some(context));
+        }
         self.answer(kind, reply::ACK, &[]).await?;
         Ok(Next::Option)
     }

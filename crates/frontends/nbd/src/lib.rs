@@ -12,6 +12,7 @@
 
 mod address;
 mod batch;
+mod contexts;
 mod errors;
 mod export;
 mod flight;

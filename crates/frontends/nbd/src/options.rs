@@ -1,7 +1,5 @@
 //! Options of the handshake: their data, read and checked.
 
-use crate::protocol::CONTEXT_NAME;
-
 /// Longest name of an export or a context, in bytes ("strings ... MUST NOT exceed 4096 bytes").
 const NAME_MAX: u32 = 4096;
 
@@ -84,14 +82,22 @@ impl<'a> ContextRequest<'a> {
         Some(Self { name, queries })
     }
 
-    /// Whether `base:allocation` belongs in the answer to a `SET`.
-    pub(crate) fn selects(&self) -> bool {
-        self.queries.contains(&CONTEXT_NAME)
+    /// Whether a context belongs in the answer to a `SET`.
+    pub(crate) fn selects(&self, context: &str) -> bool {
+        self.queries.contains(&context)
     }
 
-    /// Whether `base:allocation` belongs in the answer to a `LIST`.
-    pub(crate) fn lists(&self) -> bool {
-        self.queries.is_empty() || self.selects() || self.queries.contains(&"base:")
+    /// Whether a context belongs in the answer to a `LIST`: a query may be what its name begins with,
+    /// up to a colon.
+    pub(crate) fn lists(&self, context: &str) -> bool {
+        let begins = |query: &&str| query.ends_with(':') && context.starts_with(query);
+        self.queries.is_empty() || self.selects(context) || self.queries.iter().any(begins)
+    }
+
+    /// Whether any context of a namespace (with its colon) can belong in an answer.
+    pub(crate) fn is_about(&self, namespace: &str) -> bool {
+        let mut queries = self.queries.iter();
+        self.queries.is_empty() || queries.any(|query| query.starts_with(namespace))
     }
 }
 
@@ -138,6 +144,8 @@ mod tests {
             (&["base:"], false, true),
             (&["qemu:dirty-bitmap:a"], false, false),
             (&["base:other", "base:allocation"], true, true),
+            (&["base:alloc"], false, false),
+            (&[":", ""], false, false),
         ] {
             let mut data = string("");
             data.extend_from_slice(&(queries.len() as u32).to_be_bytes());
@@ -146,7 +154,10 @@ mod tests {
             }
             let request = ContextRequest::parse(&data).unwrap();
             assert_eq!(
-                (request.selects(), request.lists()),
+                (
+                    request.selects("base:allocation"),
+                    request.lists("base:allocation")
+                ),
                 (selects, lists),
                 "{queries:?}"
             );

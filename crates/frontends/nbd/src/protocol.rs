@@ -92,15 +92,12 @@ pub(crate) mod chunk {
 
 /// States of the `base:allocation` context.
 pub(crate) const STATE_HOLE_ZERO: u32 = 3;
+/// State of what has changed since a snapshot.
+pub(crate) const STATE_CHANGED: u32 = 1;
 
 pub(crate) const SIMPLE_REPLY_MAGIC: u32 = 0x6744_6698;
 pub(crate) const STRUCTURED_REPLY_MAGIC: u32 = 0x668e_33ef;
 const REQUEST_MAGIC: u32 = 0x2560_9513;
-
-/// The name of the one metadata context.
-pub(crate) const CONTEXT_NAME: &str = "base:allocation";
-/// Its number.
-pub(crate) const CONTEXT_ID: u32 = 1;
 
 /// Longest payload of a request or a reply, in bytes; told to the client in the handshake.
 pub(crate) const PAYLOAD_MAX: u32 = 32 << 20;

@@ -8,7 +8,7 @@ use crate::protocol::{HEADER_LEN, Header, PAYLOAD_MAX, command};
 use crate::shared::{Seat, Shared};
 use crate::transmission::{Limits, Task, answer, check, parts};
 use crate::within::{SECOND, within};
-use block::{Completion, CompletionQueue, CompletionSink, IoBuf, IoError, Op};
+use block::{Completion, CompletionQueue, CompletionSink, IoBuf, IoError, Op, OpKind};
 use reactor::{Event, Handle, Stream};
 use std::cell::RefCell;
 use std::io::{Error, ErrorKind, Result};
@@ -21,6 +21,8 @@ const HANDSHAKE_NS: u64 = 10 * SECOND;
 const TRANSFER_NS: u64 = 60 * SECOND;
 /// When the device gave an operation back, it is asked again after this time at the latest.
 const RETRY_NS: u64 = SECOND / 1000;
+/// Bytes counted for what one context tells in answer to a block status.
+const STATUS_HELD: usize = 16 << 10;
 /// The number of a completion that only wakes the writer.
 const NUDGE: u64 = u64::MAX;
 
@@ -88,7 +90,7 @@ impl Session {
                 size: self.shared.size(),
                 lba_size: self.lba_size,
                 read_only: self.read_only,
-                status: self.agreed.status,
+                status: !self.agreed.contexts.is_empty(),
             };
             match check(&header, &limits) {
                 Ok(task) => self.begin(&header, task, input).await?,
@@ -153,6 +155,10 @@ impl Session {
     /// Gives a request's operations to the device; those of a write as their data arrives.
     async fn begin(&self, header: &Header, task: Task, input: &mut Input) -> Result<()> {
         let (offset, len) = (header.offset, u64::from(header.len));
+        if task.kind == OpKind::Status {
+            self.begin_status(header, task).await;
+            return Ok(());
+        }
         if !task.has_data() {
             self.wait_for_room(0).await;
             let request = Self::request(header, task.answer, 1, 0);
@@ -166,12 +172,27 @@ impl Session {
         let slot = self.flight.borrow_mut().begin(request);
         for (index, (offset, len)) in cut.enumerate() {
             let mut buf = self.flight.borrow_mut().buffer(len as usize);
-            if task.kind == block::OpKind::Write {
+            if task.kind == OpKind::Write {
                 buf = self.in_time(input.payload(buf)).await?;
             }
             self.submit(self.op(tag(slot, index), task, (offset, len), buf));
         }
         Ok(())
+    }
+
+    /// Asks the device for every context that was agreed on.
+    async fn begin_status(&self, header: &Header, task: Task) {
+        let contexts = &self.agreed.contexts;
+        let held = contexts.len() * STATUS_HELD;
+        self.wait_for_room(held).await;
+        let request = Self::request(header, task.answer, contexts.len(), held);
+        let slot = self.flight.borrow_mut().begin(request);
+        let range = (header.offset, u64::from(header.len));
+        for (index, context) in contexts.iter().enumerate() {
+            let kind = context.kind();
+            let task = Task { kind, ..task };
+            self.submit(self.op(tag(slot, index), task, range, IoBuf::empty()));
+        }
     }
 
     fn op(&self, tag: u64, task: Task, (offset, len): (u64, u64), buf: IoBuf) -> Op {
@@ -240,7 +261,7 @@ impl Session {
         }
         let ended = self.flight.borrow_mut().complete(completion);
         if let Some(request) = ended {
-            batch.push(request, self.agreed.structured);
+            batch.push(request, &self.agreed);
         }
     }
 

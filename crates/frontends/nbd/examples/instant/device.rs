@@ -33,7 +33,7 @@ impl BlockDevice for Memory {
             OpKind::Read => op.buf.write(0, &bytes[range]),
             OpKind::Write => op.buf.read(0, &mut bytes[range]),
             OpKind::Discard | OpKind::WriteZeroes => bytes[range].fill(0),
-            OpKind::Flush | OpKind::Status => {}
+            OpKind::Flush | OpKind::Status | OpKind::Changed(_) => {}
         }
         drop(bytes);
         op.done.complete(Completion {

@@ -37,6 +37,7 @@ struct State {
     backwards: bool,
     seen: Vec<Seen>,
     listeners: HashMap<u64, Waker>,
+    bases: Vec<(String, u32)>,
     closed: bool,
 }
 
@@ -75,6 +76,7 @@ impl MemoryDevice {
                 backwards: false,
                 seen: Vec::new(),
                 listeners: HashMap::new(),
+                bases: Vec::new(),
                 closed: false,
             }),
             changed: Condvar::new(),
@@ -119,6 +121,12 @@ impl MemoryDevice {
     /// How many operations were given back.
     pub fn given_back(&self) -> usize {
         self.change(|state| state.given_back)
+    }
+
+    /// The snapshots that there are. With number N every N-th unit has changed.
+    pub fn set_bases(&self, bases: &[(&str, u32)]) {
+        let bases = bases.iter().map(|(name, number)| ((*name).into(), *number));
+        self.change(|state| state.bases = bases.collect());
     }
 
     /// Operations end in the opposite order.
@@ -209,6 +217,10 @@ impl BlockDevice for MemoryDevice {
     fn is_gone(&self) -> bool {
         self.inner.state.lock().unwrap().gone
     }
+
+    fn bases(&self) -> Vec<(String, u32)> {
+        self.inner.state.lock().unwrap().bases.clone()
+    }
 }
 
 impl Inner {
@@ -260,7 +272,14 @@ impl State {
                         self.allocated.remove(&unit);
                     }
                 }
-                OpKind::Status => extents = self.status(start, end),
+                OpKind::Status => {
+                    let states = (AllocationState::Data, AllocationState::Hole);
+                    extents = runs(start, end, states, |unit| self.allocated.contains(&unit));
+                }
+                OpKind::Changed(number) => {
+                    let states = (AllocationState::Changed, AllocationState::Same);
+                    extents = runs(start, end, states, |unit| unit % u64::from(number) == 0);
+                }
             }
         });
         let completion = Completion {
@@ -294,26 +313,27 @@ impl State {
         }
         Ok(())
     }
+}
 
-    fn status(&self, start: u64, end: u64) -> Vec<StatusExtent> {
-        let mut extents: Vec<StatusExtent> = Vec::new();
-        let mut at = start;
-        while at < end {
-            let next = ((at / UNIT + 1) * UNIT).min(end);
-            let state = if self.allocated.contains(&(at / UNIT)) {
-                AllocationState::Data
-            } else {
-                AllocationState::Hole
-            };
-            match extents.last_mut() {
-                Some(last) if last.state == state => last.len += next - at,
-                _ => extents.push(StatusExtent {
-                    len: next - at,
-                    state,
-                }),
-            }
-            at = next;
+fn runs(
+    start: u64,
+    end: u64,
+    (yes, no): (AllocationState, AllocationState),
+    is_yes: impl Fn(u64) -> bool,
+) -> Vec<StatusExtent> {
+    let mut extents: Vec<StatusExtent> = Vec::new();
+    let mut at = start;
+    while at < end {
+        let next = ((at / UNIT + 1) * UNIT).min(end);
+        let state = if is_yes(at / UNIT) { yes } else { no };
+        match extents.last_mut() {
+            Some(last) if last.state == state => last.len += next - at,
+            _ => extents.push(StatusExtent {
+                len: next - at,
+                state,
+            }),
         }
-        extents
+        at = next;
     }
+    extents
 }

@@ -203,7 +203,9 @@ impl Shared {
                 }
             }
             OpKind::Flush => self.file.sync_data().map_err(failed)?,
-            OpKind::Status => return Err(IoError::new(ErrorKind::Unsupported, "status")),
+            OpKind::Status | OpKind::Changed(_) => {
+                return Err(IoError::new(ErrorKind::Unsupported, "status"));
+            }
         }
         Ok(())
     }
@@ -223,7 +225,7 @@ impl Counts {
                 self.zeroes += 1;
                 self.zeroes_without_unmap += u64::from(flags.no_unmap);
             }
-            OpKind::Status => {}
+            OpKind::Status | OpKind::Changed(_) => {}
         }
     }
 }
