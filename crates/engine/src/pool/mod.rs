@@ -12,6 +12,7 @@ mod members;
 mod open;
 mod plan;
 mod reap;
+mod schedules;
 mod scrub;
 
 mod shards;
