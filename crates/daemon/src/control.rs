@@ -3,8 +3,8 @@
 use block::BlockDevice;
 use engine::{
     DriveReport, Engine, EngineError, ExportRecord, Importable, IoCounters, JobStatus, MapCell,
-    PoolSpec, PoolStatus, ScrubSpec, ScrubStatus, SnapshotStatus, VdriveSpec, VolumeSpec,
-    VolumeStatus,
+    PoolSpec, PoolStatus, ScheduleSpec, ScheduleStatus, ScheduleTurn, ScrubSpec, ScrubStatus,
+    SnapshotStatus, VdriveSpec, VolumeSpec, VolumeStatus,
 };
 use std::sync::Arc;
 
@@ -68,5 +68,9 @@ control! {
     snapshot_change(pool: &str, volume: &str, name: &str, new_name: Option<&str>, held: Option<bool>) -> Result<SnapshotStatus>;
     snapshot_delete(pool: &str, volume: &str, names: &[String]) -> Result<()>;
     snapshot_clone(pool: &str, volume: &str, name: &str, clone: &str) -> Result<VolumeStatus>;
+    schedule_set(pool: &str, spec: &ScheduleSpec, now_s: u64) -> Result<ScheduleStatus>;
+    schedule_list(pool: &str, volume: Option<&str>) -> Result<Vec<ScheduleStatus>>;
+    schedule_remove(pool: &str, volume: &str, schedule: &str) -> Result<()>;
+    schedule_take(pool: &str, volume: &str, schedule: &str, turn: &ScheduleTurn) -> Result<Vec<SnapshotStatus>>;
     volume_map(pool: &str, volume: &str, cells: usize) -> Result<Vec<MapCell>>;
 }

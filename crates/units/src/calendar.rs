@@ -1,5 +1,7 @@
 //! Seconds since 1970 as the calendar and the clock have them, in UTC.
 
+use std::fmt;
+
 const DAY: u64 = 86_400;
 
 /// A second of the Gregorian calendar, UTC.
@@ -40,6 +42,21 @@ impl Utc {
     }
 }
 
+/// Without its seconds.
+impl fmt::Display for Utc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            year,
+            month,
+            day,
+            hour,
+            minute,
+            ..
+        } = self;
+        write!(f, "{year}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,5 +77,9 @@ mod tests {
             );
             assert_eq!(parts, said, "{seconds}");
         }
+        assert_eq!(
+            Utc::from_unix(951_782_399).to_string(),
+            "2000-02-28 23:59 UTC"
+        );
     }
 }

@@ -7,6 +7,7 @@ mod job;
 mod offline;
 mod pool;
 mod pool_show;
+mod schedule;
 mod scrub;
 mod snapshot;
 mod volume;

@@ -141,6 +141,13 @@ pub fn dispatch(manager: &Manager, operation: Operation, with: &Arguments) -> Re
         Operation::SnapshotChange => json(manager.snapshot_change(snapshot, &with.request()?)?),
         Operation::SnapshotDelete => nothing(manager.snapshot_delete(pool, volume, snapshot.2)?),
         Operation::SnapshotClone => json(manager.snapshot_clone(snapshot, &with.request()?)?),
+        Operation::ScheduleList => {
+            json(manager.schedule_list(with.asked("pool"), with.asked("volume"))?)
+        }
+        Operation::ScheduleSet => json(manager.schedule_set(with.request()?)?),
+        Operation::ScheduleRemove => {
+            nothing(manager.schedule_remove(pool, volume, with.text("schedule"))?)
+        }
         Operation::VolumeCounters => json(manager.volume_counters(pool, volume)?),
         Operation::VolumeMap => {
             json(manager.volume_map(pool, volume, with.asked_number("cells")?)?)
