@@ -20,7 +20,7 @@ later_than() { [ "$(taken b | tail -n 1)" \> "$1" ]; }
 
 # The whole volume, and kept as NAME.img.
 fill() { # NAME
-  yes "$1" | head -c 16M >"$1.img"
+  { yes "$1" || true; } | head -c 16M >"$1.img"
   nbdcopy --flush "$1.img" "$(uri a)"
 }
 
@@ -76,7 +76,7 @@ convect snapshot schedule set pool/a@minute pool/b@minute --every 1m --keep 1
 [ "$(schedule missed)" -ge 1 ] || fail "another number to keep begins anew"
 second="$(taken a | tail -n 1)"
 convect pool export pool
-convect pool import pool --drive pool-fast.img pool-slow1.img pool-slow2.img
+convect pool import pool --drive "file:$work/pool-fast.img" "file:$work/pool-slow1.img" "file:$work/pool-slow2.img"
 [ "$(schedule keep)" = 1 ] || fail "the schedule stayed behind: $(convect snapshot schedule list)"
 wait_until 80 later_than "$second"
 wait_until 10 is_there "$first"

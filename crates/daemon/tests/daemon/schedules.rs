@@ -193,6 +193,12 @@ fn a_clock_that_jumps_neither_floods_nor_stops_it() {
         walk.run(2 * LOOK);
     }
     assert_eq!(walk.taken.len(), 1);
+    // Back by less than an interval, to before the last one: it is waited for.
+    let mut walk = Walk::new(HOUR, 24, MONDAY);
+    walk.run(HOUR + 20 * MINUTE);
+    walk.now.now_s -= 25 * MINUTE;
+    walk.run(65 * MINUTE);
+    assert_eq!(walk.taken, [MONDAY + HOUR]);
     // A clock without any sense: no more than the forward clock allows, and what is kept is kept.
     let mut walk = Walk::new(HOUR, 24, MONDAY);
     for round in 0..6 * HOUR / LOOK {
