@@ -14,7 +14,7 @@ taken() {
 
 counts() { [ "$(taken b | grep -c .)" -ge "$1" ]; }
 
-is_there() { taken a | grep -qx "$1"; }
+is_there() { [ "$(taken a | grep -cxF "$1")" = 1 ]; }
 
 later_than() { [ "$(taken b | tail -n 1)" \> "$1" ]; }
 
