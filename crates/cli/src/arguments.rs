@@ -527,6 +527,9 @@ pub enum Snapshot {
         #[arg(value_name = "POOL/VOL[@NAME]")]
         to: Option<String>,
     },
+    /// Have snapshots taken by themselves
+    #[command(subcommand)]
+    Schedule(Schedule),
     /// Make a volume as it was when a snapshot was taken
     Rollback {
         /// The snapshot
@@ -537,6 +540,40 @@ pub enum Snapshot {
         yes: bool,
     },
 }
+
+/// `snapshot schedule`.
+#[derive(Subcommand, Debug)]
+pub enum Schedule {
+    /// Have snapshots taken of a volume, or of several at one moment, and the oldest deleted
+    #[command(after_help = SCHEDULE_AFTER)]
+    Set {
+        /// The schedule's volumes and its name, with which the names of its snapshots begin
+        #[arg(value_name = "POOL/VOL@NAME", required = true)]
+        schedules: Vec<String>,
+        /// From one to the next: 1m to 366d
+        #[arg(long, value_name = "SPAN")]
+        every: String,
+        /// Snapshots that are kept of each volume
+        #[arg(long, value_name = "N")]
+        keep: u32,
+    },
+    /// List the schedules of a pool, of a volume, or all
+    List {
+        /// The pool or volume
+        #[arg(value_name = "POOL[/VOL]")]
+        of: Option<String>,
+    },
+    /// Take volumes out of their schedules; the snapshots stay
+    Remove {
+        /// The volumes and the schedule's name
+        #[arg(value_name = "POOL/VOL@NAME", required = true)]
+        schedules: Vec<String>,
+    },
+}
+
+const SCHEDULE_AFTER: &str = "\
+They are due at whole multiples of the span, UTC: 15m at each quarter of an hour, 1d at midnight, 7d \
+on Mondays. Those that are held, cloned from, exported or renamed are not deleted and do not count.";
 
 /// `export`.
 #[derive(Subcommand, Debug)]

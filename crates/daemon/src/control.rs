@@ -3,8 +3,8 @@
 use block::BlockDevice;
 use engine::{
     DriveReport, Engine, EngineError, ExportRecord, Importable, IoCounters, JobStatus, MapCell,
-    PoolSpec, PoolStatus, ScrubSpec, ScrubStatus, SnapshotDiff, SnapshotStatus, VdriveSpec,
-    VolumeSpec, VolumeStatus,
+    PoolSpec, PoolStatus, ScheduleSpec, ScheduleStatus, ScheduleTurn, ScrubSpec, ScrubStatus,
+    SnapshotDiff, SnapshotStatus, VdriveSpec, VolumeSpec, VolumeStatus,
 };
 use std::sync::Arc;
 
@@ -69,5 +69,9 @@ control! {
     snapshot_delete(pool: &str, volume: &str, names: &[String]) -> Result<()>;
     snapshot_clone(pool: &str, volume: &str, name: &str, clone: &str) -> Result<VolumeStatus>;
     snapshot_diff(pool: &str, volume: &str, from: Option<&str>, to: Option<&str>, start: u64, limit: usize) -> Result<SnapshotDiff>;
+    schedule_set(pool: &str, spec: &ScheduleSpec, now_s: u64) -> Result<ScheduleStatus>;
+    schedule_list(pool: &str, volume: Option<&str>) -> Result<Vec<ScheduleStatus>>;
+    schedule_remove(pool: &str, volume: &str, schedule: &str) -> Result<()>;
+    schedule_take(pool: &str, volume: &str, schedule: &str, turn: &ScheduleTurn) -> Result<Vec<SnapshotStatus>>;
     volume_map(pool: &str, volume: &str, cells: usize) -> Result<Vec<MapCell>>;
 }

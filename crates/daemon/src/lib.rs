@@ -16,6 +16,7 @@ mod memory;
 mod notify;
 mod schedule;
 mod serve;
+mod snapshot_schedule;
 mod span;
 mod state;
 
@@ -28,5 +29,6 @@ pub use manager::Manager;
 pub use memory::check_memory;
 pub use schedule::ScrubSchedule;
 pub use serve::{run, serve};
+pub use snapshot_schedule::{Clocks, Due, Past, SnapshotRule, Taken, snapshot_name};
 pub use span::Span;
 pub use state::StateDir;

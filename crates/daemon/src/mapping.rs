@@ -318,6 +318,7 @@ impl ToApi for engine::SnapshotStatus {
             created_s: self.created_s,
             held: self.held,
             clones: self.clones,
+            schedule: Some(self.schedule).filter(|name| !name.is_empty()),
         }
     }
 }

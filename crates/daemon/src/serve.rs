@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// How often the list of open pools is looked at.
+/// How often the list of open pools is looked at, and what is due in them.
 const REFRESH_TIME: Duration = Duration::from_secs(10);
 /// The exit code when a second signal asks for the end before the first one's is reached.
 const EXIT_AT_ONCE: i32 = 1;
@@ -134,6 +134,7 @@ async fn refresh(manager: Arc<Manager>) {
         let work = move || {
             manager.refresh();
             manager.scrub_what_is_due_now();
+            manager.take_what_is_due_now();
         };
         let _ = tokio::task::spawn_blocking(work).await;
     }

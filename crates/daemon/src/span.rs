@@ -2,6 +2,7 @@
 
 use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::time::Duration;
 
 /// A span of whole seconds.
@@ -49,6 +50,17 @@ impl Span {
         Err(format!(
             "{seconds} s is out of bounds: it can be {least} to {most}"
         ))
+    }
+}
+
+/// In the greatest unit of which it is a whole number.
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.0.as_secs();
+        let units = [(86_400, 'd'), (3600, 'h'), (60, 'm')];
+        let whole = |(unit, _): &&(u64, char)| seconds > 0 && seconds.is_multiple_of(*unit);
+        let (unit, letter) = units.iter().find(whole).unwrap_or(&(1, 's'));
+        write!(f, "{}{letter}", seconds / unit)
     }
 }
 

@@ -171,6 +171,35 @@ pub struct SnapshotConfig {
     /// It is not deleted while this is set.
     #[serde(default, skip_serializing_if = "is_false")]
     pub held: bool,
+    /// Name of the schedule that took it and may delete it; empty: none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub schedule: String,
+}
+
+/// When snapshots of some volumes are taken by themselves, and how many are kept
+/// (docs/snapshots.md).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ScheduleConfig {
+    /// Its name, one of its kind for each of its volumes.
+    pub name: String,
+    /// Numbers of the volumes, of which snapshots are taken at one moment; those that are no more
+    /// are passed over.
+    pub volumes: Vec<u32>,
+    /// From one due time to the next, in seconds.
+    pub every_s: u64,
+    /// Snapshots that are kept of each volume.
+    pub keep: u32,
+    /// Since when it counts: seconds since 1970, by the clock of the host.
+    pub since_s: u64,
+    /// When it took the last one, in the same way; 0: none yet.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub last_s: u64,
+    /// Due times for which none was taken.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub missed: u64,
+    /// The first of them; of no meaning when there is none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub missed_since_s: u64,
 }
 
 /// An export.
@@ -264,6 +293,9 @@ pub struct PoolConfig {
     /// Snapshots.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub snapshots: Vec<SnapshotConfig>,
+    /// Schedules of snapshots.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub schedules: Vec<ScheduleConfig>,
     /// Exports.
     pub exports: Vec<ExportConfig>,
     /// Number of the next volume or layer.

@@ -80,6 +80,15 @@ impl PoolConfig {
             volume.check()?;
         }
         self.check_layers()?;
+        for schedule in &self.schedules {
+            check_name(&schedule.name)?;
+            need(schedule.every_s > 0 && schedule.keep > 0, || {
+                format!(
+                    "schedule {} every {} s that keeps {}",
+                    schedule.name, schedule.every_s, schedule.keep
+                )
+            })?;
+        }
         self.exports
             .iter()
             .try_for_each(|export| check_name(&export.name))

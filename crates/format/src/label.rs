@@ -193,6 +193,7 @@ mod tests {
                 volumes: vec![],
                 layers: vec![],
                 snapshots: vec![],
+                schedules: vec![],
                 exports: vec![],
                 next_volume: 1,
                 scrub: crate::ScrubConfig::default(),
@@ -287,6 +288,18 @@ mod tests {
                 config.meta.parts.push(config.meta.parts[0].clone())
             }),
             ("no name", |config| config.name = "../x".into()),
+            ("every 0 s", |config| {
+                config.schedules.push(crate::ScheduleConfig {
+                    name: "hourly".into(),
+                    volumes: vec![],
+                    every_s: 0,
+                    keep: 1,
+                    since_s: 0,
+                    last_s: 0,
+                    missed: 0,
+                    missed_since_s: 0,
+                })
+            }),
         ];
         for (reason, change) in cases {
             let mut label = label();

@@ -192,6 +192,18 @@ impl PoolConfig {
         });
     }
 
+    /// Takes a volume out of its schedules, or only out of the one of this name. A schedule without a
+    /// volume is no more.
+    pub fn unschedule(&mut self, volume: u32, name: Option<&str>) {
+        for schedule in &mut self.schedules {
+            if name.is_none_or(|name| schedule.name == name) {
+                schedule.volumes.retain(|known| *known != volume);
+            }
+        }
+        self.schedules
+            .retain(|schedule| !schedule.volumes.is_empty());
+    }
+
     /// Says in the features whether a reader has to know of layers.
     pub fn note_layers(&mut self) {
         let needed = !self.layers.is_empty() || self.volumes.iter().any(|volume| volume.live != 0);

@@ -1,12 +1,14 @@
 //! The quantities that the rest of Convect talks in, as types that cannot be mixed up.
 //!
-//! Responsible for: identifiers, block arithmetic, and sizes as people write them.
+//! Responsible for: identifiers, block arithmetic, sizes as people write them, and the calendar.
 //! Leaves out: anything with behaviour of its own, and every dependency.
 
+mod calendar;
 mod ids;
 pub mod mutation;
 mod size;
 
+pub use calendar::Utc;
 pub use ids::{BlockNo, ChunkNo, DriveId, Place, PoolId, ShardId, VdriveId, VolumeId};
 pub use size::{SizeError, format_bytes, parse_bytes};
 

@@ -6,6 +6,7 @@ mod exports;
 mod jobs;
 mod pools;
 mod problem;
+mod schedules;
 mod scrubs;
 mod snapshots;
 mod volumes;
@@ -19,6 +20,7 @@ pub use pools::{
     VdriveRef, VdriveSpec,
 };
 pub use problem::{Problem, ProblemCode, Version};
+pub use schedules::{Schedule, ScheduleList, ScheduleSet};
 pub use scrubs::{Scrub, ScrubFault, ScrubStart};
 pub use snapshots::{
     ChangedRange, Snapshot, SnapshotChange, SnapshotClone, SnapshotCreate, SnapshotDiff,

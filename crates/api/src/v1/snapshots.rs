@@ -62,6 +62,8 @@ pub struct Snapshot {
     pub held: bool,
     /// Volumes that were cloned from it.
     pub clones: Vec<String>,
+    /// The schedule that took it and may delete it.
+    pub schedule: Option<String>,
 }
 
 /// A range that is not as in a snapshot.

@@ -8,6 +8,7 @@ mod job;
 mod offline;
 mod pool;
 mod pool_show;
+mod schedule;
 mod scrub;
 mod snapshot;
 mod volume;

@@ -1,6 +1,7 @@
 //! `convect snapshot`.
 
 use super::diff::diff;
+use super::schedule::schedule;
 use super::scrub::date;
 use crate::arguments::Snapshot as Command;
 use crate::confirm::confirm;
@@ -23,6 +24,48 @@ pub(super) fn named(text: &str) -> Result<(&str, &str, &str), Failure> {
     }
 }
 
+/// Volumes of one pool with one name.
+pub(super) struct Group<'a> {
+    pub pool: &'a str,
+    pub volumes: Vec<String>,
+    pub name: &'a str,
+}
+
+/// Reads POOL/VOL@NAME of each volume.
+///
+/// # Errors
+/// When one is not of that form, or of another pool or name than the first.
+pub(super) fn group(words: &[String]) -> Result<Group<'_>, Failure> {
+    let mut group = Group {
+        pool: "",
+        volumes: Vec::new(),
+        name: "",
+    };
+    for text in words {
+        let (pool, volume, name) = named(text)?;
+        if group.volumes.is_empty() {
+            (group.pool, group.name) = (pool, name);
+        }
+        if (group.pool, group.name) != (pool, name) {
+            return Err(Failure::Usage(format!(
+                "'{text}': snapshots of one moment are of one pool and have one name, here {}/…@{}",
+                group.pool, group.name
+            )));
+        }
+        group.volumes.push(volume.to_owned());
+    }
+    Ok(group)
+}
+
+/// What to ask for of a pool, of a volume, or of all.
+pub(super) fn filter(of: Option<&str>) -> Vec<(&str, &str)> {
+    match of.map(|of| of.split_once('/').unwrap_or((of, ""))) {
+        None => Vec::new(),
+        Some((pool, "")) => vec![("pool", pool)],
+        Some((pool, volume)) => vec![("pool", pool), ("volume", volume)],
+    }
+}
+
 fn row(snapshot: &Snapshot) -> Vec<String> {
     vec![
         format!("{}/{}@{}", snapshot.pool, snapshot.volume, snapshot.name),
@@ -31,46 +74,32 @@ fn row(snapshot: &Snapshot) -> Vec<String> {
         format_bytes(snapshot.stored),
         if snapshot.held { "held" } else { "" }.to_owned(),
         snapshot.clones.join(", "),
+        snapshot.schedule.clone().unwrap_or_default(),
     ]
 }
 
 fn list(client: &Client, json: bool, of: Option<&str>) -> Result<(), Failure> {
-    let (pool, volume) = match of.map(|of| of.split_once('/').unwrap_or((of, ""))) {
-        None => (None, None),
-        Some((pool, "")) => (Some(pool), None),
-        Some((pool, volume)) => (Some(pool), Some(volume)),
-    };
-    let pool = pool.map(|pool| ("pool", pool));
-    let volume = volume.map(|volume| ("volume", volume));
-    let query: Vec<_> = pool.into_iter().chain(volume).collect();
-    let answer = client.call(Operation::SnapshotList, &[], &query, None)?;
+    let answer = client.call(Operation::SnapshotList, &[], &filter(of), None)?;
     if json {
         return print_json(&answer, true);
     }
     let list: SnapshotList = read(&answer)?;
-    let head = ["SNAPSHOT", "TAKEN", ">SIZE", ">STORED", "HELD", "CLONES"];
+    let head = [
+        "SNAPSHOT", "TAKEN", ">SIZE", ">STORED", "HELD", "CLONES", "SCHEDULE",
+    ];
     print(&table(&head, list.items.iter().map(row)))
 }
 
 fn create(client: &Client, json: bool, snapshots: &[String]) -> Result<(), Failure> {
-    let mut request: Option<SnapshotCreate> = None;
-    for text in snapshots {
-        let (pool, volume, name) = named(text)?;
-        let known = request.get_or_insert_with(|| SnapshotCreate {
-            pool: pool.to_owned(),
-            volumes: Vec::new(),
-            name: name.to_owned(),
-        });
-        if known.pool != pool || known.name != name {
-            return Err(Failure::Usage(format!(
-                "'{text}': snapshots of one moment are of one pool and have one name, here {}/…@{}",
-                known.pool, known.name
-            )));
-        }
-        known.volumes.push(volume.to_owned());
-    }
-    let Some(request) = request else {
-        return Ok(());
+    let Group {
+        pool,
+        volumes,
+        name,
+    } = group(snapshots)?;
+    let request = SnapshotCreate {
+        pool: pool.to_owned(),
+        volumes,
+        name: name.to_owned(),
     };
     let answer = client.send(Operation::SnapshotCreate, &[], &request)?;
     match json {
@@ -116,6 +145,7 @@ pub fn snapshot(client: &Client, json: bool, command: &Command) -> Result<(), Fa
     match command {
         Command::Create { snapshots } => create(client, json, snapshots),
         Command::List { of } => list(client, json, of.as_deref()),
+        Command::Schedule(command) => schedule(client, json, command),
         Command::Rename { snapshot, name } => {
             let request = SnapshotChange {
                 name: Some(name.clone()),

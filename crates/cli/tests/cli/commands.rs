@@ -428,3 +428,52 @@ fn a_socket_without_permission_is_said_to_be_one() {
     assert!(said.error.contains("no permission to use"), "{said:?}");
     assert!(daemon.asked().is_empty());
 }
+
+const SCHEDULE: &str = r#"{"name":"hourly","pool":"tank","volumes":["a","b"],"every_s":3600,
+    "keep":24,"since_s":1735689600,"last_s":null,"next_s":1735693200,"missed":2,
+    "missed_since_s":1735696800,"error":"no drive takes the label","error_s":1735700400}"#;
+
+#[test]
+fn a_schedule_is_set_for_a_group_and_told_with_what_went_wrong() {
+    let daemon = Scripted::new()
+        .on("POST /v1/schedules", 200, SCHEDULE)
+        .on(
+            "GET /v1/schedules?pool=tank&volume=b",
+            200,
+            &format!(r#"{{"items":[{SCHEDULE}]}}"#),
+        )
+        .on("DELETE /v1/schedules/tank/b/hourly", 204, "");
+    for wrong in [
+        "tank/a@hourly other/b@hourly --every 1h --keep 24",
+        "tank/a@hourly tank/b@daily --every 1h --keep 24",
+        "tank/a --every 1h --keep 24",
+        "tank/a@hourly --every 1 --keep 24",
+        "tank/a@hourly --keep 24",
+    ] {
+        let said = daemon.convect(&format!("snapshot schedule set {wrong}"));
+        assert_eq!(said.code, 2, "{wrong}: {said:?}");
+    }
+    assert_eq!(daemon.asked(), []);
+    let said =
+        daemon.convect("snapshot schedule set tank/a@hourly tank/b@hourly --every 60m --keep 24");
+    let expected = "tank/a@hourly, tank/b@hourly: every 1h, 24 kept; the next is due at \
+                    2025-01-01 01:00 UTC\n";
+    assert_eq!((said.code, said.out.as_str()), (0, expected), "{said:?}");
+    let asked: serde_json::Value = serde_json::from_str(&daemon.asked()[0].1).unwrap();
+    let request = serde_json::json!({
+        "pool": "tank", "volumes": ["a", "b"], "name": "hourly", "every_s": 3600, "keep": 24
+    });
+    assert_eq!(asked, request);
+    let said = daemon.convect("snapshot schedule list tank/b");
+    for words in [
+        " 1h ",
+        "2 since 2025-01-01 02:00 UTC",
+        "a, b",
+        "tank, hourly: failed at 2025-01-01 03:00 UTC: no drive takes the label\n",
+    ] {
+        assert!(said.out.contains(words), "{words}: {}", said.out);
+    }
+    let said = daemon.convect("snapshot schedule remove tank/b@hourly");
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.out.contains("its snapshots stay"), "{said:?}");
+}

@@ -148,6 +148,13 @@ pub fn dispatch(manager: &Manager, operation: Operation, with: &Arguments) -> Re
             with.asked_number("start")?,
             with.asked_number("limit")?,
         )?),
+        Operation::ScheduleList => {
+            json(manager.schedule_list(with.asked("pool"), with.asked("volume"))?)
+        }
+        Operation::ScheduleSet => json(manager.schedule_set(with.request()?)?),
+        Operation::ScheduleRemove => {
+            nothing(manager.schedule_remove(pool, volume, with.text("schedule"))?)
+        }
         Operation::VolumeCounters => json(manager.volume_counters(pool, volume)?),
         Operation::VolumeMap => {
             json(manager.volume_map(pool, volume, with.asked_number("cells")?)?)

@@ -1,6 +1,7 @@
 //! The manager itself, drives and jobs.
 
 use super::exports::Running;
+use super::schedules::{Key, Tried};
 use crate::mapping::ToApi;
 use crate::{Control, ScrubSchedule, StateDir};
 use api::v1::{self, AbsentPool, Problem, ProblemCode};
@@ -8,6 +9,7 @@ use reactor::FrontEnd;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 pub(super) type Result<T> = std::result::Result<T, Problem>;
 
@@ -28,6 +30,9 @@ pub struct Manager {
     pub(super) exports: Mutex<BTreeMap<(String, String), Running>>,
     /// Pools that should be open and are not. Locked as `exports` is.
     pub(super) absent: Mutex<Vec<AbsentPool>>,
+    /// What became of schedules' last tries. Locked for a look or an entry only.
+    pub(super) tried: Mutex<BTreeMap<Key, Tried>>,
+    pub(super) began: Instant,
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -68,6 +73,8 @@ impl Manager {
             changes: Mutex::default(),
             exports: Mutex::default(),
             absent: Mutex::default(),
+            tried: Mutex::default(),
+            began: Instant::now(),
         }
     }
 

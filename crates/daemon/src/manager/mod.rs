@@ -4,6 +4,7 @@ mod core;
 mod exports;
 mod mirrors;
 mod pools;
+mod schedules;
 mod scrubs;
 mod snapshots;
 mod volumes;

@@ -22,6 +22,7 @@ pub struct StoredPool {
     pub exports: Vec<ExportRecord>,
     pub scrub: ScrubStatus,
     pub snapshots: Vec<SnapshotStatus>,
+    pub schedules: Vec<ScheduleStatus>,
 }
 
 /// What outlives an engine: the pools on their drives, and which drives are away.
@@ -396,6 +397,7 @@ impl Control for Fake {
                     created_s: now_s,
                     held: false,
                     clones: Vec::new(),
+                    schedule: String::new(),
                 })
                 .collect();
             stored.snapshots.extend(taken.clone());
@@ -468,6 +470,70 @@ impl Control for Fake {
         let (offset, len, data) = (start, 4096, true);
         let ranges = vec![ChangedRange { offset, len, data }];
         Ok(SnapshotDiff { size, ranges, next })
+    }
+
+    fn schedule_set(&self, pool: &str, spec: &ScheduleSpec, now_s: u64) -> Result<ScheduleStatus> {
+        let set = ScheduleStatus {
+            name: spec.name.clone(),
+            pool: pool.to_owned(),
+            volumes: spec.volumes.clone(),
+            every_s: spec.every_s,
+            keep: spec.keep,
+            since_s: now_s,
+            last_s: None,
+            missed: 0,
+            missed_since_s: None,
+        };
+        self.with(pool, |stored| {
+            stored.schedules.retain(|known| known.name != spec.name);
+            stored.schedules.push(set.clone());
+            Ok(set)
+        })
+    }
+
+    fn schedule_list(&self, pool: &str, _volume: Option<&str>) -> Result<Vec<ScheduleStatus>> {
+        self.with(pool, |stored| Ok(stored.schedules.clone()))
+    }
+
+    fn schedule_remove(&self, pool: &str, _volume: &str, schedule: &str) -> Result<()> {
+        self.with(pool, |stored| {
+            stored.schedules.retain(|known| known.name != schedule);
+            Ok(())
+        })
+    }
+
+    fn schedule_take(
+        &self,
+        pool: &str,
+        volume: &str,
+        schedule: &str,
+        turn: &ScheduleTurn,
+    ) -> Result<Vec<SnapshotStatus>> {
+        if self.world.full.load(Ordering::Relaxed) {
+            return fail(ErrorCode::NoSpace, "the label is full");
+        }
+        let find = |known: &&mut ScheduleStatus| {
+            known.name == schedule && known.volumes.iter().any(|known| known == volume)
+        };
+        let volumes = self.with(pool, |stored| {
+            let Some(known) = stored.schedules.iter_mut().find(find) else {
+                return fail(ErrorCode::NotFound, "there is no such schedule");
+            };
+            known.last_s = Some(turn.now_s);
+            known.missed += turn.missed;
+            if turn.missed > 0 {
+                known.missed_since_s.get_or_insert(turn.missed_since_s);
+            }
+            Ok(known.volumes.clone())
+        })?;
+        let mut taken = self.snapshot_create(pool, &volumes, &turn.snapshot, turn.now_s)?;
+        self.with(pool, |stored| {
+            let last = stored.snapshots.len() - taken.len();
+            for known in stored.snapshots[last..].iter_mut().chain(&mut taken) {
+                known.schedule = schedule.to_owned();
+            }
+            Ok(taken)
+        })
     }
 
     fn volume_map(&self, pool: &str, _volume: &str, cells: usize) -> Result<Vec<MapCell>> {

@@ -6,4 +6,5 @@ mod exports;
 mod fake;
 mod http;
 mod pools;
+mod schedules;
 mod scrubs;

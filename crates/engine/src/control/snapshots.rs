@@ -1,7 +1,9 @@
 //! The engine's methods for snapshots and clones.
 
 use super::engine::{Engine, Result};
-use super::types::{SnapshotDiff, SnapshotStatus, VolumeStatus};
+use super::types::{
+    ScheduleSpec, ScheduleStatus, ScheduleTurn, SnapshotDiff, SnapshotStatus, VolumeStatus,
+};
 use std::sync::Arc;
 
 impl Engine {
@@ -49,6 +51,50 @@ impl Engine {
     /// With a sentence that says what to do; all are still there then.
     pub fn snapshot_delete(&self, pool: &str, volume: &str, names: &[String]) -> Result<()> {
         self.pool(pool)?.delete_snapshots(volume, names)
+    }
+
+    /// Sets when snapshots of volumes are taken by themselves; they leave the schedules of this name
+    /// that they were in. `now_s`: seconds since 1970.
+    ///
+    /// # Errors
+    /// With a sentence that says what to do; all is as it was then.
+    pub fn schedule_set(
+        &self,
+        pool: &str,
+        spec: &ScheduleSpec,
+        now_s: u64,
+    ) -> Result<ScheduleStatus> {
+        self.pool(pool)?.set_schedule(spec, now_s)
+    }
+
+    /// The pool's schedules, or those of one volume.
+    ///
+    /// # Errors
+    /// When there is no such pool or volume.
+    pub fn schedule_list(&self, pool: &str, volume: Option<&str>) -> Result<Vec<ScheduleStatus>> {
+        self.pool(pool)?.schedules(volume)
+    }
+
+    /// Takes a volume out of a schedule; its snapshots stay.
+    ///
+    /// # Errors
+    /// With a sentence that says what to do.
+    pub fn schedule_remove(&self, pool: &str, volume: &str, schedule: &str) -> Result<()> {
+        self.pool(pool)?.remove_schedule(volume, schedule)
+    }
+
+    /// Takes the snapshot that is due in a schedule, which any of its volumes tells.
+    ///
+    /// # Errors
+    /// With a sentence that says what to do; there is no snapshot then.
+    pub fn schedule_take(
+        &self,
+        pool: &str,
+        volume: &str,
+        schedule: &str,
+        turn: &ScheduleTurn,
+    ) -> Result<Vec<SnapshotStatus>> {
+        self.pool(pool)?.take_scheduled(volume, schedule, turn)
     }
 
     /// Makes a volume that begins as a snapshot is.

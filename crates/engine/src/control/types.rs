@@ -357,6 +357,58 @@ pub struct SnapshotStatus {
     pub held: bool,
     /// Volumes that were cloned from it.
     pub clones: Vec<String>,
+    /// The schedule that took it and may delete it; empty: none.
+    pub schedule: String,
+}
+
+/// When snapshots of volumes are to be taken by themselves.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ScheduleSpec {
+    /// Its name, at most 40 bytes, with which those of its snapshots begin; one of its kind for
+    /// each volume.
+    pub name: String,
+    /// The volumes, of which snapshots are taken at one moment.
+    pub volumes: Vec<String>,
+    /// From one due time to the next, in seconds.
+    pub every_s: u64,
+    /// Snapshots that are kept of each volume.
+    pub keep: u32,
+}
+
+/// State of a schedule.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ScheduleStatus {
+    /// Its name.
+    pub name: String,
+    /// The pool.
+    pub pool: String,
+    /// The volumes.
+    pub volumes: Vec<String>,
+    /// From one due time to the next, in seconds.
+    pub every_s: u64,
+    /// Snapshots that are kept of each volume.
+    pub keep: u32,
+    /// Since when it counts: seconds since 1970.
+    pub since_s: u64,
+    /// When it took the last one: seconds since 1970.
+    pub last_s: Option<u64>,
+    /// Due times for which none was taken, since it counts.
+    pub missed: u64,
+    /// The first of them: seconds since 1970.
+    pub missed_since_s: Option<u64>,
+}
+
+/// A schedule's turn to take a snapshot.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ScheduleTurn {
+    /// The snapshot's name.
+    pub snapshot: String,
+    /// Now: seconds since 1970.
+    pub now_s: u64,
+    /// Due times that were missed since its last turn.
+    pub missed: u64,
+    /// The first of them: seconds since 1970.
+    pub missed_since_s: u64,
 }
 
 /// A range of a volume that is not as in a snapshot.

@@ -13,6 +13,7 @@ mod members;
 mod open;
 mod plan;
 mod reap;
+mod schedules;
 mod scrub;
 
 mod shards;

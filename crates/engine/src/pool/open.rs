@@ -596,6 +596,7 @@ fn plan_pool(
         volumes: Vec::new(),
         layers: Vec::new(),
         snapshots: Vec::new(),
+        schedules: Vec::new(),
         exports: Vec::new(),
         next_volume: 1,
         scrub: format::ScrubConfig::default(),

@@ -12,7 +12,7 @@ use units::BLOCK;
 use units::mutation::{Mutation, is_on};
 
 /// Volumes of one group.
-const GROUP_MAX: usize = 256;
+pub(super) const GROUP_MAX: usize = 256;
 /// Numbers from here on are no volume's: shards know opened snapshots by them.
 const FIRST_READER: u32 = 1 << 31;
 
@@ -30,6 +30,18 @@ impl Pool {
         now_s: u64,
     ) -> Result<Vec<SnapshotStatus>> {
         let _changing = lock(&self.changing);
+        self.take(volumes, (name, ""), now_s, |_| {})
+    }
+
+    /// The same, by a caller that keeps others from changing the pool; for the schedule of a name,
+    /// or for none. `note` changes what else the label says from then on.
+    pub(super) fn take(
+        &self,
+        volumes: &[String],
+        (name, schedule): (&str, &str),
+        now_s: u64,
+        note: impl FnOnce(&mut PoolConfig),
+    ) -> Result<Vec<SnapshotStatus>> {
         plan::check_name("snapshot", name)?;
         if volumes.is_empty() || volumes.len() > GROUP_MAX {
             let count = volumes.len();
@@ -66,9 +78,13 @@ impl Pool {
                         size: volume.size,
                         created_s: now_s,
                         held: false,
+                        schedule: schedule.to_owned(),
                     });
                 }
                 (volume.live, volume.next) = (*layer, 0);
+            }
+            if durable.is_ok() {
+                note(config);
             }
             Ok(())
         });
@@ -113,7 +129,7 @@ impl Pool {
     }
 
     /// A volume that can be snapshotted, rolled back or cloned from.
-    fn changeable(&self, name: &str) -> Result<VolumeConfig> {
+    pub(super) fn changeable(&self, name: &str) -> Result<VolumeConfig> {
         let volume = self.find_volume(name)?;
         if volume.deleting {
             return error(ErrorCode::Busy, format!("volume {name} is being deleted"));
@@ -211,7 +227,8 @@ impl Pool {
         let config = self.config();
         let mut found: Vec<_> = config.snapshots.iter().collect();
         found.retain(|known| only.as_ref().is_none_or(|only| only.id == known.volume));
-        found.sort_by_key(|known| (known.volume, known.created_s, known.layer));
+        // As they were taken, whatever the clock said: the label has them in that order.
+        found.sort_by_key(|known| known.volume);
         let clones = clones(&config);
         let status = |known| self.snapshot_status(&config, known, &clones, &shards);
         Ok(found.into_iter().map(status).collect())
@@ -241,10 +258,12 @@ impl Pool {
             created_s: snapshot.created_s,
             held: snapshot.held,
             clones: clones.get(&snapshot.layer).cloned().unwrap_or_default(),
+            schedule: snapshot.schedule.clone(),
         }
     }
 
-    /// Changes a snapshot's name, or whether it may be deleted.
+    /// Changes a snapshot's name, or whether it may be deleted. One that gets another name is no
+    /// schedule's any more.
     ///
     /// # Errors
     /// `NotFound`, `Exists`, or when no drive takes the label.
@@ -268,6 +287,8 @@ impl Pool {
                 known.held = held.unwrap_or(known.held);
                 if let Some(new) = new_name {
                     new.clone_into(&mut known.name);
+                    // Whoever gave it a name wants to keep it.
+                    known.schedule.clear();
                 }
             }
             Ok(())

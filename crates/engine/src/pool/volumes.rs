@@ -224,6 +224,7 @@ impl Pool {
                 .iter_mut()
                 .filter(|known| known.id == volume.id)
                 .for_each(|known| known.deleting = true);
+            config.unschedule(volume.id, None);
             Ok(())
         })?;
         let device = lock(&self.devices).remove(&volume.id);

@@ -1,0 +1,117 @@
+//! `convect snapshot schedule`.
+
+use super::scrub::date;
+use super::snapshot::{Group, filter, group, named};
+use crate::arguments::Schedule as Command;
+use crate::show::{print, print_json, read, table};
+use crate::{Client, Failure};
+use api::Operation;
+use api::v1::{Schedule, ScheduleList, ScheduleSet};
+use daemon::Span;
+use std::time::Duration;
+
+/// Seconds as `--every` takes them.
+fn span(seconds: u64) -> String {
+    Span(Duration::from_secs(seconds)).to_string()
+}
+
+fn row(schedule: &Schedule) -> Vec<String> {
+    let missed = match schedule.missed_since_s {
+        None => String::new(),
+        Some(since) => format!("{} since {}", schedule.missed, date(since)),
+    };
+    vec![
+        schedule.pool.clone(),
+        schedule.name.clone(),
+        span(schedule.every_s),
+        schedule.keep.to_string(),
+        schedule.last_s.map(date).unwrap_or_default(),
+        date(schedule.next_s),
+        missed,
+        schedule.volumes.join(", "),
+    ]
+}
+
+/// Why the last try of a schedule failed, in a line.
+fn failure(schedule: &Schedule) -> Option<String> {
+    let error = schedule.error.as_ref()?;
+    let at = schedule.error_s.map(date).unwrap_or_default();
+    let (pool, name) = (&schedule.pool, &schedule.name);
+    Some(format!("{pool}, {name}: failed at {at}: {error}\n"))
+}
+
+fn list(client: &Client, json: bool, of: Option<&str>) -> Result<(), Failure> {
+    let answer = client.call(Operation::ScheduleList, &[], &filter(of), None)?;
+    if json {
+        return print_json(&answer, true);
+    }
+    let list: ScheduleList = read(&answer)?;
+    let head = [
+        "POOL", "SCHEDULE", ">EVERY", ">KEEP", "LAST", "NEXT", "MISSED", "VOLUMES",
+    ];
+    let failures: String = list.items.iter().filter_map(failure).collect();
+    print(&format!(
+        "{}{failures}",
+        table(&head, list.items.iter().map(row))
+    ))
+}
+
+fn set(
+    client: &Client,
+    json: bool,
+    schedules: &[String],
+    (every, keep): (&str, u32),
+) -> Result<(), Failure> {
+    let Group {
+        pool,
+        volumes,
+        name,
+    } = group(schedules)?;
+    let every = Span::parse(every).map_err(Failure::Usage)?;
+    let request = ScheduleSet {
+        pool: pool.to_owned(),
+        volumes,
+        name: name.to_owned(),
+        every_s: every.0.as_secs(),
+        keep,
+    };
+    let answer = client.send(Operation::ScheduleSet, &[], &request)?;
+    if json {
+        return print_json(&answer, true);
+    }
+    let set: Schedule = read(&answer)?;
+    print(&format!(
+        "{}: every {every}, {keep} kept; the next is due at {}\n",
+        schedules.join(", "),
+        date(set.next_s)
+    ))
+}
+
+fn remove(client: &Client, json: bool, schedules: &[String]) -> Result<(), Failure> {
+    for text in schedules {
+        named(text)?;
+    }
+    for text in schedules {
+        let (pool, volume, name) = named(text)?;
+        client.get(Operation::ScheduleRemove, &[pool, volume, name])?;
+        if !json {
+            print(&format!(
+                "schedule {text} was removed; its snapshots stay until they are deleted\n"
+            ))?;
+        }
+    }
+    Ok(())
+}
+
+/// Does what the command says.
+pub fn schedule(client: &Client, json: bool, command: &Command) -> Result<(), Failure> {
+    match command {
+        Command::Set {
+            schedules,
+            every,
+            keep,
+        } => set(client, json, schedules, (every, *keep)),
+        Command::List { of } => list(client, json, of.as_deref()),
+        Command::Remove { schedules } => remove(client, json, schedules),
+    }
+}

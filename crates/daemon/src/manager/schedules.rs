@@ -1,0 +1,239 @@
+//! Schedules of snapshots: set by people, and carried out when the time has come.
+
+use super::core::{Manager, Result, check_name, lock};
+use super::scrubs::now_s;
+use crate::snapshot_schedule::{Clocks, Due, Past, SnapshotRule, Taken, snapshot_name};
+use api::v1;
+use engine::{EngineError, ScheduleSpec, ScheduleStatus, ScheduleTurn};
+use std::collections::BTreeSet;
+use units::Utc;
+
+/// Pool, first volume and name of a schedule.
+pub(super) type Key = (String, String, String);
+
+/// The last try of a schedule.
+pub(super) struct Tried {
+    at: Clocks,
+    /// Why it took none, or why old ones were not deleted.
+    error: Option<String>,
+}
+
+fn key(schedule: &ScheduleStatus) -> Key {
+    let first = schedule.volumes.first().cloned().unwrap_or_default();
+    (schedule.pool.clone(), first, schedule.name.clone())
+}
+
+fn rule(schedule: &ScheduleStatus) -> SnapshotRule {
+    SnapshotRule {
+        every_s: schedule.every_s,
+        keep: schedule.keep as usize,
+    }
+}
+
+impl Manager {
+    /// Sets when snapshots of volumes are taken by themselves.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn schedule_set(&self, request: v1::ScheduleSet) -> Result<v1::Schedule> {
+        let v1::ScheduleSet {
+            pool,
+            volumes,
+            name,
+            every_s,
+            keep,
+        } = request;
+        check_name("a schedule", &name)?;
+        let spec = ScheduleSpec {
+            name,
+            volumes,
+            every_s,
+            keep,
+        };
+        let clocks = self.clocks();
+        let set = self.control.schedule_set(&pool, &spec, clocks.now_s);
+        let set = set.map_err(|error| self.pool_problem(&pool, error))?;
+        // What went wrong before may be what was changed.
+        lock(&self.tried).remove(&key(&set));
+        Ok(self.schedule(set, clocks))
+    }
+
+    /// The schedules of a pool or of all, of one volume or of all.
+    ///
+    /// # Errors
+    /// When the pool is not open, or has no such volume.
+    pub fn schedule_list(
+        &self,
+        pool: Option<&str>,
+        volume: Option<&str>,
+    ) -> Result<v1::ScheduleList> {
+        self.schedules_at(pool, volume, self.clocks())
+    }
+
+    /// The same at a given time.
+    ///
+    /// # Errors
+    /// When the pool is not open, or has no such volume.
+    pub fn schedules_at(
+        &self,
+        pool: Option<&str>,
+        volume: Option<&str>,
+        clocks: Clocks,
+    ) -> Result<v1::ScheduleList> {
+        let mut items = Vec::new();
+        for pool in self.one_or_all(pool)? {
+            let found = self.control.schedule_list(&pool, volume);
+            let found = found.map_err(|error| self.pool_problem(&pool, error))?;
+            items.extend(found.into_iter().map(|known| self.schedule(known, clocks)));
+        }
+        Ok(v1::ScheduleList { items })
+    }
+
+    /// Takes a volume out of a schedule.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn schedule_remove(&self, pool: &str, volume: &str, schedule: &str) -> Result<()> {
+        let removed = self.control.schedule_remove(pool, volume, schedule);
+        removed.map_err(|error| self.pool_problem(pool, error))
+    }
+
+    fn clocks(&self) -> Clocks {
+        Clocks {
+            now_s: now_s(),
+            up_s: self.began.elapsed().as_secs(),
+        }
+    }
+
+    fn past(&self, schedule: &ScheduleStatus) -> Past {
+        let tried = lock(&self.tried).get(&key(schedule)).map(|tried| tried.at);
+        Past {
+            last_s: schedule.last_s.unwrap_or(schedule.since_s),
+            tried,
+        }
+    }
+
+    fn schedule(&self, status: ScheduleStatus, clocks: Clocks) -> v1::Schedule {
+        let next_s = match rule(&status).due(&self.past(&status), clocks) {
+            Due::At(next_s) => next_s,
+            Due::Now { .. } => clocks.now_s,
+        };
+        let tried = lock(&self.tried);
+        let tried = tried.get(&key(&status));
+        let error = tried.and_then(|tried| tried.error.clone());
+        v1::Schedule {
+            error_s: tried
+                .filter(|_| error.is_some())
+                .map(|tried| tried.at.now_s),
+            error,
+            next_s,
+            name: status.name,
+            pool: status.pool,
+            volumes: status.volumes,
+            every_s: status.every_s,
+            keep: status.keep,
+            since_s: status.since_s,
+            last_s: status.last_s,
+            missed: status.missed,
+            missed_since_s: status.missed_since_s,
+        }
+    }
+
+    /// Takes the snapshots that are due, at most one of each schedule, and deletes those that are no
+    /// longer kept. What fails is kept with the schedule and tried when the next one is due.
+    pub fn take_what_is_due(&self, now: Clocks) {
+        let pools = match self.control.pool_list() {
+            Ok(pools) => pools,
+            Err(error) => {
+                tracing::error!(
+                    "the pools cannot be looked at for snapshots that are due: {error}"
+                );
+                return;
+            }
+        };
+        let mut seen = BTreeSet::new();
+        for pool in pools {
+            // A pool that was closed meanwhile has none.
+            let schedules = self.control.schedule_list(&pool.name, None);
+            for schedule in schedules.unwrap_or_default() {
+                self.take_if_due(&schedule, now);
+                seen.insert(key(&schedule));
+            }
+        }
+        lock(&self.tried).retain(|known, _| seen.contains(known));
+    }
+
+    /// The same for now.
+    pub fn take_what_is_due_now(&self) {
+        self.take_what_is_due(self.clocks());
+    }
+
+    fn take_if_due(&self, schedule: &ScheduleStatus, now: Clocks) {
+        let Due::Now {
+            missed,
+            missed_since_s,
+        } = rule(schedule).due(&self.past(schedule), now)
+        else {
+            return;
+        };
+        let (pool, name) = (&schedule.pool, &schedule.name);
+        let volumes = schedule.volumes.join(", ");
+        if missed > 0 {
+            tracing::warn!(
+                "schedule {name} of pool {pool} ({volumes}): {missed} snapshots were not taken, the \
+                 first was due at {}",
+                Utc::from_unix(missed_since_s)
+            );
+        }
+        let turn = ScheduleTurn {
+            snapshot: snapshot_name(name, now.now_s),
+            now_s: now.now_s,
+            missed,
+            missed_since_s,
+        };
+        let (pool_of, first, _) = key(schedule);
+        let taken = self.control.schedule_take(&pool_of, &first, name, &turn);
+        if taken.is_ok() {
+            tracing::info!("pool {pool}: {} was taken of {volumes}", turn.snapshot);
+        }
+        let expired = self.delete_expired(schedule);
+        let error = taken.map(drop).and(expired).err();
+        if let Some(error) = &error {
+            tracing::warn!("schedule {name} of pool {pool} ({volumes}): {error}");
+        }
+        let tried = Tried {
+            at: now,
+            error: error.map(|error| error.to_string()),
+        };
+        lock(&self.tried).insert(key(schedule), tried);
+    }
+
+    /// Deletes what a schedule took and keeps no longer.
+    fn delete_expired(&self, schedule: &ScheduleStatus) -> std::result::Result<(), EngineError> {
+        let _changes = lock(&self.changes);
+        let pool = &schedule.pool;
+        let snapshots = self.control.snapshot_list(pool, None)?;
+        for volume in &schedule.volumes {
+            let own = snapshots
+                .iter()
+                .filter(|known| known.volume == *volume && known.schedule == schedule.name);
+            let taken: Vec<Taken> = own
+                .map(|known| {
+                    let export = format!("{volume}@{}", known.name);
+                    Taken {
+                        name: known.name.clone(),
+                        in_use: known.held
+                            || !known.clones.is_empty()
+                            || !self.exports_of(pool, Some(&export)).is_empty(),
+                    }
+                })
+                .collect();
+            let expired = rule(schedule).expired(&taken);
+            if !expired.is_empty() {
+                self.control.snapshot_delete(pool, volume, &expired)?;
+                tracing::debug!("pool {pool}: deleted {} of {volume}", expired.join(", "));
+            }
+        }
+        Ok(())
+    }
+}

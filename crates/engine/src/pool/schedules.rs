@@ -1,0 +1,226 @@
+//! Schedules of snapshots: kept in the labels. What is due, and what goes, others decide.
+
+use super::snapshots::GROUP_MAX;
+use super::{Pool, Result, error, lock, plan};
+use crate::control::types::{
+    ErrorCode, ScheduleSpec, ScheduleStatus, ScheduleTurn, SnapshotStatus,
+};
+use format::{PoolConfig, ScheduleConfig};
+use std::collections::BTreeSet;
+
+/// Longest name, in bytes: a time is added to it.
+const NAME_MAX: usize = 40;
+/// Schedules of a volume.
+const OF_VOLUME_MAX: usize = 16;
+/// Seconds from one due time to the next.
+const EVERY_S: std::ops::RangeInclusive<u64> = 60..=366 * 86_400;
+/// Snapshots of a volume.
+const KEEP: std::ops::RangeInclusive<u32> = 1..=1000;
+
+impl Pool {
+    /// Sets when snapshots of volumes are taken by themselves. They leave the schedules of this name
+    /// that they were in. One of the same volumes that only keeps more or fewer from now on goes on
+    /// where it was; any other counts from `now_s`, seconds since 1970.
+    ///
+    /// # Errors
+    /// `NotFound`, `Invalid`, `Refused` (thick volumes), or when no drive takes the label: all is as
+    /// it was then.
+    pub fn set_schedule(&self, spec: &ScheduleSpec, now_s: u64) -> Result<ScheduleStatus> {
+        let _changing = lock(&self.changing);
+        check(spec)?;
+        let mut volumes = Vec::new();
+        for name in &spec.volumes {
+            let volume = self.changeable(name)?;
+            if volumes.contains(&volume.id) {
+                return error(
+                    ErrorCode::Invalid,
+                    format!("volume {name} is named twice: name it once"),
+                );
+            }
+            self.check_room(volume.id, name, &spec.name)?;
+            volumes.push(volume.id);
+        }
+        self.update(|config| {
+            let same = config.schedules.iter_mut().find(|known| {
+                known.name == spec.name
+                    && known.every_s == spec.every_s
+                    && BTreeSet::from_iter(&known.volumes) == BTreeSet::from_iter(&volumes)
+            });
+            if let Some(known) = same {
+                known.keep = spec.keep;
+                return Ok(());
+            }
+            for volume in &volumes {
+                config.unschedule(*volume, Some(&spec.name));
+            }
+            config.schedules.push(ScheduleConfig {
+                name: spec.name.clone(),
+                volumes: volumes.clone(),
+                every_s: spec.every_s,
+                keep: spec.keep,
+                since_s: now_s,
+                last_s: 0,
+                missed: 0,
+                missed_since_s: 0,
+            });
+            Ok(())
+        })?;
+        let config = self.config();
+        let set = self.find_schedule(&config, volumes[0], &spec.name)?;
+        Ok(self.schedule_status(&config, set))
+    }
+
+    fn check_room(&self, volume: u32, name: &str, schedule: &str) -> Result<()> {
+        let config = lock(&self.config);
+        let others = config
+            .schedules
+            .iter()
+            .filter(|known| known.name != schedule && known.volumes.contains(&volume));
+        match others.count() < OF_VOLUME_MAX {
+            true => Ok(()),
+            false => error(
+                ErrorCode::Refused,
+                format!(
+                    "volume {name} has {OF_VOLUME_MAX} schedules, and there can be no more: remove \
+                     one, see `convect snapshot schedule list`"
+                ),
+            ),
+        }
+    }
+
+    fn find_schedule<'a>(
+        &self,
+        config: &'a PoolConfig,
+        volume: u32,
+        name: &str,
+    ) -> Result<&'a ScheduleConfig> {
+        match config
+            .schedules
+            .iter()
+            .find(|known| known.name == name && known.volumes.contains(&volume))
+        {
+            Some(found) => Ok(found),
+            None => error(
+                ErrorCode::NotFound,
+                format!(
+                    "there is no schedule '{name}' of this volume: see `convect snapshot schedule \
+                     list`"
+                ),
+            ),
+        }
+    }
+
+    /// The pool's schedules, or those of one volume, in the order in which they were set.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn schedules(&self, volume: Option<&str>) -> Result<Vec<ScheduleStatus>> {
+        let only = volume.map(|name| self.find_volume(name)).transpose()?;
+        let config = self.config();
+        let found = config.schedules.iter().filter(|known| {
+            only.as_ref()
+                .is_none_or(|only| known.volumes.contains(&only.id))
+        });
+        Ok(found
+            .map(|known| self.schedule_status(&config, known))
+            .filter(|status| !status.volumes.is_empty())
+            .collect())
+    }
+
+    fn schedule_status(&self, config: &PoolConfig, schedule: &ScheduleConfig) -> ScheduleStatus {
+        let volumes = config
+            .volumes
+            .iter()
+            .filter(|volume| !volume.deleting && schedule.volumes.contains(&volume.id));
+        let missed = Some(schedule.missed_since_s).filter(|_| schedule.missed > 0);
+        ScheduleStatus {
+            name: schedule.name.clone(),
+            pool: self.name.clone(),
+            volumes: volumes.map(|volume| volume.name.clone()).collect(),
+            every_s: schedule.every_s,
+            keep: schedule.keep,
+            since_s: schedule.since_s,
+            last_s: Some(schedule.last_s).filter(|last_s| *last_s > 0),
+            missed: schedule.missed,
+            missed_since_s: missed,
+        }
+    }
+
+    /// Takes a volume out of a schedule, which is no more without one. Its snapshots stay.
+    ///
+    /// # Errors
+    /// `NotFound`, or when no drive takes the label.
+    pub fn remove_schedule(&self, volume: &str, name: &str) -> Result<()> {
+        let _changing = lock(&self.changing);
+        let volume = self.find_volume(volume)?;
+        self.find_schedule(&self.config(), volume.id, name)?;
+        self.update(|config| {
+            config.unschedule(volume.id, Some(name));
+            Ok(())
+        })
+    }
+
+    /// Takes the snapshot that is due in a schedule, which any of its volumes tells, of all its
+    /// volumes at one moment. The label says in one step that it was taken and what was missed.
+    ///
+    /// # Errors
+    /// As [`Pool::snapshot`]; there is no snapshot then, and the schedule is as it was.
+    pub fn take_scheduled(
+        &self,
+        volume: &str,
+        name: &str,
+        turn: &ScheduleTurn,
+    ) -> Result<Vec<SnapshotStatus>> {
+        let _changing = lock(&self.changing);
+        let volume = self.find_volume(volume)?;
+        let config = self.config();
+        let schedule = self.find_schedule(&config, volume.id, name)?;
+        let volumes = self.schedule_status(&config, schedule).volumes;
+        let names = (turn.snapshot.as_str(), name);
+        self.take(&volumes, names, turn.now_s, |config| {
+            let mine = |known: &&mut ScheduleConfig| {
+                known.name == name && known.volumes.contains(&volume.id)
+            };
+            if let Some(known) = config.schedules.iter_mut().find(mine) {
+                known.last_s = turn.now_s;
+                if turn.missed > 0 && known.missed == 0 {
+                    known.missed_since_s = turn.missed_since_s;
+                }
+                known.missed = known.missed.saturating_add(turn.missed);
+            }
+        })
+    }
+}
+
+fn check(spec: &ScheduleSpec) -> Result<()> {
+    plan::check_name("schedule", &spec.name)?;
+    let refuse = |told: String| error(ErrorCode::Invalid, told);
+    if spec.name.len() > NAME_MAX {
+        return refuse(format!(
+            "'{}' is too long for a schedule's name: use at most {NAME_MAX} letters, since the \
+             names of its snapshots are longer",
+            spec.name
+        ));
+    }
+    if spec.volumes.is_empty() || spec.volumes.len() > GROUP_MAX {
+        return refuse(format!(
+            "a schedule is of 1 to {GROUP_MAX} volumes, not {}: make several",
+            spec.volumes.len()
+        ));
+    }
+    if !EVERY_S.contains(&spec.every_s) {
+        return refuse(format!(
+            "a snapshot every {} s is out of bounds: choose 1m to 366d",
+            spec.every_s
+        ));
+    }
+    if !KEEP.contains(&spec.keep) {
+        return refuse(format!(
+            "{} snapshots cannot be kept: choose {} to {}",
+            spec.keep,
+            KEEP.start(),
+            KEEP.end()
+        ));
+    }
+    Ok(())
+}
