@@ -17,6 +17,7 @@ const NOT_YET: &[Mutation] = &[
     Mutation::RunWhole,
     Mutation::ScrubUnwritten,
     Mutation::SnapshotUnheld,
+    Mutation::SnapshotUnreserved,
 ];
 /// Time for those.
 const LITTLE: Duration = Duration::from_secs(5);
