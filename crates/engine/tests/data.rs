@@ -5,7 +5,9 @@ mod support;
 
 use engine::{Engine, LayoutSpec, PoolSpec, Tier};
 use std::collections::BTreeMap;
-use support::{BLOCK, Client, Folder, MIB, Random, engine, pattern, pool, tiered, vdrive, volume};
+use support::{
+    BLOCK, Client, Folder, MIB, Random, drives_of, engine, pattern, pool, tiered, vdrive, volume,
+};
 
 /// A volume and what it must hold, in 512-byte sectors.
 struct Oracle {
@@ -120,13 +122,6 @@ fn kinds(folder: &Folder, shards: u16) -> Vec<PoolSpec> {
             ],
         ),
     ]
-}
-
-fn drives_of(spec: &PoolSpec) -> Vec<String> {
-    let drives = spec.vdrives.iter().flat_map(|vdrive| vdrive.drives.iter());
-    drives
-        .map(|drive| drive.split('?').next().unwrap().to_owned())
-        .collect()
 }
 
 fn exercise(engine: Engine, spec: &PoolSpec, end: impl Fn(Engine) -> Engine) {

@@ -212,17 +212,7 @@ impl World {
         for name in self.volumes.keys() {
             Client::open(&self.engine, "tank", name).flush().unwrap();
         }
-        let shards = usize::from(self.spec.shards);
-        let before = std::mem::replace(&mut self.engine, engine(shards));
-        if !hard {
-            before.shutdown();
-        }
-        drop(before);
-        let drives = self.spec.vdrives.iter().flat_map(|vdrive| &vdrive.drives);
-        let drives: Vec<String> = drives
-            .map(|drive| drive.split('?').next().unwrap().to_owned())
-            .collect();
-        self.engine.pool_import(&drives, "tank", false).unwrap();
+        support::start_again(&mut self.engine, &self.spec, hard);
     }
 }
 

@@ -102,11 +102,8 @@ fn a_full_metadata_region_refuses_pages_and_stops_nothing() {
     drop((client, other));
     running.shutdown();
 
-    let drives = spec.vdrives.iter().flat_map(|vdrive| &vdrive.drives);
-    let drives: Vec<String> = drives
-        .map(|drive| drive.split('?').next().unwrap().to_owned())
-        .collect();
     let running = engine();
+    let drives = support::drives_of(&spec);
     running.pool_import(&drives, "tank", false).unwrap();
     check(&running, "v", &stamps);
     check(&running, "w", &others);

@@ -126,16 +126,8 @@ impl Shard {
         since: u32,
         chunk: u32,
     ) -> Result<ChangedChunk, IoError> {
-        loop {
-            let found = {
-                let state = self.state.borrow();
-                state.changed(state.compared(volume, since)?, chunk)
-            };
-            match found {
-                Ok(changed) => return Ok(changed),
-                Err((layer, level, key, ptr)) => self.load(layer, level, key, ptr).await?,
-            }
-        }
+        self.look(|state| Ok(state.changed(state.compared(volume, since)?, chunk)))
+            .await
     }
 
     /// The first of this shard's chunks among `chunks` that are not as in the snapshot of epoch
@@ -149,16 +141,9 @@ impl Shard {
         since: u32,
         chunks: Range<u32>,
     ) -> Result<(Vec<ChangedChunk>, Option<u32>), IoError> {
-        let candidates = loop {
-            let found = {
-                let state = self.state.borrow();
-                state.candidates(state.compared(volume, since)?, chunks.start)
-            };
-            match found {
-                Ok(candidates) => break candidates,
-                Err((layer, level, key, ptr)) => self.load(layer, level, key, ptr).await?,
-            }
-        };
+        let candidates = self
+            .look(|state| Ok(state.candidates(state.compared(volume, since)?, chunks.start)))
+            .await?;
         let mut found = Vec::new();
         for chunk in candidates.chunks {
             if chunk >= chunks.end {

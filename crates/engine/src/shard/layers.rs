@@ -191,15 +191,27 @@ impl Shard {
         chunk: u32,
         blocks: BlockMask,
     ) -> Result<Owned, IoError> {
+        self.look(|state| {
+            let layer = state.live(volume);
+            live(state.volumes.get(&layer))?;
+            Ok(state.owned(layer, chunk, blocks))
+        })
+        .await
+    }
+
+    /// What is found in the state once no page is missing for it: those that are get loaded, and it is
+    /// looked at anew.
+    ///
+    /// # Errors
+    /// What `find` says, or the drive's error.
+    pub(super) async fn look<T>(
+        &self,
+        find: impl Fn(&State) -> Result<Result<T, Missing>, IoError>,
+    ) -> Result<T, IoError> {
         loop {
-            let found = {
-                let state = self.state.borrow();
-                let layer = state.live(volume);
-                live(state.volumes.get(&layer))?;
-                state.owned(layer, chunk, blocks)
-            };
+            let found = find(&self.state.borrow())?;
             match found {
-                Ok(owned) => return Ok(owned),
+                Ok(found) => return Ok(found),
                 Err((layer, level, key, ptr)) => self.load(layer, level, key, ptr).await?,
             }
         }

@@ -44,25 +44,18 @@ impl Shard {
 
     /// A chunk's bytes by tier.
     async fn map_chunk(&self, volume: u32, chunk: u32) -> Result<MapCell, IoError> {
-        loop {
-            let missing = {
-                let state = self.state.borrow();
-                let layer = state.live(volume);
-                let blocks: BlockMask = (0..CHUNK_BLOCKS).collect();
-                match state.owned(layer, chunk, blocks) {
-                    Ok(owned) => {
-                        let mut cell = MapCell::default();
-                        for (_, leaf, blocks) in &owned.parts {
-                            self.add_blocks(&state, leaf, *blocks, &mut cell);
-                        }
-                        return Ok(cell);
-                    }
-                    Err(missing) => missing,
+        let blocks: BlockMask = (0..CHUNK_BLOCKS).collect();
+        self.look(|state| {
+            let owned = state.owned(state.live(volume), chunk, blocks);
+            Ok(owned.map(|owned| {
+                let mut cell = MapCell::default();
+                for (_, leaf, blocks) in &owned.parts {
+                    self.add_blocks(state, leaf, *blocks, &mut cell);
                 }
-            };
-            let (layer, level, key, ptr) = missing;
-            self.load(layer, level, key, ptr).await?;
-        }
+                cell
+            }))
+        })
+        .await
     }
 
     fn add_blocks(&self, state: &State, leaf: &Leaf, blocks: BlockMask, cell: &mut MapCell) {

@@ -62,6 +62,26 @@ pub fn engine(threads: usize) -> Engine {
     .unwrap()
 }
 
+/// A pool's drives as they are named when it is opened again.
+pub fn drives_of(spec: &PoolSpec) -> Vec<String> {
+    let drives = spec.vdrives.iter().flat_map(|vdrive| &vdrive.drives);
+    drives
+        .map(|drive| drive.split('?').next().unwrap().to_owned())
+        .collect()
+}
+
+/// Ends an engine, when `hard` without shutting it down, and opens its pool in a new one.
+pub fn start_again(running: &mut Engine, spec: &PoolSpec, hard: bool) {
+    let before = std::mem::replace(running, engine(usize::from(spec.shards)));
+    if !hard {
+        before.shutdown();
+    }
+    drop(before);
+    running
+        .pool_import(&drives_of(spec), &spec.name, false)
+        .unwrap();
+}
+
 pub fn vdrive(tier: Tier, layout: LayoutSpec, drives: &[String]) -> VdriveSpec {
     VdriveSpec {
         tier,
