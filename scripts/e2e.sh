@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Runs tests/e2e/NAME.sh, each in a folder of its own and with a time limit (a line
-# `# timeout: SECONDS` in the script), against the binaries that are built already.
+# `# timeout: SECONDS` in the script), against the binaries that are built already. As many run side by
+# side as there are cores (CONVECT_E2E_LANES), those with the longest limits first: most of their time
+# is waiting.
 set -Eeuo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
@@ -21,35 +23,72 @@ else
   done
 fi
 
-work="$(mktemp -d)"
-trap 'rm -rf --one-file-system "$work"' EXIT
-passed=0
-failed_names=()
+lanes="${CONVECT_E2E_LANES:-$(nproc)}"
+case "$lanes" in '' | *[!0-9]* | 0) fail "CONVECT_E2E_LANES is a number from 1 on, not '$lanes'" ;; esac
+for name in "${names[@]}"; do
+  [ -f "$root/tests/e2e/$name.sh" ] || fail "tests/e2e/$name.sh does not exist"
+done
 
-run_one() {
-  local name=$1 script="$root/tests/e2e/$1.sh" limit started=$SECONDS status=0
-  [ -f "$script" ] || fail "tests/e2e/$name.sh does not exist"
-  limit="$(sed -n 's/^# timeout: *\([0-9]*\).*/\1/p' "$script" | head -n 1)"
-  mkdir "$work/$name"
-  # TERM first: the script's own trap then stops its daemon and lets go of its mounts.
-  (cd "$work/$name" && timeout --kill-after=30 "${limit:-120}" bash "$script" \
-    </dev/null >"$work/$name.log" 2>&1) || status=$?
-  if [ "$status" = 0 ]; then
-    echo "PASS $name ($((SECONDS - started)) s)"
-    passed=$((passed + 1))
-    return 0
-  fi
-  failed_names+=("$name")
-  if [ "$status" = 124 ] || [ "$status" = 137 ]; then
-    echo "FAIL $name: not done after ${limit:-120} s; the end of its log:"
-  else
-    echo "FAIL $name: exit code $status after $((SECONDS - started)) s; the end of its log:"
-  fi
-  tail -n 60 "$work/$name.log" | sed 's/^/  | /'
+work="$(mktemp -d)"
+# Interrupted, what still runs is told so and tidies up.
+finish() {
+  local jobs
+  jobs="$(jobs -p)"
+  # shellcheck disable=SC2086  # numbers
+  [ -z "$jobs" ] || kill $jobs 2>/dev/null || true
+  wait
+  rm -rf --one-file-system "$work"
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+
+limit_of() {
+  local limit
+  limit="$(sed -n 's/^# timeout: *\([0-9]*\).*/\1/p' "$root/tests/e2e/$1.sh" | head -n 1)"
+  echo "${limit:-120}"
 }
 
+# Runs one and prints how it ended; a file NAME.passed says that it passed.
+run_one() {
+  local name=$1 limit child started=$SECONDS status=0
+  trap - EXIT INT
+  limit="$(limit_of "$name")"
+  mkdir "$work/$name"
+  # TERM first: the script's own trap then stops its daemon and lets go of its mounts.
+  (cd "$work/$name" && exec timeout --kill-after=30 "$limit" bash "$root/tests/e2e/$name.sh" \
+    </dev/null >"$work/$name.log" 2>&1) &
+  child=$!
+  # shellcheck disable=SC2064  # this child
+  trap "kill $child 2>/dev/null; wait $child; exit 143" TERM
+  wait "$child" || status=$?
+  if [ "$status" = 0 ]; then
+    echo "PASS $name ($((SECONDS - started)) s)"
+    : >"$work/$name.passed"
+    return 0
+  fi
+  {
+    if [ "$status" = 124 ] || [ "$status" = 137 ]; then
+      echo "FAIL $name: not done after $limit s; the end of its log:"
+    else
+      echo "FAIL $name: exit code $status after $((SECONDS - started)) s; the end of its log:"
+    fi
+    tail -n 60 "$work/$name.log" | sed 's/^/  | /'
+  } >"$work/$name.end"
+  cat "$work/$name.end"
+}
+
+mapfile -t names < <(for name in "${names[@]}"; do echo "$(limit_of "$name") $name"; done | sort -k1,1nr -k2 | cut -d' ' -f2)
+running=0
 for name in "${names[@]}"; do
-  run_one "$name"
+  if [ "$running" -ge "$lanes" ]; then
+    wait -n
+    running=$((running - 1))
+  fi
+  run_one "$name" &
+  running=$((running + 1))
 done
-echo "end to end: $passed passed, ${#failed_names[@]} failed"
-[ ${#failed_names[@]} = 0 ] || exit 1
+wait
+passed="$(find "$work" -maxdepth 1 -name '*.passed' | wc -l)"
+failed=$((${#names[@]} - passed))
+echo "end to end: $passed passed, $failed failed"
+[ "$failed" = 0 ] || exit 1

@@ -54,14 +54,15 @@ bash scripts/setup.sh test
 use_rust
 check "format" cargo fmt --all --check
 check "clippy" cargo clippy --workspace --all-targets -- -D warnings
+# Programs and tests at once: built apart they would differ in features, and much would be built twice.
+check "build" cargo build --workspace --bins --tests
 check "unit and integration tests" cargo test --workspace --no-fail-fast
 count_results
 if [ "$end_to_end" = yes ]; then
-  check "binaries" cargo build --workspace --bins
   check "end to end" bash scripts/e2e.sh
   count_results
 fi
-# Each target has CONVECT_FUZZ_SECONDS (60), two at a time.
+# Each target has CONVECT_FUZZ_SECONDS (20), two at a time.
 if [ "$fuzz" = yes ]; then
   check "fuzzing" bash scripts/fuzz.sh
   count_results

@@ -19,8 +19,9 @@ const NOT_YET: &[Mutation] = &[
     Mutation::SnapshotUnheld,
     Mutation::SnapshotUnreserved,
 ];
-/// Time for those.
+/// Time for those, and states of a seed: a run is not stopped in its middle.
 const LITTLE: Duration = Duration::from_secs(5);
+const FEW: u64 = 1_000;
 
 /// Seeds that are tried first, since they were found by search once. Others follow when the
 /// workload is another one by now.
@@ -69,8 +70,12 @@ pub fn gate(only: &str, limit: Duration, length: Length, threads: usize) -> bool
         while let Some(mutation) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) {
             let began = worked();
             let yet = !NOT_YET.contains(mutation);
-            let limit = if yet { limit } else { limit.min(LITTLE) };
-            let found = look_for(*mutation, limit, length);
+            let found = if yet {
+                look_for(*mutation, limit, length)
+            } else {
+                let states = length.states.min(FEW);
+                look_for(*mutation, limit.min(LITTLE), Length { states, ..length })
+            };
             missed.fetch_add(usize::from(yet && found.is_none()), Ordering::Relaxed);
             show(*mutation, found.as_ref(), worked() - began);
         }
