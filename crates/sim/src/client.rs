@@ -15,6 +15,9 @@ const BLOCK: u64 = 8;
 const CHUNK_SECTORS: u64 = CHUNK as u64 / SECTOR as u64;
 /// Operations that most go to the same chunk, at most: then another is in favour.
 const FAVOUR: u64 = 60;
+/// Time for which nothing is asked for after a failure, in nanoseconds: a host that is told that there
+/// is no space does not ask again at once, and for ever.
+const REST_NS: u64 = 1_000_000;
 
 #[derive(Default)]
 struct Answers(Mutex<Vec<Completion>>);
@@ -145,6 +148,9 @@ pub struct Client {
     pub pace: Cell<u64>,
     /// Operations that are begun before the client rests.
     pub budget: Cell<u64>,
+    now_ns: Cell<u64>,
+    /// When it asks for something again after a failure.
+    rests_until_ns: Cell<u64>,
     ticks: Cell<u64>,
     /// Errors of drives are expected: an operation may fail.
     pub lenient: Cell<bool>,
@@ -171,6 +177,8 @@ impl Client {
             depth: Cell::new(0),
             pace: Cell::new(3),
             budget: Cell::new(u64::MAX),
+            now_ns: Cell::new(0),
+            rests_until_ns: Cell::new(0),
             ticks: Cell::new(0),
             lenient: Cell::new(false),
             counts: Cell::default(),
@@ -225,6 +233,7 @@ impl Client {
         *self.answers.borrow_mut() = Arc::default();
         self.asked.borrow_mut().clear();
         self.targets.borrow_mut().clear();
+        self.rests_until_ns.set(0);
     }
 
     /// Asks for everything that was ever written to a volume, as it may be after a power cut; what
@@ -257,7 +266,7 @@ impl Client {
     }
 
     /// Takes what was answered and perhaps asks for something.
-    pub fn tick(&self) {
+    pub fn tick(&self, now_ns: u64) {
         let answers = {
             let shared = self.answers.borrow();
             let mut waiting = shared.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -265,6 +274,10 @@ impl Client {
         };
         answers.into_iter().for_each(|answer| self.take(answer));
         self.ticks.set(self.ticks.get() + 1);
+        self.now_ns.set(now_ns);
+        if self.rests_until_ns.get() > now_ns {
+            return;
+        }
         let due = self.ticks.get().is_multiple_of(self.pace.get());
         if due && self.budget.get() > 0 && self.asked.borrow().len() < self.depth.get() {
             self.budget.set(self.budget.get() - 1);
@@ -487,6 +500,7 @@ impl Client {
         let digest = answer.tag << 1 | u64::from(worked);
         self.trace.set(reactor::mix(self.trace.get() ^ digest));
         if let Err(failed) = &answer.result {
+            self.rests_until_ns.set(self.now_ns.get() + REST_NS);
             let changes = asked.kind != OpKind::Read;
             let oracle = self.oracle.borrow();
             let expected = self.lenient.get()

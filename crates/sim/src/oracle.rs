@@ -521,6 +521,12 @@ impl Oracle {
         })
     }
 
+    /// Blocks of a volume that were ever written, about.
+    pub fn blocks(&self, volume: u32) -> u64 {
+        let sectors = self.volumes.get(&volume).map(|known| known.sectors.len());
+        sectors.unwrap_or(0) as u64 / 8
+    }
+
     /// As [`Oracle::ranges`], of blocks with something that no flush has covered, or that were
     /// changed of late.
     pub fn young(&self, volume: u32, longest: u64) -> Vec<(u64, u64)> {

@@ -342,7 +342,7 @@ impl Run {
         self.world = World::new(self.plan.loops, self.random.next());
         let (world, client) = (self.world.clone(), self.client.clone());
         let step = move || {
-            client.tick();
+            client.tick(world.now_ns());
             world.step()
         };
         self.simulation = Some(control::simulate(self.random.next(), step));

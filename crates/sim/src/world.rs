@@ -24,10 +24,16 @@ pub struct World {
     stopped: Cell<Option<(usize, u64)>>,
     /// When what is waited for has to have come.
     until: Cell<u64>,
+    /// Steps since time last passed.
+    busy: Cell<u64>,
 }
 
 /// Virtual time within which everything that is asked of an engine has to end, in nanoseconds.
 const PATIENCE_NS: u64 = 3600 * 1_000_000_000;
+
+/// Steps after which time passes although there is always something to do: operations that end at once
+/// would otherwise stop every clock, and with it what waits for a drive.
+const BUSY: u64 = 10_000;
 
 impl World {
     /// `loops` loops.
@@ -49,6 +55,7 @@ impl World {
             idle: Cell::new(0),
             stopped: Cell::new(None),
             until: Cell::new(u64::MAX),
+            busy: Cell::new(0),
         })
     }
 
@@ -92,8 +99,8 @@ impl World {
         loops.filter_map(move |(number, handle)| (Some(number) != stopped).then_some(handle))
     }
 
-    /// Lets one loop go on; time passes when none has anything to do. False when nothing can
-    /// happen any more.
+    /// Lets one loop go on; time passes when none has anything to do, or all have had for long. False
+    /// when nothing can happen any more.
     pub fn step(&self) -> bool {
         if self
             .stopped
@@ -103,6 +110,11 @@ impl World {
             self.stopped.set(None);
         }
         let count = self.loops.len();
+        self.busy.set(self.busy.get() + 1);
+        if self.busy.get() > BUSY {
+            self.pass();
+            return true;
+        }
         if self.idle.get() < count {
             let start = self.random.borrow_mut().below(count as u64) as usize;
             let stopped = self.stopped.get().is_some_and(|(which, _)| which == start);
@@ -125,6 +137,13 @@ impl World {
             self.idle.set(0);
             return true;
         }
+        self.pass()
+    }
+
+    /// Time passes to the next moment at which something happens. False when there is none, or that is too far
+    /// away.
+    fn pass(&self) -> bool {
+        self.busy.set(0);
         let timers = self.awake().filter_map(Handle::next_timer_ns);
         let next = timers
             .chain(self.stopped.get().map(|(_, until)| until))

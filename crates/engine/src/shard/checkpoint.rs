@@ -57,7 +57,10 @@ impl Shard {
     /// What a drive said, or `NoSpace` in the metadata region: the shard fails with it.
     pub async fn checkpoint(&self) -> Result<(), IoError> {
         self.hold_checkpoints().await?;
-        let result = self.write_checkpoint().await;
+        let result = match self.pages_for_checkpoint().await {
+            Ok(()) => self.write_checkpoint().await,
+            Err(failed) => Err(failed),
+        };
         if let Err(error) = &result {
             self.fail(error);
         }

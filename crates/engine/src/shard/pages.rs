@@ -51,10 +51,35 @@ impl Shard {
     /// Whether one more piece of work beside `users` may change pages before a checkpoint has
     /// freed what those replace.
     pub(super) fn may_change_pages(&self, state: &State, users: u64) -> bool {
-        // Where no checkpoint would free anything one piece of work at a time goes on: a pool that
-        // was filled by a version that kept no room.
-        let waits = users > 0 || state.unplaced + state.dirty_leaves.len() > 0;
+        // Where neither a checkpoint nor the end of a read would free anything one piece of work at a time
+        // goes on: a pool that was filled by a version that kept no room.
+        let changed = state.unplaced + state.dirty_leaves.len();
+        let waits = users > 0 || changed > 0 || state.quarantine.has_sealed();
         self.background.get() == 0 || !waits || self.has_pages(state, users, 0)
+    }
+
+    /// Waits until a checkpoint has room for its pages, while there are some that were replaced and
+    /// are not free yet: a read that hangs keeps back what was replaced since it began.
+    ///
+    /// # Errors
+    /// Why the shard has failed.
+    pub(super) async fn pages_for_checkpoint(&self) -> Result<(), IoError> {
+        let mut durable = false;
+        loop {
+            let freed = self.room.wait();
+            self.check()?;
+            {
+                let state = self.state.borrow();
+                let kept_back = self.background.get() > 0 && state.quarantine.has_sealed();
+                if !kept_back || self.has_pages(&state, self.journal_users.get(), 0) {
+                    return Ok(());
+                }
+            }
+            match std::mem::replace(&mut durable, true) {
+                true => freed.await,
+                false => self.barrier().await?,
+            }
+        }
     }
 
     /// Whether there is room for the pages that follow from a snapshot.

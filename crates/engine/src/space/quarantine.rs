@@ -107,6 +107,11 @@ impl Quarantine {
         if free { self.sealed.pop_front() } else { None }
     }
 
+    /// Whether something comes free once reads and a barrier that are under way have ended.
+    pub fn has_sealed(&self) -> bool {
+        !self.sealed.is_empty()
+    }
+
     /// Everything that is kept back.
     pub fn batches(&self) -> impl Iterator<Item = &Batch> {
         self.sealed.iter().chain(std::iter::once(&self.current))
