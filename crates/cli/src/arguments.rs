@@ -86,6 +86,10 @@ Offsets and lengths are bytes, in whole blocks of 4 KiB; no data is read. A bloc
 again with the same content counts as changed. With --json a line is an answer of the interface: put \
 the ranges of all lines together.";
 
+const PROMOTE_AFTER: &str = "\
+It takes over the snapshot that it was made from and those before it, with their names and holds, so \
+that the volume that it was cloned from can be deleted. Nothing is copied.";
+
 const RESTORE_AFTER: &str = "\
 No daemon is needed, and none may have the drives open; nothing is written to them. Exit codes: \
 0 all was copied; 2 some could not be read, which is listed and left as holes, or wrong usage; 8 \
@@ -450,6 +454,13 @@ pub enum Volume {
         /// Do not ask
         #[arg(long)]
         yes: bool,
+    },
+    /// Give a clone the snapshots that it stands on; what it was cloned from is a clone then
+    #[command(after_help = PROMOTE_AFTER)]
+    Promote {
+        /// The clone
+        #[arg(value_name = "POOL/VOL")]
+        volume: String,
     },
     /// Delete a volume
     Delete {

@@ -43,6 +43,7 @@ same_fields! {
     }
     ScrubFaultStatus => ScrubFault { volume, offset, length, drive, error, repaired }
     MapCell => MapCell { ram, fast, slow, empty }
+    Promotion => Promotion { parent, snapshots }
 }
 
 impl<T: ToApi> ToApi for Vec<T> {

@@ -23,7 +23,7 @@ pub use problem::{Problem, ProblemCode, Version};
 pub use schedules::{Schedule, ScheduleList, ScheduleSet};
 pub use scrubs::{Scrub, ScrubFault, ScrubStart};
 pub use snapshots::{
-    ChangedRange, Snapshot, SnapshotChange, SnapshotClone, SnapshotCreate, SnapshotDiff,
+    ChangedRange, Promotion, Snapshot, SnapshotChange, SnapshotClone, SnapshotCreate, SnapshotDiff,
     SnapshotList, VolumeRollBack,
 };
 pub use volumes::{MapCell, Volume, VolumeCreate, VolumeList, VolumeMap, VolumeResize};

@@ -134,6 +134,7 @@ pub fn dispatch(manager: &Manager, operation: Operation, with: &Arguments) -> Re
         Operation::VolumeRollBack => {
             json(manager.volume_roll_back(pool, volume, &with.request()?)?)
         }
+        Operation::VolumePromote => json(manager.volume_promote(pool, volume)?),
         Operation::SnapshotList => {
             json(manager.snapshot_list(with.asked("pool"), with.asked("volume"))?)
         }

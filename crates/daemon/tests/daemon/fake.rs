@@ -373,6 +373,16 @@ impl Control for Fake {
         self.pool_counters(pool)
     }
 
+    fn volume_promote(&self, pool: &str, name: &str) -> Result<Promotion> {
+        self.with(pool, |stored| match stored.volumes.get(name) {
+            Some(_) => Ok(Promotion {
+                parent: "v".to_owned(),
+                snapshots: vec!["s".to_owned()],
+            }),
+            None => fail(ErrorCode::NotFound, "there is no such volume"),
+        })
+    }
+
     fn volume_roll_back(&self, pool: &str, name: &str, snapshot: &str) -> Result<VolumeStatus> {
         self.snapshot_of(pool, name, snapshot)?;
         self.with(pool, |stored| Ok(volume(pool, &stored.volumes[name])))

@@ -361,6 +361,15 @@ pub struct SnapshotStatus {
     pub schedule: String,
 }
 
+/// What a clone took over when it was promoted.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Promotion {
+    /// The volume that had them, which is a clone now.
+    pub parent: String,
+    /// Names of the snapshots, oldest first.
+    pub snapshots: Vec<String>,
+}
+
 /// When snapshots of volumes are to be taken by themselves.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ScheduleSpec {

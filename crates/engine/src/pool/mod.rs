@@ -12,6 +12,7 @@ mod labels;
 mod members;
 mod open;
 mod plan;
+mod promote;
 mod reap;
 mod schedules;
 mod scrub;
