@@ -176,6 +176,7 @@ routes! {
     PoolScrub, Post, "/v1/pools/{pool}/scrub", 202, takes ScrubStart, gives JobRef; "Starts to read and check every copy of everything that the pool stores, and to mend what is not right."
     PoolScrubShow, Get, "/v1/pools/{pool}/scrub", 200, gives Scrub; "Shows the scrub that runs, or the last one, with the first copies that were not right."
     PoolScrubCancel, Delete, "/v1/pools/{pool}/scrub", 204; "Ends the scrub that runs; what it mended stays mended."
+    PoolWarnAt, Put, "/v1/pools/{pool}/warnings", 200, takes PoolWarnings, gives Pool; "Sets the levels at which it is warned that a pool fills."
     VdriveList, Get, "/v1/pools/{pool}/vdrives", 200, gives VdriveList; "Lists a pool's vdrives."
     VdriveAdd, Post, "/v1/pools/{pool}/vdrives", 201, takes VdriveAdd, gives VdriveRef; "Adds a vdrive to a pool."
     VdriveRemove, Delete, "/v1/pools/{pool}/vdrives/{vdrive}", 202, gives JobRef; "Starts to evacuate a vdrive; it leaves the pool when the job ends."

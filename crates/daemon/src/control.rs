@@ -47,6 +47,7 @@ control! {
     pool_scrub_cancel(pool: &str) -> Result<()>;
     pool_scrub_status(pool: &str) -> Result<ScrubStatus>;
     pool_scrub_since(pool: &str, since_s: u64) -> Result<()>;
+    pool_warn_at(pool: &str, levels: &[u8]) -> Result<PoolStatus>;
     pool_exports(pool: &str) -> Result<Vec<ExportRecord>>;
     pool_set_exports(pool: &str, exports: Vec<ExportRecord>) -> Result<()>;
     vdrive_add(pool: &str, spec: &VdriveSpec, force: bool) -> Result<u8>;

@@ -7,6 +7,7 @@ pub(crate) mod build;
 mod diff;
 mod drives;
 mod exports;
+mod fills;
 mod keeper;
 mod labels;
 mod members;
