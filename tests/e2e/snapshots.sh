@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Snapshots and clones with real programs: what nbdcopy reads of them, file systems that were being
-# written when the snapshot was taken, the tools and a second reader of the format; and that all
-# space comes back.
+# written when the snapshot was taken, the tools and a second reader of the format; promoting a clone;
+# and that all space comes back.
 # timeout: 300
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -108,12 +108,36 @@ export_nbd disk pool/disk
 write disk 5
 [ "$(digest monday)" = "$before" ] || fail "a write after rolling back changed the snapshot"
 
-say "everything is deleted, and all space comes back"
-for name in disk copy other monday; do convect export delete "$name" --yes; done
-convect volume delete pool/copy --yes
-convect snapshot delete pool/disk@tuesday pool/disk@monday pool/other@monday --yes
-wait_until 60 nothing_runs
+say "a clone is promoted, and what it was cloned from goes"
+digests[copy]="$(digest copy)"
+refused "is exported as monday" convect volume promote pool/copy
+refused "is no clone" convect volume promote pool/disk
+convect export delete monday --yes
+convect volume promote pool/copy | tee promoted
+grep -q "has the snapshots monday of pool/disk now" promoted || fail "it does not say what it has"
+refused "has clones: disk" convect snapshot delete pool/copy@monday --yes
+convect export delete disk --yes
+convect snapshot delete pool/disk@tuesday --yes
 convect volume delete pool/disk --yes
+wait_until 60 nothing_runs
+[ "$(digest copy)" = "${digests[copy]}" ] || fail "the clone changed when it was promoted"
+export_nbd monday pool/copy@monday
+[ "$(digest monday)" = "$before" ] || fail "the snapshot changed when it became the clone's"
+kill_daemon
+python3 "$root/tests/format/read_pool.py" --json "${images[@]}" >read.json
+agree copy copy
+agree copy@monday monday
+convect check --data "${images[@]/#/file:$work/}"
+start_daemon
+for name in copy monday; do
+  [ "$(digest "$name")" = "${digests[$name]}" ] || fail "$name is something else after the kill"
+done
+
+say "everything is deleted, and all space comes back"
+for name in copy other monday; do convect export delete "$name" --yes; done
+convect snapshot delete pool/copy@monday pool/other@monday --yes
+wait_until 60 nothing_runs
+convect volume delete pool/copy --yes
 convect volume delete pool/other --yes
 wait_until 60 nothing_runs
 [ "$(convect --json pool status pool | field 'd["used"]')" = 0 ] || fail "space is still used: $(convect pool status pool)"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Space: a pool that runs out of it, gets more, gives it back, moves off a vdrive, and moves to
+# Space: a pool that warns as it fills, runs out, gets more, gives it back, moves off a vdrive, and moves to
 # another daemon; volumes that grow and shrink.
 # timeout: 300
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
@@ -13,6 +13,10 @@ start_daemon
 create_pool pool 512M 512M
 convect volume create pool/disk --size 8G
 export_nbd disk pool/disk
+
+convect pool warn pool --at 10,90
+[ "$(convect --json pool status pool | field 'd["promised_percent"] > 500 and d["warn_at"]')" = "[10, 90]" ] \
+  || fail "it does not say what it promised: $(convect pool status pool)"
 
 say "writes end with 'no space', reads go on"
 nbd '
@@ -34,6 +38,14 @@ print("took", written, "MiB")
 open("written", "w").write(str(written))
 '
 written="$(cat written)"
+
+say "the log and the list say how full it is"
+log_says() { grep -q "pool pool: its space is $1" daemon.log; }
+level() { convect --json pool status pool | field '[f["level"] for f in d["fills"] if f["part"] == "space"][0]'; }
+wait_until 30 log_says '\(9[0-9]\|100\)\.. % full (.*): add a vdrive or delete data'
+[ "$(level)" = 90 ] || fail "$(convect pool status pool)"
+convect pool list | tee listed
+grep -q 'note: pool pool: its space is .* % full' listed || fail "the list does not say so"
 
 say "space is added, writes go on"
 convect pool add pool slow "file:$work/more.img?size=1G"
@@ -58,6 +70,7 @@ assert h.pread(1 << 20, 5063 << 20) == bytes(1 << 20)
 "
 gave_back() { [ "$(used)" -lt $((before - 512 * 1024 * 1024)) ]; }
 wait_until 30 gave_back
+wait_until 30 log_says 'less than 90 % full'
 
 say "a vdrive is evacuated while its data stays"
 nbd "

@@ -86,6 +86,15 @@ Offsets and lengths are bytes, in whole blocks of 4 KiB; no data is read. A bloc
 again with the same content counts as changed. With --json a line is an answer of the interface: put \
 the ranges of all lines together.";
 
+const PROMOTE_AFTER: &str = "\
+It takes over the snapshot that it was made from and those before it, with their names and holds, so \
+that the volume that it was cloned from can be deleted. Nothing is copied.";
+
+const WARN_AFTER: &str = "\
+80,90,95 until others are chosen. They hold for the pool's space, for its metadata region, and where there \
+are two tiers for data that is to sink and for the slow one. The log tells of each once, and `pool list` \
+and `pool status` as long as it is so.";
+
 const RESTORE_AFTER: &str = "\
 No daemon is needed, and none may have the drives open; nothing is written to them. Exit codes: \
 0 all was copied; 2 some could not be read, which is listed and left as holes, or wrong usage; 8 \
@@ -276,6 +285,7 @@ pub enum Pool {
     /// List the pools
     List,
     /// Show a pool, its vdrives and its drives
+    #[command(visible_alias = "show")]
     Status {
         /// The pool
         name: String,
@@ -394,6 +404,23 @@ pub enum Pool {
         #[arg(long, conflicts_with_all = ["rate", "wait"])]
         cancel: bool,
     },
+    /// Choose at which levels it is warned that a pool fills
+    #[command(after_help = WARN_AFTER)]
+    Warn {
+        /// The pool
+        name: String,
+        /// The levels in per cent: at most 8 growing numbers from 10 to 100
+        #[arg(
+            long,
+            value_name = "PERCENT,...",
+            value_delimiter = ',',
+            required_unless_present = "off"
+        )]
+        at: Vec<u8>,
+        /// Do not warn
+        #[arg(long, conflicts_with = "at")]
+        off: bool,
+    },
     /// Hold or release promotion into RAM and the fast tier
     HoldPromotion {
         /// The pool
@@ -450,6 +477,13 @@ pub enum Volume {
         /// Do not ask
         #[arg(long)]
         yes: bool,
+    },
+    /// Give a clone the snapshots that it stands on; what it was cloned from is a clone then
+    #[command(after_help = PROMOTE_AFTER)]
+    Promote {
+        /// The clone
+        #[arg(value_name = "POOL/VOL")]
+        volume: String,
     },
     /// Delete a volume
     Delete {

@@ -3,8 +3,8 @@
 use block::BlockDevice;
 use engine::{
     DriveReport, Engine, EngineError, ExportRecord, Importable, IoCounters, JobStatus, MapCell,
-    PoolSpec, PoolStatus, ScheduleSpec, ScheduleStatus, ScheduleTurn, ScrubSpec, ScrubStatus,
-    SnapshotDiff, SnapshotStatus, VdriveSpec, VolumeSpec, VolumeStatus,
+    PoolSpec, PoolStatus, Promotion, ScheduleSpec, ScheduleStatus, ScheduleTurn, ScrubSpec,
+    ScrubStatus, SnapshotDiff, SnapshotStatus, VdriveSpec, VolumeSpec, VolumeStatus,
 };
 use std::sync::Arc;
 
@@ -47,6 +47,7 @@ control! {
     pool_scrub_cancel(pool: &str) -> Result<()>;
     pool_scrub_status(pool: &str) -> Result<ScrubStatus>;
     pool_scrub_since(pool: &str, since_s: u64) -> Result<()>;
+    pool_warn_at(pool: &str, levels: &[u8]) -> Result<PoolStatus>;
     pool_exports(pool: &str) -> Result<Vec<ExportRecord>>;
     pool_set_exports(pool: &str, exports: Vec<ExportRecord>) -> Result<()>;
     vdrive_add(pool: &str, spec: &VdriveSpec, force: bool) -> Result<u8>;
@@ -62,6 +63,7 @@ control! {
     volume_delete(pool: &str, volume: &str) -> Result<u64>;
     volume_open(pool: &str, volume: &str) -> Result<Arc<dyn BlockDevice>>;
     volume_counters(pool: &str, volume: &str) -> Result<IoCounters>;
+    volume_promote(pool: &str, volume: &str) -> Result<Promotion>;
     volume_roll_back(pool: &str, volume: &str, name: &str) -> Result<VolumeStatus>;
     snapshot_create(pool: &str, volumes: &[String], name: &str, now_s: u64) -> Result<Vec<SnapshotStatus>>;
     snapshot_list(pool: &str, volume: Option<&str>) -> Result<Vec<SnapshotStatus>>;

@@ -7,6 +7,7 @@
 mod config;
 mod control;
 mod error;
+mod fill;
 mod frontends;
 mod host_drives;
 mod http;

@@ -43,6 +43,7 @@ same_fields! {
     }
     ScrubFaultStatus => ScrubFault { volume, offset, length, drive, error, repaired }
     MapCell => MapCell { ram, fast, slow, empty }
+    Promotion => Promotion { parent, snapshots }
 }
 
 impl<T: ToApi> ToApi for Vec<T> {
@@ -189,28 +190,43 @@ impl ToApi for engine::VdriveStatus {
     }
 }
 
-impl ToApi for engine::PoolStatus {
-    type Api = v1::Pool;
-    fn to_api(self) -> v1::Pool {
-        v1::Pool {
-            id: self.id,
-            name: self.name,
-            state: self.state,
-            messages: self.messages,
-            policy: self.policy.to_api(),
-            shards: self.shards,
-            capacity: self.capacity,
-            used: self.used,
-            reserved: self.reserved,
-            fast_capacity: self.fast_capacity,
-            fast_dirty: self.fast_dirty,
-            fast_shadow: self.fast_shadow,
-            vdrives: self.vdrives.to_api(),
-            volumes: self.volumes as u64,
-            promotion_held: self.promotion_held,
-            map_bytes: self.map_bytes,
-            ram_bytes: self.ram_bytes,
-            scrub: self.scrub.to_api(),
+/// A pool, with how it fills.
+pub fn pool(status: engine::PoolStatus, fills: Vec<v1::Fill>) -> v1::Pool {
+    let promised = u128::from(status.promised) * 100 / u128::from(status.capacity.max(1));
+    v1::Pool {
+        id: status.id,
+        name: status.name,
+        state: status.state,
+        messages: status.messages,
+        policy: status.policy.to_api(),
+        shards: status.shards,
+        capacity: status.capacity,
+        used: status.used,
+        reserved: status.reserved,
+        promised: status.promised,
+        promised_percent: u64::try_from(promised).unwrap_or(u64::MAX),
+        fills,
+        warn_at: status.warn_at,
+        fast_capacity: status.fast_capacity,
+        fast_dirty: status.fast_dirty,
+        fast_shadow: status.fast_shadow,
+        vdrives: status.vdrives.to_api(),
+        volumes: status.volumes as u64,
+        promotion_held: status.promotion_held,
+        map_bytes: status.map_bytes,
+        ram_bytes: status.ram_bytes,
+        scrub: status.scrub.to_api(),
+    }
+}
+
+impl ToApi for engine::FillPart {
+    type Api = v1::FillPart;
+    fn to_api(self) -> v1::FillPart {
+        match self {
+            Self::Space => v1::FillPart::Space,
+            Self::Metadata => v1::FillPart::Metadata,
+            Self::Fast => v1::FillPart::Fast,
+            Self::Slow => v1::FillPart::Slow,
         }
     }
 }

@@ -268,6 +268,17 @@ impl ScrubConfig {
     }
 }
 
+/// Per cent at which it is warned that a pool fills, unless somebody chose others.
+pub const WARN_AT: [u8; 3] = [80, 90, 95];
+
+fn warn_at() -> Vec<u8> {
+    WARN_AT.to_vec()
+}
+
+fn is_warn_at(levels: &[u8]) -> bool {
+    levels == WARN_AT
+}
+
 /// A pool.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PoolConfig {
@@ -303,6 +314,9 @@ pub struct PoolConfig {
     /// Scrubs.
     #[serde(default, skip_serializing_if = "ScrubConfig::is_empty")]
     pub scrub: ScrubConfig,
+    /// Per cent at which it is warned that the pool fills, in order; none: it is not warned.
+    #[serde(default = "warn_at", skip_serializing_if = "is_warn_at")]
+    pub warn_at: Vec<u8>,
     /// Fields of compatible features that this version does not know: kept as they are.
     #[serde(flatten)]
     pub unknown: BTreeMap<String, serde_json::Value>,

@@ -12,6 +12,9 @@ const SHARDS_MAX: u16 = 64;
 const GROUP_BLOCKS: std::ops::RangeInclusive<u64> = 512..=16_384;
 /// Blocks of a shard's journal.
 const JOURNAL_BLOCKS: std::ops::RangeInclusive<u64> = 32..=1 << 24;
+/// Levels at which it is warned that a pool fills: their number, and per cent.
+const WARN_LEVELS: usize = 8;
+const WARN_PERCENT: std::ops::RangeInclusive<u8> = 10..=100;
 /// Largest volume in bytes.
 const VOLUME_MAX: u64 = 256 << 40;
 /// Longest name in bytes.
@@ -30,6 +33,24 @@ fn check_name(name: &str) -> Result<(), String> {
     need(fits, || {
         let start: String = name.chars().take(32).collect();
         format!("{start:?} is no name")
+    })
+}
+
+/// Refuses levels, in per cent, that are not in order or make no sense.
+///
+/// # Errors
+/// What is wrong, as half a sentence.
+pub fn check_warn_at(levels: &[u8]) -> Result<(), String> {
+    let fits = levels.len() <= WARN_LEVELS
+        && levels.windows(2).all(|pair| pair[0] < pair[1])
+        && levels.iter().all(|level| WARN_PERCENT.contains(level));
+    need(fits, || {
+        format!(
+            "warnings at {levels:?} per cent, which are not at most {WARN_LEVELS} growing numbers from \
+             {} to {}",
+            WARN_PERCENT.start(),
+            WARN_PERCENT.end()
+        )
     })
 }
 
@@ -89,6 +110,7 @@ impl PoolConfig {
                 )
             })?;
         }
+        check_warn_at(&self.warn_at)?;
         self.exports
             .iter()
             .try_for_each(|export| check_name(&export.name))

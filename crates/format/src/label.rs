@@ -197,6 +197,7 @@ mod tests {
                 exports: vec![],
                 next_volume: 1,
                 scrub: crate::ScrubConfig::default(),
+                warn_at: crate::WARN_AT.to_vec(),
                 unknown: Default::default(),
                 features: Features::default(),
             },
@@ -288,6 +289,8 @@ mod tests {
                 config.meta.parts.push(config.meta.parts[0].clone())
             }),
             ("no name", |config| config.name = "../x".into()),
+            ("warnings at", |config| config.warn_at = vec![90, 80]),
+            ("warnings at", |config| config.warn_at = vec![101]),
             ("every 0 s", |config| {
                 config.schedules.push(crate::ScheduleConfig {
                     name: "hourly".into(),

@@ -1,7 +1,7 @@
 //! Layers of volumes in a pool's description: which stand on which, and what is to become of those
 //! that nobody names (docs/snapshots.md).
 
-use crate::{LAYERS, LayerConfig, PoolConfig, SnapshotConfig};
+use crate::{LAYERS, LayerConfig, PoolConfig, SnapshotConfig, VolumeConfig};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is to be done with a layer that nobody names.
@@ -84,6 +84,35 @@ impl PoolConfig {
                 found.push((name, entry.epoch));
             }
             at = entry.parent;
+        }
+        found
+    }
+
+    /// The snapshots that a clone takes over when it is promoted, the latest one first: the one that
+    /// it was made from, and those before it of the same volume, up to the first one of yet another.
+    /// None: it is no clone.
+    pub fn to_promote(&self, volume: &VolumeConfig) -> Vec<&SnapshotConfig> {
+        let parents: BTreeMap<u32, u32> = self
+            .layers
+            .iter()
+            .map(|entry| (entry.id, entry.parent))
+            .collect();
+        let named: BTreeMap<u32, &SnapshotConfig> = self
+            .snapshots
+            .iter()
+            .map(|snapshot| (snapshot.layer, snapshot))
+            .collect();
+        let mut found: Vec<&SnapshotConfig> = Vec::new();
+        let mut at = volume.live();
+        while let Some(parent) = parents.get(&at) {
+            if let Some(snapshot) = named.get(&at) {
+                match found.first() {
+                    Some(first) if first.volume != snapshot.volume => break,
+                    None if snapshot.volume == volume.id => {}
+                    _ => found.push(snapshot),
+                }
+            }
+            at = *parent;
         }
         found
     }

@@ -26,8 +26,9 @@ pub use chunk::{BlockState, ChunkPage};
 pub use config::{
     DriveConfig, ExportConfig, LayerConfig, LayoutConfig, MetaConfig, PartConfig, Policy,
     PoolConfig, ScheduleConfig, ScrubConfig, ScrubRunning, ScrubTotals, SnapshotConfig, TierConfig,
-    VdriveConfig, VolumeConfig,
+    VdriveConfig, VolumeConfig, WARN_AT,
 };
+pub use config_check::check_warn_at;
 pub use features::{Features, KNOWN, LAYERS, Newer};
 pub use geometry::{
     REGION, checkpoint_block, journal_start, pages_start, shard_of, shard_of_chunk,

@@ -57,6 +57,16 @@ impl fmt::Display for Utc {
     }
 }
 
+/// Seconds as people say how long something will take, in one unit and rounded down.
+pub fn roughly(seconds: u64) -> String {
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds / 60),
+        7200..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} days", seconds / DAY),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,6 +86,15 @@ mod tests {
                 utc.year, utc.month, utc.day, utc.hour, utc.minute, utc.second,
             );
             assert_eq!(parts, said, "{seconds}");
+        }
+        for (seconds, said) in [
+            (119, "119 s"),
+            (120, "2 min"),
+            (7200, "2 h"),
+            (172_799, "47 h"),
+            (172_800, "2 days"),
+        ] {
+            assert_eq!(roughly(seconds), said);
         }
         assert_eq!(
             Utc::from_unix(951_782_399).to_string(),

@@ -8,7 +8,7 @@ mod ids;
 pub mod mutation;
 mod size;
 
-pub use calendar::Utc;
+pub use calendar::{Utc, roughly};
 pub use ids::{BlockNo, ChunkNo, DriveId, Place, PoolId, ShardId, VdriveId, VolumeId};
 pub use size::{SizeError, format_bytes, parse_bytes};
 

@@ -3,6 +3,7 @@
 
 mod drives;
 mod exports;
+mod fills;
 mod jobs;
 mod pools;
 mod problem;
@@ -13,6 +14,7 @@ mod volumes;
 
 pub use drives::{DriveList, DriveOffline, DriveOnline, DriveProbe, DriveReplace, DriveReport};
 pub use exports::{Export, ExportCreate, ExportList, FrontEnd, FrontEndList, Parameter};
+pub use fills::{Fill, FillPart, PoolWarnings, Trend};
 pub use jobs::{Job, JobList, JobRef, JobState};
 pub use pools::{
     AbsentPool, Counters, Drive, HoldPromotion, Importable, ImportableList, Layout, Pool,
@@ -23,7 +25,7 @@ pub use problem::{Problem, ProblemCode, Version};
 pub use schedules::{Schedule, ScheduleList, ScheduleSet};
 pub use scrubs::{Scrub, ScrubFault, ScrubStart};
 pub use snapshots::{
-    ChangedRange, Snapshot, SnapshotChange, SnapshotClone, SnapshotCreate, SnapshotDiff,
+    ChangedRange, Promotion, Snapshot, SnapshotChange, SnapshotClone, SnapshotCreate, SnapshotDiff,
     SnapshotList, VolumeRollBack,
 };
 pub use volumes::{MapCell, Volume, VolumeCreate, VolumeList, VolumeMap, VolumeResize};

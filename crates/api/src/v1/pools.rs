@@ -207,6 +207,18 @@ pub struct Pool {
     pub used: u64,
     /// Bytes promised to thick volumes and not yet written.
     pub reserved: u64,
+    /// Sum of the volumes' sizes in bytes: what hosts may want to store.
+    #[serde(default)]
+    pub promised: u64,
+    /// The same in whole per cent of the usable bytes; more than 100 is more than there is room for.
+    #[serde(default)]
+    pub promised_percent: u64,
+    /// How full its parts are, and what is to be expected.
+    #[serde(default)]
+    pub fills: Vec<super::Fill>,
+    /// Per cent at which it is warned that one of them fills, in order.
+    #[serde(default)]
+    pub warn_at: Vec<u8>,
     /// Usable bytes of the fast tier.
     pub fast_capacity: u64,
     /// Bytes of data on the fast tier that is newer than its home or has none.

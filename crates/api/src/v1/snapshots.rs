@@ -66,6 +66,15 @@ pub struct Snapshot {
     pub schedule: Option<String>,
 }
 
+/// What a clone took over.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Promotion {
+    /// The volume that had them, which is a clone now.
+    pub parent: String,
+    /// Names of the snapshots, oldest first.
+    pub snapshots: Vec<String>,
+}
+
 /// A range that is not as in a snapshot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ChangedRange {

@@ -4,6 +4,7 @@ mod check;
 mod diff;
 mod drive;
 mod export;
+mod fill;
 mod job;
 mod offline;
 mod pool;

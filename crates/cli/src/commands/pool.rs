@@ -12,7 +12,7 @@ use crate::{Client, Failure, Load, drive_spec, load_line, vdrives};
 use api::Operation;
 use api::v1::{
     Counters, DriveOffline, DriveOnline, DriveReplace, HoldPromotion, ImportableList, Pool,
-    PoolCreate, PoolImport, PoolList, PoolScan, SpacePolicy, VdriveAdd, VdriveRef,
+    PoolCreate, PoolImport, PoolList, PoolScan, PoolWarnings, SpacePolicy, VdriveAdd, VdriveRef,
 };
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -315,6 +315,13 @@ pub fn pool(client: &Client, json: bool, command: &Command) -> Result<(), Failur
             true => scrub::cancel(client, json, name),
             false => scrub::start(client, json, name, rate.as_deref(), *wait),
         },
+        Command::Warn { name, at, .. } => {
+            let request = PoolWarnings { at: at.clone() };
+            shown(
+                json,
+                &client.send(Operation::PoolWarnAt, &[name], &request)?,
+            )
+        }
         Command::HoldPromotion { name, state } => {
             let hold = *state == Switch::On;
             let request = HoldPromotion { hold };

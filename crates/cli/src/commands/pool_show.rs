@@ -1,5 +1,6 @@
 //! Pools and vdrives as people read them.
 
+use super::fill::{full_in, lines, share};
 use super::scrub;
 use crate::arguments::Vdrive as Command;
 use crate::show::{facts, print, print_json, read, table};
@@ -21,10 +22,6 @@ fn tier(vdrive: &Vdrive) -> &'static str {
         Tier::Fast => "fast",
         Tier::Slow => "slow",
     }
-}
-
-fn share(part: u64, whole: u64) -> String {
-    format!("{:.1} %", 100.0 * part as f64 / whole.max(1) as f64)
 }
 
 fn drive_state(drive: &Drive) -> String {
@@ -89,7 +86,7 @@ pub fn status(pool: &Pool) -> String {
     } else {
         ""
     };
-    let mut text = facts(&[
+    let mut told = vec![
         ("pool", pool.name.clone()),
         ("id", pool.id.clone()),
         ("state", pool.state.clone()),
@@ -105,6 +102,9 @@ pub fn status(pool: &Pool) -> String {
                 format_bytes(pool.reserved)
             ),
         ),
+    ];
+    told.extend(lines(pool));
+    told.extend([
         (
             "fast tier",
             format!(
@@ -125,6 +125,7 @@ pub fn status(pool: &Pool) -> String {
         ("volumes", pool.volumes.to_string()),
         ("scrub", scrub::line(&pool.scrub)),
     ]);
+    let mut text = facts(&told);
     text.push_str(&scrub::faults(&pool.scrub));
     for message in &pool.messages {
         text.push_str(&format!("note: {message}\n"));
@@ -143,16 +144,28 @@ pub fn list(pools: &PoolList) -> String {
             format_bytes(pool.capacity),
             format_bytes(pool.used),
             share(pool.used, pool.capacity),
+            full_in(pool),
+            share(pool.promised, pool.capacity),
             format_bytes(pool.fast_capacity),
             pool.volumes.to_string(),
         ]
     });
     let absent = pools.absent.iter().map(|pool| {
         let mut row = vec![pool.name.clone(), "absent".to_owned()];
-        row.extend(std::iter::repeat_n("-".to_owned(), 5));
+        row.extend(std::iter::repeat_n("-".to_owned(), 7));
         row
     });
-    let head = ["POOL", "STATE", ">SIZE", ">USED", ">", ">FAST", ">VOLUMES"];
+    let head = [
+        "POOL",
+        "STATE",
+        ">SIZE",
+        ">USED",
+        ">",
+        ">FULL IN",
+        ">PROMISED",
+        ">FAST",
+        ">VOLUMES",
+    ];
     let mut text = table(&head, rows.chain(absent));
     for pool in &pools.absent {
         text.push_str(&format!("note: {}\n", pool.message));

@@ -7,7 +7,7 @@ use crate::confirm::confirm;
 use crate::show::{facts, print, print_json, read, table};
 use crate::{Client, Failure, Paint, legend, object, strip};
 use api::Operation;
-use api::v1::{Volume, VolumeCreate, VolumeList, VolumeMap, VolumeResize};
+use api::v1::{Promotion, Volume, VolumeCreate, VolumeList, VolumeMap, VolumeResize};
 use std::io::IsTerminal;
 use units::format_bytes;
 
@@ -110,6 +110,19 @@ pub fn volume(client: &Client, json: bool, command: &Command) -> Result<(), Fail
                 json,
                 &client.send(Operation::VolumeResize, &[pool, name], &request)?,
             )
+        }
+        Command::Promote { volume } => {
+            let (pool, name) = object(volume)?;
+            let answer = client.get(Operation::VolumePromote, &[pool, name])?;
+            if json {
+                return print_json(&answer, true);
+            }
+            let done: Promotion = read(&answer)?;
+            print(&format!(
+                "volume {volume} was promoted: it has the snapshots {} of {pool}/{} now\n",
+                done.snapshots.join(", "),
+                done.parent
+            ))
         }
         Command::Delete {
             volume,

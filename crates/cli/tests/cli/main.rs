@@ -4,4 +4,5 @@ mod commands;
 mod figures;
 mod scripted;
 mod serve;
+mod thin;
 mod words;

@@ -120,6 +120,7 @@ pub fn dispatch(manager: &Manager, operation: Operation, with: &Arguments) -> Re
         Operation::PoolScrub => json(manager.pool_scrub(pool, with.request()?)?),
         Operation::PoolScrubShow => json(manager.pool_scrub_show(pool)?),
         Operation::PoolScrubCancel => nothing(manager.pool_scrub_cancel(pool)?),
+        Operation::PoolWarnAt => json(manager.pool_warn_at(pool, &with.request()?)?),
         Operation::VdriveList => json(manager.vdrive_list(pool)?),
         Operation::VdriveAdd => json(manager.vdrive_add(pool, with.request()?)?),
         Operation::VdriveRemove => json(manager.vdrive_remove(pool, with.number("vdrive")?)?),
@@ -134,6 +135,7 @@ pub fn dispatch(manager: &Manager, operation: Operation, with: &Arguments) -> Re
         Operation::VolumeRollBack => {
             json(manager.volume_roll_back(pool, volume, &with.request()?)?)
         }
+        Operation::VolumePromote => json(manager.volume_promote(pool, volume)?),
         Operation::SnapshotList => {
             json(manager.snapshot_list(with.asked("pool"), with.asked("volume"))?)
         }

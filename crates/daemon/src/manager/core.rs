@@ -1,6 +1,7 @@
 //! The manager itself, drives and jobs.
 
 use super::exports::Running;
+use super::fills::Gauges;
 use super::schedules::{Key, Tried};
 use crate::mapping::ToApi;
 use crate::{Control, ScrubSchedule, StateDir};
@@ -32,6 +33,8 @@ pub struct Manager {
     pub(super) absent: Mutex<Vec<AbsentPool>>,
     /// What became of schedules' last tries. Locked for a look or an entry only.
     pub(super) tried: Mutex<BTreeMap<Key, Tried>>,
+    /// How pools filled since the daemon was started. Locked for a look or an entry only.
+    pub(super) gauges: Mutex<Gauges>,
     pub(super) began: Instant,
 }
 
@@ -74,6 +77,7 @@ impl Manager {
             exports: Mutex::default(),
             absent: Mutex::default(),
             tried: Mutex::default(),
+            gauges: Mutex::default(),
             began: Instant::now(),
         }
     }

@@ -2,6 +2,7 @@
 
 mod core;
 mod exports;
+mod fills;
 mod mirrors;
 mod pools;
 mod schedules;

@@ -175,8 +175,9 @@ impl Manager {
     /// # Errors
     /// As the engine's.
     pub fn pool_list(&self) -> Result<v1::PoolList> {
+        let open = self.control.pool_list().map_err(ToApi::to_api)?;
         Ok(v1::PoolList {
-            items: self.control.pool_list().map_err(ToApi::to_api)?.to_api(),
+            items: open.into_iter().map(|pool| self.pool(pool)).collect(),
             absent: lock(&self.absent).clone(),
         })
     }
@@ -188,7 +189,7 @@ impl Manager {
     pub fn pool_show(&self, pool: &str) -> Result<v1::Pool> {
         let status = self.control.pool_status(pool);
         status
-            .map(ToApi::to_api)
+            .map(|status| self.pool(status))
             .map_err(|error| self.pool_problem(pool, error))
     }
 
@@ -216,7 +217,7 @@ impl Manager {
             return Err(not_kept("making the pool", &error));
         }
         tracing::info!("pool {} was made", status.name);
-        Ok(status.to_api())
+        Ok(self.pool(status))
     }
 
     /// The pools on these drives that are not open.
@@ -251,7 +252,7 @@ impl Manager {
         }
         tracing::info!("pool {} is open", status.name);
         self.start_exports(&status.name);
-        Ok(status.to_api())
+        Ok(self.pool(status))
     }
 
     /// Stops the pool's exports and closes it; one that could not be opened is forgotten.

@@ -121,6 +121,17 @@ impl Manager {
             .map_err(|error| self.pool_problem(pool, error))
     }
 
+    /// Gives a clone the snapshots that it stands on.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn volume_promote(&self, pool: &str, volume: &str) -> Result<v1::Promotion> {
+        let _changes = lock(&self.changes);
+        let done = self.control.volume_promote(pool, volume);
+        done.map(ToApi::to_api)
+            .map_err(|error| self.pool_problem(pool, error))
+    }
+
     /// Makes a volume as it was when a snapshot was taken.
     ///
     /// # Errors

@@ -23,6 +23,8 @@ pub struct StoredPool {
     pub scrub: ScrubStatus,
     pub snapshots: Vec<SnapshotStatus>,
     pub schedules: Vec<ScheduleStatus>,
+    pub used: u64,
+    pub warn_at: Vec<u8>,
 }
 
 /// What outlives an engine: the pools on their drives, and which drives are away.
@@ -98,8 +100,15 @@ impl Fake {
             policy: SpacePolicy::SlowFirst,
             shards: 1,
             capacity: 1 << 30,
-            used: 0,
+            used: pool.used,
             reserved: 0,
+            promised: pool.volumes.values().map(|volume| volume.size).sum(),
+            fills: vec![FillStatus {
+                part: FillPart::Space,
+                used: pool.used,
+                capacity: 1 << 30,
+            }],
+            warn_at: pool.warn_at.clone(),
             fast_capacity: 0,
             fast_dirty: 0,
             fast_shadow: 0,
@@ -257,6 +266,14 @@ impl Control for Fake {
         })
     }
 
+    fn pool_warn_at(&self, pool: &str, levels: &[u8]) -> Result<PoolStatus> {
+        self.with(pool, |pool| {
+            pool.warn_at = levels.to_vec();
+            Ok(())
+        })?;
+        self.pool_status(pool)
+    }
+
     fn pool_exports(&self, pool: &str) -> Result<Vec<ExportRecord>> {
         self.with(pool, |pool| Ok(pool.exports.clone()))
     }
@@ -371,6 +388,16 @@ impl Control for Fake {
 
     fn volume_counters(&self, pool: &str, _volume: &str) -> Result<IoCounters> {
         self.pool_counters(pool)
+    }
+
+    fn volume_promote(&self, pool: &str, name: &str) -> Result<Promotion> {
+        self.with(pool, |stored| match stored.volumes.get(name) {
+            Some(_) => Ok(Promotion {
+                parent: "v".to_owned(),
+                snapshots: vec!["s".to_owned()],
+            }),
+            None => fail(ErrorCode::NotFound, "there is no such volume"),
+        })
     }
 
     fn volume_roll_back(&self, pool: &str, name: &str, snapshot: &str) -> Result<VolumeStatus> {

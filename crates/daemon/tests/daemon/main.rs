@@ -4,6 +4,7 @@ mod common;
 mod config;
 mod exports;
 mod fake;
+mod fills;
 mod http;
 mod pools;
 mod schedules;

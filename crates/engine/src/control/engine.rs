@@ -347,6 +347,16 @@ impl Engine {
         self.pool(pool)?.scrub_since(since_s)
     }
 
+    /// Sets the levels, in per cent, at which it is warned that the pool fills.
+    ///
+    /// # Errors
+    /// With a sentence that says what to do.
+    pub fn pool_warn_at(&self, pool: &str, levels: &[u8]) -> Result<PoolStatus> {
+        let pool = self.pool(pool)?;
+        pool.set_warnings(levels)?;
+        pool.status()
+    }
+
     /// Counters of the pool.
     ///
     /// # Errors

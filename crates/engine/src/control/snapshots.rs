@@ -2,7 +2,8 @@
 
 use super::engine::{Engine, Result};
 use super::types::{
-    ScheduleSpec, ScheduleStatus, ScheduleTurn, SnapshotDiff, SnapshotStatus, VolumeStatus,
+    Promotion, ScheduleSpec, ScheduleStatus, ScheduleTurn, SnapshotDiff, SnapshotStatus,
+    VolumeStatus,
 };
 use std::sync::Arc;
 
@@ -109,6 +110,14 @@ impl Engine {
         clone: &str,
     ) -> Result<VolumeStatus> {
         self.pool(pool)?.clone_snapshot(volume, name, clone)
+    }
+
+    /// Gives a clone the snapshots that it stands on; the volume that had them is a clone then.
+    ///
+    /// # Errors
+    /// With a sentence that says what to do; all is as it was then.
+    pub fn volume_promote(&self, pool: &str, volume: &str) -> Result<Promotion> {
+        self.pool(pool)?.promote(volume)
     }
 
     /// Makes a volume as it was when a snapshot was taken.

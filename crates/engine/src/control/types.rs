@@ -248,6 +248,31 @@ pub struct ScrubStatus {
     pub faults: Vec<ScrubFaultStatus>,
 }
 
+/// What of a pool can fill.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FillPart {
+    /// All that volumes and snapshots store, with what thick volumes are promised.
+    Space,
+    /// The metadata region, as far as it is not kept for writing pages anew.
+    Metadata,
+    /// Data on the fast tier that is nowhere else, where it is to sink.
+    Fast,
+    /// The slow tier below a fast one.
+    Slow,
+}
+
+/// How full a part of a pool is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FillStatus {
+    /// Which.
+    pub part: FillPart,
+    /// Bytes that are taken; may be more than there is room for.
+    pub used: u64,
+    /// Bytes that there is room for.
+    pub capacity: u64,
+}
+
 /// State of a pool.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PoolStatus {
@@ -269,6 +294,12 @@ pub struct PoolStatus {
     pub used: u64,
     /// Bytes promised to thick volumes and not yet written.
     pub reserved: u64,
+    /// Sum of the volumes' sizes in bytes: what hosts may want to store.
+    pub promised: u64,
+    /// How full its parts are.
+    pub fills: Vec<FillStatus>,
+    /// Per cent at which it is warned that one of them fills, in order.
+    pub warn_at: Vec<u8>,
     /// Fast tier: usable bytes, bytes of data that is nowhere else, bytes of clean copies.
     pub fast_capacity: u64,
     /// Data on the fast tier that is newer than its home or has none.
@@ -359,6 +390,15 @@ pub struct SnapshotStatus {
     pub clones: Vec<String>,
     /// The schedule that took it and may delete it; empty: none.
     pub schedule: String,
+}
+
+/// What a clone took over when it was promoted.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Promotion {
+    /// The volume that had them, which is a clone now.
+    pub parent: String,
+    /// Names of the snapshots, oldest first.
+    pub snapshots: Vec<String>,
 }
 
 /// When snapshots of volumes are to be taken by themselves.

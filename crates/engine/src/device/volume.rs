@@ -31,7 +31,7 @@ pub struct VolumeDevice {
 pub struct Seen {
     /// The pool's description.
     pub config: Arc<Mutex<PoolConfig>>,
-    /// The volume.
+    /// The volume; of a snapshot, the one that it was of when it was opened.
     pub volume: u32,
     /// The epoch of its layer when it is a snapshot.
     pub epoch: Option<u32>,
@@ -200,13 +200,20 @@ impl BlockDevice for VolumeDevice {
 
     fn bases(&self) -> Vec<(String, u32)> {
         let config = lock(&self.seen.config);
-        let layer = match self.seen.epoch {
-            Some(epoch) => config.layers.iter().find(|layer| layer.epoch == epoch),
+        let volume = self.seen.volume;
+        let (layer, volume) = match self.seen.epoch {
+            Some(epoch) => {
+                let layer = config.layers.iter().find(|layer| layer.epoch == epoch);
+                // A snapshot may have become another volume's since it was opened.
+                let mut names = config.snapshots.iter();
+                let name = names.find(|name| Some(name.layer) == layer.map(|layer| layer.id));
+                (layer, name.map_or(volume, |name| name.volume))
+            }
             None => {
-                let volume = config.volumes.iter().find(|of| of.id == self.seen.volume);
-                volume.and_then(|volume| config.layer(volume.live()))
+                let of = config.volumes.iter().find(|of| of.id == volume);
+                (of.and_then(|of| config.layer(of.live())), volume)
             }
         };
-        layer.map_or_else(Vec::new, |layer| config.beneath(self.seen.volume, layer.id))
+        layer.map_or_else(Vec::new, |layer| config.beneath(volume, layer.id))
     }
 }

@@ -600,6 +600,7 @@ fn plan_pool(
         exports: Vec::new(),
         next_volume: 1,
         scrub: format::ScrubConfig::default(),
+        warn_at: format::WARN_AT.to_vec(),
         unknown: BTreeMap::new(),
         features: Features::default(),
     })

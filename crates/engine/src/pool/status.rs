@@ -52,6 +52,8 @@ impl Pool {
         let space = &self.shared.space;
         let bytes = |blocks: i64| blocks.max(0) as u64 * BLOCK as u64;
         let (state, messages) = self.health(&shards, &vdrives, &config);
+        let fills = self.fills(&shards, &vdrives, &counts);
+        let sized = config.volumes.iter().filter(|volume| !volume.deleting);
         let fast = vdrives.iter().filter(|vdrive| vdrive.tier == Tier::Fast);
         Ok(PoolStatus {
             id: self.id.to_string(),
@@ -63,6 +65,9 @@ impl Pool {
             capacity: bytes(space.capacity.load(Ordering::Relaxed)),
             used: counts.mapped() * BLOCK as u64,
             reserved: bytes(space.reserved.load(Ordering::Relaxed)),
+            promised: sized.map(|volume| volume.size).sum(),
+            fills,
+            warn_at: config.warn_at.clone(),
             fast_capacity: fast.map(|vdrive| vdrive.capacity).sum(),
             fast_dirty: counts.fast * BLOCK as u64,
             fast_shadow: counts.shadow * BLOCK as u64,

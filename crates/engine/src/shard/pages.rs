@@ -106,6 +106,11 @@ impl Shard {
         state.alloc.has_pages(wanted, self.shards())
     }
 
+    /// Pages that there is room for beside those in which others are rewritten.
+    pub(super) fn page_room(&self, state: &State) -> u64 {
+        state.alloc.page_share(self.shards()) - self.rewrite_pages(state)
+    }
+
     fn rewrite_pages(&self, state: &State) -> u64 {
         state.alloc.page_share(self.shards()) / REWRITE_PART
     }

@@ -24,6 +24,8 @@ pub struct ShardStatus {
     pub volumes: BTreeMap<u32, VolumeTotals>,
     /// Blocks in use by vdrive.
     pub used: BTreeMap<VdriveId, u64>,
+    /// Pages that its part of the metadata region has room for.
+    pub page_room: u64,
     /// Memory for maps in bytes.
     pub map_bytes: u64,
     /// Memory for cached data in bytes.
@@ -61,6 +63,7 @@ impl Shard {
             counters: state.counters,
             volumes: volumes.collect(),
             used: used.collect(),
+            page_room: self.page_room(&state),
             map_bytes: (trees + leaves + own + state.alloc.bytes()) as u64,
             ram_bytes: state.ram.bytes(),
             failed: state.failed.as_ref().map(ToString::to_string),

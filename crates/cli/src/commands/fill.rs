@@ -1,0 +1,78 @@
+//! How full pools are, as people read it.
+
+use api::v1::{Fill, FillPart, Pool, Trend};
+use units::{format_bytes, roughly};
+
+/// What is to be expected of a part.
+fn outlook(fill: &Fill) -> String {
+    match (fill.trend, fill.seconds_to_full) {
+        (Trend::Filling, Some(_)) if fill.used >= fill.capacity => "full".to_owned(),
+        (Trend::Filling, Some(left)) => {
+            let seen = roughly(fill.trend_s.unwrap_or_default());
+            format!("full in about {}, as it grew for {seen}", roughly(left))
+        }
+        (Trend::Falling, _) => "becoming less".to_owned(),
+        (Trend::Steady, _) => "not growing".to_owned(),
+        _ => "no trend is known yet".to_owned(),
+    }
+}
+
+fn part(pool: &Pool, part: FillPart) -> Option<&Fill> {
+    pool.fills.iter().find(|fill| fill.part == part)
+}
+
+/// A share in per cent.
+pub fn share(part: u64, whole: u64) -> String {
+    format!("{:.1} %", 100.0 * part as f64 / whole.max(1) as f64)
+}
+
+/// A pool's parts and what is to be expected of them.
+pub fn lines(pool: &Pool) -> Vec<(&'static str, String)> {
+    let full = |fill: &Fill| {
+        format!(
+            "{} of {} ({}), {}",
+            format_bytes(fill.used),
+            format_bytes(fill.capacity),
+            share(fill.used, fill.capacity),
+            outlook(fill)
+        )
+    };
+    let of = |which| part(pool, which);
+    let levels: Vec<String> = pool.warn_at.iter().map(u8::to_string).collect();
+    vec![
+        (
+            "trend",
+            of(FillPart::Space).map(outlook).unwrap_or_default(),
+        ),
+        (
+            "promised",
+            format!(
+                "{} to volumes, {} of what there is room for",
+                format_bytes(pool.promised),
+                share(pool.promised, pool.capacity)
+            ),
+        ),
+        ("to sink", of(FillPart::Fast).map(full).unwrap_or_default()),
+        (
+            "slow tier",
+            of(FillPart::Slow).map(full).unwrap_or_default(),
+        ),
+        (
+            "metadata",
+            of(FillPart::Metadata).map(full).unwrap_or_default(),
+        ),
+        (
+            "warnings",
+            match levels.is_empty() {
+                true => "off".to_owned(),
+                false => format!("at {} %", levels.join(", ")),
+            },
+        ),
+    ]
+}
+
+/// When a pool's space is full, in a few letters.
+pub fn full_in(pool: &Pool) -> String {
+    let left = part(pool, FillPart::Space).and_then(|fill| fill.seconds_to_full);
+    left.map(roughly).unwrap_or_default()
+}

@@ -1,0 +1,85 @@
+//! How full pools are and what they promise, and promoting clones.
+
+use crate::scripted::Scripted;
+
+/// A pool whose space is nearly full, and which has promised more.
+const POOL: &str = r#"{"id":"1","name":"tank","state":"online",
+    "messages":["its space is 91.0 % full"],"policy":"slow_first","shards":1,"capacity":1000,
+    "used":910,"reserved":0,"promised":2500,"promised_percent":250,"warn_at":[80,90],
+    "fills":[
+      {"part":"space","used":910,"capacity":1000,"percent":91,"level":90,"trend":"filling",
+        "seconds_to_full":10800,"trend_s":600},
+      {"part":"metadata","used":10,"capacity":100,"percent":10,"level":null,"trend":"steady",
+        "seconds_to_full":null,"trend_s":null},
+      {"part":"slow","used":10,"capacity":100,"percent":10,"level":null,"trend":"unknown",
+        "seconds_to_full":null,"trend_s":null}],
+    "fast_capacity":0,"fast_dirty":0,"fast_shadow":0,"vdrives":[],"volumes":1,
+    "promotion_held":false,"map_bytes":0,"ram_bytes":0}"#;
+
+#[test]
+fn a_pool_says_how_full_it_is_and_when_it_will_be() {
+    let list = format!(r#"{{"items":[{POOL}],"absent":[]}}"#);
+    let daemon =
+        Scripted::new()
+            .on("GET /v1/pools", 200, &list)
+            .on("GET /v1/pools/tank", 200, POOL);
+    let listed = daemon.convect("pool list").out;
+    for words in [
+        "91.0 %",
+        " 3 h ",
+        "250.0 %",
+        "note: pool tank: its space is",
+    ] {
+        assert!(listed.contains(words), "{words}: {listed}");
+    }
+    let shown = daemon.convect("pool status tank").out;
+    for words in [
+        "full in about 3 h, as it grew for 10 min\n",
+        "2.4 KiB to volumes, 250.0 % of what there is room for\n",
+        "10 B of 100 B (10.0 %), not growing\n",
+        "10 B of 100 B (10.0 %), no trend is known yet\n",
+        "at 80, 90 %\n",
+        "note: its space is 91.0 % full\n",
+    ] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    assert!(!shown.contains("to sink"), "{shown}");
+    assert_eq!(daemon.convect("pool show tank").out, shown);
+}
+
+#[test]
+fn levels_are_chosen_or_none() {
+    let daemon = Scripted::new().on("PUT /v1/pools/tank/warnings", 200, POOL);
+    for wrong in [
+        "pool warn tank",
+        "pool warn tank --at many",
+        "pool warn tank --at 300",
+        "pool warn tank --at 80 --off",
+    ] {
+        let said = daemon.convect(wrong);
+        assert_eq!(said.code, 2, "{wrong}: {said:?}");
+    }
+    assert_eq!(daemon.asked(), []);
+    for (words, asked) in [
+        ("--at 80,90", r#"{"at":[80,90]}"#),
+        ("--off", r#"{"at":[]}"#),
+    ] {
+        let said = daemon.convect(&format!("pool warn tank {words}"));
+        assert_eq!(said.code, 0, "{said:?}");
+        assert_eq!(daemon.asked().last().unwrap().1, asked);
+    }
+}
+
+#[test]
+fn a_promoted_clone_says_what_it_has() {
+    let daemon = Scripted::new().on(
+        "POST /v1/volumes/tank/copy/promote",
+        200,
+        r#"{"parent":"vm1","snapshots":["sunday","monday"]}"#,
+    );
+    let said = daemon.convect("volume promote tank/copy");
+    let expected = "volume tank/copy was promoted: it has the snapshots sunday, monday of \
+                    tank/vm1 now\n";
+    assert_eq!((said.code, said.out.as_str()), (0, expected), "{said:?}");
+    assert_eq!(daemon.convect("volume promote copy").code, 2);
+}

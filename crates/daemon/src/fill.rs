@@ -1,0 +1,335 @@
+//! How a part of a pool fills: which level it has reached, and when there will be no room if it goes
+//! on as of late. Decided from what was measured and from times that are given.
+
+use std::collections::VecDeque;
+
+/// Fewer samples tell nothing.
+const LEAST: usize = 12;
+/// Samples of a window that are compared with each other.
+const COMPARED: usize = 60;
+/// Each half of a window has to go as the whole does, up to this factor.
+const ALIKE: f64 = 4.0;
+/// What takes longer than this to fill, in seconds, counts as not growing.
+const LONGEST_S: u64 = 5 * 365 * 86_400;
+
+/// Samples that are kept for a while.
+struct Window {
+    /// How long, in seconds.
+    keep_s: u64,
+    /// From one to the next at least, in seconds.
+    apart_s: u64,
+    /// Shorter than this they tell nothing.
+    least_s: u64,
+}
+
+const FINE: Window = Window {
+    keep_s: 600,
+    apart_s: 5,
+    least_s: 120,
+};
+const COARSE: Window = Window {
+    keep_s: 86_400,
+    apart_s: 60,
+    least_s: 1800,
+};
+
+/// What was measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Sample {
+    /// Seconds by a clock that only goes forward.
+    up_s: u64,
+    /// Bytes in use.
+    used: u64,
+}
+
+/// Where it goes.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Pace {
+    /// Bytes a second.
+    Growing(f64),
+    Steady,
+    Falling,
+}
+
+/// What is to be expected.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Trend {
+    /// Too little was seen, or it goes up and down.
+    Unknown,
+    /// It does not grow.
+    Steady,
+    /// It becomes less.
+    Falling,
+    /// It grows.
+    Filling {
+        /// Seconds until it is full at that pace.
+        full_s: u64,
+        /// Seconds over which that was seen.
+        seen_s: u64,
+    },
+}
+
+/// A part of a pool over time, since the daemon was started.
+#[derive(Default)]
+pub struct Gauge {
+    /// The level that was reached, in per cent; 0: none.
+    pub level: u8,
+    fine: VecDeque<Sample>,
+    coarse: VecDeque<Sample>,
+}
+
+impl Gauge {
+    /// Notes how many bytes are in use now. What is older than a day is forgotten.
+    pub fn note(&mut self, up_s: u64, used: u64) {
+        let sample = Sample { up_s, used };
+        FINE.note(&mut self.fine, sample);
+        COARSE.note(&mut self.coarse, sample);
+    }
+
+    /// What is to be expected of it with so much room, in bytes: of the last ten minutes and the last
+    /// day whichever leaves less time.
+    pub fn trend(&self, capacity: u64) -> Trend {
+        let seen = [
+            FINE.trend(&self.fine, capacity),
+            COARSE.trend(&self.coarse, capacity),
+        ];
+        let soonest = seen.iter().min_by_key(|trend| match trend {
+            Trend::Filling { full_s, .. } => *full_s,
+            _ => u64::MAX,
+        });
+        match (soonest, seen) {
+            (Some(filling @ Trend::Filling { .. }), _) => *filling,
+            (_, [Trend::Unknown, coarse]) => coarse,
+            (_, [fine, _]) => fine,
+        }
+    }
+}
+
+impl Window {
+    fn note(&self, samples: &mut VecDeque<Sample>, sample: Sample) {
+        let last = samples.back().map(|last| last.up_s);
+        if last.is_some_and(|last| sample.up_s < last.saturating_add(self.apart_s)) {
+            return;
+        }
+        samples.push_back(sample);
+        let kept = |first: &Sample| first.up_s.saturating_add(self.keep_s) >= sample.up_s;
+        while samples.front().is_some_and(|first| !kept(first)) {
+            samples.pop_front();
+        }
+    }
+
+    fn trend(&self, samples: &VecDeque<Sample>, capacity: u64) -> Trend {
+        let (Some(first), Some(last)) = (samples.front(), samples.back()) else {
+            return Trend::Unknown;
+        };
+        let seen_s = last.up_s - first.up_s;
+        if samples.len() < LEAST || seen_s < self.least_s {
+            return Trend::Unknown;
+        }
+        let step = samples.len().div_ceil(COMPARED);
+        // The last one is always among them.
+        let thinned: Vec<Sample> = samples.iter().rev().step_by(step).rev().copied().collect();
+        match pace(&thinned) {
+            None => Trend::Unknown,
+            Some(Pace::Steady) => Trend::Steady,
+            Some(Pace::Falling) => Trend::Falling,
+            Some(Pace::Growing(rate)) => {
+                let full_s = (capacity.saturating_sub(last.used) as f64 / rate) as u64;
+                match full_s > LONGEST_S {
+                    true => Trend::Steady,
+                    false => Trend::Filling { full_s, seen_s },
+                }
+            }
+        }
+    }
+}
+
+/// The middle one of the slopes between any two samples, in bytes a second: a few that are far off
+/// do not move it. None without two times.
+fn slope(samples: &[Sample]) -> Option<f64> {
+    let mut slopes = Vec::new();
+    for (index, from) in samples.iter().enumerate() {
+        for to in &samples[index + 1..] {
+            let (seconds, bytes) = (
+                (to.up_s - from.up_s) as f64,
+                to.used as f64 - from.used as f64,
+            );
+            slopes.push(bytes / seconds);
+        }
+    }
+    let middle = slopes.len() / 2;
+    (!slopes.is_empty()).then(|| *slopes.select_nth_unstable_by(middle, f64::total_cmp).1)
+}
+
+/// Where samples go; none when their halves do not agree with the whole, as after a jump or where
+/// something is written and deleted again and again.
+fn pace(samples: &[Sample]) -> Option<Pace> {
+    let (older, newer) = samples.split_at(samples.len() / 2);
+    let [whole, older, newer] = [slope(samples)?, slope(older)?, slope(newer)?];
+    if whole == 0.0 {
+        return Some(Pace::Steady);
+    }
+    let agrees = |half: f64| (1.0 / ALIKE..=ALIKE).contains(&(half / whole));
+    match agrees(older) && agrees(newer) {
+        false => None,
+        true if whole > 0.0 => Some(Pace::Growing(whole)),
+        true => Some(Pace::Falling),
+    }
+}
+
+/// The highest of some levels, in per cent, that `used` of `capacity` bytes reach; 0: none. One that
+/// was reached `before` holds until it is missed by a point.
+pub fn level(before: u8, used: u64, capacity: u64, levels: &[u8]) -> u8 {
+    let reaches =
+        |percent: u8| u128::from(used) * 100 >= u128::from(capacity) * u128::from(percent);
+    if capacity == 0 {
+        return 0;
+    }
+    let reached = levels.iter().copied().filter(|level| reaches(*level));
+    let now = reached.max().unwrap_or(0);
+    match levels.contains(&before) && before > now && reaches(before - 1) {
+        true => before,
+        false => now,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: u64 = 1 << 30;
+    const MIB: u64 = 1 << 20;
+    const MINUTE: u64 = 60;
+    const HOUR: u64 = 3600;
+    const DAY: u64 = 24 * HOUR;
+
+    /// What is expected after `seconds`, looked at every ten, of what `used` says for each time.
+    fn after(seconds: u64, capacity: u64, used: impl Fn(u64) -> u64) -> Trend {
+        let mut gauge = Gauge::default();
+        for up_s in (0..=seconds).step_by(10) {
+            gauge.note(up_s, used(up_s));
+        }
+        gauge.trend(capacity)
+    }
+
+    fn full_s(trend: Trend) -> u64 {
+        match trend {
+            Trend::Filling { full_s, .. } => full_s,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_grows_steadily_is_full_when_a_line_says_so() {
+        // 10 MiB a second from 20 GiB on.
+        let used = |up_s: u64| 20 * GIB + up_s * 10 * MIB;
+        for seconds in [130, 10 * MINUTE, 3 * HOUR] {
+            let due = (200 * GIB - used(seconds)) / (10 * MIB);
+            let trend = after(seconds, 200 * GIB, used);
+            assert!(full_s(trend).abs_diff(due) <= 1, "{trend:?} for {due}");
+        }
+        // Once it is full there is no time left.
+        assert_eq!(full_s(after(10 * MINUTE, 21 * GIB, used)), 0);
+    }
+
+    #[test]
+    fn noise_does_not_hide_the_line() {
+        let used = |up_s: u64| 20 * GIB + up_s * 10 * MIB + up_s * 7919 % 600 * MIB / 10;
+        let due = (80 * GIB / (10 * MIB)) as f64;
+        let found = full_s(after(HOUR, 100 * GIB + HOUR * 10 * MIB, used)) as f64;
+        assert!((found / due - 1.0).abs() < 0.05, "{found} for {due}");
+    }
+
+    #[test]
+    fn too_little_tells_nothing() {
+        let used = |up_s: u64| up_s * MIB;
+        assert_eq!(Gauge::default().trend(GIB), Trend::Unknown);
+        assert_eq!(after(110, GIB, used), Trend::Unknown);
+        // A daemon that is held up has few samples of a long time.
+        let mut gauge = Gauge::default();
+        for up_s in [0, 100, 200, 300] {
+            gauge.note(up_s, up_s * MIB);
+        }
+        assert_eq!(gauge.trend(GIB), Trend::Unknown);
+    }
+
+    #[test]
+    fn what_stays_or_falls_is_never_full() {
+        assert_eq!(after(HOUR, GIB, |_| 5 * MIB), Trend::Steady);
+        let falling = |up_s: u64| 50 * GIB - up_s * MIB;
+        assert_eq!(after(HOUR, 100 * GIB, falling), Trend::Falling);
+        // Growth of a block now and then would take decades.
+        let slow = |up_s: u64| up_s / 30 * 4096;
+        assert_eq!(after(DAY, 1000 * GIB, slow), Trend::Steady);
+    }
+
+    #[test]
+    fn a_jump_is_no_trend() {
+        for at in (0..10 * MINUTE).step_by(50) {
+            let jump = |up_s: u64| if up_s > at { 50 * GIB } else { 10 * GIB };
+            let trend = after(10 * MINUTE, 100 * GIB, jump);
+            let filling = matches!(trend, Trend::Filling { .. });
+            assert!(!filling, "at {at}: {trend:?}");
+        }
+        // Up and down, as when something is written and deleted again and again.
+        let saw = |up_s: u64| up_s % (4 * MINUTE) * 100 * MIB;
+        let trend = after(10 * MINUTE, 100 * GIB, saw);
+        assert!(!matches!(trend, Trend::Filling { .. }), "{trend:?}");
+        // What grew before and after a jump goes on.
+        let both = |up_s: u64| up_s * 10 * MIB + if up_s > 200 { 30 * GIB } else { 0 };
+        let due = (100 * GIB - both(600)) / (10 * MIB);
+        let found = full_s(after(10 * MINUTE, 100 * GIB, both));
+        assert!(found.abs_diff(due) <= due / 3, "{found} for {due}");
+    }
+
+    #[test]
+    fn bursts_are_seen_over_the_day_and_the_day_is_forgotten() {
+        // 1 GiB at once every ten minutes: 144 GiB a day.
+        let bursts = |up_s: u64| up_s / (10 * MINUTE) * GIB;
+        let trend = after(20 * HOUR, 240 * GIB, bursts);
+        let left = full_s(trend).abs_diff(20 * HOUR);
+        assert!(left < HOUR, "{trend:?}");
+        // It has stood still for a day: what was before does not count.
+        let stopped = |up_s: u64| bursts(up_s.min(10 * HOUR));
+        assert_eq!(after(35 * HOUR, 240 * GIB, stopped), Trend::Steady);
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded() {
+        let mut gauge = Gauge::default();
+        for up_s in 0..3 * DAY {
+            gauge.note(up_s, up_s);
+            gauge.note(up_s, up_s);
+        }
+        assert_eq!((gauge.fine.len(), gauge.coarse.len()), (121, 1441));
+    }
+
+    #[test]
+    fn a_level_holds_until_it_is_missed_by_a_point() {
+        let levels = [80, 90, 95];
+        let mut at = 0;
+        for (per_mille, due) in [
+            (0, 0),
+            (799, 0),
+            (800, 80),
+            (791, 80),
+            (790, 80),
+            (789, 0),
+            (791, 0),
+            (960, 95),
+            (945, 95),
+            (939, 90),
+            (889, 80),
+            (1200, 95),
+            (0, 0),
+        ] {
+            at = level(at, per_mille, 1000, &levels);
+            assert_eq!(at, due, "{per_mille}");
+        }
+        // Levels that are not there any more do not hold.
+        assert_eq!(level(90, 895, 1000, &[85, 95]), 85);
+        assert_eq!(level(80, 795, 1000, &[]), 0);
+        assert_eq!(level(80, 0, 0, &levels), 0);
+        assert_eq!(level(0, u64::MAX, u64::MAX, &levels), 95);
+    }
+}

@@ -1,0 +1,131 @@
+//! Pools that fill: watched, told of once at each level, and shown with what is to be expected.
+
+use super::core::{Manager, Result, lock};
+use crate::fill::{Gauge, Trend, level};
+use crate::mapping::{self, ToApi};
+use api::v1;
+use engine::{FillPart, FillStatus, PoolStatus};
+use std::collections::{BTreeMap, BTreeSet};
+use units::{format_bytes, roughly};
+
+/// By the pool's id.
+pub(super) type Gauges = BTreeMap<(String, FillPart), Gauge>;
+
+/// What the part is called, and what helps.
+fn words(part: FillPart) -> (&'static str, &'static str) {
+    match part {
+        FillPart::Space => ("its space", "add a vdrive or delete data"),
+        FillPart::Metadata => (
+            "its metadata region",
+            "delete snapshots, clones or volumes: it does not grow",
+        ),
+        FillPart::Fast => (
+            "its fast tier",
+            "data comes faster than it sinks: once it is full, writes are as fast as the slow tier",
+        ),
+        FillPart::Slow => ("its slow tier", "add a slow vdrive or delete data"),
+    }
+}
+
+fn sentence(fill: &FillStatus, trend: Trend) -> String {
+    let (name, advice) = words(fill.part);
+    let expected = match trend {
+        Trend::Filling { full_s, .. } if fill.used < fill.capacity => {
+            format!(", and full in about {}", roughly(full_s))
+        }
+        _ => String::new(),
+    };
+    format!(
+        "{name} is {:.1} % full ({} of {}){expected}: {advice}",
+        100.0 * fill.used as f64 / fill.capacity.max(1) as f64,
+        format_bytes(fill.used),
+        format_bytes(fill.capacity)
+    )
+}
+
+fn shown(fill: &FillStatus, level: u8, trend: Trend) -> v1::Fill {
+    let (trend, seconds_to_full, trend_s) = match trend {
+        Trend::Unknown => (v1::Trend::Unknown, None, None),
+        Trend::Steady => (v1::Trend::Steady, None, None),
+        Trend::Falling => (v1::Trend::Falling, None, None),
+        Trend::Filling { full_s, seen_s } => (v1::Trend::Filling, Some(full_s), Some(seen_s)),
+    };
+    let percent = u128::from(fill.used) * 100 / u128::from(fill.capacity.max(1));
+    v1::Fill {
+        part: fill.part.to_api(),
+        used: fill.used,
+        capacity: fill.capacity,
+        percent: percent as u64,
+        level: Some(level).filter(|level| *level > 0),
+        trend,
+        seconds_to_full,
+        trend_s,
+    }
+}
+
+impl Manager {
+    /// A pool, with how it fills.
+    pub(super) fn pool(&self, mut status: PoolStatus) -> v1::Pool {
+        let gauges = lock(&self.gauges);
+        let mut fills = Vec::new();
+        for fill in &status.fills {
+            let gauge = gauges.get(&(status.id.clone(), fill.part));
+            let before = gauge.map_or(0, |gauge| gauge.level);
+            let level = level(before, fill.used, fill.capacity, &status.warn_at);
+            let trend = gauge.map_or(Trend::Unknown, |gauge| gauge.trend(fill.capacity));
+            if level > 0 {
+                status.messages.push(sentence(fill, trend));
+            }
+            fills.push(shown(fill, level, trend));
+        }
+        drop(gauges);
+        mapping::pool(status, fills)
+    }
+
+    /// Looks how full the pools are at `up_s`, seconds by a clock that only goes forward, and says in
+    /// the log when one has reached another level.
+    pub fn watch_fills(&self, up_s: u64) {
+        let pools = match self.control.pool_list() {
+            Ok(pools) => pools,
+            Err(error) => {
+                tracing::error!("the pools cannot be looked at for how full they are: {error}");
+                return;
+            }
+        };
+        let mut gauges = lock(&self.gauges);
+        let mut seen = BTreeSet::new();
+        for pool in &pools {
+            for fill in &pool.fills {
+                let key = (pool.id.clone(), fill.part);
+                let gauge = gauges.entry(key.clone()).or_default();
+                seen.insert(key);
+                gauge.note(up_s, fill.used);
+                let before = gauge.level;
+                gauge.level = level(before, fill.used, fill.capacity, &pool.warn_at);
+                if gauge.level > before {
+                    let sentence = sentence(fill, gauge.trend(fill.capacity));
+                    tracing::warn!("pool {}: {sentence}", pool.name);
+                } else if gauge.level < before {
+                    let (name, _) = words(fill.part);
+                    tracing::info!("pool {}: {name} is less than {before} % full", pool.name);
+                }
+            }
+        }
+        gauges.retain(|key, _| seen.contains(key));
+    }
+
+    /// The same for now.
+    pub fn watch_fills_now(&self) {
+        self.watch_fills(self.began.elapsed().as_secs());
+    }
+
+    /// Sets the levels at which it is warned.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn pool_warn_at(&self, pool: &str, request: &v1::PoolWarnings) -> Result<v1::Pool> {
+        let set = self.control.pool_warn_at(pool, &request.at);
+        set.map(|status| self.pool(status))
+            .map_err(|error| self.pool_problem(pool, error))
+    }
+}

@@ -1,0 +1,90 @@
+//! A clone takes over the snapshots that it stands on: only the label says whose a snapshot is.
+
+use super::{Pool, Result, error, lock};
+use crate::control::types::{ErrorCode, Promotion};
+use format::{PoolConfig, SnapshotConfig, VolumeConfig};
+use std::collections::BTreeSet;
+
+impl Pool {
+    /// Swaps the roles of a clone and the volume that it was cloned from: the snapshot that it
+    /// stands on, and those before it of the same volume, are its own from then on, and the volume
+    /// that had them is a clone. One label says so, or none.
+    ///
+    /// # Errors
+    /// `NotFound`; `Invalid` when it is no clone; `Exists` when both have a snapshot of one name;
+    /// `Busy` when a snapshot that would move is exported; when no drive takes the label. All is as
+    /// it was then.
+    pub fn promote(&self, clone: &str) -> Result<Promotion> {
+        let _changing = lock(&self.changing);
+        let volume = self.changeable(clone)?;
+        let config = self.config();
+        let moving = config.to_promote(&volume);
+        let Some(from) = moving.first() else {
+            let text = format!(
+                "volume {clone} is no clone: it stands on no other volume's snapshot; see `convect \
+                 snapshot list`"
+            );
+            return error(ErrorCode::Invalid, text);
+        };
+        let of = config.volumes.iter().find(|known| known.id == from.volume);
+        let parent = of.map_or_else(|| format!("#{}", from.volume), |of| of.name.clone());
+        check_names(&config, &moving, &volume, &parent)?;
+        check_exports(&config, &moving, &parent)?;
+        let layers: BTreeSet<u32> = moving.iter().map(|known| known.layer).collect();
+        self.update(|config| {
+            let moving = config.snapshots.iter_mut();
+            for known in moving.filter(|known| layers.contains(&known.layer)) {
+                known.volume = volume.id;
+            }
+            Ok(())
+        })?;
+        let names = moving.iter().rev().map(|known| known.name.clone());
+        Ok(Promotion {
+            parent,
+            snapshots: names.collect(),
+        })
+    }
+}
+
+fn check_names(
+    config: &PoolConfig,
+    moving: &[&SnapshotConfig],
+    volume: &VolumeConfig,
+    parent: &str,
+) -> Result<()> {
+    let own = config.snapshots.iter();
+    let own: BTreeSet<&str> = own
+        .filter(|known| known.volume == volume.id)
+        .map(|known| known.name.as_str())
+        .collect();
+    match moving
+        .iter()
+        .find(|known| own.contains(known.name.as_str()))
+    {
+        None => Ok(()),
+        Some(twice) => error(
+            ErrorCode::Exists,
+            format!(
+                "volumes {} and {parent} both have a snapshot '{}', and one of them would have two: \
+                 rename one with `convect snapshot rename`",
+                volume.name, twice.name
+            ),
+        ),
+    }
+}
+
+/// An export is kept by its snapshot's name, which begins with the volume's.
+fn check_exports(config: &PoolConfig, moving: &[&SnapshotConfig], parent: &str) -> Result<()> {
+    for known in moving {
+        let name = format!("{parent}@{}", known.name);
+        if let Some(export) = config.exports.iter().find(|export| export.volume == name) {
+            let text = format!(
+                "snapshot {name} is exported as {export}, and would be another volume's: first end \
+                 that with `convect export delete {export}`, and export it anew afterwards",
+                export = export.name
+            );
+            return error(ErrorCode::Busy, text);
+        }
+    }
+    Ok(())
+}
