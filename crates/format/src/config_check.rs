@@ -89,6 +89,9 @@ impl PoolConfig {
                 )
             })?;
         }
+        for receiving in &self.receiving {
+            check_name(&receiving.snapshot)?;
+        }
         self.exports
             .iter()
             .try_for_each(|export| check_name(&export.name))

@@ -13,6 +13,7 @@ mod members;
 mod open;
 mod plan;
 mod reap;
+mod receive;
 mod schedules;
 mod scrub;
 

@@ -284,6 +284,7 @@ impl Pool {
                 "online"
             }
             .to_owned(),
+            receiving: self.receiving(volume.id),
         }
     }
 
