@@ -26,4 +26,6 @@ pub use snapshots::{
     ChangedRange, Snapshot, SnapshotChange, SnapshotClone, SnapshotCreate, SnapshotDiff,
     SnapshotList, VolumeRollBack,
 };
-pub use volumes::{MapCell, Volume, VolumeCreate, VolumeList, VolumeMap, VolumeResize};
+pub use volumes::{
+    MapCell, Received, Receiving, Volume, VolumeCreate, VolumeList, VolumeMap, VolumeResize,
+};

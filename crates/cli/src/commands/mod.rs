@@ -11,6 +11,7 @@ mod pool_show;
 mod schedule;
 mod scrub;
 mod snapshot;
+mod stream;
 mod volume;
 mod watch;
 
@@ -22,4 +23,5 @@ pub use offline::{dump, restore};
 pub use pool::pool;
 pub use pool_show::vdrive;
 pub use snapshot::snapshot;
+pub use stream::{receive, send};
 pub use volume::{map, volume};

@@ -2,6 +2,7 @@
 
 use super::exports::Running;
 use super::schedules::{Key, Tried};
+use super::uses::Uses;
 use crate::mapping::ToApi;
 use crate::{Control, ScrubSchedule, StateDir};
 use api::v1::{self, AbsentPool, Problem, ProblemCode};
@@ -32,6 +33,8 @@ pub struct Manager {
     pub(super) absent: Mutex<Vec<AbsentPool>>,
     /// What became of schedules' last tries. Locked for a look or an entry only.
     pub(super) tried: Mutex<BTreeMap<Key, Tried>>,
+    /// What is being sent or received.
+    pub(super) uses: Uses,
     pub(super) began: Instant,
 }
 
@@ -74,6 +77,7 @@ impl Manager {
             exports: Mutex::default(),
             absent: Mutex::default(),
             tried: Mutex::default(),
+            uses: Uses::default(),
             began: Instant::now(),
         }
     }

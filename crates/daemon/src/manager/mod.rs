@@ -4,9 +4,14 @@ mod core;
 mod exports;
 mod mirrors;
 mod pools;
+mod receive;
 mod schedules;
 mod scrubs;
+mod send;
 mod snapshots;
+mod uses;
 mod volumes;
 
 pub use core::Manager;
+pub use receive::Receiving;
+pub use send::Sending;

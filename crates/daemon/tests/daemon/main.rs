@@ -8,3 +8,4 @@ mod http;
 mod pools;
 mod schedules;
 mod scrubs;
+mod streams;
