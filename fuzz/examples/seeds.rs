@@ -8,7 +8,8 @@ use format::{
 };
 use serde_json::{Value, json};
 use std::path::Path;
-use units::{DriveId, Place, PoolId, ShardId, VdriveId};
+use stream::{Begin, Encoder};
+use units::{DriveId, Place, PoolId, ShardId, SnapshotId, VdriveId};
 
 fn save(target: &str, name: &str, bytes: &[u8]) {
     let folder = Path::new("corpus").join(target);
@@ -260,6 +261,35 @@ fn nbd() {
     save("nbd_request", "request", &request);
 }
 
+fn streams() {
+    let id = |epoch| SnapshotId {
+        pool: PoolId(1),
+        epoch,
+        created_s: 1_800_000_000,
+    };
+    for (name, from) in [("whole", None), ("later", Some(id(3)))] {
+        let begin = Begin {
+            pool: PoolId(2),
+            to: id(5),
+            from,
+            size: 1 << 30,
+            start: 4096,
+            lba_size: 512,
+            volume: "disk".to_owned(),
+            snapshot: "b".to_owned(),
+        };
+        let mut out = Vec::new();
+        let mut encoder = Encoder::begin(&begin, &mut out);
+        encoder.data(4096, &[7; 4096], &mut out);
+        encoder.zeroes(8192, 1 << 20, &mut out);
+        match from {
+            None => encoder.end(4096, &mut out),
+            Some(_) => encoder.failed("the drive is gone", &mut out),
+        }
+        save("stream", name, &out);
+    }
+}
+
 fn main() {
     labels();
     let checkpoint = Checkpoint {
@@ -276,4 +306,5 @@ fn main() {
     journal();
     pages();
     nbd();
+    streams();
 }

@@ -1,13 +1,13 @@
 //! The OpenAPI document, made from the table of routes.
 
-use crate::routes::{Components, Method, ROUTES, Route};
+use crate::routes::{Body, Components, Method, ROUTES, Route};
 use crate::v1;
 use std::collections::BTreeMap;
 use utoipa::openapi::path::{
     HttpMethod, OperationBuilder, ParameterBuilder, ParameterIn, PathItem,
 };
 use utoipa::openapi::request_body::RequestBodyBuilder;
-use utoipa::openapi::schema::{ComponentsBuilder, ObjectBuilder, Type};
+use utoipa::openapi::schema::{ComponentsBuilder, KnownFormat, ObjectBuilder, SchemaFormat, Type};
 use utoipa::openapi::{
     ContentBuilder, InfoBuilder, OpenApi, OpenApiBuilder, PathsBuilder, Ref, Required,
     ResponseBuilder, ResponsesBuilder,
@@ -16,6 +16,24 @@ use utoipa::{PartialSchema, ToSchema};
 
 fn json(shape: Ref) -> utoipa::openapi::Content {
     ContentBuilder::new().schema(Some(shape)).build()
+}
+
+/// The type of a body, and what it is.
+fn content(
+    body: Body,
+    components: &mut Components,
+) -> Option<(&'static str, utoipa::openapi::Content)> {
+    match body {
+        Body::None => None,
+        Body::Json(shape) => Some(("application/json", json(shape(components)))),
+        Body::Stream => {
+            let bytes = ObjectBuilder::new()
+                .schema_type(Type::String)
+                .format(Some(SchemaFormat::KnownFormat(KnownFormat::Binary)));
+            let content = ContentBuilder::new().schema(Some(bytes.build())).build();
+            Some(("application/octet-stream", content))
+        }
+    }
 }
 
 fn http_method(method: Method) -> HttpMethod {
@@ -35,8 +53,8 @@ fn segments(path: &str) -> impl Iterator<Item = &str> {
 
 fn operation(route: &Route, components: &mut Components) -> utoipa::openapi::path::Operation {
     let mut success = ResponseBuilder::new().description("Done.");
-    if let Some(answer) = route.answer {
-        success = success.content("application/json", json(answer(components)));
+    if let Some((kind, content)) = content(route.answer, components) {
+        success = success.content(kind, content);
     }
     let problem = ResponseBuilder::new()
         .description("Not done, and nothing is half-made.")
@@ -56,10 +74,10 @@ fn operation(route: &Route, components: &mut Components) -> utoipa::openapi::pat
     for query in route.query {
         built = built.parameter(parameter(query.name, ParameterIn::Query, Some(query.about)));
     }
-    if let Some(request) = route.request {
+    if let Some((kind, content)) = content(route.request, components) {
         built = built.request_body(Some(
             RequestBodyBuilder::new()
-                .content("application/json", json(request(components)))
+                .content(kind, content)
                 .required(Some(Required::True))
                 .build(),
         ));

@@ -67,28 +67,47 @@ pub struct Route {
     pub query: &'static [Query],
     /// The status of success.
     pub status: u16,
-    pub(crate) request: Option<Describe>,
-    pub(crate) answer: Option<Describe>,
+    pub(crate) request: Body,
+    pub(crate) answer: Body,
+}
+
+/// What a request or an answer carries.
+#[derive(Clone, Copy)]
+pub(crate) enum Body {
+    /// Nothing.
+    None,
+    /// JSON of this shape.
+    Json(Describe),
+    /// Bytes, as many as come (docs/stream.md).
+    Stream,
 }
 
 impl Route {
     /// Whether it takes a body.
     pub fn has_request(&self) -> bool {
-        self.request.is_some()
+        !matches!(self.request, Body::None)
+    }
+
+    /// Whether that is a stream, of any length.
+    pub fn takes_stream(&self) -> bool {
+        matches!(self.request, Body::Stream)
     }
 
     /// Whether it answers with a body.
     pub fn has_answer(&self) -> bool {
-        self.answer.is_some()
+        !matches!(self.answer, Body::None)
     }
 }
 
 macro_rules! shape_of {
     () => {
-        None
+        Body::None
+    };
+    (Stream) => {
+        Body::Stream
     };
     ($type:ident) => {
-        Some(shape::<v1::$type> as Describe)
+        Body::Json(shape::<v1::$type> as Describe)
     };
 }
 
@@ -153,6 +172,22 @@ const DIFF: &[Query] = &[
                 though there are more.",
     },
 ];
+const SEND: &[Query] = &[
+    Query {
+        name: "from",
+        about: "The snapshot that the receiver has, NAME or, of another volume, VOLUME@NAME; nothing \
+                when left out: all of the snapshot is sent.",
+    },
+    Query {
+        name: "resume",
+        about: "The token of a volume that has a part of it: what it lacks is sent.",
+    },
+];
+const RECEIVE: &[Query] = &[Query {
+    name: "force",
+    about: "With `true`, the volume is rolled back to the snapshot that the stream goes from: what was \
+            written since is lost.",
+}];
 const CELLS: &[Query] = &[Query {
     name: "cells",
     about: "How many parts, 1 to 65,536; 64 when left out.",
@@ -196,6 +231,8 @@ routes! {
     SnapshotDelete, Delete, "/v1/snapshots/{pool}/{volume}/{snapshot}", 204; "Deletes a snapshot; what it alone had comes free in the background."
     SnapshotClone, Post, "/v1/snapshots/{pool}/{volume}/{snapshot}/clone", 201, takes SnapshotClone, gives Volume; "Makes a volume that begins as a snapshot is."
     SnapshotDiff, Get, "/v1/volumes/{pool}/{volume}/diff", 200, gives SnapshotDiff, query DIFF; "Lists what a volume or a snapshot has otherwise than a snapshot that it stands on."
+    SnapshotSend, Get, "/v1/snapshots/{pool}/{volume}/{snapshot}/stream", 200, gives Stream, query SEND; "Sends a snapshot, or what it has otherwise than one before, as a stream (docs/stream.md)."
+    VolumeReceive, Post, "/v1/volumes/{pool}/{volume}/stream", 201, takes Stream, gives Received, query RECEIVE; "Makes a volume, or brings one on, from a stream; the snapshot is there when the whole stream was right."
     ScheduleList, Get, "/v1/schedules", 200, gives ScheduleList, query POOL_AND_VOLUME; "Lists when snapshots are taken by themselves."
     ScheduleSet, Post, "/v1/schedules", 200, takes ScheduleSet, gives Schedule; "Sets when snapshots of volumes of a pool are taken by themselves, all at one moment, and how many are kept."
     ScheduleRemove, Delete, "/v1/schedules/{pool}/{volume}/{schedule}", 204; "Takes a volume out of a schedule; its snapshots stay."

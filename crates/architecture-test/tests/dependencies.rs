@@ -3,13 +3,14 @@
 use architecture_test::{Manifest, workspace_crates};
 
 /// The workspace's own crates as dependencies name them.
-const OURS: [&str; 14] = [
+const OURS: [&str; 15] = [
     "units",
     "block",
     "reactor",
     "drives",
     "format",
     "placement",
+    "stream",
     "engine",
     "inspect",
     "api",
@@ -53,6 +54,7 @@ fn each_crate_uses_only_the_crates_beneath_it() {
     only("convect-drives", &["block", "reactor", "units"]);
     only("convect-format", &["units"]);
     only("convect-placement", &["units"]);
+    only("convect-stream", &["units"]);
     only(
         "convect-engine",
         &["block", "drives", "format", "placement", "reactor", "units"],

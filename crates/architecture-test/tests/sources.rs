@@ -16,7 +16,7 @@ fn none_of(sources: &[Source], banned: &[&str], why: &str) {
 }
 
 #[test]
-fn format_and_placement_do_no_io_and_read_no_clock() {
+fn format_placement_and_stream_do_no_io_and_read_no_clock() {
     let banned = [
         "std::fs",
         "std::net",
@@ -26,7 +26,11 @@ fn format_and_placement_do_no_io_and_read_no_clock() {
         "Instant",
         "SystemTime",
     ];
-    for folder in ["crates/format/src", "crates/placement/src"] {
+    for folder in [
+        "crates/format/src",
+        "crates/placement/src",
+        "crates/stream/src",
+    ] {
         let sources = sources_under(folder);
         assert!(!sources.is_empty(), "{folder} has no sources");
         none_of(

@@ -1,5 +1,6 @@
 //! What can be written on the command line.
 
+use crate::stream_arguments::{Receive, Send};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::path::PathBuf;
@@ -45,6 +46,10 @@ pub enum Command {
     /// Take, look at, clone and end snapshots of volumes
     #[command(subcommand)]
     Snapshot(Snapshot),
+    /// Write a snapshot, or what it has otherwise than one before, as a stream
+    Send(Send),
+    /// Make a volume, or bring one on, from a stream
+    Receive(Receive),
     /// Offer volumes to hosts and virtual machines
     #[command(subcommand)]
     Export(Export),

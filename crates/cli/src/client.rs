@@ -17,6 +17,10 @@ const ANSWER_MAX: u64 = 64 << 20;
 const LOOK_TIME: Duration = Duration::from_secs(60);
 const CHANGE_TIME: Duration = Duration::from_secs(600);
 const MOVE_TIME: Duration = Duration::from_secs(24 * 3600);
+/// Longest head of an answer whose body is a stream, in bytes.
+const HEAD_MAX: usize = 64 << 10;
+/// Bytes of a stream that are sent at a time.
+const PART: usize = 256 << 10;
 
 /// The way to one daemon.
 pub struct Client {
@@ -61,7 +65,7 @@ fn split(answer: &[u8]) -> Option<(u16, &[u8])> {
     let head = std::str::from_utf8(&answer[..end]).ok()?;
     let body = &answer[end + 4..];
     let mut lines = head.split("\r\n");
-    let status = lines.next()?.strip_prefix("HTTP/1.1 ")?.get(..3)?;
+    let status = lines.next()?.strip_prefix("HTTP/1.")?.get(2..5)?;
     for line in lines {
         let (name, value) = line.split_once(':')?;
         let whole = match name.to_ascii_lowercase().as_str() {
@@ -153,7 +157,12 @@ impl Client {
         let answer = self
             .exchange(&request, patience)
             .map_err(|error| self.unreachable(&error))?;
-        let Some((status, body)) = split(&answer) else {
+        self.judge(&answer)
+    }
+
+    /// The body of a good answer.
+    fn judge(&self, answer: &[u8]) -> Result<Vec<u8>, Failure> {
+        let Some((status, body)) = split(answer) else {
             return Err(Failure::Failed(format!(
                 "what answers at {} is no convect daemon, or it ended meanwhile",
                 self.socket.display()
@@ -168,6 +177,101 @@ impl Client {
                 "the daemon answered with status {status} and no reason: see its log"
             ))),
         }
+    }
+
+    /// Asks for an operation whose answer is a stream, which says by itself where it ends: it is
+    /// read as it comes.
+    ///
+    /// # Errors
+    /// When no daemon answers, or it refuses.
+    pub fn download(
+        &self,
+        operation: Operation,
+        segments: &[&str],
+        query: &[(&str, &str)],
+    ) -> Result<impl Read, Failure> {
+        // By this version the body comes as it is, up to the end of the connection.
+        let request = format!(
+            "{} {} HTTP/1.0\r\nHost: convect\r\n\r\n",
+            operation.route().method.as_str(),
+            target(operation, segments, query)
+        );
+        let opened = || -> io::Result<(Vec<u8>, UnixStream)> {
+            let mut stream = UnixStream::connect(&self.socket)?;
+            stream.set_read_timeout(Some(CHANGE_TIME))?;
+            stream.set_write_timeout(Some(LOOK_TIME))?;
+            let sent = stream.write_all(request.as_bytes());
+            let mut head = Vec::new();
+            let mut byte = [0];
+            while !head.ends_with(b"\r\n\r\n") && head.len() < HEAD_MAX {
+                if stream.read(&mut byte)? == 0 {
+                    break;
+                }
+                head.extend(byte);
+            }
+            if head.is_empty() {
+                sent?;
+            }
+            Ok((head, stream))
+        };
+        let (mut head, mut stream) = opened().map_err(|error| self.unreachable(&error))?;
+        let good = head.starts_with(b"HTTP/1.") && head.get(9..12) == Some(b"200");
+        if good && head.ends_with(b"\r\n\r\n") {
+            return Ok(stream);
+        }
+        let rest = (&mut stream).take(ANSWER_MAX).read_to_end(&mut head);
+        rest.map_err(|error| self.unreachable(&error))?;
+        self.judge(&head)?;
+        Err(Failure::Failed(format!(
+            "what answers at {} gives no stream: use the convect of its version",
+            self.socket.display()
+        )))
+    }
+
+    /// Asks for an operation with a stream as its body.
+    ///
+    /// # Errors
+    /// When no daemon answers, it refuses, or the stream cannot be read.
+    pub fn upload(
+        &self,
+        operation: Operation,
+        segments: &[&str],
+        query: &[(&str, &str)],
+        source: &mut impl Read,
+    ) -> Result<Vec<u8>, Failure> {
+        let head = format!(
+            "{} {} HTTP/1.1\r\nHost: convect\r\nConnection: close\r\nContent-Type: \
+             application/octet-stream\r\nTransfer-Encoding: chunked\r\n\r\n",
+            operation.route().method.as_str(),
+            target(operation, segments, query)
+        );
+        let unreachable = |error: io::Error| self.unreachable(&error);
+        let mut stream = UnixStream::connect(&self.socket).map_err(unreachable)?;
+        let limits = stream
+            .set_read_timeout(Some(CHANGE_TIME))
+            .and_then(|()| stream.set_write_timeout(Some(CHANGE_TIME)));
+        limits.map_err(unreachable)?;
+        // A daemon that refuses answers before it has read everything.
+        let mut sent = stream.write_all(head.as_bytes());
+        let mut part = vec![0; PART];
+        while sent.is_ok() {
+            let length = source
+                .read(&mut part)
+                .map_err(|error| Failure::Failed(format!("the stream cannot be read: {error}")))?;
+            let length_line = format!("{length:x}\r\n");
+            let chunk = [length_line.as_bytes(), &part[..length], b"\r\n"];
+            sent = stream.write_all(&chunk.concat());
+            if length == 0 {
+                break;
+            }
+        }
+        let mut answer = Vec::new();
+        let read = stream.take(ANSWER_MAX).read_to_end(&mut answer);
+        if answer.is_empty() {
+            sent.map_err(unreachable)?;
+            read.map_err(unreachable)?;
+        }
+        self.judge(&answer)
     }
 
     /// Asks for an operation without a body.

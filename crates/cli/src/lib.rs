@@ -15,6 +15,7 @@ mod parse;
 mod progress;
 mod run;
 mod show;
+mod stream_arguments;
 
 pub use arguments::Arguments;
 pub use client::Client;

@@ -34,7 +34,8 @@ pub fn pace(job: &Job) -> String {
     text
 }
 
-fn bar() -> ProgressBar {
+/// A bar of a thousand parts.
+pub fn bar() -> ProgressBar {
     let bar = ProgressBar::new(1000);
     if let Ok(style) = ProgressStyle::with_template("{prefix} {bar:30} {msg}") {
         bar.set_style(style.progress_chars("█░ "));

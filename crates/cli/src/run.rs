@@ -77,6 +77,8 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Pool(command) => commands::pool(&client(), json, command),
         Command::Volume(command) => commands::volume(&client(), json, command),
         Command::Snapshot(command) => commands::snapshot(&client(), json, command),
+        Command::Send(options) => commands::send(&client(), json, options),
+        Command::Receive(options) => commands::receive(&client(), json, options),
         Command::Export(command) => commands::export(&client(), json, command),
         Command::Map(command) => commands::map(&client(), json, command),
         Command::Job(command) => commands::job(&client(), json, command),

@@ -3,8 +3,8 @@
 use block::BlockDevice;
 use engine::{
     DriveReport, Engine, EngineError, ExportRecord, Importable, IoCounters, JobStatus, MapCell,
-    PoolSpec, PoolStatus, Promotion, ScheduleSpec, ScheduleStatus, ScheduleTurn, ScrubSpec,
-    ScrubStatus, SnapshotDiff, SnapshotStatus, VdriveSpec, VolumeSpec, VolumeStatus,
+    PoolSpec, PoolStatus, Promotion, ReceiveSpec, ScheduleSpec, ScheduleStatus, ScheduleTurn,
+    ScrubSpec, ScrubStatus, SnapshotDiff, SnapshotStatus, VdriveSpec, VolumeSpec, VolumeStatus,
 };
 use std::sync::Arc;
 
@@ -71,6 +71,9 @@ control! {
     snapshot_delete(pool: &str, volume: &str, names: &[String]) -> Result<()>;
     snapshot_clone(pool: &str, volume: &str, name: &str, clone: &str) -> Result<VolumeStatus>;
     snapshot_diff(pool: &str, volume: &str, from: Option<&str>, to: Option<&str>, start: u64, limit: usize) -> Result<SnapshotDiff>;
+    receive_begin(pool: &str, volume: &str, spec: &ReceiveSpec, force: bool) -> Result<u64>;
+    receive_mark(pool: &str, volume: &str, done: u64) -> Result<()>;
+    receive_end(pool: &str, volume: &str) -> Result<Vec<SnapshotStatus>>;
     schedule_set(pool: &str, spec: &ScheduleSpec, now_s: u64) -> Result<ScheduleStatus>;
     schedule_list(pool: &str, volume: Option<&str>) -> Result<Vec<ScheduleStatus>>;
     schedule_remove(pool: &str, volume: &str, schedule: &str) -> Result<()>;

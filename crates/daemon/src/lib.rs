@@ -20,13 +20,14 @@ mod serve;
 mod snapshot_schedule;
 mod span;
 mod state;
+mod volume_io;
 
 pub use config::{Config, LogLevel};
 pub use control::Control;
 pub use error::ServeError;
 pub use frontends::FRONT_ENDS;
 pub use host_drives::{drive_kinds, drive_profiles};
-pub use manager::Manager;
+pub use manager::{Manager, Receiving, Sending};
 pub use memory::check_memory;
 pub use schedule::ScrubSchedule;
 pub use serve::{run, serve};

@@ -294,7 +294,33 @@ pub fn volume(status: engine::VolumeStatus, exports: Vec<String>) -> v1::Volume 
         serial: status.serial,
         state: status.state,
         exports,
+        receiving: status.receiving.and_then(receiving),
     }
+}
+
+/// How far a volume is; none when the labels say what cannot be.
+fn receiving(status: engine::ReceiveStatus) -> Option<v1::Receiving> {
+    let from = status.from.map(|from| from.parse()).transpose().ok()?;
+    let token = stream::Token {
+        to: status.to.parse().ok()?,
+        from,
+        done: status.done,
+    };
+    Some(v1::Receiving {
+        snapshot: status.snapshot,
+        done: status.done,
+        token: token.to_string(),
+    })
+}
+
+/// Why something could not be read or written, as a problem.
+pub fn io_problem(what: &str, error: &block::IoError) -> v1::Problem {
+    let code = match error.kind {
+        block::ErrorKind::NoSpace => v1::ProblemCode::NoSpace,
+        block::ErrorKind::Gone => v1::ProblemCode::NotFound,
+        _ => v1::ProblemCode::Io,
+    };
+    v1::Problem::new(code, format!("{what}: {error}"))
 }
 
 impl ToApi for engine::ChangedRange {
@@ -335,6 +361,7 @@ impl ToApi for engine::SnapshotStatus {
             held: self.held,
             clones: self.clones,
             schedule: Some(self.schedule).filter(|name| !name.is_empty()),
+            identity: self.identity,
         }
     }
 }

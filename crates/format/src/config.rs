@@ -174,6 +174,26 @@ pub struct SnapshotConfig {
     /// Name of the schedule that took it and may delete it; empty: none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub schedule: String,
+    /// What it holds, when another pool took it: a `units::SnapshotId`; empty: this pool took it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub origin: String,
+}
+
+/// A volume that is being made as a snapshot of another pool is (docs/stream.md).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ReceivingConfig {
+    /// Number of the volume.
+    pub volume: u32,
+    /// Name that the snapshot will have.
+    pub snapshot: String,
+    /// What it will hold: a `units::SnapshotId`.
+    pub to: String,
+    /// What the volume held before, in the same way; empty: nothing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub from: String,
+    /// Bytes, from the first one on, that are as they will be, durably.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub done: u64,
 }
 
 /// When snapshots of some volumes are taken by themselves, and how many are kept
@@ -307,6 +327,9 @@ pub struct PoolConfig {
     /// Schedules of snapshots.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub schedules: Vec<ScheduleConfig>,
+    /// Volumes that are being received.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub receiving: Vec<ReceivingConfig>,
     /// Exports.
     pub exports: Vec<ExportConfig>,
     /// Number of the next volume or layer.

@@ -111,6 +111,9 @@ impl PoolConfig {
             })?;
         }
         check_warn_at(&self.warn_at)?;
+        for receiving in &self.receiving {
+            check_name(&receiving.snapshot)?;
+        }
         self.exports
             .iter()
             .try_for_each(|export| check_name(&export.name))

@@ -194,6 +194,7 @@ mod tests {
                 layers: vec![],
                 snapshots: vec![],
                 schedules: vec![],
+                receiving: vec![],
                 exports: vec![],
                 next_volume: 1,
                 scrub: crate::ScrubConfig::default(),
@@ -291,6 +292,15 @@ mod tests {
             ("no name", |config| config.name = "../x".into()),
             ("warnings at", |config| config.warn_at = vec![90, 80]),
             ("warnings at", |config| config.warn_at = vec![101]),
+            ("no name", |config| {
+                config.receiving.push(crate::ReceivingConfig {
+                    volume: 1,
+                    snapshot: "a/b".into(),
+                    to: String::new(),
+                    from: String::new(),
+                    done: 0,
+                })
+            }),
             ("every 0 s", |config| {
                 config.schedules.push(crate::ScheduleConfig {
                     name: "hourly".into(),

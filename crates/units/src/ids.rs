@@ -73,6 +73,38 @@ unique!(
     DriveId
 );
 
+/// What a snapshot holds, for ever and in every pool that has it: the pool that took it, the epoch of
+/// its layer there, which comes only once, and when it was taken, which tells pools apart that were
+/// copied drive by drive.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct SnapshotId {
+    /// The pool that took it.
+    pub pool: PoolId,
+    /// The epoch.
+    pub epoch: u32,
+    /// When it was taken: seconds since 1970.
+    pub created_s: u64,
+}
+
+impl fmt::Display for SnapshotId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}-{}", self.pool, self.epoch, self.created_s)
+    }
+}
+
+impl std::str::FromStr for SnapshotId {
+    type Err = std::num::ParseIntError;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut parts = text.splitn(3, '-');
+        let mut part = || parts.next().unwrap_or_default();
+        Ok(Self {
+            pool: part().parse()?,
+            epoch: part().parse()?,
+            created_s: part().parse()?,
+        })
+    }
+}
+
 /// One 4 KiB block of a pool: a vdrive and a block within it, packed in 48 bits.
 ///
 /// `Place::NONE` (all bits clear) is no place: block 0 of vdrive 0 is never allocated.
@@ -170,5 +202,15 @@ mod tests {
     fn unique_ids_survive_text() {
         let id = PoolId(0x1234 << 64);
         assert_eq!(id.to_string().parse::<PoolId>().unwrap(), id);
+        let snapshot = SnapshotId {
+            pool: id,
+            epoch: u32::MAX,
+            created_s: 1_800_000_000,
+        };
+        let text = snapshot.to_string();
+        assert_eq!(text.parse(), Ok(snapshot));
+        for bad in ["", &text[..40], "x-1-2"] {
+            assert!(bad.parse::<SnapshotId>().is_err(), "{bad}");
+        }
     }
 }

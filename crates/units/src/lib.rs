@@ -9,7 +9,7 @@ pub mod mutation;
 mod size;
 
 pub use calendar::{Utc, roughly};
-pub use ids::{BlockNo, ChunkNo, DriveId, Place, PoolId, ShardId, VdriveId, VolumeId};
+pub use ids::{BlockNo, ChunkNo, DriveId, Place, PoolId, ShardId, SnapshotId, VdriveId, VolumeId};
 pub use size::{SizeError, format_bytes, parse_bytes};
 
 /// The unit of atomicity, checksum and absorbed writes, in bytes.

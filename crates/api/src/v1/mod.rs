@@ -28,4 +28,6 @@ pub use snapshots::{
     ChangedRange, Promotion, Snapshot, SnapshotChange, SnapshotClone, SnapshotCreate, SnapshotDiff,
     SnapshotList, VolumeRollBack,
 };
-pub use volumes::{MapCell, Volume, VolumeCreate, VolumeList, VolumeMap, VolumeResize};
+pub use volumes::{
+    MapCell, Received, Receiving, Volume, VolumeCreate, VolumeList, VolumeMap, VolumeResize,
+};

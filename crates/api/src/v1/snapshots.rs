@@ -64,6 +64,8 @@ pub struct Snapshot {
     pub clones: Vec<String>,
     /// The schedule that took it and may delete it.
     pub schedule: Option<String>,
+    /// What it holds: the same in every pool that received it, and never another's.
+    pub identity: String,
 }
 
 /// What a clone took over.

@@ -59,6 +59,37 @@ pub struct Volume {
     pub state: String,
     /// Names of its exports.
     pub exports: Vec<String>,
+    /// The snapshot that it is being made to be, while it is received or when that was interrupted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receiving: Option<Receiving>,
+}
+
+/// How far a volume is that is being received.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Receiving {
+    /// Name that the snapshot will have.
+    pub snapshot: String,
+    /// Bytes, from the first one on, that are as they will be, durably.
+    pub done: u64,
+    /// What `resume` of a stream takes to go on there.
+    pub token: String,
+}
+
+/// What was received.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Received {
+    /// The pool.
+    pub pool: String,
+    /// The volume.
+    pub volume: String,
+    /// The snapshot that it has now.
+    pub snapshot: String,
+    /// Bytes of data that came.
+    pub data: u64,
+    /// Bytes of zeroes that were told of.
+    pub zeroes: u64,
+    /// Bytes of the stream.
+    pub stream: u64,
 }
 
 /// Volumes.

@@ -12,6 +12,7 @@ mod pool_show;
 mod schedule;
 mod scrub;
 mod snapshot;
+mod stream;
 mod volume;
 mod watch;
 
@@ -23,4 +24,5 @@ pub use offline::{dump, restore};
 pub use pool::pool;
 pub use pool_show::vdrive;
 pub use snapshot::snapshot;
+pub use stream::{receive, send};
 pub use volume::{map, volume};

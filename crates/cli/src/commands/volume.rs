@@ -17,6 +17,14 @@ fn size(text: &str) -> Result<u64, Failure> {
 
 fn show(volume: &Volume) -> String {
     let mapped = 100.0 * volume.mapped as f64 / volume.size.max(1) as f64;
+    let receiving = volume.receiving.as_ref().map(|receiving| {
+        format!(
+            "snapshot {}, {} so far; see `convect receive --status`",
+            receiving.snapshot,
+            format_bytes(receiving.done)
+        )
+    });
+    let receiving = receiving.unwrap_or_default();
     facts(&[
         ("volume", format!("{}/{}", volume.pool, volume.name)),
         ("size", format_bytes(volume.size)),
@@ -32,6 +40,7 @@ fn show(volume: &Volume) -> String {
         ("serial", volume.serial.clone()),
         ("state", volume.state.clone()),
         ("exports", volume.exports.join(", ")),
+        ("receiving", receiving),
     ])
 }
 

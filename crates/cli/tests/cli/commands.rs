@@ -63,6 +63,9 @@ fn wrong_usage_ends_with_2_and_asks_nothing() {
         "pool import",
         "drive show sda",
         "completions tcsh",
+        "send tank/v",
+        "send tank/v@b --from a --resume 00",
+        "receive tank/v --force --status",
     ] {
         let said = daemon.convect(arguments);
         assert_eq!(said.code, 2, "{arguments}: {said:?}");

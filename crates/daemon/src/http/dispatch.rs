@@ -1,12 +1,13 @@
 //! One operation: its arguments read and checked, the manager asked, the answer written.
 
-use crate::Manager;
+use crate::{Manager, Receiving, Sending};
 use api::Operation;
 use api::v1::{Problem, ProblemCode, Version};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// What a request brings besides its operation.
 #[derive(Default)]
@@ -19,8 +20,17 @@ pub struct Arguments {
     pub body: Vec<u8>,
 }
 
-/// The body of an answer: JSON, or nothing.
-pub type Answer = Option<Vec<u8>>;
+/// What comes of a request.
+pub enum Answer {
+    /// It is done.
+    Nothing,
+    /// This JSON.
+    Json(Vec<u8>),
+    /// A stream.
+    Send(Box<Sending>),
+    /// What takes the request's body, which is a stream.
+    Receive(Box<Receiving>),
+}
 
 type Result<T> = std::result::Result<T, Problem>;
 
@@ -53,6 +63,15 @@ impl Arguments {
         }
     }
 
+    fn asked_flag(&self, name: &str) -> Result<bool> {
+        match self.asked(name) {
+            None => Ok(false),
+            Some(text) => text
+                .parse()
+                .map_err(|_| invalid(format!("{name} is 'true' or 'false', not '{text}'"))),
+        }
+    }
+
     fn request<T: DeserializeOwned>(&self) -> Result<T> {
         serde_json::from_slice(&self.body)
             .map_err(|error| invalid(format!("the request cannot be read: {error}: correct it")))
@@ -76,17 +95,17 @@ impl Arguments {
 
 fn json<T: Serialize>(value: T) -> Result<Answer> {
     match serde_json::to_vec(&value) {
-        Ok(text) => Ok(Some(text)),
+        Ok(text) => Ok(Answer::Json(text)),
         Err(error) => Err(Problem::new(ProblemCode::Internal, error.to_string())),
     }
 }
 
 fn nothing((): ()) -> Result<Answer> {
-    Ok(None)
+    Ok(Answer::Nothing)
 }
 
 /// Carries out one operation.
-pub fn dispatch(manager: &Manager, operation: Operation, with: &Arguments) -> Result<Answer> {
+pub fn dispatch(manager: &Arc<Manager>, operation: Operation, with: &Arguments) -> Result<Answer> {
     with.check_query(operation)?;
     let pool = with.text("pool");
     let volume = with.text("volume");
@@ -150,6 +169,15 @@ pub fn dispatch(manager: &Manager, operation: Operation, with: &Arguments) -> Re
             with.asked_number("start")?,
             with.asked_number("limit")?,
         )?),
+        Operation::SnapshotSend => {
+            let sending =
+                manager.snapshot_send(snapshot, with.asked("from"), with.asked("resume"))?;
+            Ok(Answer::Send(Box::new(sending)))
+        }
+        Operation::VolumeReceive => {
+            let receiving = manager.volume_receive(pool, volume, with.asked_flag("force")?)?;
+            Ok(Answer::Receive(Box::new(receiving)))
+        }
         Operation::ScheduleList => {
             json(manager.schedule_list(with.asked("pool"), with.asked("volume"))?)
         }

@@ -4,5 +4,6 @@ mod dispatch;
 mod peer;
 mod router;
 mod server;
+mod streams;
 
 pub use server::{CONNECTIONS_MAX, bind, serve};

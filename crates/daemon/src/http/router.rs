@@ -1,13 +1,14 @@
 //! The table of routes as a service.
 
-use super::dispatch::{Arguments, dispatch};
+use super::dispatch::{Answer, Arguments, dispatch};
+use super::streams::{self, Ending};
 use crate::Manager;
 use api::v1::{Problem, ProblemCode};
 use api::{Method, Operation, ROUTES};
 use axum::Router;
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use axum::extract::rejection::{BytesRejection, PathRejection, QueryRejection};
-use axum::extract::{DefaultBodyLimit, Path, Query};
+use axum::extract::{DefaultBodyLimit, FromRequest, Path, Query, Request};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, on};
@@ -39,11 +40,31 @@ fn filter(method: Method) -> MethodFilter {
     }
 }
 
-async fn carry_out(manager: Arc<Manager>, operation: Operation, with: Arguments) -> Response {
+/// Carries out an operation. `body`: of a request that is a stream.
+async fn carry_out(
+    manager: Arc<Manager>,
+    operation: Operation,
+    with: Arguments,
+    body: Body,
+    ending: Ending,
+) -> Response {
     let work = tokio::task::spawn_blocking(move || dispatch(&manager, operation, &with));
     match work.await {
-        Ok(Ok(Some(body))) => answer(operation.route().status, body),
-        Ok(Ok(None)) => StatusCode::from_u16(operation.route().status)
+        Ok(Ok(Answer::Json(body))) => answer(operation.route().status, body),
+        Ok(Ok(Answer::Send(sending))) => {
+            let kind = [(header::CONTENT_TYPE, "application/octet-stream")];
+            (kind, streams::send(*sending, ending)).into_response()
+        }
+        Ok(Ok(Answer::Receive(receiving))) => {
+            match streams::receive(*receiving, body, ending).await {
+                Ok(received) => {
+                    let body = serde_json::to_vec(&received).unwrap_or_default();
+                    answer(operation.route().status, body)
+                }
+                Err(problem) => refuse(&problem),
+            }
+        }
+        Ok(Ok(Answer::Nothing)) => StatusCode::from_u16(operation.route().status)
             .unwrap_or(StatusCode::NO_CONTENT)
             .into_response(),
         Ok(Err(problem)) => refuse(&problem),
@@ -82,21 +103,28 @@ fn arguments(
     })
 }
 
-/// Every route of the interface, asked of `manager`.
-pub fn router(manager: &Arc<Manager>) -> Router {
+/// Every route of the interface, asked of `manager`. Streams end when `ending` says so.
+pub fn router(manager: &Arc<Manager>, ending: &Ending) -> Router {
     let mut router = Router::new();
     for route in ROUTES {
         let manager = Arc::clone(manager);
+        let ending = ending.clone();
         let operation = route.operation;
+        let method = filter(route.method);
+        let takes_stream = route.takes_stream();
         let handler = move |path: Result<Path<Map>, PathRejection>,
                             query: Result<Query<Map>, QueryRejection>,
-                            body: Result<Bytes, BytesRejection>| async move {
+                            request: Request| async move {
+            let (body, stream) = match takes_stream {
+                true => (Ok(Bytes::new()), request.into_body()),
+                false => (Bytes::from_request(request, &()).await, Body::empty()),
+            };
             match arguments(path, query, body) {
-                Ok(with) => carry_out(manager, operation, with).await,
+                Ok(with) => carry_out(manager, operation, with, stream, ending).await,
                 Err(problem) => refuse(&problem),
             }
         };
-        router = router.route(route.path, on(filter(route.method), handler));
+        router = router.route(route.path, on(method, handler));
     }
     router
         .fallback(|| async {

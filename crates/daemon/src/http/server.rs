@@ -112,10 +112,10 @@ pub async fn serve(
     stop: impl Future<Output = ()>,
 ) -> std::io::Result<()> {
     let listener = UnixListener::from_std(socket.listener.try_clone()?)?;
-    let app = router(&manager);
     let (uid, gid) = peer::own();
     let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let (end, ending) = watch::channel(false);
+    let app = router(&manager, &ending);
     tokio::pin!(stop);
     loop {
         let permit = tokio::select! {

@@ -3,6 +3,7 @@
 use super::exports::Running;
 use super::fills::Gauges;
 use super::schedules::{Key, Tried};
+use super::uses::Uses;
 use crate::mapping::ToApi;
 use crate::{Control, ScrubSchedule, StateDir};
 use api::v1::{self, AbsentPool, Problem, ProblemCode};
@@ -35,6 +36,8 @@ pub struct Manager {
     pub(super) tried: Mutex<BTreeMap<Key, Tried>>,
     /// How pools filled since the daemon was started. Locked for a look or an entry only.
     pub(super) gauges: Mutex<Gauges>,
+    /// What is being sent or received.
+    pub(super) uses: Uses,
     pub(super) began: Instant,
 }
 
@@ -78,6 +81,7 @@ impl Manager {
             absent: Mutex::default(),
             tried: Mutex::default(),
             gauges: Mutex::default(),
+            uses: Uses::default(),
             began: Instant::now(),
         }
     }

@@ -42,10 +42,18 @@ fn to_api(pool: &str, running: &Running) -> v1::Export {
     }
 }
 
+fn subject(pool: &str, volume: Option<&str>) -> String {
+    match volume {
+        Some(volume) => format!("volume {pool}/{volume} is"),
+        None => format!("volumes of pool {pool} are"),
+    }
+}
+
 impl Manager {
     fn offer(&self, pool: &str, record: &ExportRecord) -> Result<Box<dyn Export>> {
         let row = frontends::find(self.front_ends, &record.kind)?;
         frontends::check(row, &record.parameters)?;
+        self.check_whole(pool, &record.volume)?;
         let device = self.control.volume_open(pool, &record.volume);
         let device = device.map_err(|error| self.pool_problem(pool, error))?;
         let start = StartExport {
@@ -56,6 +64,24 @@ impl Manager {
             remotes: self.control.remotes(),
         };
         (row.start)(start).map_err(|error| start_problem(&record.name, &error))
+    }
+
+    /// Refuses a volume that has a part of a snapshot that is being received.
+    fn check_whole(&self, pool: &str, volume: &str) -> Result<()> {
+        let volumes = self.control.volume_list(pool);
+        let volumes = volumes.map_err(|error| self.pool_problem(pool, error))?;
+        let mut found = volumes.iter().filter(|known| known.name == volume);
+        match found.find_map(|known| known.receiving.as_ref()) {
+            None => Ok(()),
+            Some(receiving) => Err(Problem::new(
+                ProblemCode::Busy,
+                format!(
+                    "volume {pool}/{volume} has only a part of snapshot {}: receive the rest, roll it \
+                     back to a snapshot before, or delete it",
+                    receiving.snapshot
+                ),
+            )),
+        }
     }
 
     /// The pool that has an export of this name.
@@ -119,19 +145,32 @@ impl Manager {
             .collect()
     }
 
-    pub(super) fn check_not_exported(&self, pool: &str, volume: Option<&str>) -> Result<()> {
+    /// Refuses what is being sent or received.
+    pub(super) fn check_not_moving(&self, pool: &str, volume: Option<&str>) -> Result<()> {
+        if !self.uses.has(pool, volume) {
+            return Ok(());
+        }
+        Err(Problem::new(
+            ProblemCode::Busy,
+            format!(
+                "{} being sent or received: wait for its end, or end that command",
+                subject(pool, volume)
+            ),
+        ))
+    }
+
+    /// Refuses what hosts use, and what is being sent or received.
+    pub(super) fn check_unused(&self, pool: &str, volume: Option<&str>) -> Result<()> {
+        self.check_not_moving(pool, volume)?;
         let names = self.exports_of(pool, volume);
         if names.is_empty() {
             return Ok(());
         }
-        let what = match volume {
-            Some(volume) => format!("volume {pool}/{volume} is exported"),
-            None => format!("volumes of pool {pool} are exported"),
-        };
+        let what = subject(pool, volume);
         let names = names.join(", ");
         Err(Problem::new(
             ProblemCode::Busy,
-            format!("{what} as {names}: first end that with `convect export delete NAME`"),
+            format!("{what} exported as {names}: first end that with `convect export delete NAME`"),
         ))
     }
 

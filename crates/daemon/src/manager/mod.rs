@@ -5,9 +5,14 @@ mod exports;
 mod fills;
 mod mirrors;
 mod pools;
+mod receive;
 mod schedules;
 mod scrubs;
+mod send;
 mod snapshots;
+mod uses;
 mod volumes;
 
 pub use core::Manager;
+pub use receive::Receiving;
+pub use send::Sending;

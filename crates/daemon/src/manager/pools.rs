@@ -289,7 +289,7 @@ impl Manager {
         let _changes = lock(&self.changes);
         let status = self.control.pool_status(pool);
         let status = status.map_err(|error| self.pool_problem(pool, error))?;
-        self.check_not_exported(&status.name, None)?;
+        self.check_unused(&status.name, None)?;
         self.control
             .pool_destroy(&status.name)
             .map_err(ToApi::to_api)?;

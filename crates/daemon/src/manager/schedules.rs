@@ -224,7 +224,7 @@ impl Manager {
                         name: known.name.clone(),
                         in_use: known.held
                             || !known.clones.is_empty()
-                            || !self.exports_of(pool, Some(&export)).is_empty(),
+                            || self.check_unused(pool, Some(&export)).is_err(),
                     }
                 })
                 .collect();

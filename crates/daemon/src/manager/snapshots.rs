@@ -59,7 +59,7 @@ impl Manager {
         let _changes = lock(&self.changes);
         if let Some(name) = &request.name {
             check_name("a snapshot", name)?;
-            self.check_not_exported(pool, Some(&format!("{volume}@{snapshot}")))?;
+            self.check_unused(pool, Some(&format!("{volume}@{snapshot}")))?;
         }
         let name = request.name.as_deref();
         let changed = self
@@ -76,7 +76,7 @@ impl Manager {
     /// As the engine's, and while it is exported.
     pub fn snapshot_delete(&self, pool: &str, volume: &str, snapshot: &str) -> Result<()> {
         let _changes = lock(&self.changes);
-        self.check_not_exported(pool, Some(&format!("{volume}@{snapshot}")))?;
+        self.check_unused(pool, Some(&format!("{volume}@{snapshot}")))?;
         let names = [snapshot.to_owned()];
         let deleted = self.control.snapshot_delete(pool, volume, &names);
         deleted.map_err(|error| self.pool_problem(pool, error))
@@ -124,9 +124,10 @@ impl Manager {
     /// Gives a clone the snapshots that it stands on.
     ///
     /// # Errors
-    /// As the engine's.
+    /// As the engine's, and while anything of the pool is sent or received: by the names it has now.
     pub fn volume_promote(&self, pool: &str, volume: &str) -> Result<v1::Promotion> {
         let _changes = lock(&self.changes);
+        self.check_not_moving(pool, None)?;
         let done = self.control.volume_promote(pool, volume);
         done.map(ToApi::to_api)
             .map_err(|error| self.pool_problem(pool, error))
@@ -143,7 +144,7 @@ impl Manager {
         request: &v1::VolumeRollBack,
     ) -> Result<v1::Volume> {
         let _changes = lock(&self.changes);
-        self.check_not_exported(pool, Some(volume))?;
+        self.check_unused(pool, Some(volume))?;
         let done = self
             .control
             .volume_roll_back(pool, volume, &request.snapshot);

@@ -78,13 +78,14 @@ impl Manager {
     /// Gives a volume another size.
     ///
     /// # Errors
-    /// As the engine's.
+    /// As the engine's, and while it is received.
     pub fn volume_resize(
         &self,
         pool: &str,
         volume: &str,
         request: v1::VolumeResize,
     ) -> Result<v1::Volume> {
+        self.check_not_moving(pool, Some(volume))?;
         let resized = self
             .control
             .volume_resize(pool, volume, request.size, request.shrink);
@@ -99,7 +100,7 @@ impl Manager {
     /// As the engine's, and while it is exported.
     pub fn volume_delete(&self, pool: &str, volume: &str) -> Result<v1::JobRef> {
         let _changes = lock(&self.changes);
-        self.check_not_exported(pool, Some(volume))?;
+        self.check_unused(pool, Some(volume))?;
         let deleted = self.control.volume_delete(pool, volume);
         deleted
             .map(|job| v1::JobRef { job })

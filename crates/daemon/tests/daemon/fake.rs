@@ -1,6 +1,6 @@
 //! An engine in memory, for the daemon to work with.
 
-use block::{BlockDevice, Geometry, Op};
+use block::{BlockDevice, Completion, Geometry, Op};
 use daemon::Control;
 use engine::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,6 +25,9 @@ pub struct StoredPool {
     pub schedules: Vec<ScheduleStatus>,
     pub used: u64,
     pub warn_at: Vec<u8>,
+    /// The snapshot that a volume receives, and how far it is.
+    pub receiving: String,
+    pub received: u64,
 }
 
 /// What outlives an engine: the pools on their drives, and which drives are away.
@@ -141,6 +144,7 @@ fn volume(pool: &str, spec: &VolumeSpec) -> VolumeStatus {
         mapped: 0,
         serial: "s".to_owned(),
         state: "online".to_owned(),
+        receiving: None,
     }
 }
 
@@ -163,7 +167,7 @@ impl Control for Fake {
         }
         let drives: Vec<String> = spec.vdrives.iter().flat_map(|v| v.drives.clone()).collect();
         let stored = StoredPool {
-            id: format!("id-{}", spec.name),
+            id: format!("{:032x}", spec.name.len()),
             mirrored: spec.vdrives.iter().all(|v| v.layout == LayoutSpec::Mirror),
             drives,
             ..StoredPool::default()
@@ -380,7 +384,8 @@ impl Control for Fake {
     }
 
     fn volume_open(&self, pool: &str, name: &str) -> Result<Arc<dyn BlockDevice>> {
-        self.with(pool, |stored| match stored.volumes.contains_key(name) {
+        let volume = name.split('@').next().unwrap();
+        self.with(pool, |stored| match stored.volumes.contains_key(volume) {
             true => Ok(Arc::new(Nothing) as Arc<dyn BlockDevice>),
             false => fail(ErrorCode::NotFound, "there is no such volume"),
         })
@@ -413,6 +418,7 @@ impl Control for Fake {
         now_s: u64,
     ) -> Result<Vec<SnapshotStatus>> {
         self.with(pool, |stored| {
+            let before = stored.snapshots.len();
             let taken: Vec<_> = volumes
                 .iter()
                 .map(|volume| SnapshotStatus {
@@ -425,6 +431,7 @@ impl Control for Fake {
                     held: false,
                     clones: Vec::new(),
                     schedule: String::new(),
+                    identity: format!("{:032x}-{before}-{now_s}", 7),
                 })
                 .collect();
             stored.snapshots.extend(taken.clone());
@@ -491,12 +498,45 @@ impl Control for Fake {
         _limit: usize,
     ) -> Result<SnapshotDiff> {
         for name in from.into_iter().chain(to) {
+            let name = name.split('@').next_back().unwrap();
             self.snapshot_of(pool, volume, name)?;
         }
         let (size, next) = (1 << 20, (start == 0).then_some(4096));
         let (offset, len, data) = (start, 4096, true);
         let ranges = vec![ChangedRange { offset, len, data }];
         Ok(SnapshotDiff { size, ranges, next })
+    }
+
+    fn receive_begin(
+        &self,
+        pool: &str,
+        volume: &str,
+        spec: &ReceiveSpec,
+        _force: bool,
+    ) -> Result<u64> {
+        self.with(pool, |stored| {
+            let made = VolumeSpec {
+                name: volume.to_owned(),
+                size: spec.size,
+                lba_size: spec.lba_size,
+                thick: false,
+            };
+            stored.volumes.entry(volume.to_owned()).or_insert(made);
+            stored.receiving = spec.snapshot.clone();
+            Ok(0)
+        })
+    }
+
+    fn receive_mark(&self, pool: &str, _volume: &str, done: u64) -> Result<()> {
+        self.with(pool, |stored| {
+            stored.received = done;
+            Ok(())
+        })
+    }
+
+    fn receive_end(&self, pool: &str, volume: &str) -> Result<Vec<SnapshotStatus>> {
+        let name = self.with(pool, |stored| Ok(stored.receiving.clone()))?;
+        self.snapshot_create(pool, &[volume.to_owned()], &name, 9)
     }
 
     fn schedule_set(&self, pool: &str, spec: &ScheduleSpec, now_s: u64) -> Result<ScheduleStatus> {
@@ -592,7 +632,14 @@ impl BlockDevice for Nothing {
     }
 
     fn submit(&self, op: Op) -> std::result::Result<(), Op> {
-        Err(op)
+        let Op { tag, buf, done, .. } = op;
+        done.complete(Completion {
+            tag,
+            result: Ok(()),
+            buf,
+            extents: Vec::new(),
+        });
+        Ok(())
     }
 
     fn on_change(&self, _listener: u64, _waker: std::task::Waker) {}

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 /// Long enough for any answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-struct Daemon {
+pub struct Daemon {
     folder: TempDir,
     stop: Option<tokio::sync::oneshot::Sender<()>>,
     thread: Option<JoinHandle<Result<(), ServeError>>>,
@@ -30,7 +30,7 @@ fn config(folder: &Path) -> Config {
 }
 
 impl Daemon {
-    fn start(world: &Arc<World>) -> Self {
+    pub fn start(world: &Arc<World>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let config = config(folder.path());
         let control: Arc<dyn Control> = Fake::over(world);
@@ -51,11 +51,11 @@ impl Daemon {
         }
     }
 
-    fn socket(&self) -> PathBuf {
+    pub fn socket(&self) -> PathBuf {
         config(self.folder.path()).socket
     }
 
-    fn raw(&self, request: &[u8]) -> (u16, Value) {
+    pub fn raw(&self, request: &[u8]) -> (u16, Value) {
         let mut stream = UnixStream::connect(self.socket()).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         // A request that is refused early is perhaps not read to its end.
@@ -68,7 +68,7 @@ impl Daemon {
         (status, serde_json::from_str(body).unwrap_or(Value::Null))
     }
 
-    fn ask(&self, method: &str, path: &str, body: Value) -> (u16, Value) {
+    pub fn ask(&self, method: &str, path: &str, body: Value) -> (u16, Value) {
         let body = match body {
             Value::Null => String::new(),
             body => body.to_string(),
@@ -93,7 +93,7 @@ impl Daemon {
     }
 }
 
-fn pool() -> Value {
+pub fn pool() -> Value {
     json!({"name": "tank", "vdrives": [
         {"tier": "slow", "layout": {"kind": "stripe", "chunk": 65536}, "drives": ["ram:a"]}]})
 }

@@ -9,3 +9,4 @@ mod http;
 mod pools;
 mod schedules;
 mod scrubs;
+mod streams;

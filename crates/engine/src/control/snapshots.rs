@@ -2,8 +2,8 @@
 
 use super::engine::{Engine, Result};
 use super::types::{
-    Promotion, ScheduleSpec, ScheduleStatus, ScheduleTurn, SnapshotDiff, SnapshotStatus,
-    VolumeStatus,
+    Promotion, ReceiveSpec, ScheduleSpec, ScheduleStatus, ScheduleTurn, SnapshotDiff,
+    SnapshotStatus, VolumeStatus,
 };
 use std::sync::Arc;
 
@@ -144,6 +144,37 @@ impl Engine {
         limit: usize,
     ) -> Result<SnapshotDiff> {
         self.pool(pool)?.diff(volume, from, to, start, limit)
+    }
+
+    /// Begins to receive a snapshot of another pool into a volume, or goes on with it. Nobody else
+    /// may write to the volume from here on. Returns from where on it is still to be written, in bytes.
+    ///
+    /// # Errors
+    /// With a sentence that says what to do.
+    pub fn receive_begin(
+        &self,
+        pool: &str,
+        volume: &str,
+        spec: &ReceiveSpec,
+        force: bool,
+    ) -> Result<u64> {
+        self.pool(pool)?.begin_receive(volume, spec, force)
+    }
+
+    /// Keeps that the first `done` bytes of a volume that is being received are written and flushed.
+    ///
+    /// # Errors
+    /// With a sentence that says what to do.
+    pub fn receive_mark(&self, pool: &str, volume: &str, done: u64) -> Result<()> {
+        self.pool(pool)?.mark_received(volume, done)
+    }
+
+    /// Takes the snapshot that a volume has received.
+    ///
+    /// # Errors
+    /// With a sentence that says what to do; there is no snapshot then.
+    pub fn receive_end(&self, pool: &str, volume: &str) -> Result<Vec<SnapshotStatus>> {
+        self.pool(pool)?.end_receive(volume)
     }
 
     /// A snapshot, for a front end: it can be read.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use units::SnapshotId;
 
 /// What kind of refusal an [`EngineError`] is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -367,6 +368,8 @@ pub struct VolumeStatus {
     pub serial: String,
     /// `online` or `deleting`.
     pub state: String,
+    /// What it is being made to be, while it is received.
+    pub receiving: Option<ReceiveStatus>,
 }
 
 /// A snapshot of a volume.
@@ -390,6 +393,38 @@ pub struct SnapshotStatus {
     pub clones: Vec<String>,
     /// The schedule that took it and may delete it; empty: none.
     pub schedule: String,
+    /// What it holds, for ever and in every pool: a `units::SnapshotId`.
+    pub identity: String,
+}
+
+/// A snapshot of another pool that a volume is to get.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ReceiveSpec {
+    /// Its name.
+    pub snapshot: String,
+    /// What it holds.
+    pub to: SnapshotId,
+    /// What the volume has to hold before; none: the volume is made.
+    pub from: Option<SnapshotId>,
+    /// Size of the volume then, in bytes.
+    pub size: u64,
+    /// 512 or 4,096, for a volume that is made.
+    pub lba_size: u32,
+    /// Bytes, from the first one on, that are not sent again.
+    pub start: u64,
+}
+
+/// How far a volume is that is being received.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ReceiveStatus {
+    /// Name that the snapshot will have.
+    pub snapshot: String,
+    /// What it will hold: a `units::SnapshotId`.
+    pub to: String,
+    /// What the volume held before, in the same way.
+    pub from: Option<String>,
+    /// Bytes, from the first one on, that are as they will be, durably.
+    pub done: u64,
 }
 
 /// What a clone took over when it was promoted.

@@ -15,6 +15,7 @@ mod open;
 mod plan;
 mod promote;
 mod reap;
+mod receive;
 mod schedules;
 mod scrub;
 

@@ -597,6 +597,7 @@ fn plan_pool(
         layers: Vec::new(),
         snapshots: Vec::new(),
         schedules: Vec::new(),
+        receiving: Vec::new(),
         exports: Vec::new(),
         next_volume: 1,
         scrub: format::ScrubConfig::default(),

@@ -79,6 +79,7 @@ impl Pool {
                         created_s: now_s,
                         held: false,
                         schedule: schedule.to_owned(),
+                        origin: String::new(),
                     });
                 }
                 (volume.live, volume.next) = (*layer, 0);
@@ -259,6 +260,7 @@ impl Pool {
             held: snapshot.held,
             clones: clones.get(&snapshot.layer).cloned().unwrap_or_default(),
             schedule: snapshot.schedule.clone(),
+            identity: self.identity(config, snapshot),
         }
     }
 
@@ -451,6 +453,8 @@ impl Pool {
             {
                 (known.live, known.next, known.size) = (layer, 0, snapshot.size);
             }
+            // What was received and not named yet is lost with the rest.
+            config.receiving.retain(|known| known.volume != volume.id);
             Ok(layer)
         });
         let layer = match layer {

@@ -289,6 +289,7 @@ impl Pool {
                 "online"
             }
             .to_owned(),
+            receiving: self.receiving(volume.id),
         }
     }
 

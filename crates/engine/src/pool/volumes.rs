@@ -6,7 +6,7 @@ use crate::control::types::{EngineError, ErrorCode, VolumeSpec, VolumeStatus};
 use crate::control::wait_for;
 use crate::device::VolumeDevice;
 use crate::shard::Progress;
-use format::VolumeConfig;
+use format::{PoolConfig, VolumeConfig};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use units::{BLOCK, CHUNK, format_bytes};
@@ -48,6 +48,16 @@ impl Pool {
     /// `Exists`, `Invalid`, or `NoSpace` when a thick volume cannot be promised its space.
     pub fn create_volume(&self, spec: &VolumeSpec) -> Result<VolumeStatus> {
         let _changing = lock(&self.changing);
+        self.make_volume(spec, |_, _| {})
+    }
+
+    /// The same, by a caller that keeps others from changing the pool. `note` changes what else the
+    /// label says from then on; it is given the volume's number.
+    pub(super) fn make_volume(
+        &self,
+        spec: &VolumeSpec,
+        note: impl FnOnce(&mut PoolConfig, u32),
+    ) -> Result<VolumeStatus> {
         plan::check_name("volume", &spec.name)?;
         check_size(spec.size)?;
         if ![512, 4096].contains(&spec.lba_size) {
@@ -94,6 +104,7 @@ impl Pool {
             };
             config.next_volume += 1;
             config.volumes.push(volume.clone());
+            note(config, volume.id);
             Ok(volume)
         });
         let volume = match made {
@@ -225,6 +236,7 @@ impl Pool {
                 .filter(|known| known.id == volume.id)
                 .for_each(|known| known.deleting = true);
             config.unschedule(volume.id, None);
+            config.receiving.retain(|known| known.volume != volume.id);
             Ok(())
         })?;
         let device = lock(&self.devices).remove(&volume.id);

@@ -1,0 +1,206 @@
+//! `convect send` and `convect receive`.
+
+use super::snapshot::named;
+use crate::progress::{bar, duration};
+use crate::show::{facts, print, print_json, read};
+use crate::stream_arguments::{Receive, Send};
+use crate::{Client, Failure, object};
+use api::Operation;
+use api::v1::{Received, Volume};
+use indicatif::ProgressBar;
+use std::io::{IsTerminal, Read, Write};
+use std::time::Instant;
+use stream::{Begin, Decoder, Record, Totals};
+use units::format_bytes;
+
+/// Bytes that are taken of a stream at a time.
+const PART: usize = 256 << 10;
+
+/// What was passed on so far.
+struct Passed {
+    decoder: Decoder,
+    bytes: u64,
+    /// Why the sender could not go on.
+    failed: Option<String>,
+    began: Instant,
+    bar: ProgressBar,
+}
+
+impl Passed {
+    fn new(snapshot: &str, quiet: bool) -> Self {
+        let bar = match quiet {
+            true => ProgressBar::hidden(),
+            false => bar(),
+        };
+        bar.set_prefix(format!("send {snapshot}"));
+        Self {
+            decoder: Decoder::default(),
+            bytes: 0,
+            failed: None,
+            began: Instant::now(),
+            bar,
+        }
+    }
+
+    /// Checks the next bytes.
+    fn take(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.decoder.push(bytes);
+        while let Some(record) = self.decoder.next_record().map_err(|error| bad(&error))? {
+            if let Record::Failed(why) = record {
+                self.failed = Some(why);
+            }
+        }
+        self.bytes += bytes.len() as u64;
+        self.show();
+        Ok(())
+    }
+
+    fn show(&self) {
+        let Some(Begin { size, start, .. }) = self.decoder.begun() else {
+            return;
+        };
+        let seconds = self.began.elapsed().as_secs_f64();
+        let here = self.decoder.position();
+        let done = (here - start) as f64;
+        let rate = (self.bytes as f64 / seconds.max(0.001)) as u64;
+        let left = seconds * (size - here) as f64 / done.max(1.0);
+        let share = here as f64 / *size as f64;
+        self.bar.set_position((share * 1000.0) as u64);
+        self.bar.set_message(format!(
+            "{:.1} %, {}, {}/s, {} left",
+            share * 100.0,
+            format_bytes(self.bytes),
+            format_bytes(rate),
+            duration(left as u64)
+        ));
+    }
+}
+
+fn bad(error: &stream::StreamError) -> Failure {
+    Failure::Failed(format!("the daemon's stream is not right: {error}"))
+}
+
+fn unwritten(error: &std::io::Error) -> Failure {
+    Failure::Failed(format!(
+        "the stream cannot be written on: {error}: what received a part of it tells how to go on"
+    ))
+}
+
+/// Writes a snapshot to the standard output.
+pub fn send(client: &Client, json: bool, options: &Send) -> Result<(), Failure> {
+    let (pool, volume, name) = named(&options.snapshot)?;
+    let mut out = std::io::stdout().lock();
+    if out.is_terminal() {
+        return Err(Failure::Usage(
+            "a stream is nothing to be read on a terminal: write it to a file, or into `convect \
+             receive`"
+                .to_owned(),
+        ));
+    }
+    let from = options.from.as_deref().map(|from| ("from", from));
+    let resume = options.resume.as_deref().map(|token| ("resume", token));
+    let query: Vec<_> = from.into_iter().chain(resume).collect();
+    let segments = [pool, volume, name];
+    let mut stream = client.download(Operation::SnapshotSend, &segments, &query)?;
+    let quiet = json || !std::io::stderr().is_terminal();
+    let mut passed = Passed::new(&options.snapshot, quiet);
+    let mut part = vec![0; PART];
+    loop {
+        let length = stream.read(&mut part).map_err(|error| {
+            Failure::Failed(format!(
+                "the daemon's stream cannot be read: {error}: see its log"
+            ))
+        })?;
+        if length == 0 {
+            break;
+        }
+        passed.take(&part[..length])?;
+        let written = out.write_all(&part[..length]);
+        written.map_err(|error| unwritten(&error))?;
+    }
+    out.flush().map_err(|error| unwritten(&error))?;
+    passed.bar.finish_and_clear();
+    passed.decoder.end().map_err(|error| bad(&error))?;
+    if let Some(why) = passed.failed {
+        return Err(Failure::Failed(format!("the stream is not whole: {why}")));
+    }
+    let size = passed.decoder.begun().map_or(0, |begin| begin.size);
+    let Totals { data, zeroes, read } = passed.decoder.totals();
+    let line = match json {
+        true => serde_json::json!({
+            "data": data, "zeroes": zeroes, "stream": passed.bytes, "read": read, "size": size,
+        })
+        .to_string(),
+        false => format!(
+            "{} sent: {} of data and {} of zeroes in a stream of {}; {} were read of {} ({:.1} %)",
+            options.snapshot,
+            format_bytes(data),
+            format_bytes(zeroes),
+            format_bytes(passed.bytes),
+            format_bytes(read),
+            format_bytes(size),
+            100.0 * read as f64 / size.max(1) as f64
+        ),
+    };
+    // What was asked for is done, whether or not this is seen.
+    let _ = writeln!(std::io::stderr(), "{line}");
+    Ok(())
+}
+
+fn status(client: &Client, json: bool, volume: &str) -> Result<(), Failure> {
+    let (pool, name) = object(volume)?;
+    let shown: Volume = read(&client.get(Operation::VolumeShow, &[pool, name])?)?;
+    let Some(receiving) = shown.receiving else {
+        return Err(Failure::Failed(format!(
+            "volume {volume} has no part of a snapshot: nothing is left to receive"
+        )));
+    };
+    if json {
+        let text = serde_json::to_vec(&receiving);
+        return print_json(&text.unwrap_or_default(), true);
+    }
+    let done = format!(
+        "{} of {}",
+        format_bytes(receiving.done),
+        format_bytes(shown.size)
+    );
+    print(&facts(&[
+        ("volume", volume.to_owned()),
+        ("snapshot", receiving.snapshot),
+        ("received", done),
+        ("token", receiving.token),
+    ]))
+}
+
+/// Makes a volume, or brings one on, from the standard input.
+pub fn receive(client: &Client, json: bool, options: &Receive) -> Result<(), Failure> {
+    if options.status {
+        return status(client, json, &options.volume);
+    }
+    let (pool, volume) = object(&options.volume)?;
+    let mut input = std::io::stdin().lock();
+    if input.is_terminal() {
+        return Err(Failure::Usage(
+            "a stream comes from a file, or from `convect send`, not from a terminal".to_owned(),
+        ));
+    }
+    let force: &[_] = match options.force {
+        true => &[("force", "true")],
+        false => &[],
+    };
+    let segments = [pool, volume];
+    let answer = client.upload(Operation::VolumeReceive, &segments, force, &mut input)?;
+    if json {
+        return print_json(&answer, true);
+    }
+    let received: Received = read(&answer)?;
+    print(&format!(
+        "{}/{}@{} received: {} of data and {} of zeroes in a stream of {}\n",
+        received.pool,
+        received.volume,
+        received.snapshot,
+        format_bytes(received.data),
+        format_bytes(received.zeroes),
+        format_bytes(received.stream)
+    ))
+}

@@ -1,0 +1,129 @@
+//! Bodies of any length: sent and taken part by part, no faster than both sides are.
+
+use crate::{Receiving, Sending};
+use api::v1::{Problem, ProblemCode, Received};
+use axum::body::Body;
+use hyper::body::{Body as _, Bytes, Frame};
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+
+/// A client that takes or gives nothing for so long is given up.
+const STALL_TIME: Duration = Duration::from_secs(600);
+/// Parts that wait to be sent, beside the one that is being made.
+const PARTS: usize = 1;
+
+/// Whether the daemon is about to end.
+pub type Ending = watch::Receiver<bool>;
+
+struct Parts(mpsc::Receiver<Vec<u8>>);
+
+impl hyper::body::Body for Parts {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let part = self.0.poll_recv(context);
+        part.map(|part| part.map(|bytes| Ok(Frame::data(bytes.into()))))
+    }
+}
+
+/// The body of an answer that is a stream.
+pub fn send(sending: Sending, ending: Ending) -> Body {
+    let (give, take) = mpsc::channel(PARTS);
+    tokio::spawn(send_parts(sending, give, ending));
+    Body::new(Parts(take))
+}
+
+async fn send_parts(mut sending: Sending, parts: mpsc::Sender<Vec<u8>>, mut ending: Ending) {
+    loop {
+        let work = tokio::task::spawn_blocking(move || {
+            let part = sending.next_part();
+            (sending, part)
+        });
+        // A panic in there was reported where it happened; without its end the stream does not count.
+        let Ok((back, Some(part))) = work.await else {
+            return;
+        };
+        sending = back;
+        tokio::select! {
+            sent = parts.send(part) => if sent.is_err() {
+                return;
+            },
+            _ = ending.wait_for(|ending| *ending) => return,
+            () = tokio::time::sleep(STALL_TIME) => {
+                tracing::warn!("a stream is given up: nobody took any of it for {STALL_TIME:?}");
+                return;
+            }
+        }
+    }
+}
+
+/// Takes the body of a request as a stream. It goes on to an orderly end when the client is gone.
+///
+/// # Errors
+/// When it is not right or not whole; the reason has the token to go on by.
+pub async fn receive(
+    receiving: Receiving,
+    body: Body,
+    ending: Ending,
+) -> Result<Received, Problem> {
+    let work = tokio::spawn(receive_parts(receiving, body, ending));
+    work.await.unwrap_or_else(|_| Err(ended_unexpectedly()))
+}
+
+fn ended_unexpectedly() -> Problem {
+    Problem::new(
+        ProblemCode::Internal,
+        "the daemon could not do this: its log says more",
+    )
+}
+
+/// Runs a step where it may block.
+async fn step<T: Send + 'static>(
+    mut receiving: Receiving,
+    work: impl FnOnce(&mut Receiving) -> Result<T, Problem> + Send + 'static,
+) -> Result<(Receiving, T), Problem> {
+    let work = move || match work(&mut receiving) {
+        Ok(value) => Ok((receiving, value)),
+        Err(problem) => Err(receiving.give_up(problem)),
+    };
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|_| Err(ended_unexpectedly()))
+}
+
+async fn receive_parts(
+    mut receiving: Receiving,
+    mut body: Body,
+    mut ending: Ending,
+) -> Result<Received, Problem> {
+    loop {
+        let part = tokio::select! {
+            frame = poll_fn(|context| Pin::new(&mut body).poll_frame(context)) => match frame {
+                None => break,
+                Some(Ok(frame)) => Ok(frame.into_data().unwrap_or_default()),
+                Some(Err(_)) => Err(Problem::new(
+                    ProblemCode::Invalid,
+                    "the request ended before the stream did",
+                )),
+            },
+            _ = ending.wait_for(|ending| *ending) => Err(Problem::new(
+                ProblemCode::Busy,
+                "the daemon is stopping",
+            )),
+            () = tokio::time::sleep(STALL_TIME) => Err(Problem::new(
+                ProblemCode::Invalid,
+                format!("nothing of the stream came for {} s", STALL_TIME.as_secs()),
+            )),
+        };
+        (receiving, ()) = step(receiving, move |to| to.push(&part?)).await?;
+    }
+    let (_, received) = step(receiving, Receiving::finish).await?;
+    Ok(received)
+}

@@ -1,0 +1,205 @@
+//! Snapshots received from streams (docs/stream.md).
+
+use super::core::{Manager, Result, check_name, lock};
+use super::uses::Use;
+use crate::mapping;
+use crate::volume_io::VolumeIo;
+use api::v1::{self, Problem, ProblemCode};
+use block::IoError;
+use engine::ReceiveSpec;
+use std::sync::Arc;
+use stream::{Begin, Decoder, Record, StreamError, Totals};
+
+/// After so many bytes of a stream what was written is flushed, and how far it is kept.
+const MARK_BYTES: u64 = 64 << 20;
+
+/// A stream that is being received, as it comes. Every call may block.
+pub struct Receiving {
+    manager: Arc<Manager>,
+    pool: String,
+    volume: String,
+    force: bool,
+    decoder: Decoder,
+    target: Option<Target>,
+    /// Bytes of the stream.
+    bytes: u64,
+    totals: Option<Totals>,
+}
+
+/// The volume that is written.
+struct Target {
+    io: VolumeIo,
+    /// Bytes, from the first one on, that the pool knows to be there.
+    done: u64,
+    /// Bytes of the stream up to there.
+    marked: u64,
+    /// Kept from others.
+    _use: Use,
+}
+
+impl Manager {
+    /// Begins to receive a stream into a volume. Nothing is done before its first record is there.
+    /// With `force` the volume is rolled back to the snapshot that the stream goes from.
+    ///
+    /// # Errors
+    /// When the volume cannot have that name.
+    pub fn volume_receive(
+        self: &Arc<Self>,
+        pool: &str,
+        volume: &str,
+        force: bool,
+    ) -> Result<Receiving> {
+        check_name("a volume", volume)?;
+        Ok(Receiving {
+            manager: Arc::clone(self),
+            pool: pool.to_owned(),
+            volume: volume.to_owned(),
+            force,
+            decoder: Decoder::default(),
+            target: None,
+            bytes: 0,
+            totals: None,
+        })
+    }
+}
+
+impl Receiving {
+    /// Takes more bytes of the stream.
+    ///
+    /// # Errors
+    /// When they are not right, or cannot be written: [`Receiving::give_up`] has to follow.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<()> {
+        self.bytes += bytes.len() as u64;
+        self.decoder.push(bytes);
+        while let Some(record) = self.decoder.next_record().map_err(|error| bad(&error))? {
+            self.carry_out(record)?;
+        }
+        Ok(())
+    }
+
+    fn carry_out(&mut self, record: Record) -> Result<()> {
+        match record {
+            Record::Begin(begin) => self.begin(&begin),
+            Record::Data { offset, bytes } => self.write(|io| io.write(offset, bytes)),
+            Record::Zeroes { offset, len } => self.write(|io| io.write_zeroes(offset, len)),
+            Record::End(totals) => {
+                self.totals = Some(totals);
+                Ok(())
+            }
+            Record::Failed(why) => Err(Problem::new(
+                ProblemCode::Io,
+                format!("the sender could not go on: {why}"),
+            )),
+        }
+    }
+
+    fn begin(&mut self, begin: &Begin) -> Result<()> {
+        let (pool, volume) = (&self.pool, &self.volume);
+        let spec = ReceiveSpec {
+            snapshot: begin.snapshot.clone(),
+            to: begin.to,
+            from: begin.from,
+            size: begin.size,
+            lba_size: begin.lba_size,
+            start: begin.start,
+        };
+        let manager = &self.manager;
+        let _changes = lock(&manager.changes);
+        manager.check_unused(pool, Some(volume))?;
+        let begun = manager
+            .control
+            .receive_begin(pool, volume, &spec, self.force);
+        let done = begun.map_err(|error| manager.pool_problem(pool, error))?;
+        let device = manager.control.volume_open(pool, volume);
+        let device = device.map_err(|error| manager.pool_problem(pool, error))?;
+        self.target = Some(Target {
+            io: VolumeIo::new(device),
+            done,
+            marked: self.bytes,
+            _use: manager.uses.enter(pool, volume),
+        });
+        Ok(())
+    }
+
+    fn write(
+        &mut self,
+        write: impl FnOnce(&mut VolumeIo) -> std::result::Result<(), IoError>,
+    ) -> Result<()> {
+        if let Some(target) = &mut self.target {
+            let volume = format!("volume {}/{}", self.pool, self.volume);
+            write(&mut target.io).map_err(|error| mapping::io_problem(&volume, &error))?;
+            if self.bytes - target.marked >= MARK_BYTES {
+                return self.mark();
+            }
+        }
+        Ok(())
+    }
+
+    /// Flushes what was written and keeps how far it is.
+    fn mark(&mut self) -> Result<()> {
+        let Some(target) = &mut self.target else {
+            return Ok(());
+        };
+        let (pool, volume, control) = (&self.pool, &self.volume, &self.manager.control);
+        let position = self.decoder.position();
+        let flushed = target.io.flush();
+        flushed.map_err(|error| mapping::io_problem(&format!("volume {pool}/{volume}"), &error))?;
+        target.marked = self.bytes;
+        if position > target.done {
+            let marked = control.receive_mark(pool, volume, position);
+            marked.map_err(|error| self.manager.pool_problem(pool, error))?;
+            target.done = position;
+        }
+        Ok(())
+    }
+
+    /// Ends the stream: takes the snapshot when all of it was right.
+    ///
+    /// # Errors
+    /// When it is not whole or the snapshot cannot be taken; [`Receiving::give_up`] has to follow.
+    pub fn finish(&mut self) -> Result<v1::Received> {
+        self.decoder.end().map_err(|error| bad(&error))?;
+        self.mark()?;
+        let (pool, volume) = (&self.pool, &self.volume);
+        let manager = &self.manager;
+        let taken = manager.control.receive_end(pool, volume);
+        let taken = taken.map_err(|error| manager.pool_problem(pool, error))?;
+        let snapshot = taken.into_iter().next().map(|taken| taken.name);
+        let snapshot = snapshot.unwrap_or_default();
+        tracing::info!("received {pool}/{volume}@{snapshot}");
+        let totals = self.totals.unwrap_or_default();
+        Ok(v1::Received {
+            pool: pool.clone(),
+            volume: volume.clone(),
+            snapshot,
+            data: totals.data,
+            zeroes: totals.zeroes,
+            stream: self.bytes,
+        })
+    }
+
+    /// Keeps how far it came. Returns the problem, with the token by which it can go on.
+    pub fn give_up(mut self, problem: Problem) -> Problem {
+        if let Err(other) = self.mark() {
+            tracing::warn!("receiving {}/{}: {other}", self.pool, self.volume);
+        }
+        let done = self.target.as_ref().map(|target| target.done);
+        let token = done.and_then(|done| self.decoder.token(done));
+        let Some(token) = token else {
+            return problem;
+        };
+        let message = format!(
+            "{}; what came before is kept: send the rest with --resume {token}",
+            problem.message
+        );
+        tracing::warn!("receiving {}/{}: {message}", self.pool, self.volume);
+        Problem { message, ..problem }
+    }
+}
+
+fn bad(error: &StreamError) -> Problem {
+    Problem::new(
+        ProblemCode::Invalid,
+        format!("the stream is not taken: {error}"),
+    )
+}

@@ -1,0 +1,306 @@
+//! Volumes that are made as a snapshot of another pool is: what is known of how far they are lies in
+//! the labels (docs/stream.md). The data others write, as hosts do.
+
+use super::{Pool, Result, error, lock};
+use crate::control::types::{
+    EngineError, ErrorCode, ReceiveSpec, ReceiveStatus, SnapshotStatus, VolumeSpec,
+};
+use block::BlockDevice;
+use format::{PoolConfig, ReceivingConfig, SnapshotConfig, VolumeConfig};
+use std::sync::Arc;
+use units::{SnapshotId, format_bytes};
+
+impl Pool {
+    /// What a snapshot holds, for ever and in every pool.
+    pub(super) fn identity(&self, config: &PoolConfig, snapshot: &SnapshotConfig) -> String {
+        if !snapshot.origin.is_empty() {
+            return snapshot.origin.clone();
+        }
+        let layer = config.layer(snapshot.layer);
+        let id = SnapshotId {
+            pool: self.id,
+            epoch: layer.map_or(snapshot.layer, |layer| layer.epoch),
+            created_s: snapshot.created_s,
+        };
+        id.to_string()
+    }
+
+    fn find_receiving(&self, volume: u32) -> Option<ReceivingConfig> {
+        let config = lock(&self.config);
+        let mut found = config.receiving.iter();
+        found.find(|known| known.volume == volume).cloned()
+    }
+
+    /// How far a volume is that is being received.
+    pub(super) fn receiving(&self, volume: u32) -> Option<ReceiveStatus> {
+        let known = self.find_receiving(volume)?;
+        Some(ReceiveStatus {
+            snapshot: known.snapshot,
+            to: known.to,
+            from: Some(known.from).filter(|from| !from.is_empty()),
+            done: known.done,
+        })
+    }
+
+    /// Begins to receive a snapshot, or goes on with it: makes the volume, or sees that it is as the
+    /// snapshot before. With `force` what was written since that one is lost. Nobody else may write to
+    /// the volume from here on until it has the snapshot. Returns from where on it is not yet as it
+    /// will be, in bytes.
+    ///
+    /// # Errors
+    /// `NotFound`, `Exists`, `Invalid`, or `Refused` when something was written since; what a drive
+    /// said.
+    pub fn begin_receive(
+        self: &Arc<Self>,
+        name: &str,
+        spec: &ReceiveSpec,
+        force: bool,
+    ) -> Result<u64> {
+        let Ok(volume) = self.find_volume(name) else {
+            return self.make_receiving(name, spec);
+        };
+        // As it is for a snapshot, which the volume is to get.
+        self.changeable(name)?;
+        let done = match self.find_receiving(volume.id) {
+            Some(known) if known.to == spec.to.to_string() && known.from == text(spec.from) => {
+                self.check_start(name, spec, known.done)?;
+                known.done
+            }
+            known => {
+                self.check_start(name, spec, 0)?;
+                self.check_unreceived(&volume, spec)?;
+                self.make_as_before(&volume, spec, known.as_ref(), force)?;
+                let _changing = lock(&self.changing);
+                self.update(|config| {
+                    config.receiving.retain(|known| known.volume != volume.id);
+                    config.receiving.push(entry(volume.id, spec));
+                    Ok(())
+                })?;
+                0
+            }
+        };
+        if self.find_volume(name)?.size != spec.size {
+            self.resize_volume(name, spec.size, true)?;
+        }
+        Ok(done)
+    }
+
+    fn make_receiving(&self, name: &str, spec: &ReceiveSpec) -> Result<u64> {
+        if spec.from.is_some() {
+            return error(
+                ErrorCode::NotFound,
+                format!(
+                    "pool {} has no volume '{name}', and this stream has only what was changed since \
+                     another snapshot: receive that one first",
+                    self.name
+                ),
+            );
+        }
+        self.check_start(name, spec, 0)?;
+        let volume = VolumeSpec {
+            name: name.to_owned(),
+            size: spec.size,
+            lba_size: spec.lba_size,
+            thick: false,
+        };
+        let _changing = lock(&self.changing);
+        super::plan::check_name("snapshot", &spec.snapshot)?;
+        self.make_volume(&volume, |config, id| config.receiving.push(entry(id, spec)))?;
+        Ok(0)
+    }
+
+    fn check_start(&self, name: &str, spec: &ReceiveSpec, done: u64) -> Result<()> {
+        if spec.start <= done {
+            return Ok(());
+        }
+        error(
+            ErrorCode::Invalid,
+            format!(
+                "this stream goes on after {} bytes, of which volume {}/{name} has {done}: send it with \
+                 the token that `convect receive --status {}/{name}` prints, or from its beginning",
+                spec.start, self.name, self.name
+            ),
+        )
+    }
+
+    /// Refuses what the volume has already.
+    fn check_unreceived(&self, volume: &VolumeConfig, spec: &ReceiveSpec) -> Result<()> {
+        super::plan::check_name("snapshot", &spec.snapshot)?;
+        let config = self.config();
+        let mut mine = config
+            .snapshots
+            .iter()
+            .filter(|known| known.volume == volume.id);
+        let to = spec.to.to_string();
+        let same = |known: &&SnapshotConfig| {
+            known.name == spec.snapshot || self.identity(&config, known) == to
+        };
+        match mine.find(same) {
+            None => Ok(()),
+            Some(known) if self.identity(&config, known) == to => error(
+                ErrorCode::Exists,
+                format!(
+                    "volume {}/{} has this snapshot already, as {}: nothing is left to do",
+                    self.name, volume.name, known.name
+                ),
+            ),
+            Some(known) => error(
+                ErrorCode::Exists,
+                format!(
+                    "volume {}/{} has another snapshot '{}': rename that one",
+                    self.name, volume.name, known.name
+                ),
+            ),
+        }
+    }
+
+    /// Sees that a volume is as the snapshot that a stream goes from, or makes it so.
+    fn make_as_before(
+        self: &Arc<Self>,
+        volume: &VolumeConfig,
+        spec: &ReceiveSpec,
+        begun: Option<&ReceivingConfig>,
+        force: bool,
+    ) -> Result<()> {
+        let name = &volume.name;
+        let Some(from) = spec.from else {
+            return error(
+                ErrorCode::Exists,
+                format!(
+                    "pool {} has a volume '{name}' already, and this stream has a whole one: choose \
+                     another name, or delete that one",
+                    self.name
+                ),
+            );
+        };
+        let base = self.find_identity(volume, from)?;
+        if force {
+            return match base.contains('@') {
+                false => self.roll_back(name, &base).map(drop),
+                true => error(
+                    ErrorCode::Refused,
+                    format!("volume {name} cannot be rolled back to {base}, another volume's"),
+                ),
+            };
+        }
+        if let Some(begun) = begun {
+            return error(
+                ErrorCode::Busy,
+                format!(
+                    "volume {}/{name} has a part of another snapshot, {}: send that one on with the \
+                     token that `convect receive --status {}/{name}` prints, or use --force to roll \
+                     back to {base} first",
+                    self.name, begun.snapshot, self.name
+                ),
+            );
+        }
+        let mut start = 0;
+        loop {
+            let part = self.diff(name, Some(&base), None, start, 1)?;
+            if let Some(range) = part.ranges.first() {
+                return error(
+                    ErrorCode::Refused,
+                    format!(
+                        "volume {}/{name} was written since {base}, at {} first: keep that elsewhere \
+                         and use --force to roll back to {base}",
+                        self.name,
+                        format_bytes(range.offset)
+                    ),
+                );
+            }
+            match part.next {
+                Some(next) => start = next,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// The snapshot that a volume stands on and that holds this: NAME, or VOLUME@NAME.
+    fn find_identity(&self, volume: &VolumeConfig, id: SnapshotId) -> Result<String> {
+        let device = self.open_volume(&volume.name)?;
+        let config = self.config();
+        let holds = |epoch: u32| {
+            let mut of = config.snapshots.iter().filter(|known| {
+                let layer = config.layer(known.layer);
+                layer.is_some_and(|layer| layer.epoch == epoch)
+            });
+            of.any(|known| self.identity(&config, known) == id.to_string())
+        };
+        let mut bases = device.bases().into_iter();
+        match bases.find(|(_, epoch)| holds(*epoch)) {
+            Some((name, _)) => Ok(name),
+            None => error(
+                ErrorCode::NotFound,
+                format!(
+                    "volume {}/{} does not stand on the snapshot that this stream goes from: send from \
+                     one that both have, or the whole into a new volume",
+                    self.name, volume.name
+                ),
+            ),
+        }
+    }
+
+    /// Keeps that a volume is, durably, as it will be in its first `done` bytes.
+    ///
+    /// # Errors
+    /// `NotFound`, or when no drive takes the label.
+    pub fn mark_received(&self, name: &str, done: u64) -> Result<()> {
+        let _changing = lock(&self.changing);
+        let volume = self.find_volume(name)?;
+        let known = self
+            .find_receiving(volume.id)
+            .ok_or_else(|| not_begun(name))?;
+        if known.done >= done {
+            return Ok(());
+        }
+        self.update(|config| {
+            let mut known = config.receiving.iter_mut();
+            if let Some(known) = known.find(|known| known.volume == volume.id) {
+                known.done = done;
+            }
+            Ok(())
+        })
+    }
+
+    /// Takes the snapshot that was received. The label says in one step that it is there and that
+    /// nothing is being received any more.
+    ///
+    /// # Errors
+    /// `NotFound`; as [`Pool::snapshot`], and there is no snapshot then.
+    pub fn end_receive(&self, name: &str) -> Result<Vec<SnapshotStatus>> {
+        let _changing = lock(&self.changing);
+        let volume = self.find_volume(name)?;
+        let known = self
+            .find_receiving(volume.id)
+            .ok_or_else(|| not_begun(name))?;
+        let created_s = known.to.parse().map_or(0, |id: SnapshotId| id.created_s);
+        let volumes = [name.to_owned()];
+        self.take(&volumes, (&known.snapshot, ""), created_s, |config| {
+            let mine =
+                |of: &&mut SnapshotConfig| of.volume == volume.id && of.name == known.snapshot;
+            if let Some(taken) = config.snapshots.iter_mut().find(mine) {
+                taken.origin.clone_from(&known.to);
+            }
+            config.receiving.retain(|other| other.volume != volume.id);
+        })
+    }
+}
+
+fn not_begun(name: &str) -> EngineError {
+    let text = format!("volume {name} is not being received any more: it was rolled back");
+    EngineError::new(ErrorCode::NotFound, text)
+}
+
+fn text(id: Option<SnapshotId>) -> String {
+    id.map(|id| id.to_string()).unwrap_or_default()
+}
+
+fn entry(volume: u32, spec: &ReceiveSpec) -> ReceivingConfig {
+    ReceivingConfig {
+        volume,
+        snapshot: spec.snapshot.clone(),
+        to: spec.to.to_string(),
+        from: text(spec.from),
+        done: 0,
+    }
+}
