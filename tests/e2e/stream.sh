@@ -9,6 +9,17 @@ size=$((256 << 20))
 # With the standard input as it is, unlike `convect`.
 receive() { "$CONVECT_BIN/convect" receive "$@"; }
 
+# Writes the first so many MiB.
+fill() { # EXPORT SEED MIB
+  nbdsh -u "$(uri "$1")" -c "
+import random
+random.seed($2)
+for at in range(0, $3):
+    h.pwrite(random.randbytes(1 << 20), at << 20)
+h.flush()
+"
+}
+
 write() { # EXPORT SEED
   nbdsh -u "$(uri "$1")" -c "
 import random
@@ -50,13 +61,7 @@ create_pool pool 512M 1G --shards 2
 create_pool lake 512M 1G --shards 1
 convect volume create pool/disk --size $size --lba 4096
 export_nbd disk pool/disk
-nbdsh -u "$(uri disk)" -c "
-import random
-random.seed(0)
-for at in range(0, 160):
-    h.pwrite(random.randbytes(1 << 20), at << 20)
-h.flush()
-"
+fill disk 0 160
 write disk 1
 convect snapshot create pool/disk@a
 
@@ -101,13 +106,7 @@ same pool/third@c pool/disk@c
 
 say "a stream that was cut names nothing, and goes on"
 write disk 2
-nbdsh -u "$(uri disk)" -c "
-import random
-random.seed(9)
-for at in range(0, 150):
-    h.pwrite(random.randbytes(1 << 20), at << 20)
-h.flush()
-"
+fill disk 9 150
 convect snapshot create pool/disk@d
 convect send pool/disk@d --from c >d.stream 2>/dev/null
 half=$(($(stat -c %s d.stream) / 2))
@@ -155,13 +154,7 @@ same lake/new@f pool/disk@f
 refused "does not stand on the snapshot" receive pool/third <f.stream
 
 say "the daemon is killed while it receives"
-nbdsh -u "$(uri disk)" -c "
-import random
-random.seed(11)
-for at in range(0, 200):
-    h.pwrite(random.randbytes(1 << 20), at << 20)
-h.flush()
-"
+fill disk 11 200
 convect snapshot create pool/disk@g
 convect send pool/disk@g --from f >g.stream 2>/dev/null
 mkfifo slow

@@ -4,9 +4,8 @@ mod support;
 
 use engine::{Engine, ErrorCode, ExportRecord, PoolSpec};
 use std::collections::BTreeMap;
-use support::{Client, Folder, MIB, Random, engine, pattern, tiered, volume};
+use support::{BLOCK, Client, Folder, MIB, Random, engine, pattern, tiered, volume};
 
-const BLOCK: u64 = 4096;
 /// Regions of 256 MiB, which shards have in turn; of each, and of its chunks, so many parts are used.
 const USED: (u64, u64, u64) = (3, 2, 4);
 const SIZE_MIB: u64 = 2 * 256 + 8;
