@@ -152,6 +152,14 @@ const POOL_AND_VOLUME: &[Query] = &[
         about: "Only what belongs to this volume.",
     },
 ];
+const SNAPSHOTS: &[Query] = &[
+    POOL_AND_VOLUME[0],
+    POOL_AND_VOLUME[1],
+    Query {
+        name: "wait_s",
+        about: "Seconds to look for what each snapshot alone has, 0 to 20; 1 when left out.",
+    },
+];
 const DIFF: &[Query] = &[
     Query {
         name: "from",
@@ -225,7 +233,7 @@ routes! {
     VolumeResize, Post, "/v1/volumes/{pool}/{volume}/resize", 200, takes VolumeResize, gives Volume; "Grows a volume, or shrinks it when told to."
     VolumeRollBack, Post, "/v1/volumes/{pool}/{volume}/rollback", 200, takes VolumeRollBack, gives Volume; "Makes a volume as it was when a snapshot was taken."
     VolumePromote, Post, "/v1/volumes/{pool}/{volume}/promote", 200, gives Promotion; "Gives a clone the snapshot that it was made from and those before it; the volume that had them is a clone of that snapshot then."
-    SnapshotList, Get, "/v1/snapshots", 200, gives SnapshotList, query POOL_AND_VOLUME; "Lists snapshots."
+    SnapshotList, Get, "/v1/snapshots", 200, gives SnapshotList, query SNAPSHOTS; "Lists snapshots."
     SnapshotCreate, Post, "/v1/snapshots", 201, takes SnapshotCreate, gives SnapshotList; "Takes a snapshot of volumes of a pool, all at one moment."
     SnapshotChange, Put, "/v1/snapshots/{pool}/{volume}/{snapshot}", 200, takes SnapshotChange, gives Snapshot; "Renames a snapshot, keeps it from being deleted, or lets it be."
     SnapshotDelete, Delete, "/v1/snapshots/{pool}/{volume}/{snapshot}", 204; "Deletes a snapshot; what it alone had comes free in the background."

@@ -513,8 +513,11 @@ pub enum Snapshot {
         #[arg(value_name = "POOL/VOL@NAME", required = true)]
         snapshots: Vec<String>,
     },
-    /// List the snapshots of a pool, of a volume, or all
+    /// List the snapshots of a pool, of a volume, or all, with what each of them alone has (UNIQUE)
     List {
+        /// Seconds to look for what each alone has, at most 20
+        #[arg(long, value_name = "SECONDS", default_value_t = 1)]
+        wait: u64,
         /// The pool or volume
         #[arg(value_name = "POOL[/VOL]")]
         of: Option<String>,

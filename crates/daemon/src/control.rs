@@ -67,6 +67,7 @@ control! {
     volume_roll_back(pool: &str, volume: &str, name: &str) -> Result<VolumeStatus>;
     snapshot_create(pool: &str, volumes: &[String], name: &str, now_s: u64) -> Result<Vec<SnapshotStatus>>;
     snapshot_list(pool: &str, volume: Option<&str>) -> Result<Vec<SnapshotStatus>>;
+    snapshot_unique(pool: &str, volume: &str, name: &str, go_on: &dyn Fn() -> bool) -> Result<Option<u64>>;
     snapshot_change(pool: &str, volume: &str, name: &str, new_name: Option<&str>, held: Option<bool>) -> Result<SnapshotStatus>;
     snapshot_delete(pool: &str, volume: &str, names: &[String]) -> Result<()>;
     snapshot_clone(pool: &str, volume: &str, name: &str, clone: &str) -> Result<VolumeStatus>;

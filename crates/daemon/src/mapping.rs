@@ -357,6 +357,7 @@ impl ToApi for engine::SnapshotStatus {
             pool: self.pool,
             size: self.size,
             stored: self.stored,
+            unique: None,
             created_s: self.created_s,
             held: self.held,
             clones: self.clones,

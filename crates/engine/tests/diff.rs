@@ -23,6 +23,14 @@ struct Model {
     stands_on: Vec<u64>,
 }
 
+impl Model {
+    /// The blocks that hold data, with the step that wrote them.
+    fn data(&self) -> impl Iterator<Item = (u64, u64)> {
+        let data = self.cells.iter().filter(|(_, (is_data, _))| *is_data);
+        data.map(|(block, (_, step))| (*block, *step))
+    }
+}
+
 struct World {
     engine: Engine,
     spec: PoolSpec,
@@ -175,6 +183,22 @@ impl World {
         }
     }
 
+    /// What each snapshot alone has: what was written and is nowhere else.
+    fn check_unique(&self) {
+        let mut seen: BTreeMap<(u64, u64), u32> = BTreeMap::new();
+        let snapshots = self.snapshots.values().map(|(_, model)| model);
+        for model in self.volumes.values().chain(snapshots) {
+            for block in model.data() {
+                *seen.entry(block).or_default() += 1;
+            }
+        }
+        for ((volume, name), (_, model)) in &self.snapshots {
+            let alone = model.data().filter(|block| seen[block] == 1).count() as u64;
+            let found = self.engine.snapshot_unique("tank", volume, name, &|| true);
+            assert_eq!(found.unwrap(), Some(alone * BLOCK), "{volume}@{name}");
+        }
+    }
+
     /// What a front end is told has to be the same.
     fn check_device(
         &self,
@@ -294,6 +318,7 @@ fn exercise(shards: u16, seed: u64) {
         world.check();
         support::wait_jobs(&world.engine);
         world.check();
+        world.check_unique();
     }
     world.engine.pool_destroy("tank").unwrap();
 }

@@ -18,6 +18,65 @@ pub enum Reap {
     },
 }
 
+/// A layer that may have blocks that a snapshot alone sees.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Owner {
+    /// Its number.
+    pub layer: u32,
+    /// It is the snapshot's own.
+    pub is_own: bool,
+    /// Those that stand on it.
+    pub viewers: Vec<Viewer>,
+}
+
+/// A layer that stands on another, and sees what that has as far as it does not hide it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Viewer {
+    /// Its number.
+    pub layer: u32,
+    /// Who reads it.
+    pub reader: Reader,
+    /// Those that stand on it, unless all that they see is seen here.
+    pub viewers: Vec<Viewer>,
+}
+
+/// Who reads a layer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reader {
+    /// The snapshot that is asked about.
+    Own,
+    /// Another snapshot, or a volume.
+    Other,
+    /// Nobody: no name is left for it.
+    Nobody,
+}
+
+fn viewers(
+    children: &BTreeMap<u32, Vec<u32>>,
+    named: &BTreeSet<u32>,
+    own: u32,
+    of: u32,
+) -> Vec<Viewer> {
+    let on = children.get(&of).into_iter().flatten();
+    on.map(|child| {
+        let reader = match named.contains(child) {
+            _ if *child == own => Reader::Own,
+            true => Reader::Other,
+            false => Reader::Nobody,
+        };
+        let beyond = match reader {
+            Reader::Other => Vec::new(),
+            Reader::Own | Reader::Nobody => viewers(children, named, own, *child),
+        };
+        Viewer {
+            layer: *child,
+            reader,
+            viewers: beyond,
+        }
+    })
+    .collect()
+}
+
 impl PoolConfig {
     /// A layer's entry; volumes without snapshots have none.
     pub fn layer(&self, id: u32) -> Option<&LayerConfig> {
@@ -153,6 +212,27 @@ impl PoolConfig {
             .flat_map(|volume| [volume.live(), volume.next]);
         live.chain(self.snapshots.iter().map(|snapshot| snapshot.layer))
             .collect()
+    }
+
+    /// The layers whose pages may have what `layer`, which somebody names, alone sees: itself, and those
+    /// right beneath it that nobody names; each with those that may see the same.
+    pub fn owners(&self, layer: u32) -> Vec<Owner> {
+        let named = self.named();
+        let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for entry in &self.layers {
+            children.entry(entry.parent).or_default().push(entry.id);
+        }
+        let mut owners = Vec::new();
+        let mut at = layer;
+        while at != 0 && (at == layer || !named.contains(&at)) {
+            owners.push(Owner {
+                layer: at,
+                is_own: at == layer,
+                viewers: viewers(&children, &named, layer, at),
+            });
+            at = self.layer(at).map_or(0, |entry| entry.parent);
+        }
+        owners
     }
 
     /// What is to be done with layers that nobody names, in no certain order of need: some of it may

@@ -38,7 +38,7 @@ pub use journal::{JOURNAL_HEADER, JournalHeader, JournalPage, open_page, page_bo
 pub use label::{
     DATA_START, LABEL_SIZE, Label, LabelError, data_end, label_offsets, label_slots_for,
 };
-pub use layers::Reap;
+pub use layers::{Owner, Reader, Reap, Viewer};
 pub use layout::{Fragment, Layout};
 pub use node::{DIRECTORY, FANOUT, HOMES, NodePage, SLOTS, TREE_TOP, first_key};
 pub use page::{PAGE, Page, PageHeader, PageKind, PagePtr};

@@ -30,6 +30,8 @@ pub enum Command {
     Idle(Idle),
     /// What a scrub costs hosts: 4 KiB random requests with and without one
     ScrubCost(ScrubCost),
+    /// What snapshots and clones cost: taking them, the writes after them, reading through many
+    Snapshots(Snapshots),
 }
 
 /// `demo`.
@@ -134,6 +136,32 @@ pub struct ScrubCost {
     pub volume: u64,
     /// Size of the fast drive
     #[arg(long, value_name = "SIZE", default_value = "3G", value_parser = size)]
+    pub fast: u64,
+}
+
+/// `snapshots`.
+#[derive(Args, Debug)]
+pub struct Snapshots {
+    /// Seconds of each round
+    #[arg(long, default_value_t = 5)]
+    pub seconds: u64,
+    /// Rounds with snapshots, and as many without
+    #[arg(long, default_value_t = 5)]
+    pub rounds: u32,
+    /// Snapshots that are read through
+    #[arg(long, default_value_t = 100)]
+    pub chain: u32,
+    /// Levels of clones that are read through
+    #[arg(long, default_value_t = 8)]
+    pub levels: u32,
+    /// Clones that are made of one snapshot
+    #[arg(long, default_value_t = 1000)]
+    pub clones: u32,
+    /// Size of the volume
+    #[arg(long, value_name = "SIZE", default_value = "2G", value_parser = size)]
+    pub volume: u64,
+    /// Size of the fast drive
+    #[arg(long, value_name = "SIZE", default_value = "8G", value_parser = size)]
     pub fast: u64,
 }
 

@@ -22,6 +22,7 @@ mod scene;
 mod scratch;
 mod screen;
 mod scrub_cost;
+mod snapshots;
 mod torture;
 
 use arguments::{Arguments, Command};
@@ -39,6 +40,7 @@ fn run(arguments: &Arguments) -> Result<()> {
         Command::Scale(with) => scale::run(&convect, with),
         Command::Idle(with) => idle::run(&convect, with),
         Command::ScrubCost(with) => scrub_cost::run(&convect, with),
+        Command::Snapshots(with) => snapshots::run(&convect, with),
     }
 }
 

@@ -56,6 +56,10 @@ pub struct Snapshot {
     pub size: u64,
     /// Bytes that were written between the snapshot before and this one, and that are still kept.
     pub stored: u64,
+    /// Bytes that nothing else has: what deleting it would free. Not there where finding it took
+    /// longer than was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unique: Option<u64>,
     /// When it was taken: seconds since 1970.
     pub created_s: u64,
     /// It is not deleted while this is set.

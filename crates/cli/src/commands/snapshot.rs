@@ -72,22 +72,32 @@ fn row(snapshot: &Snapshot) -> Vec<String> {
         date(snapshot.created_s),
         format_bytes(snapshot.size),
         format_bytes(snapshot.stored),
+        snapshot.unique.map_or("?".to_owned(), format_bytes),
         if snapshot.held { "held" } else { "" }.to_owned(),
         snapshot.clones.join(", "),
         snapshot.schedule.clone().unwrap_or_default(),
     ]
 }
 
-fn list(client: &Client, json: bool, of: Option<&str>) -> Result<(), Failure> {
-    let answer = client.call(Operation::SnapshotList, &[], &filter(of), None)?;
+fn list(client: &Client, json: bool, of: Option<&str>, wait_s: u64) -> Result<(), Failure> {
+    let wait = wait_s.to_string();
+    let mut query = filter(of);
+    query.push(("wait_s", &wait));
+    let answer = client.call(Operation::SnapshotList, &[], &query, None)?;
     if json {
         return print_json(&answer, true);
     }
     let list: SnapshotList = read(&answer)?;
     let head = [
-        "SNAPSHOT", "TAKEN", ">SIZE", ">STORED", "HELD", "CLONES", "SCHEDULE",
+        "SNAPSHOT", "TAKEN", ">SIZE", ">STORED", ">UNIQUE", "HELD", "CLONES", "SCHEDULE",
     ];
-    print(&table(&head, list.items.iter().map(row)))
+    print(&table(&head, list.items.iter().map(row)))?;
+    if list.items.iter().any(|snapshot| snapshot.unique.is_none()) {
+        print(&format!(
+            "?: not found within {wait_s} s; --wait 20 looks longer\n"
+        ))?;
+    }
+    Ok(())
 }
 
 fn create(client: &Client, json: bool, snapshots: &[String]) -> Result<(), Failure> {
@@ -144,7 +154,7 @@ fn change(
 pub fn snapshot(client: &Client, json: bool, command: &Command) -> Result<(), Failure> {
     match command {
         Command::Create { snapshots } => create(client, json, snapshots),
-        Command::List { of } => list(client, json, of.as_deref()),
+        Command::List { of, wait } => list(client, json, of.as_deref(), *wait),
         Command::Schedule(command) => schedule(client, json, command),
         Command::Rename { snapshot, name } => {
             let request = SnapshotChange {

@@ -155,9 +155,11 @@ pub fn dispatch(manager: &Arc<Manager>, operation: Operation, with: &Arguments) 
             json(manager.volume_roll_back(pool, volume, &with.request()?)?)
         }
         Operation::VolumePromote => json(manager.volume_promote(pool, volume)?),
-        Operation::SnapshotList => {
-            json(manager.snapshot_list(with.asked("pool"), with.asked("volume"))?)
-        }
+        Operation::SnapshotList => json(manager.snapshot_list(
+            with.asked("pool"),
+            with.asked("volume"),
+            with.asked_number("wait_s")?,
+        )?),
         Operation::SnapshotCreate => json(manager.snapshot_create(with.request()?)?),
         Operation::SnapshotChange => json(manager.snapshot_change(snapshot, &with.request()?)?),
         Operation::SnapshotDelete => nothing(manager.snapshot_delete(pool, volume, snapshot.2)?),

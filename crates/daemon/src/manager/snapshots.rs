@@ -3,10 +3,16 @@
 use super::core::{Manager, Result, check_name, lock};
 use super::scrubs::now_s;
 use crate::mapping::ToApi;
-use api::v1;
+use api::v1::{self, Problem, ProblemCode};
+use std::time::{Duration, Instant};
 
 /// Ranges of a difference when the caller does not say.
 const RANGES_DEFAULT: usize = 1024;
+
+/// Seconds that are spent on looking for what each snapshot alone has, when the caller does not say.
+const WAIT_DEFAULT_S: usize = 1;
+/// The most that a caller may ask for.
+const WAIT_MAX_S: usize = 20;
 
 impl Manager {
     /// Takes a snapshot of volumes at one moment.
@@ -29,20 +35,42 @@ impl Manager {
         })
     }
 
-    /// The snapshots of a pool or of all, of one volume or of all.
+    /// The snapshots of a pool or of all, of one volume or of all, with what each alone has, as far as
+    /// that is found within `wait_s` seconds.
     ///
     /// # Errors
-    /// When the pool is not open, or has no such volume.
+    /// When the pool is not open, or has no such volume; what a drive said.
     pub fn snapshot_list(
         &self,
         pool: Option<&str>,
         volume: Option<&str>,
+        wait_s: Option<usize>,
     ) -> Result<v1::SnapshotList> {
-        let mut items = Vec::new();
+        let wait_s = wait_s.unwrap_or(WAIT_DEFAULT_S);
+        if wait_s > WAIT_MAX_S {
+            let text = format!(
+                "the space of snapshots is looked for during at most {WAIT_MAX_S} s, not {wait_s}"
+            );
+            return Err(Problem::new(ProblemCode::Invalid, text));
+        }
+        let (began, wait) = (Instant::now(), Duration::from_secs(wait_s as u64));
+        let mut items: Vec<v1::Snapshot> = Vec::new();
         for pool in self.one_or_all(pool)? {
             let found = self.control.snapshot_list(&pool, volume);
             let found = found.map_err(|error| self.pool_problem(&pool, error))?;
             items.extend(found.to_api());
+        }
+        for item in &mut items {
+            let (pool, volume) = (&item.pool, &item.volume);
+            let go_on = || began.elapsed() < wait;
+            let unique = self
+                .control
+                .snapshot_unique(pool, volume, &item.name, &go_on);
+            item.unique = match unique {
+                // It was deleted meanwhile.
+                Err(error) if error.code == engine::ErrorCode::NotFound => None,
+                unique => unique.map_err(|error| self.pool_problem(pool, error))?,
+            };
         }
         Ok(v1::SnapshotList { items })
     }

@@ -447,6 +447,17 @@ impl Control for Fake {
         })
     }
 
+    fn snapshot_unique(
+        &self,
+        pool: &str,
+        volume: &str,
+        name: &str,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<Option<u64>> {
+        let known = self.snapshot_of(pool, volume, name)?;
+        Ok(go_on().then_some(known.stored))
+    }
+
     fn snapshot_change(
         &self,
         pool: &str,

@@ -299,7 +299,7 @@ impl Host {
 
     /// The names of what a volume has.
     fn names(&self, volume: &str) -> Vec<String> {
-        let listed = self.manager.snapshot_list(Some("tank"), Some(volume));
+        let listed = self.manager.snapshot_list(Some("tank"), Some(volume), None);
         let items = listed.unwrap().items.into_iter();
         items.map(|known| known.name).collect()
     }

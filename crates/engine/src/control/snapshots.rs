@@ -30,6 +30,21 @@ impl Engine {
         self.pool(pool)?.snapshots(volume)
     }
 
+    /// Bytes that a snapshot alone has, which deleting it would free: found by looking at its pages
+    /// and those of what stands on it, as long as `go_on` says so; none when it was ended by that.
+    ///
+    /// # Errors
+    /// With a sentence that says what to do.
+    pub fn snapshot_unique(
+        &self,
+        pool: &str,
+        volume: &str,
+        name: &str,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<Option<u64>> {
+        self.pool(pool)?.unique(volume, name, go_on)
+    }
+
     /// Changes a snapshot's name, or whether it may be deleted.
     ///
     /// # Errors

@@ -1,8 +1,8 @@
 //! Snapshots and clones of a pool's volumes (docs/snapshots.md).
 
-use super::shards::{ask_all, try_all};
+use super::shards::{ask_all, code_of, try_all};
 use super::{Pool, Result, error, lock, plan};
-use crate::control::types::{ErrorCode, SnapshotStatus, VolumeStatus};
+use crate::control::types::{EngineError, ErrorCode, SnapshotStatus, VolumeStatus};
 use crate::control::wait_for;
 use crate::device::VolumeDevice;
 use format::{LayerConfig, PoolConfig, SnapshotConfig, VolumeConfig};
@@ -233,6 +233,44 @@ impl Pool {
         let clones = clones(&config);
         let status = |known| self.snapshot_status(&config, known, &clones, &shards);
         Ok(found.into_iter().map(status).collect())
+    }
+
+    /// Bytes that a snapshot alone has; none when `go_on` ended the search.
+    ///
+    /// # Errors
+    /// `NotFound`, what a drive said, or when the pool is closing.
+    pub fn unique(
+        &self,
+        volume: &str,
+        name: &str,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<Option<u64>> {
+        let layer = self.find_snapshot(&self.find_volume(volume)?, name)?.layer;
+        let owners = lock(&self.config).owners(layer);
+        let mut blocks = 0;
+        for owner in owners.into_iter().map(Arc::new) {
+            for shard in &self.shards {
+                let mut next = Some(0);
+                while let Some(from) = next {
+                    if !go_on() {
+                        return Ok(None);
+                    }
+                    let owner = owner.clone();
+                    let answers = ask_all(std::slice::from_ref(shard), move |shard| {
+                        let owner = owner.clone();
+                        async move { shard.alone(&owner, from).await }
+                    })?;
+                    for answer in answers {
+                        let (found, at) = answer.map_err(|failed| {
+                            EngineError::new(code_of(&failed), failed.to_string())
+                        })?;
+                        blocks += found;
+                        next = at;
+                    }
+                }
+            }
+        }
+        Ok(Some(blocks * BLOCK as u64))
     }
 
     fn snapshot_status(

@@ -63,7 +63,18 @@ impl State {
         self.view_above(layer, chunk, 0)
     }
 
-    /// The same, of a page that a layer above epoch `floor` has.
+    /// The page that a layer itself has of a chunk.
+    ///
+    /// # Errors
+    /// The page that has to be loaded first.
+    pub fn page_of(&self, layer: u32, chunk: u32) -> Result<Option<&Rc<Leaf>>, Missing> {
+        match self.volumes.get(&layer) {
+            Some(entry) => page_of(entry, layer, chunk),
+            None => Ok(None),
+        }
+    }
+
+    /// The same as [`State::view`], of a page that a layer above epoch `floor` has.
     fn view_above(
         &self,
         layer: u32,
@@ -74,14 +85,10 @@ impl State {
         while let Some(entry) = self.volumes.get(&layer)
             && entry.epoch > floor
         {
-            match entry.tree.lookup(chunk) {
-                Lookup::Loaded(leaf) if !leaf.dissolved.get() => {
-                    return Ok(Some((layer, leaf.clone())));
-                }
-                Lookup::OnDisk(ptr) => return Err((layer, 0, chunk, ptr)),
-                Lookup::NeedNode(level, key, ptr) => return Err((layer, level, key, ptr)),
-                Lookup::Loaded(_) | Lookup::Absent => layer = entry.parent,
+            if let Some(leaf) = page_of(entry, layer, chunk)? {
+                return Ok(Some((layer, leaf.clone())));
             }
+            layer = entry.parent;
         }
         Ok(None)
     }
@@ -323,16 +330,23 @@ pub(super) fn layer_entry(state: &mut State, id: u32) -> &mut Volume {
     volumes.entry(id).or_insert_with(made)
 }
 
+fn page_of(entry: &Volume, layer: u32, chunk: u32) -> Result<Option<&Rc<Leaf>>, Missing> {
+    match entry.tree.lookup(chunk) {
+        Lookup::Loaded(leaf) if !leaf.dissolved.get() => Ok(Some(leaf)),
+        Lookup::Loaded(_) | Lookup::Absent => Ok(None),
+        Lookup::OnDisk(ptr) => Err((layer, 0, chunk, ptr)),
+        Lookup::NeedNode(level, key, ptr) => Err((layer, level, key, ptr)),
+    }
+}
+
 /// The layer whose page of a chunk takes writes that are meant for `layer`: while that is being
 /// merged and has none any more, the one beneath.
 fn writer(state: &State, layer: u32, chunk: u32) -> Result<u32, Missing> {
     let Some(entry) = state.volumes.get(&layer).filter(|entry| entry.merging) else {
         return Ok(layer);
     };
-    match entry.tree.lookup(chunk) {
-        Lookup::Loaded(leaf) if !leaf.dissolved.get() => Ok(layer),
-        Lookup::Loaded(_) | Lookup::Absent => Ok(entry.parent),
-        Lookup::OnDisk(ptr) => Err((layer, 0, chunk, ptr)),
-        Lookup::NeedNode(level, key, ptr) => Err((layer, level, key, ptr)),
+    match page_of(entry, layer, chunk)? {
+        Some(_) => Ok(layer),
+        None => Ok(entry.parent),
     }
 }
