@@ -138,15 +138,23 @@ restart_with() { # LINE: of the configuration
   printf '%s\n' "$1" >>convect.toml
   start_daemon
 }
-restart_with 'drive_deadline = "2s"'
-create_pool stopped 256M 256M
+# In memory where there is room: a disk that others keep busy may miss such a deadline by itself.
+drives="$work"
+if [ "$(df --output=avail -B 1M /dev/shm 2>/dev/null | tail -n 1)" -ge 1024 ] 2>/dev/null; then
+  drives="$(mktemp -d -p /dev/shm)"
+  # shellcheck disable=SC2016  # as it is then
+  defer 'rm -rf "$drives"'
+fi
+restart_with 'drive_deadline = "5s"'
+convect pool create stopped fast "file:$drives/fast.img?size=256M" \
+  slow stripe:64k "file:$drives/slow1.img?size=256M" "file:$drives/slow2.img?size=256M" --accept-unmirrored
 convect volume create stopped/disk --size 256M
 export_nbd disk stopped/disk
 export DAEMON=$daemon_pid
 nbd disk '
 import subprocess
-for turn in range(4):
-    stop = "sleep 0.5; kill -STOP $DAEMON; sleep 4; kill -CONT $DAEMON"
+for turn in range(3):
+    stop = "sleep 0.5; kill -STOP $DAEMON; sleep 8; kill -CONT $DAEMON"
     stopper = subprocess.Popen(["sh", "-c", stop])
     while stopper.poll() is None:
         mibs = random.sample(range(200), 8)
