@@ -12,12 +12,13 @@ import json
 import os
 import struct
 import sys
+import zlib
 
 BLOCK = 4096
 MIB = 1 << 20
 DIRECTORY = 2**32 - 1
 NODE, CHUNK, VOLUME = 1, 2, 3
-LAYERS = 1
+LAYERS, PACKED = 1, 2
 
 
 class Damage(Exception):
@@ -193,11 +194,13 @@ class Pool:
         if not found:
             raise Damage("no image bears a label")
         generation, header, body = max((label for label, _ in found), key=lambda label: label[0])
-        if header[7] != 1 or number(header, 32, 8) & ~LAYERS:
+        if header[7] != 1 or number(header, 32, 8) & ~(LAYERS | PACKED):
             raise Damage("the pool was made by a newer version")
         self.id = header[48:64]
         self.generation = generation
         self.exported = number(header, 80, 4) == 1
+        if number(header, 32, 8) & PACKED:
+            body = zlib.decompress(body)
         self.config = json.loads(body)
         by_id = {}
         for (_, label, _), drive in found:

@@ -22,11 +22,15 @@ pub struct Features {
 /// number.
 pub const LAYERS: u64 = 1;
 
+/// Of [`Features::incompatible`]: the label's description is packed. It stands in labels alone: one
+/// that is read does not have it any more.
+pub(crate) const PACKED: u64 = 2;
+
 /// What this version knows.
 pub const KNOWN: Features = Features {
     compatible: 0,
     read_only: 0,
-    incompatible: LAYERS,
+    incompatible: LAYERS | PACKED,
 };
 
 /// Why a pool that a newer version made cannot be used.

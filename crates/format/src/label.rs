@@ -1,7 +1,12 @@
 //! Labels: what makes a drive part of a pool. Four a drive, of 1 MiB: two at each end.
 
 use crate::bytes::{crc32c, get_u32, get_u64, get_u128, put};
+use crate::features::PACKED;
 use crate::{Features, Newer, PoolConfig};
+use flate2::Compression;
+use flate2::read::{ZlibDecoder, ZlibEncoder};
+use std::borrow::Cow;
+use std::io::Read;
 use thiserror::Error;
 use units::{DriveId, PoolId};
 
@@ -13,6 +18,11 @@ const MAGIC: &[u8; 7] = b"CONVECT";
 const VERSION: u8 = 1;
 const HEADER: usize = 128;
 const BLOCK: usize = 4096;
+/// Bytes above which a description is packed: below, what is saved is not worth a label that can be
+/// read with the eye.
+const PACK_ABOVE: usize = 64 << 10;
+/// Bytes of the longest description, unpacked. It bounds what a label can make its reader keep.
+const MAX_DESCRIPTION: u64 = 16 << 20;
 
 /// End of the part of a drive of `size` bytes that belongs to vdrives: whole MiB.
 pub fn data_end(size: u64) -> u64 {
@@ -50,8 +60,8 @@ pub enum LabelError {
         why: Newer,
     },
     /// The pool's description does not fit.
-    #[error("the pool's description takes {0} bytes and a label holds {max}: remove volumes or exports", max = LABEL_SIZE - 4096)]
-    TooLong(usize),
+    #[error("the pool's description takes {0} bytes, {1} when packed, and a label holds {MAX_DESCRIPTION} and {packed}: remove snapshots, volumes or exports", packed = LABEL_SIZE - HEADER as u64)]
+    TooLong(usize, usize),
 }
 
 /// A label.
@@ -69,18 +79,63 @@ pub struct Label {
     pub config: PoolConfig,
 }
 
+/// The bytes of a label that are not the drive's own, for another drive: descriptions are long, and
+/// the same for each.
+pub fn readdress(label: &[u8], drive: DriveId) -> Vec<u8> {
+    let mut bytes = label.to_vec();
+    put(&mut bytes, 64, &drive.0.to_le_bytes());
+    seal(&mut bytes);
+    bytes
+}
+
+/// Puts in the checksum.
+fn seal(bytes: &mut [u8]) {
+    let end = HEADER + get_u32(bytes, 12) as usize;
+    let crc = crc32c(&bytes[12..end]);
+    put(bytes, 8, &crc.to_le_bytes());
+}
+
+/// A description as a label holds it: packed when it is long.
+fn pack(description: Vec<u8>) -> Result<(Vec<u8>, bool), LabelError> {
+    let long = description.len();
+    if long <= PACK_ABOVE {
+        return Ok((description, false));
+    }
+    let mut packed = Vec::new();
+    // Reading memory and writing it does not fail.
+    let done = ZlibEncoder::new(&description[..], Compression::fast()).read_to_end(&mut packed);
+    let fits = (HEADER + packed.len()) as u64 <= LABEL_SIZE && long as u64 <= MAX_DESCRIPTION;
+    match done {
+        Ok(_) if fits => Ok((packed, true)),
+        _ => Err(LabelError::TooLong(long, packed.len())),
+    }
+}
+
+fn unpack(packed: &[u8]) -> Result<Vec<u8>, String> {
+    let mut description = Vec::new();
+    ZlibDecoder::new(packed)
+        .take(MAX_DESCRIPTION + 1)
+        .read_to_end(&mut description)
+        .map_err(|failed| format!("it cannot be unpacked: {failed}"))?;
+    if description.len() as u64 > MAX_DESCRIPTION {
+        return Err(format!("it has more than {MAX_DESCRIPTION} bytes"));
+    }
+    Ok(description)
+}
+
 impl Label {
     /// Its bytes, padded to whole blocks.
     ///
     /// # Errors
     /// [`LabelError::TooLong`].
     pub fn encode(&self) -> Result<Vec<u8>, LabelError> {
-        let payload = serde_json::to_vec(&self.config).map_err(|_| LabelError::None)?;
-        let features = self.config.features;
-        let length = (HEADER + payload.len()).next_multiple_of(BLOCK);
-        if length as u64 > LABEL_SIZE {
-            return Err(LabelError::TooLong(payload.len()));
+        let description = serde_json::to_vec(&self.config).map_err(|_| LabelError::None)?;
+        let (payload, is_packed) = pack(description)?;
+        let mut features = self.config.features;
+        if is_packed {
+            features.incompatible |= PACKED;
         }
+        let length = (HEADER + payload.len()).next_multiple_of(BLOCK);
         let mut bytes = vec![0; length];
         put(&mut bytes, 0, MAGIC);
         bytes[7] = VERSION;
@@ -93,8 +148,7 @@ impl Label {
         put(&mut bytes, 64, &self.drive.0.to_le_bytes());
         put(&mut bytes, 80, &u32::from(self.exported).to_le_bytes());
         put(&mut bytes, HEADER, &payload);
-        let crc = crc32c(&bytes[12..HEADER + payload.len()]);
-        put(&mut bytes, 8, &crc.to_le_bytes());
+        seal(&mut bytes);
         Ok(bytes)
     }
 
@@ -132,13 +186,21 @@ impl Label {
         if bytes[7] != VERSION {
             return Err(newer(Newer::Version(bytes[7])));
         }
-        let features = Features {
+        let mut features = Features {
             compatible: get_u64(bytes, 16),
             read_only: get_u64(bytes, 24),
             incompatible: get_u64(bytes, 32),
         };
         allowed(features).map_err(newer)?;
-        let mut config: PoolConfig = serde_json::from_slice(&bytes[HEADER..end])
+        let mut description = Cow::Borrowed(&bytes[HEADER..end]);
+        if features.incompatible & PACKED != 0 {
+            let unpacked = unpack(&description);
+            description = unpacked
+                .map_err(|why| newer(Newer::Description(why)))?
+                .into();
+            features.incompatible &= !PACKED;
+        }
+        let mut config: PoolConfig = serde_json::from_slice(&description)
             .map_err(|failed| newer(Newer::Description(failed.to_string())))?;
         config
             .check()
@@ -209,9 +271,7 @@ mod tests {
     fn changed(bytes: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
         let mut bytes = bytes.to_vec();
         change(&mut bytes);
-        let end = HEADER + get_u32(&bytes, 12) as usize;
-        let crc = crc32c(&bytes[12..end]);
-        put(&mut bytes, 8, &crc.to_le_bytes());
+        seal(&mut bytes);
         bytes
     }
 
@@ -239,6 +299,78 @@ mod tests {
         assert_eq!(label_offsets(size), [0, 1 << 20, 98 << 20, 99 << 20]);
         assert_eq!((DATA_START, data_end(size)), (2 << 20, 98 << 20));
         assert_ne!(label_slots_for(4), label_slots_for(5));
+    }
+
+    #[test]
+    fn ten_thousand_snapshots_fit_and_what_does_not_is_refused() {
+        let mut label = label();
+        let named = |number: u32| crate::SnapshotConfig {
+            name: format!("every-quarter-2026-11-22T{number:08}"),
+            volume: 1 + number % 10,
+            layer: 100 + number,
+            size: 1 << 40,
+            created_s: 1_700_000_000 + u64::from(number) * 977,
+            held: false,
+            schedule: "every-quarter".into(),
+            origin: String::new(),
+        };
+        label.config.snapshots = (0..10_000).map(named).collect();
+        label.config.layers = (0..10_000)
+            .map(|number| crate::LayerConfig {
+                id: 100 + number,
+                parent: if number < 10 { 0 } else { 90 + number },
+                root: 1 + number % 10,
+                epoch: number + 1,
+            })
+            .collect();
+        let bytes = label.encode().unwrap();
+        assert!(bytes.len() < LABEL_SIZE as usize / 2, "{}", bytes.len());
+        let (packed, is_packed) = pack(serde_json::to_vec(&label.config).unwrap()).unwrap();
+        assert!(is_packed);
+        assert_eq!(
+            unpack(&packed).unwrap(),
+            serde_json::to_vec(&label.config).unwrap()
+        );
+
+        // Names without a pattern do not pack.
+        let mut word = 1u64;
+        for number in 0..80_000 {
+            word = word.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let name = format!("{word:x}{number:x}");
+            label.config.snapshots.push(crate::SnapshotConfig {
+                name,
+                ..named(number)
+            });
+        }
+        let refused = label.encode().unwrap_err();
+        assert!(matches!(refused, LabelError::TooLong(..)), "{refused}");
+    }
+
+    #[test]
+    fn what_unpacks_to_too_much_or_to_nothing_is_refused() {
+        let long = pack(vec![b' '; MAX_DESCRIPTION as usize]).unwrap().0;
+        assert_eq!(unpack(&long).unwrap().len() as u64, MAX_DESCRIPTION);
+        let mut bomb = Vec::new();
+        let endless = vec![0; MAX_DESCRIPTION as usize + 1];
+        ZlibEncoder::new(&endless[..], Compression::best())
+            .read_to_end(&mut bomb)
+            .unwrap();
+        assert!(unpack(&bomb).unwrap_err().contains("more than"));
+
+        let mut other = label();
+        other.config.name = "a".repeat(PACK_ABOVE + 1);
+        let bytes = other.encode().unwrap();
+        assert_eq!(u64::from(bytes[32]) & PACKED, PACKED);
+        let damaged = changed(&bytes, |bytes| bytes[HEADER] ^= 0xff);
+        assert!(matches!(newer(&damaged), Newer::Description(why) if why.contains("unpacked")));
+    }
+
+    #[test]
+    fn a_label_for_another_drive_is_the_same_but_for_that() {
+        let label = label();
+        let drive = DriveId(77);
+        let other = readdress(&label.encode().unwrap(), drive);
+        assert_eq!(Label::decode(&other).unwrap(), Label { drive, ..label });
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::labels::write_one;
 use super::{Member, Result, lock};
 use crate::control::types::{EngineError, ErrorCode};
 use crate::vdrive::{DriveShared, LegState, Legs};
-use format::{Label, PartConfig, PoolConfig};
+use format::{Label, PartConfig, PoolConfig, readdress};
 use futures_util::future::join_all;
 use reactor::Handle;
 use std::collections::BTreeSet;
@@ -154,21 +154,33 @@ impl Keeper {
         for (id, _, _) in members.iter().filter(|(_, _, shared)| silent(shared)) {
             self.legs.take_drive_out(*id, "it does not answer", false);
         }
-        let asked = members.iter().filter(|(_, _, shared)| !silent(shared));
-        let writes = asked.map(|(id, drive, shared)| {
-            let label = Label {
-                pool: self.pool,
-                drive: *id,
-                generation,
-                exported,
-                config: config.clone(),
-            };
-            async move { (*id, write_one(handle, drive, &label, shared).await) }
-        });
         let mut round = Round {
             taken: BTreeSet::new(),
             failure: None,
         };
+        let label = Label {
+            pool: self.pool,
+            drive: DriveId(0),
+            generation,
+            exported,
+            config,
+        };
+        let bytes = match label.encode() {
+            Ok(bytes) => bytes,
+            Err(failed) => {
+                let error = EngineError::new(ErrorCode::NoSpace, failed.to_string());
+                round.failure = Some(error);
+                return round;
+            }
+        };
+        let asked = members.iter().filter(|(_, _, shared)| !silent(shared));
+        let writes = asked.map(|(id, drive, shared)| {
+            let own = readdress(&bytes, *id);
+            async move {
+                let written = write_one(handle, drive, generation, &own, shared).await;
+                (*id, written)
+            }
+        });
         for (id, result) in join_all(writes).await {
             match result {
                 Ok(()) if leaving == Some(id) => {}
@@ -179,16 +191,14 @@ impl Keeper {
                 Err(failed) => {
                     let error = failed.error;
                     tracing::warn!(pool = self.name, %error, "a label was not written");
-                    if failed.drive {
-                        self.legs.take_drive_out(id, &error.message, failed.flush);
-                    }
+                    self.legs.take_drive_out(id, &error.message, failed.flush);
                     round.failure = Some(error);
                 }
             }
         }
         if !round.taken.is_empty() {
             self.generation.store(generation, Ordering::Release);
-            *lock(&self.config) = config;
+            *lock(&self.config) = label.config;
         }
         round
     }

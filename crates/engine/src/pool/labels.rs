@@ -173,34 +173,28 @@ pub(super) fn read_all(
 /// Why a label was not written.
 pub(super) struct LabelFailure {
     pub error: EngineError,
-    /// The drive failed; else the label does not fit.
-    pub drive: bool,
     /// It was the flush: nobody knows what the drive lost.
     pub flush: bool,
 }
 
-/// Writes the two labels that a generation goes to, and makes them durable. One of the two is
-/// enough.
+/// Writes a label, as bytes, to the two places that its generation goes to, and makes them durable.
+/// One of the two is enough.
 pub(super) async fn write_one(
     handle: &Handle,
     drive: &Arc<dyn OpenDrive>,
-    label: &Label,
+    generation: u64,
+    bytes: &[u8],
     shared: &DriveShared,
 ) -> std::result::Result<(), LabelFailure> {
-    let bytes = label.encode().map_err(|failed| LabelFailure {
-        error: EngineError::new(ErrorCode::NoSpace, failed.to_string()),
-        drive: false,
-        flush: false,
-    })?;
     let flushing = std::cell::Cell::new(false);
     let info = Drive::info(&**drive);
     let requests = async {
         let queue = queue(drive, handle)?;
         let offsets = label_offsets(info.size);
         let mut written = Err(DriveError::Gone);
-        for slot in label_slots_for(label.generation) {
+        for slot in label_slots_for(generation) {
             let mut buf = handle.dma().get(bytes.len());
-            buf.copy_from_slice(&bytes);
+            buf.copy_from_slice(bytes);
             written = queue.write(offsets[slot], buf).await.or(written);
         }
         written?;
@@ -220,7 +214,6 @@ pub(super) async fn write_one(
             ErrorCode::Io,
             format!("{}: its label cannot be written: {failed}", info.spec),
         ),
-        drive: true,
         flush: flushing.get(),
     })
 }
