@@ -3,10 +3,9 @@
 use crate::bytes::{crc32c, get_u32, get_u64, get_u128, put};
 use crate::features::PACKED;
 use crate::{Features, Newer, PoolConfig};
-use flate2::Compression;
-use flate2::read::{ZlibDecoder, ZlibEncoder};
+use miniz_oxide::deflate::compress_to_vec_zlib;
+use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
 use std::borrow::Cow;
-use std::io::Read;
 use thiserror::Error;
 use units::{DriveId, PoolId};
 
@@ -22,7 +21,9 @@ const BLOCK: usize = 4096;
 /// read with the eye.
 const PACK_ABOVE: usize = 64 << 10;
 /// Bytes of the longest description, unpacked. It bounds what a label can make its reader keep.
-const MAX_DESCRIPTION: u64 = 16 << 20;
+const MAX_DESCRIPTION: usize = 16 << 20;
+/// Of 10: how hard it is tried to pack. Names and numbers in order pack well at once.
+const PACK_LEVEL: u8 = 1;
 
 /// End of the part of a drive of `size` bytes that belongs to vdrives: whole MiB.
 pub fn data_end(size: u64) -> u64 {
@@ -101,26 +102,17 @@ fn pack(description: Vec<u8>) -> Result<(Vec<u8>, bool), LabelError> {
     if long <= PACK_ABOVE {
         return Ok((description, false));
     }
-    let mut packed = Vec::new();
-    // Reading memory and writing it does not fail.
-    let done = ZlibEncoder::new(&description[..], Compression::fast()).read_to_end(&mut packed);
-    let fits = (HEADER + packed.len()) as u64 <= LABEL_SIZE && long as u64 <= MAX_DESCRIPTION;
-    match done {
-        Ok(_) if fits => Ok((packed, true)),
-        _ => Err(LabelError::TooLong(long, packed.len())),
+    let packed = compress_to_vec_zlib(&description, PACK_LEVEL);
+    let fits = (HEADER + packed.len()) as u64 <= LABEL_SIZE && long <= MAX_DESCRIPTION;
+    match fits {
+        true => Ok((packed, true)),
+        false => Err(LabelError::TooLong(long, packed.len())),
     }
 }
 
 fn unpack(packed: &[u8]) -> Result<Vec<u8>, String> {
-    let mut description = Vec::new();
-    ZlibDecoder::new(packed)
-        .take(MAX_DESCRIPTION + 1)
-        .read_to_end(&mut description)
-        .map_err(|failed| format!("it cannot be unpacked: {failed}"))?;
-    if description.len() as u64 > MAX_DESCRIPTION {
-        return Err(format!("it has more than {MAX_DESCRIPTION} bytes"));
-    }
-    Ok(description)
+    decompress_to_vec_zlib_with_limit(packed, MAX_DESCRIPTION)
+        .map_err(|failed| format!("it cannot be unpacked: {:?}", failed.status))
 }
 
 impl Label {
@@ -348,14 +340,10 @@ mod tests {
 
     #[test]
     fn what_unpacks_to_too_much_or_to_nothing_is_refused() {
-        let long = pack(vec![b' '; MAX_DESCRIPTION as usize]).unwrap().0;
-        assert_eq!(unpack(&long).unwrap().len() as u64, MAX_DESCRIPTION);
-        let mut bomb = Vec::new();
-        let endless = vec![0; MAX_DESCRIPTION as usize + 1];
-        ZlibEncoder::new(&endless[..], Compression::best())
-            .read_to_end(&mut bomb)
-            .unwrap();
-        assert!(unpack(&bomb).unwrap_err().contains("more than"));
+        let long = pack(vec![b' '; MAX_DESCRIPTION]).unwrap().0;
+        assert_eq!(unpack(&long).unwrap().len(), MAX_DESCRIPTION);
+        let bomb = compress_to_vec_zlib(&vec![0; MAX_DESCRIPTION + 1], 9);
+        assert!(unpack(&bomb).unwrap_err().contains("HasMoreOutput"));
 
         let mut other = label();
         other.config.name = "a".repeat(PACK_ABOVE + 1);
