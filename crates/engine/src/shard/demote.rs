@@ -406,7 +406,9 @@ impl Shard {
         }
     }
 
-    /// Records the blocks that nobody has written meanwhile. Returns how many came down.
+    /// Records the blocks that nobody has written meanwhile: the slot does not tell it alone, since
+    /// it was free once the block had been read, and the block may have come to lie there again.
+    /// Returns how many came down.
     fn settle_demotion(&self, job: &Job) -> Result<u64, IoError> {
         let gone = self
             .state
@@ -418,6 +420,7 @@ impl Shard {
             let page = job.leaf.page.borrow();
             is_on(Mutation::DemotionRace)
                 || page.slot(moving.block) == moving.slot
+                    && page.crc(moving.block) == moving.crc
                     && page.state(moving.block) == BlockState::Dirty
         };
         let still: Vec<Moving> = job.blocks.iter().copied().filter(unchanged).collect();
