@@ -140,6 +140,24 @@ fn what_is_received_on_top_needs_the_snapshot_and_nothing_written_since() {
 }
 
 #[test]
+fn a_volume_that_was_made_smaller_does_not_hold_the_snapshot_any_more() {
+    let folder = Folder::new();
+    let engine = engine(1);
+    let pool = tiered(&folder, "tank", 1, 128, 192);
+    engine.pool_create(&pool).unwrap();
+    with_received(&engine);
+    engine.volume_resize("tank", "v", MIB, true).unwrap();
+    let next = spec("b", 6, Some(5));
+    let begin = |force| engine.receive_begin("tank", "v", &next, force);
+    assert_eq!(code(begin(false)), ErrorCode::Refused);
+    assert_eq!(receiving(&engine), None);
+    assert_eq!(begin(true), Ok(0));
+    let client = Client::open(&engine, "tank", "v");
+    let kept = client.read(MIB, MIB as usize).unwrap();
+    assert_eq!(kept, pattern(1, MIB as usize));
+}
+
+#[test]
 fn a_part_is_forgotten_with_its_volume_and_by_rolling_back() {
     let folder = Folder::new();
     let engine = engine(1);

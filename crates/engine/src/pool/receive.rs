@@ -173,7 +173,7 @@ impl Pool {
                 ),
             );
         };
-        let base = self.find_identity(volume, from)?;
+        let (base, size) = self.find_identity(volume, from)?;
         if force {
             return match base.contains('@') {
                 false => self.roll_back(name, &base).map(drop),
@@ -191,6 +191,19 @@ impl Pool {
                      token that `convect receive --status {}/{name}` prints, or use --force to roll \
                      back to {base} first",
                     self.name, begun.snapshot, self.name
+                ),
+            );
+        }
+        // What was cut off is not in a difference to the volume, nor in the stream.
+        if volume.size < size {
+            return error(
+                ErrorCode::Refused,
+                format!(
+                    "volume {}/{name} was made smaller since {base}, from {} to {}: use --force to roll \
+                     back to {base}",
+                    self.name,
+                    format_bytes(size),
+                    format_bytes(volume.size)
                 ),
             );
         }
@@ -215,20 +228,22 @@ impl Pool {
         }
     }
 
-    /// The snapshot that a volume stands on and that holds this: NAME, or VOLUME@NAME.
-    fn find_identity(&self, volume: &VolumeConfig, id: SnapshotId) -> Result<String> {
+    /// The snapshot that a volume stands on and that holds this: NAME, or VOLUME@NAME; and its size in
+    /// bytes.
+    fn find_identity(&self, volume: &VolumeConfig, id: SnapshotId) -> Result<(String, u64)> {
         let device = self.open_volume(&volume.name)?;
         let config = self.config();
-        let holds = |epoch: u32| {
+        let holding = |epoch: u32| {
             let mut of = config.snapshots.iter().filter(|known| {
                 let layer = config.layer(known.layer);
                 layer.is_some_and(|layer| layer.epoch == epoch)
             });
-            of.any(|known| self.identity(&config, known) == id.to_string())
+            of.find(|known| self.identity(&config, known) == id.to_string())
         };
-        let mut bases = device.bases().into_iter();
-        match bases.find(|(_, epoch)| holds(*epoch)) {
-            Some((name, _)) => Ok(name),
+        let bases = device.bases().into_iter();
+        let mut found = bases.filter_map(|(name, epoch)| Some((name, holding(epoch)?.size)));
+        match found.next() {
+            Some(found) => Ok(found),
             None => error(
                 ErrorCode::NotFound,
                 format!(
