@@ -217,11 +217,11 @@ impl Label {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::{DriveConfig, MetaConfig, PartConfig, Policy};
 
-    fn label() -> Label {
+    pub fn label() -> Label {
         let drive = "00000000000000000000000000000002";
         Label {
             pool: PoolId(1),
