@@ -217,18 +217,21 @@ fn a_volume_holds_its_snapshots_and_a_clone_only_what_it_wrote() {
     client.flush().unwrap();
     snapshot(&engine, "two");
     client.write(0, &mib(8)).unwrap();
-    assert_eq!(books(&engine, "v").0, 4 * MIB);
+    client.write(4 * MIB, &mib(8)).unwrap();
+    assert_eq!(books(&engine, "v").0, 5 * MIB);
     engine
         .snapshot_delete("tank", "v", &["two".to_owned()])
         .unwrap();
     wait_jobs(&engine);
-    assert_eq!(books(&engine, "v").0, 3 * MIB);
+    assert_eq!(books(&engine, "v").0, 4 * MIB);
+    right(&engine);
     snapshot(&engine, "three");
     client.write(0, &mib(9)).unwrap();
     engine.volume_roll_back("tank", "v", "three").unwrap();
     wait_jobs(&engine);
-    assert_eq!(books(&engine, "v").0, 3 * MIB);
-    for at in [4 * MIB, 5 * MIB, REGION + 2 * MIB] {
+    assert_eq!(books(&engine, "v").0, 4 * MIB);
+    right(&engine);
+    for at in [5 * MIB, REGION + 2 * MIB] {
         client.write(at, &mib(at)).unwrap();
     }
     assert!(is_full(client.write(9 * MIB, &[1; 4096])));

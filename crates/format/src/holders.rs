@@ -40,22 +40,8 @@ impl PoolConfig {
 
 #[cfg(test)]
 mod tests {
-    use crate::label::tests::label;
-    use crate::{PoolConfig, Reap, SnapshotConfig, VolumeConfig};
-
-    fn volume(id: u32) -> VolumeConfig {
-        VolumeConfig {
-            id,
-            name: format!("v{id}"),
-            size: 1 << 20,
-            lba_size: 512,
-            thick: false,
-            deleting: false,
-            live: 0,
-            next: 0,
-            quota: 0,
-        }
-    }
+    use crate::label::tests::{label, volume};
+    use crate::{PoolConfig, Reap, SnapshotConfig};
 
     fn snapshot(layer: u32) -> SnapshotConfig {
         SnapshotConfig {
