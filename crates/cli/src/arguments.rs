@@ -95,6 +95,10 @@ const PROMOTE_AFTER: &str = "\
 It takes over the snapshot that it was made from and those before it, with their names and holds, so \
 that the volume that it was cloned from can be deleted. Nothing is copied.";
 
+const SET_AFTER: &str = "\
+At its quota a volume's writes that need a new block fail with \"no space\"; what is there can be \
+overwritten, as far as no snapshot has it, and discards and deleted snapshots make room again.";
+
 const WARN_AFTER: &str = "\
 80,90,95 until others are chosen. They hold for the pool's space, for its metadata region, and where there \
 are two tiers for data that is to sink and for the slow one. The log tells of each once, and `pool list` \
@@ -454,6 +458,9 @@ pub enum Volume {
         /// Reserve all of its space at once
         #[arg(long)]
         thick: bool,
+        /// The most that it and its snapshots may take of the pool
+        #[arg(long, value_name = "SIZE")]
+        quota: Option<String>,
         /// Bytes of an LBA: 512 or 4096
         #[arg(long, default_value_t = 512)]
         lba: u32,
@@ -482,6 +489,16 @@ pub enum Volume {
         /// Do not ask
         #[arg(long)]
         yes: bool,
+    },
+    /// Change what a volume may take of its pool, while it is used
+    #[command(after_help = SET_AFTER)]
+    Set {
+        /// The volume
+        #[arg(value_name = "POOL/VOL")]
+        volume: String,
+        /// The most that it and its snapshots may take of the pool, or none
+        #[arg(long, value_name = "SIZE|none", required = true)]
+        quota: Option<String>,
     },
     /// Give a clone the snapshots that it stands on; what it was cloned from is a clone then
     #[command(after_help = PROMOTE_AFTER)]

@@ -4,7 +4,8 @@ use block::BlockDevice;
 use engine::{
     DriveReport, Engine, EngineError, ExportRecord, Importable, IoCounters, JobStatus, MapCell,
     PoolSpec, PoolStatus, Promotion, ReceiveSpec, ScheduleSpec, ScheduleStatus, ScheduleTurn,
-    ScrubSpec, ScrubStatus, SnapshotDiff, SnapshotStatus, VdriveSpec, VolumeSpec, VolumeStatus,
+    ScrubSpec, ScrubStatus, SnapshotDiff, SnapshotStatus, VdriveSpec, VolumeChange, VolumeSpec,
+    VolumeStatus,
 };
 use std::sync::Arc;
 
@@ -60,6 +61,7 @@ control! {
     volume_create(pool: &str, spec: &VolumeSpec) -> Result<VolumeStatus>;
     volume_list(pool: &str) -> Result<Vec<VolumeStatus>>;
     volume_resize(pool: &str, volume: &str, size: u64, shrink: bool) -> Result<VolumeStatus>;
+    volume_change(pool: &str, volume: &str, change: &VolumeChange) -> Result<VolumeStatus>;
     volume_delete(pool: &str, volume: &str) -> Result<u64>;
     volume_open(pool: &str, volume: &str) -> Result<Arc<dyn BlockDevice>>;
     volume_counters(pool: &str, volume: &str) -> Result<IoCounters>;

@@ -291,6 +291,8 @@ pub fn volume(status: engine::VolumeStatus, exports: Vec<String>) -> v1::Volume 
         lba_size: status.lba_size,
         thick: status.thick,
         mapped: status.mapped,
+        held: status.held,
+        quota: Some(status.quota).filter(|quota| *quota > 0),
         serial: status.serial,
         state: status.state,
         exports,

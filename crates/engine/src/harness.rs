@@ -4,7 +4,7 @@
 //! Leaves out: everything that changes a pool's description.
 
 use crate::control::types::EngineConfig;
-use crate::pool::{Member, build};
+use crate::pool::{Allowances, Member, build};
 use crate::shard::{Audit, Shard};
 use crate::{EngineError, ErrorCode, device};
 use block::{IoBuf, IoError};
@@ -22,6 +22,8 @@ pub struct Harness {
     pub(crate) handle: Handle,
     pub(crate) shards: Vec<Rc<Shard>>,
     shared: Arc<crate::shard::PoolShared>,
+    config: PoolConfig,
+    allowances: Allowances,
     /// The first layers of volumes, by which their chunks are divided.
     roots: BTreeMap<u32, u32>,
 }
@@ -94,6 +96,11 @@ impl Harness {
                 shard.set_reader(Self::reader(snapshot.layer), Some(snapshot.layer));
             }
         }
+        let allowances = Allowances::new(config);
+        let of_layers = allowances.of_layers(config);
+        for shard in &shards {
+            shard.set_allowances(&of_layers);
+        }
         let handle = handle.clone();
         let volumes = config.volumes.iter();
         let volumes = volumes.map(|volume| (volume.id, config.root(volume.live())));
@@ -104,6 +111,8 @@ impl Harness {
             handle,
             shards,
             shared,
+            config: config.clone(),
+            allowances,
             roots: volumes.chain(snapshots).collect(),
         })
     }
@@ -134,6 +143,8 @@ impl Harness {
             audits.push(shard.audit().await?);
         }
         let mapped = self.shared.space.mapped.load(Ordering::Relaxed);
-        Ok(Audit::sum(audits, mapped))
+        let mut sum = Audit::sum(audits, mapped);
+        self.allowances.audit(&self.config, &mut sum);
+        Ok(sum)
     }
 }

@@ -2,7 +2,7 @@
 
 mod support;
 
-use engine::{Engine, ErrorCode, ExportRecord, PoolSpec};
+use engine::{Engine, ErrorCode, ExportRecord, PoolSpec, VolumeChange, VolumeSpec};
 use std::collections::BTreeMap;
 use support::{BLOCK, Client, Folder, MIB, Random, engine, pattern, tiered, volume};
 
@@ -76,7 +76,11 @@ impl World {
     }
 
     fn make(&mut self, name: &str) {
-        let spec = volume(name, SIZE_MIB);
+        // A quota that is not reached has everything counted, for the audit.
+        let spec = VolumeSpec {
+            quota: 1 << 40,
+            ..volume(name, SIZE_MIB)
+        };
         self.engine.volume_create("tank", &spec).unwrap();
         let known = Known {
             chain: Vec::new(),
@@ -168,6 +172,10 @@ impl World {
         let from = &self.snapshots[&snapshot];
         self.engine
             .snapshot_clone("tank", &from.owner, &from.name, &name)
+            .unwrap();
+        let quota = Some(1 << 40);
+        self.engine
+            .volume_change("tank", &name, &VolumeChange { quota })
             .unwrap();
         let mut chain = from.under.clone();
         chain.push(snapshot);

@@ -132,6 +132,9 @@ pub struct VolumeConfig {
     /// A layer on that one that may have taken writes since; 0: none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub next: u32,
+    /// The most bytes that it and its snapshots may store, whole blocks; 0: as much as the pool has.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub quota: u64,
 }
 
 impl VolumeConfig {

@@ -209,11 +209,11 @@ impl Label {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
-    use crate::{DriveConfig, MetaConfig, PartConfig, Policy};
+    use crate::{DriveConfig, MetaConfig, PartConfig, Policy, VolumeConfig};
 
-    fn label() -> Label {
+    pub fn label() -> Label {
         let drive = "00000000000000000000000000000002";
         Label {
             pool: PoolId(1),
@@ -256,6 +256,20 @@ mod tests {
                 unknown: Default::default(),
                 features: Features::default(),
             },
+        }
+    }
+
+    pub fn volume(id: u32) -> VolumeConfig {
+        VolumeConfig {
+            id,
+            name: format!("v{id}"),
+            size: 1 << 20,
+            lba_size: 512,
+            thick: false,
+            deleting: false,
+            live: 0,
+            next: 0,
+            quota: 0,
         }
     }
 
@@ -412,6 +426,11 @@ mod tests {
             ("no name", |config| config.name = "../x".into()),
             ("warnings at", |config| config.warn_at = vec![90, 80]),
             ("warnings at", |config| config.warn_at = vec![101]),
+            ("a quota of 4097 bytes", |config| {
+                config.next_volume = 2;
+                config.volumes.push(volume(1));
+                config.volumes[0].quota = 4097;
+            }),
             ("no name", |config| {
                 config.receiving.push(crate::ReceivingConfig {
                     volume: 1,

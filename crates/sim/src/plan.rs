@@ -342,6 +342,7 @@ impl Plan {
             },
             lba_size: *random.pick(&[512, 4096]),
             thick: false,
+            quota: 0,
         }
     }
 }

@@ -29,5 +29,6 @@ pub use snapshots::{
     SnapshotList, VolumeRollBack,
 };
 pub use volumes::{
-    MapCell, Received, Receiving, Volume, VolumeCreate, VolumeList, VolumeMap, VolumeResize,
+    MapCell, Received, Receiving, Volume, VolumeChange, VolumeCreate, VolumeList, VolumeMap,
+    VolumeResize,
 };

@@ -23,6 +23,20 @@ pub struct VolumeCreate {
     /// All of its space is reserved at once.
     #[serde(default)]
     pub thick: bool,
+    /// The most bytes that it and its snapshots may store, rounded up to a multiple of 4,096, at most
+    /// 1 EiB; 0 or nothing: as much as the pool has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota: Option<u64>,
+}
+
+/// What is to be changed of a volume; what is left out stays.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VolumeChange {
+    /// The most bytes that it and its snapshots may store, as when it was made; not less than they
+    /// do. 0: as much as the pool has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota: Option<u64>,
 }
 
 /// A new size.
@@ -53,6 +67,12 @@ pub struct Volume {
     pub thick: bool,
     /// Bytes written and not discarded.
     pub mapped: u64,
+    /// Bytes that it and its snapshots store.
+    #[serde(default)]
+    pub held: u64,
+    /// The most bytes that these may be; nothing: as much as the pool has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota: Option<u64>,
     /// Stable name for serial numbers.
     pub serial: String,
     /// `online` or `deleting`.

@@ -7,12 +7,37 @@ use crate::confirm::confirm;
 use crate::show::{facts, print, print_json, read, table};
 use crate::{Client, Failure, Paint, legend, object, strip};
 use api::Operation;
-use api::v1::{Promotion, Volume, VolumeCreate, VolumeList, VolumeMap, VolumeResize};
+use api::v1::{Promotion, Volume, VolumeChange, VolumeCreate, VolumeList, VolumeMap, VolumeResize};
 use std::io::IsTerminal;
 use units::format_bytes;
 
 fn size(text: &str) -> Result<u64, Failure> {
     units::parse_bytes(text).map_err(|error| Failure::Usage(error.to_string()))
+}
+
+/// A size, or `none`, which the interface calls 0.
+fn limit(text: &str) -> Result<u64, Failure> {
+    match text {
+        "none" => Ok(0),
+        text => match size(text)? {
+            0 => Err(Failure::Usage(
+                "'0' is no limit: write a size, or none to take the limit away".to_owned(),
+            )),
+            bytes => Ok(bytes),
+        },
+    }
+}
+
+/// Prints a volume, and what was not done as it was asked for.
+fn changed(json: bool, answer: &[u8], quota: Option<u64>) -> Result<(), Failure> {
+    shown(json, answer)?;
+    let volume: Volume = read(answer)?;
+    match (quota, volume.quota) {
+        (Some(asked), Some(has)) if asked != has && !json => print(&format!(
+            "note: the quota was rounded up to whole 4 KiB: {has} bytes\n"
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn show(volume: &Volume) -> String {
@@ -25,6 +50,14 @@ fn show(volume: &Volume) -> String {
         )
     });
     let receiving = receiving.unwrap_or_default();
+    let held = match volume.held == volume.mapped {
+        true => String::new(),
+        false => format!("{} with its snapshots", format_bytes(volume.held)),
+    };
+    let quota = volume.quota.map(|quota| {
+        let part = 100.0 * volume.held as f64 / quota.max(1) as f64;
+        format!("{} ({part:.1} % taken)", format_bytes(quota))
+    });
     facts(&[
         ("volume", format!("{}/{}", volume.pool, volume.name)),
         ("size", format_bytes(volume.size)),
@@ -36,6 +69,8 @@ fn show(volume: &Volume) -> String {
             "space",
             if volume.thick { "thick" } else { "thin" }.to_owned(),
         ),
+        ("held", held),
+        ("quota", quota.unwrap_or_default()),
         ("LBA", format!("{} B", volume.lba_size)),
         ("serial", volume.serial.clone()),
         ("state", volume.state.clone()),
@@ -83,17 +118,21 @@ pub fn volume(client: &Client, json: bool, command: &Command) -> Result<(), Fail
             volume,
             size: bytes,
             thick,
+            quota,
             lba,
         } => {
             let (pool, name) = object(volume)?;
+            let quota = quota.as_deref().map(limit).transpose()?;
             let request = VolumeCreate {
                 pool: pool.to_owned(),
                 name: name.to_owned(),
                 size: size(bytes)?,
                 lba_size: *lba,
                 thick: *thick,
+                quota,
             };
-            shown(json, &client.send(Operation::VolumeCreate, &[], &request)?)
+            let answer = client.send(Operation::VolumeCreate, &[], &request)?;
+            changed(json, &answer, quota)
         }
         Command::List { pool } => list(client, json, pool.as_deref()),
         Command::Show { volume } => {
@@ -119,6 +158,13 @@ pub fn volume(client: &Client, json: bool, command: &Command) -> Result<(), Fail
                 json,
                 &client.send(Operation::VolumeResize, &[pool, name], &request)?,
             )
+        }
+        Command::Set { volume, quota } => {
+            let (pool, name) = object(volume)?;
+            let quota = quota.as_deref().map(limit).transpose()?;
+            let request = VolumeChange { quota };
+            let answer = client.send(Operation::VolumeChange, &[pool, name], &request)?;
+            changed(json, &answer, quota)
         }
         Command::Promote { volume } => {
             let (pool, name) = object(volume)?;

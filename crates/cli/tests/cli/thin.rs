@@ -1,4 +1,4 @@
-//! How full pools are and what they promise, and promoting clones.
+//! How full pools are and what they promise, quotas of volumes, and promoting clones.
 
 use crate::scripted::Scripted;
 
@@ -68,6 +68,47 @@ fn levels_are_chosen_or_none() {
         assert_eq!(said.code, 0, "{said:?}");
         assert_eq!(daemon.asked().last().unwrap().1, asked);
     }
+}
+
+/// A volume with a quota of 3 MiB, of which it and its snapshots have 1.5 MiB.
+const VOLUME: &str = r#"{"id":1,"name":"v","pool":"tank","size":8388608,"lba_size":512,
+    "thick":false,"mapped":1048576,"held":1572864,"quota":3145728,"serial":"s","state":"online",
+    "exports":[]}"#;
+
+#[test]
+fn a_quota_is_a_size_or_none() {
+    let daemon = Scripted::new()
+        .on("PUT /v1/volumes/tank/v", 200, VOLUME)
+        .on("POST /v1/volumes", 201, VOLUME);
+    for wrong in [
+        "volume set tank/v",
+        "volume set tank/v --quota much",
+        "volume set tank/v --quota 0",
+        "volume set v --quota none",
+        "volume create tank/v --size 8M --quota 99999999T",
+    ] {
+        let said = daemon.convect(wrong);
+        assert_eq!(said.code, 2, "{wrong}: {said:?}");
+    }
+    assert_eq!(daemon.asked(), []);
+    let set = daemon.convect("volume set tank/v --quota 3M").out;
+    for words in ["1.5 MiB with its snapshots\n", "3 MiB (50.0 % taken)\n"] {
+        assert!(set.contains(words), "{words}: {set}");
+    }
+    assert!(!set.contains("note:"), "{set}");
+    assert_eq!(daemon.asked().last().unwrap().1, r#"{"quota":3145728}"#);
+    let set = daemon.convect("volume set tank/v --quota 3145727").out;
+    let note = "note: the quota was rounded up to whole 4 KiB: 3145728 bytes\n";
+    assert!(set.ends_with(note), "{set}");
+    let json = daemon
+        .convect("--json volume set tank/v --quota 3145727")
+        .out;
+    assert!(!json.contains("note"), "{json}");
+    daemon.convect("volume set tank/v --quota none");
+    assert_eq!(daemon.asked().last().unwrap().1, r#"{"quota":0}"#);
+    daemon.convect("volume create tank/v --size 8M --quota 3M");
+    let asked = daemon.asked().last().unwrap().1.clone();
+    assert!(asked.contains(r#""quota":3145728"#), "{asked}");
 }
 
 #[test]

@@ -150,6 +150,7 @@ pub fn dispatch(manager: &Arc<Manager>, operation: Operation, with: &Arguments) 
         Operation::VolumeCreate => json(manager.volume_create(with.request()?)?),
         Operation::VolumeShow => json(manager.volume_show(pool, volume)?),
         Operation::VolumeDelete => json(manager.volume_delete(pool, volume)?),
+        Operation::VolumeChange => json(manager.volume_change(pool, volume, with.request()?)?),
         Operation::VolumeResize => json(manager.volume_resize(pool, volume, with.request()?)?),
         Operation::VolumeRollBack => {
             json(manager.volume_roll_back(pool, volume, &with.request()?)?)

@@ -68,6 +68,7 @@ impl Manager {
             size: request.size,
             lba_size: request.lba_size,
             thick: request.thick,
+            quota: request.quota.unwrap_or(0),
         };
         let created = self.control.volume_create(&request.pool, &spec);
         created
@@ -90,6 +91,25 @@ impl Manager {
             .control
             .volume_resize(pool, volume, request.size, request.shrink);
         resized
+            .map(|status| self.volume(status))
+            .map_err(|error| self.pool_problem(pool, error))
+    }
+
+    /// Changes what a volume may take of its pool.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn volume_change(
+        &self,
+        pool: &str,
+        volume: &str,
+        request: v1::VolumeChange,
+    ) -> Result<v1::Volume> {
+        let change = engine::VolumeChange {
+            quota: request.quota,
+        };
+        let changed = self.control.volume_change(pool, volume, &change);
+        changed
             .map(|status| self.volume(status))
             .map_err(|error| self.pool_problem(pool, error))
     }

@@ -97,6 +97,7 @@ pub fn volume_request(pool: &str, name: &str) -> api::v1::VolumeCreate {
         size: 1 << 20,
         lba_size: 512,
         thick: false,
+        quota: None,
     }
 }
 

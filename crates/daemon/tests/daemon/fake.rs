@@ -142,6 +142,8 @@ fn volume(pool: &str, spec: &VolumeSpec) -> VolumeStatus {
         lba_size: spec.lba_size,
         thick: spec.thick,
         mapped: 0,
+        held: 0,
+        quota: spec.quota,
         serial: "s".to_owned(),
         state: "online".to_owned(),
         receiving: None,
@@ -376,6 +378,16 @@ impl Control for Fake {
         })
     }
 
+    fn volume_change(&self, pool: &str, name: &str, change: &VolumeChange) -> Result<VolumeStatus> {
+        self.with(pool, |stored| match stored.volumes.get_mut(name) {
+            Some(spec) => {
+                spec.quota = change.quota.unwrap_or(spec.quota);
+                Ok(volume(pool, spec))
+            }
+            None => fail(ErrorCode::NotFound, "there is no such volume"),
+        })
+    }
+
     fn volume_delete(&self, pool: &str, name: &str) -> Result<u64> {
         self.with(pool, |stored| match stored.volumes.remove(name) {
             Some(_) => Ok(8),
@@ -495,6 +507,7 @@ impl Control for Fake {
             size: known.size,
             lba_size: 512,
             thick: false,
+            quota: 0,
         };
         self.volume_create(pool, &spec)
     }
@@ -531,6 +544,7 @@ impl Control for Fake {
                 size: spec.size,
                 lba_size: spec.lba_size,
                 thick: false,
+                quota: 0,
             };
             stored.volumes.entry(volume.to_owned()).or_insert(made);
             stored.receiving = spec.snapshot.clone();

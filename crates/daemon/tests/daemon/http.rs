@@ -104,9 +104,15 @@ fn a_volume_is_made_exported_and_deleted() {
     let (status, version) = daemon.ask("GET", "/v1/version", Value::Null);
     assert_eq!((status, &version["api"]), (200, &json!(["v1"])));
     assert_eq!(daemon.ask("POST", "/v1/pools", pool()).0, 201);
-    let volume = json!({"pool": "tank", "name": "v", "size": 1 << 20});
+    let volume = json!({"pool": "tank", "name": "v", "size": 1 << 20, "quota": 8192});
     let (status, made) = daemon.ask("POST", "/v1/volumes", volume);
     assert_eq!((status, &made["lba_size"]), (201, &json!(512)));
+    assert_eq!(made["quota"], json!(8192));
+    // What is not named stays, and 0 is none.
+    for (change, quota) in [(json!({}), json!(8192)), (json!({"quota": 0}), Value::Null)] {
+        let (status, changed) = daemon.ask("PUT", "/v1/volumes/tank/v", change);
+        assert_eq!((status, &changed["quota"]), (200, &quota));
+    }
     let export = json!({"name": "e", "pool": "tank", "volume": "v", "kind": "pipe",
         "parameters": {"listen": "http-1"}});
     assert_eq!(daemon.ask("POST", "/v1/exports", export).0, 201);

@@ -343,6 +343,7 @@ fn the_manager_takes_what_is_due_and_deletes_its_own_that_nobody_uses() {
                         size: 1 << 20,
                         lba_size: 512,
                         thick: false,
+                        quota: 0,
                     },
                 );
                 host.manager.export_create(export).unwrap();

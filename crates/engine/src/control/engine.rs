@@ -474,6 +474,19 @@ impl Engine {
         self.pool(pool)?.resize_volume(volume, size, shrink)
     }
 
+    /// Changes what a volume may take of its pool.
+    ///
+    /// # Errors
+    /// With a sentence that says what to do.
+    pub fn volume_change(
+        &self,
+        pool: &str,
+        volume: &str,
+        change: &VolumeChange,
+    ) -> Result<VolumeStatus> {
+        self.pool(pool)?.change_volume(volume, change)
+    }
+
     /// Ends the volume for its front ends and frees its space; returns the job.
     ///
     /// # Errors

@@ -345,6 +345,16 @@ pub struct VolumeSpec {
     pub lba_size: u32,
     /// All of its space is reserved at once.
     pub thick: bool,
+    /// The most bytes that it and its snapshots may store, rounded up to whole 4 KiB; 0: as much as
+    /// the pool has.
+    pub quota: u64,
+}
+
+/// What is changed of a volume; what is not given stays.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct VolumeChange {
+    /// As in [`VolumeSpec`].
+    pub quota: Option<u64>,
 }
 
 /// State of a volume.
@@ -364,6 +374,10 @@ pub struct VolumeStatus {
     pub thick: bool,
     /// Bytes written and not discarded.
     pub mapped: u64,
+    /// Bytes that it and its snapshots store: what its quota limits.
+    pub held: u64,
+    /// The most of them; 0: as much as the pool has.
+    pub quota: u64,
     /// Stable name for serial numbers.
     pub serial: String,
     /// `online` or `deleting`.

@@ -4,7 +4,7 @@ use super::drives::{History, history};
 use super::members::{Member, file_to_be_made, open_drive};
 use super::plan::{self, Planned, Scale};
 use super::shards::{ask_all, try_all};
-use super::{Keeper, Pool, Result, ShardHandle, build, error, labels, lock};
+use super::{Allowances, Keeper, Pool, Result, ShardHandle, build, error, labels, lock};
 use crate::control::types::{
     EngineConfig, EngineError, ErrorCode, Importable, PoolSpec, SpacePolicy,
 };
@@ -266,6 +266,7 @@ impl Pool {
         let shared = build::shared(&config, &blueprints, &legs);
         let shards =
             build::place_shards(id, &config, &blueprints, &shared, host.remotes, host.config)?;
+        let allowances = Mutex::new(Allowances::new(&config));
         let keeper = Keeper::new(id, config, generation, members, legs.clone());
         let running = keeper.clone();
         host.remotes[0].spawn(move |handle| running.run(handle));
@@ -278,6 +279,7 @@ impl Pool {
             legs,
             keeper,
             shards,
+            allowances,
             devices: Mutex::default(),
             remote: host.remotes[0].clone(),
             jobs: host.jobs.clone(),
@@ -308,6 +310,7 @@ impl Pool {
                     .for_each(|(id, live, thick)| shard.set_volume(*id, *live, *thick));
             }
         })?;
+        self.tell_allowances()?;
         let statuses = self.shard_statuses()?;
         for volume in config
             .volumes

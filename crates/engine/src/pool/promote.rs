@@ -12,8 +12,8 @@ impl Pool {
     ///
     /// # Errors
     /// `NotFound`; `Invalid` when it is no clone; `Exists` when both have a snapshot of one name;
-    /// `Busy` when a snapshot that would move is exported; when no drive takes the label. All is as
-    /// it was then.
+    /// `Busy` when a snapshot that would move is exported; `Refused` when the clone would hold more
+    /// than its quota; when no drive takes the label. All is as it was then.
     pub fn promote(&self, clone: &str) -> Result<Promotion> {
         let _changing = lock(&self.changing);
         let volume = self.changeable(clone)?;
@@ -31,12 +31,21 @@ impl Pool {
         check_names(&config, &moving, &volume, &parent)?;
         check_exports(&config, &moving, &parent)?;
         let layers: BTreeSet<u32> = moving.iter().map(|known| known.layer).collect();
-        self.update(|config| {
+        let take_over = |config: &mut PoolConfig| {
             let moving = config.snapshots.iter_mut();
             for known in moving.filter(|known| layers.contains(&known.layer)) {
                 known.volume = volume.id;
             }
-            Ok(())
+        };
+        let mut after = config.clone();
+        take_over(&mut after);
+        self.while_held(&volume, || {
+            self.check_quota(&volume, &after)?;
+            self.update(|config| {
+                take_over(config);
+                Ok(())
+            })?;
+            self.tell_allowances()
         })?;
         let names = moving.iter().rev().map(|known| known.name.clone());
         Ok(Promotion {

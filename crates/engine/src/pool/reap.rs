@@ -92,6 +92,7 @@ impl Pool {
             config.reaped(Reap::Free(layer));
             Ok(())
         })?;
+        self.tell_allowances()?;
         self.shared.space.full.store(false, Ordering::Relaxed);
         ask_all(&self.shards, move |shard| async move {
             shard.remove_layer(layer).await
@@ -125,6 +126,7 @@ impl Pool {
             config.reaped(Reap::Merge { upper, lower });
             Ok(())
         })?;
+        self.tell_allowances()?;
         self.shared.space.full.store(false, Ordering::Relaxed);
         let is_volume = lock(&self.config)
             .volumes

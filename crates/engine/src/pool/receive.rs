@@ -102,6 +102,7 @@ impl Pool {
             size: spec.size,
             lba_size: spec.lba_size,
             thick: false,
+            quota: 0,
         };
         let _changing = lock(&self.changing);
         super::plan::check_name("snapshot", &spec.snapshot)?;

@@ -377,6 +377,7 @@ impl Pool {
                 .retain(|known| known.volume != volume.id || !names.contains(&known.name));
             Ok(())
         })?;
+        self.tell_allowances()?;
         for layer in gone {
             self.close_snapshot(layer)?;
         }
@@ -457,6 +458,7 @@ impl Pool {
                 deleting: false,
                 live: 0,
                 next: 0,
+                quota: 0,
             };
             config.volumes.push(volume.clone());
             Ok(volume)
@@ -511,6 +513,7 @@ impl Pool {
             let cut = cut.clone();
             async move { shard.cut(&cut) }
         })?;
+        self.tell_allowances()?;
         if let Some(device) = lock(&self.devices).get(&volume.id) {
             device.resize(snapshot.size);
         }

@@ -1,6 +1,6 @@
 //! An open pool, and what everything about pools uses.
 
-use super::{Keeper, Member, ShardHandle};
+use super::{Allowances, Keeper, Member, ShardHandle};
 use crate::control::Jobs;
 use crate::control::types::{EngineError, ErrorCode};
 use crate::device::VolumeDevice;
@@ -26,6 +26,8 @@ pub struct Pool {
     pub(crate) legs: Arc<Legs>,
     pub(crate) keeper: Arc<Keeper>,
     pub(crate) shards: Vec<ShardHandle>,
+    /// What volumes with quotas may still store.
+    pub(crate) allowances: Mutex<Allowances>,
     pub(crate) devices: Mutex<BTreeMap<u32, Arc<VolumeDevice>>>,
     /// The loop that labels are read and written on.
     pub(crate) remote: Remote,

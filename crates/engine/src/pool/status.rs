@@ -1,5 +1,6 @@
 //! What a pool tells of itself.
 
+use super::quota::held;
 use super::shards::{ask_all, code_of};
 use super::{Pool, Result, lock};
 use crate::control::types::{
@@ -9,6 +10,7 @@ use crate::control::types::{
 use crate::device::shard_of_chunk;
 use crate::shard::{Audit, ShardStatus};
 use format::{BlockCounts, LayoutConfig, PoolConfig, TierConfig, VdriveConfig, VolumeConfig};
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use units::{BLOCK, VdriveId};
 
@@ -26,10 +28,9 @@ impl Pool {
         let audits: std::result::Result<Vec<_>, _> = audits.into_iter().collect();
         let audits =
             audits.map_err(|failed| EngineError::new(code_of(&failed), failed.to_string()))?;
-        Ok(Audit::sum(
-            audits,
-            self.shared.space.mapped.load(Ordering::Relaxed),
-        ))
+        let mut sum = Audit::sum(audits, self.shared.space.mapped.load(Ordering::Relaxed));
+        lock(&self.allowances).audit(&self.config(), &mut sum);
+        Ok(sum)
     }
 
     /// The pool's state.
@@ -258,16 +259,24 @@ impl Pool {
     pub fn volumes(&self) -> Result<Vec<VolumeStatus>> {
         let shards = self.shard_statuses()?;
         let config = self.config();
-        Ok(config
-            .volumes
-            .iter()
-            .map(|volume| self.volume_status(volume, &shards))
-            .collect())
+        let holders = config.holders();
+        let status = |volume| self.status_of(volume, &holders, &shards);
+        Ok(config.volumes.iter().map(status).collect())
     }
 
     pub(super) fn volume_status(
         &self,
         volume: &VolumeConfig,
+        shards: &[ShardStatus],
+    ) -> VolumeStatus {
+        let holders = lock(&self.config).holders();
+        self.status_of(volume, &holders, shards)
+    }
+
+    fn status_of(
+        &self,
+        volume: &VolumeConfig,
+        holders: &BTreeMap<u32, u32>,
         shards: &[ShardStatus],
     ) -> VolumeStatus {
         let totals = shards
@@ -282,6 +291,8 @@ impl Pool {
             lba_size: volume.lba_size,
             thick: volume.thick,
             mapped: mapped * BLOCK as u64,
+            held: held(holders, volume.id, shards),
+            quota: volume.quota,
             serial: self.serial(volume.id),
             state: if volume.deleting {
                 "deleting"

@@ -78,6 +78,7 @@ impl Pool {
                 ),
             );
         }
+        let quota = super::quota::check(&spec.name, spec.quota, spec.size, spec.thick)?;
         let blocks = (spec.size / BLOCK as u64) as i64;
         let space = &self.shared.space;
         if spec.thick && !space.reserve(blocks) {
@@ -101,6 +102,7 @@ impl Pool {
                 deleting: false,
                 live: 0,
                 next: 0,
+                quota,
             };
             config.next_volume += 1;
             config.volumes.push(volume.clone());
@@ -120,6 +122,7 @@ impl Pool {
         ask_all(&self.shards, move |shard| async move {
             shard.set_volume(id, id, thick)
         })?;
+        self.count_new(&volume)?;
         lock(&self.devices).insert(id, self.device(&volume));
         Ok(self.volume_status(&volume, &[]))
     }
@@ -159,6 +162,7 @@ impl Pool {
                 ),
             );
         }
+        super::quota::check(name, volume.quota, size, volume.thick)?;
         let more = (size / BLOCK as u64) as i64 - (volume.size / BLOCK as u64) as i64;
         let space = &self.shared.space;
         if volume.thick && more > 0 && !space.reserve(more) {
@@ -239,6 +243,7 @@ impl Pool {
             config.receiving.retain(|known| known.volume != volume.id);
             Ok(())
         })?;
+        self.end_count(volume.id)?;
         let device = lock(&self.devices).remove(&volume.id);
         if let Some(device) = device {
             device.end();
@@ -310,6 +315,7 @@ impl Pool {
             config.reaped(format::Reap::Free(layer));
             Ok(())
         })?;
+        self.tell_allowances()?;
         self.shared.space.full.store(false, Ordering::Relaxed);
         drop(changing);
         // What a clone stood on may be named by nobody any more.

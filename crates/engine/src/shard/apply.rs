@@ -156,6 +156,7 @@ impl Shard {
             });
             state.ram.invalidate(leaf, block);
         }
+        state.settle(&[volume]);
         let page = leaf.page.borrow();
         let home = page.home();
         let stale = home.is_some() && page.home_mask().is_empty();

@@ -5,6 +5,7 @@ use super::state::Shard;
 use crate::space::Books;
 use block::IoError;
 use format::BlockCounts;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use units::CHUNK_BLOCKS;
 
@@ -13,6 +14,8 @@ use units::CHUNK_BLOCKS;
 pub struct Audit {
     /// Blocks that volumes store in this shard.
     pub mapped: u64,
+    /// Of those, each layer's.
+    pub layers: BTreeMap<u32, u64>,
     /// What is wrong, a sentence each; of many only the first.
     pub wrong: Vec<String>,
     /// How much is wrong.
@@ -25,6 +28,9 @@ impl Audit {
         let mut sum = Self::default();
         for audit in shards {
             sum.mapped += audit.mapped;
+            for (layer, blocks) in audit.layers {
+                *sum.layers.entry(layer).or_default() += blocks;
+            }
             sum.count += audit.count;
             sum.wrong.extend(audit.wrong);
         }
@@ -58,6 +64,7 @@ impl Shard {
         for volume in volumes {
             let counts = self.audit_volume(volume, &mut books).await?;
             audit.mapped += counts.mapped();
+            audit.layers.insert(volume, counts.mapped());
             let state = self.state.borrow();
             let known = state.volumes.get(&volume).map(|entry| entry.counts);
             if known != Some(counts) {

@@ -291,8 +291,10 @@ impl Shard {
             let before = state.live(*volume);
             let old = layer_entry(&mut state, before);
             let (counters, thick) = (old.counters, old.thick);
+            let allowance = old.allowance.clone();
             let new = layer_entry(&mut state, *layer);
             (new.counters, new.thick) = (counters, thick);
+            new.count_for(allowance);
             state.live.insert(*volume, *layer);
         }
         drop(state);

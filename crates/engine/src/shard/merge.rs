@@ -149,6 +149,7 @@ impl Shard {
         low.written_ns
             .set(low.written_ns.get().max(up.written_ns.get()));
         self.dissolve(state, upper, up);
+        state.settle(&[lower, upper]);
         self.mark_dirty(state, upper, chunk, up);
         self.mark_dirty(state, lower, chunk, low);
     }

@@ -24,6 +24,7 @@ mod map;
 mod merge;
 mod pages;
 mod promote;
+mod quota;
 mod ram;
 mod read;
 mod reclaim;

@@ -6,7 +6,7 @@ use super::ram::RamTier;
 use super::stuck::Stuck;
 use super::throttle::Meter;
 use crate::control::types::{IoCounters, SpacePolicy};
-use crate::space::{Allocator, Class, GroupTable, Quarantine, SpaceShared};
+use crate::space::{Allocator, Allowance, Class, GroupTable, Quarantine, SpaceShared};
 use crate::tree::{DirtyNodes, Tree};
 use crate::vdrive::{Legs, VdriveIo};
 use block::{ErrorKind, IoError};
@@ -95,6 +95,10 @@ pub(super) struct Volume {
     /// What the pages on the drive say.
     pub disk_counts: BlockCounts,
     pub thick: bool,
+    /// What its volume may still store, when that has a quota.
+    pub allowance: Option<Arc<Allowance>>,
+    /// Blocks of its own that are counted there.
+    pub charged: i64,
     /// No operation is admitted any more.
     pub gone: bool,
     /// Its directory entry has to be written.
@@ -113,6 +117,8 @@ impl Volume {
             counts,
             disk_counts: counts,
             thick: false,
+            allowance: None,
+            charged: 0,
             gone: false,
             dirty: false,
             counters: IoCounters::default(),

@@ -2,6 +2,7 @@
 
 use super::journal::Work;
 use super::leaf::Leaf;
+use super::quota::{new_blocks, quota_reached};
 use super::state::{Shard, drive_error};
 use crate::space::{Class, Run};
 use crate::vdrive::all_ended;
@@ -68,7 +69,7 @@ impl Shard {
     /// after the next barrier.
     ///
     /// # Errors
-    /// `NoSpace` when the pool is full, or what a drive said.
+    /// `NoSpace` when the pool is full or the volume's quota is reached, or what a drive said.
     pub(crate) async fn write(&self, volume: u32, offset: u64, buf: &IoBuf) -> Result<(), IoError> {
         for piece in pieces(offset, buf.len() as u64) {
             let _room = self.journal_room(Work::Host).await?;
@@ -157,6 +158,10 @@ impl Shard {
             self.give_back(&runs);
             return Ok(false);
         }
+        if let Err(error) = self.claim(layer, &leaf, first, count) {
+            self.give_back(&runs);
+            return Err(error);
+        }
         let mut done = 0;
         for run in &runs {
             let crcs = &crcs[done..done + run.count];
@@ -170,18 +175,19 @@ impl Shard {
         Ok(true)
     }
 
-    /// Refuses a write that needs space that nobody has or that others were promised.
+    /// Refuses a write that needs space that nobody has, that others were promised or that is beyond
+    /// the volume's quota.
     fn admit(&self, volume: u32, leaf: &Leaf, first: usize, count: usize) -> Result<(), IoError> {
-        let page = leaf.page.borrow();
-        let new = (first..first + count)
-            .filter(|block| page.state(*block) == BlockState::Zero)
-            .count();
+        let new = new_blocks(leaf, first, count);
         let state = self.state.borrow();
-        let thick = state
-            .volumes
-            .get(&volume)
-            .is_some_and(|volume| volume.thick);
-        if self.shared.space.admits(new as i64, thick) {
+        let entry = state.volumes.get(&volume);
+        let allowance = entry.and_then(|entry| entry.allowance.as_ref());
+        // Counted when it is written: until then others may take the room, or make some.
+        if new > 0 && allowance.is_some_and(|allowance| allowance.room() < new) {
+            return Err(quota_reached());
+        }
+        let thick = entry.is_some_and(|entry| entry.thick);
+        if self.shared.space.admits(new, thick) {
             return Ok(());
         }
         Err(self.no_space())

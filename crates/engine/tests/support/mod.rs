@@ -127,6 +127,7 @@ pub fn volume(name: &str, mib: u64) -> VolumeSpec {
         size: mib * MIB,
         lba_size: 512,
         thick: false,
+        quota: 0,
     }
 }
 

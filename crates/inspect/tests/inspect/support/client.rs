@@ -197,6 +197,7 @@ pub fn made(shape: Shape, seed: u64) -> Made {
             size,
             lba_size: 512,
             thick: false,
+            quota: 0,
         };
         engine.volume_create("tank", &volume).unwrap();
         let device = engine.volume_open("tank", name).unwrap();
@@ -289,6 +290,7 @@ pub fn written_twice() -> Made {
         size,
         lba_size: 512,
         thick: false,
+        quota: 0,
     };
     engine.volume_create("tank", &volume).unwrap();
     let mut client = Client {
