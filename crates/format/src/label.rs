@@ -250,6 +250,7 @@ mod tests {
                     spec: "ram:a".into(),
                     size: 1 << 30,
                     offline: false,
+                    labelled: 0,
                 }],
                 vdrives: vec![],
                 volumes: vec![],

@@ -31,7 +31,7 @@ impl Pool {
         check_names(&config, &moving, &volume, &parent)?;
         check_exports(&config, &moving, &parent)?;
         let layers: BTreeSet<u32> = moving.iter().map(|known| known.layer).collect();
-        self.update(|config| {
+        self.update_soon(|config| {
             let moving = config.snapshots.iter_mut();
             for known in moving.filter(|known| layers.contains(&known.layer)) {
                 known.volume = volume.id;
