@@ -108,6 +108,10 @@ pub struct DriveConfig {
     /// It was taken offline by hand: it is left alone until it is brought back.
     #[serde(default, skip_serializing_if = "is_false")]
     pub offline: bool,
+    /// Generation of the newest label that it is known to have, when this one did not go to it; 0:
+    /// this one did, and it has the one before at least.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub labelled: u64,
 }
 
 /// A volume.
@@ -349,4 +353,15 @@ pub struct PoolConfig {
     /// The label's feature bits, which stand beside the description.
     #[serde(skip)]
     pub features: Features,
+}
+
+impl DriveConfig {
+    /// Generation of the oldest label that the drive may have now, where the newest label, which
+    /// says this, is of `generation`.
+    pub fn oldest_label(&self, generation: u64) -> u64 {
+        match self.labelled {
+            0 => generation.saturating_sub(1),
+            known => known,
+        }
+    }
 }

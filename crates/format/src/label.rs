@@ -242,6 +242,7 @@ pub(crate) mod tests {
                     spec: "ram:a".into(),
                     size: 1 << 30,
                     offline: false,
+                    labelled: 0,
                 }],
                 vdrives: vec![],
                 volumes: vec![],

@@ -48,11 +48,12 @@ async fn check_present(inspection: &Inspection<'_>, index: usize) {
     let disk = &pool.disks[index];
     let Some(own) = disk.newest() else { return };
     let id = own.drive.to_string();
-    let named = pool.config().drives.iter().any(|drive| drive.id == id);
-    let state = match (named, own.generation < pool.label.generation) {
-        (false, _) => "left",
-        (true, true) => "stale",
-        (true, false) => "present",
+    let named = pool.config().drives.iter().find(|drive| drive.id == id);
+    let follows = named.is_some_and(|known| known.labelled > 0 && own.generation >= known.labelled);
+    let state = match named {
+        None => "left",
+        Some(_) if !follows && own.generation < pool.label.generation => "stale",
+        Some(_) => "present",
     };
     let report = DriveReport {
         spec: disk.spec.clone(),
@@ -63,7 +64,7 @@ async fn check_present(inspection: &Inspection<'_>, index: usize) {
         labels: disk.labels.iter().map(text_of).collect(),
     };
     inspection.report.borrow_mut().drives.push(report);
-    if !named {
+    if named.is_none() {
         let text = format!(
             "{} bears a label of this pool, which does not name it any more: it is left alone",
             disk.spec
@@ -71,20 +72,23 @@ async fn check_present(inspection: &Inspection<'_>, index: usize) {
         inspection.find(Verdict::Whole, text);
         return;
     }
-    mend_labels(inspection, index, own.drive).await;
+    let wanted = match follows {
+        true => own.clone(),
+        false => Label {
+            drive: own.drive,
+            ..pool.label.clone()
+        },
+    };
+    mend_labels(inspection, index, &wanted).await;
 }
 
-/// The newest generation has to be in both of the places that it goes to.
-async fn mend_labels(inspection: &Inspection<'_>, index: usize, drive: DriveId) {
+/// The newest generation that a drive is to have has to be in both of the places that it goes to.
+async fn mend_labels(inspection: &Inspection<'_>, index: usize, wanted: &Label) {
     let pool = inspection.pool;
     let disk = &pool.disks[index];
-    let wanted = Label {
-        drive,
-        ..pool.label.clone()
-    };
     let offsets = label_offsets(disk.size);
     for slot in label_slots_for(wanted.generation) {
-        if disk.labels[slot].label() == Some(&wanted) {
+        if disk.labels[slot].label() == Some(wanted) {
             continue;
         }
         let Ok(bytes) = wanted.encode() else { return };

@@ -571,6 +571,7 @@ fn name_new_drive(config: &mut PoolConfig, old: &str, new: &Member) {
             spec: new.spec.clone(),
             size: Drive::info(&**new.drive.as_ref().expect("it was just opened")).size,
             offline: false,
+            labelled: 0,
         };
     }
 }
@@ -596,7 +597,8 @@ pub(super) fn history(newest: &PoolConfig, label: &Label) -> History {
         if part.out_since > 0 && label.generation >= part.out_since && !knows {
             return History::OwnWay;
         }
-        if label.generation + 1 < part.out_since {
+        let known = newest.drives.iter().find(|known| known.id == drive);
+        if known.is_some_and(|known| label.generation < known.oldest_label(part.out_since)) {
             history = History::Older;
         }
     }

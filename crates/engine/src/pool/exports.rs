@@ -25,7 +25,7 @@ impl Pool {
     /// When an export names a volume that is not there, or the labels cannot be written.
     pub fn set_exports(&self, exports: Vec<ExportRecord>) -> Result<()> {
         let _changing = lock(&self.changing);
-        self.update(|config| {
+        self.update_soon(|config| {
             for export in &exports {
                 if !has_device(config, &export.volume) {
                     return error(

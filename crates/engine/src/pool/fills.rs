@@ -18,7 +18,7 @@ impl Pool {
         if let Err(wrong) = format::check_warn_at(levels) {
             return error(ErrorCode::Invalid, format!("{wrong}: choose others"));
         }
-        self.update(|config| {
+        self.update_soon(|config| {
             config.warn_at = levels.to_vec();
             Ok(())
         })

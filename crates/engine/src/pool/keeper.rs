@@ -1,22 +1,30 @@
 //! The pool's description in its labels, kept up to date.
 //!
 //! Responsible for: writing labels one generation after the other, whoever asks, and writing at
-//! once what barriers wait for: legs that went out and what they lack. Runs on the pool's first
-//! loop. Leaves out: what a label looks like on a drive.
+//! once what barriers wait for: legs that went out and what they lack. What is asked often goes to
+//! the drives that bear metadata, without which no pool opens, and to the others soon after. Runs on
+//! the pool's first loop. Leaves out: what a label looks like on a drive.
 
-use super::labels::write_one;
+mod follow;
+
+use super::labels::{LabelFailure, write_one};
 use super::{Member, Result, lock};
 use crate::control::types::{EngineError, ErrorCode};
 use crate::vdrive::{DriveShared, LegState, Legs};
+use drives::OpenDrive;
 use format::{Label, PartConfig, PoolConfig, readdress};
 use futures_util::future::join_all;
 use reactor::Handle;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 use units::{DriveId, PoolId};
+
+/// Time that drives without metadata have an older label than the others for, at least: a label
+/// moves a disk's heads to both of its ends.
+const FOLLOW_AFTER_NS: u64 = 1_000_000_000;
 
 /// Writes a pool's labels.
 pub(crate) struct Keeper {
@@ -28,8 +36,25 @@ pub(crate) struct Keeper {
     pub legs: Arc<Legs>,
     /// A drive that is let go by hand: its own label tells that it does not count any more.
     pub leaving: Mutex<Option<DriveId>>,
+    /// The newest label that each drive is known to have, by generation.
+    labelled: Mutex<BTreeMap<DriveId, u64>>,
+    /// The right to write to drives whose labels are older; taken before `turn`.
+    following: Mutex<Turn>,
+    /// A task brings those up to date.
+    will_follow: AtomicBool,
     turn: Mutex<Turn>,
 }
+
+/// Which drives a generation goes to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    All,
+    /// Those that bear metadata.
+    Leading,
+}
+
+/// A drive that labels are written to.
+type Target = (DriveId, Arc<dyn OpenDrive>, Arc<DriveShared>);
 
 #[derive(Default)]
 struct Turn {
@@ -37,15 +62,27 @@ struct Turn {
     waiting: Vec<Waker>,
 }
 
-/// The right to write labels; given back when dropped.
-pub(crate) struct Writing<'a>(&'a Keeper);
+/// The right to do what others wait for; given back when dropped.
+struct Taken<'a>(&'a Mutex<Turn>);
 
-impl Drop for Writing<'_> {
+impl Drop for Taken<'_> {
     fn drop(&mut self) {
-        let mut turn = lock(&self.0.turn);
+        let mut turn = lock(self.0);
         turn.taken = false;
         turn.waiting.drain(..).for_each(Waker::wake);
     }
+}
+
+async fn take(turn: &Mutex<Turn>) -> Taken<'_> {
+    poll_fn(|context| {
+        let mut state = lock(turn);
+        if std::mem::replace(&mut state.taken, true) {
+            state.waiting.push(context.waker().clone());
+            return Poll::Pending;
+        }
+        Poll::Ready(Taken(turn))
+    })
+    .await
 }
 
 /// What one generation's labels came to.
@@ -60,6 +97,7 @@ impl Keeper {
         config: PoolConfig,
         generation: u64,
         members: Vec<Member>,
+        labelled: BTreeMap<DriveId, u64>,
         legs: Arc<Legs>,
     ) -> Arc<Self> {
         Arc::new(Self {
@@ -70,6 +108,9 @@ impl Keeper {
             members: Arc::new(Mutex::new(members)),
             legs,
             leaving: Mutex::default(),
+            labelled: Mutex::new(labelled),
+            following: Mutex::default(),
+            will_follow: AtomicBool::new(false),
             turn: Mutex::default(),
         })
     }
@@ -77,7 +118,7 @@ impl Keeper {
     /// Writes what barriers wait for, until the pool is closed.
     pub async fn run(self: Arc<Self>, handle: Handle) {
         while self.legs.changed().await {
-            let writing = self.writing().await;
+            let writing = self.level(&handle).await;
             // Somebody else's labels may have told of it meanwhile: the last before a close stays.
             if !self.legs.is_behind() {
                 continue;
@@ -95,26 +136,81 @@ impl Keeper {
         }
     }
 
-    /// Writes a new description, which counts once any drive has it: the newest label wins.
+    /// Writes a new description to every drive, which counts once any drive has it: the newest label
+    /// wins.
     ///
     /// # Errors
     /// When no drive took it: nothing has changed then.
     pub async fn save(&self, handle: &Handle, config: PoolConfig, exported: bool) -> Result<()> {
-        let _writing = self.writing().await;
+        let _writing = self.level(handle).await;
         self.write(handle, config, exported).await.map(drop)
     }
 
-    /// Waits until nobody writes labels, and keeps it so.
-    pub async fn writing(&self) -> Writing<'_> {
-        poll_fn(|context| {
-            let mut turn = lock(&self.turn);
-            if std::mem::replace(&mut turn.taken, true) {
-                turn.waiting.push(context.waker().clone());
-                return Poll::Pending;
+    /// Writes a new description to the drives that bear metadata, and to the others within seconds.
+    /// Where anything is amiss it does what [`Keeper::save`] does.
+    ///
+    /// # Errors
+    /// When no drive took it: nothing has changed then.
+    pub async fn save_soon(self: &Arc<Self>, handle: &Handle, config: PoolConfig) -> Result<()> {
+        if self.legs.all().iter().all(|(_, leg)| leg.is_in()) && !self.legs.is_behind() {
+            let _writing = take(&self.turn).await;
+            let round = self.write_round(handle, &config, false, Scope::Leading);
+            let round = round.await;
+            if round.failure.is_none() && !round.taken.is_empty() {
+                if !self.will_follow.swap(true, Ordering::AcqRel) {
+                    handle.spawn(self.clone().follow(handle.clone()));
+                }
+                return Ok(());
             }
-            Poll::Ready(Writing(self))
-        })
-        .await
+        }
+        self.save(handle, config, false).await
+    }
+
+    /// Waits until nobody writes labels; nobody does any more when the pool was closed before.
+    pub async fn settled(&self) {
+        let _following = take(&self.following).await;
+        drop(take(&self.turn).await);
+    }
+
+    fn note(&self, drive: DriveId, generation: u64) {
+        lock(&self.labelled).insert(drive, generation);
+    }
+
+    fn label(&self, generation: u64, exported: bool, config: PoolConfig) -> Label {
+        Label {
+            pool: self.pool,
+            drive: DriveId(0),
+            generation,
+            exported,
+            config,
+        }
+    }
+
+    /// Members that are here and count.
+    fn targets(&self) -> Vec<Target> {
+        let leaving = *lock(&self.leaving);
+        lock(&self.members)
+            .iter()
+            .filter(|member| !self.is_out(member.id) || leaving == Some(member.id))
+            .filter_map(|member| Some((member.id, member.drive.clone()?, member.shared.clone())))
+            .collect()
+    }
+
+    async fn write_to(
+        &self,
+        handle: &Handle,
+        targets: &[Target],
+        generation: u64,
+        bytes: &[u8],
+    ) -> Vec<(DriveId, std::result::Result<(), LabelFailure>)> {
+        let writes = targets.iter().map(|(id, drive, shared)| {
+            let own = readdress(bytes, *id);
+            async move {
+                let written = write_one(handle, drive, generation, &own, shared).await;
+                (*id, written)
+            }
+        });
+        join_all(writes).await
     }
 
     /// One generation, and another one when drives failed it and went out for that. True when a
@@ -122,7 +218,9 @@ impl Keeper {
     async fn write(&self, handle: &Handle, config: PoolConfig, exported: bool) -> Result<bool> {
         loop {
             let wanted = self.legs.wanted();
-            let round = self.write_round(handle, &config, exported).await;
+            let round = self
+                .write_round(handle, &config, exported, Scope::All)
+                .await;
             if round.taken.is_empty() {
                 return Err(round
                     .failure
@@ -139,32 +237,37 @@ impl Keeper {
         }
     }
 
-    async fn write_round(&self, handle: &Handle, config: &PoolConfig, exported: bool) -> Round {
+    async fn write_round(
+        &self,
+        handle: &Handle,
+        config: &PoolConfig,
+        exported: bool,
+        scope: Scope,
+    ) -> Round {
         let generation = self.generation.load(Ordering::Acquire) + 1;
         let mut config = config.clone();
         self.tell_legs(&mut config, generation);
-        let leaving = *lock(&self.leaving);
-        let members: Vec<_> = lock(&self.members)
+        let leading: BTreeSet<String> = config
+            .meta
+            .parts
             .iter()
-            .filter(|member| !self.is_out(member.id) || leaving == Some(member.id))
-            .filter_map(|member| Some((member.id, member.drive.clone()?, member.shared.clone())))
+            .map(|part| part.drive.clone())
             .collect();
+        let mut members = self.targets();
+        members.retain(|(id, _, _)| scope == Scope::All || leading.contains(&id.to_string()));
         // A drive that does not answer would hold up everything that is done to the pool.
         let silent = |shared: &DriveShared| shared.silent.load(Ordering::Relaxed);
         for (id, _, _) in members.iter().filter(|(_, _, shared)| silent(shared)) {
             self.legs.take_drive_out(*id, "it does not answer", false);
         }
+        members.retain(|(_, _, shared)| !silent(shared));
+        self.tell_labelled(&mut config, &members);
+        let leaving = *lock(&self.leaving);
         let mut round = Round {
             taken: BTreeSet::new(),
             failure: None,
         };
-        let label = Label {
-            pool: self.pool,
-            drive: DriveId(0),
-            generation,
-            exported,
-            config,
-        };
+        let label = self.label(generation, exported, config);
         let bytes = match label.encode() {
             Ok(bytes) => bytes,
             Err(failed) => {
@@ -173,18 +276,14 @@ impl Keeper {
                 return round;
             }
         };
-        let asked = members.iter().filter(|(_, _, shared)| !silent(shared));
-        let writes = asked.map(|(id, drive, shared)| {
-            let own = readdress(&bytes, *id);
-            async move {
-                let written = write_one(handle, drive, generation, &own, shared).await;
-                (*id, written)
-            }
-        });
-        for (id, result) in join_all(writes).await {
+        let results = self.write_to(handle, &members, generation, &bytes);
+        for (id, result) in results.await {
             match result {
                 Ok(()) if leaving == Some(id) => {}
-                Ok(()) => drop(round.taken.insert(id)),
+                Ok(()) => {
+                    self.note(id, generation);
+                    round.taken.insert(id);
+                }
                 Err(failed) if leaving == Some(id) => {
                     tracing::warn!(pool = self.name, error = %failed.error, "a drive that leaves does not know it");
                 }
@@ -224,6 +323,21 @@ impl Keeper {
             part.out = true;
             part.out_why = leg.why();
             part.stale = leg.stale.text();
+        }
+    }
+
+    /// Writes down which label the drives have that do not get this one.
+    fn tell_labelled(&self, config: &mut PoolConfig, asked: &[Target]) {
+        let labelled = lock(&self.labelled);
+        for known in &mut config.drives {
+            let Ok(drive) = known.id.parse::<DriveId>() else {
+                continue;
+            };
+            if asked.iter().any(|(id, _, _)| *id == drive) {
+                known.labelled = 0;
+            } else if let Some(own) = labelled.get(&drive) {
+                known.labelled = *own;
+            }
         }
     }
 

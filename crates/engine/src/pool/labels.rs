@@ -252,11 +252,33 @@ impl Pool {
 
     /// Changes the pool's description and writes it; nothing changes when that fails.
     pub(crate) fn update<T>(&self, change: impl FnOnce(&mut PoolConfig) -> Result<T>) -> Result<T> {
+        let (config, value) = self.changed(change)?;
+        self.save(config, false)?;
+        Ok(value)
+    }
+
+    /// As [`Pool::update`], for what is done often and leaves the pool's drives as they are: drives
+    /// without metadata hear of it a little later.
+    pub(crate) fn update_soon<T>(
+        &self,
+        change: impl FnOnce(&mut PoolConfig) -> Result<T>,
+    ) -> Result<T> {
+        let (config, value) = self.changed(change)?;
+        let keeper = self.keeper.clone();
+        on_loop(&self.remote, move |handle| async move {
+            keeper.save_soon(&handle, config).await
+        })??;
+        Ok(value)
+    }
+
+    fn changed<T>(
+        &self,
+        change: impl FnOnce(&mut PoolConfig) -> Result<T>,
+    ) -> Result<(PoolConfig, T)> {
         let mut config = self.config();
         let value = change(&mut config)?;
         config.note_layers();
-        self.save(config, false)?;
-        Ok(value)
+        Ok((config, value))
     }
 }
 

@@ -155,7 +155,7 @@ impl Pool {
         }
         let config = plan_pool(host, spec, &planned)?;
         let id = PoolId(random_id()?);
-        let pool = Self::assemble(host, id, config, 0, members)?;
+        let pool = Self::assemble(host, id, config, 0, members, BTreeMap::new())?;
         let made = try_all(
             &pool.shards,
             "the pool cannot be laid out",
@@ -216,7 +216,11 @@ impl Pool {
             super::witness::refuse_older(&host.remotes[0], id, &config, &members)?;
             check_missing(&config, &members, &missing, degraded)?;
         }
-        let pool = Self::assemble(host, id, config, generation, members)?;
+        let labelled = mine
+            .iter()
+            .map(|found| (found.label.drive, found.label.generation));
+        let labelled = labelled.collect();
+        let pool = Self::assemble(host, id, config, generation, members, labelled)?;
         let name = pool.name.clone();
         let opened = try_all(&pool.shards, &format!("pool {name}"), |shard| async move {
             shard.load_checkpoint().await
@@ -260,6 +264,7 @@ impl Pool {
         config: PoolConfig,
         generation: u64,
         members: Vec<Member>,
+        labelled: BTreeMap<DriveId, u64>,
     ) -> Result<Arc<Self>> {
         let legs = Arc::<Legs>::default();
         let blueprints = build::blueprints(&config, &members, &legs)?;
@@ -267,7 +272,7 @@ impl Pool {
         let shards =
             build::place_shards(id, &config, &blueprints, &shared, host.remotes, host.config)?;
         let allowances = Mutex::new(Allowances::new(&config));
-        let keeper = Keeper::new(id, config, generation, members, legs.clone());
+        let keeper = Keeper::new(id, config, generation, members, labelled, legs.clone());
         let running = keeper.clone();
         host.remotes[0].spawn(move |handle| running.run(handle));
         let pool = Arc::new(Self {
@@ -411,7 +416,7 @@ impl Pool {
         let keeper = self.keeper.clone();
         // A label that is being written would come back after it was cleared.
         let _ = labels::on_loop(&self.remote, move |_| async move {
-            drop(keeper.writing().await);
+            keeper.settled().await;
         });
         for member in lock(&self.members).iter() {
             if let Some(drive) = &member.drive
@@ -474,9 +479,10 @@ fn check_histories(config: &mut PoolConfig, generation: u64, mine: &[Found]) -> 
                 ),
             );
         }
-        // A label goes to every drive that counts before the next one is written.
-        let behind = found.label.generation + 1 < generation;
         let drive = found.label.drive.to_string();
+        let known = config.drives.iter().find(|known| known.id == drive);
+        let oldest = known.map_or(generation, |known| known.oldest_label(generation));
+        let behind = found.label.generation < oldest;
         let data = config.vdrives.iter_mut();
         let data = data
             .filter(|vdrive| vdrive.layout == LayoutConfig::Mirror)
@@ -592,6 +598,7 @@ fn plan_pool(
                 spec: drive.spec.clone(),
                 size: drive.size,
                 offline: false,
+                labelled: 0,
             })
             .collect(),
         meta,

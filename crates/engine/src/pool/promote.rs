@@ -41,7 +41,7 @@ impl Pool {
         take_over(&mut after);
         self.while_held(&volume, || {
             self.check_quota(&volume, &after)?;
-            self.update(|config| {
+            self.update_soon(|config| {
                 take_over(config);
                 Ok(())
             })?;

@@ -88,7 +88,7 @@ impl Pool {
     fn free_layer(&self, layer: u32, progress: &Arc<Progress>) -> Result<()> {
         self.free_content(layer, progress, "a snapshot's space cannot be freed")?;
         let _changing = lock(&self.changing);
-        self.update(|config| {
+        self.update_soon(|config| {
             config.reaped(Reap::Free(layer));
             Ok(())
         })?;
@@ -122,7 +122,7 @@ impl Pool {
             return error(ErrorCode::Busy, text);
         }
         let _changing = lock(&self.changing);
-        self.update(|config| {
+        self.update_soon(|config| {
             config.reaped(Reap::Merge { upper, lower });
             Ok(())
         })?;

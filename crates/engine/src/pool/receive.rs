@@ -71,7 +71,7 @@ impl Pool {
                 self.check_unreceived(&volume, spec)?;
                 self.make_as_before(&volume, spec, known.as_ref(), force)?;
                 let _changing = lock(&self.changing);
-                self.update(|config| {
+                self.update_soon(|config| {
                     config.receiving.retain(|known| known.volume != volume.id);
                     config.receiving.push(entry(volume.id, spec));
                     Ok(())
@@ -269,7 +269,7 @@ impl Pool {
         if known.done >= done {
             return Ok(());
         }
-        self.update(|config| {
+        self.update_soon(|config| {
             let mut known = config.receiving.iter_mut();
             if let Some(known) = known.find(|known| known.volume == volume.id) {
                 known.done = done;

@@ -40,7 +40,7 @@ impl Pool {
             self.check_room(volume.id, name, &spec.name)?;
             volumes.push(volume.id);
         }
-        self.update(|config| {
+        self.update_soon(|config| {
             let same = config.schedules.iter_mut().find(|known| {
                 known.name == spec.name
                     && known.every_s == spec.every_s
@@ -154,7 +154,7 @@ impl Pool {
         let _changing = lock(&self.changing);
         let volume = self.find_volume(volume)?;
         self.find_schedule(&self.config(), volume.id, name)?;
-        self.update(|config| {
+        self.update_soon(|config| {
             config.unschedule(volume.id, Some(name));
             Ok(())
         })

@@ -218,6 +218,9 @@ impl Pool {
     /// Looks at every label; when one is not right, all are written anew.
     fn scrub_labels(&self, scrub: &Scrub) -> Result<()> {
         let _changing = lock(&self.changing);
+        if self.keeper.has_older() {
+            self.update(|_| Ok(()))?;
+        }
         let generation = self.keeper.generation.load(Ordering::Acquire);
         let members = lock(&self.members).clone();
         let mut faults = Vec::new();

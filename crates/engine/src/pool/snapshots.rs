@@ -65,7 +65,7 @@ impl Pool {
             "what is in the snapshot cannot be made durable",
             |shard| async move { shard.barrier().await },
         );
-        let named = self.update(|config| {
+        let named = self.update_soon(|config| {
             for volume in &mut config.volumes {
                 let Some((_, layer)) = cuts.iter().find(|(id, _)| *id == volume.id) else {
                     continue;
@@ -111,7 +111,7 @@ impl Pool {
         let cuts: Vec<(u32, u32)> = if is_on(Mutation::SnapshotUnreserved) {
             reserve(&mut lock(&self.config))?
         } else {
-            self.update(reserve)?
+            self.update_soon(reserve)?
         };
         self.tell_layers(cuts.iter().map(|(_, layer)| *layer))?;
         let held: Vec<u32> = of.iter().map(|volume| volume.id).collect();
@@ -322,7 +322,7 @@ impl Pool {
             self.check_new_snapshot(&volume, new)?;
         }
         let mine = |known: &SnapshotConfig| known.volume == volume.id && known.name == name;
-        self.update(|config| {
+        self.update_soon(|config| {
             for known in config.snapshots.iter_mut().filter(|known| mine(known)) {
                 known.held = held.unwrap_or(known.held);
                 if let Some(new) = new_name {
@@ -371,7 +371,7 @@ impl Pool {
             }
             gone.push(snapshot.layer);
         }
-        self.update(|config| {
+        self.update_soon(|config| {
             config
                 .snapshots
                 .retain(|known| known.volume != volume.id || !names.contains(&known.name));
@@ -448,7 +448,7 @@ impl Pool {
             );
             return error(ErrorCode::Exists, text);
         }
-        let made = self.update(|config| {
+        let made = self.update_soon(|config| {
             let volume = VolumeConfig {
                 id: config.add_layer(snapshot.layer),
                 name: clone.to_owned(),
@@ -484,7 +484,7 @@ impl Pool {
             async move { shard.hold(&hold) }
         })?;
         // Whatever is written from here on goes to the new layer, or not at all.
-        let layer = self.update(|config| {
+        let layer = self.update_soon(|config| {
             let layer = config.add_layer(snapshot.layer);
             for known in config
                 .volumes

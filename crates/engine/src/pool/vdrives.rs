@@ -129,6 +129,7 @@ impl Pool {
                         spec: drive.spec.clone(),
                         size: drive.size,
                         offline: false,
+                        labelled: 0,
                     }));
                 config.vdrives.push(vdrive.clone());
                 Ok(())

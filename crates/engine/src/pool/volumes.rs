@@ -92,7 +92,7 @@ impl Pool {
                 ),
             );
         }
-        let made = self.update(|config| {
+        let made = self.update_soon(|config| {
             let volume = VolumeConfig {
                 id: config.next_volume,
                 name: spec.name.clone(),
@@ -178,7 +178,7 @@ impl Pool {
             device.resize(size);
             self.trim_beyond(&volume, size)?;
         }
-        self.update(|config| {
+        self.update_soon(|config| {
             if let Some(known) = config
                 .volumes
                 .iter_mut()
@@ -233,7 +233,7 @@ impl Pool {
             return Err(crate::control::busy("the volume is being deleted already"));
         }
         self.refuse_named(&volume)?;
-        self.update(|config| {
+        self.update_soon(|config| {
             config
                 .volumes
                 .iter_mut()
@@ -310,7 +310,7 @@ impl Pool {
         let (id, layer) = (volume.id, volume.live());
         self.free_content(layer, progress, "the volume's space cannot be freed")?;
         let changing = lock(&self.changing);
-        self.update(|config| {
+        self.update_soon(|config| {
             config.volumes.retain(|known| known.id != id);
             config.reaped(format::Reap::Free(layer));
             Ok(())

@@ -338,6 +338,11 @@ impl Legs {
         .await
     }
 
+    /// Whether the pool is closed.
+    pub fn is_closed(&self) -> bool {
+        locked(&self.record).closed
+    }
+
     /// The pool is closed: the keeper ends.
     pub fn close(&self) {
         let mut record = locked(&self.record);
