@@ -30,7 +30,7 @@ const FIRST: &[(Mutation, u64)] = &[
     (Mutation::DemotionRace, 2),
     (Mutation::RamStale, 2),
     (Mutation::ReadUnchecked, 2),
-    (Mutation::NodesUnnamed, 2),
+    (Mutation::NodesUnnamed, 3),
     (Mutation::MergeRace, 3),
     (Mutation::HomeUnquiet, 3),
     (Mutation::DemotionHoards, 3),
