@@ -148,7 +148,7 @@ refused "is exported as new" receive lake/new <f.stream
 convect export delete new --yes
 refused "was written since e, at 33 MiB" receive lake/new <f.stream
 convect send pool/disk@f --from a >af.stream 2>/dev/null
-refused "was written since a" receive lake/new <af.stream
+refused "was made smaller since a" receive lake/new <af.stream
 receive lake/new --force <f.stream
 same lake/new@f pool/disk@f
 refused "does not stand on the snapshot" receive pool/third <f.stream
