@@ -21,7 +21,7 @@ const BLOCK: usize = 4096;
 /// read with the eye.
 const PACK_ABOVE: usize = 64 << 10;
 /// Bytes of the longest description, unpacked. It bounds what a label can make its reader keep.
-const MAX_DESCRIPTION: usize = 16 << 20;
+pub const MAX_DESCRIPTION: usize = 4 << 20;
 /// Of 10: how hard it is tried to pack. Names and numbers in order pack well at once.
 const PACK_LEVEL: u8 = 1;
 

@@ -37,7 +37,8 @@ pub use geometry::{
 pub use groups::{GroupKey, HOME_GROUPS, HomesPage, SlotsPage};
 pub use journal::{JOURNAL_HEADER, JournalHeader, JournalPage, open_page, page_body, records_of};
 pub use label::{
-    DATA_START, LABEL_SIZE, Label, LabelError, data_end, label_offsets, label_slots_for, readdress,
+    DATA_START, LABEL_SIZE, Label, LabelError, MAX_DESCRIPTION, data_end, label_offsets,
+    label_slots_for, readdress,
 };
 pub use layers::{Owner, Reader, Reap, Viewer};
 pub use layout::{Fragment, Layout};
