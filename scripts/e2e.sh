@@ -68,10 +68,13 @@ run_one() {
   fi
   {
     if [ "$status" = 124 ] || [ "$status" = 137 ]; then
-      echo "FAIL $name: not done after $limit s; the end of its log:"
+      echo "FAIL $name: not done after $limit s"
     else
-      echo "FAIL $name: exit code $status after $((SECONDS - started)) s; the end of its log:"
+      echo "FAIL $name: exit code $status after $((SECONDS - started)) s"
     fi
+    # What failed, first: a reader may have only the beginning of this.
+    grep '^FAILED' "$work/$name.log" | tail -n 3 || true
+    echo "the end of its log:"
     tail -n 60 "$work/$name.log" | sed 's/^/  | /'
   } >"$work/$name.end"
   cat "$work/$name.end"

@@ -4,14 +4,6 @@
 # timeout: 300
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
 
-attach() { losetup --find --show --direct-io=on "files/$1"; }
-
-detach() {
-  losetup -d "$1"
-  # The loop device lets go of the file a moment after the command.
-  wait_until 20 bash -c "! losetup -n -O BACK-FILE '$1' 2>/dev/null | grep -q ."
-}
-
 check_filesystem() {
   case "$1" in
     ext4) e2fsck -fn "$2" ;;
@@ -34,14 +26,14 @@ fill() {
 }
 
 mkdir files mnt
+defer "umount '$work/mnt' 2>/dev/null"
 start_daemon
 create_pool pool 768M 2G
 for kind in ext4 xfs btrfs; do
   say "$kind: make, fill, check"
   convect volume create "pool/$kind" --size 1G
   convect export create "$kind" "pool/$kind" fuse --mount "$work/files"
-  loop="$(attach "$kind")"
-  defer "umount '$work/mnt' 2>/dev/null; losetup -d '$loop' 2>/dev/null"
+  attach_loop loop "files/$kind" --direct-io=on
   case "$kind" in ext4) mkfs.ext4 -q -F "$loop" ;; xfs) mkfs.xfs -q -f "$loop" ;; *) mkfs.btrfs -q -f "$loop" ;; esac
   mount "$loop" mnt
   fill mnt
@@ -49,19 +41,18 @@ for kind in ext4 xfs btrfs; do
   [ "$(wc -l <"$kind.hashes")" -gt 300 ] || fail "the file system was not filled"
   umount mnt
   check_filesystem "$kind" "$loop"
-  detach "$loop"
+  detach_loop "$loop"
 done
 
 say "the daemon restarts"
 restart_daemon
 for kind in ext4 xfs btrfs; do
-  loop="$(attach "$kind")"
-  defer "umount '$work/mnt' 2>/dev/null; losetup -d '$loop' 2>/dev/null"
+  attach_loop loop "files/$kind" --direct-io=on
   mount -o ro "$loop" mnt
   (cd mnt && sha256sum --quiet -c "$work/$kind.hashes")
   umount mnt
   check_filesystem "$kind" "$loop"
-  detach "$loop"
+  detach_loop "$loop"
   say "$kind: the same after the restart"
 done
 for kind in ext4 xfs btrfs; do

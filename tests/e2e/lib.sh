@@ -12,6 +12,7 @@ export PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin" LC_ALL=C.UTF-8
 export CONVECT_SOCKET="$work/convect.sock"
 daemon_pid=""
 deferred=()
+loops=()
 
 say() { printf '%s %s\n' "--" "$*"; }
 
@@ -24,11 +25,14 @@ fail() {
 defer() { deferred=("$*" "${deferred[@]}"); }
 
 finish() {
-  local status=$? command
+  local status=$? command loop
   trap - ERR
   set +e
   for command in "${deferred[@]}"; do
     eval "$command"
+  done
+  for loop in "${loops[@]}"; do
+    losetup -d "$loop"
   done
   [ -n "$daemon_pid" ] && kill -KILL "$daemon_pid" 2>/dev/null && wait "$daemon_pid" 2>/dev/null
   if [ "$status" != 0 ] && [ -f daemon.log ]; then
@@ -113,6 +117,28 @@ create_pool() { # NAME FAST_SIZE SLOW_SIZE [ARG...]
     slow stripe:64k "file:$work/$name-slow1.img?size=$slow" "file:$work/$name-slow2.img?size=$slow" \
     --accept-unmirrored "$@"
 }
+
+# Puts a free loop device over a file and the device's name into a variable. Only what is attached
+# still is detached when the test ends: once let go of, the device may be that of another test.
+attach_loop() { # VARIABLE FILE [ARG...]
+  local -n attached=$1
+  attached="$(losetup --find --show "${@:3}" "$2")"
+  loops+=("$attached")
+}
+
+detach_loop() { # DEVICE
+  local kept=() other file
+  for other in "${loops[@]}"; do
+    [ "$other" = "$1" ] || kept+=("$other")
+  done
+  file="$(losetup -n -O BACK-FILE "$1")"
+  losetup -d "$1"
+  loops=("${kept[@]}")
+  # It lets go of the file a moment after the command.
+  wait_until 20 lets_go "$1" "$file"
+}
+
+lets_go() { [ "$(losetup -n -O BACK-FILE "$1" 2>/dev/null)" != "$2" ]; }
 
 export_nbd() { # NAME POOL/VOLUME
   convect export create "$1" "$2" nbd --listen "unix:$work/$1.sock"

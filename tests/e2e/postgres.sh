@@ -10,6 +10,7 @@ place="$(mktemp -d)"
 chmod 755 "$place"
 defer "rm -rf --one-file-system '$place'"
 mkdir "$place/mnt" "$place/run"
+defer "umount '$place/mnt' 2>/dev/null || umount -l '$place/mnt' 2>/dev/null"
 if [ "$(id -u)" = 0 ]; then
   user=postgres
   chown postgres "$place/run"
@@ -22,14 +23,13 @@ export PGHOST="$place/run" PGDATABASE=bench
 data="$place/mnt/data"
 
 mount_disk() {
-  loop="$(losetup --find --show --direct-io=on files/disk)"
-  defer "umount '$place/mnt' 2>/dev/null || umount -l '$place/mnt' 2>/dev/null; losetup -d '$loop' 2>/dev/null"
+  attach_loop loop files/disk --direct-io=on
   mount "$loop" "$place/mnt"
 }
 
 unmount_disk() {
   umount "$place/mnt"
-  losetup -d "$loop"
+  detach_loop "$loop"
 }
 
 start_database() {
@@ -69,10 +69,9 @@ start_daemon
 create_pool pool 768M 2G
 convect volume create pool/disk --size 2G
 convect export create disk pool/disk fuse --mount "$work/files"
-loop="$(losetup --find --show --direct-io=on files/disk)"
-defer "losetup -d '$loop' 2>/dev/null"
+attach_loop loop files/disk --direct-io=on
 mkfs.ext4 -q -F "$loop"
-losetup -d "$loop"
+detach_loop "$loop"
 mount_disk
 mkdir "$data"
 chown "$user" "$data"
@@ -114,8 +113,8 @@ wait "$bench_pid"
 convect export create copy pool/copy fuse --mount "$work/files"
 mkdir "$place/copy" "$place/run2"
 chown "$user" "$place/run2"
-copy="$(losetup --find --show --direct-io=on files/copy)"
-defer "umount '$place/copy' 2>/dev/null || umount -l '$place/copy' 2>/dev/null; losetup -d '$copy' 2>/dev/null"
+attach_loop copy files/copy --direct-io=on
+defer "umount '$place/copy' 2>/dev/null || umount -l '$place/copy' 2>/dev/null"
 mount "$copy" "$place/copy"
 rm -f "$place/copy/data/postmaster.pid"
 (
@@ -131,7 +130,7 @@ rm -f "$place/copy/data/postmaster.pid"
   as "$bin/pg_checksums" --check -D "$data" >/dev/null
 )
 umount "$place/copy"
-losetup -d "$copy"
+detach_loop "$copy"
 convect export delete copy --yes
 convect volume delete pool/copy --yes
 convect snapshot delete pool/disk@busy --yes
@@ -143,9 +142,9 @@ as "$bin/pg_ctl" -D "$data" -w -m fast stop >/dev/null
 as "$bin/pg_checksums" --check -D "$data"
 unmount_disk
 restart_daemon
-loop="$(losetup --find --show files/disk)"
+attach_loop loop files/disk
 e2fsck -fn "$loop"
-losetup -d "$loop"
+detach_loop "$loop"
 mount_disk
 as "$bin/pg_checksums" --check -D "$data" >/dev/null
 start_database

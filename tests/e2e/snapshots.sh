@@ -143,12 +143,12 @@ wait_until 60 nothing_runs
 [ "$(convect --json pool status pool | field 'd["used"]')" = 0 ] || fail "space is still used: $(convect pool status pool)"
 
 mkdir files mnt
+defer "umount '$work/mnt' 2>/dev/null"
 for kind in ext4 xfs; do
   say "$kind, written while the snapshot is taken: its clone is whole"
   convect volume create "pool/$kind" --size 512M
   convect export create "$kind" "pool/$kind" fuse --mount "$work/files"
-  loop="$(losetup --find --show --direct-io=on "files/$kind")"
-  defer "umount '$work/mnt' 2>/dev/null; losetup -d '$loop' 2>/dev/null"
+  attach_loop loop "files/$kind" --direct-io=on
   case "$kind" in ext4) mkfs.ext4 -q -F "$loop" ;; *) mkfs.xfs -q -f "$loop" ;; esac
   mount "$loop" mnt
   head -c 20M /dev/urandom >mnt/kept
@@ -163,17 +163,16 @@ for kind in ext4 xfs; do
   wait "$writer" 2>/dev/null || true
   sha256sum mnt/kept >kept.hash
   umount mnt
-  losetup -d "$loop"
+  detach_loop "$loop"
   convect snapshot clone "pool/$kind@busy" "$kind-copy"
   convect export create "$kind-copy" "pool/$kind-copy" fuse --mount "$work/files"
-  loop="$(losetup --find --show --direct-io=on "files/$kind-copy")"
-  defer "umount '$work/mnt' 2>/dev/null; losetup -d '$loop' 2>/dev/null"
+  attach_loop loop "files/$kind-copy" --direct-io=on
   # Mounting plays the journal, as after a loss of power; then nothing may be wrong.
   mount -o nouuid "$loop" mnt 2>/dev/null || mount "$loop" mnt
   sha256sum --quiet -c kept.hash
   [ "$(find mnt -name 'file-*' | wc -l)" -gt 0 ] || fail "the snapshot was taken too early"
   umount mnt
   case "$kind" in ext4) e2fsck -fn "$loop" ;; *) xfs_repair -n "$loop" ;; esac
-  losetup -d "$loop"
+  detach_loop "$loop"
 done
 stop_daemon
