@@ -88,6 +88,16 @@ impl Scripted {
         self.folder.path().join("s")
     }
 
+    /// Each of these lines is refused with words, and the daemon is asked for nothing.
+    pub fn is_never_asked(&self, lines: &[&str]) {
+        for line in lines {
+            let said = self.convect(line);
+            assert_eq!(said.code, 2, "{line}: {said:?}");
+            assert!(!said.error.is_empty(), "{line}");
+        }
+        assert_eq!(self.asked(), []);
+    }
+
     pub fn convect(&self, arguments: &str) -> Ended {
         convect(&format!("--socket {} {arguments}", self.socket().display()))
     }

@@ -15,7 +15,7 @@ impl Keeper {
         !self.older().is_empty()
     }
 
-    /// Brings them up to date, a little later each time, until there is none.
+    /// Brings those up to date a second later, and again until there is none.
     pub(super) async fn follow(self: Arc<Self>, handle: Handle) {
         while !self.legs.is_closed() {
             handle.sleep(FOLLOW_AFTER_NS).await;
