@@ -158,8 +158,11 @@ pub struct Snapshots {
     #[arg(long, default_value_t = 1000)]
     pub clones: u32,
     /// Size of the volume
-    #[arg(long, value_name = "SIZE", default_value = "2G", value_parser = size)]
+    #[arg(long, value_name = "SIZE", default_value = "1T", value_parser = size)]
     pub volume: u64,
+    /// How much of it is in use: written, and read
+    #[arg(long, value_name = "SIZE", default_value = "2G", value_parser = size)]
+    pub used: u64,
     /// Size of the fast drive
     #[arg(long, value_name = "SIZE", default_value = "8G", value_parser = size)]
     pub fast: u64,

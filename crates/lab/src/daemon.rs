@@ -4,8 +4,11 @@ use crate::failure::{Failure, Result, While};
 use crate::interrupt;
 use crate::process::{Process, describe};
 use api::v1::{Counters, Pool, VolumeMap};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -210,6 +213,25 @@ impl Daemon {
                 arguments.join(" "),
                 describe(status)
             ))),
+        }
+    }
+
+    /// Asks for a change without the start of a command: a request of the interface.
+    pub fn post(&self, path: &str, body: &impl Serialize) -> Result<()> {
+        let asking = || format!("POST {path}");
+        let body = serde_json::to_string(body).during(asking)?;
+        let mut stream = UnixStream::connect(self.socket())?;
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nHost: convect\r\nConnection: close\r\nContent-Type: \
+             application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).during(asking)?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).during(asking)?;
+        match answer.starts_with("HTTP/1.1 2") {
+            true => Ok(()),
+            false => Err(Failure::new(format!("POST {path}: {answer}"))),
         }
     }
 

@@ -41,6 +41,8 @@ pub struct Load {
     pub size: u64,
     /// How long it goes on; a fill ends when it is through.
     pub seconds: u64,
+    /// Requests after which it ends, whatever the time.
+    pub requests: Option<u64>,
     /// Requests outstanding, over all connections.
     pub depth: u32,
     /// Connections (or threads).
@@ -82,6 +84,7 @@ impl Load {
             offset,
             size,
             seconds,
+            requests: None,
             depth: DEPTH,
             connections: 2,
             hot: None,
@@ -97,6 +100,7 @@ impl Load {
             offset: 0,
             size,
             seconds: 0,
+            requests: None,
             depth: 32,
             connections: 1,
             hot: None,
@@ -128,6 +132,9 @@ impl Load {
             arguments.push(set("runtime", &self.seconds));
             arguments.push(set("write_iops_log", &folder.join("fio").display()));
             arguments.extend(["--log_avg_msec=1000", "--per_job_logs=0"].map(str::to_owned));
+        }
+        if let Some(requests) = self.requests {
+            arguments.push(set("number_ios", &(requests / u64::from(self.connections))));
         }
         if let Some(hot) = self.hot {
             let (used, pitch) = (hot / ZONES, self.size / ZONES);

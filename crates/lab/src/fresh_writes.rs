@@ -4,7 +4,7 @@ use crate::arguments::FreshWrites;
 use crate::failure::{Failure, Result};
 use crate::fio::{self, DEPTH, Figures, Load, Pattern, Target};
 use crate::rival::Rival;
-use crate::scene::Scene;
+use crate::scene::{Scene, Sizes};
 use crate::screen::{self, Progress, thousands};
 use std::path::Path;
 use std::time::Instant;
@@ -101,7 +101,16 @@ pub fn run(convect: &Path, with: &FreshWrites) -> Result<()> {
         "4 KiB random writes, {DEPTH} outstanding, to a cold volume of {} on modelled disks",
         format_bytes(with.volume)
     );
-    let mut scene = Scene::new(convect, "fresh", with.volume, with.fast, RAW)?;
+    let mut scene = Scene::new(
+        convect,
+        "fresh",
+        Sizes {
+            volume: with.volume,
+            used: with.volume,
+            fast: with.fast,
+            raw: RAW,
+        },
+    )?;
     let measured = measure_all(&scene, with);
     let [direct, same, volume] = scene.daemon.explain(measured)?;
     show(&volume, &same, &direct);

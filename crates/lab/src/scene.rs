@@ -18,6 +18,19 @@ pub const VOLUME: &str = "demo/disk";
 pub const DISKS: u64 = 6;
 const GIB: u64 = 1 << 30;
 
+/// Sizes in bytes.
+#[derive(Clone, Copy)]
+pub struct Sizes {
+    /// Of the volume.
+    pub volume: u64,
+    /// Of what is written of it.
+    pub used: u64,
+    /// Of the fast drive.
+    pub fast: u64,
+    /// Of the raw file beside the pool.
+    pub raw: u64,
+}
+
 /// A daemon with a tiered pool. The daemon ends before the folder goes.
 pub struct Scene {
     /// The daemon.
@@ -28,13 +41,13 @@ pub struct Scene {
 
 impl Scene {
     /// Makes the drives, starts a daemon, makes the pool and the volume and exports it by NBD.
-    pub fn new(convect: &Path, purpose: &str, volume: u64, fast: u64, raw: u64) -> Result<Self> {
-        let scratch = Scratch::new(purpose, volume + fast + raw + GIB)?;
-        write_file(&scratch.join("fast.img"), fast)?;
-        write_file(&scratch.join("raw.img"), raw)?;
+    pub fn new(convect: &Path, purpose: &str, sizes: Sizes) -> Result<Self> {
+        let scratch = Scratch::new(purpose, sizes.used + sizes.fast + sizes.raw + GIB)?;
+        write_file(&scratch.join("fast.img"), sizes.fast)?;
+        write_file(&scratch.join("raw.img"), sizes.raw)?;
         let daemon = Daemon::start(convect, scratch.path(), "")?;
         let scene = Self { daemon, scratch };
-        scene.create_pool(volume)?;
+        scene.create_pool(sizes.volume)?;
         Ok(scene)
     }
 
@@ -85,23 +98,23 @@ impl Scene {
         self.scratch.join("raw.img")
     }
 
-    /// Writes the whole volume.
-    pub fn fill(&self, volume: u64) -> Result<()> {
+    /// Writes so many bytes, from the volume's beginning on.
+    pub fn fill(&self, used: u64) -> Result<()> {
         let begun = Instant::now();
         let before = self.daemon.counters(POOL)?.write_bytes;
         let mut progress = Progress::new();
         fio::run(
-            &Load::fill(self.target(), volume),
+            &Load::fill(self.target(), used),
             self.scratch.path(),
             || {
                 if progress.is_due() {
                     let written = self.daemon.counters(POOL)?.write_bytes - before;
-                    let share = written as f64 / volume as f64;
+                    let share = written as f64 / used as f64;
                     progress.draw(&format!(
                         "  filling {} {} of {}",
                         screen::bar(share, 30),
                         format_bytes(written),
-                        format_bytes(volume)
+                        format_bytes(used)
                     ));
                 }
                 Ok(())
@@ -109,7 +122,7 @@ impl Scene {
         )?;
         progress.clear();
         let seconds = begun.elapsed().as_secs_f64();
-        println!("  filled {} in {seconds:.0} s", format_bytes(volume));
+        println!("  filled {} in {seconds:.0} s", format_bytes(used));
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use crate::arguments::ScrubCost;
 use crate::failure::{Failure, Result};
 use crate::fio::{self, Load, Pattern};
-use crate::scene::{POOL, Scene};
+use crate::scene::{POOL, Scene, Sizes};
 use crate::screen::{self, Progress, thousands};
 use std::path::Path;
 use std::time::Instant;
@@ -110,7 +110,16 @@ pub fn run(convect: &Path, with: &ScrubCost) -> Result<()> {
         with.rounds,
         with.seconds
     );
-    let mut scene = Scene::new(convect, "scrub", with.volume, with.fast, RAW)?;
+    let mut scene = Scene::new(
+        convect,
+        "scrub",
+        Sizes {
+            volume: with.volume,
+            used: with.volume,
+            fast: with.fast,
+            raw: RAW,
+        },
+    )?;
     let measured = measure(&scene, with);
     let rows = scene.daemon.explain(measured)?;
     let head = [

@@ -3,9 +3,10 @@
 use crate::arguments::Snapshots;
 use crate::failure::{Result, While};
 use crate::fio::{self, Figures, Load, Pattern, Target};
-use crate::scene::{POOL, Scene, VOLUME};
+use crate::scene::{POOL, Scene, Sizes, VOLUME};
 use crate::screen::{self, Progress, thousands};
 use crate::scrub_cost::median;
+use api::v1::SnapshotCreate;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -15,6 +16,8 @@ use units::format_bytes;
 const RAW: u64 = 1 << 20;
 /// Requests outstanding: busy, and not so many that they only wait for each other.
 const DEPTH: u32 = 16;
+/// Requests between one snapshot that is read through and the next.
+const BETWEEN: u64 = 5000;
 /// Time from one snapshot to the next under load.
 const EVERY: Duration = Duration::from_millis(250);
 
@@ -46,10 +49,16 @@ fn requests(target: Target, pattern: Pattern, size: u64, seconds: u64) -> Load {
     }
 }
 
+/// Takes one; answers how long it took, from the request to the answer.
 fn snapshot(scene: &Scene, name: &str) -> Result<Duration> {
     let begun = Instant::now();
-    let what = format!("{VOLUME}@{name}");
-    scene.daemon.run(&["snapshot", "create", &what])?;
+    let volume = VOLUME.strip_prefix(POOL).unwrap_or(VOLUME);
+    let wanted = SnapshotCreate {
+        pool: POOL.to_owned(),
+        volumes: vec![volume.trim_start_matches('/').to_owned()],
+        name: name.to_owned(),
+    };
+    scene.daemon.post("/v1/snapshots", &wanted)?;
     Ok(begun.elapsed())
 }
 
@@ -76,7 +85,7 @@ fn taking(scene: &Scene, with: &Snapshots) -> Result<()> {
     let writes = requests(
         scene.target(),
         Pattern::RandomWrite,
-        with.volume,
+        with.used,
         with.seconds,
     );
     load(scene, "warming up", &writes, || Ok(()))?;
@@ -101,7 +110,7 @@ fn taking(scene: &Scene, with: &Snapshots) -> Result<()> {
     let at = |share: f64| took.get((took.len() as f64 * share) as usize).copied();
     let (alone, beside) = (median(&alone), median(&beside));
     println!(
-        "taking one under {} random writes, {} times, with the start of the command: median {:.1} ms, p99 {:.1} ms",
+        "taking one under {} random writes, {} times: median {:.1} ms, p99 {:.1} ms",
         thousands(f64::from(DEPTH)),
         took.len(),
         at(0.5).unwrap_or(f64::NAN),
@@ -134,7 +143,7 @@ fn first_writes(scene: &Scene, with: &Snapshots) -> Result<()> {
     let writes = requests(
         scene.target(),
         Pattern::RandomWrite,
-        with.volume,
+        with.used,
         with.seconds,
     );
     let mut iops = [Vec::new(), Vec::new()];
@@ -170,8 +179,11 @@ fn first_writes(scene: &Scene, with: &Snapshots) -> Result<()> {
 
 /// Reads of what many layers have, beside the same writes without a snapshot in between.
 fn reading(scene: &Scene, with: &Snapshots) -> Result<()> {
-    let reads = |target| requests(target, Pattern::RandomRead, with.volume, with.seconds);
-    let write = |target| requests(target, Pattern::RandomWrite, with.volume, 1);
+    let reads = |target| requests(target, Pattern::RandomRead, with.used, with.seconds);
+    let write = |target| Load {
+        requests: Some(BETWEEN),
+        ..requests(target, Pattern::RandomWrite, with.used, with.seconds)
+    };
     let mut figures = Vec::new();
     let rounds = |figures: &mut Vec<f64>, target: Target, name: &str| -> Result<()> {
         let mut iops = Vec::new();
@@ -259,14 +271,24 @@ fn cloning(scene: &Scene, with: &Snapshots) -> Result<()> {
 /// Fills a volume and measures.
 pub fn run(convect: &Path, with: &Snapshots) -> Result<()> {
     println!(
-        "4 KiB random requests, {DEPTH} outstanding, a volume of {}; medians of {} rounds of {} s",
+        "4 KiB random requests, {DEPTH} outstanding, on the first {} of a volume of {}; medians of {} rounds of {} s",
+        format_bytes(with.used),
         format_bytes(with.volume),
         with.rounds,
         with.seconds
     );
-    let mut scene = Scene::new(convect, "snapshots", with.volume, with.fast, RAW)?;
+    let mut scene = Scene::new(
+        convect,
+        "snapshots",
+        Sizes {
+            volume: with.volume,
+            used: with.used,
+            fast: with.fast,
+            raw: RAW,
+        },
+    )?;
     let measured = scene
-        .fill(with.volume)
+        .fill(with.used)
         .and_then(|()| taking(&scene, with))
         .and_then(|()| first_writes(&scene, with))
         .and_then(|()| cloning(&scene, with))

@@ -18,7 +18,7 @@ use units::mutation::{Mutation, is_on};
 use units::{BLOCK, CHUNK_BLOCKS, Place, VdriveId};
 
 /// Chunks demoted together: sorted writes, one flush.
-const BATCH: usize = 48;
+pub(super) const BATCH: usize = 48;
 /// A chunk with this many blocks gets a home.
 const DENSE: usize = CHUNK_BLOCKS / 4;
 
@@ -78,12 +78,12 @@ pub(super) struct Sunk {
 }
 
 impl Shard {
-    /// Demotes up to a batch of chunks that were not written for `settle_ns`.
-    pub(super) async fn demote_batch(&self, settle_ns: u64) -> Result<Sunk, IoError> {
+    /// Demotes up to `count` chunks that were not written for `settle_ns`.
+    pub(super) async fn demote_batch(&self, settle_ns: u64, count: usize) -> Result<Sunk, IoError> {
         let mut candidates = Vec::new();
         let mut rooms = Vec::new();
         let mut last = (0, 0);
-        for (volume, chunk) in self.next_dirty(BATCH) {
+        for (volume, chunk) in self.next_dirty(count) {
             if rooms.is_empty() || is_on(Mutation::DemotionHoards) {
                 rooms.push(self.journal_room(Work::Mover).await?);
             } else if let Some(room) = self.journal_room_now(Work::Mover)? {

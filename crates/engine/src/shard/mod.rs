@@ -38,6 +38,7 @@ mod stuck;
 mod throttle;
 mod trim;
 mod write;
+mod yielding;
 
 pub use audit::Audit;
 pub use diff::ChangedChunk;

@@ -1,15 +1,17 @@
 //! The mover: keeps space free on the fast tier, and lets written data sink.
 
+use super::demote;
 use super::journal::Work;
 use super::leaf::Busy;
 use super::state::Shard;
 use super::stuck::Unread;
+use super::yielding::{self, Leave, Yielding};
 use crate::control::types::SpacePolicy;
 use crate::space::Class;
 use block::{ErrorKind, IoError};
 use format::{BlockMask, BlockState};
 use std::rc::Rc;
-use units::{CHUNK_BLOCKS, EXTENT_BLOCKS};
+use units::{BLOCK, CHUNK_BLOCKS, EXTENT_BLOCKS};
 
 /// Chunks looked at by one round of eviction.
 const EVICT_CHUNKS: usize = 512;
@@ -37,11 +39,13 @@ pub enum Cooled {
 }
 
 impl Shard {
-    /// Slots of the fast tier that are to be free, in this shard's part: a sixteenth.
+    /// Slots of the fast tier that are to be free: a sixteenth.
     pub(super) fn reserve_slots(&self) -> u64 {
-        let state = self.state.borrow();
-        let blocks: u64 = self
-            .vdrives
+        self.fast_slots() / 16
+    }
+
+    fn fast_slots(&self) -> u64 {
+        self.vdrives
             .borrow()
             .values()
             .filter(|vdrive| {
@@ -49,9 +53,7 @@ impl Shard {
                 space.is_some_and(|space| space.class == Class::Fast)
             })
             .map(|vdrive| vdrive.blocks())
-            .sum();
-        drop(state);
-        blocks / 16
+            .sum()
     }
 
     /// Whether waiting for the mover can bring space.
@@ -70,10 +72,11 @@ impl Shard {
     pub(super) async fn mover_loop(self: Rc<Self>) {
         let mut held_up: Option<IoError> = None;
         let mut idle_ns = IDLE_NS;
+        let mut yielding = Yielding::default();
         while !self.closing.get() {
             let wake = self.mover_wake.wait();
             let began = self.handle.now_ns();
-            let worked = match self.mover_round().await {
+            let worked = match self.mover_round(&mut yielding).await {
                 Ok(worked) => {
                     if worked {
                         held_up = None;
@@ -104,7 +107,7 @@ impl Shard {
     }
 
     /// One round; true when something was done.
-    async fn mover_round(&self) -> Result<bool, IoError> {
+    async fn mover_round(&self, yielding: &mut Yielding) -> Result<bool, IoError> {
         self.check()?;
         self.trim_leaves();
         let starving = self.starving.get() > 0;
@@ -132,12 +135,33 @@ impl Shard {
         let eager = self.shared.policy() == SpacePolicy::SlowFirst || self.cooling.get();
         if has_dirty && (short || eager) {
             let force = short || self.cooling.get();
-            worked |= {
-                let settle_ns = if force { 0 } else { SETTLE_NS };
-                self.demote_batch(settle_ns).await?.blocks > 0
+            let (settle_ns, chunks) = match (force, self.leave(yielding)) {
+                (true, _) => (0, demote::BATCH),
+                (false, Leave::All) => (SETTLE_NS, demote::BATCH),
+                (false, Leave::Some) => (SETTLE_NS, yielding::CHUNKS),
+                (false, Leave::Nothing) => return Ok(worked),
             };
+            let sunk = self.demote_batch(settle_ns, chunks).await?.blocks;
+            yielding.sank(sunk);
+            worked |= sunk > 0;
         }
         Ok(worked)
+    }
+
+    /// How much may sink now, beside what hosts ask for.
+    fn leave(&self, yielding: &mut Yielding) -> Leave {
+        let unsunk = {
+            let state = self.state.borrow();
+            state
+                .volumes
+                .values()
+                .map(|volume| volume.counts.fast)
+                .sum()
+        };
+        let counters = self.state.borrow().counters;
+        let asked = (counters.read_bytes + counters.write_bytes) / BLOCK as u64;
+        let all = self.fast_slots() / u64::from(self.config.shards);
+        yielding.look(self.handle.now_ns(), asked, unsunk, all)
     }
 
     /// Gives up clean copies that were not used of late, until `wanted` slots came free or every
@@ -230,7 +254,7 @@ impl Shard {
         let (mut full_rounds, mut moved_ns) = (0, self.handle.now_ns());
         loop {
             self.check()?;
-            let sunk = self.demote_batch(0).await?;
+            let sunk = self.demote_batch(0, demote::BATCH).await?;
             let worked = sunk.blocks + self.evict(u64::MAX).await? > 0;
             let (left, shadows, may_sink) = {
                 let state = self.state.borrow();

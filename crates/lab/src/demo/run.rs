@@ -6,7 +6,7 @@ use crate::arguments::Demo;
 use crate::failure::{Result, While};
 use crate::fio::{DEPTH, Load, Pattern, Target};
 use crate::rival::Rival;
-use crate::scene::{DISKS, Scene, VOLUME};
+use crate::scene::{DISKS, Scene, Sizes, VOLUME};
 use crate::screen::{self, thousands};
 use std::fs;
 use std::io::IsTerminal;
@@ -57,7 +57,16 @@ fn prepare(convect: &Path, with: &Demo, plan: &Plan) -> Result<Scene> {
         format_bytes(with.fast),
         format_bytes(plan.volume)
     );
-    let mut scene = Scene::new(convect, "demo", plan.volume, with.fast, plan.raw())?;
+    let mut scene = Scene::new(
+        convect,
+        "demo",
+        Sizes {
+            volume: plan.volume,
+            used: plan.volume,
+            fast: with.fast,
+            raw: plan.raw(),
+        },
+    )?;
     println!("  in {}", scene.scratch.path().display());
     attach::export(&scene)?;
     println!("  exported by NBD, vhost-user-blk and FUSE");

@@ -1,0 +1,113 @@
+//! How much of what was written sinks while hosts are busy: a share of what they ask for, larger as
+//! the fast tier fills.
+
+/// Blocks a second, by one shard's hosts, from which on they count as busy.
+const BUSY: u64 = 1000;
+/// Chunks that sink together while hosts are busy: few, so that their own requests do not queue behind them.
+pub(super) const CHUNKS: usize = 4;
+const SECOND: u64 = 1_000_000_000;
+
+/// The share of a shard's sinking that hosts leave it.
+#[derive(Debug, Default)]
+pub(super) struct Yielding {
+    /// Blocks that hosts had asked for, and the time in nanoseconds, at the last look.
+    asked: u64,
+    seen_ns: u64,
+    /// Sixteenths of blocks that may sink; below zero after more has sunk.
+    may: i64,
+}
+
+/// How much may sink now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Leave {
+    /// Hosts ask for little, or space is needed: as much as there is.
+    All,
+    /// A few chunks.
+    Some,
+    /// Nothing yet.
+    Nothing,
+}
+
+/// Sixteenths of a block that may sink for each block that hosts ask for, with `unsunk` of `all`
+/// blocks of the fast tier being newer than what the slow one has.
+fn share(unsunk: u64, all: u64) -> Option<u64> {
+    match unsunk.saturating_mul(8) / all.max(1) {
+        0..4 => Some(1),
+        4..6 => Some(4),
+        6 => Some(16),
+        _ => None,
+    }
+}
+
+impl Yielding {
+    /// Looks again: `asked` blocks since the beginning; of the fast tier's `all` blocks `unsunk` are newer
+    /// than what the slow one has.
+    pub(super) fn look(&mut self, now_ns: u64, asked: u64, unsunk: u64, all: u64) -> Leave {
+        let new = asked.saturating_sub(self.asked);
+        let time = now_ns.saturating_sub(self.seen_ns);
+        let busy = u128::from(new) * u128::from(SECOND) > u128::from(BUSY) * u128::from(time);
+        (self.asked, self.seen_ns) = (asked, now_ns);
+        let share = share(unsunk, all).filter(|_| busy);
+        let Some(share) = share else {
+            self.may = 0;
+            return Leave::All;
+        };
+        let gained = i64::try_from(new.saturating_mul(share)).unwrap_or(i64::MAX);
+        // What was not used is not saved up.
+        self.may = self.may.min(0).saturating_add(gained);
+        match self.may > 0 {
+            true => Leave::Some,
+            false => Leave::Nothing,
+        }
+    }
+
+    /// Counts blocks that sank.
+    pub(super) fn sank(&mut self, blocks: u64) {
+        let sixteenths = i64::try_from(blocks.saturating_mul(16)).unwrap_or(i64::MAX);
+        self.may = self.may.saturating_sub(sixteenths);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: u64 = 1_000_000;
+
+    /// Blocks that sink in ten seconds while hosts ask for `rate` blocks a second, with looks every
+    /// tenth of a second at which a batch of 1,024 blocks sinks if it may.
+    fn in_ten_seconds(rate: u64, unsunk: u64) -> u64 {
+        let (mut yielding, mut sunk) = (Yielding::default(), 0);
+        for look in 1..=100 {
+            if yielding.look(look * SECOND / 10, look * rate / 10, unsunk, ALL) != Leave::Nothing {
+                yielding.sank(1024);
+                sunk += 1024;
+            }
+        }
+        sunk
+    }
+
+    #[test]
+    fn a_sixteenth_sinks_while_hosts_are_busy_and_more_as_the_tier_fills() {
+        let rate = 16_000;
+        for (unsunk, least, most) in [(0, 9, 12), (600_000, 38, 44), (800_000, 100, 100)] {
+            let batches = in_ten_seconds(rate, unsunk) / 1024;
+            assert!((least..=most).contains(&batches), "{unsunk}: {batches}");
+        }
+    }
+
+    #[test]
+    fn nobody_is_yielded_to_when_hosts_ask_for_little_or_space_is_needed() {
+        let mut yielding = Yielding::default();
+        assert_eq!(yielding.look(SECOND, 900, 0, ALL), Leave::All);
+        assert_eq!(yielding.look(2 * SECOND, 90_000, 0, ALL), Leave::Some);
+        yielding.sank(1_000_000);
+        assert_eq!(yielding.look(3 * SECOND, 180_000, 0, ALL), Leave::Nothing);
+        assert_eq!(yielding.look(4 * SECOND, 270_000, 900_000, ALL), Leave::All);
+        assert_eq!(
+            yielding.look(5 * SECOND, 360_000, 0, ALL),
+            Leave::Some,
+            "forgiven"
+        );
+    }
+}
