@@ -15,6 +15,7 @@ mod instant;
 mod medium;
 mod oracle;
 mod plan;
+mod promote;
 mod random;
 mod request;
 mod run;

@@ -147,6 +147,8 @@ pub struct Volume {
     pub fill: u32,
     /// It is a snapshot: the volume's number, and the name.
     pub snapshot: Option<(u32, String)>,
+    /// A volume that is being promoted, whose it may be by now.
+    pub moving: Option<u32>,
     pub(crate) sectors: BTreeMap<u64, Sector>,
     /// Sectors with something that no flush has covered.
     unsettled: BTreeSet<u64>,

@@ -1,11 +1,12 @@
-//! Snapshots and clones in a run: taken under load, read, cloned, rolled back and deleted.
+//! Snapshots and clones in a run: taken under load, read, cloned, rolled back and deleted. Promoting is
+//! in `promote.rs`.
 
 use crate::client::Target;
 use crate::oracle::{Given, Oracle, SECTOR, Sector, Versions, Volume, Wrong};
 use crate::run::{POOL, Run, Step};
 use engine::harness::Harness;
 use engine::{EngineError, ErrorCode};
-use format::PoolConfig;
+use format::{PoolConfig, SnapshotConfig};
 use std::collections::BTreeMap;
 
 /// Snapshots at a time.
@@ -15,24 +16,30 @@ const MOST: usize = 100;
 /// The oracle's numbers of snapshots begin here.
 const FIRST: u32 = 1 << 30;
 
+/// A snapshot's entry, of its volume or of the one that is being promoted.
+fn entry<'a>(config: &'a PoolConfig, known: &Volume) -> Option<&'a SnapshotConfig> {
+    let (volume, name) = known.snapshot.as_ref()?;
+    let of = |volume: u32| {
+        let mut of = config.snapshots.iter().filter(|of| of.volume == volume);
+        of.find(|of| of.name == *name)
+    };
+    of(*volume).or_else(|| of(known.moving?))
+}
+
 /// The number by which a volume or snapshot is read, and its size in bytes, if the pool has it.
 pub fn find(config: &PoolConfig, number: u32, known: &Volume) -> Option<(u32, u64)> {
-    let Some((volume, name)) = &known.snapshot else {
+    if known.snapshot.is_none() {
         let found = config.volumes.iter().find(|volume| volume.id == number);
         return found.map(|found| (found.id, found.size));
-    };
-    let mut of = config
-        .snapshots
-        .iter()
-        .filter(|known| known.volume == *volume);
-    let found = of.find(|known| known.name == *name)?;
+    }
+    let found = entry(config, known)?;
     Some((Harness::reader(found.layer), found.size))
 }
 
 /// How the tools call a volume or snapshot.
 pub fn name(config: &PoolConfig, number: u32, known: &Volume) -> Option<String> {
     let (of, snapshot) = match &known.snapshot {
-        Some((volume, name)) => (*volume, Some(name)),
+        Some((_, name)) => (entry(config, known)?.volume, Some(name)),
         None => (number, None),
     };
     let volume = config.volumes.iter().find(|volume| volume.id == of)?;
@@ -154,7 +161,7 @@ impl Run {
     pub fn change_snapshots(&mut self) -> Step {
         let which = match self.plan.scarce && self.random.one_in(2) {
             true => 0,
-            false => self.random.below(10),
+            false => self.random.below(12),
         };
         match which {
             0..=3 if self.plan.scarce => self.take_many(),
@@ -162,6 +169,7 @@ impl Run {
             4..=6 => self.delete_snapshot(),
             7 => self.clone_snapshot(),
             8 => self.roll_back(),
+            9 | 10 => self.promote(),
             _ => self.read_snapshots(),
         }
     }
@@ -303,6 +311,7 @@ impl Run {
                 .oracle
                 .borrow_mut()
                 .roll_back_ends(known, number);
+            self.learn_clones()?;
         }
         Ok(())
     }
