@@ -50,7 +50,7 @@ impl Run {
     }
 
     /// Jobs go on until they end.
-    fn work(&self) {
+    pub fn work(&self) {
         while let Some(work) = self.simulation.as_ref().and_then(Simulation::take_work) {
             self.world.wait();
             work();
@@ -142,6 +142,9 @@ impl Run {
         }
         self.create_volume()?;
         let number = self.volumes[self.volumes.len() - 1].1;
+        if self.is_receiving(number) {
+            return Ok(());
+        }
         self.client.mix.set(SAFE);
         self.client.depth.set(12);
         self.client.fill(number);
@@ -170,7 +173,11 @@ impl Run {
     }
 
     pub fn create_volume(&mut self) -> Step {
-        let most = if self.still.is_some() { 3 } else { 4 };
+        let most = match self.length.groups {
+            true => usize::MAX,
+            false if self.still.is_some() => 3,
+            false => 4,
+        };
         if self.volumes.len() >= most {
             return Ok(());
         }
@@ -203,7 +210,8 @@ impl Run {
         }
         self.drain()?;
         let at = self.random.below(self.volumes.len() as u64) as usize;
-        if self.has_snapshots(self.volumes[at].1) {
+        let number = self.volumes[at].1;
+        if self.has_snapshots(number) || self.is_receiving(number) {
             return Ok(());
         }
         let (name, number) = self.volumes.remove(at);
@@ -217,6 +225,9 @@ impl Run {
 
     fn grow(&mut self) -> Step {
         let (name, number) = self.random.pick(&self.volumes).clone();
+        if self.is_receiving(number) {
+            return Ok(());
+        }
         let size = self.client.oracle.borrow().volumes[&number].size;
         let more = size + self.random.within(1..=64) * CHUNK as u64;
         let grown = self.engine().volume_resize(POOL, &name, more, false);
@@ -230,6 +241,9 @@ impl Run {
     fn shrink(&mut self) -> Step {
         self.drain()?;
         let (name, number) = self.random.pick(&self.volumes).clone();
+        if self.is_receiving(number) {
+            return Ok(());
+        }
         let size = self.client.oracle.borrow().volumes[&number].size;
         let less = (size / 2 / 4096 * 4096).max(CHUNK as u64);
         self.client.oracle.borrow_mut().cut(number, less);

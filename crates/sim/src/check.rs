@@ -85,6 +85,8 @@ pub struct Checker {
     handle: Handle,
     random: RefCell<Random>,
     states: Cell<u64>,
+    /// Snapshots of several volumes that a crash left when they had just been taken.
+    groups: Cell<u64>,
     /// The moment that is looked at is rare.
     rare: Cell<bool>,
     labels: RefCell<Known>,
@@ -116,6 +118,7 @@ impl Checker {
             handle: Handle::simulated(Box::new(Still), seed).expect("an event descriptor"),
             random: RefCell::new(Random::new(seed)),
             states: Cell::new(0),
+            groups: Cell::new(0),
             rare: Cell::new(false),
             labels: RefCell::default(),
             newest: RefCell::default(),
@@ -135,6 +138,11 @@ impl Checker {
     /// States that were opened and compared.
     pub fn states(&self) -> u64 {
         self.states.get()
+    }
+
+    /// Snapshots of several volumes that were compared when their label had just been written.
+    pub fn groups(&self) -> u64 {
+        self.groups.get()
     }
 
     /// Opens the pool that these drives bear, and compares it; then, perhaps, what a crash during
@@ -273,6 +281,10 @@ impl Checker {
         };
         let whole = self.chance(WHOLE);
         self.compare_volumes(&harness, oracle, whole, None)?;
+        if whole {
+            self.compare_copy(&harness, oracle)?;
+        }
+        self.compare_group(&harness, oracle)?;
         if !oracle.wild && self.chance(AUDIT) {
             self.audit(&harness.0)?;
         }
@@ -455,6 +467,97 @@ impl Checker {
             }
             Ok(())
         })
+    }
+
+    /// What was received is as what was sent: all of it when it has the snapshot's name, and as far as
+    /// the label says before.
+    fn compare_copy(
+        &self,
+        (harness, label): &(Harness, Arc<Label>),
+        oracle: &Oracle,
+    ) -> Result<(), Wrong> {
+        let Some(copying) = &oracle.copying else {
+            return Ok(());
+        };
+        let config = &label.config;
+        let mut snapshots = config.snapshots.iter();
+        let mut receiving = config.receiving.iter();
+        let taken = snapshots.find(|of| of.volume == copying.volume && of.name == copying.name);
+        let part = receiving.find(|of| of.volume == copying.volume);
+        let (reader, end) = match (taken, part) {
+            (Some(taken), None) => (Harness::reader(taken.layer), u64::MAX),
+            (None, Some(part)) if (copying.done.0..=copying.done.1).contains(&part.done) => {
+                (copying.volume, part.done)
+            }
+            _ => {
+                let what = format!("{taken:?} and {part:?} of {:?}", copying.done);
+                return Err(Wrong(format!("a volume that is received has {what}")));
+            }
+        };
+        let mut buf = IoBuf::zeroed(BLOCK);
+        self.run(async {
+            for number in [copying.of, copying.volume] {
+                for (block, _) in oracle.ranges(number, 1) {
+                    if block * (BLOCK as u64) < end {
+                        let at = ((reader, copying.of), block, 1);
+                        let read = compare_range(harness, oracle, at, &mut buf, &mut None).await;
+                        read.map_err(|Wrong(what)| Wrong(format!("what was received: {what}")))?;
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Snapshots that were being taken: the label names all of them or none, and they are of one moment.
+    fn compare_group(
+        &self,
+        (harness, label): &(Harness, Arc<Label>),
+        oracle: &Oracle,
+    ) -> Result<(), Wrong> {
+        let Some(taking) = &oracle.taking else {
+            return Ok(());
+        };
+        let mut snapshots = label.config.snapshots.iter();
+        if !snapshots.any(|of| of.name == taking.name) {
+            return Ok(());
+        }
+        let Some((mut wanted, taking)) = oracle.being_taken() else {
+            return Ok(());
+        };
+        let mut buf = IoBuf::zeroed(BLOCK);
+        for (number, known) in &taking.before {
+            let mut of = label.config.snapshots.iter();
+            let Some(named) = of.find(|of| of.volume == *number && of.name == taking.name) else {
+                let what = format!("a snapshot is named, and that of volume {number} is not");
+                return Err(Wrong(what));
+            };
+            if named.size < known.size {
+                return Err(Wrong(format!("a snapshot has {} bytes", named.size)));
+            }
+            let reader = Harness::reader(named.layer);
+            for (block, _) in wanted.ranges(*number, 1) {
+                let offset = block * BLOCK as u64;
+                let read = self.run(harness.read(reader, offset, &mut buf));
+                match read {
+                    Err(_) if oracle.is_hit(*number, block) => continue,
+                    Err(failed) => {
+                        return Err(Wrong(format!("a snapshot, block {block}: {failed}")));
+                    }
+                    Ok(()) => {}
+                }
+                let bytes = buf.as_bytes().expect("private memory");
+                let settled = wanted.settle_live(*number, offset, bytes, &BTreeMap::new());
+                settled.map_err(|Wrong(what)| Wrong(format!("a snapshot of {what}")))?;
+            }
+        }
+        if oracle.hits.is_empty() && oracle.state_hits.is_empty() && !oracle.wild {
+            let same = taking.before.keys().map(|number| (*number, *number));
+            wanted.check_order(&taking.given, &same.collect())?;
+            self.groups
+                .set(self.groups.get() + u64::from(taking.before.len() > 1));
+        }
+        Ok(())
     }
 
     /// Runs a future to its end: its drives answer at once.

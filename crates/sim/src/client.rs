@@ -15,12 +15,22 @@ const BLOCK: u64 = 8;
 const CHUNK_SECTORS: u64 = CHUNK as u64 / SECTOR as u64;
 /// Operations that most go to the same chunk, at most: then another is in favour.
 const FAVOUR: u64 = 60;
+/// First block of those that chains are written to.
+const CHAINED: u64 = 32;
 /// Time for which nothing is asked for after a failure, in nanoseconds: a host that is told that there
 /// is no space does not ask again at once, and for ever.
 const REST_NS: u64 = 1_000_000;
 
+/// What was answered and not looked at yet.
 #[derive(Default)]
-struct Answers(Mutex<Vec<Completion>>);
+pub struct Answers(Mutex<Vec<Completion>>);
+
+impl Answers {
+    /// Takes all of it.
+    pub fn take(&self) -> Vec<Completion> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
 
 impl CompletionSink for Answers {
     fn complete(&self, completion: Completion) {
@@ -125,6 +135,18 @@ pub struct Target {
     pub still: bool,
 }
 
+/// A write that waits for the one before, which went to another volume and was made durable.
+struct Chain {
+    /// Its block.
+    block: u64,
+    /// Index of the volume that it goes to, of those that are not left alone.
+    at: u64,
+    /// What it waits for.
+    tag: Option<u64>,
+    /// It was written, and a flush is next.
+    flushes: bool,
+}
+
 /// The client.
 pub struct Client {
     /// What has to be so.
@@ -134,6 +156,8 @@ pub struct Client {
     phase: Cell<u64>,
     /// Target and chunk, by index, that most operations go to, and for how many more.
     favour: Cell<(usize, usize, u64)>,
+    /// Writes that wait for one another.
+    chains: RefCell<Vec<Chain>>,
     /// What is asked for.
     pub mix: Cell<Mix>,
     random: RefCell<Random>,
@@ -168,6 +192,7 @@ impl Client {
             targets: RefCell::default(),
             phase: Cell::new(u64::MAX),
             favour: Cell::new((0, 0, 0)),
+            chains: RefCell::default(),
             mix: Cell::new(USUAL),
             random: RefCell::new(Random::new(seed)),
             answers: RefCell::default(),
@@ -267,21 +292,60 @@ impl Client {
 
     /// Takes what was answered and perhaps asks for something.
     pub fn tick(&self, now_ns: u64) {
-        let answers = {
-            let shared = self.answers.borrow();
-            let mut waiting = shared.0.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::take(&mut *waiting)
-        };
+        let answers = self.answers.borrow().take();
         answers.into_iter().for_each(|answer| self.take(answer));
         self.ticks.set(self.ticks.get() + 1);
         self.now_ns.set(now_ns);
         if self.rests_until_ns.get() > now_ns {
             return;
         }
+        self.pull_chains();
         let due = self.ticks.get().is_multiple_of(self.pace.get());
         if due && self.budget.get() > 0 && self.asked.borrow().len() < self.depth.get() {
             self.budget.set(self.budget.get() - 1);
             self.ask();
+        }
+    }
+
+    /// So many writes wait for one another from now on, each in a block of its own behind those that are
+    /// used.
+    pub fn set_chains(&self, count: u64) {
+        let chain = |number| Chain {
+            block: CHAINED + number,
+            at: number,
+            tag: None,
+            flushes: false,
+        };
+        *self.chains.borrow_mut() = (0..count).map(chain).collect();
+    }
+
+    /// Each chain whose last operation has ended goes on: a write that is FUA, or one and a flush, then
+    /// the same on another volume.
+    fn pull_chains(&self) {
+        let targets = self.targets.borrow();
+        let busy: Vec<&Target> = targets.iter().filter(|target| !target.still).collect();
+        if self.depth.get() == 0 || busy.len() < 2 {
+            return;
+        }
+        for chain in self.chains.borrow_mut().iter_mut() {
+            let waits = |tag| self.asked.borrow().contains_key(&tag);
+            if chain.tag.is_some_and(waits) {
+                continue;
+            }
+            if !chain.flushes {
+                chain.at += 1 + self.random.borrow_mut().below(busy.len() as u64 - 1).min(6);
+            }
+            let target = busy[(chain.at % busy.len() as u64) as usize];
+            chain.tag = Some(self.next.get());
+            if std::mem::take(&mut chain.flushes) {
+                let id = self.oracle.borrow().flush_begins();
+                self.submit(target, OpKind::Flush, 0..0, false, id, 0);
+                continue;
+            }
+            let fua = self.random.borrow_mut().one_in(2);
+            chain.flushes = !fua;
+            let sectors = chain.block * BLOCK..(chain.block + 1) * BLOCK;
+            self.change(target, OpKind::Write, sectors, fua);
         }
     }
 

@@ -16,7 +16,6 @@ const NOT_YET: &[Mutation] = &[
     Mutation::ReuseRead,
     Mutation::RunWhole,
     Mutation::ScrubUnwritten,
-    Mutation::SnapshotUnheld,
     Mutation::SnapshotUnreserved,
 ];
 /// Time for those, and states of a seed: a run is not stopped in its middle.
@@ -112,6 +111,8 @@ fn look_for(mutation: Mutation, limit: Duration, length: Length) -> Option<Found
     // Who believes what is read believes a bad drive, too, and that is another bug.
     let length = Length {
         healthy: mutation == Mutation::ReuseRead,
+        // What is wrong between volumes takes many of them.
+        groups: mutation == Mutation::SnapshotUnheld,
         ..length
     };
     let first = FIRST.iter().filter(|first| first.0 == mutation);

@@ -6,10 +6,12 @@
 mod changes;
 mod check;
 mod client;
+mod diff;
 mod drive;
 mod faults;
 #[cfg(feature = "mutations")]
 mod gate;
+mod groups;
 mod image;
 mod instant;
 mod medium;
@@ -22,6 +24,7 @@ mod run;
 mod shrink;
 mod snapshots;
 mod tools;
+mod transfer;
 mod world;
 
 use clap::Parser;
@@ -51,6 +54,10 @@ struct Arguments {
     /// Threads; each runs seeds of its own.
     #[arg(long, default_value_t = 1)]
     threads: usize,
+    /// Take snapshots of eight volumes with writes that depend on one another, and nothing else; begin no
+    /// further seed when so many were looked at.
+    #[arg(long)]
+    groups: Option<u64>,
     /// Look for every known bug instead, or those whose names hold this text.
     #[cfg(feature = "mutations")]
     #[arg(long, num_args = 0..=1, default_missing_value = "")]
@@ -63,6 +70,7 @@ fn main() -> ExitCode {
         states: arguments.states,
         changes: arguments.changes,
         healthy: false,
+        groups: arguments.groups.is_some(),
     };
     #[cfg(feature = "mutations")]
     if let Some(only) = &arguments.gate {
@@ -91,6 +99,11 @@ struct Sums {
     moments: AtomicU64,
     operations: AtomicU64,
     cuts: AtomicU64,
+    differences: AtomicU64,
+    received: AtomicU64,
+    groups: AtomicU64,
+    between: AtomicU64,
+    crashed_groups: AtomicU64,
     seconds: AtomicU64,
     worked_ms: AtomicU64,
 }
@@ -103,6 +116,11 @@ impl Sums {
             (&self.moments, outcome.moments),
             (&self.operations, outcome.operations),
             (&self.cuts, outcome.cuts),
+            (&self.differences, outcome.differences),
+            (&self.received, outcome.received),
+            (&self.groups, outcome.groups),
+            (&self.between, outcome.between),
+            (&self.crashed_groups, outcome.crashed_groups),
             (&self.seconds, outcome.seconds),
         ] {
             sum.fetch_add(more, Ordering::Relaxed);
@@ -117,7 +135,9 @@ fn campaign(arguments: &Arguments, length: run::Length) -> ExitCode {
     let (sums, failed) = (Sums::default(), Mutex::new(None));
     let last = arguments.seed.saturating_add(arguments.seeds);
     let work = || {
-        while !over.load(Ordering::Relaxed) && began.elapsed() < limit {
+        let enough = arguments.groups.unwrap_or(u64::MAX);
+        let groups = || sums.groups.load(Ordering::Relaxed);
+        while !over.load(Ordering::Relaxed) && began.elapsed() < limit && groups() < enough {
             let seed = next.fetch_add(1, Ordering::Relaxed);
             if seed >= last {
                 return;
@@ -155,14 +175,22 @@ fn campaign(arguments: &Arguments, length: run::Length) -> ExitCode {
     let sum = |of: &AtomicU64| of.load(Ordering::Relaxed);
     let states = sum(&sums.states);
     println!(
-        "{} seeds, {states} crash states ({:.0} a second, {:.0} a second of one core's work), {} writes and flushes of drives, {} operations, {} power cuts, {} virtual seconds in {took:.0} s",
+        "{} seeds, {states} crash states ({:.0} a second, {:.0} a second of one core's work), {} writes and flushes of drives, {} operations, {} power cuts, {} differences of snapshots, {} snapshots received, {} virtual seconds in {took:.0} s",
         sum(&sums.seeds),
         states as f64 / took,
         states as f64 * 1000.0 / sum(&sums.worked_ms).max(1) as f64,
         sum(&sums.moments),
         sum(&sums.operations),
         sum(&sums.cuts),
+        sum(&sums.differences),
+        sum(&sums.received),
         sum(&sums.seconds),
+    );
+    println!(
+        "{} group snapshots whose order was looked at, {} of them between dependent writes; {} more in crash states, just taken",
+        sum(&sums.groups),
+        sum(&sums.between),
+        sum(&sums.crashed_groups),
     );
     let Some((seed, failure)) = failed.lock().ok().and_then(|mut failed| failed.take()) else {
         return ExitCode::SUCCESS;

@@ -67,6 +67,11 @@ impl Sector {
         }
     }
 
+    /// Whether something that changes it is under way.
+    pub(crate) fn is_open(&self) -> bool {
+        self.issued.iter().any(|issued| issued.ended.is_none())
+    }
+
     /// What it may hold when everything stops: what is under way counts, or does not.
     pub(crate) fn possible(&self) -> Versions {
         let open = self.issued.iter().filter(|issued| issued.ended.is_none());
@@ -89,7 +94,7 @@ impl Sector {
     }
 
     /// What a read sees when nothing is in flight.
-    fn current(&self) -> &[u32] {
+    pub(crate) fn current(&self) -> &[u32] {
         let last = self
             .issued
             .iter()
@@ -126,7 +131,7 @@ impl Sector {
     }
 }
 
-/// A change that was asked for while a snapshot was taken.
+/// A change that was asked for.
 #[derive(Clone, Debug)]
 pub(crate) struct Given {
     pub id: u64,
@@ -136,6 +141,29 @@ pub(crate) struct Given {
     /// Completions before it was asked for, and with its own.
     pub after: u64,
     pub ended: Option<u64>,
+}
+
+/// Snapshots that are being taken, all at one moment.
+#[derive(Clone, Debug)]
+pub(crate) struct Taking {
+    /// Their name.
+    pub name: String,
+    /// The volumes as they were when that began.
+    pub before: BTreeMap<u32, Volume>,
+    /// What was under way then, and asked for since.
+    pub given: Vec<Given>,
+}
+
+/// A volume that receives a snapshot.
+#[derive(Clone, Debug)]
+pub(crate) struct Copying {
+    pub volume: u32,
+    /// What it will be as.
+    pub of: u32,
+    /// The snapshot's name then.
+    pub name: String,
+    /// Bytes, from the first one on, that the pool has to say are there, at least and at most.
+    pub done: (u64, u64),
 }
 
 /// One volume.
@@ -149,11 +177,17 @@ pub struct Volume {
     pub snapshot: Option<(u32, String)>,
     /// A volume that is being promoted, whose it may be by now.
     pub moving: Option<u32>,
+    /// Snapshots that it stands on, by number, oldest first; some may be gone.
+    pub bases: Vec<u32>,
+    /// It is a snapshot: the moment at which it was asked for.
+    pub taken: u64,
     pub(crate) sectors: BTreeMap<u64, Sector>,
     /// Sectors with something that no flush has covered.
     unsettled: BTreeSet<u64>,
     /// Blocks by the operation that changed them last, those of late.
     recent: BTreeMap<u64, u64>,
+    /// Every block that was ever changed, with the moment of the last beginning or end of a change.
+    pub(crate) changed: BTreeMap<u64, u64>,
 }
 
 /// Operations whose blocks are compared in every state, flushed or not: what a recovery may still
@@ -195,8 +229,12 @@ pub struct Oracle {
     pub refused: BTreeSet<(u32, u64)>,
     /// Metadata without a copy was hit: the same goes for all.
     pub wild: bool,
-    /// What was asked for since a snapshot was, and is being taken.
-    pub(crate) given: Option<Vec<Given>>,
+    /// Snapshots that are being taken.
+    pub(crate) taking: Option<Taking>,
+    /// Changes that are under way.
+    pub(crate) open: BTreeMap<u64, Given>,
+    /// A volume that is being made as a snapshot is.
+    pub(crate) copying: Option<Copying>,
     ended: u64,
     next: u64,
     version: u32,
@@ -213,6 +251,11 @@ impl Oracle {
         self.version
     }
 
+    /// Grows with every operation that begins or ends.
+    pub(crate) fn moment(&self) -> u64 {
+        self.next + self.ended
+    }
+
     /// An operation begins to give these sectors this version (0: zeroes); returns its number.
     /// With `perhaps`, they may keep what they had even when it succeeds.
     pub fn begin(
@@ -222,28 +265,56 @@ impl Oracle {
         version: u32,
         perhaps: bool,
     ) -> u64 {
-        self.next += 1;
-        let id = self.next;
-        if let Some(given) = &mut self.given {
-            given.push(Given {
-                id,
-                volume,
-                sectors: sectors.clone(),
-                version,
-                after: self.ended,
-                ended: None,
-            });
+        let id = self.next + 1;
+        let given = Given {
+            id,
+            volume,
+            sectors: sectors.clone(),
+            version,
+            after: self.ended,
+            ended: None,
+        };
+        if let Some(taking) = &mut self.taking {
+            taking.given.push(given.clone());
         }
+        self.open.insert(id, given);
+        self.begin_each(volume, sectors, perhaps, |_| version)
+    }
+
+    /// The same, of content that was read elsewhere: from sector `first` on.
+    pub fn begin_copy(&mut self, volume: u32, first: u64, bytes: &[u8]) -> u64 {
+        let fill = self.fill(volume);
+        let versions = (first..).zip(bytes.chunks_exact(SECTOR));
+        let versions: Versions = versions
+            .map(|(at, bytes)| version_of(fill, at, bytes).unwrap_or(0))
+            .collect();
+        let end = first + versions.len() as u64;
+        self.begin_each(volume, first..end, false, |at| {
+            versions[(at - first) as usize]
+        })
+    }
+
+    fn begin_each(
+        &mut self,
+        volume: u32,
+        sectors: std::ops::Range<u64>,
+        perhaps: bool,
+        version: impl Fn(u64) -> u32,
+    ) -> u64 {
+        self.next += 1;
+        let (id, now) = (self.next, self.moment());
         let Some(volume) = self.volumes.get_mut(&volume) else {
             return id;
         };
-        volume.touch(sectors.start / 8..sectors.end.div_ceil(8), id);
+        let blocks = sectors.start / 8..sectors.end.div_ceil(8);
+        volume.touch(blocks.clone(), id);
+        volume.changed.extend(blocks.map(|block| (block, now)));
         for at in sectors {
             let sector = volume.sectors.entry(at).or_insert_with(|| Sector {
                 durable: MayBe::one(0),
                 issued: Vec::new(),
             });
-            let mut may_be = vec![version];
+            let mut may_be = vec![version(at)];
             if perhaps {
                 may_be.extend(sector.current());
             }
@@ -269,12 +340,16 @@ impl Oracle {
     ) {
         self.ended += 1;
         let ended = self.ended;
-        let given = self.given.iter_mut().flatten();
+        self.open.remove(&id);
+        let given = self.taking.iter_mut().flat_map(|taking| &mut taking.given);
         let given = given.filter(|given| given.id == id && worked);
         given.for_each(|given| given.ended = Some(ended));
+        let now = self.moment();
         let Some(volume) = self.volumes.get_mut(&volume) else {
             return;
         };
+        let blocks = sectors.start / 8..sectors.end.div_ceil(8);
+        volume.changed.extend(blocks.map(|block| (block, now)));
         for at in sectors {
             let Some(sector) = volume.sectors.get_mut(&at) else {
                 continue;
@@ -340,6 +415,7 @@ impl Oracle {
     /// After a crash, what was found is what is there: it may still be lost until a flush.
     pub fn forget_in_flight(&mut self) {
         let now = self.next;
+        self.open.clear();
         for volume in self.volumes.values_mut() {
             let unsettled: Vec<u64> = volume.unsettled.iter().map(|at| at / 8).collect();
             volume.touch(unsettled.into_iter(), now);
@@ -360,6 +436,7 @@ impl Oracle {
     /// happened.
     pub fn killed(&mut self) {
         self.ended += 1;
+        self.open.clear();
         for volume in self.volumes.values_mut() {
             for sector in volume.sectors.values_mut() {
                 let before = sector.current().to_vec();

@@ -7,6 +7,8 @@ use engine::{LayoutSpec, PoolSpec, SpacePolicy, Tier, VdriveSpec, VolumeSpec};
 
 const MIB: u64 = 1 << 20;
 
+/// Of a volume in a group: each is on one shard.
+const ONE_CHUNK: [u64; 1] = [0];
 /// Chunks of a volume that are used: of three regions, so that several shards have some.
 const CHUNKS: [u64; 10] = [0, 1, 2, 5, 7, 256, 260, 290, 513, 600];
 /// Of one that is left alone.
@@ -79,6 +81,8 @@ pub struct Plan {
     pub chunks: &'static [u64],
     /// Blocks that are used of a volume's first chunk, enough for a home, and of the others.
     pub blocks: [u64; 2],
+    /// Nothing but group snapshots.
+    groups: bool,
     /// Volumes are written as far as they are used when they are made.
     pub filled: bool,
     /// Snapshots are taken.
@@ -93,16 +97,20 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// A seed's.
-    pub fn new(random: &mut Random) -> Self {
-        let tiny = random.one_in(2);
+    /// A seed's; with `groups` of many small volumes on several shards, each with a loop of its own.
+    pub fn new(random: &mut Random, groups: bool) -> Self {
+        let tiny = random.one_in(2) && !groups;
         let shards = match tiny {
             true => 1,
+            false if groups => random.within(3..=4) as u16,
             false => *random.pick(&[1u16, 1, 1, 1, 1, 1, 2, 2, 2, 3, 4]),
         };
         let bent = *random.pick(&[Bent::Everything, Bent::Everything, Bent::Lives, Bent::Tiers]);
         let mut plan = Self {
-            loops: random.within(1..=u64::from(shards)) as usize,
+            loops: match groups {
+                true => usize::from(shards),
+                false => random.within(1..=u64::from(shards)) as usize,
+            },
             shards,
             journal_blocks: *random.pick(&[32, 32, 64, 64, 64, 256]),
             drives: Vec::new(),
@@ -121,7 +129,10 @@ impl Plan {
             bad: None,
             wild: false,
             calm: Faults {
-                slow: *random.pick(&[0, 20, 100]),
+                slow: match groups {
+                    true => 0,
+                    false => *random.pick(&[0, 20, 100]),
+                },
                 ..Faults::default()
             },
             bent,
@@ -129,15 +140,18 @@ impl Plan {
             tight: false,
             ballast: 0,
             chunks: match (tiny, bent) {
+                _ if groups => &ONE_CHUNK,
                 (true, Bent::Tiers) => &ALL_CHUNKS,
                 (true, _) => &FEW_CHUNKS,
                 _ => &CHUNKS,
             },
             blocks: match tiny {
+                _ if groups => [8, 8],
                 true => *random.pick(&[[72, 4], [72, 4], [20, 8]]),
                 false => *random.pick(&[[72, 6], [72, 6], [72, 6], [40, 30], [80, 70], [200, 80]]),
             },
-            filled: random.one_in(2),
+            filled: random.one_in(2) && !groups,
+            groups,
             // By a chance of its own: the rest of the run is as without.
             snapshots: Random::new(!random.clone().next()).one_in(2),
             scarce: Random::new(random.clone().next().rotate_left(16)).one_in(4),
@@ -147,6 +161,8 @@ impl Plan {
             },
             pause_ns: random.within(1..=10) * 500_000_000,
         };
+        plan.snapshots |= groups;
+        plan.scarce &= !groups;
         let mirrored = random.one_in(2);
         // Metadata lies on the first two drives: of three, one has data alone.
         let fast = if mirrored {
@@ -176,6 +192,8 @@ impl Plan {
             plan.faulty = Some((random.below(2) as usize, faults));
         }
         let slow = match random.below(6) {
+            // Labels are on every drive: on fast ones snapshots are quickly taken.
+            _ if groups => None,
             1..=2 if bent == Bent::Tiers => Some((LayoutSpec::Concat, 1)),
             0 => Some((LayoutSpec::Mirror, 2)),
             3 => Some((LayoutSpec::Stripe { chunk: 64 << 10 }, 2)),
@@ -189,9 +207,9 @@ impl Plan {
         } else {
             plan.spare = Some(plan.vdrive(random, Tier::Fast, LayoutSpec::Concat, 1));
         }
-        plan.tight = slow.is_none() && (tiny || random.one_in(2));
+        plan.tight = slow.is_none() && (tiny || random.one_in(2)) && !groups;
         plan.members = plan.vdrives.iter().map(|vdrive| vdrive.drives.len()).sum();
-        if plan.faulty.is_none() && random.one_in(3) {
+        if plan.faulty.is_none() && random.one_in(3) && !groups {
             plan.go_bad(random);
         }
         plan
@@ -336,7 +354,7 @@ impl Plan {
     pub fn volume(&self, name: &str, random: &mut Random) -> VolumeSpec {
         VolumeSpec {
             name: name.to_owned(),
-            size: match self.tiny {
+            size: match self.tiny || self.groups {
                 true => 8 * MIB,
                 false => *random.pick(&[8, 300, 700]) * MIB,
             },

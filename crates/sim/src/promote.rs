@@ -28,7 +28,7 @@ impl Oracle {
     }
 
     /// A snapshot's number.
-    fn snapshot_of(&self, volume: u32, name: &str) -> Option<u32> {
+    pub(crate) fn snapshot_of(&self, volume: u32, name: &str) -> Option<u32> {
         let mut all = self.volumes.iter();
         let is = |of: &(u32, String)| of.0 == volume && of.1 == name;
         let found = all.find(|(_, known)| known.snapshot.as_ref().is_some_and(is));
@@ -38,6 +38,10 @@ impl Oracle {
 
 impl Run {
     pub fn promote(&mut self) -> Step {
+        // Names stay as they are while something is sent.
+        if self.transfer.is_some() {
+            return Ok(());
+        }
         let clones: Vec<(u32, u32)> = self.clones.iter().map(|(of, from)| (*of, *from)).collect();
         if clones.is_empty() {
             return Ok(());

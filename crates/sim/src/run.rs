@@ -1,14 +1,17 @@
 //! One seed: a pool's lives, each ended by a power cut, with every crash in between looked at.
 
 use crate::check::{Checker, MEMORY};
-use crate::client::{Client, MIXES, Mix, PARTS, Target, UNFLUSHED, USUAL};
+use crate::client::{Answers, Client, MIXES, Mix, PARTS, Target, UNFLUSHED, USUAL};
 use crate::drive::{Moment, SimDrive, set_hook};
+use crate::groups::Group;
 use crate::image::{Crashed, Image};
 use crate::medium::{Loss, Medium};
 use crate::oracle::{SECTOR, Wrong};
 use crate::plan::{ALL_CHUNKS, Bent, Plan};
 use crate::random::Random;
+use crate::transfer::Transfer;
 use crate::world::World;
+use block::Completion;
 use engine::{Engine, EngineConfig};
 use reactor::control::{self, Simulation};
 use reactor::mix;
@@ -25,6 +28,8 @@ const RECORD_LOOKS: u64 = 8;
 const FRESH: u64 = 16;
 /// Pages of a journal that a short life leaves unflushed, if it can.
 const PAGES: usize = 2;
+/// One moment in so many is looked at while a snapshot of a group is taken.
+const GROUP_LOOKS: u64 = 64;
 /// Steps without an end that are a hang.
 const STEPS: u64 = 50_000_000;
 /// The pool of a run.
@@ -43,6 +48,16 @@ pub struct Outcome {
     pub cuts: u64,
     /// Changes of the pool.
     pub changes: u64,
+    /// Differences of snapshots that were looked at.
+    pub differences: u64,
+    /// Snapshots that were received.
+    pub received: u64,
+    /// Snapshots of several volumes at one moment whose order was looked at, and those that fell between
+    /// changes that were under way meanwhile.
+    pub groups: u64,
+    pub between: u64,
+    /// Such snapshots that crashes left when they had just been taken.
+    pub crashed_groups: u64,
     /// Virtual seconds.
     pub seconds: u64,
     /// Digest of everything that happened.
@@ -58,6 +73,8 @@ pub struct Length {
     pub changes: u64,
     /// No drive goes wrong.
     pub healthy: bool,
+    /// Nothing but snapshots of several volumes with writes that depend on one another.
+    pub groups: bool,
 }
 
 /// A run that found something.
@@ -81,6 +98,8 @@ pub struct Watch {
     pub every: u64,
     /// The drive that goes wrong has no copy.
     pub alone: bool,
+    /// Nothing but snapshots of groups are looked at.
+    pub groups: bool,
     /// Moments of a life's first load that are all looked at: what is left of the life before is
     /// near.
     pub fresh: Cell<u64>,
@@ -114,6 +133,15 @@ impl Watch {
             _ => {}
         }
         self.moments.set(self.moments.get() + 1);
+        if self.groups {
+            // What a power cut leaves of snapshots that are being taken; it goes often enough besides.
+            let taking = self.client.oracle.borrow().taking.is_some();
+            let over = self.wrong.borrow().is_some() || self.checker.states() >= self.limit;
+            if taking && !over && self.random.borrow_mut().one_in(GROUP_LOOKS) {
+                self.look(drive, moment);
+            }
+            return;
+        }
         // Records are rare, and what makes them valid is easily wrong.
         let fresh = self.fresh.get();
         let looks = match moment {
@@ -203,8 +231,14 @@ pub struct Run {
     pub named: u64,
     /// Snapshots, by the oracle's numbers.
     pub snapshots: Vec<u32>,
+    /// Snapshots that were taken together and not looked at yet.
+    pub groups: Vec<Group>,
     /// Clones, and the snapshots that they were made from.
     pub clones: BTreeMap<u32, u32>,
+    /// What is being sent.
+    pub transfer: Option<Transfer>,
+    /// Snapshots that were sent, and what they became.
+    pub received: Vec<(u32, u32)>,
     /// A volume that is left alone.
     pub still: Option<u32>,
     /// A leg that is away, and what it held when it went.
@@ -238,7 +272,7 @@ pub fn run(seed: u64, length: Length) -> Result<Outcome, Failure> {
 impl Run {
     fn new(seed: u64, length: Length) -> Self {
         let mut random = Random::new(seed);
-        let mut plan = Plan::new(&mut random);
+        let mut plan = Plan::new(&mut random, length.groups);
         if length.healthy {
             (plan.faulty, plan.bad, plan.wild) = (None, None, false);
         }
@@ -254,6 +288,7 @@ impl Run {
             limit: length.states,
             every: plan.every,
             alone: plan.bad.is_some(),
+            groups: length.groups,
             fresh: Cell::new(0),
             trace: Cell::new(seed),
             wrong: RefCell::default(),
@@ -275,7 +310,10 @@ impl Run {
             volumes: Vec::new(),
             named: 0,
             snapshots: Vec::new(),
+            groups: Vec::new(),
             clones: BTreeMap::new(),
+            transfer: None,
+            received: Vec::new(),
             still: None,
             absent: None,
             returned: None,
@@ -291,6 +329,7 @@ impl Run {
         Outcome {
             states: self.watch.checker.states(),
             moments: self.watch.moments.get(),
+            crashed_groups: self.watch.checker.groups(),
             operations: self.client.counts.get().0,
             trace: mix(self.watch.trace.get() ^ self.client.trace.get() ^ self.world.now_ns()),
             ..self.outcome
@@ -302,7 +341,7 @@ impl Run {
         wrong.or_else(|| self.client.wrong()).map_or(Ok(()), Err)
     }
 
-    fn is_over(&self) -> bool {
+    pub fn is_over(&self) -> bool {
         self.lost
             || self.watch.checker.states() >= self.length.states
             || self.outcome.changes >= self.length.changes
@@ -374,6 +413,7 @@ impl Run {
     }
 
     pub fn pull_the_plug(&mut self) {
+        self.transfer.iter_mut().for_each(Transfer::interrupt);
         self.outcome.seconds += self.world.now_ns() / 1_000_000_000;
         self.client.abandon();
         self.world.abandon();
@@ -395,6 +435,9 @@ impl Run {
             .pool_create(&spec)
             .map_err(|failed| Wrong(format!("no pool: {failed}")))?;
         self.watch.wanted.set(true);
+        if self.length.groups {
+            return self.live_in_groups();
+        }
         self.create_volume()?;
         self.create_volume()?;
         self.create_ballast()?;
@@ -449,7 +492,7 @@ impl Run {
     }
 
     /// A load at any depth for so many steps.
-    fn load_for(&mut self, steps: std::ops::RangeInclusive<u64>, mix: Mix) -> Step {
+    pub fn load_for(&mut self, steps: std::ops::RangeInclusive<u64>, mix: Mix) -> Step {
         self.client.pace.set(self.random.within(1..=2));
         self.client.depth.set(*self.random.pick(&[4, 16, 64, 128]));
         self.client.mix.set(mix);
@@ -457,7 +500,7 @@ impl Run {
         self.steps(steps)
     }
 
-    fn steps(&mut self, steps: u64) -> Step {
+    pub fn steps(&mut self, steps: u64) -> Step {
         if self.lost {
             return Ok(());
         }
@@ -520,6 +563,20 @@ impl Run {
         )))
     }
 
+    /// Waits for so many answers, while the client goes on.
+    pub fn wait_for(&self, answers: &Answers, count: usize) -> Result<Vec<Completion>, Wrong> {
+        self.world.wait();
+        let (mut found, began) = (answers.take(), self.world.now_ns());
+        while found.len() < count {
+            if !control::step() || self.world.now_ns() > began + PATIENCE_NS {
+                let left = count - found.len();
+                return Err(Wrong(format!("{left} operations of a stream never end")));
+            }
+            found.extend(answers.take());
+        }
+        Ok(found)
+    }
+
     /// Lets virtual time pass.
     pub fn rest(&mut self, ns: u64) -> Step {
         self.world.wait();
@@ -552,9 +609,18 @@ impl Run {
                 false => self.plan.blocks,
             },
             least,
-            still,
+            still: still || self.is_receiving(number),
         });
         Ok(())
+    }
+
+    /// Whether a volume is being received: nobody else writes to it.
+    pub fn is_receiving(&self, volume: u32) -> bool {
+        let oracle = self.client.oracle.borrow();
+        oracle
+            .copying
+            .as_ref()
+            .is_some_and(|copying| copying.volume == volume)
     }
 
     /// Requests take long now and then, or not.
@@ -577,6 +643,7 @@ impl Run {
     }
 
     pub fn import(&mut self) -> Step {
+        self.transfer.iter_mut().for_each(Transfer::interrupt);
         self.fault(false);
         let specs = self.present();
         let degraded = self.absent.is_some();
@@ -596,7 +663,7 @@ impl Run {
         Ok(())
     }
 
-    fn end_life(&mut self) -> Step {
+    pub fn end_life(&mut self) -> Step {
         match self.random.one_in(4) {
             true => self.kill(),
             false => self.cut_power(),
@@ -659,7 +726,7 @@ impl Run {
         self.found()
     }
 
-    fn finish(&mut self) -> Step {
+    pub fn finish(&mut self) -> Step {
         self.drain()?;
         if self.lost {
             return Ok(());
@@ -688,6 +755,7 @@ mod tests {
         states: 300,
         changes: 20,
         healthy: false,
+        groups: false,
     };
 
     #[test]

@@ -1,8 +1,9 @@
 //! Snapshots and clones in a run: taken under load, read, cloned, rolled back and deleted. Promoting is
-//! in `promote.rs`.
+//! in `promote.rs`, differences are in `diff.rs`, streams in `transfer.rs`.
 
 use crate::client::Target;
-use crate::oracle::{Given, Oracle, SECTOR, Sector, Versions, Volume, Wrong};
+use crate::groups::Group;
+use crate::oracle::{Oracle, SECTOR, Sector, Volume, Wrong};
 use crate::run::{POOL, Run, Step};
 use engine::harness::Harness;
 use engine::{EngineError, ErrorCode};
@@ -14,7 +15,7 @@ const MANY: usize = 12;
 /// And where the metadata region is to fill.
 const MOST: usize = 100;
 /// The oracle's numbers of snapshots begin here.
-const FIRST: u32 = 1 << 30;
+pub const FIRST: u32 = 1 << 30;
 
 /// A snapshot's entry, of its volume or of the one that is being promoted.
 fn entry<'a>(config: &'a PoolConfig, known: &Volume) -> Option<&'a SnapshotConfig> {
@@ -50,85 +51,8 @@ pub fn name(config: &PoolConfig, number: u32, known: &Volume) -> Option<String> 
 }
 
 impl Oracle {
-    /// A snapshot is asked for: what volumes have by now is in it.
-    fn snapshot_begins(&mut self, volumes: &[u32]) -> BTreeMap<u32, Volume> {
-        self.given = Some(Vec::new());
-        let known = volumes
-            .iter()
-            .filter_map(|volume| Some((*volume, self.volumes.get(volume)?.clone())));
-        known.collect()
-    }
-
-    /// It was taken: what was asked for meanwhile may be in it.
-    fn snapshot_ends(
-        &mut self,
-        before: BTreeMap<u32, Volume>,
-        name: &str,
-    ) -> (Vec<Volume>, Vec<Given>) {
-        let given = self.given.take().unwrap_or_default();
-        let mut taken = Vec::new();
-        for (number, volume) in before {
-            let mut snapshot = Volume::of(volume.fill, volume.size);
-            snapshot.snapshot = Some((number, name.to_owned()));
-            let mut sectors: BTreeMap<u64, Versions> = volume
-                .sectors
-                .iter()
-                .map(|(at, sector)| (*at, sector.possible()))
-                .collect();
-            for given in given.iter().filter(|given| given.volume == number) {
-                for at in given.sectors.clone() {
-                    sectors
-                        .entry(at)
-                        .or_insert_with(|| vec![0])
-                        .push(given.version);
-                }
-            }
-            let sectors = sectors
-                .into_iter()
-                .map(|(at, may_be)| (at, Sector::of(may_be)));
-            snapshot.sectors = sectors.collect();
-            taken.push(snapshot);
-        }
-        (taken, given)
-    }
-
-    /// Snapshots of one moment (by the volumes' numbers), which were read: what was answered before
-    /// something was asked for that they have, they have as well.
-    fn check_order(&self, given: &[Given], snapshots: &BTreeMap<u32, u32>) -> Result<(), Wrong> {
-        let found = |given: &Given, at: u64| {
-            let snapshot = self.volumes.get(snapshots.get(&given.volume)?)?;
-            snapshot.sectors.get(&at)?.only()
-        };
-        let zeroed = |volume: u32, at: u64| {
-            let mut zeroes = given.iter().filter(|other| other.version == 0);
-            zeroes.any(|other| other.volume == volume && other.sectors.contains(&at))
-        };
-        let has = |given: &Given| {
-            given.version != 0
-                && given
-                    .sectors
-                    .clone()
-                    .any(|at| found(given, at) == Some(given.version))
-        };
-        // Versions grow: an older one is what was there before.
-        let lacks = |given: &Given| {
-            given.version != 0
-                && given.sectors.clone().any(|at| {
-                    found(given, at).is_some_and(|found| found < given.version)
-                        && !zeroed(given.volume, at)
-                })
-        };
-        for early in given.iter().filter(|early| lacks(early)) {
-            let Some(ended) = early.ended else { continue };
-            if let Some(late) = given.iter().find(|late| late.after >= ended && has(late)) {
-                return Err(Wrong(format!("a snapshot has {late:?} and not {early:?}")));
-            }
-        }
-        Ok(())
-    }
-
     /// A volume is being rolled back: it is as it was, or as the snapshot.
-    fn roll_back_begins(&mut self, volume: u32, snapshot: u32) {
+    pub(crate) fn roll_back_begins(&mut self, volume: u32, snapshot: u32) {
         let other = self.volumes[&snapshot].clone();
         let Some(known) = self.volumes.get_mut(&volume) else {
             return;
@@ -149,9 +73,10 @@ impl Oracle {
         }
     }
 
-    fn roll_back_ends(&mut self, volume: u32, snapshot: u32) {
+    pub(crate) fn roll_back_ends(&mut self, volume: u32, snapshot: u32) {
         let mut now = self.volumes[&snapshot].clone();
         now.snapshot = None;
+        now.bases.push(snapshot);
         self.volumes.insert(volume, now);
     }
 }
@@ -161,7 +86,7 @@ impl Run {
     pub fn change_snapshots(&mut self) -> Step {
         let which = match self.plan.scarce && self.random.one_in(2) {
             true => 0,
-            false => self.random.below(12),
+            false => self.random.below(18),
         };
         match which {
             0..=3 if self.plan.scarce => self.take_many(),
@@ -170,6 +95,8 @@ impl Run {
             7 => self.clone_snapshot(),
             8 => self.roll_back(),
             9 | 10 => self.promote(),
+            11 | 12 => self.look_at_difference(),
+            13..=16 => self.transfer(),
             _ => self.read_snapshots(),
         }
     }
@@ -192,13 +119,21 @@ impl Run {
         if self.random.one_in(2) {
             of = vec![self.random.pick(&of).clone()];
         }
+        self.take_snapshot_of(of)
+    }
+
+    /// One snapshot, or several of one moment.
+    pub fn take_snapshot_of(&mut self, of: Vec<(String, u32)>) -> Step {
         self.named += 1;
         let name = format!("s{}", self.named);
         let numbers: Vec<u32> = of.iter().map(|volume| volume.1).collect();
-        let before = self.client.oracle.borrow_mut().snapshot_begins(&numbers);
+        self.client
+            .oracle
+            .borrow_mut()
+            .snapshot_begins(&numbers, &name);
         let names: Vec<String> = of.into_iter().map(|volume| volume.0).collect();
         let asked = self.engine().snapshot_create(POOL, &names, &name, 1);
-        let (taken, given) = self.client.oracle.borrow_mut().snapshot_ends(before, &name);
+        let taken = self.client.oracle.borrow_mut().snapshot_ends();
         let full = |failed: &EngineError| failed.code == ErrorCode::NoSpace;
         if self.plan.scarce && asked.as_ref().is_err_and(full) {
             return Ok(());
@@ -206,24 +141,26 @@ impl Run {
         if self.granted("no snapshot", asked)?.is_none() {
             return Ok(());
         }
+        let Some((snapshots, given)) = taken else {
+            return Ok(());
+        };
         let mut numbers = BTreeMap::new();
-        for snapshot in taken {
+        for (of, snapshot) in snapshots {
             self.named += 1;
             let number = FIRST + self.named as u32;
             self.snapshots.push(number);
-            numbers.extend(snapshot.snapshot.iter().map(|known| (known.0, number)));
-            self.client
-                .oracle
-                .borrow_mut()
-                .volumes
-                .insert(number, snapshot);
+            numbers.insert(of, number);
+            let mut oracle = self.client.oracle.borrow_mut();
+            if let Some(volume) = oracle.volumes.get_mut(&of) {
+                volume.bases.push(number);
+            }
+            oracle.volumes.insert(number, snapshot);
         }
+        self.groups.push(Group { given, numbers });
         if self.is_excused() || self.random.one_in(2) {
             return self.found();
         }
-        self.read_snapshots()?;
-        self.found()?;
-        self.client.oracle.borrow().check_order(&given, &numbers)
+        self.read_snapshots()
     }
 
     /// A snapshot: its number, its volume's name and number, and its own name.
@@ -257,6 +194,9 @@ impl Run {
         let Some((number, volume, _, name)) = self.any_snapshot() else {
             return Ok(());
         };
+        if self.transfer.as_ref().is_some_and(|it| it.needs(number)) {
+            return Ok(());
+        }
         if self.clones.values().any(|of| *of == number) {
             let refused = self.engine().snapshot_delete(POOL, &volume, &[name]);
             return match refused {
@@ -264,9 +204,20 @@ impl Run {
                 Ok(()) => Err(Wrong("a snapshot with clones was deleted".into())),
             };
         }
+        self.delete(number)
+    }
+
+    /// Deletes a snapshot.
+    pub fn delete(&mut self, number: u32) -> Step {
         self.snapshots.retain(|known| *known != number);
+        let name = self.name_of(number);
         self.client.oracle.borrow_mut().volumes.remove(&number);
-        let deleted = self.engine().snapshot_delete(POOL, &volume, &[name]);
+        let Some((volume, name)) = name.as_ref().and_then(|name| name.split_once('@')) else {
+            return Ok(());
+        };
+        let deleted = self
+            .engine()
+            .snapshot_delete(POOL, volume, &[name.to_owned()]);
         self.granted("a snapshot cannot be deleted", deleted)
             .map(drop)
     }
@@ -286,6 +237,7 @@ impl Run {
         };
         let mut known = self.client.oracle.borrow().volumes[&number].clone();
         known.snapshot = None;
+        known.bases.push(number);
         self.client
             .oracle
             .borrow_mut()
@@ -297,10 +249,23 @@ impl Run {
     }
 
     fn roll_back(&mut self) -> Step {
-        let Some((number, volume, known, name)) = self.any_snapshot() else {
+        match self.any_snapshot() {
+            Some((number, _, of, _)) if !self.is_receiving(of) => self.roll_back_to(number),
+            _ => Ok(()),
+        }
+    }
+
+    pub fn roll_back_to(&mut self, number: u32) -> Step {
+        self.drain()?;
+        let of = self.client.oracle.borrow().volumes[&number]
+            .snapshot
+            .clone();
+        let Some((known, name)) = of else {
             return Ok(());
         };
-        self.drain()?;
+        let Some(volume) = self.name_of(known) else {
+            return Ok(());
+        };
         self.client
             .oracle
             .borrow_mut()
@@ -319,33 +284,43 @@ impl Run {
     /// Every snapshot holds what it did.
     pub fn read_snapshots(&mut self) -> Step {
         self.drain()?;
-        for number in self.snapshots.clone() {
-            let snapshot = self.client.oracle.borrow().volumes[&number]
-                .snapshot
-                .clone();
-            let Some((volume, name)) = snapshot else {
-                continue;
-            };
-            let Some(volume) = self.volumes.iter().find(|known| known.1 == volume) else {
-                continue;
-            };
-            let name = format!("{}@{name}", volume.0);
-            let device = self.engine().volume_open(POOL, &name);
-            let device =
-                device.map_err(|failed| Wrong(format!("{name} does not open: {failed}")))?;
-            self.client.add(Target {
-                volume: number,
-                fill: 0,
-                least: u64::from(device.geometry().lba_size) / SECTOR as u64,
-                device,
-                chunks: self.plan.chunks.to_vec(),
-                blocks: self.plan.blocks,
-                still: true,
-            });
-            self.client.read_all(number);
-            self.drain()?;
-            self.client.remove(number);
-        }
+        let all = self.snapshots.clone();
+        all.into_iter()
+            .try_for_each(|number| self.read_snapshot(number))?;
+        self.check_groups()
+    }
+
+    /// Reads all that a snapshot may have: from then on it is known.
+    pub fn read_snapshot(&mut self, number: u32) -> Step {
+        let Some(name) = self.name_of(number) else {
+            return Ok(());
+        };
+        let device = self.engine().volume_open(POOL, &name);
+        let device = device.map_err(|failed| Wrong(format!("{name} does not open: {failed}")))?;
+        self.client.add(Target {
+            volume: number,
+            fill: 0,
+            least: u64::from(device.geometry().lba_size) / SECTOR as u64,
+            device,
+            chunks: self.plan.chunks.to_vec(),
+            blocks: self.plan.blocks,
+            still: true,
+        });
+        self.client.read_all(number);
+        self.drain()?;
+        self.client.remove(number);
         Ok(())
+    }
+
+    /// How the engine calls a volume, or a snapshot (VOLUME@NAME).
+    pub fn name_of(&self, number: u32) -> Option<String> {
+        let oracle = self.client.oracle.borrow();
+        let snapshot = oracle.volumes.get(&number)?.snapshot.as_ref();
+        let of = snapshot.map_or(number, |known| known.0);
+        let (volume, _) = self.volumes.iter().find(|known| known.1 == of)?;
+        Some(match snapshot {
+            Some((_, name)) => format!("{volume}@{name}"),
+            None => volume.clone(),
+        })
     }
 }

@@ -22,6 +22,8 @@ pub struct World {
     idle: Cell<usize>,
     /// A loop that does not go on until this moment.
     stopped: Cell<Option<(usize, u64)>>,
+    /// Loops stand still for moments all the time, one after the other.
+    stumbles: Cell<bool>,
     /// When what is waited for has to have come.
     until: Cell<u64>,
     /// Steps since time last passed.
@@ -30,6 +32,10 @@ pub struct World {
 
 /// Virtual time within which everything that is asked of an engine has to end, in nanoseconds.
 const PATIENCE_NS: u64 = 3600 * 1_000_000_000;
+
+/// Steps until some loop stands still where they stumble, about, and for how long, in nanoseconds.
+const STUMBLES: u64 = 32;
+const STUMBLE_NS: [u64; 3] = [100_000, 1_000_000, 3_000_000];
 
 /// Steps after which time passes although there is always something to do: operations that end at once
 /// would otherwise stop every clock, and with it what waits for a drive.
@@ -54,6 +60,7 @@ impl World {
             random: RefCell::new(random),
             idle: Cell::new(0),
             stopped: Cell::new(None),
+            stumbles: Cell::new(false),
             until: Cell::new(u64::MAX),
             busy: Cell::new(0),
         })
@@ -85,6 +92,12 @@ impl World {
         self.stopped.set(Some((which, self.now_ns() + ns)));
     }
 
+    /// From now on one loop after the other stands still for some milliseconds at most, also in the middle of what
+    /// takes no time.
+    pub fn stumble(&self) {
+        self.stumbles.set(true);
+    }
+
     /// Nothing goes on for so many nanoseconds: the process was stopped.
     pub fn stop_all(&self, ns: u64) {
         self.time.set(self.now_ns() + ns);
@@ -108,6 +121,15 @@ impl World {
             .is_some_and(|(_, until)| until <= self.now_ns())
         {
             self.stopped.set(None);
+        }
+        if self.stumbles.get() && self.stopped.get().is_none() {
+            let mut random = self.random.borrow_mut();
+            let ns = *random.pick(&STUMBLE_NS);
+            let stops = random.one_in(STUMBLES);
+            drop(random);
+            if stops {
+                self.stop_one(ns);
+            }
         }
         let count = self.loops.len();
         self.busy.set(self.busy.get() + 1);

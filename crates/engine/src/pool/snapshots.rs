@@ -5,8 +5,10 @@ use super::{Pool, Result, error, lock, plan};
 use crate::control::types::{EngineError, ErrorCode, SnapshotStatus, VolumeStatus};
 use crate::control::wait_for;
 use crate::device::VolumeDevice;
+use crate::shard::Shard;
 use format::{LayerConfig, PoolConfig, SnapshotConfig, VolumeConfig};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 use units::BLOCK;
 use units::mutation::{Mutation, is_on};
@@ -114,18 +116,23 @@ impl Pool {
             self.update_soon(reserve)?
         };
         self.tell_layers(cuts.iter().map(|(_, layer)| *layer))?;
-        let held: Vec<u32> = of.iter().map(|volume| volume.id).collect();
-        if !is_on(Mutation::SnapshotUnheld) {
-            ask_all(&self.shards, move |shard| {
-                let held = held.clone();
-                async move { shard.hold(&held) }
-            })?;
-        }
         let new = cuts.clone();
-        ask_all(&self.shards, move |shard| {
+        let cut = move |shard: Rc<Shard>| {
             let new = new.clone();
             async move { shard.cut(&new) }
+        };
+        if is_on(Mutation::SnapshotUnheld) {
+            for shard in self.shards.chunks(1) {
+                ask_all(shard, cut.clone())?;
+            }
+            return Ok(cuts);
+        }
+        let held: Vec<u32> = of.iter().map(|volume| volume.id).collect();
+        ask_all(&self.shards, move |shard| {
+            let held = held.clone();
+            async move { shard.hold(&held) }
         })?;
+        ask_all(&self.shards, cut)?;
         Ok(cuts)
     }
 
