@@ -56,6 +56,8 @@ mutations! {
     DemotionHoards, "demotion-hoards-room", "What sinks waits for room in the journal while it holds all that there is.";
     DemotionRace, "demotion-ignores-writes", "What sinks replaces what was written meanwhile.";
     PromotionRace, "promotion-ignores-writes", "What rises replaces what was written meanwhile.";
+    LabelPlace, "label-place-needed", "A drive with one unreadable place of a label counts as unreadable.";
+    DemotionSlot, "demotion-trusts-slots", "What sinks replaces what was written to the same slot meanwhile.";
     DemotionFlush, "demotion-without-flush", "What sinks counts as durable before it is flushed.";
     WriteKeepsHome, "write-keeps-home", "A written block still counts as valid at home.";
     TrimKeepsHome, "trim-keeps-home", "A trimmed block still counts as valid at home.";

@@ -59,10 +59,35 @@ fn queue(
         .map_err(|failed| DriveError::Os(failed.raw_os_error().unwrap_or(EIO)))
 }
 
-/// The newest label of a drive, if it has one.
+/// What is in one of a drive's four places.
+async fn read_place(
+    queue: &Rc<dyn DriveQueue>,
+    handle: &Handle,
+    offset: u64,
+) -> std::result::Result<std::result::Result<Label, LabelError>, DriveError> {
+    let head = queue.read(offset, handle.dma().get(HEAD)).await?;
+    match Label::decode(&head) {
+        Err(LabelError::None) if head.starts_with(b"CONVECT") => {
+            let whole = handle.dma().get(LABEL_SIZE as usize);
+            Ok(Label::decode(&queue.read(offset, whole).await?))
+        }
+        other => Ok(other),
+    }
+}
+
+/// Whether other places of the drive may be readable after that.
+fn is_of_the_place(failed: DriveError) -> bool {
+    let of_the_drive = matches!(
+        failed,
+        DriveError::Gone | DriveError::Timeout | DriveError::Bounds
+    );
+    !of_the_drive && !is_on(Mutation::LabelPlace)
+}
+
+/// The newest label of a drive that can be read, if it has one.
 ///
 /// # Errors
-/// When the drive cannot be read, or its labels are of a newer format.
+/// When the drive cannot be read at all, or its labels are of a newer format.
 pub(crate) fn read(remote: &Remote, drive: &Arc<dyn OpenDrive>) -> Result<Option<Label>> {
     let info = Drive::info(&**drive);
     let spec = info.spec.clone();
@@ -74,16 +99,15 @@ pub(crate) fn read(remote: &Remote, drive: &Arc<dyn OpenDrive>) -> Result<Option
         if info.size < 6 * LABEL_SIZE {
             return Ok(Ok(newest));
         }
-        for offset in label_offsets(info.size) {
-            let head = queue.read(offset, handle.dma().get(HEAD)).await?;
-            let label = match Label::decode(&head) {
-                Err(LabelError::None) if head.starts_with(b"CONVECT") => {
-                    let whole = queue
-                        .read(offset, handle.dma().get(LABEL_SIZE as usize))
-                        .await?;
-                    Label::decode(&whole)
+        let mut unreadable = [None; 4];
+        for (place, offset) in label_offsets(info.size).into_iter().enumerate() {
+            let label = match read_place(&queue, &handle, offset).await {
+                Ok(label) => label,
+                Err(failed) if is_of_the_place(failed) => {
+                    unreadable[place] = Some(failed);
+                    continue;
                 }
-                other => other,
+                Err(failed) => return Err(failed),
             };
             match label {
                 Ok(label) => {
@@ -104,6 +128,12 @@ pub(crate) fn read(remote: &Remote, drive: &Arc<dyn OpenDrive>) -> Result<Option
         }
         // The newest counts, and when that is one that cannot be followed, no older one does.
         let known = newest.as_ref().map(|label| label.generation);
+        // A label lies in two places. When both are lost it may have been the newest.
+        for [one, other] in [0, 1].map(label_slots_for) {
+            if let (Some(failed), Some(_)) = (unreadable[one], unreadable[other]) {
+                return Err(failed);
+            }
+        }
         Ok(match refused {
             Some((generation, failed)) if known.is_none_or(|known| known < generation) => {
                 Err(failed)

@@ -420,7 +420,7 @@ impl Shard {
             let page = job.leaf.page.borrow();
             is_on(Mutation::DemotionRace)
                 || page.slot(moving.block) == moving.slot
-                    && page.crc(moving.block) == moving.crc
+                    && (page.crc(moving.block) == moving.crc || is_on(Mutation::DemotionSlot))
                     && page.state(moving.block) == BlockState::Dirty
         };
         let still: Vec<Moving> = job.blocks.iter().copied().filter(unchanged).collect();
