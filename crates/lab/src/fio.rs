@@ -128,13 +128,18 @@ impl Load {
         };
         arguments.extend([set("rw", &requests), set("bs", &block)]);
         if self.pattern != Pattern::Fill {
-            arguments.extend(["--time_based", "--norandommap"].map(str::to_owned));
+            arguments.push("--norandommap".to_owned());
             arguments.push(set("runtime", &self.seconds));
             arguments.push(set("write_iops_log", &folder.join("fio").display()));
             arguments.extend(["--log_avg_msec=1000", "--per_job_logs=0"].map(str::to_owned));
         }
-        if let Some(requests) = self.requests {
-            arguments.push(set("number_ios", &(requests / u64::from(self.connections))));
+        match self.requests {
+            Some(requests) => {
+                let each = requests / u64::from(self.connections);
+                arguments.push(set("number_ios", &each));
+            }
+            None if self.pattern != Pattern::Fill => arguments.push("--time_based".to_owned()),
+            None => {}
         }
         if let Some(hot) = self.hot {
             let (used, pitch) = (hot / ZONES, self.size / ZONES);
