@@ -49,6 +49,9 @@ const FIRST: &[(Mutation, u64)] = &[
 /// Seeds that a bug is looked for in, unless time runs out first.
 const SEEDS: u64 = 10_000;
 
+/// States of a short run.
+const SHORT: u64 = 1_500;
+
 /// States that are looked at without the bug beyond those that showed it.
 const FURTHER: u64 = 50;
 
@@ -111,11 +114,17 @@ fn show(mutation: Mutation, found: Option<&Found>, took: Duration) {
 
 fn look_for(mutation: Mutation, limit: Duration, length: Length) -> Option<Found> {
     let began = worked();
+    // A drive whose label cannot be read is noticed when a pool is opened: in many short runs.
+    let states = match mutation {
+        Mutation::LabelPlace => length.states.min(SHORT),
+        _ => length.states,
+    };
     // Who believes what is read believes a bad drive, too, and that is another bug.
     let length = Length {
         healthy: mutation == Mutation::ReuseRead,
         // What is wrong between volumes takes many of them.
         groups: mutation == Mutation::SnapshotUnheld,
+        states,
         ..length
     };
     let first = FIRST.iter().filter(|first| first.0 == mutation);
