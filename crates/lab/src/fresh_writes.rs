@@ -101,16 +101,7 @@ pub fn run(convect: &Path, with: &FreshWrites) -> Result<()> {
         "4 KiB random writes, {DEPTH} outstanding, to a cold volume of {} on modelled disks",
         format_bytes(with.volume)
     );
-    let mut scene = Scene::new(
-        convect,
-        "fresh",
-        Sizes {
-            volume: with.volume,
-            used: with.volume,
-            fast: with.fast,
-            raw: RAW,
-        },
-    )?;
+    let mut scene = Scene::new(convect, "fresh", Sizes::whole(with.volume, with.fast, RAW))?;
     let measured = measure_all(&scene, with);
     let [direct, same, volume] = scene.daemon.explain(measured)?;
     show(&volume, &same, &direct);

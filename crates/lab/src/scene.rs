@@ -31,6 +31,18 @@ pub struct Sizes {
     pub raw: u64,
 }
 
+impl Sizes {
+    /// All of the volume is written.
+    pub fn whole(volume: u64, fast: u64, raw: u64) -> Self {
+        Self {
+            volume,
+            used: volume,
+            fast,
+            raw,
+        }
+    }
+}
+
 /// A daemon with a tiered pool. The daemon ends before the folder goes.
 pub struct Scene {
     /// The daemon.

@@ -110,16 +110,7 @@ pub fn run(convect: &Path, with: &ScrubCost) -> Result<()> {
         with.rounds,
         with.seconds
     );
-    let mut scene = Scene::new(
-        convect,
-        "scrub",
-        Sizes {
-            volume: with.volume,
-            used: with.volume,
-            fast: with.fast,
-            raw: RAW,
-        },
-    )?;
+    let mut scene = Scene::new(convect, "scrub", Sizes::whole(with.volume, with.fast, RAW))?;
     let measured = measure(&scene, with);
     let rows = scene.daemon.explain(measured)?;
     let head = [

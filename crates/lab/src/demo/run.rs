@@ -60,12 +60,7 @@ fn prepare(convect: &Path, with: &Demo, plan: &Plan) -> Result<Scene> {
     let mut scene = Scene::new(
         convect,
         "demo",
-        Sizes {
-            volume: plan.volume,
-            used: plan.volume,
-            fast: with.fast,
-            raw: plan.raw(),
-        },
+        Sizes::whole(plan.volume, with.fast, plan.raw()),
     )?;
     println!("  in {}", scene.scratch.path().display());
     attach::export(&scene)?;
