@@ -30,7 +30,7 @@ pub enum Command {
     Idle(Idle),
     /// What a scrub costs hosts: 4 KiB random requests with and without one
     ScrubCost(ScrubCost),
-    /// What snapshots and clones cost: taking them, the writes after them, reading through many
+    /// What snapshots and clones cost: taking them, the writes after them, deleting, cloning, reading
     Snapshots(Snapshots),
 }
 
@@ -145,7 +145,7 @@ pub struct Snapshots {
     /// Seconds of each round
     #[arg(long, default_value_t = 5)]
     pub seconds: u64,
-    /// Rounds with snapshots, and as many without
+    /// Rounds of each measurement, with snapshots, and as many without
     #[arg(long, default_value_t = 5)]
     pub rounds: u32,
     /// Snapshots that are read through
@@ -154,17 +154,20 @@ pub struct Snapshots {
     /// Levels of clones that are read through
     #[arg(long, default_value_t = 8)]
     pub levels: u32,
-    /// Clones that are made of one snapshot
+    /// Clones that are made of one snapshot; 100 of them, or as many as there are, boot
     #[arg(long, default_value_t = 1000)]
     pub clones: u32,
-    /// Size of the volume
+    /// Snapshots that are taken and deleted in random order; 0: none
+    #[arg(long, default_value_t = 1000)]
+    pub deleted: u32,
+    /// Size of the volume, and of the one without snapshots
     #[arg(long, value_name = "SIZE", default_value = "1T", value_parser = size)]
     pub volume: u64,
-    /// How much of it is in use: written, and read
+    /// How much of each is in use: written, and read
     #[arg(long, value_name = "SIZE", default_value = "2G", value_parser = size)]
     pub used: u64,
     /// Size of the fast drive
-    #[arg(long, value_name = "SIZE", default_value = "8G", value_parser = size)]
+    #[arg(long, value_name = "SIZE", default_value = "12G", value_parser = size)]
     pub fast: u64,
 }
 

@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Result, While};
 use crate::interrupt;
 use crate::process::{Process, describe};
-use api::v1::{Counters, Pool, VolumeMap};
+use api::v1::{Counters, JobList, Pool, Volume, VolumeMap};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::{self, File, OpenOptions};
@@ -249,6 +249,16 @@ impl Daemon {
     /// What a pool counted.
     pub fn counters(&self, pool: &str) -> Result<Counters> {
         self.ask(&["pool", "iostat", pool])
+    }
+
+    /// A volume's state.
+    pub fn volume(&self, volume: &str) -> Result<Volume> {
+        self.ask(&["volume", "show", volume])
+    }
+
+    /// Long work, newest first.
+    pub fn jobs(&self) -> Result<JobList> {
+        self.ask(&["job", "list"])
     }
 
     /// Where a volume lies.

@@ -112,26 +112,27 @@ impl Scene {
 
     /// Writes so many bytes, from the volume's beginning on.
     pub fn fill(&self, used: u64) -> Result<()> {
+        self.fill_other(self.target(), used)
+    }
+
+    /// The same with another volume of the pool.
+    pub fn fill_other(&self, target: Target, used: u64) -> Result<()> {
         let begun = Instant::now();
         let before = self.daemon.counters(POOL)?.write_bytes;
         let mut progress = Progress::new();
-        fio::run(
-            &Load::fill(self.target(), used),
-            self.scratch.path(),
-            || {
-                if progress.is_due() {
-                    let written = self.daemon.counters(POOL)?.write_bytes - before;
-                    let share = written as f64 / used as f64;
-                    progress.draw(&format!(
-                        "  filling {} {} of {}",
-                        screen::bar(share, 30),
-                        format_bytes(written),
-                        format_bytes(used)
-                    ));
-                }
-                Ok(())
-            },
-        )?;
+        fio::run(&Load::fill(target, used), self.scratch.path(), || {
+            if progress.is_due() {
+                let written = self.daemon.counters(POOL)?.write_bytes - before;
+                let share = written as f64 / used as f64;
+                progress.draw(&format!(
+                    "  filling {} {} of {}",
+                    screen::bar(share, 30),
+                    format_bytes(written),
+                    format_bytes(used)
+                ));
+            }
+            Ok(())
+        })?;
         progress.clear();
         let seconds = begun.elapsed().as_secs_f64();
         println!("  filled {} in {seconds:.0} s", format_bytes(used));

@@ -14,4 +14,5 @@ mod strip;
 mod svg;
 mod table;
 
+pub use outcome::Shares;
 pub use run::run;

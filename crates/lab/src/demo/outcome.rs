@@ -27,6 +27,12 @@ impl Shares {
             slow: slow / all,
         })
     }
+
+    /// In a line, in per cent.
+    pub fn text(&self) -> String {
+        let [ram, fast, slow] = [self.ram, self.fast, self.slow].map(|share| share * 100.0);
+        format!("from RAM {ram:.1} %, fast {fast:.1} %, slow {slow:.1} %")
+    }
 }
 
 /// One measurement of the volume.
