@@ -33,16 +33,21 @@ fn with_data(folder: &Folder) -> (PoolSpec, Engine) {
     (spec, engine)
 }
 
-/// Generation of the newest label of a drive.
-fn generation(folder: &Folder, name: &str) -> u64 {
+/// The newest label of a drive.
+fn newest(folder: &Folder, name: &str) -> Label {
     let file = fs::File::open(folder.path().join(name)).unwrap();
     let labels = label_offsets(file.metadata().unwrap().len()).map(|at| {
         let mut bytes = vec![0; LABEL_SIZE as usize];
         file.read_exact_at(&mut bytes, at).unwrap();
         Label::decode(&bytes).ok()
     });
-    let generations = labels.into_iter().flatten().map(|label| label.generation);
-    generations.max().unwrap()
+    let found = labels.into_iter().flatten();
+    found.max_by_key(|label| label.generation).unwrap()
+}
+
+/// Its generation.
+fn generation(folder: &Folder, name: &str) -> u64 {
+    newest(folder, name).generation
 }
 
 fn wait_followed(folder: &Folder) {
@@ -133,6 +138,106 @@ fn a_drive_from_before_its_label_followed_is_known_as_old() {
     );
     check(&engine);
     engine.shutdown();
+}
+
+#[test]
+fn each_snapshot_but_the_first_writes_one_label() {
+    let folder = Folder::new();
+    let (spec, mut engine) = with_data(&folder);
+    let take = |engine: &Engine, name: &str| {
+        // Nothing else writes labels once all drives have the newest.
+        wait_followed(&folder);
+        let before = generation(&folder, "a");
+        engine.snapshot_create("p", &["v".into()], name, 1).unwrap();
+        generation(&folder, "a") - before
+    };
+    assert_eq!(take(&engine, "first"), 2);
+    assert_eq!(take(&engine, "second"), 1);
+    start_again(&mut engine, &spec, true);
+    assert_eq!(take(&engine, "third"), 1);
+    let client = Client::open(&engine, "p", "v");
+    client.write(0, &pattern(2, MIB as usize)).unwrap();
+    client.flush().unwrap();
+    assert_eq!(take(&engine, "fourth"), 1);
+    assert_eq!(
+        engine.volume_roll_back("p", "v", "first").unwrap().name,
+        "v"
+    );
+    support::wait_jobs(&engine);
+    assert_eq!(take(&engine, "fifth"), 1);
+    check(&engine);
+    engine.shutdown();
+}
+
+#[test]
+fn a_volume_that_had_snapshots_is_deleted_with_what_was_announced() {
+    let folder = Folder::new();
+    let (spec, mut engine) = with_data(&folder);
+    for name in ["one", "two"] {
+        engine.snapshot_create("p", &["v".into()], name, 1).unwrap();
+    }
+    engine
+        .snapshot_delete("p", "v", &["one".into(), "two".into()])
+        .unwrap();
+    engine.volume_delete("p", "v").unwrap();
+    start_again(&mut engine, &spec, true);
+    support::wait_jobs(&engine);
+    wait_followed(&folder);
+    let label = newest(&folder, "a");
+    assert_eq!(label.config.layers, [], "layers are left over");
+    assert_eq!(label.config.volumes, []);
+    assert_eq!(engine.pool_status("p").unwrap().used, 0);
+    engine.shutdown();
+}
+
+#[test]
+fn what_was_written_after_a_snapshot_that_no_label_names_is_there() {
+    let folder = Folder::new();
+    let (spec, mut engine) = with_data(&folder);
+    let take = |engine: &Engine, name: &str| {
+        engine.snapshot_create("p", &["v".into()], name, 1).unwrap();
+        wait_followed(&folder);
+    };
+    take(&engine, "named");
+    let labels = labels(&folder);
+    take(&engine, "unnamed");
+    let client = Client::open(&engine, "p", "v");
+    client.write(4096, &pattern(7, 8192)).unwrap();
+    client.flush().unwrap();
+    drop(client);
+    // As if it had ended before the label was written.
+    start_again_with(&mut engine, &spec, || {
+        for (name, at, bytes) in &labels {
+            let file = fs::File::options()
+                .write(true)
+                .open(folder.path().join(name))
+                .unwrap();
+            file.write_all_at(bytes, *at).unwrap();
+        }
+    });
+    let snapshots = engine.snapshot_list("p", None).unwrap();
+    let names: Vec<&str> = snapshots.iter().map(|known| known.name.as_str()).collect();
+    assert_eq!(names, ["named"]);
+    let client = Client::open(&engine, "p", "v");
+    assert!(client.read(4096, 8192).unwrap() == pattern(7, 8192));
+    assert!(client.read(0, 4096).unwrap() == pattern(1, MIB as usize)[..4096]);
+    drop(client);
+    let before = Client::open(&engine, "p", "v@named");
+    assert!(before.read(0, MIB as usize).unwrap() == pattern(1, MIB as usize));
+    engine.shutdown();
+}
+
+/// Every place of a label, by drive and offset.
+fn labels(folder: &Folder) -> Vec<(&'static str, u64, Vec<u8>)> {
+    let places = ["a", "b", "c", "d"].into_iter().flat_map(|name| {
+        let file = fs::File::open(folder.path().join(name)).unwrap();
+        label_offsets(file.metadata().unwrap().len()).map(|at| {
+            let mut bytes = vec![0; LABEL_SIZE as usize];
+            file.read_exact_at(&mut bytes, at).unwrap();
+            (name, at, bytes)
+        })
+    });
+    places.collect()
 }
 
 /// As [`start_again`], with something done while no engine runs.

@@ -4,11 +4,14 @@ mod support;
 
 use engine::{Engine, ErrorCode, PoolSpec};
 use std::collections::BTreeMap;
-use support::{Client, Folder, MIB, Random, engine, pattern, tiered, volume};
+use support::{Client, Folder, MIB, Random, pattern, tiered, volume};
 
 const SIZE: u64 = 40 * MIB;
 const BLOCK: u64 = 4096;
 const BLOCKS: u64 = SIZE / BLOCK;
+/// Memory for all pages of the maps, and for a few.
+const MUCH: u64 = 8 * MIB;
+const LITTLE: u64 = 96 << 10;
 
 /// What each block holds: 0 is zeroes.
 type Content = Vec<u64>;
@@ -17,6 +20,8 @@ type Content = Vec<u64>;
 struct World {
     engine: Engine,
     spec: PoolSpec,
+    /// Bytes for maps.
+    memory: u64,
     volumes: BTreeMap<String, Content>,
     snapshots: BTreeMap<(String, String), Content>,
     random: Random,
@@ -24,8 +29,8 @@ struct World {
 }
 
 impl World {
-    fn new(folder: &Folder, shards: u16, seed: u64) -> Self {
-        let engine = engine(usize::from(shards));
+    fn new(folder: &Folder, shards: u16, seed: u64, memory: u64) -> Self {
+        let engine = support::engine_with(usize::from(shards), memory);
         let spec = tiered(folder, "tank", shards, 160, 512);
         engine.pool_create(&spec).unwrap();
         engine
@@ -34,6 +39,7 @@ impl World {
         Self {
             engine,
             spec,
+            memory,
             volumes: BTreeMap::from([("v".to_owned(), vec![0; BLOCKS as usize])]),
             snapshots: BTreeMap::new(),
             random: Random(seed),
@@ -215,7 +221,8 @@ impl World {
         for name in self.volumes.keys() {
             Client::open(&self.engine, "tank", name).flush().unwrap();
         }
-        support::start_again(&mut self.engine, &self.spec, hard);
+        let other = support::engine_with(usize::from(self.spec.shards), self.memory);
+        support::go_on_in(&mut self.engine, other, &self.spec, hard);
     }
 }
 
@@ -226,9 +233,9 @@ fn bytes(block: u64, stamp: u64) -> Vec<u8> {
     }
 }
 
-fn exercise(shards: u16, seed: u64) {
+fn exercise(shards: u16, seed: u64, memory: u64) {
     let folder = Folder::new();
-    let mut world = World::new(&folder, shards, seed);
+    let mut world = World::new(&folder, shards, seed, memory);
     for round in 0..4 {
         for _ in 0..12 {
             (0..10).for_each(|_| world.io());
@@ -245,14 +252,20 @@ fn exercise(shards: u16, seed: u64) {
 
 #[test]
 fn volumes_snapshots_and_clones_keep_what_they_have() {
-    exercise(1, 0x1234_5679);
-    exercise(2, 0x9876_5431);
+    exercise(1, 0x1234_5679, MUCH);
+    exercise(2, 0x9876_5431, MUCH);
+}
+
+#[test]
+fn they_do_when_few_pages_fit_into_memory() {
+    exercise(1, 0x5179_3243, LITTLE);
+    exercise(2, 0x3133_5171, LITTLE);
 }
 
 #[test]
 fn deleting_everything_gives_all_space_back() {
     let folder = Folder::new();
-    let mut world = World::new(&folder, 2, 99);
+    let mut world = World::new(&folder, 2, 99, MUCH);
     for number in 0..6 {
         (0..30).for_each(|_| world.io());
         world
@@ -291,7 +304,7 @@ fn deleting_everything_gives_all_space_back() {
 #[test]
 fn a_snapshot_cannot_be_written_and_a_held_or_cloned_one_not_deleted() {
     let folder = Folder::new();
-    let mut world = World::new(&folder, 1, 5);
+    let mut world = World::new(&folder, 1, 5, MUCH);
     world.io();
     let engine = &world.engine;
     engine

@@ -54,7 +54,7 @@ fn a_block_that_cannot_sink_is_told_of_once_with_its_volume_and_place() {
     engine.pool_create(&spec).unwrap();
     engine.volume_create("tank", &volume("v", 64)).unwrap();
     let client = Client::open(&engine, "tank", "v");
-    let blocks: Vec<_> = (0..20)
+    let blocks: Vec<_> = (0..64)
         .map(|seed| pattern(seed + 1, BLOCK as usize))
         .collect();
     client.write(0, &blocks.concat()).unwrap();

@@ -199,6 +199,36 @@ impl PoolConfig {
         id
     }
 
+    /// The layer that takes a volume's writes after its next snapshot; announced now when none was.
+    /// None: there is no such volume.
+    pub fn announce(&mut self, volume: u32) -> Option<u32> {
+        let found = self.volumes.iter().position(|known| known.id == volume)?;
+        if self.volumes[found].next == 0 {
+            self.volumes[found].next = self.add_layer(self.volumes[found].live());
+        }
+        Some(self.volumes[found].next)
+    }
+
+    /// The layer that was announced for a volume takes its writes; returns the one that did.
+    pub fn advance(&mut self, volume: u32) -> Option<u32> {
+        let known = self.volumes.iter_mut().find(|known| known.id == volume)?;
+        let before = known.live();
+        if known.next != 0 {
+            (known.live, known.next) = (known.next, 0);
+        }
+        Some(before)
+    }
+
+    /// The layer that was announced for a volume will take no writes; returns that one, of which nobody
+    /// has written anything.
+    pub fn withdraw(&mut self, volume: u32) -> Option<u32> {
+        let known = self.volumes.iter_mut().find(|known| known.id == volume)?;
+        let next = std::mem::take(&mut known.next);
+        self.layers.retain(|layer| layer.id != next);
+        self.forget_lone_layers();
+        (next != 0).then_some(next)
+    }
+
     fn take_number(&mut self) -> u32 {
         self.next_volume += 1;
         self.next_volume - 1

@@ -9,6 +9,11 @@ use units::mutation::{Mutation, switch};
 /// Bugs that are not found within the time yet: they are looked for a little, shown, and do not fail
 /// the gate.
 const NOT_YET: &[Mutation] = &[
+    // The engine's tests `labels` and `snapshots` find them.
+    Mutation::AnnouncedLost,
+    Mutation::DigestKept,
+    // Found by seed 13 of an earlier workload.
+    Mutation::LabelPlace,
     // Found by seed 38 of an earlier workload.
     Mutation::DemotionSlot,
     Mutation::KeptFree,
@@ -31,7 +36,6 @@ const FIRST: &[(Mutation, u64)] = &[
     (Mutation::DemotionRace, 2),
     (Mutation::RamStale, 2),
     (Mutation::ReadUnchecked, 2),
-    (Mutation::NodesUnnamed, 3),
     (Mutation::MergeRace, 3),
     (Mutation::HomeUnquiet, 3),
     (Mutation::DemotionHoards, 3),
@@ -39,7 +43,8 @@ const FIRST: &[(Mutation, u64)] = &[
     (Mutation::PromotionRace, 3),
     (Mutation::WriteKeepsHome, 3),
     (Mutation::TrimKeepsHome, 3),
-    (Mutation::LabelPlace, 13),
+    (Mutation::NodesUnnamed, 6),
+    (Mutation::MergeForgotten, 8),
     (Mutation::LeafForgotten, 19),
     (Mutation::FlushError, 25),
     (Mutation::HomeUnproven, 50),
@@ -62,8 +67,9 @@ struct Found {
 }
 
 /// Looks for every bug (or those whose names hold `only`) for at most `limit` each, `threads` at a
-/// time; prints a table. False when one was not found.
-pub fn gate(only: &str, limit: Duration, length: Length, threads: usize) -> bool {
+/// time, in the seeds that are tried first and in those from `from` on; prints a table. False when one
+/// was not found.
+pub fn gate(only: &str, limit: Duration, length: Length, threads: usize, from: u64) -> bool {
     println!(
         "{:<28} {:>6} {:>9} {:>9}  found as",
         "known bug", "seed", "states", "seconds"
@@ -76,10 +82,15 @@ pub fn gate(only: &str, limit: Duration, length: Length, threads: usize) -> bool
             let began = worked();
             let yet = !NOT_YET.contains(mutation);
             let found = if yet {
-                look_for(*mutation, limit, length)
+                look_for(*mutation, limit, length, from)
             } else {
                 let states = length.states.min(FEW);
-                look_for(*mutation, limit.min(LITTLE), Length { states, ..length })
+                look_for(
+                    *mutation,
+                    limit.min(LITTLE),
+                    Length { states, ..length },
+                    from,
+                )
             };
             missed.fetch_add(usize::from(yet && found.is_none()), Ordering::Relaxed);
             show(*mutation, found.as_ref(), worked() - began);
@@ -112,7 +123,7 @@ fn show(mutation: Mutation, found: Option<&Found>, took: Duration) {
     }
 }
 
-fn look_for(mutation: Mutation, limit: Duration, length: Length) -> Option<Found> {
+fn look_for(mutation: Mutation, limit: Duration, length: Length, from: u64) -> Option<Found> {
     let began = worked();
     // A drive whose label cannot be read is noticed when a pool is opened: in many short runs.
     let states = match mutation {
@@ -128,7 +139,7 @@ fn look_for(mutation: Mutation, limit: Duration, length: Length) -> Option<Found
         ..length
     };
     let first = FIRST.iter().filter(|first| first.0 == mutation);
-    let mut seeds = first.map(|first| first.1).chain(1..=SEEDS);
+    let mut seeds = first.map(|first| first.1).chain(from..from + SEEDS);
     let found = seeds.find_map(|seed| {
         if worked() - began > limit {
             return Some(None);

@@ -75,7 +75,7 @@ fn main() -> ExitCode {
     #[cfg(feature = "mutations")]
     if let Some(only) = &arguments.gate {
         let limit = Duration::from_secs(arguments.seconds.min(120));
-        return if gate::gate(only, limit, length, arguments.threads) {
+        return if gate::gate(only, limit, length, arguments.threads, arguments.seed) {
             ExitCode::SUCCESS
         } else {
             ExitCode::FAILURE

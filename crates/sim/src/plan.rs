@@ -1,6 +1,6 @@
 //! What a seed's pool looks like.
 
-use crate::check::Kind;
+use crate::check::{Kind, MEMORY};
 use crate::random::Random;
 use crate::request::Faults;
 use engine::{LayoutSpec, PoolSpec, SpacePolicy, Tier, VdriveSpec, VolumeSpec};
@@ -89,6 +89,8 @@ pub struct Plan {
     pub snapshots: bool,
     /// The metadata region is small and fills with snapshots.
     pub scarce: bool,
+    /// Memory for maps in bytes: what there is of them, or so little that pages come and go.
+    pub map_cache: u64,
     /// A crash is looked at once in so many writes and flushes of drives: the others let more
     /// happen.
     pub every: u64,
@@ -155,6 +157,10 @@ impl Plan {
             // By a chance of its own: the rest of the run is as without.
             snapshots: Random::new(!random.clone().next()).one_in(2),
             scarce: Random::new(random.clone().next().rotate_left(16)).one_in(4),
+            map_cache: match Random::new(random.clone().next().rotate_left(32)).one_in(4) {
+                true => 96 << 10,
+                false => MEMORY.map_cache,
+            },
             every: match (tiny, bent) {
                 (_, Bent::Lives) => *random.pick(&[4, 64, 64]),
                 _ => *random.pick(&[1, 4, 16, 64]),

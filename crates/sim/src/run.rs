@@ -388,6 +388,7 @@ impl Run {
         let config = EngineConfig {
             journal_blocks: Some(self.plan.journal_blocks),
             meta_groups: self.plan.meta_groups(),
+            map_cache: self.plan.map_cache,
             ..MEMORY
         };
         self.client.lenient.set(self.plan.wild);

@@ -73,6 +73,8 @@ mutations! {
     LegBehind, "leg-behind-trusted", "A leg that was away is read as if it had all.";
     CountOff, "overwrite-counted-twice", "A block that is written again is counted again.";
     SnapshotUnheld, "snapshot-without-hold", "Shards take a snapshot one after the other while writes go on.";
+    DigestKept, "digest-outlives-page", "What is in memory of a page that was given up is believed once the page is back.";
+    AnnouncedLost, "announced-layer-lost", "An opening takes a layer for empty that was written to before a label named it.";
     SnapshotUnreserved, "snapshot-layer-unnamed", "A new layer takes writes before a label names it.";
     WriteBehind, "write-to-frozen-layer", "A write that was under way goes to the layer that a snapshot froze.";
     ForkEarly, "fork-too-early", "Recovery makes pages of new layers before what is beneath is played.";

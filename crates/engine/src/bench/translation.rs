@@ -77,6 +77,7 @@ impl Translation {
             journal_blocks: base - 256,
             ram_bytes: 0,
             leaves: resident,
+            digests: 0,
         };
         let vdrives = BTreeMap::from([(VdriveId(0), Rc::new(vdrive))]);
         #[cfg(test)]

@@ -17,7 +17,7 @@ use format::{
     DATA_START, DriveConfig, Features, Label, LayoutConfig, Policy, PoolConfig, VolumeConfig,
 };
 use reactor::{Remote, control};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use units::mutation::{Mutation, is_on};
@@ -242,9 +242,31 @@ impl Pool {
 
     fn refresh_specs(&self) -> Result<()> {
         let members = lock(&self.members).clone();
+        let announced: Vec<(u32, u32, bool)> = lock(&self.config)
+            .volumes
+            .iter()
+            .filter(|volume| volume.next != 0)
+            .map(|volume| (volume.id, volume.next, volume.deleting))
+            .collect();
+        let mut written = BTreeSet::new();
+        for (_, layer, _) in &announced {
+            let layer = *layer;
+            let empty = ask_all(
+                &self.shards,
+                move |shard| async move { shard.is_empty(layer) },
+            )?;
+            if empty.contains(&false) && !is_on(Mutation::AnnouncedLost) {
+                written.insert(layer);
+            }
+        }
         self.update(|config| {
-            for volume in config.volumes.iter_mut().filter(|volume| volume.next != 0) {
-                (volume.live, volume.next) = (volume.next, 0);
+            // What was cut and not named took writes.
+            for (volume, layer, deleting) in &announced {
+                if written.contains(layer) {
+                    config.advance(*volume);
+                } else if *deleting {
+                    config.withdraw(*volume);
+                }
             }
             for known in &mut config.drives {
                 if let Some(member) = members

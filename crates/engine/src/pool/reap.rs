@@ -115,7 +115,7 @@ impl Pool {
         })?;
         let merged = ask_all(
             &self.shards,
-            move |shard| async move { shard.is_merged(upper) },
+            move |shard| async move { shard.is_empty(upper) },
         )?;
         if merged.contains(&false) {
             let text = "a snapshot was not merged whole: its chunks are still there";

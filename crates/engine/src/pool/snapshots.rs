@@ -7,7 +7,7 @@ use crate::control::wait_for;
 use crate::device::VolumeDevice;
 use crate::shard::Shard;
 use format::{LayerConfig, PoolConfig, SnapshotConfig, VolumeConfig};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 use units::BLOCK;
@@ -61,22 +61,23 @@ impl Pool {
             of.push(volume);
         }
         self.check_room_for_pages()?;
-        let cuts = self.cut(&of)?;
+        let cuts = self.announced(&of)?;
+        self.cut(&cuts)?;
         let durable = try_all(
             &self.shards,
             "what is in the snapshot cannot be made durable",
             |shard| async move { shard.barrier().await },
         );
         let named = self.update_soon(|config| {
-            for volume in &mut config.volumes {
-                let Some((_, layer)) = cuts.iter().find(|(id, _)| *id == volume.id) else {
+            for volume in &of {
+                let Some(layer) = config.advance(volume.id) else {
                     continue;
                 };
                 if durable.is_ok() {
                     config.snapshots.push(SnapshotConfig {
                         name: name.to_owned(),
                         volume: volume.id,
-                        layer: volume.live(),
+                        layer,
                         size: volume.size,
                         created_s: now_s,
                         held: false,
@@ -84,7 +85,10 @@ impl Pool {
                         origin: String::new(),
                     });
                 }
-                (volume.live, volume.next) = (*layer, 0);
+                // The next snapshot needs one label instead of two.
+                if !is_on(Mutation::SnapshotUnreserved) {
+                    config.announce(volume.id);
+                }
             }
             if durable.is_ok() {
                 note(config);
@@ -101,22 +105,63 @@ impl Pool {
         Ok(taken.map(status).collect())
     }
 
-    /// Gives volumes new live layers, all at one moment; returns the volumes' and layers' numbers.
-    fn cut(&self, of: &[VolumeConfig]) -> Result<Vec<(u32, u32)>> {
-        let reserve = |config: &mut PoolConfig| {
-            let volumes = of.iter().map(|volume| volume.id);
-            Ok(volumes
-                .map(|volume| (volume, add_next(config, volume)))
-                .collect())
+    /// The layers that are to take the volumes' writes, with the volumes' numbers: labels tell of them, and
+    /// shards know them.
+    fn announced(&self, of: &[VolumeConfig]) -> Result<Vec<(u32, u32)>> {
+        let written = self.written_ahead(of)?;
+        let announce = |config: &mut PoolConfig| {
+            let announce = |volume: &VolumeConfig| {
+                if written.contains(&volume.id) {
+                    config.advance(volume.id);
+                }
+                Some((volume.id, config.announce(volume.id)?))
+            };
+            Ok(of.iter().filter_map(announce).collect())
         };
-        // The layers are there before anything is written to them.
-        let cuts: Vec<(u32, u32)> = if is_on(Mutation::SnapshotUnreserved) {
-            reserve(&mut lock(&self.config))?
-        } else {
-            self.update_soon(reserve)?
+        let known = of.iter().all(|volume| volume.next != 0) && written.is_empty();
+        let cuts: Vec<(u32, u32)> = match known || is_on(Mutation::SnapshotUnreserved) {
+            true => announce(&mut lock(&self.config))?,
+            // They are there before anything is written to them.
+            false => self.update_soon(announce)?,
         };
         self.tell_layers(cuts.iter().map(|(_, layer)| *layer))?;
-        let new = cuts.clone();
+        Ok(cuts)
+    }
+
+    /// Those of the volumes whose announced layers take writes already: a snapshot could not be named.
+    fn written_ahead(&self, of: &[VolumeConfig]) -> Result<BTreeSet<u32>> {
+        let announced: Vec<(u32, u32)> = of
+            .iter()
+            .filter(|volume| volume.next != 0)
+            .map(|volume| (volume.id, volume.next))
+            .collect();
+        let ahead = ask_all(&self.shards, move |shard| {
+            let announced = announced.clone();
+            async move { shard.are_live(&announced) }
+        })?;
+        Ok(ahead.into_iter().flatten().collect())
+    }
+
+    /// Takes back what was announced for a volume, since it is to be deleted. When that has writes, it is
+    /// the live one.
+    pub(super) fn settle_announced(&self, volume: &VolumeConfig) -> Result<()> {
+        let written = self.written_ahead(std::slice::from_ref(volume))?;
+        let withdrawn = self.update_soon(|config| match written.is_empty() {
+            true => Ok(config.withdraw(volume.id)),
+            false => Ok(config.advance(volume.id).and(None)),
+        })?;
+        let Some(layer) = withdrawn else {
+            return Ok(());
+        };
+        ask_all(&self.shards, move |shard| async move {
+            shard.remove_layer(layer).await
+        })
+        .map(drop)
+    }
+
+    /// Has shards write to volumes' new layers, all from one moment on.
+    fn cut(&self, cuts: &[(u32, u32)]) -> Result<()> {
+        let new = cuts.to_vec();
         let cut = move |shard: Rc<Shard>| {
             let new = new.clone();
             async move { shard.cut(&new) }
@@ -125,15 +170,14 @@ impl Pool {
             for shard in self.shards.chunks(1) {
                 ask_all(shard, cut.clone())?;
             }
-            return Ok(cuts);
+            return Ok(());
         }
-        let held: Vec<u32> = of.iter().map(|volume| volume.id).collect();
+        let held: Vec<u32> = cuts.iter().map(|(volume, _)| *volume).collect();
         ask_all(&self.shards, move |shard| {
             let held = held.clone();
             async move { shard.hold(&held) }
         })?;
-        ask_all(&self.shards, cut)?;
-        Ok(cuts)
+        ask_all(&self.shards, cut).map(drop)
     }
 
     /// A volume that can be snapshotted, rolled back or cloned from.
@@ -500,6 +544,7 @@ impl Pool {
             {
                 (known.live, known.next, known.size) = (layer, 0, snapshot.size);
             }
+            config.announce(volume.id);
             // What was received and not named yet is lost with the rest.
             config.receiving.retain(|known| known.volume != volume.id);
             Ok(layer)
@@ -529,22 +574,6 @@ impl Pool {
         let shards = self.shard_statuses()?;
         Ok(self.volume_status(&self.find_volume(&volume.name)?, &shards))
     }
-}
-
-/// A layer on a volume's live one that takes its writes soon. One that was left over by a snapshot
-/// that failed may have some: then it is the live one.
-fn add_next(config: &mut PoolConfig, volume: u32) -> u32 {
-    let known = config.volumes.iter_mut().find(|known| known.id == volume);
-    let live = known.map_or(volume, |known| {
-        if known.next != 0 {
-            known.live = known.next;
-        }
-        known.live()
-    });
-    let next = config.add_layer(live);
-    let known = config.volumes.iter_mut().filter(|known| known.id == volume);
-    known.for_each(|known| known.next = next);
-    next
 }
 
 /// Names of the clones of snapshots, by the snapshots' layers.

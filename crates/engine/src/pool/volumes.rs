@@ -233,6 +233,10 @@ impl Pool {
             return Err(crate::control::busy("the volume is being deleted already"));
         }
         self.refuse_named(&volume)?;
+        if volume.next != 0 {
+            self.settle_announced(&volume)?;
+        }
+        let volume = self.find_volume(name)?;
         self.update_soon(|config| {
             config
                 .volumes

@@ -52,8 +52,15 @@ impl Shard {
     /// Remembers which kind of fast blocks the chunk has, for demotion and eviction.
     pub(super) fn note_chunk(&self, state: &mut State, volume: u32, chunk: u32, leaf: &Leaf) {
         let counts = self.count(&leaf.page.borrow());
-        set_member(&mut state.dirty_chunks, (volume, chunk), counts.fast > 0);
-        set_member(&mut state.shadow_chunks, (volume, chunk), counts.shadow > 0);
+        let key = (volume, chunk);
+        match counts.fast {
+            0 => state.dirty_chunks.remove(key),
+            _ => state.dirty_chunks.found(key),
+        }
+        match counts.shadow {
+            0 => state.shadow_chunks.remove(&key),
+            _ => state.shadow_chunks.insert(key),
+        };
     }
 
     /// Slots of blocks, if any has one.
@@ -108,7 +115,7 @@ impl Shard {
         state.journal.touch(run.place.vdrive());
         self.mark_dirty(&mut state, volume, chunk, leaf);
         if self.class(run.place) == Class::Fast {
-            state.dirty_chunks.insert((volume, chunk));
+            state.dirty_chunks.written((volume, chunk));
         } else {
             self.note_chunk(&mut state, volume, chunk, leaf);
         }
@@ -316,13 +323,5 @@ impl Shard {
                 state.alloc.release(&batch);
             }
         }
-    }
-}
-
-fn set_member(set: &mut std::collections::BTreeSet<(u32, u32)>, key: (u32, u32), member: bool) {
-    if member {
-        set.insert(key);
-    } else {
-        set.remove(&key);
     }
 }

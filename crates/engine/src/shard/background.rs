@@ -75,7 +75,7 @@ impl Shard {
                     .collect();
                 for (chunk, hint) in hints {
                     if hint & 1 != 0 {
-                        state.dirty_chunks.insert((volume, chunk));
+                        state.dirty_chunks.found((volume, chunk));
                     }
                     if hint & 2 != 0 {
                         state.shadow_chunks.insert((volume, chunk));

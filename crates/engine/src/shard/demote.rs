@@ -78,8 +78,14 @@ pub(super) struct Sunk {
 }
 
 impl Shard {
-    /// Demotes up to `count` chunks that were not written for `settle_ns`.
-    pub(super) async fn demote_batch(&self, settle_ns: u64, count: usize) -> Result<Sunk, IoError> {
+    /// Demotes up to `count` chunks that were not written for `settle_ns`; `sparse`: those that lose
+    /// their copies on the fast tier, too.
+    pub(super) async fn demote_batch(
+        &self,
+        settle_ns: u64,
+        count: usize,
+        sparse: bool,
+    ) -> Result<Sunk, IoError> {
         let mut candidates = Vec::new();
         let mut rooms = Vec::new();
         let mut last = (0, 0);
@@ -97,10 +103,8 @@ impl Shard {
             match self.leaf(volume, chunk, false).await {
                 Ok(Some(leaf)) => candidates.extend(self.candidate(volume, chunk, leaf, settle_ns)),
                 _ => {
-                    self.state
-                        .borrow_mut()
-                        .dirty_chunks
-                        .remove(&(volume, chunk));
+                    let mut state = self.state.borrow_mut();
+                    state.dirty_chunks.remove((volume, chunk));
                 }
             }
         }
@@ -111,7 +115,7 @@ impl Shard {
         self.quiesce().await?;
         let mut jobs: Vec<Job> = Vec::new();
         for candidate in candidates {
-            match self.plan_demotion(candidate) {
+            match self.plan_demotion(candidate, sparse) {
                 Plan::Move(job) => jobs.push(job),
                 Plan::NoRoom => sunk.full = true,
                 Plan::Nothing => {}
@@ -153,26 +157,7 @@ impl Shard {
 
     fn next_dirty(&self, count: usize) -> Vec<(u32, u32)> {
         let mut state = self.state.borrow_mut();
-        let after = (
-            std::ops::Bound::Excluded(state.demote_hand),
-            std::ops::Bound::Unbounded,
-        );
-        let mut found: Vec<_> = state
-            .dirty_chunks
-            .range(after)
-            .take(count)
-            .copied()
-            .collect();
-        let missing = count - found.len();
-        let again = state
-            .dirty_chunks
-            .iter()
-            .take(missing)
-            .copied()
-            .collect::<Vec<_>>();
-        found.extend(again);
-        found.sort_unstable();
-        found.dedup();
+        let found = state.dirty_chunks.next(state.demote_hand, count);
         if let Some(last) = found.last() {
             state.demote_hand = *last;
         }
@@ -211,7 +196,7 @@ impl Shard {
     }
 
     /// Chooses what moves and takes space for it.
-    fn plan_demotion(&self, candidate: Candidate) -> Plan {
+    fn plan_demotion(&self, candidate: Candidate, sparse: bool) -> Plan {
         let Candidate {
             volume,
             chunk,
@@ -240,6 +225,11 @@ impl Shard {
         };
         if fast.is_empty() {
             self.note_chunk(&mut self.state.borrow_mut(), volume, chunk, &leaf);
+            return Plan::Nothing;
+        }
+        if !sparse && home.is_none() && stored < DENSE {
+            let mut state = self.state.borrow_mut();
+            state.dirty_chunks.set_aside((volume, chunk));
             return Plan::Nothing;
         }
         let job = |blocks, target| {

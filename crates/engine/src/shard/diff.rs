@@ -4,7 +4,7 @@
 //! chunk without waiting in between, and a snapshot is known by its epoch, which stays with what it
 //! names whatever layer has that.
 
-use super::layers::Missing;
+use super::layers::{Missing, Pages};
 use super::leaf::live;
 use super::state::{Shard, State};
 use block::{ErrorKind, IoError};
@@ -67,7 +67,7 @@ impl State {
     fn changed(&self, (layer, base): (u32, u32), chunk: u32) -> Result<ChangedChunk, Missing> {
         let all: BlockMask = (0..CHUNK_BLOCKS).collect();
         let floor = self.volumes.get(&base).map_or(0, |entry| entry.epoch);
-        let owned = self.owned_above(layer, chunk, all, floor)?;
+        let owned = self.owned_above(layer, chunk, all, floor, Pages::All)?;
         let data = owned.stored();
         // A page says zero of what was discarded and of what never was there alike.
         let zero = all.and_not(data).and_not(owned.beneath);

@@ -6,12 +6,22 @@ use crate::tree::Lookup;
 use block::IoError;
 use format::{BlockCounts, BlockMask, ChunkPage, LayerConfig, PagePtr};
 use std::rc::Rc;
+use units::Place;
 
 /// Chunks that are found together.
 const CHUNKS: usize = 64;
 
 /// A page that has to be loaded first: layer, level, first key, and where it lies.
 pub(super) type Missing = (u32, u8, u32, PagePtr);
+
+/// What is needed of pages that are not in memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pages {
+    /// The pages.
+    All,
+    /// Digests will do.
+    OrDigests,
+}
 
 /// Blocks of a chunk, by the page that has them.
 #[derive(Default)]
@@ -22,6 +32,19 @@ pub(super) struct Owned {
     pub zero: BlockMask,
     /// Blocks that were not followed further down.
     pub beneath: BlockMask,
+    /// Blocks whose pages are not in memory, by what their digests say.
+    pub placed: Vec<Placed>,
+}
+
+/// A block of which a digest says where it lies.
+#[derive(Clone, Copy)]
+pub(super) struct Placed {
+    /// The layer whose page has it.
+    pub layer: u32,
+    /// Its number in the chunk.
+    pub block: usize,
+    pub slot: Place,
+    pub crc: u32,
 }
 
 impl Owned {
@@ -41,18 +64,6 @@ impl State {
     pub fn live(&self, volume: u32) -> u32 {
         // Most pools have none: no lookup then.
         self.live.get(&volume).copied().unwrap_or(volume)
-    }
-
-    /// The layer that has what `layer` inherits from `epoch`: the lowest one beneath that covers it.
-    fn owner(&self, layer: u32, epoch: u32) -> u32 {
-        let mut found = layer;
-        while let Some(parent) = self.volumes.get(&found).map(|entry| entry.parent)
-            && let Some(below) = self.volumes.get(&parent)
-            && below.epoch >= epoch
-        {
-            found = parent;
-        }
-        found
     }
 
     /// The page that tells of a chunk of a layer: its own, or that of the nearest layer beneath.
@@ -98,7 +109,15 @@ impl State {
     /// # Errors
     /// The page that has to be loaded first.
     pub fn owned(&self, layer: u32, chunk: u32, blocks: BlockMask) -> Result<Owned, Missing> {
-        self.owned_above(layer, chunk, blocks, 0)
+        self.owned_above(layer, chunk, blocks, 0, Pages::All)
+    }
+
+    /// The same for a read, to which a place is enough where there is a digest.
+    ///
+    /// # Errors
+    /// The page that has to be loaded first.
+    pub fn places(&self, layer: u32, chunk: u32, blocks: BlockMask) -> Result<Owned, Missing> {
+        self.owned_above(layer, chunk, blocks, 0, Pages::OrDigests)
     }
 
     /// The same, of blocks that layers above epoch `floor` have; the others are `beneath`. With a floor
@@ -112,10 +131,17 @@ impl State {
         chunk: u32,
         blocks: BlockMask,
         floor: u32,
+        pages: Pages,
     ) -> Result<Owned, Missing> {
         let mut owned = Owned::default();
         let mut todo = vec![(layer, blocks)];
-        while let Some((layer, blocks)) = todo.pop() {
+        while let Some((layer, mut blocks)) = todo.pop() {
+            if pages == Pages::OrDigests {
+                blocks = self.without_placed((layer, chunk), blocks, &mut owned.placed);
+                if blocks.is_empty() {
+                    continue;
+                }
+            }
             let Some((found, leaf)) = self.view_above(layer, chunk, floor)? else {
                 let none = match floor {
                     0 => &mut owned.zero,
@@ -137,10 +163,10 @@ impl State {
                     .filter(|block| page.from(*block) == epoch)
                     .collect();
                 left = left.and_not(same);
-                match self.owner(found, epoch) {
+                match self.paths.owner(&self.volumes, (layer, found), epoch) {
+                    Some(owner) => todo.push((owner, same)),
                     // No layer beneath covers it any more: what is here counts.
-                    owner if owner == found => owned.zero = owned.zero.or(same),
-                    owner => todo.push((owner, same)),
+                    None => owned.zero = owned.zero.or(same),
                 }
             }
             let own = blocks.and_not(inherited);
@@ -149,6 +175,29 @@ impl State {
             }
         }
         Ok(owned)
+    }
+
+    /// Takes off the blocks of which a layer's digest says where they lie.
+    fn without_placed(
+        &self,
+        key: (u32, u32),
+        blocks: BlockMask,
+        placed: &mut Vec<Placed>,
+    ) -> BlockMask {
+        let mut left = blocks;
+        for block in blocks.blocks() {
+            let Some((slot, crc)) = self.digests.find(key, block) else {
+                continue;
+            };
+            left.clear(block);
+            placed.push(Placed {
+                layer: key.0,
+                block,
+                slot,
+                crc,
+            });
+        }
+        left
     }
 
     /// The page that a new one of `layer` begins with, where that stands on others.
@@ -183,8 +232,12 @@ impl Shard {
     pub fn set_layers(&self, layers: &[LayerConfig]) {
         let mut state = self.state.borrow_mut();
         for layer in layers {
+            state.paths.forget();
             let entry = layer_entry(&mut state, layer.id);
             (entry.parent, entry.epoch) = (layer.parent, layer.epoch);
+            if layer.parent != 0 {
+                layer_entry(&mut state, layer.parent).stood_on = true;
+            }
         }
     }
 
@@ -277,6 +330,15 @@ impl Shard {
                 },
             }
         }
+    }
+
+    /// Those of these volumes that write to the layers beside them.
+    pub fn are_live(&self, volumes: &[(u32, u32)]) -> Vec<u32> {
+        let state = self.state.borrow();
+        let live = volumes
+            .iter()
+            .filter(|known| state.live(known.0) == known.1);
+        live.map(|known| known.0).collect()
     }
 
     /// Pages of these volumes do not change from now on, until they are let go.

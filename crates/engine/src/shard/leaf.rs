@@ -34,7 +34,7 @@ pub struct Leaf {
 }
 
 impl Leaf {
-    fn new(page: ChunkPage, disk_counts: BlockCounts) -> Rc<Self> {
+    pub(super) fn new(page: ChunkPage, disk_counts: BlockCounts) -> Rc<Self> {
         Rc::new(Self {
             page: RefCell::new(page),
             dirty: Cell::new(false),
@@ -272,10 +272,12 @@ impl Shard {
         }
         let page = ChunkPage::from_page(page);
         let counts = self.count(&page);
-        entry.tree.set_leaf(key, Leaf::new(page, counts));
+        let leaf = Leaf::new(page, counts);
+        state.digests.page_is_back((volume, key), &leaf);
+        entry.tree.set_leaf(key, leaf);
         state.leaf_queue.push_back((volume, key));
         if counts.fast > 0 {
-            state.dirty_chunks.insert((volume, key));
+            state.dirty_chunks.found((volume, key));
         }
         if counts.shadow > 0 {
             state.shadow_chunks.insert((volume, key));
@@ -342,6 +344,10 @@ impl Shard {
             }
             let entry = state.volumes.get_mut(&volume).expect("looked up above");
             entry.tree.drop_leaf(chunk);
+            if entry.stood_on {
+                let is_fast = |place| self.class(place) == Class::Fast;
+                state.digests.keep((volume, chunk), &leaf, is_fast);
+            }
         }
     }
 }

@@ -233,6 +233,7 @@ impl Shard {
             (entry.epoch, entry.mixed) = (epoch, false);
             (entry.thick, entry.counters) = (thick, counters);
         }
+        state.paths.forget();
         if is_volume {
             state.live.entry(upper).or_insert(upper);
         }
@@ -252,14 +253,16 @@ impl Shard {
         }
         let mut state = self.state.borrow_mut();
         state.volumes.remove(&layer);
-        state.dirty_chunks.retain(|key| key.0 != layer);
+        state.paths.forget();
+        state.dirty_chunks.forget(layer);
         state.shadow_chunks.retain(|key| key.0 != layer);
         state.leaf_queue.retain(|key| key.0 != layer);
         state.regions.forget(layer);
+        state.digests.forget_layer(layer);
     }
 
-    /// Whether a layer has no page any more, in memory or on the drives.
-    pub fn is_merged(&self, layer: u32) -> bool {
+    /// Whether a layer has no page, in memory or on the drives.
+    pub fn is_empty(&self, layer: u32) -> bool {
         let state = self.state.borrow();
         let Some(entry) = state.volumes.get(&layer) else {
             return true;

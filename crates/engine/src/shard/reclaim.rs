@@ -118,30 +118,33 @@ impl Shard {
             return Ok(starving);
         }
         let reserve = self.reserve_slots();
-        let (free, has_shadows, has_dirty) = {
+        let (free, has_shadows) = {
             let state = self.state.borrow();
             let free = state.alloc.free_slots(Class::Fast);
-            (
-                free,
-                !state.shadow_chunks.is_empty(),
-                !state.dirty_chunks.is_empty(),
-            )
+            (free, !state.shadow_chunks.is_empty())
         };
         let short = free < reserve || starving;
         let mut worked = false;
         if short && has_shadows {
             worked |= self.evict(reserve).await? > 0;
         }
+        let (unsunk, all) = self.unsunk();
+        // What holds little sinks last: it has no copy on the fast tier then.
+        let sparse = short || self.cooling.get() || unsunk.saturating_mul(2) > all;
+        if sparse {
+            self.state.borrow_mut().dirty_chunks.recall();
+        }
+        let has_dirty = self.state.borrow().dirty_chunks.has_ready();
         let eager = self.shared.policy() == SpacePolicy::SlowFirst || self.cooling.get();
         if has_dirty && (short || eager) {
             let force = short || self.cooling.get();
-            let (settle_ns, chunks) = match (force, self.leave(yielding)) {
+            let (settle_ns, chunks) = match (force, self.leave(yielding, unsunk, all)) {
                 (true, _) => (0, demote::BATCH),
                 (false, Leave::All) => (SETTLE_NS, demote::BATCH),
                 (false, Leave::Some) => (SETTLE_NS, yielding::CHUNKS),
                 (false, Leave::Nothing) => return Ok(worked),
             };
-            let sunk = self.demote_batch(settle_ns, chunks).await?.blocks;
+            let sunk = self.demote_batch(settle_ns, chunks, sparse).await?.blocks;
             yielding.sank(sunk);
             worked |= sunk > 0;
         }
@@ -149,19 +152,18 @@ impl Shard {
     }
 
     /// How much may sink now, beside what hosts ask for.
-    fn leave(&self, yielding: &mut Yielding) -> Leave {
-        let unsunk = {
-            let state = self.state.borrow();
-            state
-                .volumes
-                .values()
-                .map(|volume| volume.counts.fast)
-                .sum()
-        };
+    fn leave(&self, yielding: &mut Yielding, unsunk: u64, all: u64) -> Leave {
         let counters = self.state.borrow().counters;
         let asked = (counters.read_bytes + counters.write_bytes) / BLOCK as u64;
-        let all = self.fast_slots() / u64::from(self.config.shards);
         yielding.look(self.handle.now_ns(), asked, unsunk, all)
+    }
+
+    /// Blocks that only the fast tier has, and those that it has in all: this shard's part.
+    fn unsunk(&self) -> (u64, u64) {
+        let state = self.state.borrow();
+        let unsunk = state.volumes.values().map(|volume| volume.counts.fast);
+        let all = self.fast_slots() / u64::from(self.config.shards);
+        (unsunk.sum(), all)
     }
 
     /// Gives up clean copies that were not used of late, until `wanted` slots came free or every
@@ -254,7 +256,8 @@ impl Shard {
         let (mut full_rounds, mut moved_ns) = (0, self.handle.now_ns());
         loop {
             self.check()?;
-            let sunk = self.demote_batch(0, demote::BATCH).await?;
+            self.state.borrow_mut().dirty_chunks.recall();
+            let sunk = self.demote_batch(0, demote::BATCH, true).await?;
             let worked = sunk.blocks + self.evict(u64::MAX).await? > 0;
             let (left, shadows, may_sink) = {
                 let state = self.state.borrow();

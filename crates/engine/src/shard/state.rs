@@ -1,8 +1,11 @@
 //! What a shard holds.
 
+use super::digest::Digests;
 use super::journal::Journal;
 use super::leaf::Leaf;
+use super::path::Paths;
 use super::ram::RamTier;
+use super::sinking::Sinking;
 use super::stuck::Stuck;
 use super::throttle::Meter;
 use crate::control::types::{IoCounters, SpacePolicy};
@@ -76,6 +79,8 @@ pub struct ShardConfig {
     pub ram_bytes: u64,
     /// Chunks' pages that it keeps in memory.
     pub leaves: usize,
+    /// Bytes of digests of those that it gave up.
+    pub digests: usize,
 }
 
 /// A layer of a volume (docs/snapshots.md), as far as it lies in this shard. Most volumes have one, with
@@ -84,6 +89,8 @@ pub(super) struct Volume {
     pub tree: Tree<Rc<Leaf>>,
     /// The layer that this one stands on; 0: none.
     pub parent: u32,
+    /// Other layers stand on it, or did.
+    pub stood_on: bool,
     /// It covers the epochs above its parent's up to this one.
     pub epoch: u32,
     /// Its pages go into its parent's: where it has none, writes go there.
@@ -111,6 +118,7 @@ impl Volume {
         Self {
             tree: Tree::new(id, root, dirty),
             parent: 0,
+            stood_on: false,
             epoch: id,
             merging: false,
             mixed: false,
@@ -142,6 +150,8 @@ pub(super) struct State {
     pub generation: u64,
     /// Chunks' pages in memory, in the order in which they are looked at for eviction.
     pub leaf_queue: VecDeque<(u32, u32)>,
+    pub digests: Digests,
+    pub paths: Paths,
     pub dirty_leaves: Vec<(u32, u32, Rc<Leaf>)>,
     /// Changed pages that the checkpoint under way has no places for yet.
     pub unplaced: usize,
@@ -150,7 +160,7 @@ pub(super) struct State {
     pub ram: RamTier,
     pub regions: Regions,
     /// Chunks with blocks that only the fast tier has: demotion goes through them in order.
-    pub dirty_chunks: BTreeSet<(u32, u32)>,
+    pub dirty_chunks: Sinking,
     /// Chunks with clean copies on the fast tier: eviction goes through them in order.
     pub shadow_chunks: BTreeSet<(u32, u32)>,
     pub evict_hand: (u32, u32),
@@ -236,12 +246,14 @@ impl Shard {
             homes: tree(HOMES),
             generation: 0,
             leaf_queue: VecDeque::new(),
+            digests: Digests::new(config.digests),
+            paths: Paths::default(),
             dirty_leaves: Vec::new(),
             unplaced: 0,
             dirty_nodes: DirtyNodes::default(),
             ram: RamTier::new(config.ram_bytes),
             regions: Regions::default(),
-            dirty_chunks: BTreeSet::new(),
+            dirty_chunks: Sinking::default(),
             shadow_chunks: BTreeSet::new(),
             evict_hand: (0, 0),
             demote_hand: (0, 0),

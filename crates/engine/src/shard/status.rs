@@ -64,7 +64,7 @@ impl Shard {
             volumes: volumes.collect(),
             used: used.collect(),
             page_room: self.page_room(&state),
-            map_bytes: (trees + leaves + own + state.alloc.bytes()) as u64,
+            map_bytes: (trees + leaves + own + state.alloc.bytes() + state.digests.bytes()) as u64,
             ram_bytes: state.ram.bytes(),
             failed: state.failed.as_ref().map(ToString::to_string),
         }

@@ -236,7 +236,7 @@ impl Shard {
                 format!("{blocks} blocks are still stored"),
             ));
         }
-        state.dirty_chunks.retain(|key| key.0 != volume);
+        state.dirty_chunks.forget(volume);
         state.shadow_chunks.retain(|key| key.0 != volume);
         state.regions.forget(volume);
         Ok(())

@@ -6,13 +6,19 @@ const BUSY: u64 = 1000;
 /// Chunks that sink together while hosts are busy: few, so that their own requests do not queue behind them.
 pub(super) const CHUNKS: usize = 4;
 const SECOND: u64 = 1_000_000_000;
+/// Time over which hosts' rate is taken, at least, in nanoseconds: between two looks may be no request.
+const WINDOW_NS: u64 = 50_000_000;
 
 /// The share of a shard's sinking that hosts leave it.
 #[derive(Debug, Default)]
 pub(super) struct Yielding {
-    /// Blocks that hosts had asked for, and the time in nanoseconds, at the last look.
+    /// Blocks that hosts had asked for at the last look.
     asked: u64,
-    seen_ns: u64,
+    /// The same, and the time in nanoseconds, when the rate was last taken; and whether it was that of
+    /// busy hosts.
+    began: u64,
+    began_ns: u64,
+    busy: bool,
     /// Sixteenths of blocks that may sink; below zero after more has sunk.
     may: i64,
 }
@@ -44,10 +50,14 @@ impl Yielding {
     /// than what the slow one has.
     pub(super) fn look(&mut self, now_ns: u64, asked: u64, unsunk: u64, all: u64) -> Leave {
         let new = asked.saturating_sub(self.asked);
-        let time = now_ns.saturating_sub(self.seen_ns);
-        let busy = u128::from(new) * u128::from(SECOND) > u128::from(BUSY) * u128::from(time);
-        (self.asked, self.seen_ns) = (asked, now_ns);
-        let share = share(unsunk, all).filter(|_| busy);
+        self.asked = asked;
+        let time = now_ns.saturating_sub(self.began_ns);
+        if time >= WINDOW_NS {
+            let since = u128::from(asked.saturating_sub(self.began));
+            self.busy = since * u128::from(SECOND) > u128::from(BUSY) * u128::from(time);
+            (self.began, self.began_ns) = (asked, now_ns);
+        }
+        let share = share(unsunk, all).filter(|_| self.busy);
         let Some(share) = share else {
             self.may = 0;
             return Leave::All;
@@ -108,6 +118,20 @@ mod tests {
             yielding.look(5 * SECOND, 360_000, 0, ALL),
             Leave::Some,
             "forgiven"
+        );
+    }
+
+    #[test]
+    fn two_looks_within_a_moment_forgive_nothing() {
+        let mut yielding = Yielding::default();
+        assert_eq!(yielding.look(SECOND, 90_000, 0, ALL), Leave::Some);
+        yielding.sank(1_000_000);
+        assert_eq!(yielding.look(SECOND + 1000, 90_000, 0, ALL), Leave::Nothing);
+        assert_eq!(yielding.look(SECOND + 2000, 90_000, 0, ALL), Leave::Nothing);
+        // For a tenth of a second hosts were idle.
+        assert_eq!(
+            yielding.look(SECOND + SECOND / 10, 90_000, 0, ALL),
+            Leave::All
         );
     }
 }

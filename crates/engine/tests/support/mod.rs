@@ -53,10 +53,15 @@ impl Drop for Folder {
 }
 
 pub fn engine(threads: usize) -> Engine {
+    engine_with(threads, 8 << 20)
+}
+
+/// One with that many bytes for maps.
+pub fn engine_with(threads: usize, map_cache: u64) -> Engine {
     Engine::start(&EngineConfig {
         threads,
         ram_tier: 8 << 20,
-        map_cache: 8 << 20,
+        map_cache,
         ..EngineConfig::default()
     })
     .unwrap()
@@ -72,7 +77,13 @@ pub fn drives_of(spec: &PoolSpec) -> Vec<String> {
 
 /// Ends an engine, when `hard` without shutting it down, and opens its pool in a new one.
 pub fn start_again(running: &mut Engine, spec: &PoolSpec, hard: bool) {
-    let before = std::mem::replace(running, engine(usize::from(spec.shards)));
+    let other = engine(usize::from(spec.shards));
+    go_on_in(running, other, spec, hard);
+}
+
+/// The same in this new one.
+pub fn go_on_in(running: &mut Engine, other: Engine, spec: &PoolSpec, hard: bool) {
+    let before = std::mem::replace(running, other);
     if !hard {
         before.shutdown();
     }

@@ -53,6 +53,7 @@ fn shard(handle: &Handle, name: &str) -> Rc<Shard> {
         journal_blocks: 512,
         ram_bytes: 0,
         leaves: 64,
+        digests: 0,
     };
     let legs = Arc::<Legs>::default();
     let shared = Arc::new(PoolShared::new(table, SpacePolicy::FastFirst, legs));

@@ -1,0 +1,249 @@
+//! What stays in memory of a page that was given up: where its blocks lie.
+//!
+//! Behind a hundred snapshots what a volume inherits is spread over as many pages, each of which has a
+//! few blocks. A digest has those blocks' places on the fast tier in a few bytes each, so that reading
+//! them needs no page. There is one only while the page is not in memory, and nothing changes a page that is
+//! not: so a digest is never older than its page.
+
+use super::leaf::Leaf;
+use format::BlockState;
+use std::collections::{BTreeMap, VecDeque};
+use units::mutation::{Mutation, is_on};
+use units::{CHUNK_EXTENTS, EXTENT_BLOCKS, Place};
+
+/// Blocks that a page may have to be worth it: beyond that its digest is not much smaller.
+const MOST: usize = 64;
+/// Bytes that a digest takes beside its blocks: itself, its two keys, and what the map and the allocator
+/// need.
+const OVERHEAD: usize = 128;
+
+/// One block: its number in the chunk, its checksum and its slot.
+#[derive(Clone, Copy)]
+struct Entry {
+    block: u8,
+    crc: u32,
+    slot: Place,
+}
+
+/// The blocks of a page that are its own and lie on the fast tier.
+struct Digest {
+    entries: Box<[Entry]>,
+    /// Uses of each extent, as the page counts them.
+    heat: [u8; CHUNK_EXTENTS],
+    /// Looked at since the hand last passed.
+    touched: bool,
+    /// Its number: the queue tells of this one, and not of an earlier one of the page.
+    number: u64,
+}
+
+impl Digest {
+    fn bytes(&self) -> usize {
+        OVERHEAD + size_of_val(&*self.entries)
+    }
+}
+
+/// Digests of pages, by layer and chunk.
+#[derive(Default)]
+pub(super) struct Digests {
+    known: BTreeMap<(u32, u32), Digest>,
+    /// In the order in which they are looked at for eviction; some may be gone.
+    queue: VecDeque<((u32, u32), u64)>,
+    made: u64,
+    bytes: usize,
+    limit: usize,
+}
+
+impl Digests {
+    /// None yet, and never more than `limit` bytes.
+    pub fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            ..Self::default()
+        }
+    }
+
+    /// Keeps what a page says that is given up, when that is little. `is_fast`: a place is on the fast tier.
+    pub fn keep(&mut self, key: (u32, u32), leaf: &Leaf, is_fast: impl Fn(Place) -> bool) {
+        let page = leaf.page.borrow();
+        let slots = page.slot_mask();
+        if slots.is_empty() || slots.count() > MOST {
+            return;
+        }
+        let entry = |block: usize| Entry {
+            block: block as u8,
+            crc: page.crc(block),
+            slot: page.slot(block),
+        };
+        let own = slots.blocks().map(entry);
+        let entries: Box<[Entry]> = own.filter(|entry| is_fast(entry.slot)).collect();
+        if entries.is_empty() {
+            return;
+        }
+        debug_assert!(entries.iter().all(|entry| {
+            let state = page.state(usize::from(entry.block));
+            matches!(state, BlockState::Dirty | BlockState::Shadow)
+        }));
+        let digest = Digest {
+            entries,
+            heat: std::array::from_fn(|extent| leaf.heat[extent].get()),
+            touched: false,
+            number: self.made,
+        };
+        self.made += 1;
+        self.forget(key);
+        self.bytes += digest.bytes();
+        self.queue.push_back((key, digest.number));
+        self.known.insert(key, digest);
+        self.trim();
+    }
+
+    /// Where a page's block lies, and its checksum.
+    pub fn find(&self, key: (u32, u32), block: usize) -> Option<(Place, u32)> {
+        let entries = &self.known.get(&key)?.entries;
+        let at = entries.binary_search_by_key(&block, |entry| usize::from(entry.block));
+        let entry = entries[at.ok()?];
+        Some((entry.slot, entry.crc))
+    }
+
+    /// A block was read where its digest says.
+    pub fn used(&mut self, key: (u32, u32), block: usize) {
+        if let Some(digest) = self.known.get_mut(&key) {
+            let heat = &mut digest.heat[block / EXTENT_BLOCKS];
+            *heat = heat.saturating_add(1);
+            digest.touched = true;
+        }
+    }
+
+    /// The page is in memory: it counts, and its digest goes.
+    pub fn page_is_back(&mut self, key: (u32, u32), leaf: &Leaf) {
+        if let Some(digest) = self.known.get(&key) {
+            for (kept, heat) in leaf.heat.iter().zip(digest.heat) {
+                kept.set(heat);
+            }
+            if !is_on(Mutation::DigestKept) {
+                self.forget(key);
+            }
+        }
+    }
+
+    /// Forgets the digest of a page.
+    pub fn forget(&mut self, key: (u32, u32)) {
+        if let Some(digest) = self.known.remove(&key) {
+            self.bytes -= digest.bytes();
+        }
+    }
+
+    /// Forgets those of a layer.
+    pub fn forget_layer(&mut self, layer: u32) {
+        let of = self.known.range((layer, 0)..=(layer, u32::MAX));
+        let keys: Vec<_> = of.map(|(key, _)| *key).collect();
+        keys.into_iter().for_each(|key| self.forget(key));
+        self.queue.retain(|(key, _)| key.0 != layer);
+    }
+
+    /// Bytes in memory.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// A clock hand over the digests: those that were not used since it last passed go. Also what the
+    /// queue tells of and is gone, so that it stays at most twice as long as what there is.
+    fn trim(&mut self) {
+        while self.bytes > self.limit || self.queue.len() > 2 * self.known.len() + 64 {
+            let Some((key, number)) = self.queue.pop_front() else {
+                return;
+            };
+            let digest = self.known.get_mut(&key);
+            let Some(digest) = digest.filter(|digest| digest.number == number) else {
+                continue;
+            };
+            if std::mem::take(&mut digest.touched) || self.bytes <= self.limit {
+                self.queue.push_back((key, number));
+            } else {
+                self.forget(key);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use format::{BlockCounts, ChunkPage};
+    use std::rc::Rc;
+    use units::VdriveId;
+
+    fn place(vdrive: u8, block: usize) -> Place {
+        Place::new(VdriveId(vdrive), 1000 + block as u64)
+    }
+
+    /// A page with these blocks, every third on the slow tier.
+    fn page(blocks: impl Iterator<Item = usize>) -> Rc<Leaf> {
+        let mut page = ChunkPage::new(1, 2);
+        for block in blocks {
+            let vdrive = 1 + u8::from(block % 3 == 0);
+            page.set_slot(block, place(vdrive, block));
+            page.set_crc(block, block as u32 * 7);
+        }
+        Leaf::new(page, BlockCounts::default())
+    }
+
+    fn is_fast(place: Place) -> bool {
+        place.vdrive() == VdriveId(1)
+    }
+
+    #[test]
+    fn a_digest_has_what_is_fast_until_its_page_is_back() {
+        let mut digests = Digests::new(1 << 20);
+        let leaf = page([3, 4, 7, 250].into_iter());
+        leaf.warm(0);
+        digests.keep((9, 2), &leaf, is_fast);
+        assert_eq!(digests.find((9, 2), 4), Some((place(1, 4), 28)));
+        assert_eq!(digests.find((9, 2), 250), Some((place(1, 250), 1750)));
+        // On the slow tier, not there, of another page.
+        for (key, block) in [((9, 2), 3), ((9, 2), 5), ((9, 3), 4), ((8, 2), 4)] {
+            assert_eq!(digests.find(key, block), None);
+        }
+        digests.used((9, 2), 7);
+        digests.used((9, 2), 250);
+        let back = page([4].into_iter());
+        digests.page_is_back((9, 2), &back);
+        assert_eq!(digests.find((9, 2), 4), None);
+        assert_eq!(digests.bytes(), 0);
+        let heat: Vec<u8> = back.heat.iter().map(std::cell::Cell::get).collect();
+        assert_eq!((heat[0], heat[1], heat[15]), (2, 0, 1));
+    }
+
+    #[test]
+    fn pages_with_much_or_nothing_have_none() {
+        let mut digests = Digests::new(1 << 20);
+        digests.keep((1, 1), &page(0..MOST + 1), is_fast);
+        digests.keep((1, 2), &page([3, 6].into_iter()), is_fast);
+        digests.keep((1, 3), &page(std::iter::empty()), is_fast);
+        assert_eq!(digests.bytes(), 0);
+    }
+
+    #[test]
+    fn they_stay_within_their_memory_and_what_is_used_stays_longest() {
+        let limit = 100 * (OVERHEAD + size_of::<Entry>());
+        let mut digests = Digests::new(limit);
+        for chunk in 0..1000 {
+            digests.keep((1, chunk), &page([1].into_iter()), is_fast);
+            digests.used((1, 0), 1);
+            assert!(digests.bytes() <= limit);
+            assert!(digests.queue.len() <= 2 * digests.known.len() + 64);
+        }
+        assert!(digests.find((1, 0), 1).is_some());
+        assert!(digests.find((1, 1), 1).is_none());
+        assert!(digests.find((1, 999), 1).is_some());
+        // One page that comes and goes.
+        for _ in 0..1000 {
+            digests.keep((2, 0), &page([1].into_iter()), is_fast);
+            digests.page_is_back((2, 0), &page([1].into_iter()));
+        }
+        assert!(digests.queue.len() <= 2 * digests.known.len() + 64);
+        digests.forget_layer(1);
+        digests.forget_layer(2);
+        assert_eq!((digests.bytes(), digests.queue.len()), (0, 0));
+    }
+}
