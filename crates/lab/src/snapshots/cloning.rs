@@ -1,7 +1,7 @@
 //! Many clones of one snapshot, and many of them booting at once.
 
 use super::pipeline::{self, shuffle};
-use super::{PLAIN, export};
+use super::run::{PLAIN, export};
 use crate::arguments::Snapshots;
 use crate::chance::Chance;
 use crate::content::BLOCK;

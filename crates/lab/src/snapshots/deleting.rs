@@ -1,7 +1,7 @@
 //! Deleting many snapshots in random order under load: what it costs, and that all comes back.
 
 use super::pipeline::{self, shuffle};
-use super::{SETTLE, delete, is_settled, load, requests, settle, snapshot};
+use super::run::{SETTLE, delete, is_settled, load, requests, settle, snapshot};
 use crate::arguments::Snapshots;
 use crate::chance::Chance;
 use crate::content::{self, BLOCK};

@@ -1,6 +1,6 @@
 //! Reading through many snapshots and levels of clones, in turns with a volume that has none.
 
-use super::{PLAIN, export, load, requests, snapshot};
+use super::run::{PLAIN, export, load, requests, snapshot};
 use crate::arguments::Snapshots;
 use crate::content::BLOCK;
 use crate::demo::Shares;
@@ -77,7 +77,7 @@ impl Reader {
 fn writes(target: &Target, with: &Snapshots, requests: u64, seconds: u64) -> Load {
     Load {
         requests: Some(requests),
-        ..super::requests(target.clone(), Pattern::RandomWrite, with.used, seconds)
+        ..super::run::requests(target.clone(), Pattern::RandomWrite, with.used, seconds)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Taking snapshots under a load of writes, beside the same load without.
 
-use super::{DEPTH, RAW, delete, load, millis, requests, settle, snapshot};
+use super::run::{DEPTH, RAW, delete, load, millis, requests, settle, snapshot};
 use crate::arguments::Snapshots;
 use crate::content::BLOCK;
 use crate::failure::{Result, While};

@@ -1,6 +1,6 @@
 //! The first writes after a snapshot.
 
-use super::{delete, load, requests, settle, snapshot};
+use super::run::{delete, load, requests, settle, snapshot};
 use crate::arguments::Snapshots;
 use crate::failure::{Result, While};
 use crate::fio::Pattern;
