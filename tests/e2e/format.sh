@@ -39,10 +39,10 @@ h.flush()
 "
 }
 
-# What was written has sunk: it is at home now, and some of it on the fast tier, too.
+# Most of what was written has sunk: it is at home now, and on the fast tier, too. Chunks that hold little stay.
 has_sunk() {
   convect --json pool status pool >status.json
-  [ "$(field 'd["fast_dirty"] == 0 and d["fast_shadow"] > 0' <status.json)" = True ]
+  [ "$(field 'd["fast_shadow"] > d["fast_dirty"]' <status.json)" = True ]
 }
 
 start_daemon
