@@ -311,9 +311,19 @@ impl Pool {
         volume: &VolumeConfig,
         progress: &Arc<Progress>,
     ) -> Result<bool> {
-        let (id, layer) = (volume.id, volume.live());
-        self.free_content(layer, progress, "the volume's space cannot be freed")?;
-        let changing = lock(&self.changing);
+        let (id, mut layer) = (volume.id, volume.live());
+        let changing = loop {
+            self.free_content(layer, progress, "the volume's space cannot be freed")?;
+            let changing = lock(&self.changing);
+            let config = self.config();
+            let known = config.volumes.iter().find(|known| known.id == id);
+            // Snapshots that were deleted before may have been merged meanwhile: then another layer is
+            // the volume's.
+            match known.map(VolumeConfig::live) {
+                Some(live) if live != layer => layer = live,
+                _ => break changing,
+            }
+        };
         self.update_soon(|config| {
             config.volumes.retain(|known| known.id != id);
             config.reaped(format::Reap::Free(layer));
