@@ -50,6 +50,16 @@ pub(super) fn requests(target: Target, pattern: Pattern, size: u64, seconds: u64
     }
 }
 
+/// Random writes to the volume for as long as a round is.
+pub(super) fn round_of_writes(scene: &Scene, with: &Snapshots) -> Load {
+    requests(
+        scene.target(),
+        Pattern::RandomWrite,
+        with.used,
+        with.seconds,
+    )
+}
+
 /// Takes one; answers how long it took, from the request to the answer.
 pub(super) fn snapshot(scene: &Scene, name: &str) -> Result<Duration> {
     let begun = Instant::now();

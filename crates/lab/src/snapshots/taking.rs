@@ -1,10 +1,9 @@
 //! Taking snapshots under a load of writes, beside the same load without.
 
-use super::run::{DEPTH, RAW, delete, load, millis, requests, settle, snapshot};
+use super::run::{DEPTH, RAW, delete, load, millis, round_of_writes, settle, snapshot};
 use crate::arguments::Snapshots;
 use crate::content::BLOCK;
 use crate::failure::{Result, While};
-use crate::fio::Pattern;
 use crate::scene::Scene;
 use crate::screen::thousands;
 use crate::scrub_cost::median;
@@ -64,12 +63,7 @@ fn percentile(values: &mut [f64], part: f64) -> f64 {
 /// Snapshots under a load of writes, beside the same load without; and, at the same moments, what
 /// the machine's own disk takes for a write and a flush.
 pub fn measure(scene: &Scene, with: &Snapshots) -> Result<()> {
-    let writes = requests(
-        scene.target(),
-        Pattern::RandomWrite,
-        with.used,
-        with.seconds,
-    );
+    let writes = round_of_writes(scene, with);
     let mut plain = Plain::open(&scene.raw_file())?;
     load(scene, "warming up", &writes, || Ok(()))?;
     let (mut alone, mut beside) = (Vec::new(), Vec::new());

@@ -1,9 +1,8 @@
 //! The first writes after a snapshot.
 
-use super::run::{delete, load, requests, settle, snapshot};
+use super::run::{delete, load, round_of_writes, settle, snapshot};
 use crate::arguments::Snapshots;
 use crate::failure::{Result, While};
-use crate::fio::Pattern;
 use crate::scene::Scene;
 use crate::screen::thousands;
 use crate::scrub_cost::median;
@@ -23,12 +22,7 @@ fn written(scene: &Scene) -> Result<f64> {
 
 /// The writes right after a snapshot, beside those right before it.
 pub fn measure(scene: &Scene, with: &Snapshots) -> Result<()> {
-    let writes = requests(
-        scene.target(),
-        Pattern::RandomWrite,
-        with.used,
-        with.seconds,
-    );
+    let writes = round_of_writes(scene, with);
     let mut iops = [Vec::new(), Vec::new()];
     let mut bytes = [Vec::new(), Vec::new()];
     let mut names = Vec::new();
