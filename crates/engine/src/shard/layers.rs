@@ -231,8 +231,8 @@ impl Shard {
     /// played: what is inherited depends on it.
     pub fn set_layers(&self, layers: &[LayerConfig]) {
         let mut state = self.state.borrow_mut();
+        state.paths.forget();
         for layer in layers {
-            state.paths.forget();
             let entry = layer_entry(&mut state, layer.id);
             (entry.parent, entry.epoch) = (layer.parent, layer.epoch);
             if layer.parent != 0 {

@@ -1,12 +1,12 @@
 //! Deleting many snapshots in random order under load: what it costs, and that all comes back.
 
 use super::pipeline::{self, shuffle};
-use super::run::{SETTLE, delete, is_settled, load, requests, settle, snapshot};
+use super::run::{SETTLE, delete, is_settled, load, round_of_writes, settle, snapshot};
 use crate::arguments::Snapshots;
 use crate::chance::Chance;
 use crate::content::{self, BLOCK};
 use crate::failure::{Failure, Result, While};
-use crate::fio::{Load, Pattern};
+use crate::fio::Load;
 use crate::nbd::{Client, Request};
 use crate::scene::{POOL, Scene, VOLUME};
 use crate::screen::{self, Progress, thousands};
@@ -188,12 +188,7 @@ pub fn measure(scene: &Scene, with: &Snapshots) -> Result<()> {
     let first = Space::of(scene)?;
     let mut names = take(scene, with)?;
     shuffle(&mut names, &mut Chance::new(SEED));
-    let writes = requests(
-        scene.target(),
-        Pattern::RandomWrite,
-        with.used,
-        with.seconds,
-    );
+    let writes = round_of_writes(scene, with);
     let mut watch = Watch {
         last: Instant::now(),
         peak: first.used,
