@@ -36,26 +36,37 @@ const FIRST: &[(Mutation, u64)] = &[
     (Mutation::DemotionRace, 2),
     (Mutation::RamStale, 2),
     (Mutation::ReadUnchecked, 2),
-    (Mutation::MergeRace, 3),
+    (Mutation::FlushJournal, 2),
     (Mutation::HomeUnquiet, 3),
     (Mutation::DemotionHoards, 3),
     (Mutation::DemotionFlush, 3),
     (Mutation::PromotionRace, 3),
     (Mutation::WriteKeepsHome, 3),
     (Mutation::TrimKeepsHome, 3),
-    (Mutation::NodesUnnamed, 6),
+    (Mutation::FlushData, 3),
+    (Mutation::LeafForgotten, 3),
+    (Mutation::MergeRace, 4),
     (Mutation::MergeForgotten, 8),
-    (Mutation::LeafForgotten, 19),
-    (Mutation::FlushError, 25),
+    (Mutation::TwinTaken, 4),
+    (Mutation::NodesUnnamed, 6),
+    (Mutation::PendingKept, 6),
+    (Mutation::ForkEarly, 6),
+    (Mutation::ZeroesDropped, 6),
+    (Mutation::WriteBehind, 6),
+    (Mutation::MergeLeaks, 8),
+    (Mutation::LegBehind, 9),
+    (Mutation::CheckpointOneLeg, 9),
+    (Mutation::JournalEpoch, 13),
+    (Mutation::EpochKept, 13),
+    (Mutation::FlushError, 33),
     (Mutation::HomeUnproven, 50),
-    (Mutation::CheckpointOneLeg, 112),
 ];
 
 /// Seeds that a bug is looked for in, unless time runs out first.
 const SEEDS: u64 = 10_000;
 
-/// States of a short run.
-const SHORT: u64 = 1_500;
+/// States of each of those others: many short runs find more than a long one.
+const SHORT: u64 = 2_000;
 
 /// States that are looked at without the bug beyond those that showed it.
 const FURTHER: u64 = 50;
@@ -125,22 +136,18 @@ fn show(mutation: Mutation, found: Option<&Found>, took: Duration) {
 
 fn look_for(mutation: Mutation, limit: Duration, length: Length, from: u64) -> Option<Found> {
     let began = worked();
-    // A drive whose label cannot be read is noticed when a pool is opened: in many short runs.
-    let states = match mutation {
-        Mutation::LabelPlace => length.states.min(SHORT),
-        _ => length.states,
-    };
     // Who believes what is read believes a bad drive, too, and that is another bug.
     let length = Length {
         healthy: mutation == Mutation::ReuseRead,
         // What is wrong between volumes takes many of them.
         groups: mutation == Mutation::SnapshotUnheld,
-        states,
         ..length
     };
     let first = FIRST.iter().filter(|first| first.0 == mutation);
-    let mut seeds = first.map(|first| first.1).chain(from..from + SEEDS);
-    let found = seeds.find_map(|seed| {
+    let first = first.map(|first| (first.1, length));
+    let states = length.states.min(SHORT);
+    let others = (from..from + SEEDS).map(|seed| (seed, Length { states, ..length }));
+    let found = first.chain(others).find_map(|(seed, length)| {
         if worked() - began > limit {
             return Some(None);
         }
