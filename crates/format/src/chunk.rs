@@ -12,6 +12,8 @@ const SLOTS: usize = CRCS + 4 * CHUNK_BLOCKS;
 /// Bytes of a place.
 const SLOT: usize = 6;
 const FROM: usize = SLOTS + SLOT * CHUNK_BLOCKS;
+/// Blocks that are sooner looked at one by one than the whole page is.
+const FEW: usize = 32;
 
 /// Where a block's content is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -160,6 +162,15 @@ impl ChunkPage {
         mask
     }
 
+    /// Those of these blocks that are inherited.
+    pub fn inherited_of(&self, blocks: BlockMask) -> BlockMask {
+        if blocks.count() > FEW {
+            return self.inherited().and(blocks);
+        }
+        let inherited = |block: &usize| self.from(*block) != 0;
+        blocks.blocks().filter(inherited).collect()
+    }
+
     /// The page that a layer standing on this one's begins with: it inherits what is here from
     /// `epoch`, this layer's, and what this one inherits from where that does.
     pub fn fork(&self, owner: u32, chunk: u32, epoch: u32) -> Self {
@@ -289,6 +300,11 @@ mod tests {
             .map(|block| (block, fork.from(block)))
             .collect();
         assert_eq!(from, [(7, 5), (9, 4), (255, 5)]);
+        for few in [0..8, 0..256] {
+            let asked: BlockMask = few.collect();
+            let all = fork.inherited().and(asked);
+            assert!(fork.inherited_of(asked) == all && !all.is_empty());
+        }
         assert_eq!(
             (fork.state(7), fork.home()),
             (BlockState::Zero, Place::NONE)

@@ -6,7 +6,7 @@ use crate::vdrive::DriveShared;
 use block::{Drive, DriveError, DriveQueue, DriveQueueExt};
 use drives::OpenDrive;
 use format::{LABEL_SIZE, Label, LabelError, PoolConfig, label_offsets, label_slots_for};
-use futures_util::future::{Either, select};
+use futures_util::future::{Either, join, select};
 use reactor::{Handle, Remote, control};
 use std::pin::pin;
 use std::rc::Rc;
@@ -221,13 +221,14 @@ pub(super) async fn write_one(
     let requests = async {
         let queue = queue(drive, handle)?;
         let offsets = label_offsets(info.size);
-        let mut written = Err(DriveError::Gone);
-        for slot in label_slots_for(generation) {
+        let writes = label_slots_for(generation).map(|slot| {
             let mut buf = handle.dma().get(bytes.len());
             buf.copy_from_slice(bytes);
-            written = queue.write(offsets[slot], buf).await.or(written);
-        }
-        written?;
+            queue.write(offsets[slot], buf)
+        });
+        let [one, other] = writes;
+        let (one, other) = join(one, other).await;
+        one.or(other)?;
         flushing.set(true);
         if is_on(Mutation::LabelFlush) {
             return Ok(());
@@ -298,6 +299,17 @@ impl Pool {
         on_loop(&self.remote, move |handle| async move {
             keeper.save_soon(&handle, config).await
         })??;
+        Ok(value)
+    }
+
+    /// The same, on the loop of the labels.
+    pub(super) async fn update_on_loop<T>(
+        &self,
+        handle: &Handle,
+        change: impl FnOnce(&mut PoolConfig) -> Result<T>,
+    ) -> Result<T> {
+        let (config, value) = self.changed(change)?;
+        self.keeper.save_soon(handle, config).await?;
         Ok(value)
     }
 

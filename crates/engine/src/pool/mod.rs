@@ -23,6 +23,7 @@ mod shards;
 mod snapshots;
 mod state;
 mod status;
+mod taking;
 mod vdrives;
 mod volumes;
 mod witness;

@@ -252,7 +252,8 @@ impl Pool {
         error(
             ErrorCode::Refused,
             format!(
-                "volume {} would hold {}, more than its quota of {}: raise that with `convect volume                  set`",
+                "volume {} would hold {}, more than its quota of {}: raise that with \
+                 `convect volume set`",
                 volume.name,
                 format_bytes(holds),
                 format_bytes(volume.quota)

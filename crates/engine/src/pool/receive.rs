@@ -1,6 +1,7 @@
 //! Volumes that are made as a snapshot of another pool is: what is known of how far they are lies in
 //! the labels (docs/stream.md). The data others write, as hosts do.
 
+use super::taking::NewSnapshot;
 use super::{Pool, Result, error, lock};
 use crate::control::types::{
     EngineError, ErrorCode, ReceiveSpec, ReceiveStatus, SnapshotStatus, VolumeSpec,
@@ -283,7 +284,7 @@ impl Pool {
     ///
     /// # Errors
     /// `NotFound`; as [`Pool::snapshot`], and there is no snapshot then.
-    pub fn end_receive(&self, name: &str) -> Result<Vec<SnapshotStatus>> {
+    pub fn end_receive(self: &Arc<Self>, name: &str) -> Result<Vec<SnapshotStatus>> {
         let _changing = lock(&self.changing);
         let volume = self.find_volume(name)?;
         let known = self
@@ -291,7 +292,12 @@ impl Pool {
             .ok_or_else(|| not_begun(name))?;
         let created_s = known.to.parse().map_or(0, |id: SnapshotId| id.created_s);
         let volumes = [name.to_owned()];
-        self.take(&volumes, (&known.snapshot, ""), created_s, |config| {
+        let new = NewSnapshot {
+            name: known.snapshot.clone(),
+            schedule: String::new(),
+            created_s,
+        };
+        self.take(&volumes, new, move |config| {
             let mine =
                 |of: &&mut SnapshotConfig| of.volume == volume.id && of.name == known.snapshot;
             if let Some(taken) = config.snapshots.iter_mut().find(mine) {

@@ -1,12 +1,13 @@
 //! Schedules of snapshots: kept in the labels. What is due, and what goes, others decide.
 
-use super::snapshots::GROUP_MAX;
+use super::taking::{GROUP_MAX, NewSnapshot};
 use super::{Pool, Result, error, lock, plan};
 use crate::control::types::{
     ErrorCode, ScheduleSpec, ScheduleStatus, ScheduleTurn, SnapshotStatus,
 };
 use format::{PoolConfig, ScheduleConfig};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// Longest name, in bytes: a time is added to it.
 const NAME_MAX: usize = 40;
@@ -166,7 +167,7 @@ impl Pool {
     /// # Errors
     /// As [`Pool::snapshot`]; there is no snapshot then, and the schedule is as it was.
     pub fn take_scheduled(
-        &self,
+        self: &Arc<Self>,
         volume: &str,
         name: &str,
         turn: &ScheduleTurn,
@@ -176,8 +177,13 @@ impl Pool {
         let config = self.config();
         let schedule = self.find_schedule(&config, volume.id, name)?;
         let volumes = self.schedule_status(&config, schedule).volumes;
-        let names = (turn.snapshot.as_str(), name);
-        self.take(&volumes, names, turn.now_s, |config| {
+        let new = NewSnapshot {
+            name: turn.snapshot.clone(),
+            schedule: name.to_owned(),
+            created_s: turn.now_s,
+        };
+        let (turn, name) = (turn.clone(), name.to_owned());
+        self.take(&volumes, new, move |config| {
             let mine = |known: &&mut ScheduleConfig| {
                 known.name == name && known.volumes.contains(&volume.id)
             };

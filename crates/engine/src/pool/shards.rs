@@ -3,6 +3,8 @@
 use super::{Result, error};
 use crate::control::types::{EngineError, ErrorCode};
 use crate::shard::{Shard, ShardPort};
+use futures_channel::oneshot;
+use futures_util::future::join_all;
 use reactor::control;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -47,17 +49,41 @@ impl ShardHandle {
         A: FnOnce(Rc<Shard>) -> F + Send + 'static,
     {
         let (give, take) = channel();
+        self.run(act, move |answer| {
+            // Nobody waits any more only when the caller's thread has ended.
+            let _ = give.send(answer);
+        });
+        take
+    }
+
+    /// The same, for a task to wait for, which may be on another thread.
+    fn asked<T, F, A>(&self, act: A) -> oneshot::Receiver<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + 'static,
+        A: FnOnce(Rc<Shard>) -> F + Send + 'static,
+    {
+        let (give, take) = oneshot::channel();
+        self.run(act, move |answer| {
+            // Nobody waits any more only when the task has ended.
+            let _ = give.send(answer);
+        });
+        take
+    }
+
+    fn run<T, F, A>(&self, act: A, answer: impl FnOnce(T) + Send + 'static)
+    where
+        T: Send + 'static,
+        F: Future<Output = T> + 'static,
+        A: FnOnce(Rc<Shard>) -> F + Send + 'static,
+    {
         let key = (self.pool, self.id);
         self.port.remote.run(move |handle| {
             let Some(shard) = LOCAL.with_borrow(|local| local.get(&key).cloned()) else {
                 return;
             };
-            handle.spawn(async move {
-                // Nobody waits any more only when the caller's thread has ended.
-                let _ = give.send(act(shard).await);
-            });
+            handle.spawn(async move { answer(act(shard).await) });
         });
-        take
     }
 
     /// Forgets the shard: its tasks have ended.
@@ -85,6 +111,18 @@ where
         .into_iter()
         .map(|wait| control::receive(&wait).map_err(|_| closed()))
         .collect()
+}
+
+/// As [`ask_all`], for a task.
+pub(crate) async fn all<T, F, A>(shards: &[ShardHandle], act: A) -> Result<Vec<T>>
+where
+    T: Send + 'static,
+    F: Future<Output = T> + 'static,
+    A: Fn(Rc<Shard>) -> F + Send + Clone + 'static,
+{
+    let waits = shards.iter().map(|shard| shard.asked(act.clone()));
+    let answers = join_all(waits).await.into_iter();
+    answers.map(|answer| answer.map_err(|_| closed())).collect()
 }
 
 /// Asks every shard for something that can fail; the first error counts.

@@ -1,185 +1,19 @@
 //! Snapshots and clones of a pool's volumes (docs/snapshots.md).
 
-use super::shards::{ask_all, code_of, try_all};
+use super::shards::{ask_all, code_of};
 use super::{Pool, Result, error, lock, plan};
 use crate::control::types::{EngineError, ErrorCode, SnapshotStatus, VolumeStatus};
 use crate::control::wait_for;
 use crate::device::VolumeDevice;
-use crate::shard::Shard;
-use format::{LayerConfig, PoolConfig, SnapshotConfig, VolumeConfig};
-use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
+use format::{PoolConfig, SnapshotConfig, VolumeConfig};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::BLOCK;
-use units::mutation::{Mutation, is_on};
 
-/// Volumes of one group.
-pub(super) const GROUP_MAX: usize = 256;
 /// Numbers from here on are no volume's: shards know opened snapshots by them.
 const FIRST_READER: u32 = 1 << 31;
 
 impl Pool {
-    /// Takes a snapshot of several volumes at one moment, each by the same name: what was answered
-    /// before is in it, what is asked for later is not. `now_s`: seconds since 1970.
-    ///
-    /// # Errors
-    /// `NotFound`, `Exists` or `Refused`, and nothing has happened; what a drive said, and then there
-    /// is no snapshot.
-    pub fn snapshot(
-        self: &Arc<Self>,
-        volumes: &[String],
-        name: &str,
-        now_s: u64,
-    ) -> Result<Vec<SnapshotStatus>> {
-        let _changing = lock(&self.changing);
-        self.take(volumes, (name, ""), now_s, |_| {})
-    }
-
-    /// The same, by a caller that keeps others from changing the pool; for the schedule of a name,
-    /// or for none. `note` changes what else the label says from then on.
-    pub(super) fn take(
-        &self,
-        volumes: &[String],
-        (name, schedule): (&str, &str),
-        now_s: u64,
-        note: impl FnOnce(&mut PoolConfig),
-    ) -> Result<Vec<SnapshotStatus>> {
-        plan::check_name("snapshot", name)?;
-        if volumes.is_empty() || volumes.len() > GROUP_MAX {
-            let count = volumes.len();
-            let text = format!("a snapshot is of 1 to {GROUP_MAX} volumes, not {count}");
-            return error(ErrorCode::Invalid, text);
-        }
-        let mut of: Vec<VolumeConfig> = Vec::new();
-        for volume in volumes {
-            let volume = self.changeable(volume)?;
-            self.check_new_snapshot(&volume, name)?;
-            if of.iter().any(|known| known.id == volume.id) {
-                let text = format!("volume {} is named twice", volume.name);
-                return error(ErrorCode::Invalid, text);
-            }
-            of.push(volume);
-        }
-        self.check_room_for_pages()?;
-        let cuts = self.announced(&of)?;
-        self.cut(&cuts)?;
-        let durable = try_all(
-            &self.shards,
-            "what is in the snapshot cannot be made durable",
-            |shard| async move { shard.barrier().await },
-        );
-        let named = self.update_soon(|config| {
-            for volume in &of {
-                let Some(layer) = config.advance(volume.id) else {
-                    continue;
-                };
-                if durable.is_ok() {
-                    config.snapshots.push(SnapshotConfig {
-                        name: name.to_owned(),
-                        volume: volume.id,
-                        layer,
-                        size: volume.size,
-                        created_s: now_s,
-                        held: false,
-                        schedule: schedule.to_owned(),
-                        origin: String::new(),
-                    });
-                }
-                // The next snapshot needs one label instead of two.
-                if !is_on(Mutation::SnapshotUnreserved) {
-                    config.announce(volume.id);
-                }
-            }
-            if durable.is_ok() {
-                note(config);
-            }
-            Ok(())
-        });
-        durable.and(named)?;
-        let config = self.config();
-        let taken = config.snapshots.iter().filter(|snapshot| {
-            snapshot.name == name && of.iter().any(|volume| volume.id == snapshot.volume)
-        });
-        let none = Clones::new();
-        let status = |known| self.snapshot_status(&config, known, &none, &[]);
-        Ok(taken.map(status).collect())
-    }
-
-    /// The layers that are to take the volumes' writes, with the volumes' numbers: labels tell of them, and
-    /// shards know them.
-    fn announced(&self, of: &[VolumeConfig]) -> Result<Vec<(u32, u32)>> {
-        let written = self.written_ahead(of)?;
-        let announce = |config: &mut PoolConfig| {
-            let announce = |volume: &VolumeConfig| {
-                if written.contains(&volume.id) {
-                    config.advance(volume.id);
-                }
-                Some((volume.id, config.announce(volume.id)?))
-            };
-            Ok(of.iter().filter_map(announce).collect())
-        };
-        let known = of.iter().all(|volume| volume.next != 0) && written.is_empty();
-        let cuts: Vec<(u32, u32)> = match known || is_on(Mutation::SnapshotUnreserved) {
-            true => announce(&mut lock(&self.config))?,
-            // They are there before anything is written to them.
-            false => self.update_soon(announce)?,
-        };
-        self.tell_layers(cuts.iter().map(|(_, layer)| *layer))?;
-        Ok(cuts)
-    }
-
-    /// Those of the volumes whose announced layers take writes already: a snapshot could not be named.
-    fn written_ahead(&self, of: &[VolumeConfig]) -> Result<BTreeSet<u32>> {
-        let announced: Vec<(u32, u32)> = of
-            .iter()
-            .filter(|volume| volume.next != 0)
-            .map(|volume| (volume.id, volume.next))
-            .collect();
-        let ahead = ask_all(&self.shards, move |shard| {
-            let announced = announced.clone();
-            async move { shard.are_live(&announced) }
-        })?;
-        Ok(ahead.into_iter().flatten().collect())
-    }
-
-    /// Takes back what was announced for a volume, since it is to be deleted. When that has writes, it is
-    /// the live one.
-    pub(super) fn settle_announced(&self, volume: &VolumeConfig) -> Result<()> {
-        let written = self.written_ahead(std::slice::from_ref(volume))?;
-        let withdrawn = self.update_soon(|config| match written.is_empty() {
-            true => Ok(config.withdraw(volume.id)),
-            false => Ok(config.advance(volume.id).and(None)),
-        })?;
-        let Some(layer) = withdrawn else {
-            return Ok(());
-        };
-        ask_all(&self.shards, move |shard| async move {
-            shard.remove_layer(layer).await
-        })
-        .map(drop)
-    }
-
-    /// Has shards write to volumes' new layers, all from one moment on.
-    fn cut(&self, cuts: &[(u32, u32)]) -> Result<()> {
-        let new = cuts.to_vec();
-        let cut = move |shard: Rc<Shard>| {
-            let new = new.clone();
-            async move { shard.cut(&new) }
-        };
-        if is_on(Mutation::SnapshotUnheld) {
-            for shard in self.shards.chunks(1) {
-                ask_all(shard, cut.clone())?;
-            }
-            return Ok(());
-        }
-        let held: Vec<u32> = cuts.iter().map(|(volume, _)| *volume).collect();
-        ask_all(&self.shards, move |shard| {
-            let held = held.clone();
-            async move { shard.hold(&held) }
-        })?;
-        ask_all(&self.shards, cut).map(drop)
-    }
-
     /// A volume that can be snapshotted, rolled back or cloned from.
     pub(super) fn changeable(&self, name: &str) -> Result<VolumeConfig> {
         let volume = self.find_volume(name)?;
@@ -196,21 +30,7 @@ impl Pool {
         Ok(volume)
     }
 
-    /// What is written after a snapshot needs pages of its own: none is taken when there would soon be
-    /// none left for writes.
-    fn check_room_for_pages(&self) -> Result<()> {
-        let room = ask_all(&self.shards, |shard| async move {
-            shard.has_room_for_snapshot()
-        })?;
-        if room.contains(&false) {
-            let text = "the metadata region is nearly full, and what is written after a snapshot needs \
-                        room there: delete snapshots, clones or volumes first";
-            return error(ErrorCode::NoSpace, text);
-        }
-        Ok(())
-    }
-
-    fn check_new_snapshot(&self, volume: &VolumeConfig, name: &str) -> Result<()> {
+    pub(super) fn check_new_snapshot(&self, volume: &VolumeConfig, name: &str) -> Result<()> {
         if self.find_snapshot(volume, name).is_ok() {
             let text = format!(
                 "volume {} has a snapshot '{name}' already: choose another name",
@@ -249,22 +69,6 @@ impl Pool {
         ask_all(&self.shards, move |shard| {
             let layers = layers.clone();
             async move { shard.set_layers(&layers) }
-        })
-        .map(drop)
-    }
-
-    /// Tells the shards of layers, and of those that they stand on.
-    fn tell_layers(&self, layers: impl Iterator<Item = u32>) -> Result<()> {
-        let config = self.config();
-        let mut told: Vec<LayerConfig> = Vec::new();
-        for id in layers {
-            let layer = config.layer(id).copied();
-            let parent = layer.and_then(|layer| config.layer(layer.parent).copied());
-            told.extend(parent.into_iter().chain(layer));
-        }
-        ask_all(&self.shards, move |shard| {
-            let told = told.clone();
-            async move { shard.set_layers(&told) }
         })
         .map(drop)
     }
@@ -324,7 +128,7 @@ impl Pool {
         Ok(Some(blocks * BLOCK as u64))
     }
 
-    fn snapshot_status(
+    pub(super) fn snapshot_status(
         &self,
         config: &PoolConfig,
         snapshot: &SnapshotConfig,
@@ -577,7 +381,7 @@ impl Pool {
 }
 
 /// Names of the clones of snapshots, by the snapshots' layers.
-type Clones = BTreeMap<u32, Vec<String>>;
+pub(super) type Clones = BTreeMap<u32, Vec<String>>;
 
 /// A volume is a clone of the first snapshot of another volume that is met on the way down from its
 /// live layer.

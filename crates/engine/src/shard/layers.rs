@@ -5,8 +5,10 @@ use super::state::{Shard, State, Volume};
 use crate::tree::Lookup;
 use block::IoError;
 use format::{BlockCounts, BlockMask, ChunkPage, LayerConfig, PagePtr};
+use smallvec::{SmallVec, smallvec};
 use std::rc::Rc;
 use units::Place;
+use units::mutation::{Mutation, is_on};
 
 /// Chunks that are found together.
 const CHUNKS: usize = 64;
@@ -27,13 +29,13 @@ pub(super) enum Pages {
 #[derive(Default)]
 pub(super) struct Owned {
     /// Layer, page and blocks; what the page says counts for these.
-    pub parts: Vec<(u32, Rc<Leaf>, BlockMask)>,
+    pub parts: SmallVec<[(u32, Rc<Leaf>, BlockMask); 2]>,
     /// Blocks that no page tells of.
     pub zero: BlockMask,
     /// Blocks that were not followed further down.
     pub beneath: BlockMask,
     /// Blocks whose pages are not in memory, by what their digests say.
-    pub placed: Vec<Placed>,
+    pub placed: SmallVec<[Placed; 4]>,
 }
 
 /// A block of which a digest says where it lies.
@@ -45,6 +47,17 @@ pub(super) struct Placed {
     pub block: usize,
     pub slot: Place,
     pub crc: u32,
+}
+
+/// Whether volumes can be cut.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Ready {
+    /// They are held.
+    Held,
+    /// There is no room for the pages of another snapshot.
+    Full,
+    /// The new layers of these volumes take writes already.
+    Ahead(Vec<u32>),
 }
 
 impl Owned {
@@ -134,15 +147,18 @@ impl State {
         pages: Pages,
     ) -> Result<Owned, Missing> {
         let mut owned = Owned::default();
-        let mut todo = vec![(layer, blocks)];
+        // Mostly one layer at a time has all: no allocation then.
+        let mut todo: SmallVec<[(u32, BlockMask); 4]> = smallvec![(layer, blocks)];
         while let Some((layer, mut blocks)) = todo.pop() {
-            if pages == Pages::OrDigests {
-                blocks = self.without_placed((layer, chunk), blocks, &mut owned.placed);
+            let view = self.view_above(layer, chunk, floor);
+            if let (Err(missing), Pages::OrDigests) = (&view, pages) {
+                let key = (missing.0, chunk);
+                blocks = self.without_placed(key, blocks, &mut owned.placed);
                 if blocks.is_empty() {
                     continue;
                 }
             }
-            let Some((found, leaf)) = self.view_above(layer, chunk, floor)? else {
+            let Some((found, leaf)) = view? else {
                 let none = match floor {
                     0 => &mut owned.zero,
                     _ => &mut owned.beneath,
@@ -151,7 +167,7 @@ impl State {
                 continue;
             };
             let inherited = match self.volumes.get(&found) {
-                Some(entry) if entry.parent != 0 => leaf.page.borrow().inherited().and(blocks),
+                Some(entry) if entry.parent != 0 => leaf.page.borrow().inherited_of(blocks),
                 _ => BlockMask::default(),
             };
             let mut left = inherited;
@@ -182,7 +198,7 @@ impl State {
         &self,
         key: (u32, u32),
         blocks: BlockMask,
-        placed: &mut Vec<Placed>,
+        placed: &mut SmallVec<[Placed; 4]>,
     ) -> BlockMask {
         let mut left = blocks;
         for block in blocks.blocks() {
@@ -339,6 +355,23 @@ impl Shard {
             .iter()
             .filter(|known| state.live(known.0) == known.1);
         live.map(|known| known.0).collect()
+    }
+
+    /// Readies volumes for new layers, both of which are given: learns of `layers`, and holds the volumes.
+    pub fn hold_if_ready(&self, layers: &[LayerConfig], cuts: &[(u32, u32)]) -> Ready {
+        if !self.has_room_for_snapshot() {
+            return Ready::Full;
+        }
+        let ahead = self.are_live(cuts);
+        if !ahead.is_empty() {
+            return Ready::Ahead(ahead);
+        }
+        self.set_layers(layers);
+        if !is_on(Mutation::SnapshotUnheld) {
+            let volumes: Vec<u32> = cuts.iter().map(|(volume, _)| *volume).collect();
+            self.hold(&volumes);
+        }
+        Ready::Held
     }
 
     /// Pages of these volumes do not change from now on, until they are let go.

@@ -47,6 +47,7 @@ pub use audit::Audit;
 pub use diff::ChangedChunk;
 pub use dispatch::{ShardOp, ShardPort};
 pub use evacuate::{Evacuated, Progress};
+pub use layers::Ready;
 pub use reclaim::Cooled;
 pub use scrub::{FaultPlace, Scrub, ScrubFault, ScrubPoint};
 pub use state::{PoolShared, Shard, ShardConfig};

@@ -9,6 +9,7 @@ use crate::space::Class;
 use block::{DmaBuf, DriveError, IoBuf, IoError};
 use format::{BlockMask, BlockState, crc32c};
 use futures_util::future::join_all;
+use smallvec::SmallVec;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use units::mutation::{Mutation, is_on};
@@ -113,7 +114,7 @@ impl Shard {
         let follows = |one: &Placed, next: &Placed| {
             (one.layer, one.block + 1, one.slot.plus(1)) == (next.layer, next.block, next.slot)
         };
-        let runs: Vec<&[Placed]> = placed.chunk_by(follows).collect();
+        let runs: SmallVec<[&[Placed]; 4]> = placed.chunk_by(follows).collect();
         let reads = runs.iter().map(|run| async move {
             let check = |index: usize, bytes: &[u8]| crc32c(bytes) == run[index].crc;
             self.read_place(run[0].slot, run.len(), &check).await
@@ -143,7 +144,7 @@ impl Shard {
     }
 
     /// Reads what can be had without waiting: true when that was all of it.
-    pub(super) fn read_now(&self, volume: u32, offset: u64, buf: &mut IoBuf) -> bool {
+    pub(crate) fn read_now(&self, volume: u32, offset: u64, buf: &mut IoBuf) -> bool {
         let mut state = self.state.borrow_mut();
         let layer = state.live(volume);
         for piece in pieces(offset, buf.len() as u64) {
