@@ -44,8 +44,7 @@ fn is_full(result: Result<(), IoError>) -> bool {
 }
 
 fn right(engine: &Engine) {
-    let audit = engine.pool_audit("tank").unwrap();
-    assert_eq!(audit.wrong, Vec::<String>::new(), "{} wrong", audit.count);
+    support::audit_at_rest(engine, "tank");
 }
 
 /// Writes single blocks of four regions at once, more than `quota` of them; returns how many were taken.

@@ -97,8 +97,7 @@ fn a_full_metadata_region_refuses_pages_and_stops_nothing() {
     for client in [&client, &other] {
         client.flush().unwrap();
     }
-    let audit = running.pool_audit("tank").unwrap();
-    assert_eq!(audit.wrong, Vec::<String>::new(), "{} wrong", audit.count);
+    support::audit_at_rest(&running, "tank");
     drop((client, other));
     running.shutdown();
 

@@ -213,8 +213,7 @@ impl World {
     /// Waits until nothing is left to be reclaimed, then holds the books against the maps.
     fn settle(&self) {
         support::wait_jobs(&self.engine);
-        let audit = self.engine.pool_audit("tank").unwrap();
-        assert_eq!(audit.wrong, Vec::<String>::new(), "{} wrong", audit.count);
+        support::audit_at_rest(&self.engine, "tank");
     }
 
     fn restart(&mut self, hard: bool) {

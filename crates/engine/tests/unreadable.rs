@@ -79,9 +79,7 @@ fn what_lies_beside_an_unreadable_block_sinks_and_cooling_says_which_it_is() {
     engine.pool_cool("tank").unwrap();
     wait_status(&engine, "tank", sunk_but(0));
     check(&client, &[]);
-    // Books are compared while nothing else goes on, which they soon are.
-    let is_right = || engine.pool_audit("tank").unwrap().count == 0;
-    wait_status(&engine, "tank", |_| is_right());
+    support::audit_at_rest(&engine, "tank");
     engine.shutdown();
 }
 

@@ -262,6 +262,19 @@ pub fn wait_status(
     panic!("it did not come so: {:?}", engine.pool_status(pool));
 }
 
+/// Holds a pool's books against its maps. What sinks meanwhile makes pages differ from what was seen of
+/// them a moment before, so a pool that is not at rest is looked at again, for 20 s at most; what is wrong stays so.
+pub fn audit_at_rest(engine: &Engine, pool: &str) {
+    for _ in 0..40 {
+        if engine.pool_audit(pool).unwrap().count == 0 {
+            return;
+        }
+        std::thread::park_timeout(std::time::Duration::from_millis(500));
+    }
+    let audit = engine.pool_audit(pool).unwrap();
+    assert_eq!(audit.wrong, Vec::<String>::new(), "{} wrong", audit.count);
+}
+
 /// Waits for a job's end and returns its state and message.
 pub fn wait_job(engine: &Engine, job: u64) -> (String, String) {
     for _ in 0..6000 {
