@@ -3,7 +3,7 @@
 use crate::arguments::FreshWrites;
 use crate::failure::{Failure, Result};
 use crate::fio::{self, DEPTH, Figures, Load, Pattern, Target};
-use crate::rival::Rival;
+use crate::rival::{Format, Rival};
 use crate::scene::{Scene, Sizes};
 use crate::screen::{self, Progress, thousands};
 use std::path::Path;
@@ -89,7 +89,7 @@ fn measure_all(scene: &Scene, with: &FreshWrites) -> Result<[Figures; 3]> {
     let seconds = with.seconds;
     let raw_file = Target::File(scene.raw_file());
     let direct = measure(scene, "raw file, io_uring", raw_file, RAW, seconds)?;
-    let rival = Rival::serve(&scene.raw_file(), scene.scratch.path())?;
+    let rival = Rival::serve(&scene.raw_file(), Format::Raw, scene.scratch.path())?;
     let same = measure(scene, "raw file, same client", rival.target(), RAW, seconds)?;
     let volume = measure(scene, "cold volume", scene.target(), with.volume, seconds)?;
     Ok([direct, same, volume])

@@ -1,4 +1,4 @@
-//! A plain file served over NBD by qemu-nbd: what the same client gets without Convect.
+//! A file served over NBD by qemu-nbd: what the same client gets without Convect.
 
 use crate::failure::{Failure, Result, While};
 use crate::fio::Target;
@@ -49,28 +49,41 @@ pub fn write_file(path: &Path, size: u64) -> Result<()> {
     Ok(())
 }
 
+/// What is in a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    /// The disk's content, byte by byte.
+    Raw,
+    /// QEMU's image format.
+    Qcow2,
+}
+
+impl Format {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Raw => "raw",
+            Self::Qcow2 => "qcow2",
+        }
+    }
+}
+
 /// A running server.
 pub struct Rival {
     socket: PathBuf,
-    // Held for its end.
-    _process: Process,
+    process: Process,
 }
 
 impl Rival {
     /// Serves `file` on a socket in `folder`.
-    pub fn serve(file: &Path, folder: &Path) -> Result<Self> {
+    pub fn serve(file: &Path, format: Format, folder: &Path) -> Result<Self> {
         let socket = folder.join("raw.sock");
         let mut reason = String::new();
         for aio in ["io_uring", "native"] {
             let words = folder.join("qemu-nbd.err");
             let mut command = Command::new("qemu-nbd");
             command
-                .args([
-                    "--persistent",
-                    "--format=raw",
-                    "--cache=none",
-                    "--shared=16",
-                ])
+                .args(["--persistent", "--cache=none", "--shared=16"])
+                .arg(format!("--format={}", format.name()))
                 .arg(format!("--aio={aio}"))
                 .arg(format!("--socket={}", socket.display()))
                 .arg(file)
@@ -84,17 +97,20 @@ impl Rival {
                 Ok(gone || UnixStream::connect(&socket).is_ok())
             })?;
             if answers && !gone {
-                return Ok(Self {
-                    socket,
-                    _process: process,
-                });
+                return Ok(Self { socket, process });
             }
             reason = std::fs::read_to_string(&words).unwrap_or_default();
         }
         Err(Failure::new(format!(
-            "qemu-nbd does not serve the raw file: {}",
+            "qemu-nbd does not serve the {} file: {}",
+            format.name(),
             reason.trim()
         )))
+    }
+
+    /// The server's process.
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
     }
 
     /// The target for fio.

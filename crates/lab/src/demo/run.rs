@@ -5,7 +5,7 @@ use super::{attach, machine, measure, report, strip, table};
 use crate::arguments::Demo;
 use crate::failure::{Result, While};
 use crate::fio::{DEPTH, Load, Pattern, Target};
-use crate::rival::Rival;
+use crate::rival::{Format, Rival};
 use crate::scene::{DISKS, Scene, Sizes, VOLUME};
 use crate::screen::{self, thousands};
 use std::fs;
@@ -93,7 +93,7 @@ fn measure_all(scene: &Scene, plan: &Plan) -> Result<Outcome> {
         "raw file, io_uring",
         &read(Target::File(scene.raw_file())),
     )?;
-    let rival = Rival::serve(&scene.raw_file(), scene.scratch.path())?;
+    let rival = Rival::serve(&scene.raw_file(), Format::Raw, scene.scratch.path())?;
     let raw_before = measure::other(scene, "raw file, same client", &read(rival.target()))?;
     println!(
         "  the fast drive's raw file: {} IOPS by io_uring, {} by the same NBD client (qemu-nbd)",

@@ -142,8 +142,8 @@ pub fn run(convect: &Path, with: &Snapshots) -> Result<()> {
         "snapshots",
         Sizes {
             volume: with.volume,
-            // The second volume, and what the layers keep of what was overwritten.
-            used: 4 * with.used,
+            // The second volume, what the layers keep of what was overwritten, and an image with an overlay.
+            used: 6 * with.used,
             fast: with.fast,
             raw: RAW,
         },

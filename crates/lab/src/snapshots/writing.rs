@@ -1,16 +1,36 @@
 //! The first writes after a snapshot.
 
+use super::overlay;
 use super::run::{delete, load, round_of_writes, settle, snapshot};
 use crate::arguments::Snapshots;
 use crate::failure::{Result, While};
+use crate::fio::Figures;
 use crate::scene::Scene;
 use crate::screen::thousands;
 use crate::scrub_cost::median;
 use std::fs;
 
-/// Bytes that the daemon had written to its drives.
-fn written(scene: &Scene) -> Result<f64> {
-    let path = format!("/proc/{}/io", scene.daemon.pid());
+/// What one round of writes came to.
+pub(super) struct Round {
+    iops: f64,
+    /// Bytes that drives were written for each request.
+    bytes: f64,
+}
+
+impl Round {
+    /// Of what fio says, and the bytes that were written meanwhile.
+    pub fn new(figures: &Figures, bytes: f64) -> Self {
+        let count = figures.iops * figures.took;
+        Self {
+            iops: figures.iops,
+            bytes: bytes / count.max(1.0),
+        }
+    }
+}
+
+/// Bytes that a process has written to drives so far.
+pub(super) fn written(process: u32) -> Result<f64> {
+    let path = format!("/proc/{process}/io");
     let text = fs::read_to_string(&path).during(|| format!("cannot read {path}"))?;
     let line = text
         .lines()
@@ -20,31 +40,18 @@ fn written(scene: &Scene) -> Result<f64> {
         .unwrap_or(f64::NAN))
 }
 
-/// The writes right after a snapshot, beside those right before it.
-pub fn measure(scene: &Scene, with: &Snapshots) -> Result<()> {
-    let writes = round_of_writes(scene, with);
-    let mut iops = [Vec::new(), Vec::new()];
-    let mut bytes = [Vec::new(), Vec::new()];
-    let mut names = Vec::new();
-    for round in 0..with.rounds {
-        for (after, name) in ["before", "after"].iter().enumerate() {
-            if after == 1 {
-                names.push(format!("first{round}"));
-                snapshot(scene, &format!("first{round}"))?;
-            }
-            let began = written(scene)?;
-            let figures = load(scene, name, &writes, || Ok(()))?;
-            let count = figures.iops * figures.took;
-            iops[after].push(figures.iops);
-            bytes[after].push((written(scene)? - began) / count.max(1.0));
-        }
-        delete(scene, &std::mem::take(&mut names))?;
-        settle(scene)?;
-    }
-    let [before, after] = iops.map(|iops| median(&iops));
-    let [bytes_before, bytes_after] = bytes.map(|bytes| median(&bytes));
+/// Prints rounds before and after.
+pub(super) fn compare(what: &str, rounds: &[Vec<Round>; 2]) {
+    let each = |figure: fn(&Round) -> f64| {
+        rounds.each_ref().map(|rounds| {
+            let all: Vec<f64> = rounds.iter().map(figure).collect();
+            median(&all)
+        })
+    };
+    let [before, after] = each(|round| round.iops);
+    let [bytes_before, bytes_after] = each(|round| round.bytes);
     println!(
-        "writes after one: {} IOPS, {} before: {:.0} %; bytes written to drives a request: {:.0}, {:.0} before: {:.2} times",
+        "{what}: {} IOPS, {} before: {:.0} %; bytes written to drives a request: {:.0}, {:.0} before: {:.2} times",
         thousands(after),
         thousands(before),
         100.0 * after / before.max(1.0),
@@ -52,5 +59,26 @@ pub fn measure(scene: &Scene, with: &Snapshots) -> Result<()> {
         bytes_before,
         bytes_after / bytes_before.max(1.0)
     );
-    Ok(())
+}
+
+/// The writes right after a snapshot, beside those right before it, and the same of others.
+pub fn measure(scene: &Scene, with: &Snapshots) -> Result<()> {
+    let writes = round_of_writes(scene, with);
+    let mut rounds = [Vec::new(), Vec::new()];
+    for round in 0..with.rounds {
+        let name = format!("first{round}");
+        for (after, what) in ["before", "after"].iter().enumerate() {
+            if after == 1 {
+                snapshot(scene, &name)?;
+            }
+            let began = written(scene.daemon.pid())?;
+            let figures = load(scene, what, &writes, || Ok(()))?;
+            let bytes = written(scene.daemon.pid())? - began;
+            rounds[after].push(Round::new(&figures, bytes));
+        }
+        delete(scene, &[name])?;
+        settle(scene)?;
+    }
+    compare("writes after one", &rounds);
+    overlay::measure(scene, with)
 }
