@@ -201,16 +201,31 @@ impl Checker {
     }
 
     /// Drives that an opening can do without: the newest label says that other legs have all that
-    /// they have.
+    /// they have, and so does the newest one without them, which is all that is known then.
     fn spare(&self, labels: &[Option<Arc<Label>>]) -> Vec<usize> {
-        let Some(newest) = newest(labels.iter().flatten()) else {
+        let without = |number: usize| {
+            let others = labels.iter().enumerate();
+            let others = others.filter(|(other, _)| *other != number);
+            newest(others.filter_map(|(_, label)| label.as_ref()))
+        };
+        let Some(known) = newest(labels.iter().flatten()) else {
             return Vec::new();
         };
-        let parts = newest.config.vdrives.iter().map(|vdrive| &vdrive.parts);
-        let groups: Vec<_> = std::iter::once(&newest.config.meta.parts)
+        let spare = |number: &usize| {
+            Some(*number) != self.absent.get()
+                && self.is_spare(labels, &known, *number)
+                && without(*number).is_some_and(|known| self.is_spare(labels, &known, *number))
+        };
+        (0..labels.len()).filter(spare).collect()
+    }
+
+    /// Whether other legs have all that a drive has, as a label says.
+    fn is_spare(&self, labels: &[Option<Arc<Label>>], known: &Label, number: usize) -> bool {
+        let parts = known.config.vdrives.iter().map(|vdrive| &vdrive.parts);
+        let groups: Vec<_> = std::iter::once(&known.config.meta.parts)
             .chain(parts)
             .collect();
-        let mirrors = newest.config.vdrives.iter();
+        let mirrors = known.config.vdrives.iter();
         let mirrors = mirrors.map(|vdrive| vdrive.layout == LayoutConfig::Mirror);
         let mirrors: Vec<bool> = std::iter::once(true).chain(mirrors).collect();
         let ids: Vec<Option<String>> = labels
@@ -219,24 +234,19 @@ impl Checker {
             .collect();
         let counts =
             |number: usize| Some(number) != self.absent.get() && Some(number) != self.fragile;
-        let sure = |part: &PartConfig, but: usize| {
+        let sure = |part: &PartConfig| {
             let at = ids.iter().position(|id| id.as_deref() == Some(&part.drive));
-            !part.out && at.is_some_and(|at| at != but && counts(at))
+            !part.out && at.is_some_and(|at| at != number && counts(at))
         };
-        let spare = |number: usize| {
-            let Some(id) = ids[number].as_deref() else {
-                return false;
-            };
-            groups.iter().zip(&mirrors).all(|(parts, mirror)| {
-                let here = parts.iter().any(|part| part.drive == id);
-                !here || *mirror && parts.iter().any(|part| sure(part, number))
-            }) && groups
+        let Some(id) = ids[number].as_deref() else {
+            return false;
+        };
+        let is_here = |parts: &&Vec<PartConfig>| parts.iter().any(|part| part.drive == id);
+        groups.iter().any(is_here)
+            && groups
                 .iter()
-                .any(|parts| parts.iter().any(|part| part.drive == id))
-        };
-        (0..labels.len())
-            .filter(|number| Some(*number) != self.absent.get() && spare(*number))
-            .collect()
+                .zip(&mirrors)
+                .all(|(parts, mirror)| !is_here(parts) || *mirror && parts.iter().any(&sure))
     }
 
     fn crash_while_opening(&self, turns: u64) -> Vec<Crashed> {
