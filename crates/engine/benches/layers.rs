@@ -8,10 +8,10 @@
 #[path = "../tests/support/mod.rs"]
 mod support;
 
-use block::{DriveQueueExt, IoBuf};
+use block::IoBuf;
 use engine::harness::Harness;
 use engine::{Engine, EngineConfig, LayoutSpec, Tier};
-use format::{Label, LayerConfig};
+use format::LayerConfig;
 use reactor::{Handle, Reactor};
 use support::{BLOCK, Client, MIB, Random, pattern, pool, vdrive, volume};
 
@@ -94,26 +94,8 @@ fn make(mib: u64, snapshots: usize) {
     engine.pool_export("tank").expect("it closes");
 }
 
-async fn label(handle: &Handle) -> Label {
-    let drive = drives::open(DRIVE).expect("it exists");
-    let queue = drive.queue(handle).expect("a queue");
-    let mut newest: Option<Label> = None;
-    for offset in format::label_offsets(drive.info().size) {
-        let buf = handle.dma().get(format::LABEL_SIZE as usize);
-        let bytes = queue.read(offset, buf).await.expect("a label is read");
-        if let Ok(label) = Label::decode(&bytes)
-            && newest
-                .as_ref()
-                .is_none_or(|known| known.generation < label.generation)
-        {
-            newest = Some(label);
-        }
-    }
-    newest.expect("a label")
-}
-
 async fn measure(handle: &Handle, mib: u64, snapshots: usize) {
-    let label = label(handle).await;
+    let label = support::newest_label(handle, DRIVE).await;
     let drive = drives::open(DRIVE).expect("it exists");
     let members = [(label.drive, drive)];
     let memory = EngineConfig::default();

@@ -14,8 +14,6 @@ use engine::harness::Harness;
 use engine::{Engine, EngineConfig, LayoutSpec, Tier};
 use format::Label;
 use reactor::Reactor;
-use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
 use std::time::Instant;
 use support::{Folder, pool, vdrive, volume};
 use units::DriveId;
@@ -117,8 +115,8 @@ fn fill(specs: &[String], chunks: u64, changed: usize) -> Filled {
         let mut members = Vec::new();
         let mut newest: Option<Label> = None;
         for spec in &specs {
+            let label = support::newest_label(&handle, spec).await;
             let drive = drives::open(spec).expect("it exists");
-            let label = label(spec, drive.info().size);
             members.push((label.drive, drive));
             newest = Some(label);
         }
@@ -131,19 +129,4 @@ fn fill(specs: &[String], chunks: u64, changed: usize) -> Filled {
         harness.fill_journals(volume, chunks as u32, changed).await
     });
     filled.expect("the loop runs").expect("the journals fill")
-}
-
-fn label(spec: &str, size: u64) -> Label {
-    let path = PathBuf::from(spec.trim_start_matches("file:"));
-    let file = std::fs::File::open(path).expect("a file drive");
-    let read = |offset: &u64| {
-        let mut bytes = vec![0; format::LABEL_SIZE as usize];
-        file.read_exact_at(&mut bytes, *offset).ok()?;
-        Label::decode(&bytes).ok()
-    };
-    let labels = format::label_offsets(size);
-    let labels = labels.iter().filter_map(read);
-    labels
-        .max_by_key(|label| label.generation)
-        .expect("a label")
 }

@@ -4,11 +4,15 @@
 
 pub mod rot;
 
-use block::{BlockDevice, Completion, CompletionSink, IoBuf, IoError, Op, OpFlags, OpKind};
+use block::{
+    BlockDevice, Completion, CompletionSink, DriveQueueExt, IoBuf, IoError, Op, OpFlags, OpKind,
+};
 use engine::{
     Engine, EngineConfig, LayoutSpec, PoolSpec, PoolStatus, SpacePolicy, Tier, VdriveSpec,
     VolumeSpec,
 };
+use format::Label;
+use reactor::Handle;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -244,6 +248,20 @@ impl Random {
     pub fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }
+}
+
+/// The newest label of a drive that no pool has open.
+pub async fn newest_label(handle: &Handle, spec: &str) -> Label {
+    let drive = drives::open(spec).expect("it exists");
+    let queue = drive.queue(handle).expect("a queue");
+    let mut labels = Vec::new();
+    for offset in format::label_offsets(drive.info().size) {
+        let buf = handle.dma().get(format::LABEL_SIZE as usize);
+        let bytes = queue.read(offset, buf).await.expect("a label is read");
+        labels.extend(Label::decode(&bytes).ok());
+    }
+    let newest = labels.into_iter().max_by_key(|label| label.generation);
+    newest.expect("a label")
 }
 
 /// Waits until a pool's status is as wanted, at most a minute.
