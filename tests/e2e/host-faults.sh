@@ -32,11 +32,15 @@ def save():
     json.dump(notes, open(NOTES + ".new", "w"))
     os.rename(NOTES + ".new", NOTES)
 
-def put(mib):
+# Notes the next version of a MiB and returns what it is made of.
+def next_version(mib):
     durable, newest = notes.get(mib, (0, 0))
     notes[mib] = (durable, newest + 1)
     save()
-    h.pwrite(content(mib, newest + 1), mib * MIB)
+    return content(mib, newest + 1)
+
+def put(mib):
+    h.pwrite(next_version(mib), mib * MIB)
 
 def sync(mibs):
     h.flush()
@@ -145,23 +149,29 @@ if [ "$(df --output=avail -B 1M /dev/shm 2>/dev/null | tail -n 1)" -ge 1024 ] 2>
   # shellcheck disable=SC2016  # as it is then
   defer 'rm -rf "$drives"'
 fi
-restart_with 'drive_deadline = "5s"'
+restart_with 'drive_deadline = "2s"'
 convect pool create stopped fast "file:$drives/fast.img?size=256M" \
   slow stripe:64k "file:$drives/slow1.img?size=256M" "file:$drives/slow2.img?size=256M" --accept-unmirrored
 convect volume create stopped/disk --size 256M
 export_nbd disk stopped/disk
 export DAEMON=$daemon_pid
 nbd disk '
-import subprocess
-for turn in range(3):
-    stop = "sleep 0.5; kill -STOP $DAEMON; sleep 8; kill -CONT $DAEMON"
-    stopper = subprocess.Popen(["sh", "-c", stop])
-    while stopper.poll() is None:
-        mibs = random.sample(range(200), 8)
-        for mib in mibs:
-            put(mib)
-        sync(mibs)
-    assert stopper.returncode == 0
+import signal
+daemon = int(os.environ["DAEMON"])
+for turn in range(8):
+    mibs = random.sample(range(200), 24)
+    made = [nbd.Buffer.from_bytearray(bytearray(next_version(mib))) for mib in mibs]
+    sent = [h.aio_pwrite(data, mib * MIB) for data, mib in zip(made, mibs)]
+    # Some are written, some in flight, some on their way when it is stopped.
+    while not h.aio_command_completed(sent[turn]):
+        h.poll(-1)
+    os.kill(daemon, signal.SIGSTOP)
+    time.sleep(3)
+    os.kill(daemon, signal.SIGCONT)
+    while h.aio_in_flight():
+        h.poll(-1)
+    assert all(done == sent[turn] or h.aio_command_completed(done) for done in sent)
+    sync(mibs)
 check()'
 is_state stopped online || fail "the pool is $(state stopped)"
 kill_daemon

@@ -2,7 +2,7 @@
 
 use super::{Pool, Result, error};
 use crate::control::types::{EngineError, ErrorCode};
-use crate::vdrive::DriveShared;
+use crate::vdrive::{DriveShared, patience};
 use block::{Drive, DriveError, DriveQueue, DriveQueueExt};
 use drives::OpenDrive;
 use format::{LABEL_SIZE, Label, LabelError, PoolConfig, label_offsets, label_slots_for};
@@ -44,7 +44,7 @@ async fn within<T>(
     limit_ns: u64,
     requests: impl Future<Output = std::result::Result<T, DriveError>>,
 ) -> std::result::Result<T, DriveError> {
-    match select(pin!(requests), handle.sleep(limit_ns)).await {
+    match select(pin!(requests), pin!(patience(&handle, limit_ns))).await {
         Either::Left((result, _)) => result,
         Either::Right(_) => Err(DriveError::Timeout),
     }

@@ -2,7 +2,8 @@
 //!
 //! A request that has not ended after the deadline is answered with [`DriveError::Timeout`]. Its
 //! buffer stays with the drive until that gives it back; what it says then is not looked at. One
-//! timer for all requests of a part, none while there are none.
+//! timer for all requests of a part, none while there are none. Time in which the loop itself stood
+//! still (a stopped process, a starved machine) is not the drive's: its answer may long be there.
 
 use super::DriveShared;
 use super::pace::Pace;
@@ -23,6 +24,15 @@ const LATE_MAX: usize = 64;
 const SMALL: u64 = 64 << 10;
 /// Kinds of requests with a pace of their own.
 const PACES: usize = 5;
+/// Steps in which a deadline passes: more of them notice sooner that the loop stood still.
+const STEPS: u64 = 8;
+
+/// Ends when the loop has run for `limit_ns`: a step that took longer than it should counts as one.
+pub(crate) async fn patience(handle: &Handle, limit_ns: u64) {
+    for _ in 0..STEPS {
+        handle.sleep(limit_ns.div_ceil(STEPS)).await;
+    }
+}
 
 #[derive(Default)]
 struct Slot {
@@ -165,6 +175,14 @@ impl Watch {
         next
     }
 
+    /// Takes time in which the loop stood still off the age of every request.
+    fn forgive(&self, stood_ns: u64) {
+        let now = self.handle.now_ns();
+        for slot in self.slots.borrow_mut().all.iter_mut() {
+            slot.since_ns = slot.since_ns.saturating_add(stood_ns).min(now);
+        }
+    }
+
     fn note(&self, pace: usize, since_ns: u64, depth: usize) {
         let now = self.handle.now_ns();
         let took = now.saturating_sub(since_ns);
@@ -204,13 +222,18 @@ fn pace_of(kind: DriveIoKind, len: u64) -> usize {
     }
 }
 
-/// The timer: sleeps to the oldest request's deadline, or until there is a request.
+/// The timer: sleeps towards the oldest request's deadline, or until there is a request.
 async fn patrol(handle: Handle, watch: Weak<Watch>) {
     while let Some(here) = watch.upgrade() {
         match here.give_up_late() {
             Some(due) => {
+                let step = here.limits.deadline_ns.div_ceil(STEPS);
+                let until = due.min(handle.now_ns().saturating_add(step));
                 drop(here);
-                handle.sleep_until(due).await;
+                handle.sleep_until(until).await;
+                if let Some(here) = watch.upgrade() {
+                    here.forgive(handle.now_ns().saturating_sub(until));
+                }
             }
             None => {
                 here.idle.set(true);

@@ -13,6 +13,7 @@ mod stale;
 mod verify;
 
 pub use deadline::Watch;
+pub(crate) use deadline::patience;
 pub use format::{Fragment, Layout};
 pub(crate) use io::all_ended;
 pub use io::{Check, DriveShared, PartIo, VdriveIo};

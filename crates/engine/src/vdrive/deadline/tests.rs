@@ -115,7 +115,7 @@ impl Scene {
                 return (value, (self.clock.0.get() - began) / SECOND);
             }
             let next = self.handle.next_timer_ns().expect("somebody waits");
-            self.clock.0.set(next);
+            self.clock.0.set(next.max(self.clock.0.get()));
             self.handle.fire_timers();
         }
     }
@@ -201,4 +201,37 @@ fn what_is_answered_in_time_is_no_timeout_and_an_idle_drive_has_no_timer() {
     scene.handle.fire_timers();
     while scene.handle.run_ready(64) > 0 {}
     assert_eq!(scene.handle.next_timer_ns(), None);
+}
+
+#[test]
+fn time_in_which_the_loop_stood_still_is_not_the_drives() {
+    let scene = scene(LayoutConfig::Concat, 1);
+    let drive = scene.drives[0].clone();
+    drive.holds.set(true);
+    let (stopper, clock, slow) = (scene.handle.clone(), scene.clock.clone(), drive.clone());
+    scene.handle.spawn(async move {
+        stopper.sleep(SECOND).await;
+        // The process is stopped, and what the drive answered meanwhile is seen a moment later.
+        clock.0.set(clock.0.get() + 300 * SECOND);
+        stopper.sleep(SECOND).await;
+        slow.let_go();
+    });
+    assert_eq!(scene.write(), (Ok(()), 302));
+    drive.holds.set(true);
+    let (result, took) = scene.write();
+    assert_eq!((result, took), (Err(DriveError::Timeout), 30));
+}
+
+#[test]
+fn patience_counts_only_what_the_loop_ran() {
+    let scene = scene(LayoutConfig::Concat, 1);
+    let (stopper, clock) = (scene.handle.clone(), scene.clock.clone());
+    scene.handle.spawn(async move {
+        stopper.sleep(11 * SECOND).await;
+        clock.0.set(clock.0.get() + 300 * SECOND);
+    });
+    let handle = scene.handle.clone();
+    let ((), took) = scene.run(async move { patience(&handle, 16 * SECOND).await });
+    // The step in which it stood still is over; two are left.
+    assert_eq!(took, 311 + 2 * 2);
 }
