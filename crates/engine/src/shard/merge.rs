@@ -59,10 +59,10 @@ impl Shard {
                         "it goes on when the pool is opened again",
                     ));
                 }
+                self.handle.yield_now().await;
             }
             from = keys.last().and_then(|last| last.checked_add(1));
             self.trim_leaves();
-            self.handle.yield_now().await;
         }
         Ok(())
     }

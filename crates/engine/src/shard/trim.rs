@@ -184,9 +184,9 @@ impl Shard {
                         "it goes on when the pool is opened again",
                     ));
                 }
+                self.handle.yield_now().await;
             }
             from = keys.last().and_then(|last| last.checked_add(1));
-            self.handle.yield_now().await;
         }
         Ok(())
     }
