@@ -24,7 +24,7 @@ const LARGEST_MIB: u64 = 8 * MIB_OF_TIB;
 /// Size of the fast drive, where the metadata is.
 const FAST_MIB: u64 = 256 << 10;
 /// Changed pages of a shard: few, and as many as hosts may change before and during a checkpoint.
-const CHANGED: [usize; 2] = [256, 2 * 32 * 1024];
+const CHANGED: [usize; 2] = [256, Filled::MOST_CHANGED];
 const SHARDS: u16 = 2;
 const TARGET_S: f64 = 5.0;
 

@@ -2,7 +2,7 @@
 
 use crate::device::shard_of_chunk;
 use crate::harness::Harness;
-use crate::shard::Shard;
+use crate::shard::{CHANGED_LEAVES, Shard};
 use block::IoError;
 use futures_util::future::join_all;
 use units::BLOCK;
@@ -27,6 +27,12 @@ pub struct Filled {
     pub unflushed: u64,
     /// Chunks whose pages they change.
     pub chunks: u64,
+}
+
+impl Filled {
+    /// Changed pages of a shard that recovery loads at most: those of a checkpoint that had not ended,
+    /// and as many again.
+    pub const MOST_CHANGED: usize = 2 * CHANGED_LEAVES;
 }
 
 impl Harness {

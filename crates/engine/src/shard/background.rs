@@ -12,7 +12,7 @@ const COMMIT_PAGES: usize = 128;
 const CHECKPOINT_NS: u64 = 30_000_000_000;
 /// Changed pages at which hosts wait for a checkpoint; one begins at half of that. Recovery loads
 /// as many, and those of a checkpoint that had not ended.
-const CHANGED_LEAVES: usize = 16 * 1024;
+pub(crate) const CHANGED_LEAVES: usize = 16 * 1024;
 /// Changed pages for which a checkpoint is made early when the metadata region is nearly full.
 const SOME_CHANGED: usize = 64;
 /// How often the background looks, in nanoseconds, while anything is going on.

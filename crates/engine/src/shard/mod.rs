@@ -44,6 +44,7 @@ mod write;
 mod yielding;
 
 pub use audit::Audit;
+pub(crate) use background::CHANGED_LEAVES;
 pub use diff::ChangedChunk;
 pub use dispatch::{ShardOp, ShardPort};
 pub use evacuate::{Evacuated, Progress};
