@@ -1,11 +1,12 @@
-//! Layers that nobody names any more are freed or merged, one after the other, in the background.
+//! Layers that nobody names any more are freed or merged in the background, one after the other; what
+//! makes it durable, a checkpoint and a label, is done once for many.
 
-use super::shards::{ask_all, try_all};
-use super::{Pool, Result, error, lock};
+use super::shards::{ask_all, code_of, try_all};
+use super::{Pool, Result, lock};
 use crate::control::types::{EngineError, ErrorCode};
 use crate::shard::Progress;
 use format::Reap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use units::CHUNK;
@@ -13,6 +14,9 @@ use units::mutation::{Mutation, is_on};
 
 /// Kind of the job.
 const KIND: &str = "reclaim";
+const NOT_GIVEN_BACK: &str = "what was deleted cannot be given back";
+/// Layers that one checkpoint and one label do for, at most.
+const TOGETHER: usize = 256;
 
 impl Pool {
     /// Starts to reclaim what no snapshot and no volume has any more, unless that is under way.
@@ -42,106 +46,154 @@ impl Pool {
                 let mut reaping = lock(&self.reaping);
                 let all = self.config().reap();
                 failed.retain(|reap, _| all.contains(reap));
-                let next = all.into_iter().find(|reap| !failed.contains_key(reap));
+                let next = apart(all.into_iter().filter(|reap| !failed.contains_key(reap)));
                 // Who adds to it from here on starts it anew.
-                *reaping = next.is_some();
+                *reaping = !next.is_empty();
                 next
             };
-            let Some(next) = next else {
+            if next.is_empty() {
                 return failed.into_values().next().map_or(Ok(true), Err);
-            };
+            }
+            let emptied = self.empty_layers(next, progress, &mut failed)?;
+            if let Err(error) = self.forget_layers(&emptied, &mut failed) {
+                failed.extend(emptied.into_iter().map(|reap| (reap, error.clone())));
+            }
             if progress.cancel.load(Ordering::Relaxed) {
                 return Ok(false);
             }
-            let done = match next {
-                Reap::Free(layer) => self.free_layer(layer, progress),
-                Reap::Merge { upper, lower } => self.merge_layer(upper, lower, progress),
-            };
-            match done {
-                Ok(()) => {}
-                Err(_) if progress.cancel.load(Ordering::Relaxed) => return Ok(false),
-                // Its volume may have been deleted meanwhile: then something else is to be done.
-                Err(error) => drop(failed.insert(next, error)),
-            }
         }
     }
 
-    /// Frees everything that a layer has, in every shard; nothing may see it any more.
-    pub(super) fn free_content(
+    /// Their pages go, in every shard: freed, or into those of the layer beneath. Answers those of which none is left;
+    /// why not is told of the others.
+    fn empty_layers(
         &self,
-        layer: u32,
+        layers: Vec<Reap>,
         progress: &Arc<Progress>,
-        failed: &str,
-    ) -> Result<()> {
-        let watched = progress.clone();
-        try_all(&self.shards, failed, move |shard| {
-            let watched = watched.clone();
-            async move {
-                shard.end_volume(layer);
-                shard.free_chunks(layer, go_on(&watched)).await?;
-                shard.forget_volume(layer)?;
-                shard.checkpoint().await
+        failed: &mut BTreeMap<Reap, EngineError>,
+    ) -> Result<Vec<Reap>> {
+        let (progress, wanted) = (progress.clone(), layers.clone());
+        let results = ask_all(&self.shards, move |shard| {
+            let (progress, wanted) = (progress.clone(), wanted.clone());
+            async move { shard.empty_layers(&wanted, go_on(&progress)).await }
+        })?;
+        for (reap, result) in results.iter().flat_map(|of| layers.iter().zip(of)) {
+            if let Err(error) = result {
+                failed.insert(*reap, not_given_back(error));
             }
-        })
+        }
+        // Its volume may have been deleted meanwhile: then something else is to be done.
+        let emptied = layers.into_iter().filter(|reap| !failed.contains_key(reap));
+        Ok(emptied.collect())
     }
 
-    fn free_layer(&self, layer: u32, progress: &Arc<Progress>) -> Result<()> {
-        self.free_content(layer, progress, "a snapshot's space cannot be freed")?;
+    /// Frees everything that a layer has, in every shard, durably; nothing may see it any more.
+    pub(super) fn free_content(&self, layer: u32, progress: &Arc<Progress>) -> Result<()> {
+        let mut failed = BTreeMap::new();
+        self.empty_layers(vec![Reap::Free(layer)], progress, &mut failed)?;
+        match failed.into_values().next() {
+            Some(error) => Err(error),
+            None => try_all(&self.shards, NOT_GIVEN_BACK, |shard| async move {
+                shard.checkpoint().await
+            }),
+        }
+    }
+
+    /// Layers that were emptied are no more: one checkpoint and one label for all of them.
+    fn forget_layers(
+        &self,
+        emptied: &[Reap],
+        failed: &mut BTreeMap<Reap, EngineError>,
+    ) -> Result<()> {
+        if emptied.is_empty() {
+            return Ok(());
+        }
+        try_all(&self.shards, NOT_GIVEN_BACK, |shard| async move {
+            // From here on no journal tells of the layers.
+            match is_on(Mutation::MergeForgotten) {
+                true => Ok(()),
+                false => shard.checkpoint().await,
+            }
+        })?;
+        let mut gone = Vec::new();
+        for reap in emptied.iter().copied() {
+            match self.is_empty(reap)? {
+                true => gone.push(reap),
+                false => drop(failed.insert(reap, not_whole())),
+            }
+        }
         let _changing = lock(&self.changing);
+        let config = self.config();
+        let due = config.reap();
+        gone.retain(|reap| due.contains(reap));
         self.update_soon(|config| {
-            config.reaped(Reap::Free(layer));
+            gone.iter().for_each(|reap| config.reaped(*reap));
             Ok(())
         })?;
         self.tell_allowances()?;
         self.shared.space.full.store(false, Ordering::Relaxed);
-        ask_all(&self.shards, move |shard| async move {
-            shard.remove_layer(layer).await
+        let mut readers = lock(&self.readers);
+        for reap in &gone {
+            if let Reap::Merge { upper, lower } = reap
+                && let Some(id) = readers.0.remove(upper)
+            {
+                readers.0.insert(*lower, id);
+            }
+        }
+        drop(readers);
+        let volumes: BTreeSet<u32> = config.volumes.iter().map(|volume| volume.id).collect();
+        ask_all(&self.shards, move |shard| {
+            let (gone, volumes) = (gone.clone(), volumes.clone());
+            async move {
+                for reap in gone {
+                    match reap {
+                        Reap::Free(layer) => shard.remove_layer(layer).await,
+                        Reap::Merge { upper, lower } => {
+                            shard.adopt(upper, lower, volumes.contains(&upper)).await;
+                        }
+                    }
+                }
+            }
         })
         .map(drop)
     }
 
-    fn merge_layer(&self, upper: u32, lower: u32, progress: &Arc<Progress>) -> Result<()> {
-        let watched = progress.clone();
-        try_all(&self.shards, "a snapshot cannot be merged", move |shard| {
-            let watched = watched.clone();
-            async move {
-                shard.merge_layer(upper, go_on(&watched)).await?;
-                // From here on no journal tells of the layer.
-                match is_on(Mutation::MergeForgotten) {
-                    true => Ok(()),
-                    false => shard.checkpoint().await,
-                }
-            }
-        })?;
-        let merged = ask_all(
+    /// Whether a layer that was merged has nothing left, in any shard. One that was freed says so itself.
+    fn is_empty(&self, reap: Reap) -> Result<bool> {
+        let Reap::Merge { upper, .. } = reap else {
+            return Ok(true);
+        };
+        let empty = ask_all(
             &self.shards,
             move |shard| async move { shard.is_empty(upper) },
         )?;
-        if merged.contains(&false) {
-            let text = "a snapshot was not merged whole: its chunks are still there";
-            return error(ErrorCode::Busy, text);
-        }
-        let _changing = lock(&self.changing);
-        self.update_soon(|config| {
-            config.reaped(Reap::Merge { upper, lower });
-            Ok(())
-        })?;
-        self.tell_allowances()?;
-        self.shared.space.full.store(false, Ordering::Relaxed);
-        let is_volume = lock(&self.config)
-            .volumes
-            .iter()
-            .any(|volume| volume.id == upper);
-        let mut readers = lock(&self.readers);
-        if let Some(id) = readers.0.remove(&upper) {
-            readers.0.insert(lower, id);
-        }
-        drop(readers);
-        ask_all(&self.shards, move |shard| async move {
-            shard.adopt(upper, lower, is_volume).await
-        })
-        .map(drop)
+        Ok(!empty.contains(&false))
     }
+}
+
+fn not_given_back(failed: &block::IoError) -> EngineError {
+    EngineError::new(code_of(failed), format!("{NOT_GIVEN_BACK}: {failed}"))
+}
+
+fn not_whole() -> EngineError {
+    let text = "a snapshot was not merged whole: its chunks are still there";
+    EngineError::new(ErrorCode::Busy, text)
+}
+
+/// Those that can be done together: each layer has a part in one alone.
+fn apart(all: impl Iterator<Item = Reap>) -> Vec<Reap> {
+    let mut taken = BTreeSet::new();
+    let free = |reap: &Reap| match *reap {
+        Reap::Free(layer) => taken.insert(layer),
+        Reap::Merge { upper, lower } => {
+            let free = !taken.contains(&upper) && !taken.contains(&lower);
+            if free {
+                taken.extend([upper, lower]);
+            }
+            free
+        }
+    };
+    all.filter(free).take(TOGETHER).collect()
 }
 
 /// Counts a chunk that is done; whether the next one is to follow.
@@ -149,5 +201,26 @@ fn go_on(progress: &Progress) -> impl Fn(u32) -> bool {
     |_| {
         progress.done.fetch_add(CHUNK as u64, Ordering::Relaxed);
         !progress.cancel.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_layer_has_a_part_in_one_alone() {
+        let merge = |upper, lower| Reap::Merge { upper, lower };
+        let all = [
+            merge(2, 1),
+            merge(3, 2),
+            merge(4, 3),
+            Reap::Free(3),
+            Reap::Free(7),
+        ];
+        let together = apart(all.into_iter());
+        assert_eq!(together, [merge(2, 1), merge(4, 3), Reap::Free(7)]);
+        let many = apart((0..1000).map(Reap::Free));
+        assert_eq!(many.len(), TOGETHER);
     }
 }

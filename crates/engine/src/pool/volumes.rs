@@ -313,7 +313,7 @@ impl Pool {
     ) -> Result<bool> {
         let (id, mut layer) = (volume.id, volume.live());
         let changing = loop {
-            self.free_content(layer, progress, "the volume's space cannot be freed")?;
+            self.free_content(layer, progress)?;
             let changing = lock(&self.changing);
             let config = self.config();
             let known = config.volumes.iter().find(|known| known.id == id);

@@ -204,7 +204,7 @@ impl Shard {
     fn count_op(&self, op: &ShardOp, began: u64) {
         let took = self.handle.now_ns() - began;
         if matches!(op.op.kind, OpKind::Read | OpKind::Write) {
-            self.meter.note(took);
+            self.meters.note(took);
         }
         let mut state = self.state.borrow_mut();
         let layer = state.live(op.volume);

@@ -4,6 +4,7 @@
 //! A chunk is merged without waiting in between, and never while a checkpoint collects pages: a
 //! checkpoint has all of it or nothing, and its record, played again, finds the pages as they were.
 
+use super::emptying::Turns;
 use super::journal::Work;
 use super::leaf::{Busy, Leaf, Make};
 use super::state::{Shard, State};
@@ -19,14 +20,18 @@ use units::{CHUNK_BLOCKS, Place};
 const PAUSE_NS: u64 = 1_000_000;
 
 impl Shard {
-    /// Merges every page of a layer into the one beneath; reports each chunk that is done, and ends
-    /// when told false. From its beginning on, writes to chunks without a page go to the one beneath.
+    /// Merges every page of a layer into the one beneath. From its beginning on, writes to chunks without a
+    /// page go to the one beneath.
     ///
     /// # Errors
     /// What a drive said, or `Gone` when it was told to end. Calling again goes on.
-    pub async fn merge_layer(&self, upper: u32, done: impl Fn(u32) -> bool) -> Result<(), IoError> {
+    pub(super) async fn merge_layer<F: Fn(u32) -> bool>(
+        &self,
+        upper: u32,
+        turns: &mut Turns<'_, F>,
+    ) -> Result<(), IoError> {
         self.begin_merge(upper);
-        let merged = self.merge_chunks(upper, done).await;
+        let merged = self.merge_chunks(upper, turns).await;
         if merged.is_err()
             && let Some(entry) = self.state.borrow_mut().volumes.get_mut(&upper)
         {
@@ -47,19 +52,17 @@ impl Shard {
         }
     }
 
-    async fn merge_chunks(&self, upper: u32, done: impl Fn(u32) -> bool) -> Result<(), IoError> {
+    async fn merge_chunks<F: Fn(u32) -> bool>(
+        &self,
+        upper: u32,
+        turns: &mut Turns<'_, F>,
+    ) -> Result<(), IoError> {
         let mut from = Some(0u32);
         while let Some(start) = from {
             let keys = self.next_chunks(upper, start).await?;
             for key in &keys {
                 self.merge_chunk(upper, *key).await?;
-                if !done(*key) {
-                    return Err(IoError::new(
-                        ErrorKind::Gone,
-                        "it goes on when the pool is opened again",
-                    ));
-                }
-                self.handle.yield_now().await;
+                turns.next(self, *key).await?;
             }
             from = keys.last().and_then(|last| last.checked_add(1));
             self.trim_leaves();

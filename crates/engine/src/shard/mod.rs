@@ -15,6 +15,7 @@ mod demote;
 mod diff;
 mod digest;
 mod dispatch;
+mod emptying;
 mod evacuate;
 mod journal;
 mod kept;

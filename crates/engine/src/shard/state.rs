@@ -7,7 +7,7 @@ use super::path::Paths;
 use super::ram::RamTier;
 use super::sinking::Sinking;
 use super::stuck::Stuck;
-use super::throttle::Meter;
+use super::throttle::Meters;
 use crate::control::types::{IoCounters, SpacePolicy};
 use crate::space::{Allocator, Allowance, Class, GroupTable, Quarantine, SpaceShared};
 use crate::tree::{DirtyNodes, Tree};
@@ -219,7 +219,7 @@ pub struct Shard {
     /// Volumes were let go that had been held.
     pub(super) let_go: Event,
     /// What hosts' operations take, while a scrub runs.
-    pub(super) meter: Meter,
+    pub(super) meters: Meters,
     this: Weak<Self>,
 }
 
@@ -290,7 +290,7 @@ impl Shard {
             room: Event::default(),
             prefetching: Cell::new(0),
             let_go: Event::default(),
-            meter: Meter::default(),
+            meters: Meters::default(),
             this: this.clone(),
         })
     }

@@ -1,11 +1,13 @@
-//! How fast a scrub reads: at most its rate, and slower while hosts would feel it.
+//! How fast a scrub reads, and what was deleted is given back: at most at a rate, and slower while hosts
+//! would feel it.
 //!
-//! While a scrub runs, every operation's time goes into a histogram. Now and then the scrub pauses
+//! While such work runs, every operation's time goes into a histogram. Now and then the work pauses
 //! and takes the time below which 99 of 100 operations end without it. When more than one in a
-//! hundred takes longer while it reads, it halves its rate; when not, it doubles it again.
+//! hundred takes longer beside it, it halves its rate; when not, it doubles it again.
 
 use reactor::Handle;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
+use std::rc::Rc;
 
 /// Buckets for each doubling of the time.
 const PER_DOUBLING: u32 = 8;
@@ -17,24 +19,50 @@ const QUIET_EVERY_NS: u64 = 15_000_000_000;
 const LOOK_NS: u64 = 250_000_000;
 /// Operations that a look or a pause has to have seen to mean anything.
 const ENOUGH: u32 = 50;
-/// The slowest is this part of the rate, so that the scrub ends.
+/// The slowest scrub has this part of the rate, so that it ends.
 const SLOWEST: u64 = 64;
+/// Chunks a second, in one shard, whose space is given back: while hosts ask for little, at the
+/// beginning, and at least.
+const RECLAIM: Rates = Rates {
+    most: 65_536,
+    first: 1024,
+    least: 256,
+};
 /// Most time that is made up for after a wait, in nanoseconds.
 const BURST_NS: u64 = 20_000_000;
 const SECOND: u64 = 1_000_000_000;
 
-/// Times of operations, while somebody asks.
-pub struct Meter {
-    on: Cell<bool>,
-    counts: RefCell<Box<[u32; BUCKETS]>>,
+/// Who asks for the times of a shard's operations now: mostly nobody.
+#[derive(Default)]
+pub struct Meters(RefCell<Vec<Rc<Meter>>>);
+
+impl Meters {
+    /// Counts an operation.
+    pub fn note(&self, took_ns: u64) {
+        for meter in self.0.borrow().iter() {
+            meter.note(took_ns);
+        }
+    }
+
+    fn add(&self) -> Rc<Meter> {
+        let meter = Rc::new(Meter::default());
+        self.0.borrow_mut().push(meter.clone());
+        meter
+    }
+
+    fn remove(&self, meter: &Rc<Meter>) {
+        self.0
+            .borrow_mut()
+            .retain(|known| !Rc::ptr_eq(known, meter));
+    }
 }
+
+/// Times of operations.
+struct Meter(RefCell<Box<[u32; BUCKETS]>>);
 
 impl Default for Meter {
     fn default() -> Self {
-        Self {
-            on: Cell::new(false),
-            counts: RefCell::new(Box::new([0; BUCKETS])),
-        }
+        Self(RefCell::new(Box::new([0; BUCKETS])))
     }
 }
 
@@ -46,25 +74,21 @@ fn bucket(ns: u64) -> usize {
 }
 
 impl Meter {
-    /// Counts an operation.
-    pub fn note(&self, took_ns: u64) {
-        if self.on.get() {
-            self.counts.borrow_mut()[bucket(took_ns)] += 1;
-        }
+    fn note(&self, took_ns: u64) {
+        self.0.borrow_mut()[bucket(took_ns)] += 1;
     }
 
     fn begin(&self) {
-        self.on.set(true);
-        self.counts.borrow_mut().fill(0);
+        self.0.borrow_mut().fill(0);
     }
 
     fn count(&self) -> u32 {
-        self.counts.borrow().iter().sum()
+        self.0.borrow().iter().sum()
     }
 
     /// The bucket below or in which 99 of 100 operations lie.
     fn usual(&self) -> Option<usize> {
-        let counts = self.counts.borrow();
+        let counts = self.0.borrow();
         let total: u32 = counts.iter().sum();
         let mut seen = 0;
         (total >= ENOUGH).then(|| {
@@ -78,16 +102,24 @@ impl Meter {
     }
 
     fn above(&self, bucket: usize) -> u32 {
-        self.counts.borrow()[bucket + 1..].iter().sum()
+        self.0.borrow()[bucket + 1..].iter().sum()
     }
 }
 
-/// The pace of one shard's part of a scrub.
+/// Units a second, whatever they are.
+struct Rates {
+    most: u64,
+    first: u64,
+    least: u64,
+}
+
+/// The pace of work in one shard.
 pub(super) struct Throttle<'a> {
     handle: Handle,
-    meter: &'a Meter,
-    /// Bytes a second, at most and now.
-    most: u64,
+    meters: &'a Meters,
+    meter: Rc<Meter>,
+    rates: Rates,
+    /// Units a second, now.
     rate: u64,
     next_ns: u64,
     look_ns: u64,
@@ -96,15 +128,29 @@ pub(super) struct Throttle<'a> {
 }
 
 impl<'a> Throttle<'a> {
-    /// At most `rate` bytes a second.
-    pub(super) fn new(handle: &Handle, meter: &'a Meter, rate: u64) -> Self {
-        meter.begin();
+    /// Of a scrub: at most `rate` bytes a second.
+    pub(super) fn scrub(handle: &Handle, meters: &'a Meters, rate: u64) -> Self {
+        let rates = Rates {
+            most: rate.max(1),
+            first: rate.max(1),
+            least: (rate / SLOWEST).max(1),
+        };
+        Self::new(handle, meters, rates)
+    }
+
+    /// Of giving chunks' space back.
+    pub(super) fn reclaim(handle: &Handle, meters: &'a Meters) -> Self {
+        Self::new(handle, meters, RECLAIM)
+    }
+
+    fn new(handle: &Handle, meters: &'a Meters, rates: Rates) -> Self {
         let now = handle.now_ns();
         Self {
             handle: handle.clone(),
-            meter,
-            most: rate.max(1),
-            rate: rate.max(1),
+            meters,
+            meter: meters.add(),
+            rate: rates.first,
+            rates,
             next_ns: now,
             look_ns: now + LOOK_NS,
             quiet_ns: now,
@@ -112,15 +158,15 @@ impl<'a> Throttle<'a> {
         }
     }
 
-    /// Waits until `bytes` more may be read.
-    pub(super) async fn wait(&mut self, bytes: u64) {
+    /// Waits until so many more units may be done.
+    pub(super) async fn wait(&mut self, units: u64) {
         let now = self.handle.now_ns();
         if now >= self.look_ns {
             self.look().await;
         }
         let now = self.handle.now_ns();
         let start = self.next_ns.max(now.saturating_sub(BURST_NS));
-        let takes = u128::from(bytes) * u128::from(SECOND) / u128::from(self.rate);
+        let takes = u128::from(units) * u128::from(SECOND) / u128::from(self.rate);
         self.next_ns = start + takes as u64;
         if start > now {
             self.handle.sleep_until(start).await;
@@ -139,7 +185,7 @@ impl<'a> Throttle<'a> {
         } else if self.handle.now_ns() >= self.look_ns + 4 * LOOK_NS {
             // Hosts ask for little: nobody waits.
             self.usual = None;
-            self.rate = self.most;
+            self.rate = self.rates.most;
             self.meter.begin();
         } else {
             return;
@@ -147,7 +193,7 @@ impl<'a> Throttle<'a> {
         self.look_ns = self.handle.now_ns() + LOOK_NS;
     }
 
-    /// Reads nothing for a moment and takes what is usual.
+    /// Does nothing for a moment and takes what is usual.
     async fn pause(&mut self) {
         self.meter.begin();
         self.handle.sleep(QUIET_NS).await;
@@ -158,16 +204,16 @@ impl<'a> Throttle<'a> {
     fn adjust(&mut self) {
         let Some(usual) = self.usual else { return };
         if self.meter.above(usual) * 100 > self.meter.count() {
-            self.rate = (self.rate / 2).max(self.most / SLOWEST).max(1);
+            self.rate = (self.rate / 2).max(self.rates.least);
         } else {
-            self.rate = self.rate.saturating_mul(2).min(self.most);
+            self.rate = self.rate.saturating_mul(2).min(self.rates.most);
         }
     }
 }
 
 impl Drop for Throttle<'_> {
     fn drop(&mut self) {
-        self.meter.on.set(false);
+        self.meters.remove(&self.meter);
     }
 }
 
@@ -188,13 +234,16 @@ mod tests {
 
     #[test]
     fn what_is_usual_is_what_99_of_100_take() {
-        let meter = Meter::default();
-        meter.note(1);
+        let meters = Meters::default();
+        meters.note(1);
+        let meter = meters.add();
         assert_eq!(meter.count(), 0, "nobody asked");
-        meter.begin();
-        (0..990).for_each(|_| meter.note(1000));
-        (0..10).for_each(|_| meter.note(1_000_000));
+        (0..990).for_each(|_| meters.note(1000));
+        (0..10).for_each(|_| meters.note(1_000_000));
         assert_eq!(meter.usual(), Some(bucket(1000)));
         assert_eq!(meter.above(bucket(1000)), 10);
+        meters.remove(&meter);
+        meters.note(1);
+        assert_eq!(meter.count(), 1000);
     }
 }

@@ -1,5 +1,6 @@
 //! Discard, write-zeroes and the allocation status.
 
+use super::emptying::Turns;
 use super::journal::Work;
 use super::leaf::Leaf;
 use super::leaf::live;
@@ -157,20 +158,20 @@ impl Shard {
         Ok(())
     }
 
-    /// Frees everything of a layer; reports each chunk that is done, and ends when told false.
+    /// Frees everything of a layer.
     ///
     /// # Errors
-    /// What a drive said. The volume stays marked; calling again goes on.
-    pub async fn free_chunks(
+    /// What a drive said, or `Gone` when it was told to end. The volume stays marked; calling again goes on.
+    pub(super) async fn free_chunks<F: Fn(u32) -> bool>(
         &self,
         volume: u32,
-        done: impl Fn(u32) -> bool,
+        turns: &mut Turns<'_, F>,
     ) -> Result<(), IoError> {
         let mut from = Some(0);
         while let Some(start) = from {
             let keys = self.next_chunks(volume, start).await?;
             for key in keys.iter().copied() {
-                let _room = self.journal_room(Work::Host).await?;
+                let room = self.journal_room(Work::Host).await?;
                 if let Some(leaf) = self.leaf_even_if_gone(volume, key).await? {
                     while leaf.busy.get() {
                         self.handle.sleep(1_000_000).await;
@@ -178,13 +179,8 @@ impl Shard {
                     self.apply_trim(volume, key, &leaf, 0, units::CHUNK_BLOCKS)?;
                     self.dissolve_if_gone(volume, key, &leaf);
                 }
-                if !done(key) {
-                    return Err(IoError::new(
-                        ErrorKind::Gone,
-                        "it goes on when the pool is opened again",
-                    ));
-                }
-                self.handle.yield_now().await;
+                drop(room);
+                turns.next(self, key).await?;
             }
             from = keys.last().and_then(|last| last.checked_add(1));
         }

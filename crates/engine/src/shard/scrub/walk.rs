@@ -44,7 +44,7 @@ impl Shard {
     ) -> Result<Option<ScrubPoint>, IoError> {
         let until = self.handle.now_ns().saturating_add(slice_ns);
         let share = scrub.rate / scrub.working.load(Ordering::Relaxed).max(1);
-        let mut throttle = Throttle::new(&self.handle, &self.meter, share);
+        let mut throttle = Throttle::scrub(&self.handle, &self.meters, share);
         let part = Part {
             scrub,
             progress,
