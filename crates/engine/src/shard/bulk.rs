@@ -31,6 +31,9 @@ impl Shard {
         // Level by level: what is loaded tells where the next ones lie.
         for _ in 0..=TREE_TOP {
             let pages = self.missing_pages(chunks);
+            if pages.is_empty() {
+                break;
+            }
             let pages: Vec<(Place, Wanted)> = pages.into_iter().collect();
             let runs: Vec<_> = runs(&pages).collect();
             for runs in runs.chunks(DEPTH) {
