@@ -17,6 +17,7 @@ mod digest;
 mod dispatch;
 mod emptying;
 mod evacuate;
+mod fetch;
 mod journal;
 mod kept;
 mod layers;

@@ -1,15 +1,17 @@
 //! Promotion: extents that proved themselves in RAM get a copy on the fast tier.
 
+use super::fetch::parts;
 use super::journal::Work;
 use super::leaf::{Busy, Leaf};
 use super::state::Shard;
 use crate::space::{Class, Run};
 use block::{DmaBuf, IoError};
-use format::{BlockState, crc32c};
+use format::{BlockMask, BlockState, crc32c};
+use futures_util::future::join_all;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use units::mutation::{Mutation, is_on};
-use units::{BLOCK, CHUNK_BLOCKS, EXTENT_BLOCKS};
+use units::{BLOCK, EXTENT_BLOCKS};
 
 /// Promotions in flight at a time.
 const PARALLEL: usize = 8;
@@ -156,26 +158,28 @@ impl Shard {
         self.prefetching.set(self.prefetching.get() + 1);
         self.handle.spawn(async move {
             if let Ok(Some(leaf)) = shard.leaf(volume, chunk, false).await {
-                let wanted = {
-                    let page = leaf.page.borrow();
-                    let blocks = (0..CHUNK_BLOCKS).filter(|block| {
-                        extents >> (block / EXTENT_BLOCKS) & 1 == 1
-                            && leaf.ram[block / EXTENT_BLOCKS].get() == 0
-                            && leaf.fetching.get() >> (block / EXTENT_BLOCKS) & 1 == 0
-                            && page.state(*block) == BlockState::Home
-                    });
-                    blocks.collect::<format::BlockMask>()
-                };
-                if !wanted.is_empty() {
-                    // What cannot be fetched ahead is read, and its error told, when it is asked for.
-                    let _ = shard
-                        .fetch_extents((volume, chunk), &leaf, extents, &wanted, false)
-                        .await;
-                }
+                let fetches = parts(shard.fetchable(&leaf, extents)).map(|part| {
+                    let wanted = at_home(&leaf, part);
+                    let (shard, leaf) = (&shard, &leaf);
+                    async move {
+                        let chunk = (volume, chunk);
+                        shard.fetch_extents(chunk, leaf, part, &wanted, false).await
+                    }
+                });
+                // What cannot be fetched ahead is read, and its error told, when it is asked for.
+                drop(join_all(fetches).await);
             }
             shard.prefetching.set(shard.prefetching.get() - 1);
         });
     }
+}
+
+/// Blocks of these extents that are only at home.
+fn at_home(leaf: &Leaf, extents: u16) -> BlockMask {
+    let page = leaf.page.borrow();
+    let at_home = page.home_mask().and_not(page.slot_mask());
+    let wanted = |block: &usize| extents >> (block / EXTENT_BLOCKS) & 1 == 1;
+    at_home.blocks().filter(wanted).collect()
 }
 
 /// Whether a block is only at home, and these bytes are its content.

@@ -2,7 +2,6 @@
 
 use super::layers::Placed;
 use super::leaf::{Leaf, live};
-use super::ram::RamExtent;
 use super::state::{Shard, State, drive_error};
 use super::write::{Piece, pieces};
 use crate::space::Class;
@@ -20,9 +19,9 @@ use units::{BLOCK, EXTENT_BLOCKS, Place};
 const ATTEMPTS: usize = 8;
 
 /// Blocks that lie one after the other.
-struct Run {
-    first: usize,
-    count: usize,
+pub(super) struct Run {
+    pub first: usize,
+    pub count: usize,
     place: Place,
     crcs: Vec<u32>,
     class: Class,
@@ -381,164 +380,6 @@ impl Shard {
         data
     }
 
-    /// Reads blocks at home with as much around them as the recent misses suggest, and keeps it
-    /// in RAM. More chunks are fetched in the background.
-    async fn fetch(
-        &self,
-        volume: u32,
-        leaf: &Rc<Leaf>,
-        chunk: u32,
-        run: &Run,
-    ) -> Result<DmaBuf, DriveError> {
-        let fetches = {
-            let mut state = self.state.borrow_mut();
-            state.regions.miss(volume, chunk, run.first / EXTENT_BLOCKS)
-        };
-        let mut wanted = BlockMask::default();
-        (run.first..run.first + run.count).for_each(|block| wanted.set(block));
-        let mut extents = 0u16;
-        for fetch in &fetches {
-            if fetch.chunk == chunk {
-                extents = fetch.extents;
-            } else {
-                self.prefetch(volume, fetch.chunk, fetch.extents);
-            }
-        }
-        wanted
-            .blocks()
-            .for_each(|block| extents |= 1 << (block / EXTENT_BLOCKS));
-        let (data, start) = self
-            .fetch_extents((volume, chunk), leaf, extents, &wanted, true)
-            .await?;
-        Ok(data.slice((run.first - start) * BLOCK, run.count * BLOCK))
-    }
-
-    /// Fetches extents of a chunk that are at home, in one read from the first to the last that
-    /// is wanted and not there yet. Returns the data and its first block. `asked_for`: a host
-    /// waits for the wanted blocks.
-    pub(super) async fn fetch_extents(
-        &self,
-        chunk: (u32, u32),
-        leaf: &Rc<Leaf>,
-        extents: u16,
-        wanted: &BlockMask,
-        asked_for: bool,
-    ) -> Result<(DmaBuf, usize), DriveError> {
-        let needed = wanted
-            .blocks()
-            .fold(0u16, |mask, block| mask | 1 << (block / EXTENT_BLOCKS));
-        let absent = (0..16).filter(|extent| leaf.ram[*extent].get() == 0);
-        let absent = absent.fold(0u16, |mask, extent| mask | 1 << extent);
-        let extents = (extents & absent & !leaf.fetching.get()) | needed;
-        let (low, high) = (
-            extents.trailing_zeros() as usize,
-            16 - extents.leading_zeros() as usize,
-        );
-        let (start, count) = (low * EXTENT_BLOCKS, (high - low) * EXTENT_BLOCKS);
-        let span = (low..high).fold(0u16, |mask, extent| mask | 1 << extent) & !leaf.fetching.get();
-        leaf.fetching.set(leaf.fetching.get() | span);
-        let (home, expected) = {
-            let page = leaf.page.borrow();
-            let expected = (start..start + count).map(|block| {
-                let at_home = page.state(block) == BlockState::Home;
-                (at_home || wanted.has(block)).then(|| page.crc(block))
-            });
-            (page.home(), expected.collect::<Vec<_>>())
-        };
-        let check =
-            |index: usize, bytes: &[u8]| expected[index].is_none_or(|crc| crc32c(bytes) == crc);
-        let mut start = start;
-        let mut data = self
-            .read_place(home.plus(start as u64), count, &check)
-            .await;
-        if data.is_err() && asked_for {
-            // What is wrong may be beside what the host asked for.
-            let (first, wanted_count) = span_of(wanted);
-            let narrow = |index: usize, bytes: &[u8]| check(first - start + index, bytes);
-            data = self
-                .read_place(home.plus(first as u64), wanted_count, &narrow)
-                .await;
-            start = first;
-        }
-        leaf.fetching.set(leaf.fetching.get() & !span);
-        if let Ok(data) = &data {
-            self.keep_in_ram(leaf, chunk, start, data, !asked_for);
-            if asked_for {
-                self.touch_ram(leaf, &wanted.blocks().collect::<Vec<_>>());
-            }
-        }
-        self.fetched.notify();
-        Ok((data?, start))
-    }
-
-    fn touch_ram(&self, leaf: &Leaf, blocks: &[usize]) {
-        let mut state = self.state.borrow_mut();
-        for block in blocks {
-            let Some(slot) = leaf.ram[block / EXTENT_BLOCKS].get().checked_sub(1) else {
-                continue;
-            };
-            if let Some(extent) = state.ram.get_mut(slot) {
-                extent.touched |= 1 << (block % EXTENT_BLOCKS);
-                extent.referenced = true;
-            }
-        }
-    }
-
-    /// Keeps blocks that were read from the slow tier, those that are still what was read. With
-    /// `dense` they are promoted at once: a dense region moves whole, before RAM needs its room.
-    fn keep_in_ram(
-        &self,
-        leaf: &Rc<Leaf>,
-        chunk: (u32, u32),
-        start: usize,
-        data: &DmaBuf,
-        dense: bool,
-    ) {
-        let mut state = self.state.borrow_mut();
-        let State {
-            ram,
-            regions,
-            promote_queue,
-            ..
-        } = &mut *state;
-        let page = leaf.page.borrow();
-        let blocks = data.len() / BLOCK;
-        for extent in start / EXTENT_BLOCKS..(start + blocks).div_ceil(EXTENT_BLOCKS) {
-            if leaf.ram[extent].get() != 0 {
-                continue;
-            }
-            let mut valid = 0u16;
-            let mut copy = None;
-            for block in extent * EXTENT_BLOCKS..(extent + 1) * EXTENT_BLOCKS {
-                if block < start || block >= start + blocks || page.state(block) == BlockState::Zero
-                {
-                    continue;
-                }
-                let bytes = &data[(block - start) * BLOCK..][..BLOCK];
-                if crc32c(bytes) == page.crc(block) {
-                    let copy = copy.get_or_insert_with(|| ram.buffer());
-                    copy[block % EXTENT_BLOCKS * BLOCK..][..BLOCK].copy_from_slice(bytes);
-                    valid |= 1 << (block % EXTENT_BLOCKS);
-                }
-            }
-            let Some(data) = copy else { continue };
-            let cached = RamExtent {
-                leaf: leaf.clone(),
-                chunk,
-                extent,
-                data,
-                valid,
-                touched: 0,
-                referenced: false,
-                queued: dense,
-            };
-            if ram.insert(cached, regions) && dense {
-                promote_queue.push_back(leaf.ram[extent].get() - 1);
-                self.promote_wake.notify();
-            }
-        }
-    }
-
     fn copy_out(&self, piece: Piece, first: usize, data: &[u8], buf: &mut IoBuf) {
         for (index, bytes) in data.chunks_exact(BLOCK).enumerate() {
             let (skip, at, len) = overlap(piece, first + index);
@@ -568,7 +409,7 @@ fn overlap(piece: Piece, block: usize) -> (usize, usize, usize) {
 }
 
 /// First block of a mask that has some, and the number from there to the last.
-fn span_of(mask: &BlockMask) -> (usize, usize) {
+pub(super) fn span_of(mask: &BlockMask) -> (usize, usize) {
     let first = mask.blocks().next().unwrap_or(0);
     let last = mask.blocks().last().unwrap_or(first);
     (first, last + 1 - first)

@@ -1,0 +1,214 @@
+//! Fetching from the slow tier into RAM: what a host waits for, with its neighbours.
+
+use super::leaf::Leaf;
+use super::ram::RamExtent;
+use super::read::{Run, span_of};
+use super::state::{Shard, State};
+use block::{DmaBuf, DriveError};
+use format::{BlockMask, BlockState, crc32c};
+use std::rc::Rc;
+use units::{BLOCK, EXTENT_BLOCKS};
+
+impl Shard {
+    /// Reads blocks at home with as much around them as the recent misses suggest, and keeps it
+    /// in RAM. More chunks are fetched in the background.
+    pub(super) async fn fetch(
+        &self,
+        volume: u32,
+        leaf: &Rc<Leaf>,
+        chunk: u32,
+        run: &Run,
+    ) -> Result<DmaBuf, DriveError> {
+        let fetches = {
+            let mut state = self.state.borrow_mut();
+            state.regions.miss(volume, chunk, run.first / EXTENT_BLOCKS)
+        };
+        let mut wanted = BlockMask::default();
+        (run.first..run.first + run.count).for_each(|block| wanted.set(block));
+        let mut extents = 0u16;
+        for fetch in &fetches {
+            if fetch.chunk == chunk {
+                extents = fetch.extents;
+            } else {
+                self.prefetch(volume, fetch.chunk, fetch.extents);
+            }
+        }
+        let needed = extents_of(&wanted);
+        // What is there already is not read again: the rest around it is another request's.
+        let mut others = 0;
+        let mut own = needed;
+        for part in parts(self.fetchable(leaf, extents) | needed) {
+            match part & needed {
+                0 => others |= part,
+                _ => own = part,
+            }
+        }
+        if others != 0 {
+            self.prefetch(volume, chunk, others);
+        }
+        let (data, start) = self
+            .fetch_extents((volume, chunk), leaf, own, &wanted, true)
+            .await?;
+        Ok(data.slice((run.first - start) * BLOCK, run.count * BLOCK))
+    }
+
+    /// Those of these extents that have something at home alone, which neither is in RAM nor on its way there.
+    pub(super) fn fetchable(&self, leaf: &Leaf, extents: u16) -> u16 {
+        let at_home = {
+            let page = leaf.page.borrow();
+            extents_of(&page.home_mask().and_not(page.slot_mask()))
+        };
+        let absent = (0..16).filter(|extent| leaf.ram[*extent].get() == 0);
+        let absent = absent.fold(0u16, |mask, extent| mask | 1 << extent);
+        extents & at_home & absent & !leaf.fetching.get()
+    }
+
+    /// Fetches neighbouring extents of a chunk that are at home, in one read. Returns the data and its first
+    /// block. `asked_for`: a host waits for the wanted blocks.
+    pub(super) async fn fetch_extents(
+        &self,
+        chunk: (u32, u32),
+        leaf: &Rc<Leaf>,
+        extents: u16,
+        wanted: &BlockMask,
+        asked_for: bool,
+    ) -> Result<(DmaBuf, usize), DriveError> {
+        let (low, high) = (
+            extents.trailing_zeros() as usize,
+            16 - extents.leading_zeros() as usize,
+        );
+        let (start, count) = (low * EXTENT_BLOCKS, (high - low) * EXTENT_BLOCKS);
+        let span = (low..high).fold(0u16, |mask, extent| mask | 1 << extent) & !leaf.fetching.get();
+        leaf.fetching.set(leaf.fetching.get() | span);
+        let (home, expected) = {
+            let page = leaf.page.borrow();
+            let expected = (start..start + count).map(|block| {
+                let at_home = page.state(block) == BlockState::Home;
+                (at_home || wanted.has(block)).then(|| page.crc(block))
+            });
+            (page.home(), expected.collect::<Vec<_>>())
+        };
+        let check =
+            |index: usize, bytes: &[u8]| expected[index].is_none_or(|crc| crc32c(bytes) == crc);
+        let mut start = start;
+        let mut data = self
+            .read_place(home.plus(start as u64), count, &check)
+            .await;
+        if data.is_err() && asked_for {
+            // What is wrong may be beside what the host asked for.
+            let (first, wanted_count) = span_of(wanted);
+            let narrow = |index: usize, bytes: &[u8]| check(first - start + index, bytes);
+            data = self
+                .read_place(home.plus(first as u64), wanted_count, &narrow)
+                .await;
+            start = first;
+        }
+        leaf.fetching.set(leaf.fetching.get() & !span);
+        if let Ok(data) = &data {
+            self.keep_in_ram(leaf, chunk, start, data, !asked_for);
+            if asked_for {
+                self.touch_ram(leaf, &wanted.blocks().collect::<Vec<_>>());
+            }
+        }
+        self.fetched.notify();
+        Ok((data?, start))
+    }
+
+    fn touch_ram(&self, leaf: &Leaf, blocks: &[usize]) {
+        let mut state = self.state.borrow_mut();
+        for block in blocks {
+            let Some(slot) = leaf.ram[block / EXTENT_BLOCKS].get().checked_sub(1) else {
+                continue;
+            };
+            if let Some(extent) = state.ram.get_mut(slot) {
+                extent.touched |= 1 << (block % EXTENT_BLOCKS);
+                extent.referenced = true;
+            }
+        }
+    }
+
+    /// Keeps blocks that were read from the slow tier, those that are still what was read. With
+    /// `dense` they are promoted at once: a dense region moves whole, before RAM needs its room.
+    pub(super) fn keep_in_ram(
+        &self,
+        leaf: &Rc<Leaf>,
+        chunk: (u32, u32),
+        start: usize,
+        data: &DmaBuf,
+        dense: bool,
+    ) {
+        let mut state = self.state.borrow_mut();
+        let State {
+            ram,
+            regions,
+            promote_queue,
+            ..
+        } = &mut *state;
+        let page = leaf.page.borrow();
+        let blocks = data.len() / BLOCK;
+        for extent in start / EXTENT_BLOCKS..(start + blocks).div_ceil(EXTENT_BLOCKS) {
+            if leaf.ram[extent].get() != 0 {
+                continue;
+            }
+            let mut valid = 0u16;
+            let mut copy = None;
+            for block in extent * EXTENT_BLOCKS..(extent + 1) * EXTENT_BLOCKS {
+                if block < start || block >= start + blocks || page.state(block) == BlockState::Zero
+                {
+                    continue;
+                }
+                let bytes = &data[(block - start) * BLOCK..][..BLOCK];
+                if crc32c(bytes) == page.crc(block) {
+                    let copy = copy.get_or_insert_with(|| ram.buffer());
+                    copy[block % EXTENT_BLOCKS * BLOCK..][..BLOCK].copy_from_slice(bytes);
+                    valid |= 1 << (block % EXTENT_BLOCKS);
+                }
+            }
+            let Some(data) = copy else { continue };
+            let cached = RamExtent {
+                leaf: leaf.clone(),
+                chunk,
+                extent,
+                data,
+                valid,
+                touched: 0,
+                referenced: false,
+                queued: dense,
+            };
+            if ram.insert(cached, regions) && dense {
+                promote_queue.push_back(leaf.ram[extent].get() - 1);
+                self.promote_wake.notify();
+            }
+        }
+    }
+}
+
+/// Extents that have some of these blocks.
+pub(super) fn extents_of(blocks: &BlockMask) -> u16 {
+    let extents = blocks.blocks().map(|block| block / EXTENT_BLOCKS);
+    extents.fold(0, |mask, extent| mask | 1 << extent)
+}
+
+/// Extents of a chunk that lie side by side.
+pub(super) fn parts(mut extents: u16) -> impl Iterator<Item = u16> {
+    std::iter::from_fn(move || {
+        let low = extents.trailing_zeros();
+        let long = (extents.checked_shr(low)?).trailing_ones();
+        let part = ((1u32 << long) - 1) << low;
+        extents &= !(part as u16);
+        Some(part as u16)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extents_side_by_side_are_fetched_together() {
+        assert_eq!(parts(0).count(), 0);
+        assert_eq!(parts(0xffff).collect::<Vec<_>>(), [0xffff]);
+        let all: Vec<u16> = parts(0b1000_0000_0110_1101).collect();
+        assert_eq!(all, [1, 0b1100, 0b110_0000, 1 << 15]);
+    }
+}
