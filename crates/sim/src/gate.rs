@@ -16,14 +16,9 @@ const NOT_YET: &[Mutation] = &[
     Mutation::LabelPlace,
     // Found by seed 38 of an earlier workload.
     Mutation::DemotionSlot,
-    Mutation::KeptFree,
     // The engine's test `room` finds it.
     Mutation::PagesUncounted,
-    Mutation::PendingForgotten,
-    Mutation::ReuseRead,
-    Mutation::RunWhole,
     Mutation::ScrubUnwritten,
-    Mutation::SnapshotUnreserved,
 ];
 /// Time for those, and states of a seed: a run is not stopped in its middle.
 const LITTLE: Duration = Duration::from_secs(5);
@@ -55,8 +50,13 @@ const FIRST: &[(Mutation, u64)] = &[
     (Mutation::MergeLeaks, 8),
     (Mutation::LegBehind, 9),
     (Mutation::CheckpointOneLeg, 9),
+    (Mutation::SnapshotUnreserved, 13),
+    (Mutation::ReuseRead, 16),
     (Mutation::HomeUnquiet, 24),
+    (Mutation::PendingForgotten, 25),
     (Mutation::FlushError, 33),
+    (Mutation::KeptFree, 36),
+    (Mutation::RunWhole, 42),
     (Mutation::HomeUnproven, 50),
     (Mutation::JournalEpoch, 51),
     (Mutation::EpochKept, 51),
