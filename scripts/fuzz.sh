@@ -7,7 +7,7 @@ set -Eeuo pipefail
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 cd "$root"
 
-seconds="${CONVECT_FUZZ_SECONDS:-20}"
+seconds="${CONVECT_FUZZ_SECONDS:-60}"
 keep=no
 targets=()
 mapfile -t known < <(sed -n 's/^name = "\(.*\)"$/\1/p' fuzz/Cargo.toml | tail -n +2)

@@ -62,7 +62,7 @@ if [ "$end_to_end" = yes ]; then
   check "end to end" bash scripts/e2e.sh
   count_results
 fi
-# Each target has CONVECT_FUZZ_SECONDS (20), two at a time.
+# Each target has CONVECT_FUZZ_SECONDS (60), two at a time.
 if [ "$fuzz" = yes ]; then
   check "fuzzing" bash scripts/fuzz.sh
   count_results
