@@ -60,6 +60,7 @@ const FIRST: &[(Mutation, u64)] = &[
     (Mutation::HomeUnproven, 50),
     (Mutation::JournalEpoch, 51),
     (Mutation::EpochKept, 51),
+    (Mutation::LabelFlushAlone, 142),
 ];
 
 /// Seeds that a bug is looked for in, unless time runs out first.
