@@ -61,6 +61,7 @@ const FIRST: &[(Mutation, u64)] = &[
     (Mutation::JournalEpoch, 51),
     (Mutation::EpochKept, 51),
     (Mutation::LabelFlushAlone, 142),
+    (Mutation::FlushOverlap, 174),
 ];
 
 /// Seeds that a bug is looked for in, unless time runs out first.

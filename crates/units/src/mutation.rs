@@ -67,6 +67,7 @@ mutations! {
     PendingKept, "bitmap-keeps-pending", "A checkpoint's bitmap has slots that no record names.";
     PendingForgotten, "bitmap-forgets-pending", "What was being written during a checkpoint is missing from every later bitmap.";
     LabelFlush, "label-without-flush", "A label is not flushed.";
+    FlushOverlap, "flush-beside-failing-one", "A flush that succeeds is believed while another one of the same drive has still to fail.";
     LabelFlushAlone, "label-flush-alone", "That a label could not be flushed concerns nobody else who writes to the drive.";
     ReadUnchecked, "read-unchecked", "A read believes what a drive gives.";
     FlushError, "flush-error-ignored", "A flush that failed counts as done.";

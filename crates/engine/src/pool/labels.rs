@@ -217,8 +217,6 @@ pub(super) async fn write_one(
     shared: &DriveShared,
 ) -> std::result::Result<(), LabelFailure> {
     let flushing = std::cell::Cell::new(false);
-    // A flush that failed before says nothing of a label that is written after it.
-    let before = shared.flush_failed.load(Ordering::Acquire);
     let info = Drive::info(&**drive);
     let requests = async {
         let queue = queue(drive, handle)?;
@@ -235,23 +233,17 @@ pub(super) async fn write_one(
         if is_on(Mutation::LabelFlush) {
             return Ok(());
         }
-        queue.flush().await
+        // The drive may give up what shards wrote as well.
+        match is_on(Mutation::LabelFlushAlone) {
+            true => queue.flush().await,
+            false => shared.flushing.run(queue.flush()).await,
+        }
     };
     let written = within(handle.clone(), shared.limits.deadline_ns, requests).await;
     if written == Err(DriveError::Timeout) {
         shared.timeouts.fetch_add(1, Ordering::Relaxed);
         shared.silent.store(true, Ordering::Relaxed);
     }
-    // The drive may have given up what shards wrote as well; and what failed one of their flushes may have been
-    // this label.
-    if written.is_err() && flushing.get() && !is_on(Mutation::LabelFlushAlone) {
-        shared.flush_failed.store(true, Ordering::Release);
-    }
-    let failed = shared.flush_failed.load(Ordering::Acquire);
-    let written = match failed && !before {
-        true => written.and(Err(DriveError::Gone)),
-        false => written,
-    };
     written.map_err(|failed: DriveError| LabelFailure {
         error: EngineError::new(
             ErrorCode::Io,

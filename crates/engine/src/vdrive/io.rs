@@ -1,6 +1,7 @@
 //! Reading and writing a vdrive from one shard's thread.
 
 use super::copy::Gate;
+use super::flushing::Flushing;
 use super::stale::Written;
 use super::{Fragment, Layout, Leg, LegState, Legs, Watch};
 use crate::control::types::DriveLimits;
@@ -29,9 +30,8 @@ pub struct DriveShared {
     pub errors: AtomicU64,
     /// Blocks mended from another leg.
     pub repaired: AtomicU64,
-    /// A flush failed: what the drive still has of the writes before it is unknown, and no later
-    /// flush is believed.
-    pub flush_failed: AtomicBool,
+    /// Its flushes.
+    pub flushing: Flushing,
     /// Requests that were given up: the drive did not answer within the deadline.
     pub timeouts: AtomicU64,
     /// It has not answered since the last such request.
@@ -131,23 +131,18 @@ impl PartIo {
 
     pub(super) async fn flush(&self) -> Result<(), DriveError> {
         let channel = self.channel();
-        let failed = &channel.shared.flush_failed;
-        if failed.load(Ordering::Acquire) {
+        let flushing = &channel.shared.flushing;
+        if flushing.has_failed() {
             return Err(DriveError::Gone);
         }
-        let (_, result) = channel.send(DriveIoKind::Flush, 0, None).await;
-        if is_on(Mutation::FlushError) {
-            return Ok(());
-        }
-        if result.is_err() {
-            failed.store(true, Ordering::Release);
-        }
-        // Another thread's flush may have been told of an error that this one's writes had.
-        let result = match failed.load(Ordering::Acquire) {
-            true => result.and(Err(DriveError::Gone)),
-            false => result,
+        let flush = async {
+            let (_, result) = channel.send(DriveIoKind::Flush, 0, None).await;
+            match is_on(Mutation::FlushError) {
+                true => Ok(()),
+                false => result,
+            }
         };
-        channel.counted(result)
+        channel.counted(flushing.run(flush).await)
     }
 
     pub(super) fn mended(&self) {

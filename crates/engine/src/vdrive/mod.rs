@@ -5,6 +5,7 @@
 
 mod copy;
 mod deadline;
+mod flushing;
 mod io;
 mod legs;
 mod missing;
