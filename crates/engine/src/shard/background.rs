@@ -135,11 +135,14 @@ impl Shard {
                 )
             };
             let due = changed && self.handle.now_ns() >= last + CHECKPOINT_NS;
-            if pressing || due {
+            // Where none would free anything, whoever waits for room ends without it.
+            if pressing && (changed || self.checkpoint_gives_room()) || due {
                 if self.checkpoint().await.is_err() {
                     return;
                 }
                 last = self.handle.now_ns();
+                // Who waits for its end goes first: another one may be pressing already.
+                self.handle.yield_now().await;
             }
             futures_util::future::select(wake, self.handle.sleep(IDLE_TICK_NS)).await;
         }

@@ -169,7 +169,7 @@ impl Shard {
     }
 
     /// Whether pages wait for a checkpoint, or what one freed for being let go.
-    fn checkpoint_gives_room(&self) -> bool {
+    pub(super) fn checkpoint_gives_room(&self) -> bool {
         let state = self.state.borrow();
         let changed = state.unplaced + state.dirty_leaves.len() + state.dirty_nodes.count();
         changed > 0
