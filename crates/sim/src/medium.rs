@@ -153,6 +153,15 @@ impl Medium {
         }
     }
 
+    /// Blocks that a flush which begins at `turn` covers.
+    pub fn covered(&self, turn: u64) -> impl Iterator<Item = &Arc<Block>> {
+        let covered = move |write: &&Pending| write.completed.is_some_and(|at| at <= turn);
+        self.pending
+            .iter()
+            .filter(covered)
+            .flat_map(|write| &write.blocks)
+    }
+
     /// Places of written blocks that begin like this and that no flush has covered.
     pub fn unflushed(&self, begin: &[u8]) -> usize {
         let blocks = self

@@ -193,9 +193,15 @@ impl State {
             self.medium.flush_fails(turn, || chance(handle, 2));
             (begun.end, begun.result) = (End::Nothing, Err(DriveError::Os(FAILED)));
             begun.moments.push(Moment::Stopped);
-        } else if chance(handle, self.faults.lying_flush) {
+        } else if chance(handle, self.faults.lying_flush) && !self.is_untold(turn) {
             begun.end = End::Lie(turn);
         }
+    }
+
+    /// Whether what a flush that begins at `turn` covers has something that cannot be told of, as blocks of zeroes.
+    fn is_untold(&self, turn: u64) -> bool {
+        let mut covered = self.medium.covered(turn);
+        self.faults.told && covered.any(|block| owner_of(&block[..]).is_none())
     }
 
     fn begin_write(
