@@ -88,6 +88,8 @@ async fn take(turn: &Mutex<Turn>) -> Taken<'_> {
 /// What one generation's labels came to.
 struct Round {
     taken: BTreeSet<DriveId>,
+    /// Drives that were not asked, as nothing on them counted.
+    left_out: BTreeSet<DriveId>,
     failure: Option<EngineError>,
 }
 
@@ -186,14 +188,19 @@ impl Keeper {
         }
     }
 
-    /// Members that are here and count.
-    fn targets(&self) -> Vec<Target> {
+    /// Members that are here and count, and those that do not count.
+    fn targets(&self) -> (Vec<Target>, BTreeSet<DriveId>) {
         let leaving = *lock(&self.leaving);
-        lock(&self.members)
-            .iter()
-            .filter(|member| !self.is_out(member.id) || leaving == Some(member.id))
-            .filter_map(|member| Some((member.id, member.drive.clone()?, member.shared.clone())))
-            .collect()
+        let mut left_out = BTreeSet::new();
+        let mut targets = Vec::new();
+        for member in lock(&self.members).iter() {
+            if self.is_out(member.id) && leaving != Some(member.id) {
+                left_out.insert(member.id);
+            } else if let Some(drive) = &member.drive {
+                targets.push((member.id, drive.clone(), member.shared.clone()));
+            }
+        }
+        (targets, left_out)
     }
 
     async fn write_to(
@@ -213,8 +220,8 @@ impl Keeper {
         join_all(writes).await
     }
 
-    /// One generation, and another one when drives failed it and went out for that. True when a
-    /// pool that is opened from any drives that suffice is sure to see it.
+    /// One generation, and another one when drives failed it and went out for that. False when a
+    /// pool that is opened from any drives that suffice is not sure to see it, and will not be.
     async fn write(&self, handle: &Handle, config: PoolConfig, exported: bool) -> Result<bool> {
         loop {
             let wanted = self.legs.wanted();
@@ -229,11 +236,13 @@ impl Keeper {
             if self.legs.wanted() != wanted && round.failure.is_some() {
                 continue;
             }
-            let sure = self.is_sure(&round.taken);
-            if sure {
+            let lacking = self.lacking(&round.taken);
+            if lacking.is_empty() {
                 self.legs.recorded_upto(wanted);
             }
-            return Ok(sure);
+            // A drive whose legs came back meanwhile has an older label only for that: the next
+            // round asks it, once no other label of its own is at risk.
+            return Ok(lacking.is_subset(&round.left_out));
         }
     }
 
@@ -253,18 +262,21 @@ impl Keeper {
             .iter()
             .map(|part| part.drive.clone())
             .collect();
-        let mut members = self.targets();
+        let (mut members, mut left_out) = self.targets();
         members.retain(|(id, _, _)| scope == Scope::All || leading.contains(&id.to_string()));
         // A drive that does not answer would hold up everything that is done to the pool.
         let silent = |shared: &DriveShared| shared.silent.load(Ordering::Relaxed);
         for (id, _, _) in members.iter().filter(|(_, _, shared)| silent(shared)) {
-            self.legs.take_drive_out(*id, "it does not answer", false);
+            if self.legs.take_drive_out(*id, "it does not answer", false) {
+                left_out.insert(*id);
+            }
         }
         members.retain(|(_, _, shared)| !silent(shared));
         self.tell_labelled(&mut config, &members);
         let leaving = *lock(&self.leaving);
         let mut round = Round {
             taken: BTreeSet::new(),
+            left_out,
             failure: None,
         };
         let label = self.label(generation, exported, config);
@@ -351,8 +363,8 @@ impl Keeper {
         of_drive.peek().is_some() && of_drive.all(|(_, leg)| leg.state() == LegState::Out)
     }
 
-    /// Whether every leg that can stand in for an absent one has the label.
-    fn is_sure(&self, taken: &BTreeSet<DriveId>) -> bool {
+    /// Drives with a leg that can stand in for an absent one and without the label.
+    fn lacking(&self, taken: &BTreeSet<DriveId>) -> BTreeSet<DriveId> {
         let legs = self.legs.all();
         let absent: BTreeSet<u8> = legs
             .iter()
@@ -361,7 +373,9 @@ impl Keeper {
             .collect();
         legs.iter()
             .filter(|((vdrive, _), leg)| absent.contains(vdrive) && leg.is_in())
-            .all(|(_, leg)| taken.contains(&leg.drive()))
+            .map(|(_, leg)| leg.drive())
+            .filter(|drive| !taken.contains(drive))
+            .collect()
     }
 }
 
@@ -379,3 +393,6 @@ pub(crate) fn part_of(config: &mut PoolConfig, vdrive: u8, part: usize) -> Optio
     };
     parts.get_mut(part)
 }
+
+#[cfg(test)]
+mod tests;

@@ -200,7 +200,8 @@ impl Pool {
                 error(
                     ErrorCode::Refused,
                     format!(
-                        "volume {} and its snapshots hold {} already, more than {}: choose a larger                          quota, discard data or delete snapshots",
+                        "volume {} and its snapshots hold {} already, more than {}: choose a larger \
+                         quota, discard data or delete snapshots",
                         volume.name,
                         format_bytes(holds.max(0) as u64 * BLOCK as u64),
                         format_bytes(quota)

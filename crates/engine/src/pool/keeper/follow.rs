@@ -43,7 +43,7 @@ impl Keeper {
     /// Members whose labels are older than the pool's.
     fn older(&self) -> Vec<(Target, u64)> {
         let generation = self.generation.load(Ordering::Acquire);
-        let members = self.targets();
+        let (members, _) = self.targets();
         let labelled = lock(&self.labelled);
         let with_own = members
             .into_iter()

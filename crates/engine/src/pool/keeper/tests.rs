@@ -1,0 +1,148 @@
+//! Labels that are written while legs come and go, on one thread.
+
+use super::*;
+use crate::vdrive::{Leg, StaleMap};
+use block::{Drive, DriveInfo, DriveIo, DriveIoKind, DriveQueue, Rotation};
+use format::{Features, MetaConfig, Policy, ScrubConfig};
+use reactor::Clock;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// Legs of the metadata region, each on a drive of the same number.
+const LEGS: u64 = 3;
+
+struct Still;
+
+impl Clock for Still {
+    fn now_ns(&self) -> u64 {
+        0
+    }
+}
+
+type Hook = Box<dyn FnOnce() + Send>;
+
+/// A drive that takes everything, and that something happens in the first flush of.
+#[derive(Default)]
+struct Taking {
+    in_flush: Arc<Mutex<Option<Hook>>>,
+}
+
+impl Drive for Taking {
+    fn info(&self) -> DriveInfo {
+        DriveInfo {
+            spec: "taking".into(),
+            size: 1 << 30,
+            logical_sector: 512,
+            physical_sector: 4096,
+            rotation: Rotation::Solid,
+            write_cache: true,
+            persistent: true,
+        }
+    }
+}
+
+impl OpenDrive for Taking {
+    fn queue(&self, _: &Handle) -> std::io::Result<Rc<dyn DriveQueue>> {
+        Ok(Rc::new(Taking {
+            in_flush: self.in_flush.clone(),
+        }))
+    }
+}
+
+impl DriveQueue for Taking {
+    fn submit(&self, io: DriveIo) {
+        let hook = match io.kind {
+            DriveIoKind::Flush => lock(&self.in_flush).take(),
+            _ => None,
+        };
+        if let Some(hook) = hook {
+            hook();
+        }
+        io.done.send((io.buf, Ok(())));
+    }
+
+    fn in_flight(&self) -> usize {
+        0
+    }
+}
+
+fn config() -> PoolConfig {
+    let part = |drive: u64| PartConfig {
+        drive: DriveId(drive.into()).to_string(),
+        offset: 0,
+        blocks: 1024,
+        out: false,
+        out_since: 0,
+        out_why: String::new(),
+        stale: String::new(),
+    };
+    PoolConfig {
+        name: "pool".into(),
+        policy: Policy::FastFirst,
+        shards: 1,
+        group_blocks: 512,
+        meta: MetaConfig {
+            parts: (0..LEGS).map(part).collect(),
+            journal_blocks: 64,
+        },
+        drives: Vec::new(),
+        vdrives: Vec::new(),
+        volumes: Vec::new(),
+        layers: Vec::new(),
+        snapshots: Vec::new(),
+        schedules: Vec::new(),
+        receiving: Vec::new(),
+        exports: Vec::new(),
+        next_volume: 1,
+        scrub: ScrubConfig::default(),
+        warn_at: Vec::new(),
+        unknown: BTreeMap::new(),
+        features: Features::default(),
+    }
+}
+
+#[test]
+fn a_leg_that_comes_back_while_labels_are_written_gets_one_too() {
+    let handle = Handle::simulated(Box::new(Still), 1).unwrap();
+    let legs = Arc::<Legs>::default();
+    let in_flush = Arc::<Mutex<Option<Hook>>>::default();
+    let mut members = Vec::new();
+    for index in 0..LEGS {
+        let drive = DriveId(index.into());
+        let id = (0, index as usize);
+        legs.add(Arc::new(Leg::new(id, drive, true, StaleMap::new(8))));
+        members.push(Member {
+            id: drive,
+            spec: "taking".into(),
+            drive: Some(Arc::new(Taking {
+                in_flush: in_flush.clone(),
+            })),
+            size: 1 << 30,
+            shared: Arc::default(),
+        });
+    }
+    let labelled = (0..LEGS).map(|index| (DriveId(index.into()), 1)).collect();
+    let keeper = Keeper::new(PoolId(1), config(), 1, members, labelled, legs.clone());
+    // Two are out. While labels tell of it, one of them is brought up to date.
+    assert!(legs.take_out((0, 1), "test", false) && legs.take_out((0, 2), "test", false));
+    *lock(&in_flush) = Some(Box::new({
+        let legs = legs.clone();
+        move || {
+            let leg = legs.get((0, 1)).unwrap();
+            assert!(legs.begin_sync((0, 1)) && legs.end_sync((0, 1), leg.absences()));
+        }
+    }));
+    handle.spawn(keeper.clone().run(handle.clone()));
+    legs.enforce();
+    let recorded = Rc::new(RefCell::new(None));
+    let (give, waits) = (recorded.clone(), legs.clone());
+    handle.spawn(async move { *give.borrow_mut() = Some(waits.recorded().await) });
+    while handle.run_ready(64) > 0 {}
+    assert_eq!(recorded.take(), Some(true));
+    assert!(!keeper.has_older());
+    // The third is still out, and its drive keeps the label that it had.
+    assert_eq!(lock(&keeper.labelled)[&DriveId(2)], 1);
+    let told = lock(&keeper.config).clone();
+    let out: Vec<bool> = told.meta.parts.iter().map(|part| part.out).collect();
+    assert_eq!(out, [false, false, true]);
+}
