@@ -97,7 +97,10 @@ that the volume that it was cloned from can be deleted. Nothing is copied.";
 
 const SET_AFTER: &str = "\
 At its quota a volume's writes that need a new block fail with \"no space\"; what is there can be \
-overwritten, as far as no snapshot has it, and discards and deleted snapshots make room again.";
+overwritten, as far as no snapshot has it, and discards and deleted snapshots make room again.
+
+What is reserved is kept from other volumes, whether it is used or not; it counts what snapshots hold, \
+too. Beyond it the volume takes what is free, up to its quota.";
 
 const WARN_AFTER: &str = "\
 80,90,95 until others are chosen. They hold for the pool's space, for its metadata region, and where there \
@@ -461,6 +464,9 @@ pub enum Volume {
         /// The most that it and its snapshots may take of the pool
         #[arg(long, value_name = "SIZE")]
         quota: Option<String>,
+        /// What the pool keeps for it and its snapshots
+        #[arg(long, value_name = "SIZE")]
+        reservation: Option<String>,
         /// Bytes of an LBA: 512 or 4096
         #[arg(long, default_value_t = 512)]
         lba: u32,
@@ -490,15 +496,22 @@ pub enum Volume {
         #[arg(long)]
         yes: bool,
     },
-    /// Change what a volume may take of its pool, while it is used
+    /// Change what a volume may take of its pool and what is kept for it, while it is used
     #[command(after_help = SET_AFTER)]
     Set {
         /// The volume
         #[arg(value_name = "POOL/VOL")]
         volume: String,
         /// The most that it and its snapshots may take of the pool, or none
-        #[arg(long, value_name = "SIZE|none", required = true)]
+        #[arg(
+            long,
+            value_name = "SIZE|none",
+            required_unless_present = "reservation"
+        )]
         quota: Option<String>,
+        /// What the pool keeps for it and its snapshots, or none
+        #[arg(long, value_name = "SIZE|none")]
+        reservation: Option<String>,
     },
     /// Give a clone the snapshots that it stands on; what it was cloned from is a clone then
     #[command(after_help = PROMOTE_AFTER)]

@@ -293,6 +293,8 @@ pub fn volume(status: engine::VolumeStatus, exports: Vec<String>) -> v1::Volume 
         mapped: status.mapped,
         held: status.held,
         quota: Some(status.quota).filter(|quota| *quota > 0),
+        reservation: Some(status.reservation).filter(|bytes| *bytes > 0),
+        reserved: status.reserved,
         serial: status.serial,
         state: status.state,
         exports,

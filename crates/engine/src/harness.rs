@@ -14,7 +14,6 @@ use reactor::Handle;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use units::{CHUNK, DriveId, PoolId, ShardId};
 
 /// A pool's shards.
@@ -90,13 +89,13 @@ impl Harness {
                 } else {
                     volume.next
                 };
-                shard.set_volume(volume.id, live, volume.thick && !volume.deleting);
+                shard.set_volume(volume.id, live);
             }
             for snapshot in &config.snapshots {
                 shard.set_reader(Self::reader(snapshot.layer), Some(snapshot.layer));
             }
         }
-        let allowances = Allowances::new(config);
+        let allowances = Allowances::new(config, &shared.space);
         let of_layers = allowances.of_layers(config);
         for shard in &shards {
             shard.set_allowances(&of_layers);
@@ -145,9 +144,9 @@ impl Harness {
         for shard in &self.shards {
             audits.push(shard.audit().await?);
         }
-        let mapped = self.shared.space.mapped.load(Ordering::Relaxed);
-        let mut sum = Audit::sum(audits, mapped);
-        self.allowances.audit(&self.config, &mut sum);
+        let space = &self.shared.space;
+        let mut sum = Audit::sum(audits, space.stored());
+        self.allowances.audit(&self.config, space, &mut sum);
         Ok(sum)
     }
 }

@@ -76,9 +76,11 @@ impl World {
     }
 
     fn make(&mut self, name: &str) {
-        // A quota that is not reached has everything counted, for the audit.
+        // A quota that is not reached has everything counted, for the audit; what is reserved is used up
+        // and given back.
         let spec = VolumeSpec {
             quota: 1 << 40,
+            reservation: 64 << 10,
             ..volume(name, SIZE_MIB)
         };
         self.engine.volume_create("tank", &spec).unwrap();
@@ -173,10 +175,11 @@ impl World {
         self.engine
             .snapshot_clone("tank", &from.owner, &from.name, &name)
             .unwrap();
-        let quota = Some(1 << 40);
-        self.engine
-            .volume_change("tank", &name, &VolumeChange { quota })
-            .unwrap();
+        let change = VolumeChange {
+            quota: Some(1 << 40),
+            reservation: Some(16 << 10),
+        };
+        self.engine.volume_change("tank", &name, &change).unwrap();
         let mut chain = from.under.clone();
         chain.push(snapshot);
         let content = from.content.clone();

@@ -33,7 +33,10 @@ fn books(engine: &Engine, name: &str) -> (u64, u64) {
 }
 
 fn set(engine: &Engine, name: &str, quota: u64) -> Result<VolumeStatus, ErrorCode> {
-    let change = VolumeChange { quota: Some(quota) };
+    let change = VolumeChange {
+        quota: Some(quota),
+        ..VolumeChange::default()
+    };
     engine
         .volume_change("tank", name, &change)
         .map_err(|failed| failed.code)

@@ -139,6 +139,9 @@ pub struct VolumeConfig {
     /// The most bytes that it and its snapshots may store, whole blocks; 0: as much as the pool has.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub quota: u64,
+    /// Bytes that are kept for it and its snapshots, whole blocks; 0: none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reservation: u64,
 }
 
 impl VolumeConfig {

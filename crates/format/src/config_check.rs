@@ -17,8 +17,8 @@ const WARN_LEVELS: usize = 8;
 const WARN_PERCENT: std::ops::RangeInclusive<u8> = 10..=100;
 /// Largest volume in bytes.
 const VOLUME_MAX: u64 = 256 << 40;
-/// Largest quota in bytes: beyond what any pool has.
-const QUOTA_MAX: u64 = 1 << 60;
+/// Largest quota or reservation in bytes: beyond what any pool has.
+const LIMIT_MAX: u64 = 1 << 60;
 /// Longest name in bytes.
 const NAME_MAX: usize = 255;
 
@@ -56,13 +56,13 @@ pub fn check_warn_at(levels: &[u8]) -> Result<(), String> {
     })
 }
 
-/// The quota of a volume that is asked for, in whole blocks (bytes); 0 stays none.
+/// The quota or reservation of a volume that is asked for, in whole blocks (bytes); 0 stays none.
 ///
 /// # Errors
 /// What is wrong, as half a sentence.
-pub fn whole_quota(bytes: u64) -> Result<u64, String> {
-    need(bytes <= QUOTA_MAX, || {
-        format!("a quota of {bytes} bytes, which is more than 1 EiB")
+pub fn whole_limit(what: &str, bytes: u64) -> Result<u64, String> {
+    need(bytes <= LIMIT_MAX, || {
+        format!("a {what} of {bytes} bytes, which is more than 1 EiB")
     })?;
     Ok(bytes.next_multiple_of(BLOCK as u64))
 }
@@ -218,8 +218,12 @@ impl VolumeConfig {
                 self.name, self.lba_size
             )
         })?;
-        need(whole_quota(self.quota) == Ok(self.quota), || {
-            format!("volume {} with a quota of {} bytes", self.name, self.quota)
-        })
+        let limits = [("quota", self.quota), ("reservation", self.reservation)];
+        for (what, bytes) in limits {
+            need(whole_limit(what, bytes) == Ok(bytes), || {
+                format!("volume {} with a {what} of {bytes} bytes", self.name)
+            })?;
+        }
+        Ok(())
     }
 }

@@ -271,6 +271,7 @@ pub(crate) mod tests {
             live: 0,
             next: 0,
             quota: 0,
+            reservation: 0,
         }
     }
 

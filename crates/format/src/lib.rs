@@ -29,7 +29,7 @@ pub use config::{
     PoolConfig, ReceivingConfig, ScheduleConfig, ScrubConfig, ScrubRunning, ScrubTotals,
     SnapshotConfig, TierConfig, VdriveConfig, VolumeConfig, WARN_AT,
 };
-pub use config_check::{check_warn_at, whole_quota};
+pub use config_check::{check_warn_at, whole_limit};
 pub use features::{Features, KNOWN, LAYERS, Newer};
 pub use geometry::{
     REGION, checkpoint_block, journal_start, pages_start, shard_of, shard_of_chunk,

@@ -19,6 +19,10 @@ impl Run {
         if self.client.lenient.get() {
             return self.rest(self.plan.pause_ns);
         }
+        if self.plan.limits && self.random.one_in(4) {
+            self.limit()?;
+            return self.found();
+        }
         if self.plan.snapshots && self.random.one_in(2) {
             self.change_snapshots()?;
             self.work();
@@ -291,8 +295,12 @@ impl Run {
         self.slow(false);
         self.rest(10_000_000_000)?;
         let audit = self.engine().pool_audit(POOL);
+        let over = self.is_overpromised();
         self.slow(true);
         self.fault(true);
+        if !self.over && over? {
+            return Err(Wrong("more is promised than there is".into()));
+        }
         let audit = audit.map_err(|failed| Wrong(format!("no audit: {failed}")))?;
         match audit.wrong.first() {
             Some(wrong) => Err(Wrong(format!(

@@ -14,6 +14,7 @@ mod gate;
 mod groups;
 mod image;
 mod instant;
+mod limits;
 mod medium;
 mod oracle;
 mod plan;

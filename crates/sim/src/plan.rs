@@ -89,6 +89,8 @@ pub struct Plan {
     pub snapshots: bool,
     /// The metadata region is small and fills with snapshots.
     pub scarce: bool,
+    /// Volumes have quotas and reservations.
+    pub limits: bool,
     /// Memory for maps in bytes: what there is of them, or so little that pages come and go.
     pub map_cache: u64,
     /// A crash is looked at once in so many writes and flushes of drives: the others let more
@@ -157,6 +159,7 @@ impl Plan {
             // By a chance of its own: the rest of the run is as without.
             snapshots: Random::new(!random.clone().next()).one_in(2),
             scarce: Random::new(random.clone().next().rotate_left(16)).one_in(4),
+            limits: Random::new(random.clone().next().rotate_left(48)).one_in(4) && !groups,
             map_cache: match Random::new(random.clone().next().rotate_left(32)).one_in(4) {
                 true => 96 << 10,
                 false => MEMORY.map_cache,
@@ -367,6 +370,7 @@ impl Plan {
             lba_size: *random.pick(&[512, 4096]),
             thick: false,
             quota: 0,
+            reservation: 0,
         }
     }
 }

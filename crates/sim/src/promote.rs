@@ -55,10 +55,13 @@ impl Run {
         };
         oracle.borrow_mut().promotion_begins(parent, clone);
         let asked = self.engine().volume_promote(POOL, &volume);
-        // It may have one of the same name, taken at the same moment as its parent's.
+        // It may have one of the same name, taken at the same moment as its parent's. And quotas and
+        // reservations may be in its way.
+        let refusals = [ErrorCode::Exists, ErrorCode::Refused];
+        let may_be = &refusals[..if self.plan.limits { 2 } else { 1 }];
         if asked
             .as_ref()
-            .is_err_and(|failed| failed.code == ErrorCode::Exists)
+            .is_err_and(|failed| may_be.contains(&failed.code))
         {
             oracle.borrow_mut().promotion_ends(parent, clone, &[]);
             return Ok(());

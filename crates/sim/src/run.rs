@@ -249,6 +249,8 @@ pub struct Run {
     pub foreign: Option<Image>,
     /// The pool does not open any more, and may do so.
     pub lost: bool,
+    /// More was promised than there is when this life began.
+    pub over: bool,
     pub outcome: Outcome,
 }
 
@@ -319,6 +321,7 @@ impl Run {
             returned: None,
             foreign: None,
             lost: false,
+            over: false,
             outcome: Outcome::default(),
         }
     }
@@ -660,6 +663,7 @@ impl Run {
         }
         imported.map_err(|failed| Wrong(format!("it does not open again: {failed}")))?;
         (0..self.volumes.len()).try_for_each(|index| self.open_volume(index))?;
+        self.over = self.is_overpromised()?;
         self.fault(true);
         Ok(())
     }

@@ -74,6 +74,7 @@ mutations! {
     TwinTaken, "copy-of-drive-taken", "A pool is opened with a drive and its copy.";
     LegBehind, "leg-behind-trusted", "A leg that was away is read as if it had all.";
     CountOff, "overwrite-counted-twice", "A block that is written again is counted again.";
+    PromiseTaken, "promise-taken", "Writes take space that other volumes were promised.";
     SnapshotUnheld, "snapshot-without-hold", "Shards take a snapshot one after the other while writes go on.";
     DigestKept, "digest-outlives-page", "What is in memory of a page that was given up is believed once the page is back.";
     AnnouncedLost, "announced-layer-lost", "An opening takes a layer for empty that was written to before a label named it.";

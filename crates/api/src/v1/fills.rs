@@ -15,7 +15,7 @@ pub struct PoolWarnings {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FillPart {
-    /// All that volumes and snapshots store, with what thick volumes are promised.
+    /// All that volumes and snapshots store, with what is promised to volumes.
     Space,
     /// The metadata region, as far as it is not kept for writing pages anew.
     Metadata,

@@ -205,7 +205,7 @@ pub struct Pool {
     pub capacity: u64,
     /// Bytes that hold the only valid copy of something.
     pub used: u64,
-    /// Bytes promised to thick volumes and not yet written.
+    /// Bytes promised to volumes and not yet written.
     pub reserved: u64,
     /// Sum of the volumes' sizes in bytes: what hosts may want to store.
     #[serde(default)]

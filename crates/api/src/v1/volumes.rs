@@ -27,6 +27,10 @@ pub struct VolumeCreate {
     /// 1 EiB; 0 or nothing: as much as the pool has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota: Option<u64>,
+    /// Bytes that the pool keeps for it and its snapshots, rounded up to a multiple of 4,096, at most
+    /// its quota; 0 or nothing: none. Not for one that is thick.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation: Option<u64>,
 }
 
 /// What is to be changed of a volume; what is left out stays.
@@ -37,6 +41,9 @@ pub struct VolumeChange {
     /// do. 0: as much as the pool has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota: Option<u64>,
+    /// Bytes that the pool keeps for it and its snapshots, as when it was made; 0: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation: Option<u64>,
 }
 
 /// A new size.
@@ -73,6 +80,12 @@ pub struct Volume {
     /// The most bytes that these may be; nothing: as much as the pool has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota: Option<u64>,
+    /// Bytes that the pool keeps for it and its snapshots; nothing: none, or all of a thick one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation: Option<u64>,
+    /// Bytes that are kept for it and that it does not store.
+    #[serde(default)]
+    pub reserved: u64,
     /// Stable name for serial numbers.
     pub serial: String,
     /// `online` or `deleting`.

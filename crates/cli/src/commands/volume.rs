@@ -29,15 +29,30 @@ fn limit(text: &str) -> Result<u64, Failure> {
 }
 
 /// Prints a volume, and what was not done as it was asked for.
-fn changed(json: bool, answer: &[u8], quota: Option<u64>) -> Result<(), Failure> {
+fn changed(json: bool, answer: &[u8], asked: VolumeChange) -> Result<(), Failure> {
     shown(json, answer)?;
     let volume: Volume = read(answer)?;
-    match (quota, volume.quota) {
-        (Some(asked), Some(has)) if asked != has && !json => print(&format!(
-            "note: the quota was rounded up to whole 4 KiB: {has} bytes\n"
-        )),
-        _ => Ok(()),
+    let limits = [
+        ("quota", asked.quota, volume.quota),
+        ("reservation", asked.reservation, volume.reservation),
+    ];
+    for (what, asked, has) in limits {
+        match (asked, has) {
+            (Some(asked), Some(has)) if asked != has && !json => print(&format!(
+                "note: the {what} was rounded up to whole 4 KiB: {has} bytes\n"
+            ))?,
+            _ => {}
+        }
     }
+    Ok(())
+}
+
+/// Limits as they are asked for.
+fn limits(quota: Option<&str>, reservation: Option<&str>) -> Result<VolumeChange, Failure> {
+    Ok(VolumeChange {
+        quota: quota.map(limit).transpose()?,
+        reservation: reservation.map(limit).transpose()?,
+    })
 }
 
 fn show(volume: &Volume) -> String {
@@ -58,6 +73,13 @@ fn show(volume: &Volume) -> String {
         let part = 100.0 * volume.held as f64 / quota.max(1) as f64;
         format!("{} ({part:.1} % taken)", format_bytes(quota))
     });
+    let reservation = volume.reservation.map(|bytes| {
+        format!(
+            "{} ({} not used)",
+            format_bytes(bytes),
+            format_bytes(volume.reserved)
+        )
+    });
     facts(&[
         ("volume", format!("{}/{}", volume.pool, volume.name)),
         ("size", format_bytes(volume.size)),
@@ -71,6 +93,7 @@ fn show(volume: &Volume) -> String {
         ),
         ("held", held),
         ("quota", quota.unwrap_or_default()),
+        ("reserved", reservation.unwrap_or_default()),
         ("LBA", format!("{} B", volume.lba_size)),
         ("serial", volume.serial.clone()),
         ("state", volume.state.clone()),
@@ -119,20 +142,22 @@ pub fn volume(client: &Client, json: bool, command: &Command) -> Result<(), Fail
             size: bytes,
             thick,
             quota,
+            reservation,
             lba,
         } => {
             let (pool, name) = object(volume)?;
-            let quota = quota.as_deref().map(limit).transpose()?;
+            let limits = limits(quota.as_deref(), reservation.as_deref())?;
             let request = VolumeCreate {
                 pool: pool.to_owned(),
                 name: name.to_owned(),
                 size: size(bytes)?,
                 lba_size: *lba,
                 thick: *thick,
-                quota,
+                quota: limits.quota,
+                reservation: limits.reservation,
             };
             let answer = client.send(Operation::VolumeCreate, &[], &request)?;
-            changed(json, &answer, quota)
+            changed(json, &answer, limits)
         }
         Command::List { pool } => list(client, json, pool.as_deref()),
         Command::Show { volume } => {
@@ -159,12 +184,15 @@ pub fn volume(client: &Client, json: bool, command: &Command) -> Result<(), Fail
                 &client.send(Operation::VolumeResize, &[pool, name], &request)?,
             )
         }
-        Command::Set { volume, quota } => {
+        Command::Set {
+            volume,
+            quota,
+            reservation,
+        } => {
             let (pool, name) = object(volume)?;
-            let quota = quota.as_deref().map(limit).transpose()?;
-            let request = VolumeChange { quota };
-            let answer = client.send(Operation::VolumeChange, &[pool, name], &request)?;
-            changed(json, &answer, quota)
+            let limits = limits(quota.as_deref(), reservation.as_deref())?;
+            let answer = client.send(Operation::VolumeChange, &[pool, name], &limits)?;
+            changed(json, &answer, limits)
         }
         Command::Promote { volume } => {
             let (pool, name) = object(volume)?;

@@ -66,9 +66,10 @@ fn levels_are_chosen_or_none() {
     }
 }
 
-/// A volume with a quota of 3 MiB, of which it and its snapshots have 1.5 MiB.
+/// A volume with a quota of 3 MiB and 2 MiB reserved, of which it and its snapshots have 1.5 MiB.
 const VOLUME: &str = r#"{"id":1,"name":"v","pool":"tank","size":8388608,"lba_size":512,
-    "thick":false,"mapped":1048576,"held":1572864,"quota":3145728,"serial":"s","state":"online",
+    "thick":false,"mapped":1048576,"held":1572864,"quota":3145728,"reservation":2097152,
+    "reserved":524288,"serial":"s","state":"online",
     "exports":[]}"#;
 
 #[test]
@@ -101,6 +102,33 @@ fn a_quota_is_a_size_or_none() {
     daemon.convect("volume create tank/v --size 8M --quota 3M");
     let asked = daemon.asked().last().unwrap().1.clone();
     assert!(asked.contains(r#""quota":3145728"#), "{asked}");
+}
+
+#[test]
+fn a_reservation_is_a_size_or_none() {
+    let daemon = Scripted::new()
+        .on("PUT /v1/volumes/tank/v", 200, VOLUME)
+        .on("POST /v1/volumes", 201, VOLUME);
+    daemon.is_never_asked(&[
+        "volume set tank/v --reservation much",
+        "volume set tank/v --quota 1M --reservation 0",
+        "volume create tank/v --size 8M --reservation 99999999T",
+    ]);
+    let set = daemon
+        .convect("volume set tank/v --reservation 2097151")
+        .out;
+    for words in [
+        "2 MiB (512 KiB not used)\n",
+        "note: the reservation was rounded up to whole 4 KiB: 2097152 bytes\n",
+    ] {
+        assert!(set.contains(words), "{words}: {set}");
+    }
+    let asked = || daemon.asked().last().unwrap().1.clone();
+    assert_eq!(asked(), r#"{"reservation":2097151}"#);
+    daemon.convect("volume set tank/v --reservation none --quota 3M");
+    assert_eq!(asked(), r#"{"quota":3145728,"reservation":0}"#);
+    daemon.convect("volume create tank/v --size 8M --reservation 2M");
+    assert!(asked().contains(r#""reservation":2097152"#), "{}", asked());
 }
 
 #[test]

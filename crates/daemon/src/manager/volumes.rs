@@ -69,6 +69,7 @@ impl Manager {
             lba_size: request.lba_size,
             thick: request.thick,
             quota: request.quota.unwrap_or(0),
+            reservation: request.reservation.unwrap_or(0),
         };
         let created = self.control.volume_create(&request.pool, &spec);
         created
@@ -95,7 +96,7 @@ impl Manager {
             .map_err(|error| self.pool_problem(pool, error))
     }
 
-    /// Changes what a volume may take of its pool.
+    /// Changes what a volume may take of its pool, and what is kept for it.
     ///
     /// # Errors
     /// As the engine's.
@@ -107,6 +108,7 @@ impl Manager {
     ) -> Result<v1::Volume> {
         let change = engine::VolumeChange {
             quota: request.quota,
+            reservation: request.reservation,
         };
         let changed = self.control.volume_change(pool, volume, &change);
         changed

@@ -98,6 +98,7 @@ pub fn volume_request(pool: &str, name: &str) -> api::v1::VolumeCreate {
         lba_size: 512,
         thick: false,
         quota: None,
+        reservation: None,
     }
 }
 

@@ -144,6 +144,8 @@ fn volume(pool: &str, spec: &VolumeSpec) -> VolumeStatus {
         mapped: 0,
         held: 0,
         quota: spec.quota,
+        reservation: spec.reservation,
+        reserved: spec.reservation,
         serial: "s".to_owned(),
         state: "online".to_owned(),
         receiving: None,
@@ -382,6 +384,7 @@ impl Control for Fake {
         self.with(pool, |stored| match stored.volumes.get_mut(name) {
             Some(spec) => {
                 spec.quota = change.quota.unwrap_or(spec.quota);
+                spec.reservation = change.reservation.unwrap_or(spec.reservation);
                 Ok(volume(pool, spec))
             }
             None => fail(ErrorCode::NotFound, "there is no such volume"),
@@ -508,6 +511,7 @@ impl Control for Fake {
             lba_size: 512,
             thick: false,
             quota: 0,
+            reservation: 0,
         };
         self.volume_create(pool, &spec)
     }
@@ -545,6 +549,7 @@ impl Control for Fake {
                 lba_size: spec.lba_size,
                 thick: false,
                 quota: 0,
+                reservation: 0,
             };
             stored.volumes.entry(volume.to_owned()).or_insert(made);
             stored.receiving = spec.snapshot.clone();

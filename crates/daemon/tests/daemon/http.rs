@@ -113,6 +113,12 @@ fn a_volume_is_made_exported_and_deleted() {
         let (status, changed) = daemon.ask("PUT", "/v1/volumes/tank/v", change);
         assert_eq!((status, &changed["quota"]), (200, &quota));
     }
+    for (bytes, shown) in [(4096, json!(4096)), (0, Value::Null)] {
+        let change = json!({"reservation": bytes});
+        let (status, changed) = daemon.ask("PUT", "/v1/volumes/tank/v", change);
+        let told = (&changed["reservation"], &changed["reserved"]);
+        assert_eq!((status, told), (200, (&shown, &json!(bytes))));
+    }
     let export = json!({"name": "e", "pool": "tank", "volume": "v", "kind": "pipe",
         "parameters": {"listen": "http-1"}});
     assert_eq!(daemon.ask("POST", "/v1/exports", export).0, 201);

@@ -344,6 +344,7 @@ fn the_manager_takes_what_is_due_and_deletes_its_own_that_nobody_uses() {
                         lba_size: 512,
                         thick: false,
                         quota: 0,
+                        reservation: 0,
                     },
                 );
                 host.manager.export_create(export).unwrap();

@@ -83,7 +83,7 @@ impl Translation {
         #[cfg(test)]
         let kept = shared.clone();
         let shard = Shard::new(config, handle, shared, vdrives);
-        shard.set_volume(VOLUME, VOLUME, false);
+        shard.set_volume(VOLUME, VOLUME);
         let failed = |failed: block::IoError| EngineError::new(ErrorCode::Io, failed.to_string());
         for first in (0..chunks).step_by(BATCH as usize) {
             for chunk in first..chunks.min(first + BATCH) {

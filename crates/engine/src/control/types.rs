@@ -253,7 +253,7 @@ pub struct ScrubStatus {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FillPart {
-    /// All that volumes and snapshots store, with what thick volumes are promised.
+    /// All that volumes and snapshots store, with what is promised to volumes.
     Space,
     /// The metadata region, as far as it is not kept for writing pages anew.
     Metadata,
@@ -293,7 +293,7 @@ pub struct PoolStatus {
     pub capacity: u64,
     /// Bytes that hold the only valid copy of something.
     pub used: u64,
-    /// Bytes promised to thick volumes and not yet written.
+    /// Bytes promised to volumes and not yet written.
     pub reserved: u64,
     /// Sum of the volumes' sizes in bytes: what hosts may want to store.
     pub promised: u64,
@@ -348,6 +348,8 @@ pub struct VolumeSpec {
     /// The most bytes that it and its snapshots may store, rounded up to whole 4 KiB; 0: as much as
     /// the pool has.
     pub quota: u64,
+    /// Bytes that the pool keeps for it and its snapshots, rounded up to whole 4 KiB; 0: none.
+    pub reservation: u64,
 }
 
 /// What is changed of a volume; what is not given stays.
@@ -355,6 +357,8 @@ pub struct VolumeSpec {
 pub struct VolumeChange {
     /// As in [`VolumeSpec`].
     pub quota: Option<u64>,
+    /// As in [`VolumeSpec`].
+    pub reservation: Option<u64>,
 }
 
 /// State of a volume.
@@ -378,6 +382,10 @@ pub struct VolumeStatus {
     pub held: u64,
     /// The most of them; 0: as much as the pool has.
     pub quota: u64,
+    /// Bytes that the pool keeps for it and its snapshots; 0: none, or all of a thick one.
+    pub reservation: u64,
+    /// Bytes of those, or of a thick one's size, that it does not store.
+    pub reserved: u64,
     /// Stable name for serial numbers.
     pub serial: String,
     /// `online` or `deleting`.

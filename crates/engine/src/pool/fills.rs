@@ -4,7 +4,6 @@ use super::{Pool, Result, error, lock};
 use crate::control::types::{ErrorCode, FillPart, FillStatus, SpacePolicy, Tier, VdriveStatus};
 use crate::shard::ShardStatus;
 use format::BlockCounts;
-use std::sync::atomic::Ordering;
 use units::{BLOCK, VdriveId};
 
 impl Pool {
@@ -33,7 +32,7 @@ impl Pool {
         counts: &BlockCounts,
     ) -> Vec<FillStatus> {
         let space = &self.shared.space;
-        let promised = space.reserved.load(Ordering::Relaxed).max(0) as u64;
+        let promised = space.promised() as u64;
         let fill = |part, used: u64, capacity: u64| FillStatus {
             part,
             used: used * BLOCK as u64,
@@ -47,7 +46,7 @@ impl Pool {
             fill(
                 FillPart::Space,
                 counts.mapped() + promised,
-                space.capacity.load(Ordering::Relaxed).max(0) as u64,
+                space.capacity().max(0) as u64,
             ),
             fill(FillPart::Metadata, pages.sum(), room.sum()),
         ];

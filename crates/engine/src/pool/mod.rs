@@ -3,6 +3,7 @@
 //! Responsible for: turning requests of the control plane into labels on drives and messages to
 //! shards. Leaves out: data; that is the shards'.
 
+mod allowances;
 pub(crate) mod build;
 mod diff;
 mod drives;
@@ -10,11 +11,11 @@ mod exports;
 mod fills;
 mod keeper;
 mod labels;
+mod limits;
 mod members;
 mod open;
 mod plan;
 mod promote;
-mod quota;
 mod reap;
 mod receive;
 mod schedules;
@@ -28,10 +29,10 @@ mod vdrives;
 mod volumes;
 mod witness;
 
+pub(crate) use allowances::Allowances;
 pub(crate) use keeper::Keeper;
 pub use members::{Member, describe, report};
 pub use open::{Found, Host, importable, scan};
-pub(crate) use quota::Allowances;
 pub use shards::ShardHandle;
 pub(crate) use shards::{code_of, forget_local};
 pub use state::Pool;

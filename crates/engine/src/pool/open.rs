@@ -18,7 +18,6 @@ use format::{
 };
 use reactor::{Remote, control};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use units::mutation::{Mutation, is_on};
 use units::{BLOCK, DriveId, PoolId};
@@ -293,7 +292,7 @@ impl Pool {
         let shared = build::shared(&config, &blueprints, &legs);
         let shards =
             build::place_shards(id, &config, &blueprints, &shared, host.remotes, host.config)?;
-        let allowances = Mutex::new(Allowances::new(&config));
+        let allowances = Mutex::new(Allowances::new(&config, &shared.space));
         let keeper = Keeper::new(id, config, generation, members, labelled, legs.clone());
         let running = keeper.clone();
         host.remotes[0].spawn(move |handle| running.run(handle));
@@ -324,37 +323,20 @@ impl Pool {
     fn serve(self: &Arc<Self>) -> Result<()> {
         self.legs.enforce();
         let config = self.config();
-        let volumes: Vec<(u32, u32, bool)> = config
+        let volumes: Vec<(u32, u32)> = config
             .volumes
             .iter()
-            .map(|volume| (volume.id, volume.live(), volume.thick && !volume.deleting))
+            .map(|volume| (volume.id, volume.live()))
             .collect();
         ask_all(&self.shards, move |shard| {
             let volumes = volumes.clone();
             async move {
                 volumes
                     .iter()
-                    .for_each(|(id, live, thick)| shard.set_volume(*id, *live, *thick));
+                    .for_each(|(id, live)| shard.set_volume(*id, *live));
             }
         })?;
         self.tell_allowances()?;
-        let statuses = self.shard_statuses()?;
-        for volume in config
-            .volumes
-            .iter()
-            .filter(|volume| volume.thick && !volume.deleting)
-        {
-            let mapped: u64 = statuses
-                .iter()
-                .filter_map(|status| status.volumes.get(&volume.live()))
-                .map(|totals| totals.counts.mapped())
-                .sum();
-            let promised = (volume.size / BLOCK as u64) as i64 - mapped as i64;
-            self.shared
-                .space
-                .reserved
-                .fetch_add(promised, Ordering::Relaxed);
-        }
         for handle in &self.shards {
             let port = handle.port.clone();
             let started = handle.ask(|shard| async move {

@@ -13,7 +13,7 @@ impl Pool {
     /// # Errors
     /// `NotFound`; `Invalid` when it is no clone; `Exists` when both have a snapshot of one name;
     /// `Busy` when a snapshot that would move is exported; `Refused` when the clone would hold more
-    /// than its quota; when no drive takes the label. All is as it was then.
+    /// than its quota, or the pool has not what is then reserved for the other and not used; when no drive takes the label. All is as it was then.
     pub fn promote(&self, clone: &str) -> Result<Promotion> {
         let _changing = lock(&self.changing);
         let volume = self.changeable(clone)?;
@@ -39,13 +39,17 @@ impl Pool {
         };
         let mut after = config.clone();
         take_over(&mut after);
-        self.while_held(&volume, || {
-            self.check_quota(&volume, &after)?;
-            self.update_soon(|config| {
+        let both: Vec<&VolumeConfig> = of.into_iter().chain([&volume]).collect();
+        self.while_held(&both, || {
+            let claimed = self.claim_move(&both, &after)?;
+            let saved = self.update_soon(|config| {
                 take_over(config);
                 Ok(())
-            })?;
-            self.tell_allowances()
+            });
+            let told = saved.and_then(|()| self.tell_allowances());
+            // Counted anew by then.
+            self.shared.space.take(-claimed);
+            told
         })?;
         let names = moving.iter().rev().map(|known| known.name.clone());
         Ok(Promotion {

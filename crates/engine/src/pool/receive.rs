@@ -104,6 +104,7 @@ impl Pool {
             lba_size: spec.lba_size,
             thick: false,
             quota: 0,
+            reservation: 0,
         };
         let _changing = lock(&self.changing);
         super::plan::check_name("snapshot", &spec.snapshot)?;

@@ -314,6 +314,7 @@ impl Pool {
                 live: 0,
                 next: 0,
                 quota: 0,
+                reservation: 0,
             };
             config.volumes.push(volume.clone());
             Ok(volume)

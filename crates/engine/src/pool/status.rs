@@ -1,6 +1,6 @@
 //! What a pool tells of itself.
 
-use super::quota::held;
+use super::allowances::held;
 use super::shards::{ask_all, code_of};
 use super::{Pool, Result, lock};
 use crate::control::types::{
@@ -28,8 +28,8 @@ impl Pool {
         let audits: std::result::Result<Vec<_>, _> = audits.into_iter().collect();
         let audits =
             audits.map_err(|failed| EngineError::new(code_of(&failed), failed.to_string()))?;
-        let mut sum = Audit::sum(audits, self.shared.space.mapped.load(Ordering::Relaxed));
-        lock(&self.allowances).audit(&self.config(), &mut sum);
+        let mut sum = Audit::sum(audits, self.shared.space.stored());
+        lock(&self.allowances).audit(&self.config(), &self.shared.space, &mut sum);
         Ok(sum)
     }
 
@@ -63,9 +63,9 @@ impl Pool {
             messages,
             policy: self.shared.policy(),
             shards: config.shards,
-            capacity: bytes(space.capacity.load(Ordering::Relaxed)),
+            capacity: bytes(space.capacity()),
             used: counts.mapped() * BLOCK as u64,
-            reserved: bytes(space.reserved.load(Ordering::Relaxed)),
+            reserved: bytes(space.promised()),
             promised: sized.map(|volume| volume.size).sum(),
             fills,
             warn_at: config.warn_at.clone(),
@@ -291,8 +291,10 @@ impl Pool {
             lba_size: volume.lba_size,
             thick: volume.thick,
             mapped: mapped * BLOCK as u64,
-            held: held(holders, volume.id, shards),
+            held: held(holders, volume.id, shards) as u64 * BLOCK as u64,
             quota: volume.quota,
+            reservation: volume.reservation,
+            reserved: self.unused_promise(volume.id),
             serial: self.serial(volume.id),
             state: if volume.deleting {
                 "deleting"

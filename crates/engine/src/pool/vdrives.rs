@@ -26,10 +26,7 @@ impl Pool {
             .map(|space| u64::from(space.groups) * config.group_blocks)
             .sum();
         let capacity = plan::capacity(blocks, config.shards, config.group_blocks);
-        self.shared
-            .space
-            .capacity
-            .store(capacity as i64, Ordering::Relaxed);
+        self.shared.space.set_capacity(capacity as i64);
         self.shared.space.full.store(false, Ordering::Relaxed);
     }
 
@@ -217,8 +214,7 @@ impl Pool {
             .sum();
         let rest = plan::capacity(rest, config.shards, config.group_blocks) as i64;
         let shared = &self.shared.space;
-        let needed =
-            shared.mapped.load(Ordering::Relaxed) + shared.reserved.load(Ordering::Relaxed);
+        let needed = shared.stored() + shared.promised();
         if needed > rest {
             let bytes = |blocks: i64| format_bytes(blocks.max(0) as u64 * BLOCK as u64);
             return error(

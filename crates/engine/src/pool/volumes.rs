@@ -1,7 +1,8 @@
 //! Volumes of a pool: making, resizing, deleting.
 
+use super::allowances::promise;
 use super::shards::{ask_all, try_all};
-use super::{Pool, Result, error, lock, plan};
+use super::{Pool, Result, error, limits, lock, plan};
 use crate::control::types::{EngineError, ErrorCode, VolumeSpec, VolumeStatus};
 use crate::control::wait_for;
 use crate::device::VolumeDevice;
@@ -45,7 +46,7 @@ impl Pool {
     /// Makes a volume.
     ///
     /// # Errors
-    /// `Exists`, `Invalid`, or `NoSpace` when a thick volume cannot be promised its space.
+    /// `Exists`, `Invalid`, or `NoSpace` when what it is promised is not there.
     pub fn create_volume(&self, spec: &VolumeSpec) -> Result<VolumeStatus> {
         let _changing = lock(&self.changing);
         self.make_volume(spec, |_, _| {})
@@ -78,31 +79,24 @@ impl Pool {
                 ),
             );
         }
-        let quota = super::quota::check(&spec.name, spec.quota, spec.size, spec.thick)?;
-        let blocks = (spec.size / BLOCK as u64) as i64;
-        let space = &self.shared.space;
-        if spec.thick && !space.reserve(blocks) {
-            let free = space.available().max(0) as u64 * BLOCK as u64;
-            return error(
-                ErrorCode::NoSpace,
-                format!(
-                    "{} cannot be promised: the pool has {} left; make it thin or add a vdrive",
-                    format_bytes(spec.size),
-                    format_bytes(free)
-                ),
-            );
-        }
+        let mut wanted = VolumeConfig {
+            id: 0,
+            name: spec.name.clone(),
+            size: spec.size,
+            lba_size: spec.lba_size,
+            thick: spec.thick,
+            deleting: false,
+            live: 0,
+            next: 0,
+            quota: spec.quota,
+            reservation: spec.reservation,
+        };
+        limits::check(&mut wanted)?;
+        let allowance = self.new_allowance(&wanted)?;
         let made = self.update_soon(|config| {
             let volume = VolumeConfig {
                 id: config.next_volume,
-                name: spec.name.clone(),
-                size: spec.size,
-                lba_size: spec.lba_size,
-                thick: spec.thick,
-                deleting: false,
-                live: 0,
-                next: 0,
-                quota,
+                ..wanted.clone()
             };
             config.next_volume += 1;
             config.volumes.push(volume.clone());
@@ -112,17 +106,19 @@ impl Pool {
         let volume = match made {
             Ok(volume) => volume,
             Err(failed) => {
-                if spec.thick {
-                    space.reserved.fetch_sub(blocks, Ordering::Relaxed);
+                if let Some(allowance) = allowance {
+                    allowance.owe(-promise(&wanted), &self.shared.space);
                 }
                 return Err(failed);
             }
         };
-        let (id, thick) = (volume.id, volume.thick);
+        let id = volume.id;
         ask_all(&self.shards, move |shard| async move {
-            shard.set_volume(id, id, thick)
+            shard.set_volume(id, id)
         })?;
-        self.count_new(&volume)?;
+        if let Some(allowance) = allowance {
+            self.begin_to_count(id, allowance)?;
+        }
         lock(&self.devices).insert(id, self.device(&volume));
         Ok(self.volume_status(&volume, &[]))
     }
@@ -162,34 +158,23 @@ impl Pool {
                 ),
             );
         }
-        super::quota::check(name, volume.quota, size, volume.thick)?;
-        let more = (size / BLOCK as u64) as i64 - (volume.size / BLOCK as u64) as i64;
-        let space = &self.shared.space;
-        if volume.thick && more > 0 && !space.reserve(more) {
-            return error(
-                ErrorCode::NoSpace,
-                format!(
-                    "the pool cannot promise {} more: add a vdrive",
-                    format_bytes(more as u64 * BLOCK as u64)
-                ),
-            );
-        }
+        let mut after = volume.clone();
+        after.size = size;
+        limits::check(&mut after)?;
         if size < volume.size {
             device.resize(size);
             self.trim_beyond(&volume, size)?;
         }
-        self.update_soon(|config| {
-            if let Some(known) = config
-                .volumes
-                .iter_mut()
-                .find(|known| known.id == volume.id)
-            {
-                known.size = size;
-            }
-            Ok(())
-        })?;
-        if volume.thick && more < 0 {
-            space.reserved.fetch_add(more, Ordering::Relaxed);
+        if promise(&after) != promise(&volume) {
+            self.set_limits(&volume, &after)?;
+        } else {
+            self.update_soon(|config| {
+                let volumes = config.volumes.iter_mut();
+                volumes
+                    .filter(|known| known.id == volume.id)
+                    .for_each(|known| known.size = size);
+                Ok(())
+            })?;
         }
         device.resize(size);
         let shards = self.shard_statuses()?;
@@ -247,7 +232,7 @@ impl Pool {
             config.receiving.retain(|known| known.volume != volume.id);
             Ok(())
         })?;
-        self.end_count(volume.id)?;
+        self.end_count(&volume)?;
         let device = lock(&self.devices).remove(&volume.id);
         if let Some(device) = device {
             device.end();
@@ -281,7 +266,7 @@ impl Pool {
         let (id, layer) = (volume.id, volume.live());
         ask_all(&self.shards, move |shard| async move {
             shard.end_volume(layer);
-            shard.set_volume(id, layer, false);
+            shard.set_volume(id, layer);
         })?;
         let shards = self.shard_statuses()?;
         let mapped: u64 = shards
@@ -289,13 +274,6 @@ impl Pool {
             .filter_map(|shard| shard.volumes.get(&layer))
             .map(|totals| totals.counts.mapped())
             .sum();
-        if volume.thick && !volume.deleting {
-            let promised = (volume.size / BLOCK as u64) as i64 - mapped as i64;
-            self.shared
-                .space
-                .reserved
-                .fetch_sub(promised, Ordering::Relaxed);
-        }
         let pool = self.clone();
         self.jobs.start(
             "delete",

@@ -10,7 +10,8 @@ use units::Place;
 use units::mutation::{Mutation, is_on};
 
 impl Shard {
-    /// Changes a block and keeps the counts true.
+    /// Changes a block and keeps its layer's counts true. Where it maps a block that was not, or the
+    /// other way round, [`Shard::claim`] comes before it or [`State::settle`] after it.
     pub(super) fn change(
         &self,
         state: &mut State,
@@ -30,12 +31,8 @@ impl Shard {
         let after = self
             .counter(&page, block, &mut entry.counts)
             .map(|count| *count += 1);
-        let space = &self.shared.space;
-        match (before.is_some(), after.is_some()) {
-            (false, true) => space.take(1, entry.thick),
-            (true, true) if is_on(Mutation::CountOff) => space.take(1, entry.thick),
-            (true, false) => space.give(1, entry.thick),
-            _ => {}
+        if is_on(Mutation::CountOff) && before.is_some() && after.is_some() {
+            self.shared.space.count(1);
         }
     }
 
@@ -163,7 +160,7 @@ impl Shard {
             });
             state.ram.invalidate(leaf, block);
         }
-        state.settle(&[volume]);
+        state.settle(&[volume], &self.shared.space);
         let page = leaf.page.borrow();
         let home = page.home();
         let stale = home.is_some() && page.home_mask().is_empty();

@@ -28,6 +28,7 @@ impl Shard {
             self.apply_write(volume, chunk, &leaf, first, Run { place, count }, &crcs)?;
             first += count;
         }
+        self.settle_all();
         // No drive holds this data: the barrier has only the metadata region to flush.
         self.state.borrow_mut().journal.forget_touched();
         Ok(())

@@ -234,13 +234,13 @@ impl State {
 }
 
 impl Shard {
-    /// Adds a volume whose writes the layer `live` takes, or changes whether its space is promised.
-    pub fn set_volume(&self, id: u32, live: u32, thick: bool) {
+    /// Adds a volume whose writes the layer `live` takes.
+    pub fn set_volume(&self, id: u32, live: u32) {
         let mut state = self.state.borrow_mut();
         if live != id {
             state.live.insert(id, live);
         }
-        layer_entry(&mut state, live).thick = thick;
+        layer_entry(&mut state, live);
     }
 
     /// Says which layers there are and what they stand on. An opening does before the journal is
@@ -385,11 +385,10 @@ impl Shard {
         for (volume, layer) in volumes {
             let before = state.live(*volume);
             let old = layer_entry(&mut state, before);
-            let (counters, thick) = (old.counters, old.thick);
-            let allowance = old.allowance.clone();
+            let (counters, allowance) = (old.counters, old.allowance.clone());
             let new = layer_entry(&mut state, *layer);
-            (new.counters, new.thick) = (counters, thick);
-            new.count_for(allowance);
+            new.counters = counters;
+            new.count_for(allowance, &self.shared.space);
             state.live.insert(*volume, *layer);
         }
         drop(state);

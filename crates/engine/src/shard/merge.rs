@@ -152,7 +152,7 @@ impl Shard {
         low.written_ns
             .set(low.written_ns.get().max(up.written_ns.get()));
         self.dissolve(state, upper, up);
-        state.settle(&[lower, upper]);
+        state.settle(&[lower, upper], &self.shared.space);
         self.mark_dirty(state, upper, chunk, up);
         self.mark_dirty(state, lower, chunk, low);
     }
@@ -226,7 +226,7 @@ impl Shard {
         let Some(entry) = state.volumes.get_mut(&upper) else {
             return;
         };
-        let (epoch, thick, counters) = (entry.epoch, entry.thick, entry.counters);
+        let (epoch, counters) = (entry.epoch, entry.counters);
         for entry in state.volumes.values_mut() {
             if entry.parent == upper {
                 entry.parent = lower;
@@ -234,7 +234,7 @@ impl Shard {
         }
         if let Some(entry) = state.volumes.get_mut(&lower) {
             (entry.epoch, entry.mixed) = (epoch, false);
-            (entry.thick, entry.counters) = (thick, counters);
+            entry.counters = counters;
         }
         state.paths.forget();
         if is_volume {

@@ -87,7 +87,6 @@ impl Shard {
                     format!("the entry of volume {key} counts more blocks than one can have");
                 return Err(IoError::new(ErrorKind::Medium, text));
             }
-            self.shared.space.take(counts.mapped() as i64, false);
             let mut state = self.state.borrow_mut();
             let volume = Volume::new(key, root, counts, &state.dirty_nodes);
             state.volumes.insert(key, volume);
@@ -198,6 +197,7 @@ impl Shard {
     pub async fn recover(&self) -> Result<u64, IoError> {
         let pages = self.read_journal().await?;
         let records = self.replay(pages).await?;
+        self.settle_all();
         if !is_on(Mutation::EpochKept) {
             self.state.borrow_mut().journal.epoch += 1;
         }

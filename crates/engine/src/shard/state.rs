@@ -101,10 +101,9 @@ pub(super) struct Volume {
     pub counts: BlockCounts,
     /// What the pages on the drive say.
     pub disk_counts: BlockCounts,
-    pub thick: bool,
-    /// What its volume may still store, when that has a quota.
+    /// What its volume may still store, when that has a quota or a reservation.
     pub allowance: Option<Arc<Allowance>>,
-    /// Blocks of its own that are counted there.
+    /// Blocks of its own that the pool, and the allowance, know of.
     pub charged: i64,
     /// No operation is admitted any more.
     pub gone: bool,
@@ -124,7 +123,6 @@ impl Volume {
             mixed: false,
             counts,
             disk_counts: counts,
-            thick: false,
             allowance: None,
             charged: 0,
             gone: false,

@@ -2,9 +2,9 @@
 
 use super::journal::Work;
 use super::leaf::Leaf;
-use super::quota::{new_blocks, quota_reached};
+use super::quota::new_blocks;
 use super::state::{Shard, drive_error};
-use crate::space::{Class, Run};
+use crate::space::{Class, Refusal, Run};
 use crate::vdrive::all_ended;
 use block::{DmaBuf, DriveError, ErrorKind, IoBuf, IoError};
 use format::{BlockState, crc32c};
@@ -179,18 +179,18 @@ impl Shard {
     /// the volume's quota.
     fn admit(&self, volume: u32, leaf: &Leaf, first: usize, count: usize) -> Result<(), IoError> {
         let new = new_blocks(leaf, first, count);
-        let state = self.state.borrow();
-        let entry = state.volumes.get(&volume);
-        let allowance = entry.and_then(|entry| entry.allowance.as_ref());
-        // Counted when it is written: until then others may take the room, or make some.
-        if new > 0 && allowance.is_some_and(|allowance| allowance.room() < new) {
-            return Err(quota_reached());
-        }
-        let thick = entry.is_some_and(|entry| entry.thick);
-        if self.shared.space.admits(new, thick) {
+        if new == 0 {
             return Ok(());
         }
-        Err(self.no_space())
+        // Counted when it is written: until then others may take the room, or make some.
+        let state = self.state.borrow();
+        let entry = state.volumes.get(&volume);
+        let space = &self.shared.space;
+        let refusal = match entry.and_then(|entry| entry.allowance.as_ref()) {
+            Some(allowance) => allowance.refuses(new, space),
+            None => (!space.has(new)).then_some(Refusal::Space),
+        };
+        refusal.map_or(Ok(()), |refusal| Err(self.refused(refusal)))
     }
 
     pub(super) fn no_space(&self) -> IoError {

@@ -1,7 +1,6 @@
 //! Groups of a pool's vdrives, and which are taken: shared by all shards.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use units::VdriveId;
 
@@ -178,58 +177,6 @@ fn free_bits(entry: &Entry, word: usize) -> u64 {
     !entry.taken[word] & exists
 }
 
-/// Blocks promised and written, over all shards of a pool: what a write is admitted by.
-#[derive(Default, Debug)]
-pub struct SpaceShared {
-    /// Blocks that volumes can store in all.
-    pub capacity: AtomicI64,
-    /// Blocks that volumes have stored.
-    pub mapped: AtomicI64,
-    /// Blocks promised to thick volumes and not stored.
-    pub reserved: AtomicI64,
-    /// Some write found no space since space was last added or freed.
-    pub full: AtomicBool,
-}
-
-impl SpaceShared {
-    /// Blocks that nobody has and nobody was promised.
-    pub fn available(&self) -> i64 {
-        self.capacity.load(Ordering::Relaxed)
-            - self.mapped.load(Ordering::Relaxed)
-            - self.reserved.load(Ordering::Relaxed)
-    }
-
-    /// Whether a write that maps `blocks` more may begin: a thick volume's always may.
-    pub fn admits(&self, blocks: i64, thick: bool) -> bool {
-        thick || blocks == 0 || self.available() >= blocks
-    }
-
-    /// Counts `blocks` as stored: out of the volume's promise when it is thick.
-    pub fn take(&self, blocks: i64, thick: bool) {
-        self.mapped.fetch_add(blocks, Ordering::Relaxed);
-        if thick {
-            self.reserved.fetch_sub(blocks, Ordering::Relaxed);
-        }
-    }
-
-    /// Takes back `blocks` that are not mapped any more; a thick volume keeps its promise.
-    pub fn give(&self, blocks: i64, thick: bool) {
-        self.mapped.fetch_sub(blocks, Ordering::Relaxed);
-        if thick {
-            self.reserved.fetch_add(blocks, Ordering::Relaxed);
-        }
-    }
-
-    /// Promises `blocks`, if they are there.
-    pub fn reserve(&self, blocks: i64) -> bool {
-        let enough = self.available() >= blocks;
-        if enough {
-            self.reserved.fetch_add(blocks, Ordering::Relaxed);
-        }
-        enough
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -287,20 +234,5 @@ mod tests {
             (table.take(Class::Slow), table.has_class(Class::Slow)),
             (None, false)
         );
-    }
-
-    #[test]
-    fn a_promise_is_kept_from_others() {
-        let space = SpaceShared::default();
-        space.capacity.store(100, Ordering::Relaxed);
-        assert!(space.reserve(60) && !space.reserve(41));
-        assert!(space.admits(40, false) && !space.admits(41, false));
-        space.take(40, false);
-        assert!(!space.admits(1, false) && space.admits(60, true));
-        space.take(60, true);
-        space.give(10, true);
-        assert!(!space.admits(1, false));
-        space.give(1, false);
-        assert!(space.admits(1, false));
     }
 }

@@ -143,6 +143,7 @@ pub fn volume(name: &str, mib: u64) -> VolumeSpec {
         lba_size: 512,
         thick: false,
         quota: 0,
+        reservation: 0,
     }
 }
 

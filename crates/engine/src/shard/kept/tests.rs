@@ -62,7 +62,7 @@ fn shard(handle: &Handle, name: &str) -> Rc<Shard> {
         (VdriveId(number), vdrive)
     });
     let shard = Shard::new(config, handle.clone(), shared, vdrives.collect());
-    shard.set_volume(VOLUME, VOLUME, false);
+    shard.set_volume(VOLUME, VOLUME);
     shard
 }
 

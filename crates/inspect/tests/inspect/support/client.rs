@@ -198,6 +198,7 @@ pub fn made(shape: Shape, seed: u64) -> Made {
             lba_size: 512,
             thick: false,
             quota: 0,
+            reservation: 0,
         };
         engine.volume_create("tank", &volume).unwrap();
         let device = engine.volume_open("tank", name).unwrap();
@@ -291,6 +292,7 @@ pub fn written_twice() -> Made {
         lba_size: 512,
         thick: false,
         quota: 0,
+        reservation: 0,
     };
     engine.volume_create("tank", &volume).unwrap();
     let mut client = Client {

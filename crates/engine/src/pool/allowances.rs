@@ -1,0 +1,155 @@
+//! What is counted for volumes with a quota or a reservation, and by which layers.
+
+use super::limits::has_limits;
+use super::shards::ask_all;
+use super::{Pool, Result, lock};
+use crate::shard::{Audit, ShardStatus};
+use crate::space::{Allowance, SpaceShared};
+use format::{PoolConfig, VolumeConfig};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use units::BLOCK;
+
+/// What volumes with limits may still store, by the volumes' numbers.
+#[derive(Clone, Default)]
+pub(crate) struct Allowances(BTreeMap<u32, Arc<Allowance>>);
+
+/// Blocks that a quota allows.
+pub(super) fn limit(volume: &VolumeConfig) -> i64 {
+    match volume.quota {
+        0 => Allowance::UNLIMITED,
+        bytes => blocks(bytes),
+    }
+}
+
+/// Blocks that a volume is promised.
+pub(super) fn promise(volume: &VolumeConfig) -> i64 {
+    match volume.thick {
+        true => blocks(volume.size),
+        false => blocks(volume.reservation),
+    }
+}
+
+fn blocks(bytes: u64) -> i64 {
+    (bytes / BLOCK as u64) as i64
+}
+
+impl Allowances {
+    /// Of a pool that is being opened: nothing counts yet, and what was promised is kept.
+    pub fn new(config: &PoolConfig, space: &SpaceShared) -> Self {
+        let limited = config.volumes.iter().filter(|volume| has_limits(volume));
+        let made = |volume: &VolumeConfig| {
+            let allowance = Allowance::new(limit(volume));
+            allowance.owe(promise(volume), space);
+            Arc::new(allowance)
+        };
+        Self(limited.map(|volume| (volume.id, made(volume))).collect())
+    }
+
+    /// By the layers that count for them.
+    pub fn of_layers(&self, config: &PoolConfig) -> BTreeMap<u32, Arc<Allowance>> {
+        if self.0.is_empty() {
+            return BTreeMap::new();
+        }
+        let holders = config.holders().into_iter();
+        holders
+            .filter_map(|(layer, volume)| Some((layer, self.0.get(&volume)?.clone())))
+            .collect()
+    }
+
+    /// Compares what is counted for each volume, and what is free, with what shards found.
+    pub fn audit(&self, config: &PoolConfig, space: &SpaceShared, audit: &mut Audit) {
+        let limited = config.volumes.iter().filter(|volume| has_limits(volume));
+        let holders = config.holders();
+        let mut unused = 0;
+        for volume in limited {
+            let layers = audit.layers.iter();
+            let mine = layers.filter(|(layer, _)| holders.get(layer) == Some(&volume.id));
+            let has = mine.map(|(_, blocks)| blocks).sum::<u64>() as i64;
+            unused += (promise(volume) - has).max(0);
+            let known = self.0.get(&volume.id);
+            let right = (limit(volume) - has, promise(volume) - has);
+            let counted = known.map(|known| (known.room(), known.kept()));
+            if counted != Some(right) {
+                let name = &volume.name;
+                audit.count += 1;
+                audit.wrong.push(format!(
+                    "volume {name} with limits counts {counted:?} blocks of room and promise, and it \
+                     is {right:?}"
+                ));
+            }
+        }
+        let free = space.capacity() - space.stored() - unused;
+        if free != space.available() {
+            audit.count += 1;
+            audit.wrong.push(format!(
+                "{} blocks count as free, and it is {free}",
+                space.available()
+            ));
+        }
+    }
+}
+
+/// Blocks that a volume and its snapshots store.
+pub(super) fn held(holders: &BTreeMap<u32, u32>, volume: u32, shards: &[ShardStatus]) -> i64 {
+    let layers = shards.iter().flat_map(|shard| &shard.volumes);
+    let mine = layers.filter(|(layer, _)| holders.get(layer) == Some(&volume));
+    let blocks: u64 = mine.map(|(_, totals)| totals.counts.mapped()).sum();
+    blocks as i64
+}
+
+impl Pool {
+    /// Tells the shards which layers count for which volumes' limits. Whatever changes that, in the
+    /// pool's description, is followed by this.
+    pub(super) fn tell_allowances(&self) -> Result<()> {
+        let allowances = lock(&self.allowances).clone();
+        match allowances.0.is_empty() {
+            true => Ok(()),
+            false => self.tell(&allowances),
+        }
+    }
+
+    fn tell(&self, allowances: &Allowances) -> Result<()> {
+        let of = Arc::new(allowances.of_layers(&lock(&self.config)));
+        ask_all(&self.shards, move |shard| {
+            let of = of.clone();
+            async move { shard.set_allowances(&of) }
+        })
+        .map(drop)
+    }
+
+    /// What is counted for a volume; none when it has no limits.
+    pub(super) fn allowance(&self, volume: u32) -> Option<Arc<Allowance>> {
+        lock(&self.allowances).0.get(&volume).cloned()
+    }
+
+    /// Bytes that a volume is promised and does not store.
+    pub(super) fn unused_promise(&self, volume: u32) -> u64 {
+        let kept = self.allowance(volume).map_or(0, |known| known.kept());
+        kept.max(0) as u64 * BLOCK as u64
+    }
+
+    /// Counts what a volume holds from now on.
+    pub(super) fn begin_to_count(&self, volume: u32, allowance: Arc<Allowance>) -> Result<()> {
+        let all = {
+            let mut all = lock(&self.allowances);
+            all.0.insert(volume, allowance);
+            all.clone()
+        };
+        self.tell(&all)
+    }
+
+    /// Counts what a volume holds no more, and gives back what it was promised.
+    pub(super) fn end_count(&self, volume: &VolumeConfig) -> Result<()> {
+        let left = {
+            let mut all = lock(&self.allowances);
+            let known = all.0.remove(&volume.id);
+            known.map(|known| (known, all.clone()))
+        };
+        let Some((known, left)) = left else {
+            return Ok(());
+        };
+        known.owe(-promise(volume), &self.shared.space);
+        self.tell(&left)
+    }
+}

@@ -1,0 +1,252 @@
+//! Quotas and reservations: the most that a volume and its snapshots may take of the pool, and what
+//! the pool keeps for them (docs/filling.md).
+
+use super::allowances::{held, limit, promise};
+use super::shards::ask_all;
+use super::{Pool, Result, error, lock};
+use crate::control::types::{ErrorCode, VolumeChange, VolumeStatus};
+use crate::space::Allowance;
+use format::{PoolConfig, VolumeConfig};
+use std::sync::Arc;
+use units::{BLOCK, format_bytes};
+
+/// Whether something is counted for a volume. What is being deleted may end, whatever it holds.
+pub(super) fn has_limits(volume: &VolumeConfig) -> bool {
+    (volume.quota > 0 || promise(volume) > 0) && !volume.deleting
+}
+
+/// The limits of a volume, in whole blocks, as they are asked for.
+///
+/// # Errors
+/// `Invalid` when there are none like that, or what is promised would be beyond the quota.
+pub(super) fn check(volume: &mut VolumeConfig) -> Result<()> {
+    let name = &volume.name;
+    let whole = |what: &str, bytes: u64| match format::whole_limit(what, bytes) {
+        Ok(bytes) => Ok(bytes),
+        Err(wrong) => error(
+            ErrorCode::Invalid,
+            format!("volume {name} with {wrong}: choose a smaller one, or none"),
+        ),
+    };
+    volume.quota = whole("quota", volume.quota)?;
+    volume.reservation = whole("reservation", volume.reservation)?;
+    let (quota, reservation) = (volume.quota, volume.reservation);
+    if volume.thick && reservation > 0 {
+        let text = format!(
+            "volume {name} is thick, and all of its {} are promised: a reservation is for thin ones",
+            format_bytes(volume.size)
+        );
+        return error(ErrorCode::Invalid, text);
+    }
+    if volume.thick && quota > 0 && quota < volume.size {
+        let text = format!(
+            "volume {name} is thick, and all of its {} are promised, more than a quota of {}: choose \
+             a larger quota, or none",
+            format_bytes(volume.size),
+            format_bytes(quota)
+        );
+        return error(ErrorCode::Invalid, text);
+    }
+    if quota > 0 && quota < reservation {
+        let text = format!(
+            "volume {name} may hold {} and {} would be reserved for it: choose a larger quota or a \
+             smaller reservation",
+            format_bytes(quota),
+            format_bytes(reservation)
+        );
+        return error(ErrorCode::Invalid, text);
+    }
+    Ok(())
+}
+
+impl Pool {
+    /// What is to be counted for a volume that is new, or gets limits; none when it has none.
+    ///
+    /// # Errors
+    /// `NoSpace` when what it is promised is not there.
+    pub(super) fn new_allowance(&self, volume: &VolumeConfig) -> Result<Option<Arc<Allowance>>> {
+        if !has_limits(volume) {
+            return Ok(None);
+        }
+        let allowance = Allowance::new(limit(volume));
+        match allowance.promise(promise(volume), &self.shared.space) {
+            true => Ok(Some(Arc::new(allowance))),
+            false => self.cannot_promise(promise(volume)),
+        }
+    }
+
+    fn cannot_promise<T>(&self, more: i64) -> Result<T> {
+        let bytes = |blocks: i64| format_bytes(blocks.max(0) as u64 * BLOCK as u64);
+        error(
+            ErrorCode::NoSpace,
+            format!(
+                "{} more cannot be promised: pool {} has {} left that nobody has and nobody was \
+                 promised; choose less, or add a vdrive",
+                bytes(more),
+                self.name,
+                bytes(self.shared.space.available())
+            ),
+        )
+    }
+
+    /// Changes what a volume may take and is promised.
+    ///
+    /// # Errors
+    /// `NotFound`, `Invalid`, `Refused` when it holds more than the quota already, `NoSpace` when the
+    /// pool has not what is to be promised, or when no drive takes the label: all is as it was then.
+    pub fn change_volume(&self, name: &str, change: &VolumeChange) -> Result<VolumeStatus> {
+        let _changing = lock(&self.changing);
+        let before = self.find_volume(name)?;
+        if before.deleting {
+            return error(ErrorCode::Busy, format!("volume {name} is being deleted"));
+        }
+        let mut after = before.clone();
+        after.quota = change.quota.unwrap_or(before.quota);
+        after.reservation = change.reservation.unwrap_or(before.reservation);
+        check(&mut after)?;
+        if after != before {
+            self.set_limits(&before, &after)?;
+        }
+        let shards = self.shard_statuses()?;
+        Ok(self.volume_status(&self.find_volume(name)?, &shards))
+    }
+
+    /// Changes a volume's description, and what is counted for it: all or nothing.
+    pub(super) fn set_limits(&self, before: &VolumeConfig, after: &VolumeConfig) -> Result<()> {
+        let allowance = match self.allowance(before.id) {
+            Some(known) => known,
+            None => {
+                let made = Arc::new(Allowance::new(Allowance::UNLIMITED));
+                self.begin_to_count(before.id, made.clone())?;
+                made
+            }
+        };
+        let changed = self.change_limits(&allowance, before, after);
+        let stays = if changed.is_ok() { after } else { before };
+        if !has_limits(stays) {
+            self.end_count(stays)?;
+        }
+        changed
+    }
+
+    fn change_limits(
+        &self,
+        allowance: &Allowance,
+        before: &VolumeConfig,
+        after: &VolumeConfig,
+    ) -> Result<()> {
+        let space = &self.shared.space;
+        let quota = limit(after) - limit(before);
+        if !allowance.change(quota) {
+            let holds = limit(before) - allowance.room();
+            let text = format!(
+                "volume {} and its snapshots hold {} already, more than {}: choose a larger quota, \
+                 discard data or delete snapshots",
+                before.name,
+                format_bytes(holds.max(0) as u64 * BLOCK as u64),
+                format_bytes(after.quota)
+            );
+            return error(ErrorCode::Refused, text);
+        }
+        let more = promise(after) - promise(before);
+        if more > 0 && !allowance.promise(more, space) {
+            // Never less room than before: what was written meanwhile stays.
+            allowance.allow(-quota);
+            return self.cannot_promise(more);
+        }
+        let saved = self.update_soon(|config| {
+            let volumes = config.volumes.iter_mut();
+            volumes
+                .filter(|known| known.id == after.id)
+                .for_each(|known| {
+                    known.size = after.size;
+                    (known.quota, known.reservation) = (after.quota, after.reservation);
+                });
+            Ok(())
+        });
+        match saved {
+            Ok(()) if more < 0 => allowance.owe(more, space),
+            Ok(()) => {}
+            Err(_) => {
+                allowance.allow(-quota);
+                allowance.owe(-more.max(0), space);
+            }
+        }
+        saved
+    }
+
+    /// Does `act` while nothing is written to volumes with limits.
+    ///
+    /// # Errors
+    /// As `act`'s, or when the pool is closing.
+    pub(super) fn while_held<T>(
+        &self,
+        volumes: &[&VolumeConfig],
+        act: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        let limited = volumes.iter().filter(|volume| has_limits(volume));
+        let ids: Arc<[u32]> = limited.map(|volume| volume.id).collect();
+        if ids.is_empty() {
+            return act();
+        }
+        let held = ids.clone();
+        ask_all(&self.shards, move |shard| {
+            let held = held.clone();
+            async move { shard.hold(&held) }
+        })?;
+        let done = act();
+        ask_all(&self.shards, move |shard| {
+            let ids = ids.clone();
+            async move { shard.let_go(ids.iter().copied()) }
+        })?;
+        done
+    }
+
+    /// Refuses what would have volumes hold more than their quotas, or promises go beyond what is
+    /// there: `after` says what would count for them. What promises then take is taken here; the caller
+    /// gives it back once shards count by `after`.
+    ///
+    /// # Errors
+    /// `Refused`, or when the pool is closing.
+    pub(super) fn claim_move(&self, volumes: &[&VolumeConfig], after: &PoolConfig) -> Result<i64> {
+        if !volumes.iter().any(|volume| has_limits(volume)) {
+            return Ok(0);
+        }
+        let shards = self.shard_statuses()?;
+        let (mine, theirs) = (self.config().holders(), after.holders());
+        let mut needed = 0;
+        for volume in volumes.iter().filter(|volume| has_limits(volume)) {
+            let unused = |holds: i64| (promise(volume) - holds).max(0);
+            let holds = held(&theirs, volume.id, &shards);
+            needed += unused(holds) - unused(held(&mine, volume.id, &shards));
+            if holds > limit(volume) {
+                let text = format!(
+                    "volume {} would hold {}, more than its quota of {}: raise that with \
+                     `convect volume set`",
+                    volume.name,
+                    format_bytes(holds as u64 * BLOCK as u64),
+                    format_bytes(volume.quota)
+                );
+                return error(ErrorCode::Refused, text);
+            }
+        }
+        match needed <= 0 || self.shared.space.claim(needed) {
+            true => Ok(needed.max(0)),
+            false => {
+                let names: Vec<&str> = volumes
+                    .iter()
+                    .filter(|volume| promise(volume) > 0)
+                    .map(|volume| volume.name.as_str())
+                    .collect();
+                let text = format!(
+                    "what is reserved for volume {} would hold less of its data than before, and the \
+                     pool has not the {} that this takes: make the reservation smaller with `convect \
+                     volume set`",
+                    names.join(" and "),
+                    format_bytes(needed as u64 * BLOCK as u64)
+                );
+                error(ErrorCode::Refused, text)
+            }
+        }
+    }
+}

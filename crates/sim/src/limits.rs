@@ -1,0 +1,58 @@
+//! Quotas and reservations that change in a run, under load.
+
+use crate::oracle::Wrong;
+use crate::run::{POOL, Run, Step};
+use engine::{ErrorCode, PoolStatus, VolumeChange};
+use units::BLOCK;
+
+/// Bytes that nobody has and nobody was promised; below 0 when more is promised than there is.
+fn free(status: &PoolStatus) -> i64 {
+    status.capacity as i64 - status.used as i64 - status.reserved as i64
+}
+
+impl Run {
+    /// A volume may take less or more from now on, and is promised some or all of what is free.
+    pub fn limit(&mut self) -> Step {
+        let (name, _) = self.random.pick(&self.volumes).clone();
+        let status = self.engine().pool_status(POOL);
+        let Some(status) = self.granted("no status", status)? else {
+            return Ok(());
+        };
+        let block = BLOCK as u64;
+        let free = free(&status).max(0) as u64;
+        let reservation = match self.random.below(4) {
+            0 => 0,
+            1 => self.random.within(1..=100) * block,
+            2 => free.saturating_sub(self.random.within(0..=300) * block),
+            _ => free,
+        };
+        let quota = match self.random.one_in(2) {
+            true => 0,
+            false => reservation + self.random.within(1..=300) * block,
+        };
+        let change = VolumeChange {
+            quota: Some(quota),
+            reservation: Some(reservation),
+        };
+        let changed = self.engine().volume_change(POOL, &name, &change);
+        match changed {
+            // It holds more already, or others were faster.
+            Err(failed) if matches!(failed.code, ErrorCode::Refused | ErrorCode::NoSpace) => Ok(()),
+            changed => self
+                .granted("a volume's limits cannot change", changed)
+                .map(drop),
+        }
+    }
+
+    /// Whether more is promised than there is. A crash may take back a discard that was not flushed,
+    /// and the room that it made may have been promised: that is so from the beginning of a life.
+    pub fn is_overpromised(&self) -> Result<bool, Wrong> {
+        if !self.plan.limits {
+            return Ok(false);
+        }
+        let status = self.engine().pool_status(POOL);
+        Ok(self
+            .granted("no status", status)?
+            .is_some_and(|status| free(&status) < 0))
+    }
+}
