@@ -89,6 +89,17 @@ impl Medium {
         self.ids
     }
 
+    /// Whether a write to one of these blocks is in flight.
+    pub fn is_being_written(&self, blocks: &std::ops::Range<u64>) -> bool {
+        let flying = self
+            .pending
+            .iter()
+            .filter(|write| write.completed.is_none());
+        flying
+            .map(|write| write.first..write.first + write.blocks.len() as u64)
+            .any(|write| write.start < blocks.end && blocks.start < write.end)
+    }
+
     /// A write has ended: reads see it.
     pub fn end(&mut self, id: u64) {
         let Some(write) = self.pending.iter_mut().find(|write| write.id == id) else {

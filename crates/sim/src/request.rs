@@ -217,7 +217,7 @@ impl State {
         // What cannot be told of is spared.
         let sound = faults.told && owners.iter().any(Option::is_none);
         let owners: Vec<_> = owners.into_iter().flatten().collect();
-        let mut at = first;
+        let (mut at, mut strays) = (first, false);
         if !sound {
             if chance(handle, faults.lost_write) {
                 return begun.hit(&owners);
@@ -238,7 +238,7 @@ impl State {
                 let span = size / BLOCK as u64 - content.len() as u64;
                 let other = handle.random() % span;
                 if let Some(victims) = self.victims(other..other + content.len() as u64) {
-                    at = other;
+                    (at, strays) = (other, true);
                     begun.hit(&owners);
                     begun.hit(&victims);
                 }
@@ -266,6 +266,11 @@ impl State {
             return;
         }
         begun.end = End::Write(id);
+        if strays {
+            // At once, so that nothing that is written there meanwhile falls victim to it untold.
+            self.medium.end(id);
+            begun.end = End::Nothing;
+        }
         if !sound && chance(handle, faults.latent) {
             self.unreadable.insert(at + handle.random() % count);
             begun.hit(&owners);
@@ -276,10 +281,14 @@ impl State {
         }
     }
 
-    /// Whose content a write to the wrong place spoils; none when some of it cannot be told of.
+    /// Whose content a write to the wrong place spoils; none when some of it cannot be told of, or is
+    /// being written.
     fn victims(&self, blocks: std::ops::Range<u64>) -> Option<Vec<(u32, u64)>> {
         if !self.faults.told {
             return Some(Vec::new());
+        }
+        if self.medium.is_being_written(&blocks) {
+            return None;
         }
         let held = blocks.filter_map(|block| self.medium.current.get(block));
         held.map(|content| owner_of(&content[..])).collect()
