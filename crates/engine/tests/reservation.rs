@@ -123,6 +123,41 @@ fn what_is_reserved_can_be_written_after_others_have_filled_the_pool() {
 }
 
 #[test]
+fn a_shard_gets_the_groups_that_another_one_can_do_without() {
+    let folder = Folder::new();
+    let spec = tiered(&folder, "tank", 2, 256, 512);
+    for again in [false, true] {
+        let mut engine = engine(2);
+        engine.pool_create(&spec).unwrap();
+        engine
+            .volume_create("tank", &reserved("v", 4096, 64 * MIB))
+            .unwrap();
+        engine
+            .volume_create("tank", &volume("other", 4096))
+            .unwrap();
+        let other = Client::open(&engine, "tank", "other");
+        // What sinks leaves copies; both shards fill at their own pace.
+        for size in [MIB, BLOCK] {
+            let places = (0..1024).map(|at| at * 4 * MIB + 2 * (MIB - size));
+            let written =
+                places.take_while(|at| !is_full(other.write(*at, &pattern(*at, size as usize))));
+            assert!(written.count() < 1024);
+        }
+        if again {
+            start_again(&mut engine, &spec, true);
+        }
+        let v = Client::open(&engine, "tank", "v");
+        for at in (0..64).map(|at| (at % 4) * 1024 * MIB + at * MIB) {
+            v.write(at, &pattern(at, MIB as usize)).unwrap();
+        }
+        assert_eq!(kept(&engine), 0);
+        right(&engine);
+        engine.pool_destroy("tank").unwrap();
+        engine.shutdown();
+    }
+}
+
+#[test]
 fn a_reservation_counts_what_snapshots_hold_and_ends_with_its_volume() {
     let folder = Folder::new();
     let spec = tiered(&folder, "tank", 2, 192, 256);

@@ -37,6 +37,7 @@ mod replay;
 mod resync;
 mod scrub;
 mod sinking;
+mod spare;
 mod state;
 mod status;
 mod stuck;

@@ -114,6 +114,7 @@ impl Shard {
         if starving && !self.state.borrow().quarantine.is_empty() {
             self.barrier().await?;
         }
+        self.heed().await?;
         if !self.is_tiered() {
             return Ok(starving);
         }

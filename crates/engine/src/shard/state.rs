@@ -6,6 +6,7 @@ use super::leaf::Leaf;
 use super::path::Paths;
 use super::ram::RamTier;
 use super::sinking::Sinking;
+use super::spare::Asking;
 use super::stuck::Stuck;
 use super::throttle::Meters;
 use crate::control::types::{IoCounters, SpacePolicy};
@@ -35,6 +36,7 @@ pub struct PoolShared {
     pub promotion_held: AtomicBool,
     /// Which legs of mirrors count.
     pub legs: Arc<Legs>,
+    pub(super) asking: Asking,
     policy: AtomicU8,
 }
 
@@ -46,6 +48,7 @@ impl PoolShared {
             space: SpaceShared::default(),
             promotion_held: AtomicBool::new(false),
             legs,
+            asking: Asking::default(),
             policy: AtomicU8::new(policy as u8),
         }
     }
@@ -201,6 +204,10 @@ pub struct Shard {
     pub(super) checkpoint_running: Cell<bool>,
     /// Writes that wait for space.
     pub(super) starving: Cell<usize>,
+    /// No write asks other shards for space before this moment.
+    pub(super) asked_in_vain_ns: Cell<u64>,
+    /// What other shards have asked for and this one has done.
+    pub(super) heeded: Cell<u64>,
     pub(super) closing: Cell<bool>,
     /// Background tasks that have not ended.
     pub(super) background: Cell<usize>,
@@ -280,6 +287,8 @@ impl Shard {
             barrier_running: Cell::new(false),
             checkpoint_running: Cell::new(false),
             starving: Cell::new(0),
+            asked_in_vain_ns: Cell::new(0),
+            heeded: Cell::new(0),
             closing: Cell::new(false),
             background: Cell::new(0),
             cooling: Cell::new(false),

@@ -261,7 +261,12 @@ impl Shard {
         } else {
             Class::Fast
         };
-        if self.try_slots(class, count, &mut runs) || self.try_slots(other, count, &mut runs) {
+        if self.try_slots(class, count, &mut runs)
+            || self.try_slots(other, count, &mut runs)
+            || self
+                .slots_from_others([class, other], count, &mut runs)
+                .await
+        {
             return Ok(runs);
         }
         Err(self.no_space())

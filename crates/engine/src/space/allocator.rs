@@ -148,6 +148,12 @@ impl Allocator {
         self.dirty_slots.len() + self.dirty_homes.len()
     }
 
+    /// Whether a group is the shard's and has nothing.
+    pub fn has_empty_groups(&self) -> bool {
+        self.slots.values().any(|group| group.used == 0)
+            || self.homes.values().any(|group| group.bits == 0)
+    }
+
     /// Slots in use (or kept back) on a vdrive, in blocks.
     pub fn used_slots(&self, vdrive: VdriveId) -> u64 {
         let range = GroupKey::new(vdrive, 0)..=GroupKey::new(vdrive, 0x00ff_ffff);
