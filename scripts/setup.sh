@@ -32,6 +32,7 @@ test_packages=(
   "qemu-system-x86 qemu-system-x86_64"
   "busybox-static /bin/busybox"
   "cpio cpio"
+  "dmsetup dmsetup"
   "kmod modprobe"
   "xz-utils xz"
   "mount mount"

@@ -70,15 +70,20 @@ for tool in mkfs.ext4 e2fsck resize2fs; do
 done
 [ ! -e /etc/mke2fs.conf ] || cp /etc/mke2fs.conf "$root/etc/"
 
-# Drivers in the order in which they have to be loaded.
-for module in virtio_pci virtio_blk crc32c_generic ext4; do
-    modprobe -d "$work/kernel" -S "$version" --show-depends "$module" 2>/dev/null |
-        sed -n 's/^insmod //p'
-done | awk '!seen[$1]++ {print $1}' | while read -r module; do
-    name=$(basename "$module")
-    cp "$module" "$root/lib/modules/$version/$name"
-    echo "/lib/modules/$version/$name"
-done >"$root/etc/modules"
+# Takes drivers along; prints them in the order in which they have to be loaded.
+drivers() {
+    for module in "$@"; do
+        modprobe -d "$work/kernel" -S "$version" --show-depends "$module" 2>/dev/null |
+            sed -n 's/^insmod //p'
+    done | awk '!seen[$1]++ {print $1}' | while read -r module; do
+        name=$(basename "$module")
+        cp "$module" "$root/lib/modules/$version/$name"
+        echo "/lib/modules/$version/$name"
+    done
+}
+drivers virtio_pci virtio_blk crc32c_generic ext4 >"$root/etc/modules"
+# For thin.sh, which loads them itself.
+drivers dm-thin-pool >"$root/etc/modules.thin"
 
 (cd "$root" && find . | cpio -o -H newc --quiet | gzip -1) >"$work/initramfs"
 cp "$work/kernel/boot/vmlinuz-$version" "$folder/vmlinuz"

@@ -203,6 +203,7 @@ pub fn pool(status: engine::PoolStatus, fills: Vec<v1::Fill>) -> v1::Pool {
         capacity: status.capacity,
         used: status.used,
         reserved: status.reserved,
+        overpromised: status.overpromised,
         promised: status.promised,
         promised_percent: u64::try_from(promised).unwrap_or(u64::MAX),
         fills,

@@ -1,5 +1,6 @@
 //! The gate: each known bug is switched on, and has to be found.
 
+use crate::plan::Focus;
 use crate::run::{Failure, Length, run};
 use crate::worked;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -63,6 +64,23 @@ const FIRST: &[(Mutation, u64)] = &[
     (Mutation::JournalEpoch, 51),
     (Mutation::EpochKept, 51),
     (Mutation::FlushOverlap, 174),
+];
+
+/// What has to happen more than usual for a bug to show soon.
+const FOCUS: &[(Mutation, Focus)] = &[
+    (Mutation::LabelFlushAlone, Focus::Flushes),
+    (Mutation::FlushOverlap, Focus::Flushes),
+    (Mutation::LabelPlace, Focus::Latent),
+    (Mutation::RunWhole, Focus::Lies),
+    (Mutation::KeptFree, Focus::Lies),
+    (Mutation::DemotionSlot, Focus::Sinking),
+    (Mutation::JournalEpoch, Focus::Lives),
+    (Mutation::EpochKept, Focus::Lives),
+    (Mutation::AnnouncedLost, Focus::Lives),
+    (Mutation::PagesUncounted, Focus::Metadata),
+    (Mutation::DigestKept, Focus::Pages),
+    (Mutation::ScrubUnwritten, Focus::Pages),
+    (Mutation::PromiseTaken, Focus::Limits),
 ];
 
 /// Seeds that a bug is looked for in, unless time runs out first.
@@ -144,6 +162,10 @@ fn look_for(mutation: Mutation, limit: Duration, length: Length, from: u64) -> O
         healthy: mutation == Mutation::ReuseRead,
         // What is wrong between volumes takes many of them.
         groups: mutation == Mutation::SnapshotUnheld,
+        focus: FOCUS
+            .iter()
+            .find(|known| known.0 == mutation)
+            .map(|known| known.1),
         ..length
     };
     let first = FIRST.iter().filter(|first| first.0 == mutation);

@@ -2,13 +2,8 @@
 
 use crate::oracle::Wrong;
 use crate::run::{POOL, Run, Step};
-use engine::{ErrorCode, PoolStatus, VolumeChange};
+use engine::{ErrorCode, VolumeChange};
 use units::BLOCK;
-
-/// Bytes that nobody has and nobody was promised; below 0 when more is promised than there is.
-fn free(status: &PoolStatus) -> i64 {
-    status.capacity as i64 - status.used as i64 - status.reserved as i64
-}
 
 impl Run {
     /// A volume may take less or more from now on, and is promised some or all of what is free.
@@ -18,8 +13,13 @@ impl Run {
         let Some(status) = self.granted("no status", status)? else {
             return Ok(());
         };
+        if status.overpromised > 0 && !self.over {
+            return Err(Wrong("more is promised than there is".into()));
+        }
         let block = BLOCK as u64;
-        let free = free(&status).max(0) as u64;
+        let free = status
+            .capacity
+            .saturating_sub(status.used + status.reserved);
         let reservation = match self.random.below(4) {
             0 => 0,
             1 => self.random.within(1..=100) * block,
@@ -53,6 +53,6 @@ impl Run {
         let status = self.engine().pool_status(POOL);
         Ok(self
             .granted("no status", status)?
-            .is_some_and(|status| free(&status) < 0))
+            .is_some_and(|status| status.overpromised > 0))
     }
 }

@@ -72,6 +72,7 @@ fn main() -> ExitCode {
         changes: arguments.changes,
         healthy: false,
         groups: arguments.groups.is_some(),
+        focus: None,
     };
     #[cfg(feature = "mutations")]
     if let Some(only) = &arguments.gate {

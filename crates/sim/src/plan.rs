@@ -1,5 +1,13 @@
 //! What a seed's pool looks like.
 
+#[cfg_attr(
+    not(feature = "mutations"),
+    expect(dead_code, reason = "only the gate bends plans")
+)]
+mod focus;
+
+pub use focus::Focus;
+
 use crate::check::{Kind, MEMORY};
 use crate::random::Random;
 use crate::request::Faults;

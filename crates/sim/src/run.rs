@@ -7,7 +7,7 @@ use crate::groups::Group;
 use crate::image::{Crashed, Image};
 use crate::medium::{Loss, Medium};
 use crate::oracle::{SECTOR, Wrong};
-use crate::plan::{ALL_CHUNKS, Bent, Plan};
+use crate::plan::{ALL_CHUNKS, Bent, Focus, Plan};
 use crate::random::Random;
 use crate::transfer::Transfer;
 use crate::world::World;
@@ -75,6 +75,8 @@ pub struct Length {
     pub healthy: bool,
     /// Nothing but snapshots of several volumes with writes that depend on one another.
     pub groups: bool,
+    /// What happens more than usual.
+    pub focus: Option<Focus>,
 }
 
 /// A run that found something.
@@ -275,6 +277,9 @@ impl Run {
     fn new(seed: u64, length: Length) -> Self {
         let mut random = Random::new(seed);
         let mut plan = Plan::new(&mut random, length.groups);
+        if let Some(focus) = length.focus {
+            plan.focus(focus, &mut random.clone());
+        }
         if length.healthy {
             (plan.faulty, plan.bad, plan.wild) = (None, None, false);
         }
@@ -761,6 +766,7 @@ mod tests {
         changes: 20,
         healthy: false,
         groups: false,
+        focus: None,
     };
 
     #[test]

@@ -207,6 +207,10 @@ pub struct Pool {
     pub used: u64,
     /// Bytes promised to volumes and not yet written.
     pub reserved: u64,
+    /// Bytes stored or promised beyond what there is, after a power cut that took back discards whose
+    /// room had been given out; nothing new is until it is 0.
+    #[serde(default)]
+    pub overpromised: u64,
     /// Sum of the volumes' sizes in bytes: what hosts may want to store.
     #[serde(default)]
     pub promised: u64,

@@ -105,6 +105,7 @@ impl Fake {
             capacity: 1 << 30,
             used: pool.used,
             reserved: 0,
+            overpromised: 0,
             promised: pool.volumes.values().map(|volume| volume.size).sum(),
             fills: vec![FillStatus {
                 part: FillPart::Space,

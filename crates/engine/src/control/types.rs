@@ -295,6 +295,9 @@ pub struct PoolStatus {
     pub used: u64,
     /// Bytes promised to volumes and not yet written.
     pub reserved: u64,
+    /// Bytes promised or stored beyond what there is: a power cut took back discards whose room had
+    /// been given out. Nothing new is until it is 0 again.
+    pub overpromised: u64,
     /// Sum of the volumes' sizes in bytes: what hosts may want to store.
     pub promised: u64,
     /// How full its parts are.

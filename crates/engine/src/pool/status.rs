@@ -12,7 +12,7 @@ use crate::shard::{Audit, ShardStatus};
 use format::{BlockCounts, LayoutConfig, PoolConfig, TierConfig, VdriveConfig, VolumeConfig};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
-use units::{BLOCK, VdriveId};
+use units::{BLOCK, VdriveId, format_bytes};
 
 impl Pool {
     pub(super) fn shard_statuses(&self) -> Result<Vec<ShardStatus>> {
@@ -66,6 +66,7 @@ impl Pool {
             capacity: bytes(space.capacity()),
             used: counts.mapped() * BLOCK as u64,
             reserved: bytes(space.promised()),
+            overpromised: bytes(-space.available()),
             promised: sized.map(|volume| volume.size).sum(),
             fills,
             warn_at: config.warn_at.clone(),
@@ -102,6 +103,14 @@ impl Pool {
                     drive.spec, drive.timeouts
                 ));
             }
+        }
+        let over = -self.shared.space.available();
+        if over > 0 {
+            messages.push(format!(
+                "{} more are stored and reserved than there is: only volumes with something \
+                 reserved can grow; add a vdrive, delete data or reserve less",
+                format_bytes(over as u64 * BLOCK as u64)
+            ));
         }
         if self.shared.space.full.load(Ordering::Relaxed) {
             if self.shared.space.available() > 0 && self.free_share() > 0 {
