@@ -3,6 +3,7 @@
 use crate::client::{HOT, SAFE};
 use crate::oracle::{Volume, Wrong};
 use crate::plan::Bent;
+use crate::request::Faults;
 use crate::run::{POOL, Run, Step};
 use engine::{ErrorCode, ScrubSpec};
 use reactor::control::Simulation;
@@ -243,6 +244,11 @@ impl Run {
     }
 
     fn shrink(&mut self) -> Step {
+        // It fails when a flush does, and then nobody knows what was cut off.
+        let stops = |faults: Faults| faults.flush_error + faults.hang > 0;
+        if self.plan.bad.is_some_and(|(_, faults)| stops(faults)) {
+            return Ok(());
+        }
         self.drain()?;
         let (name, number) = self.random.pick(&self.volumes).clone();
         if self.is_receiving(number) {
