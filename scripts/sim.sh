@@ -10,7 +10,7 @@ set -Eeuo pipefail
 cd "$root"
 use_rust
 
-seeds="${CONVECT_SIM_SEEDS:-400}"
+seeds="${CONVECT_SIM_SEEDS:-500}"
 seconds="${CONVECT_SIM_SECONDS:-600}"
 gate_seconds="${CONVECT_GATE_SECONDS:-30}"
 log="$(mktemp)"
