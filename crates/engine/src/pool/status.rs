@@ -12,7 +12,7 @@ use crate::shard::{Audit, ShardStatus};
 use format::{BlockCounts, LayoutConfig, PoolConfig, TierConfig, VdriveConfig, VolumeConfig};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
-use units::{BLOCK, VdriveId, format_bytes};
+use units::{BLOCK, CHUNK_BLOCKS, VdriveId, format_bytes};
 
 impl Pool {
     pub(super) fn shard_statuses(&self) -> Result<Vec<ShardStatus>> {
@@ -113,7 +113,8 @@ impl Pool {
             ));
         }
         if self.shared.space.full.load(Ordering::Relaxed) {
-            if self.shared.space.available() > 0 && self.free_share() > 0 {
+            // Enough for any piece of a write.
+            if self.shared.space.has(CHUNK_BLOCKS as i64) && self.free_share() > 0 {
                 self.shared.space.full.store(false, Ordering::Relaxed);
             } else {
                 state = "full";
