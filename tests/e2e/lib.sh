@@ -55,6 +55,27 @@ lab() { "$CONVECT_BIN/convect-lab" --convect "$CONVECT_BIN/convect" "$@" </dev/n
 # The package's nbdsh needs the system's own Python, whatever else is in the path.
 nbdsh() { PATH="/usr/bin:$PATH" command nbdsh "$@"; }
 
+# Runs Python with connected libnbd handles of exports, by their names: nbd_of "ONE TWO..." CODE. `full`
+# says whether a write found no space.
+nbd_of() {
+  local name connected=""
+  for name in $1; do connected+="$name = connect('$(uri "$name")')"$'\n'; done
+  nbdsh -c "
+import nbd, errno
+def connect(uri):
+    handle = nbd.NBD()
+    handle.connect_uri(uri)
+    return handle
+def full(handle, data, at):
+    try:
+        handle.pwrite(data, at)
+    except nbd.Error as error:
+        assert error.errnum == errno.ENOSPC, error
+        return True
+    return False
+$connected" -c "$2"
+}
+
 # Prints a value out of JSON on the standard input: field 'd["size"]'.
 field() { python3 -c 'import json,sys
 d = json.load(sys.stdin)

@@ -4,29 +4,15 @@
 # timeout: 120
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
 
-# Runs Python with connected libnbd handles `disk` and `other`. `full` says whether a write found no space,
-# `count` how many blocks of 4 KiB it took until then.
+# Runs Python with `disk` and `other`; `count` says how many blocks of 4 KiB fit from some place on.
 nbd() {
-  nbdsh -c "
-import nbd, errno
-def connect(uri):
-    handle = nbd.NBD()
-    handle.connect_uri(uri)
-    return handle
-disk, other = connect('$(uri disk)'), connect('$(uri other)')
-def full(handle, data, at):
-    try:
-        handle.pwrite(data, at)
-    except nbd.Error as error:
-        assert error.errnum == errno.ENOSPC, error
-        return True
-    return False
+  nbd_of "disk other" "
 def count(handle, at, most):
     for block in range(most):
         if full(handle, block.to_bytes(8, 'big') * 512, at + block * 4096):
             return block
     raise SystemExit('%d blocks were taken' % most)
-" -c "$1"
+$1"
 }
 held() { convect --json volume show pool/disk | field '(d["held"], d["quota"])'; }
 

@@ -4,25 +4,8 @@
 # timeout: 120
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
 
-# Runs Python with connected libnbd handles `kept` and `other`; `full` says whether a write found no space.
-nbd() {
-  nbdsh -c "
-import nbd, errno
-def connect(uri):
-    handle = nbd.NBD()
-    handle.connect_uri(uri)
-    return handle
-kept, other = connect('$(uri kept)'), connect('$(uri other)')
-def full(handle, data, at):
-    try:
-        handle.pwrite(data, at)
-    except nbd.Error as error:
-        assert error.errnum == errno.ENOSPC, error
-        return True
-    return False
-mib = 1 << 20
-" -c "$1"
-}
+nbd() { nbd_of "kept other" "mib = 1 << 20
+$1"; }
 reserved() { convect --json pool status pool | field 'd["reserved"]'; }
 
 mib=$((1 << 20))

@@ -2,28 +2,18 @@
 
 mod support;
 
-use block::{ErrorKind, IoError};
+use block::ErrorKind;
 use engine::{Engine, ErrorCode, VolumeChange, VolumeSpec, VolumeStatus};
+use support::limits::{REGION, change, is_full, right, show};
 use support::{
     BLOCK, Client, Folder, MIB, engine, pattern, start_again, tiered, volume, wait_jobs,
 };
-
-/// Regions of 256 MiB, which shards have in turn.
-const REGION: u64 = 256 * MIB;
 
 fn limited(name: &str, mib: u64, quota: u64) -> VolumeSpec {
     VolumeSpec {
         quota,
         ..volume(name, mib)
     }
-}
-
-fn show(engine: &Engine, name: &str) -> VolumeStatus {
-    let volumes = engine.volume_list("tank").unwrap();
-    volumes
-        .into_iter()
-        .find(|known| known.name == name)
-        .unwrap()
 }
 
 /// Bytes that a volume and its snapshots have, and its quota.
@@ -33,21 +23,11 @@ fn books(engine: &Engine, name: &str) -> (u64, u64) {
 }
 
 fn set(engine: &Engine, name: &str, quota: u64) -> Result<VolumeStatus, ErrorCode> {
-    let change = VolumeChange {
+    let to = VolumeChange {
         quota: Some(quota),
         ..VolumeChange::default()
     };
-    engine
-        .volume_change("tank", name, &change)
-        .map_err(|failed| failed.code)
-}
-
-fn is_full(result: Result<(), IoError>) -> bool {
-    result.is_err_and(|error| error.kind == ErrorKind::NoSpace)
-}
-
-fn right(engine: &Engine) {
-    support::audit_at_rest(engine, "tank");
+    change(engine, name, to)
 }
 
 /// Writes single blocks of four regions at once, more than `quota` of them; returns how many were taken.

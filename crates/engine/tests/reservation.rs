@@ -2,14 +2,11 @@
 
 mod support;
 
-use block::{ErrorKind, IoError};
 use engine::{Engine, ErrorCode, VolumeChange, VolumeSpec, VolumeStatus};
+use support::limits::{REGION, change, is_full, right, show};
 use support::{
     BLOCK, Client, Folder, MIB, engine, pattern, start_again, tiered, volume, wait_jobs,
 };
-
-/// Regions of 256 MiB, which shards have in turn.
-const REGION: u64 = 256 * MIB;
 
 fn reserved(name: &str, mib: u64, reservation: u64) -> VolumeSpec {
     VolumeSpec {
@@ -18,28 +15,12 @@ fn reserved(name: &str, mib: u64, reservation: u64) -> VolumeSpec {
     }
 }
 
-fn show(engine: &Engine, name: &str) -> VolumeStatus {
-    let volumes = engine.volume_list("tank").unwrap();
-    let mut named = volumes.into_iter().filter(|known| known.name == name);
-    named.next().unwrap()
-}
-
 fn set(engine: &Engine, name: &str, reservation: u64) -> Result<VolumeStatus, ErrorCode> {
-    let change = VolumeChange {
+    let to = VolumeChange {
         reservation: Some(reservation),
         ..VolumeChange::default()
     };
-    engine
-        .volume_change("tank", name, &change)
-        .map_err(|failed| failed.code)
-}
-
-fn is_full(result: Result<(), IoError>) -> bool {
-    result.is_err_and(|error| error.kind == ErrorKind::NoSpace)
-}
-
-fn right(engine: &Engine) {
-    support::audit_at_rest(engine, "tank");
+    change(engine, name, to)
 }
 
 /// What the pool keeps for volumes and they do not store, in bytes.
@@ -237,12 +218,11 @@ fn a_reservation_that_cannot_be_is_refused_and_takes_nothing() {
     assert_eq!(set(&engine, "v", capacity + 1), Err(ErrorCode::NoSpace));
     // Both at once: neither is changed when one cannot be.
     let both = |quota, reservation| {
-        let change = VolumeChange {
+        let to = VolumeChange {
             quota: Some(quota),
             reservation: Some(reservation),
         };
-        let changed = engine.volume_change("tank", "v", &change);
-        changed.map_err(|failed| failed.code)
+        change(&engine, "v", to)
     };
     assert_eq!(
         both(capacity + MIB, capacity + MIB),

@@ -2,6 +2,7 @@
 
 #![expect(dead_code, reason = "each test file uses its part")]
 
+pub mod limits;
 pub mod rot;
 
 use block::{
