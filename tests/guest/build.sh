@@ -10,6 +10,7 @@
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
+. "$here/programs.sh"
 folder=${1:-${XDG_CACHE_HOME:-$HOME/.cache}/convect/guest}
 meta=linux-image-cloud-amd64
 
@@ -20,7 +21,8 @@ fail() {
 
 fresh() {
     [ -s "$folder/vmlinuz" ] && [ "$folder/initramfs" -nt "$here/build.sh" ] &&
-        [ "$folder/initramfs" -nt "$here/init" ]
+        [ "$folder/initramfs" -nt "$here/init" ] &&
+        [ "$folder/initramfs" -nt "$here/programs.sh" ]
 }
 
 fresh && exit 0
@@ -59,15 +61,7 @@ cp "$here/init" "$root/init"
 chmod 755 "$root/init"
 : >"$root/etc/mtab"
 
-# Programs with their libraries, at the paths that they were linked with.
-for tool in mkfs.ext4 e2fsck resize2fs; do
-    path=$(command -v "$tool")
-    cp -L "$path" "$root/sbin/$tool"
-    ldd "$path" | grep -o '/[^ ]*' | while read -r library; do
-        mkdir -p "$root$(dirname "$library")"
-        cp -L "$library" "$root$library"
-    done
-done
+take_programs "$root" mkfs.ext4 e2fsck resize2fs
 [ ! -e /etc/mke2fs.conf ] || cp /etc/mke2fs.conf "$root/etc/"
 
 # Takes drivers along; prints them in the order in which they have to be loaded.

@@ -12,6 +12,7 @@
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
+. "$here/programs.sh"
 used=${1:-512} seconds=${2:-3} rounds=${3:-3} chunk=${4:-64}
 for number in "$used" "$seconds" "$rounds" "$chunk"; do
     case $number in
@@ -34,17 +35,10 @@ folder=${GUEST_FOLDER:-${XDG_CACHE_HOME:-$HOME/.cache}/convect/guest}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM
-mkdir "$work/root" "$work/root/sbin"
+mkdir "$work/root"
 cp "$here/scripts/thin" "$work/root/script"
 printf "%s\n" "used=$used" "seconds=$seconds" "rounds=$rounds" "chunk=$chunk" >"$work/root/parameters"
-for tool in fio dmsetup; do
-    path=$(command -v "$tool")
-    cp -L "$path" "$work/root/sbin/$tool"
-    ldd "$path" | grep -o '/[^ ]*' | while read -r library; do
-        mkdir -p "$work/root$(dirname "$library")"
-        cp -L "$library" "$work/root$library"
-    done
-done
+take_programs "$work/root" fio dmsetup
 (cd "$work/root" && find . | cpio -o -H newc --quiet) >"$work/more.cpio"
 cat "$work/more.cpio" "$folder/initramfs" >"$work/initramfs"
 truncate -s "$((used * 4))M" "$work/data.img"
