@@ -87,8 +87,6 @@ pub struct State {
     /// How long a request takes at least and at most, in microseconds.
     latency_us: (u64, u64),
     unreadable: BTreeSet<u64>,
-    /// Reads since the last one that failed.
-    reads: u64,
     /// What blocks held before their last write, while stale reads are meant.
     before: BTreeMap<u64, Arc<Block>>,
 }
@@ -127,9 +125,6 @@ fn is_metadata(block: &[u8]) -> bool {
     block.starts_with(b"CV") || block.starts_with(b"CONVECT")
 }
 
-/// Reads that succeed after one that failed, on a drive without a copy: more than a chunk has blocks.
-const RESTS: u64 = 300;
-
 impl State {
     /// A drive that behaves.
     pub fn new(medium: Medium, latency_us: (u64, u64)) -> Self {
@@ -138,7 +133,6 @@ impl State {
             faults: Faults::default(),
             latency_us,
             unreadable: BTreeSet::new(),
-            reads: 0,
             before: BTreeMap::new(),
         }
     }
@@ -172,22 +166,17 @@ impl State {
         begun
     }
 
-    fn begin_read(&mut self, blocks: std::ops::Range<u64>, handle: &Handle, begun: &mut Begun) {
+    fn begin_read(&self, blocks: std::ops::Range<u64>, handle: &Handle, begun: &mut Begun) {
         let faults = self.faults;
         begun.end = End::Read;
-        self.reads += 1;
-        // The engine tries a read several times; one of a chunk in pieces would fail again and again.
-        let rests = faults.told && self.reads < RESTS;
         let held = |block| self.medium.current.get(block);
         let metadata = |block| held(block).is_some_and(|content| is_metadata(&content[..]));
         if self.unreadable.range(blocks.clone()).next().is_some() {
             (begun.end, begun.result) = (End::Nothing, Err(DriveError::Os(FAILED)));
         } else if faults.told && blocks.clone().any(metadata) {
-        } else if !rests && chance(handle, faults.read_error) {
-            self.reads = 0;
+        } else if chance(handle, faults.read_error) {
             (begun.end, begun.result) = (End::Nothing, Err(DriveError::Os(FAILED)));
-        } else if !rests && chance(handle, faults.wrong_read) {
-            self.reads = 0;
+        } else if chance(handle, faults.wrong_read) {
             begun.end = End::WrongRead(handle.random());
         } else if chance(handle, faults.stale_read) {
             begun.end = End::StaleRead;

@@ -214,6 +214,7 @@ impl Shard {
                 .iter()
                 .map(|run| self.read_run(volume, leaf, piece.chunk, run));
             let results = join_all(reads).await;
+            let mut failed = None;
             for (run, result) in runs.iter().zip(results) {
                 match result {
                     Ok(data) => {
@@ -226,12 +227,17 @@ impl Shard {
                         if self.give_up_shadows(chunk, leaf, blocks, run.place).await {
                             continue;
                         }
-                        failures += 1;
-                        if failures >= ATTEMPTS {
-                            self.tell_lost(chunk, run.first, run.place, &run.crcs).await;
-                            return Err(drive_error(error, "a read failed"));
-                        }
+                        failed = failed.or(Some((run, error)));
                     }
+                }
+            }
+            // Counted by rounds: of many pieces some may fail in each, and none of them twice.
+            if let Some((run, error)) = failed {
+                failures += 1;
+                if failures >= ATTEMPTS {
+                    let chunk = (volume, piece.chunk);
+                    self.tell_lost(chunk, run.first, run.place, &run.crcs).await;
+                    return Err(drive_error(error, "a read failed"));
                 }
             }
             if todo.is_empty() {

@@ -4,7 +4,7 @@
 //! of the image over, opens the pool, scrubs it, reads everything, and puts the image back.
 
 use super::{BLOCK, Client, MIB, Random, pattern, pool, vdrive, volume, wait_job, wait_status};
-use block::{Drive, DriveIo, DriveIoKind, DriveQueue, ErrorKind, Rotation};
+use block::{Drive, DriveError, DriveIo, DriveIoKind, DriveQueue, ErrorKind, Rotation};
 use drives::OpenDrive;
 use engine::{Engine, EngineConfig, LayoutSpec, ScrubSpec, ScrubStatus, Tier};
 use reactor::Handle;
@@ -19,6 +19,8 @@ const READ: u64 = 16 * BLOCK;
 struct Medium {
     bytes: Vec<u8>,
     written: BTreeSet<u64>,
+    /// Blocks of which the next read fails.
+    fails_once: BTreeSet<u64>,
 }
 
 /// A drive in memory whose bytes can be looked at and changed.
@@ -30,16 +32,24 @@ pub struct Rotting {
 }
 
 impl Rotting {
-    fn new(spec: &str, mib: u64) -> Self {
+    /// An empty one.
+    pub fn new(spec: &str, mib: u64) -> Self {
         let medium = Medium {
             bytes: vec![0; (mib * MIB) as usize],
-            written: BTreeSet::new(),
+            ..Medium::default()
         };
         Self {
             spec: spec.to_owned(),
             size: mib * MIB,
             medium: Arc::new(Mutex::new(medium)),
         }
+    }
+
+    /// The next read of each block that was written fails; returns how many those are.
+    pub fn fail_once(&self) -> usize {
+        let mut medium = self.medium();
+        medium.fails_once = medium.written.clone();
+        medium.fails_once.len()
     }
 
     fn medium(&self) -> MutexGuard<'_, Medium> {
@@ -92,17 +102,27 @@ impl DriveQueue for Queue {
     fn submit(&self, mut io: DriveIo) {
         let mut medium = self.0.lock().unwrap();
         let range = io.offset as usize..(io.offset + io.len) as usize;
+        let blocks = io.offset / BLOCK..(io.offset + io.len).div_ceil(BLOCK);
+        let mut failed = false;
+        if io.kind == DriveIoKind::Read {
+            for block in blocks.clone() {
+                failed |= medium.fails_once.remove(&block);
+            }
+        }
         match (io.kind, &mut io.buf) {
             (DriveIoKind::Read, Some(buf)) => buf.copy_from_slice(&medium.bytes[range]),
             (DriveIoKind::Write, Some(buf)) => {
                 medium.bytes[range].copy_from_slice(buf);
-                let blocks = io.offset / BLOCK..(io.offset + io.len).div_ceil(BLOCK);
                 medium.written.extend(blocks);
             }
             _ => {}
         }
         drop(medium);
-        io.done.send((io.buf, Ok(())));
+        let result = match failed {
+            true => Err(DriveError::Os(5)),
+            false => Ok(()),
+        };
+        io.done.send((io.buf, result));
     }
 
     fn in_flight(&self) -> usize {
@@ -339,7 +359,7 @@ impl Scene {
 }
 
 /// Lets the calling thread open the drives.
-fn attach(drives: &[Rotting]) {
+pub fn attach(drives: &[Rotting]) {
     for drive in drives {
         let opened = drive.clone();
         drives::give(
@@ -350,7 +370,7 @@ fn attach(drives: &[Rotting]) {
 }
 
 /// Only the pool holds them from here on, so that closing it need not wait for anybody.
-fn detach(drives: &[Rotting]) {
+pub fn detach(drives: &[Rotting]) {
     drives
         .iter()
         .for_each(|drive| drives::give(&drive.spec, None));
