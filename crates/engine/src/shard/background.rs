@@ -26,14 +26,15 @@ type Task = fn(Rc<Shard>) -> Pin<Box<dyn Future<Output = ()>>>;
 impl Shard {
     /// Starts the shard's own tasks. It serves from now on.
     pub fn start(self: &Rc<Self>) {
-        self.background.set(5);
+        self.background.set(6);
         self.surveying.set(true);
-        let tasks: [Task; 5] = [
+        let tasks: [Task; 6] = [
             |shard| Box::pin(shard.survey()),
             |shard| Box::pin(shard.commit_loop()),
             |shard| Box::pin(shard.checkpoint_loop()),
             |shard| Box::pin(shard.mover_loop()),
             |shard| Box::pin(shard.promote_loop()),
+            |shard| Box::pin(shard.spare_loop()),
         ];
         for task in tasks {
             let shard = self.clone();
@@ -157,6 +158,7 @@ impl Shard {
         for event in [
             &self.mover_wake,
             &self.promote_wake,
+            &self.spare_wake,
             &self.checkpoint_wake,
             &self.space_made,
             &self.fetched,

@@ -10,7 +10,7 @@ use super::stuck::StuckBlock;
 use crate::space::{Class, Run};
 use crate::vdrive::all_ended;
 use block::{DmaBuf, DriveError, IoError};
-use format::{BlockMask, BlockState, crc32c};
+use format::{BlockMask, BlockState, ChunkPage, crc32c};
 use futures_util::future::join_all;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -24,10 +24,21 @@ const DENSE: usize = CHUNK_BLOCKS / 4;
 
 /// A block on its way down: what it is and where it lay when it was read.
 #[derive(Clone, Copy)]
-struct Moving {
+pub(super) struct Moving {
     block: usize,
     slot: Place,
     crc: u32,
+}
+
+impl Moving {
+    /// A block that has a slot.
+    pub fn of(page: &ChunkPage, block: usize) -> Self {
+        Self {
+            block,
+            slot: page.slot(block),
+            crc: page.crc(block),
+        }
+    }
 }
 
 /// What becomes of a candidate.
@@ -39,7 +50,8 @@ enum Plan {
     Nothing,
 }
 
-enum Target {
+/// Where a job's blocks go.
+pub(super) enum Target {
     Home(Place),
     Slots(Vec<Run>),
 }
@@ -53,11 +65,12 @@ struct Candidate {
     busy: Busy,
 }
 
-struct Job {
+/// Blocks of a chunk that move together.
+pub(super) struct Job {
     volume: u32,
     chunk: u32,
     leaf: Rc<Leaf>,
-    blocks: Vec<Moving>,
+    pub blocks: Vec<Moving>,
     target: Target,
     /// The era in which the slots were looked up: they are not given away before it ends.
     era: u64,
@@ -66,6 +79,30 @@ struct Job {
     /// A write of it was given up and may still land.
     late: bool,
     _busy: Busy,
+}
+
+impl Job {
+    /// For blocks with the slots that they have now.
+    pub fn new(
+        shard: &Shard,
+        (volume, chunk): (u32, u32),
+        leaf: &Rc<Leaf>,
+        busy: Busy,
+        blocks: Vec<Moving>,
+        target: Target,
+    ) -> Self {
+        Self {
+            volume,
+            chunk,
+            leaf: leaf.clone(),
+            blocks,
+            target,
+            era: shard.state.borrow_mut().quarantine.begin_read(),
+            stuck: Vec::new(),
+            late: false,
+            _busy: busy,
+        }
+    }
 }
 
 /// What a batch came to.
@@ -211,11 +248,7 @@ impl Shard {
             let stored = stored.count();
             for block in Self::blocks_in(&page, BlockState::Dirty).filter(|block| stale.has(*block))
             {
-                let moving = Moving {
-                    block,
-                    slot: page.slot(block),
-                    crc: page.crc(block),
-                };
+                let moving = Moving::of(&page, block);
                 match self.class(moving.slot) {
                     Class::Fast => fast.push(moving),
                     _ => slow.push(moving),
@@ -233,18 +266,7 @@ impl Shard {
             return Plan::Nothing;
         }
         let job = |blocks, target| {
-            let era = self.state.borrow_mut().quarantine.begin_read();
-            Plan::Move(Job {
-                volume,
-                chunk,
-                leaf: leaf.clone(),
-                blocks,
-                target,
-                stuck: Vec::new(),
-                late: false,
-                era,
-                _busy: busy,
-            })
+            Plan::Move(Job::new(self, (volume, chunk), &leaf, busy, blocks, target))
         };
         let mut all = fast.clone();
         all.extend(slow);
@@ -287,7 +309,7 @@ impl Shard {
     }
 
     /// Reads the blocks and writes those that can be read where they go. Every write is waited for.
-    async fn copy_down(&self, job: &mut Job) -> Result<(), IoError> {
+    pub(super) async fn copy_down(&self, job: &mut Job) -> Result<(), IoError> {
         let data = self.gather(job).await;
         self.end_read(job.era);
         if job.blocks.is_empty() {
@@ -305,7 +327,7 @@ impl Shard {
         };
         result.map_err(|error| {
             job.late = error == DriveError::Timeout;
-            drive_error(error, "the slow tier does not take what sinks")
+            drive_error(error, "what moves cannot be written")
         })
     }
 
@@ -383,7 +405,7 @@ impl Shard {
 
     /// Gives back space that was taken for a chunk that did not come down, unless a write that
     /// was given up may still land there.
-    fn drop_target(&self, job: &Job) {
+    pub(super) fn drop_target(&self, job: &Job) {
         if job.late {
             return;
         }
@@ -399,7 +421,7 @@ impl Shard {
     /// Records the blocks that nobody has written meanwhile: the slot does not tell it alone, since
     /// it was free once the block had been read, and the block may have come to lie there again.
     /// Returns how many came down.
-    fn settle_demotion(&self, job: &Job) -> Result<u64, IoError> {
+    pub(super) fn settle_demotion(&self, job: &Job) -> Result<u64, IoError> {
         let gone = self
             .state
             .borrow()

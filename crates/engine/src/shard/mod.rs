@@ -11,6 +11,7 @@ mod background;
 mod bench;
 mod bulk;
 mod checkpoint;
+mod compact;
 mod demote;
 mod diff;
 mod digest;

@@ -114,7 +114,7 @@ impl Shard {
         if starving && !self.state.borrow().quarantine.is_empty() {
             self.barrier().await?;
         }
-        self.heed().await?;
+        self.look_for_others();
         if !self.is_tiered() {
             return Ok(starving);
         }

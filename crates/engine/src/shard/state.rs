@@ -208,6 +208,10 @@ pub struct Shard {
     pub(super) asked_in_vain_ns: Cell<u64>,
     /// What other shards have asked for and this one has done.
     pub(super) heeded: Cell<u64>,
+    /// Another shard has asked for space.
+    pub(super) spare_wake: Event,
+    /// This one last asked without having to at this moment.
+    pub(super) asked_early_ns: Cell<u64>,
     pub(super) closing: Cell<bool>,
     /// Background tasks that have not ended.
     pub(super) background: Cell<usize>,
@@ -289,6 +293,8 @@ impl Shard {
             starving: Cell::new(0),
             asked_in_vain_ns: Cell::new(0),
             heeded: Cell::new(0),
+            spare_wake: Event::default(),
+            asked_early_ns: Cell::new(0),
             closing: Cell::new(false),
             background: Cell::new(0),
             cooling: Cell::new(false),

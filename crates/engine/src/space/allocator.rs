@@ -1,5 +1,7 @@
 //! A shard's own groups: bitmaps of blocks (slots) and of chunks (homes).
 
+mod sparse;
+
 use super::table::{Class, GroupTable};
 use super::{Batch, Quarantine};
 use format::{GroupKey, HOME_GROUPS, PagePtr};
@@ -70,6 +72,8 @@ pub struct Allocator {
     /// Number of the checkpoint to come.
     checkpoint: u64,
     pub(super) free: [u64; 3],
+    /// Groups of slots that are being emptied: they give none.
+    closed: BTreeSet<GroupKey>,
 }
 
 impl Allocator {
@@ -87,6 +91,7 @@ impl Allocator {
             pending: BTreeMap::new(),
             checkpoint: 0,
             free: [0; 3],
+            closed: BTreeSet::new(),
         }
     }
 
@@ -236,6 +241,7 @@ impl Allocator {
             .iter()
             .filter(|(key, group)| {
                 group.used < all
+                    && !self.closed.contains(key)
                     && self.class(key.vdrive()) == Some(class)
                     && self.table.is_open(key.vdrive())
             })
@@ -554,6 +560,7 @@ impl Allocator {
         for key in &slots {
             self.slots.remove(key);
             self.dirty_slots.remove(key);
+            self.closed.remove(key);
             let class = self.class(key.vdrive()).expect("a group of the pool");
             self.free[class as usize] -= self.group_blocks;
             for cursor in &mut self.cursors {

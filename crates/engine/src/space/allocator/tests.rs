@@ -136,3 +136,22 @@ fn replay_ends_in_the_state_that_the_records_say() {
     assert_eq!(space.free_slots(Class::Fast), 2048);
     assert!(!space.replay_slots(Place::new(VdriveId(9), 1), 1, true));
 }
+
+#[test]
+fn the_emptiest_groups_are_closed_as_far_as_the_others_can_take_them() {
+    let mut space = allocator(5);
+    let at = |group: u64| Place::new(VdriveId(1), group * 1024);
+    for (group, used) in [(0, 1024), (1, 300), (2, 100), (3, 900), (4, 600)] {
+        assert!(space.replay_slots(at(group), used, true));
+    }
+    // Those with 100 and 300 leave 1,024 - 900 and 1,024 - 600 for what they have; 600 more would not go anywhere.
+    assert_eq!(space.close_sparse(Class::Fast, 8), 400);
+    let closed: Vec<bool> = (0..5).map(|group| space.is_leaving(at(group))).collect();
+    assert_eq!(closed, [false, true, true, false, false]);
+    let mut runs = Vec::new();
+    assert_eq!(space.take_slots(Class::Fast, 1000, &mut runs), 548);
+    assert!(!runs.iter().any(|run| space.is_leaving(run.place)));
+    space.reopen();
+    assert_eq!(space.take_slots(Class::Fast, 2000, &mut runs), 1648);
+    assert_eq!(space.close_sparse(Class::Fast, 8), 0);
+}
