@@ -68,12 +68,11 @@ pub fn serve(config: &Config) -> Result<(), ServeError> {
             threads: config.threads,
             ram_tier: config.ram_tier,
             map_cache: config.map_cache,
-            journal_blocks: None,
-            meta_groups: None,
             drive_limits: engine::DriveLimits {
                 deadline_ns: config.drive_deadline.0.as_nanos() as u64,
                 slow_factor: config.drive_slow_factor,
             },
+            ..engine::EngineConfig::default()
         });
         match engine {
             Ok(engine) => Ok(Arc::new(engine) as Arc<dyn Control>),

@@ -4,13 +4,13 @@ mod support;
 
 use engine::{LayoutSpec, PoolSpec, Tier};
 use support::limits::{REGION, is_full, right};
-use support::{BLOCK, Client, Folder, engine, pattern, pool, start_again, vdrive, volume};
+use support::{BLOCK, Client, Folder, engine, pattern, pool, start_again, tiered, vdrive, volume};
 
 const PIECE: u64 = 64 << 10;
 
 /// Offsets of pieces in the regions that the first shard of two has, or the second.
 fn pieces_of(shard: u64) -> impl Iterator<Item = u64> {
-    let regions = [shard, shard + 2].into_iter();
+    let regions = (shard..8).step_by(2);
     regions.flat_map(|region| (0..REGION / PIECE).map(move |at| region * REGION + at * PIECE))
 }
 
@@ -25,7 +25,7 @@ fn fill(client: &Client, places: impl Iterator<Item = u64>) -> Vec<u64> {
 fn holes_are_filled(spec: &PoolSpec, into: u64) {
     let mut engine = engine(2);
     engine.pool_create(spec).unwrap();
-    engine.volume_create("tank", &volume("v", 1024)).unwrap();
+    engine.volume_create("tank", &volume("v", 2048)).unwrap();
     let client = Client::open(&engine, "tank", "v");
     let written = fill(&client, pieces_of(0));
     // What sinks has sunk.
@@ -71,4 +71,12 @@ fn holes_in_one_shards_groups_are_for_the_other() {
     let drives = [folder.drive("only", 256)];
     let only = vdrive(Tier::Slow, LayoutSpec::Concat, &drives);
     holes_are_filled(&pool("tank", 2, vec![only]), 1);
+}
+
+#[test]
+fn holes_in_homes_are_for_all_chunks() {
+    for (shards, into) in [(1, 0), (2, 0), (2, 1)] {
+        let folder = Folder::new();
+        holes_are_filled(&tiered(&folder, "tank", shards, 96, 160), into);
+    }
 }

@@ -50,6 +50,7 @@ pub const MEMORY: EngineConfig = EngineConfig {
     map_cache: 2 << 20,
     journal_blocks: None,
     meta_groups: None,
+    spare_groups: 1,
     drive_limits: engine::DriveLimits {
         deadline_ns: 30_000_000_000,
         slow_factor: 10,

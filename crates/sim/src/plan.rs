@@ -101,6 +101,9 @@ pub struct Plan {
     pub limits: bool,
     /// Memory for maps in bytes: what there is of them, or so little that pages come and go.
     pub map_cache: u64,
+    /// Groups of space below which shards give up what they can for one another: by itself hardly any pool comes to
+    /// that.
+    pub spare_groups: u64,
     /// A crash is looked at once in so many writes and flushes of drives: the others let more
     /// happen.
     pub every: u64,
@@ -171,6 +174,10 @@ impl Plan {
             map_cache: match Random::new(random.clone().next().rotate_left(32)).one_in(4) {
                 true => 96 << 10,
                 false => MEMORY.map_cache,
+            },
+            spare_groups: match Random::new(random.clone().next().rotate_left(40)).one_in(3) {
+                true => 1 << 16,
+                false => MEMORY.spare_groups,
             },
             every: match (tiny, bent) {
                 (_, Bent::Lives) => *random.pick(&[4, 64, 64]),

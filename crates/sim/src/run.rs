@@ -397,6 +397,7 @@ impl Run {
             journal_blocks: Some(self.plan.journal_blocks),
             meta_groups: self.plan.meta_groups(),
             map_cache: self.plan.map_cache,
+            spare_groups: self.plan.spare_groups,
             ..MEMORY
         };
         self.client.lenient.set(self.plan.wild);

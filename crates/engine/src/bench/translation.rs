@@ -76,6 +76,7 @@ impl Translation {
             journal_base: 256,
             journal_blocks: base - 256,
             ram_bytes: 0,
+            spare_groups: 0,
             leaves: resident,
             digests: 0,
         };

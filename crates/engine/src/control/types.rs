@@ -645,6 +645,8 @@ pub struct EngineConfig {
     /// Groups of the metadata region of pools that are made, at least; by the number of shards
     /// where none.
     pub meta_groups: Option<u64>,
+    /// Groups of space that a shard asks others for, as long as it finds fewer that are free.
+    pub spare_groups: u64,
     /// What is asked of the drives' time.
     pub drive_limits: DriveLimits,
 }
@@ -657,6 +659,7 @@ impl Default for EngineConfig {
             map_cache: 256 << 20,
             journal_blocks: None,
             meta_groups: None,
+            spare_groups: 1,
             drive_limits: DriveLimits::default(),
         }
     }

@@ -224,6 +224,7 @@ pub(crate) fn shard_config(
         journal_base: journal_start(config.shards, shard.0, config.meta.journal_blocks),
         journal_blocks: config.meta.journal_blocks,
         ram_bytes: engine.ram_tier / shards,
+        spare_groups: engine.spare_groups,
         leaves: (engine.map_cache / shards * 7 / 8 / 4352).max(16) as usize,
         digests: (engine.map_cache / shards / 8) as usize,
     }

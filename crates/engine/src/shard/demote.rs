@@ -21,6 +21,8 @@ use units::{BLOCK, CHUNK_BLOCKS, Place, VdriveId};
 pub(super) const BATCH: usize = 48;
 /// A chunk with this many blocks gets a home.
 const DENSE: usize = CHUNK_BLOCKS / 4;
+/// And with this many while space is short.
+const NEARLY_ALL: usize = CHUNK_BLOCKS * 7 / 8;
 
 /// A block on its way down: what it is and where it lay when it was read.
 #[derive(Clone, Copy)]
@@ -274,7 +276,7 @@ impl Shard {
         if home.is_some() {
             return job(all, Target::Home(home));
         }
-        if stored >= DENSE {
+        if stored >= self.dense() && !self.compacting.get() {
             let new = self.state.borrow_mut().alloc.take_home();
             if let Some(home) = new {
                 return job(all, Target::Home(home));
@@ -285,6 +287,14 @@ impl Shard {
             return Plan::NoRoom;
         }
         job(fast, Target::Slots(runs))
+    }
+
+    /// Blocks that a chunk has to have for a home: what that has free is for its chunk alone.
+    fn dense(&self) -> usize {
+        match self.handle.now_ns() < self.sparing_ns.get() {
+            true => NEARLY_ALL,
+            false => DENSE,
+        }
     }
 
     /// A home is written where its content is stale: that it is must be durable, and nobody may

@@ -163,7 +163,7 @@ impl Shard {
     }
 
     /// Moves a home to another vdrive, or what is valid there into slots.
-    async fn move_home(
+    pub(super) async fn move_home(
         &self,
         volume: u32,
         chunk: u32,
@@ -229,6 +229,76 @@ impl Shard {
         target.flush().await
     }
 
+    /// What is valid at home goes into slots of any tier, in one piece.
+    ///
+    /// # Errors
+    /// `NoSpace` when there are not so many slots, or what a drive said: then nothing has moved.
+    pub(super) async fn dissolve_whole(
+        &self,
+        volume: u32,
+        chunk: u32,
+        leaf: &Rc<Leaf>,
+    ) -> Result<u64, IoError> {
+        let home = leaf.page.borrow().home();
+        let valid: Vec<usize> = leaf.page.borrow().home_mask().blocks().collect();
+        let cannot = |error| drive_error(error, "a home cannot be dissolved");
+        let mut moved = 0;
+        if !valid.is_empty() {
+            let data = self.read_home(leaf, home).await.map_err(cannot)?;
+            let mut packed = self.handle.dma().get(valid.len() * BLOCK);
+            for (index, block) in valid.iter().enumerate() {
+                packed[index * BLOCK..][..BLOCK].copy_from_slice(&data[block * BLOCK..][..BLOCK]);
+            }
+            let mut runs: Vec<Run> = Vec::new();
+            if !self.try_slots(Class::Slow, valid.len(), &mut runs)
+                && !self.try_slots(Class::Fast, valid.len(), &mut runs)
+            {
+                return Err(self.no_space());
+            }
+            if let Err(error) = self.write_runs(&runs, &packed).await {
+                self.give_back_after(&runs, error);
+                return Err(cannot(error));
+            }
+            moved = self.settle_dissolved(volume, chunk, leaf, (home, &valid), &runs)?;
+        }
+        self.drop_stale_home(volume, chunk, leaf)?;
+        Ok(moved)
+    }
+
+    /// Records what went from a home into slots, unless it was written meanwhile.
+    fn settle_dissolved(
+        &self,
+        volume: u32,
+        chunk: u32,
+        leaf: &Rc<Leaf>,
+        (home, valid): (Place, &[usize]),
+        runs: &[Run],
+    ) -> Result<u64, IoError> {
+        let mut moved = 0;
+        let mut blocks = valid.iter().copied();
+        for run in runs {
+            self.state.borrow_mut().alloc.recorded(run.place);
+            for (index, block) in (0..run.count as u64).zip(blocks.by_ref()) {
+                let slot = Run {
+                    place: run.place.plus(index),
+                    count: 1,
+                };
+                let (is_there, crc) = {
+                    let page = leaf.page.borrow();
+                    let is_there = page.home() == home && page.home_valid(block);
+                    (is_there, page.crc(block))
+                };
+                if is_there {
+                    self.apply_write(volume, chunk, leaf, block, slot, &[crc])?;
+                    moved += BLOCK as u64;
+                } else {
+                    self.give_back(&[slot]);
+                }
+            }
+        }
+        Ok(moved)
+    }
+
     /// With no other home to be had, the blocks go into slots of any tier.
     pub(super) async fn dissolve_home(
         &self,
@@ -245,14 +315,19 @@ impl Shard {
                 moved += self.move_slot((volume, chunk), leaf, block, unread).await?;
             }
         }
+        self.drop_stale_home(volume, chunk, leaf)?;
+        Ok(moved)
+    }
+
+    fn drop_stale_home(&self, volume: u32, chunk: u32, leaf: &Rc<Leaf>) -> Result<(), IoError> {
         let (home, empty) = {
             let page = leaf.page.borrow();
             (page.home(), page.home_mask().is_empty())
         };
-        if empty && home.is_some() {
-            self.drop_home(&mut self.state.borrow_mut(), volume, chunk, leaf, home)?;
+        match empty && home.is_some() {
+            true => self.drop_home(&mut self.state.borrow_mut(), volume, chunk, leaf, home),
+            false => Ok(()),
         }
-        Ok(moved)
     }
 
     /// Moves one block into another slot; its home, if it was valid, is stale afterwards. One that

@@ -10,6 +10,10 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use units::CHUNK_EXTENTS;
 
+/// How long a new page waits for work that keeps room for its own, in nanoseconds, and how often it looks.
+const ROOM_NS: u64 = 5_000_000_000;
+const LOOK_NS: u64 = 10_000_000;
+
 /// The page of a chunk in memory. Whoever holds it keeps it there.
 pub struct Leaf {
     pub page: RefCell<ChunkPage>,
@@ -157,6 +161,16 @@ impl Shard {
                     }
                     self.checkpoint().await?;
                     self.barrier().await?;
+                    if self.has_room_for_pages(&self.state.borrow()) {
+                        return Ok(());
+                    }
+                }
+                // What work under way may take it gives back when it ends.
+                let until = self.handle.now_ns() + ROOM_NS;
+                while self.has_room_alone() && self.handle.now_ns() < until {
+                    self.check()?;
+                    futures_util::future::select(self.room.wait(), self.handle.sleep(LOOK_NS))
+                        .await;
                     if self.has_room_for_pages(&self.state.borrow()) {
                         return Ok(());
                     }

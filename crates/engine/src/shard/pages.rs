@@ -48,6 +48,12 @@ impl Shard {
             || self.has_pages(state, self.journal_users.get(), self.rewrite_pages(state))
     }
 
+    /// Whether it might be, were nothing else under way.
+    pub(super) fn has_room_alone(&self) -> bool {
+        let state = self.state.borrow();
+        self.has_pages(&state, 1, self.rewrite_pages(&state))
+    }
+
     /// Whether one more piece of work beside `users` may change pages before a checkpoint has
     /// freed what those replace.
     pub(super) fn may_change_pages(&self, state: &State, users: u64) -> bool {
@@ -85,7 +91,7 @@ impl Shard {
     /// Whether there is room for the pages that follow from a snapshot.
     pub fn has_room_for_snapshot(&self) -> bool {
         let state = self.state.borrow();
-        let share = state.alloc.page_share(self.shards());
+        let share = state.alloc.page_share();
         let more = self.rewrite_pages(&state) + share / SNAPSHOT_PART;
         self.has_pages(&state, self.journal_users.get(), more)
     }
@@ -103,20 +109,16 @@ impl Shard {
         let own: usize = own.iter().map(|tree| tree.nodes()).sum();
         let twice = nodes + entries + own + state.alloc.dirty_pages();
         let wanted = (leaves + 2 * twice) as u64 + (users + 1) * WORK_PAGES + more;
-        state.alloc.has_pages(wanted, self.shards())
+        state.alloc.has_pages(wanted)
     }
 
     /// Pages that there is room for beside those in which others are rewritten.
     pub(super) fn page_room(&self, state: &State) -> u64 {
-        state.alloc.page_share(self.shards()) - self.rewrite_pages(state)
+        state.alloc.page_share() - self.rewrite_pages(state)
     }
 
     fn rewrite_pages(&self, state: &State) -> u64 {
-        state.alloc.page_share(self.shards()) / REWRITE_PART
-    }
-
-    fn shards(&self) -> u64 {
-        u64::from(self.config.shards)
+        state.alloc.page_share() / REWRITE_PART
     }
 }
 

@@ -80,6 +80,8 @@ pub struct ShardConfig {
     pub journal_blocks: u64,
     /// Bytes of its part of the RAM tier.
     pub ram_bytes: u64,
+    /// Groups that it asks others for, as long as it finds fewer that are free.
+    pub spare_groups: u64,
     /// Chunks' pages that it keeps in memory.
     pub leaves: usize,
     /// Bytes of digests of those that it gave up.
@@ -208,6 +210,10 @@ pub struct Shard {
     pub(super) asked_in_vain_ns: Cell<u64>,
     /// What other shards have asked for and this one has done.
     pub(super) heeded: Cell<u64>,
+    /// Groups of homes are being emptied: none is taken by what sinks.
+    pub(super) compacting: Cell<bool>,
+    /// Until then space is short: what sinks takes no home that it would leave empty in large part.
+    pub(super) sparing_ns: Cell<u64>,
     /// Another shard has asked for space.
     pub(super) spare_wake: Event,
     /// This one last asked without having to at this moment.
@@ -240,7 +246,11 @@ impl Shard {
         shared: Arc<PoolShared>,
         vdrives: BTreeMap<VdriveId, Rc<VdriveIo>>,
     ) -> Rc<Self> {
-        let alloc = Allocator::new(shared.groups.clone(), config.group_blocks);
+        let alloc = Allocator::new(
+            shared.groups.clone(),
+            config.group_blocks,
+            config.shards.into(),
+        );
         let own = DirtyNodes::default();
         let tree = |owner| Tree::new(owner, PagePtr::default(), &own);
         let state = State {
@@ -293,6 +303,8 @@ impl Shard {
             starving: Cell::new(0),
             asked_in_vain_ns: Cell::new(0),
             heeded: Cell::new(0),
+            compacting: Cell::new(false),
+            sparing_ns: Cell::new(0),
             spare_wake: Event::default(),
             asked_early_ns: Cell::new(0),
             closing: Cell::new(false),

@@ -240,7 +240,7 @@ impl Shard {
         assert!(count <= CHUNK_BLOCKS, "a piece lies in one chunk");
         let class = self.write_class();
         let mut runs = Vec::new();
-        if self.try_slots(class, count, &mut runs) {
+        if self.host_slots(class, count, &mut runs) {
             return Ok(runs);
         }
         let _starving = Starving::new(self);
@@ -252,7 +252,7 @@ impl Shard {
                 break;
             }
             made.await;
-            if self.try_slots(class, count, &mut runs) {
+            if self.host_slots(class, count, &mut runs) {
                 return Ok(runs);
             }
         }
@@ -261,15 +261,19 @@ impl Shard {
         } else {
             Class::Fast
         };
-        if self.try_slots(class, count, &mut runs)
-            || self.try_slots(other, count, &mut runs)
-            || self
-                .slots_from_others([class, other], count, &mut runs)
-                .await
+        if self.host_slots(class, count, &mut runs)
+            || self.host_slots(other, count, &mut runs)
+            || self.slots_given_up([class, other], count, &mut runs).await
         {
             return Ok(runs);
         }
         Err(self.no_space())
+    }
+
+    /// Slots for a host's write: it leaves a group's worth, so that something can always be moved.
+    pub(super) fn host_slots(&self, class: Class, count: usize, runs: &mut Vec<Run>) -> bool {
+        let leaves = self.state.borrow().alloc.leaves_a_group(count as u64);
+        leaves && self.try_slots(class, count, runs)
     }
 
     pub(super) fn try_slots(&self, class: Class, count: usize, runs: &mut Vec<Run>) -> bool {

@@ -60,6 +60,8 @@ struct Cursor {
 pub struct Allocator {
     table: Arc<GroupTable>,
     pub(super) group_blocks: u64,
+    /// Shards of the pool.
+    shards: u64,
     pub(super) slots: BTreeMap<GroupKey, SlotGroup>,
     pub(super) homes: BTreeMap<GroupKey, HomeGroup>,
     /// Groups of slots that changed since their bitmaps were last encoded.
@@ -72,16 +74,17 @@ pub struct Allocator {
     /// Number of the checkpoint to come.
     checkpoint: u64,
     pub(super) free: [u64; 3],
-    /// Groups of slots that are being emptied: they give none.
+    /// Groups that are being emptied: they give nothing.
     closed: BTreeSet<GroupKey>,
 }
 
 impl Allocator {
-    /// A shard without groups. `group_blocks`: blocks of a group.
-    pub fn new(table: Arc<GroupTable>, group_blocks: u64) -> Self {
+    /// One of so many shards, without groups. `group_blocks`: blocks of a group.
+    pub fn new(table: Arc<GroupTable>, group_blocks: u64, shards: u64) -> Self {
         Self {
             table,
             group_blocks,
+            shards,
             slots: BTreeMap::new(),
             homes: BTreeMap::new(),
             dirty_slots: BTreeSet::new(),
@@ -124,18 +127,33 @@ impl Allocator {
         self.free[class as usize] + u64::from(self.table.free_groups(class)) * self.group_blocks
     }
 
-    /// Whether at least `wanted` pages are free in the metadata region: in the shard's own groups, and
-    /// in free ones up to the shard's share of all, of which there are as many as `shards`.
-    pub fn has_pages(&self, wanted: u64, shards: u64) -> bool {
-        let own = self.free[Class::Meta as usize];
-        own >= wanted || own + self.pages_to_take(shards) >= wanted
+    /// Whether a group's worth of slots is left for the volumes' data once so many are taken.
+    pub fn leaves_a_group(&self, count: u64) -> bool {
+        let own = self.free[Class::Fast as usize] + self.free[Class::Slow as usize];
+        let needed = count + self.group_blocks;
+        // The table is asked only when it matters.
+        own >= needed || {
+            let groups = [Class::Fast, Class::Slow].map(|class| self.table.free_groups(class));
+            own + u64::from(groups[0] + groups[1]) * self.group_blocks >= needed
+        }
     }
 
-    fn pages_to_take(&self, shards: u64) -> u64 {
-        let range = GroupKey::new(VdriveId(0), 0)..=GroupKey::new(VdriveId(0), 0x00ff_ffff);
-        let own = self.slots.range(range).count() as u64;
-        let share = (self.page_groups() / shards).saturating_sub(own);
+    /// Whether at least `wanted` pages are free in the metadata region: in the shard's own groups, and
+    /// in free ones up to the shard's share of all.
+    pub fn has_pages(&self, wanted: u64) -> bool {
+        let own = self.free[Class::Meta as usize];
+        own >= wanted || own + self.pages_to_take() >= wanted
+    }
+
+    fn pages_to_take(&self) -> u64 {
+        let share = (self.page_groups() / self.shards).saturating_sub(self.meta_groups());
         share.min(u64::from(self.table.free_groups(Class::Meta))) * self.group_blocks
+    }
+
+    /// Groups of the metadata region that are the shard's.
+    fn meta_groups(&self) -> u64 {
+        let range = GroupKey::new(VdriveId(0), 0)..=GroupKey::new(VdriveId(0), 0x00ff_ffff);
+        self.slots.range(range).count() as u64
     }
 
     fn page_groups(&self) -> u64 {
@@ -144,19 +162,13 @@ impl Allocator {
     }
 
     /// A shard's share of the metadata region in pages.
-    pub fn page_share(&self, shards: u64) -> u64 {
-        self.page_groups() / shards * self.group_blocks
+    pub fn page_share(&self) -> u64 {
+        self.page_groups() / self.shards * self.group_blocks
     }
 
     /// Pages of bitmaps that the next checkpoint writes anew.
     pub fn dirty_pages(&self) -> usize {
         self.dirty_slots.len() + self.dirty_homes.len()
-    }
-
-    /// Whether a group is the shard's and has nothing.
-    pub fn has_empty_groups(&self) -> bool {
-        self.slots.values().any(|group| group.used == 0)
-            || self.homes.values().any(|group| group.bits == 0)
     }
 
     /// Slots in use (or kept back) on a vdrive, in blocks.
@@ -248,14 +260,17 @@ impl Allocator {
             .min_by_key(|(key, group)| (group.used, **key))
             .map(|(key, group)| (*key, group.used));
         let mostly_free = best.filter(|(_, used)| *used <= all / 2);
-        let key = match mostly_free {
-            Some((key, _)) => key,
-            None => match self.table.take(class) {
-                Some((vdrive, group)) => self.add_slots(GroupKey::new(vdrive, group), class),
-                None => match best {
-                    Some((key, _)) => key,
-                    None => return false,
-                },
+        // Beyond its share of the metadata region it takes none as long as it has a page, nor to empty others.
+        let has_share =
+            class == Class::Meta && self.meta_groups() >= self.page_groups() / self.shards;
+        let stays = has_share || !self.closed.is_empty();
+        let key = match (mostly_free, best) {
+            (Some((key, _)), _) => key,
+            (None, Some((key, _))) if stays => key,
+            _ => match (self.table.take(class), best) {
+                (Some((vdrive, group)), _) => self.add_slots(GroupKey::new(vdrive, group), class),
+                (None, Some((key, _))) => key,
+                (None, None) => return false,
             },
         };
         self.cursors[class as usize] = Cursor {
@@ -303,14 +318,10 @@ impl Allocator {
 
     /// Takes a free 1 MiB home on the slow tier.
     pub fn take_home(&mut self) -> Option<Place> {
-        let chunks = (self.group_blocks / CHUNK_BLOCKS as u64) as u32;
-        let full = if chunks == 64 {
-            u64::MAX
-        } else {
-            (1 << chunks) - 1
-        };
+        let full = u64::MAX >> (64 - self.group_homes());
         let usable = |(key, group): (&GroupKey, &HomeGroup)| {
-            (group.bits != full && self.table.is_open(key.vdrive())).then_some(*key)
+            (group.bits != full && !self.closed.contains(key) && self.table.is_open(key.vdrive()))
+                .then_some(*key)
         };
         let current = self
             .home_cursor
@@ -569,6 +580,7 @@ impl Allocator {
         }
         for key in &homes {
             self.homes.remove(key);
+            self.closed.remove(key);
             self.dirty_homes.insert(key.homes_page());
             self.home_cursor = self.home_cursor.filter(|group| group != key);
         }

@@ -52,6 +52,7 @@ fn shard(handle: &Handle, name: &str) -> Rc<Shard> {
         journal_base: 256,
         journal_blocks: 512,
         ram_bytes: 0,
+        spare_groups: 0,
         leaves: 64,
         digests: 0,
     };

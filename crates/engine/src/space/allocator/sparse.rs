@@ -1,27 +1,47 @@
-//! Groups of slots that can be emptied into the shard's others.
+//! Groups that can be emptied into the shard's others.
 
 use super::{Allocator, Class, GroupKey};
-use units::Place;
+use units::{CHUNK_BLOCKS, Place};
 
 impl Allocator {
+    /// Homes of a group.
+    pub fn group_homes(&self) -> u32 {
+        (self.group_blocks / CHUNK_BLOCKS as u64) as u32
+    }
+
+    /// Blocks of homes that are in use (or kept back).
+    pub fn home_blocks(&self) -> u64 {
+        let homes = self.homes.values();
+        let used = homes.map(|group| u64::from(group.bits.count_ones()));
+        used.sum::<u64>() * CHUNK_BLOCKS as u64
+    }
+
     /// Closes groups of slots of a class whose slots in use the shard's other groups can take: those
     /// with least, up to `most`, counting those that are empty already. They give no slot until
     /// [`Allocator::reopen`]. Returns how many slots are to leave them.
-    pub fn close_sparse(&mut self, class: Class, most: usize) -> u64 {
-        let usable = |key: &GroupKey| {
-            self.class(key.vdrive()) == Some(class) && self.table.is_open(key.vdrive())
-        };
-        let partly = self
-            .slots
-            .iter()
-            .filter(|(key, group)| u64::from(group.used) < self.group_blocks && usable(key));
-        let mut partly: Vec<_> = partly.map(|(key, group)| (group.used, *key)).collect();
+    pub fn close_slots(&mut self, class: Class, most: usize) -> u64 {
+        let groups = self.slots.iter();
+        let groups = groups.filter(|(key, _)| self.class(key.vdrive()) == Some(class));
+        let used = groups.map(|(key, group)| (group.used, *key)).collect();
+        self.close(used, self.group_blocks as u32, most)
+    }
+
+    /// The same for groups of homes. Returns how many homes are to leave them.
+    pub fn close_homes(&mut self, most: usize) -> u64 {
+        let groups = self.homes.iter();
+        let used = groups.map(|(key, group)| (group.bits.count_ones(), *key));
+        self.close(used.collect(), self.group_homes(), most)
+    }
+
+    /// Of groups with so much in use, of `size` in each.
+    fn close(&mut self, used: Vec<(u32, GroupKey)>, size: u32, most: usize) -> u64 {
+        let mut partly = used;
+        partly.retain(|(used, key)| *used < size && self.table.is_open(key.vdrive()));
         partly.sort_unstable();
-        let free = |used: u32| self.group_blocks - u64::from(used);
-        let mut room: u64 = partly.iter().map(|(used, _)| free(*used)).sum();
+        let mut room: u64 = partly.iter().map(|(used, _)| u64::from(size - used)).sum();
         let mut leaving = 0;
         for (used, key) in partly.into_iter().take(most) {
-            room -= free(used);
+            room -= u64::from(size - used);
             if leaving + u64::from(used) > room {
                 break;
             }
@@ -36,7 +56,19 @@ impl Allocator {
         leaving
     }
 
-    /// Whether a slot lies in a group that is closed.
+    /// Whether any group of the shard has nothing; none of them is kept to be filled next.
+    pub fn let_go_of_empty(&mut self) -> bool {
+        let slots = &self.slots;
+        let is_empty = |key: &GroupKey| slots.get(key).is_some_and(|group| group.used == 0);
+        for cursor in &mut self.cursors[Class::Fast as usize..] {
+            cursor.group = cursor.group.filter(|key| !is_empty(key));
+        }
+        let is_meta = |key: &GroupKey| self.class(key.vdrive()) == Some(Class::Meta);
+        slots.keys().any(|key| is_empty(key) && !is_meta(key))
+            || self.homes.values().any(|group| group.bits == 0)
+    }
+
+    /// Whether a slot or home lies in a group that is closed.
     pub fn is_leaving(&self, place: Place) -> bool {
         !self.closed.is_empty()
             && place.is_some()
@@ -45,7 +77,7 @@ impl Allocator {
                 .is_some_and(|(key, _)| self.closed.contains(&key))
     }
 
-    /// Closed groups give slots again.
+    /// Closed groups give space again.
     pub fn reopen(&mut self) {
         self.closed.clear();
     }

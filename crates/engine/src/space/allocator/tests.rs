@@ -35,7 +35,7 @@ fn allocator(groups: u32) -> Allocator {
             groups,
         },
     );
-    Allocator::new(table, 1024)
+    Allocator::new(table, 1024, 1)
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn the_emptiest_groups_are_closed_as_far_as_the_others_can_take_them() {
         assert!(space.replay_slots(at(group), used, true));
     }
     // Those with 100 and 300 leave 1,024 - 900 and 1,024 - 600 for what they have; 600 more would not go anywhere.
-    assert_eq!(space.close_sparse(Class::Fast, 8), 400);
+    assert_eq!(space.close_slots(Class::Fast, 8), 400);
     let closed: Vec<bool> = (0..5).map(|group| space.is_leaving(at(group))).collect();
     assert_eq!(closed, [false, true, true, false, false]);
     let mut runs = Vec::new();
@@ -153,5 +153,5 @@ fn the_emptiest_groups_are_closed_as_far_as_the_others_can_take_them() {
     assert!(!runs.iter().any(|run| space.is_leaving(run.place)));
     space.reopen();
     assert_eq!(space.take_slots(Class::Fast, 2000, &mut runs), 1648);
-    assert_eq!(space.close_sparse(Class::Fast, 8), 0);
+    assert_eq!(space.close_slots(Class::Fast, 8), 0);
 }
