@@ -52,6 +52,7 @@ const FIRST: &[(Mutation, u64)] = &[
     (Mutation::LegBehind, 9),
     (Mutation::CheckpointOneLeg, 9),
     (Mutation::SnapshotUnreserved, 13),
+    (Mutation::CheckpointAlone, 258),
     (Mutation::ReuseRead, 16),
     (Mutation::HomeUnquiet, 24),
     (Mutation::PendingForgotten, 25),
