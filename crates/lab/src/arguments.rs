@@ -1,6 +1,6 @@
 //! What can be written on the command line.
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 /// Demonstrations, benchmarks and torture of Convect, in a temporary folder.
@@ -148,6 +148,12 @@ pub struct Snapshots {
     /// Rounds of each measurement, with snapshots, and as many without
     #[arg(long, default_value_t = 5)]
     pub rounds: u32,
+    /// Snapshots that are taken under load, at least: longer rounds, so that the 99th percentile is one
+    #[arg(long, default_value_t = 200)]
+    pub taken: u32,
+    /// Measurements, of all: in their own order
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub only: Vec<Part>,
     /// Snapshots that are read through
     #[arg(long, default_value_t = 100)]
     pub chain: u32,
@@ -169,6 +175,28 @@ pub struct Snapshots {
     /// Size of the fast drive
     #[arg(long, value_name = "SIZE", default_value = "12G", value_parser = size)]
     pub fast: u64,
+}
+
+impl Snapshots {
+    /// Whether this is to be measured.
+    pub fn has(&self, part: Part) -> bool {
+        self.only.is_empty() || self.only.contains(&part)
+    }
+}
+
+/// A measurement of `snapshots`.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// Taking them under load
+    Taking,
+    /// The first writes after one
+    Writing,
+    /// Deleting many in random order
+    Deleting,
+    /// Reading through many, and through clones of clones
+    Reading,
+    /// Making many clones, and booting them
+    Cloning,
 }
 
 fn size(text: &str) -> Result<u64, units::SizeError> {

@@ -123,6 +123,7 @@ impl<'a> Compaction<'a> {
                     }
                 }
                 self.shard.trim_leaves();
+                self.pause().await;
             }
         }
         Ok(())
@@ -154,12 +155,18 @@ impl<'a> Compaction<'a> {
             }
         }
         drop(room);
-        match worked {
-            false => {}
-            true if self.shard.is_space_awaited() => self.shard.handle.yield_now().await,
-            true => self.pace.wait(1).await,
+        if worked {
+            self.pause().await;
         }
         Ok(())
+    }
+
+    /// Leaves the drives to hosts, unless one waits for space.
+    async fn pause(&mut self) {
+        match self.shard.is_space_awaited() {
+            true => self.shard.handle.yield_now().await,
+            false => self.pace.wait(1).await,
+        }
     }
 
     /// Moves a home or dissolves it, where it is to be.

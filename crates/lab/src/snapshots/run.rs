@@ -1,7 +1,7 @@
 //! The order of the measurements, and what they have in common.
 
 use super::{cloning, deleting, reading, taking, writing};
-use crate::arguments::Snapshots;
+use crate::arguments::{Part, Snapshots};
 use crate::failure::{Failure, Result};
 use crate::fio::{self, Figures, Load, Pattern, Target};
 use crate::interrupt;
@@ -148,14 +148,23 @@ pub fn run(convect: &Path, with: &Snapshots) -> Result<()> {
             raw: RAW,
         },
     )?;
-    let measured = scene
-        .fill(with.used)
-        .and_then(|()| taking::measure(&scene, with))
-        .and_then(|()| writing::measure(&scene, with))
-        .and_then(|()| deleting::measure(&scene, with))
-        .and_then(|()| reading::measure(&scene, with))
-        // The last one, since it cools the pool.
-        .and_then(|()| cloning::measure(&scene, with));
+    let measured = measure_all(&scene, with);
     scene.daemon.explain(measured)?;
     scene.daemon.stop()
+}
+
+type Measurement = fn(&Scene, &Snapshots) -> Result<()>;
+
+fn measure_all(scene: &Scene, with: &Snapshots) -> Result<()> {
+    scene.fill(with.used)?;
+    let parts: [(Part, Measurement); 5] = [
+        (Part::Taking, taking::measure),
+        (Part::Writing, writing::measure),
+        (Part::Deleting, deleting::measure),
+        (Part::Reading, reading::measure),
+        // The last one, since it cools the pool.
+        (Part::Cloning, cloning::measure),
+    ];
+    let mut wanted = parts.into_iter().filter(|(part, _)| with.has(*part));
+    wanted.try_for_each(|(_, measure)| measure(scene, with))
 }

@@ -63,7 +63,9 @@ fn percentile(values: &mut [f64], part: f64) -> f64 {
 /// Snapshots under a load of writes, beside the same load without; and, at the same moments, what
 /// the machine's own disk takes for a write and a flush.
 pub fn measure(scene: &Scene, with: &Snapshots) -> Result<()> {
-    let writes = round_of_writes(scene, with);
+    let mut writes = round_of_writes(scene, with);
+    let enough = EVERY * with.taken.div_ceil(with.rounds.max(1));
+    writes.seconds = writes.seconds.max(enough.as_secs() + 1);
     let mut plain = Plain::open(&scene.raw_file())?;
     load(scene, "warming up", &writes, || Ok(()))?;
     let (mut alone, mut beside) = (Vec::new(), Vec::new());
