@@ -111,7 +111,9 @@ impl<'a> Compaction<'a> {
         let layers: Vec<u32> = self.shard.state.borrow().volumes.keys().copied().collect();
         for layer in layers {
             let mut from = Some(0);
-            while let Some(start) = from {
+            while let Some(start) = from
+                && !self.is_done()
+            {
                 let keys = self.shard.next_chunks(layer, start).await?;
                 from = keys.last().and_then(|last| last.checked_add(1));
                 for chunk in keys {

@@ -5,7 +5,7 @@ use super::leaf::{Busy, Leaf};
 use super::state::{Shard, drive_error};
 use super::stuck::{StuckBlock, Unread, is_of_blocks};
 use crate::space::{Class, Run};
-use block::{DmaBuf, DriveError, IoError};
+use block::{DmaBuf, DriveError, ErrorKind, IoError};
 use format::{BlockState, Record, crc32c};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -253,7 +253,9 @@ impl Shard {
             if !self.try_slots(Class::Slow, valid.len(), &mut runs)
                 && !self.try_slots(Class::Fast, valid.len(), &mut runs)
             {
-                return Err(self.no_space());
+                // No host's write has failed by that: the pool does not count as full.
+                let text = "there are not so many slots as a home has blocks";
+                return Err(IoError::new(ErrorKind::NoSpace, text));
             }
             if let Err(error) = self.write_runs(&runs, &packed).await {
                 self.give_back_after(&runs, error);

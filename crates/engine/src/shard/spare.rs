@@ -20,8 +20,8 @@ const LOOK_NS: u64 = 2_000_000;
 /// How often shards are asked in a row while nothing comes of it, and the time between, in nanoseconds.
 const TRIES: u64 = 3;
 const AGAIN_NS: u64 = 100_000_000;
-/// After it was in vain no other write asks for so long, in nanoseconds. As often at most a shard asks before one
-/// has to.
+/// After it was in vain no other write asks for so long, in nanoseconds. Before one has to, a shard asks no more often
+/// than that either.
 const IN_VAIN_NS: u64 = 10_000_000_000;
 /// How long space counts as short after a shard has asked, in nanoseconds.
 const SPARING_NS: u64 = 60_000_000_000;
