@@ -67,6 +67,7 @@ mutations! {
     PendingKept, "bitmap-keeps-pending", "A checkpoint's bitmap has slots that no record names.";
     PendingForgotten, "bitmap-forgets-pending", "What was being written during a checkpoint is missing from every later bitmap.";
     CheckpointAlone, "checkpoint-without-label", "A checkpoint that a drive lacks is valid before a label tells that it does.";
+    OpeningAlone, "opening-without-label", "What an opening makes valid does not wait for a label that tells which legs lack it.";
     LabelFlush, "label-without-flush", "A label is not flushed.";
     FlushOverlap, "flush-beside-failing-one", "A flush that succeeds is believed while another one of the same drive has still to fail.";
     LabelFlushAlone, "label-flush-alone", "That a label could not be flushed concerns nobody else who writes to the drive.";

@@ -160,7 +160,8 @@ impl Pool {
             "the pool cannot be laid out",
             |shard| async move { shard.format().await },
         )
-        .and_then(|()| pool.save(pool.config(), false));
+        .and_then(|()| pool.save(pool.config(), false))
+        .map(|()| pool.legs.enforce());
         if let Err(failed) = made {
             pool.drop_shards();
             return Err(failed);
@@ -173,7 +174,7 @@ impl Pool {
     ///
     /// # Errors
     /// Names the drives that are missing, or what is damaged. Nothing was changed then but
-    /// checkpoints.
+    /// checkpoints, and labels that tell which legs lack them.
     pub fn import(
         host: &Host<'_>,
         found: Vec<Found>,
@@ -226,6 +227,10 @@ impl Pool {
         })
         .and_then(|()| pool.tell_all_layers())
         .and_then(|()| {
+            // A leg that is missing, or fails from here on, lacks what recovery makes valid.
+            if !is_on(Mutation::OpeningAlone) {
+                pool.legs.enforce();
+            }
             try_all(&pool.shards, &format!("pool {name}"), |shard| async move {
                 shard.recover().await.map(drop)
             })
@@ -321,7 +326,9 @@ impl Pool {
 
     /// Starts to serve: volumes, shards' own work, and long work that was left.
     fn serve(self: &Arc<Self>) -> Result<()> {
-        self.legs.enforce();
+        if is_on(Mutation::OpeningAlone) {
+            self.legs.enforce();
+        }
         let config = self.config();
         let volumes: Vec<(u32, u32)> = config
             .volumes

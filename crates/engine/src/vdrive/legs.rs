@@ -130,7 +130,7 @@ pub struct Legs {
     wanted: AtomicU64,
     /// How many of those are.
     recorded: AtomicU64,
-    /// Barriers wait for the labels: not before the pool has been opened.
+    /// Barriers wait for the labels: not before an opening makes something valid that a leg may lack.
     enforced: AtomicBool,
     record: Mutex<Record>,
 }

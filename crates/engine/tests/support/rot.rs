@@ -21,6 +21,9 @@ struct Medium {
     written: BTreeSet<u64>,
     /// Blocks of which the next read fails.
     fails_once: BTreeSet<u64>,
+    fails_flushes: bool,
+    /// All of it, as it was when the next checkpoint's record came.
+    before_record: Option<Vec<u8>>,
 }
 
 /// A drive in memory whose bytes can be looked at and changed.
@@ -50,6 +53,21 @@ impl Rotting {
         let mut medium = self.medium();
         medium.fails_once = medium.written.clone();
         medium.fails_once.len()
+    }
+
+    /// No flush succeeds from here on.
+    pub fn fail_flushes(&self) {
+        self.medium().fails_flushes = true;
+    }
+
+    /// Forgets what [`Self::before_record`] tells: the next checkpoint counts.
+    pub fn await_record(&self) {
+        self.medium().before_record = None;
+    }
+
+    /// All bytes, as they were when the first record of a checkpoint came since [`Self::await_record`].
+    pub fn before_record(&self) -> Option<Vec<u8>> {
+        self.medium().before_record.clone()
     }
 
     fn medium(&self) -> MutexGuard<'_, Medium> {
@@ -103,7 +121,7 @@ impl DriveQueue for Queue {
         let mut medium = self.0.lock().unwrap();
         let range = io.offset as usize..(io.offset + io.len) as usize;
         let blocks = io.offset / BLOCK..(io.offset + io.len).div_ceil(BLOCK);
-        let mut failed = false;
+        let mut failed = io.kind == DriveIoKind::Flush && medium.fails_flushes;
         if io.kind == DriveIoKind::Read {
             for block in blocks.clone() {
                 failed |= medium.fails_once.remove(&block);
@@ -112,6 +130,9 @@ impl DriveQueue for Queue {
         match (io.kind, &mut io.buf) {
             (DriveIoKind::Read, Some(buf)) => buf.copy_from_slice(&medium.bytes[range]),
             (DriveIoKind::Write, Some(buf)) => {
+                if buf.starts_with(b"CVCP") && medium.before_record.is_none() {
+                    medium.before_record = Some(medium.bytes.clone());
+                }
                 medium.bytes[range].copy_from_slice(buf);
                 medium.written.extend(blocks);
             }

@@ -1,0 +1,65 @@
+//! What an opening makes valid, and a leg that lacks it.
+
+mod support;
+
+use engine::{LayoutSpec, Tier};
+use format::{LABEL_SIZE, Label, label_offsets};
+use support::rot::{Rotting, attach, detach};
+use support::{Client, MIB, engine, pattern, pool, vdrive, volume};
+
+/// The newest label among a drive's bytes.
+fn newest(bytes: &[u8]) -> Label {
+    let labels = label_offsets(bytes.len() as u64).map(|at| {
+        let at = at as usize;
+        Label::decode(&bytes[at..at + LABEL_SIZE as usize]).ok()
+    });
+    let found = labels.into_iter().flatten();
+    found.max_by_key(|label| label.generation).unwrap()
+}
+
+/// A mirror is opened with its second leg in this state: when the first leg gets the record of recovery's
+/// checkpoint, its label has to say that the second one is out.
+fn is_told_first(names: [&str; 2], spoil: impl FnOnce(&Rotting), here: usize) {
+    let engine = engine(1);
+    let drives = names.map(|name| Rotting::new(name, 96));
+    attach(&drives);
+    let specs = names.map(str::to_owned);
+    let fast = vdrive(Tier::Fast, LayoutSpec::Mirror, &specs);
+    engine.pool_create(&pool("tank", 1, vec![fast])).unwrap();
+    engine.volume_create("tank", &volume("v", 8)).unwrap();
+    let client = Client::open(&engine, "tank", "v");
+    client.write(0, &pattern(1, MIB as usize)).unwrap();
+    client.flush().unwrap();
+    drop(client);
+    engine.pool_export("tank").unwrap();
+    spoil(&drives[1]);
+    drives[0].await_record();
+    let status = engine
+        .pool_import(&specs[..here], "tank", here < 2)
+        .unwrap();
+    assert_eq!(status.state, "degraded");
+    let label = newest(&drives[0].before_record().expect("recovery's checkpoint"));
+    let out: Vec<bool> = label
+        .config
+        .meta
+        .parts
+        .iter()
+        .map(|part| part.out)
+        .collect();
+    assert_eq!(out, [false, true]);
+    let client = Client::open(&engine, "tank", "v");
+    assert!(client.read(0, MIB as usize).unwrap() == pattern(1, MIB as usize));
+    detach(&drives);
+    drop(client);
+    engine.shutdown();
+}
+
+#[test]
+fn a_leg_that_is_missing_does_not_count_before_recovery_makes_anything_valid() {
+    is_told_first(["rot:open-a", "rot:open-b"], |_| {}, 1);
+}
+
+#[test]
+fn a_leg_that_fails_during_recovery_does_not_count_before_it_makes_anything_valid() {
+    is_told_first(["rot:fail-a", "rot:fail-b"], Rotting::fail_flushes, 2);
+}
