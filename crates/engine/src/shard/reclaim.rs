@@ -15,6 +15,8 @@ use units::{BLOCK, CHUNK_BLOCKS, EXTENT_BLOCKS};
 
 /// Chunks looked at by one round of eviction.
 const EVICT_CHUNKS: usize = 512;
+/// Time between rounds at least, in nanoseconds, unless there is more to do and hosts wait for it.
+const LEAST_NS: u64 = 1_000_000;
 /// Time between rounds when nothing presses, in nanoseconds.
 const IDLE_NS: u64 = 100_000_000;
 /// And at most, while drives fail.
@@ -101,8 +103,13 @@ impl Shard {
             }
             // Half of the time is left to the hosts' own reads of the slow tier.
             let took = self.handle.now_ns() - began;
-            let pause = if worked { took.min(IDLE_NS) } else { idle_ns };
-            futures_util::future::select(wake, self.handle.sleep(pause.max(1_000_000))).await;
+            let pause = match (worked, self.starving.get() > 0) {
+                (true, _) => took.min(IDLE_NS),
+                // What is freed by reads and checkpoints that end is given out soon.
+                (false, true) => LEAST_NS,
+                (false, false) => idle_ns,
+            };
+            futures_util::future::select(wake, self.handle.sleep(pause.max(LEAST_NS))).await;
         }
     }
 
@@ -116,7 +123,7 @@ impl Shard {
         }
         self.look_for_others();
         if !self.is_tiered() {
-            return Ok(starving);
+            return Ok(false);
         }
         let reserve = self.reserve_slots();
         let (free, has_shadows) = {
