@@ -20,7 +20,8 @@ impl Run {
         if self.client.lenient.get() {
             return self.rest(self.plan.pause_ns);
         }
-        if self.plan.limits && self.random.one_in(4) {
+        let often = if self.plan.bent == Bent::Limits { 1 } else { 4 };
+        if self.plan.limits && self.random.one_in(often) {
             self.limit()?;
             return self.found();
         }
@@ -29,29 +30,39 @@ impl Run {
             self.work();
             return self.found();
         }
+        match self.plan.bent {
+            Bent::Scrubs => self.scrub_under_load()?,
+            Bent::Sinking => self.pound()?,
+            Bent::Snapshots => self.cool()?,
+            _ => self.change_anything()?,
+        }
+        self.work();
+        self.found()
+    }
+
+    fn change_anything(&mut self) -> Step {
         let which = match self.plan.bent {
             Bent::Tiers => *self.random.pick(&TIERS),
             _ => self.random.below(19),
         };
         match which {
-            0 => self.rest(self.plan.pause_ns)?,
-            1 => self.cool()?,
-            2 | 14 => self.churn()?,
-            3 => self.grow()?,
-            4 => self.shrink()?,
-            5 => self.create_volume()?,
-            6 => self.delete_volume()?,
-            7 => self.audit()?,
-            8 => self.reimport()?,
-            9 | 10 => self.add_vdrive()?,
-            11..=13 => self.remove_vdrive()?,
-            15 => self.sink()?,
-            16 => self.stop()?,
-            17 => self.scrub()?,
-            _ => self.rest(40_000_000_000)?,
+            0 => self.rest(self.plan.pause_ns),
+            1 => self.cool(),
+            2 | 14 => self.churn(),
+            3 => self.grow(),
+            4 => self.shrink(),
+            5 => self.create_volume(),
+            6 => self.delete_volume(),
+            7 => self.audit(),
+            8 => self.reimport(),
+            9 | 10 => self.add_vdrive(),
+            11..=13 => self.remove_vdrive(),
+            15 => self.sink(),
+            16 => self.stop(),
+            17 if self.random.one_in(2) => self.scrub(),
+            17 => self.scrub_under_load(),
+            _ => self.rest(40_000_000_000),
         }
-        self.work();
-        self.found()
     }
 
     /// Jobs go on until they end.
@@ -68,6 +79,18 @@ impl Run {
         self.fault(false);
         self.slow(false);
         self.rest(10_000_000_000)?;
+        self.scrub_all()
+    }
+
+    /// The same while all of it changes.
+    fn scrub_under_load(&mut self) -> Step {
+        // There are many checkpoints.
+        self.load_with(true, SAFE)?;
+        self.fault(false);
+        self.scrub_all()
+    }
+
+    fn scrub_all(&mut self) -> Step {
         let spec = ScrubSpec {
             rate: SCRUB_RATE,
             began_s: 1,
@@ -138,6 +161,13 @@ impl Run {
         self.client.favour();
         self.client.depth.set(32);
         (0..4).try_for_each(|_| self.cool_under(1, 600))
+    }
+
+    /// A few blocks are written again and again while they sink.
+    fn pound(&mut self) -> Step {
+        self.client.mix.set(SAFE);
+        self.client.depth.set(6);
+        self.cool_under(1, 10_000)
     }
 
     /// A new volume sinks for the first time, while every write makes itself durable.

@@ -15,6 +15,7 @@ mod groups;
 mod image;
 mod instant;
 mod limits;
+mod lives;
 mod medium;
 mod oracle;
 mod plan;

@@ -413,7 +413,7 @@ impl Oracle {
     }
 
     /// After a crash, what was found is what is there: it may still be lost until a flush.
-    pub fn forget_in_flight(&mut self) {
+    fn forget_in_flight(&mut self) {
         let now = self.next;
         self.open.clear();
         for volume in self.volumes.values_mut() {
@@ -430,6 +430,19 @@ impl Oracle {
             }
             volume.unsettled.clear();
         }
+    }
+
+    /// After a power cut at a moment at which `then` was known, if not what is known now.
+    pub fn power_went(&mut self, then: Option<Self>, lied: BTreeSet<(u32, u64)>) {
+        if let Some(then) = then {
+            let version = self.version;
+            *self = then;
+            // None is used for two things.
+            self.version = version;
+            self.taking = None;
+        }
+        self.forget_in_flight();
+        self.hits.extend(lied);
     }
 
     /// After the end of the engine alone: what it was told stays, what was under way may have

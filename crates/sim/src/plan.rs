@@ -33,6 +33,14 @@ pub enum Bent {
     Lives,
     /// Data goes up and down between tiers.
     Tiers,
+    /// All is scrubbed under load.
+    Scrubs,
+    /// A few blocks are written again and again while they sink.
+    Sinking,
+    /// Snapshots are taken, read and deleted.
+    Snapshots,
+    /// Quotas and reservations change.
+    Limits,
 }
 
 /// A drive.
@@ -99,6 +107,8 @@ pub struct Plan {
     pub scarce: bool,
     /// Volumes have quotas and reservations.
     pub limits: bool,
+    /// The power goes in the middle of openings, and of snapshots that are taken, too.
+    pub midway: bool,
     /// Memory for maps in bytes: what there is of them, or so little that pages come and go.
     pub map_cache: u64,
     /// Groups of space below which shards give up what they can for one another: by itself hardly any pool comes to
@@ -107,6 +117,8 @@ pub struct Plan {
     /// A crash is looked at once in so many writes and flushes of drives: the others let more
     /// happen.
     pub every: u64,
+    /// Crashes that are looked at in the moment of a checkpoint's record.
+    pub looks: u64,
     /// How long nothing happens now and then, in nanoseconds.
     pub pause_ns: u64,
 }
@@ -171,6 +183,7 @@ impl Plan {
             snapshots: Random::new(!random.clone().next()).one_in(2),
             scarce: Random::new(random.clone().next().rotate_left(16)).one_in(4),
             limits: Random::new(random.clone().next().rotate_left(48)).one_in(4) && !groups,
+            midway: Random::new(random.clone().next().rotate_left(24)).one_in(4) && !groups,
             map_cache: match Random::new(random.clone().next().rotate_left(32)).one_in(4) {
                 true => 96 << 10,
                 false => MEMORY.map_cache,
@@ -183,6 +196,7 @@ impl Plan {
                 (_, Bent::Lives) => *random.pick(&[4, 64, 64]),
                 _ => *random.pick(&[1, 4, 16, 64]),
             },
+            looks: 8,
             pause_ns: random.within(1..=10) * 500_000_000,
         };
         plan.snapshots |= groups;
@@ -403,6 +417,7 @@ fn faults(random: &mut Random) -> Faults {
         read_error: often(20),
         write_error: often(200),
         flush_error: often(20),
+        after: None,
         wrong_read: often(20),
         lost_write: often(50),
         misdirected: often(100),

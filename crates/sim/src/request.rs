@@ -26,6 +26,8 @@ pub struct Faults {
     pub write_error: u64,
     /// A flush fails, and what it covered may be lost.
     pub flush_error: u64,
+    /// What has to be written between two flushes for the second one to fail, if not just anything.
+    pub after: Option<Meta>,
     /// A read gives a block with a wrong bit, this once.
     pub wrong_read: u64,
     /// A read gives what a block held before its last write, this once.
@@ -87,6 +89,8 @@ pub struct State {
     /// How long a request takes at least and at most, in microseconds.
     latency_us: (u64, u64),
     unreadable: BTreeSet<u64>,
+    /// What was written since the last flush began, of what a flush that fails may have to follow.
+    since_flush: Vec<Meta>,
     /// What blocks held before their last write, while stale reads are meant.
     before: BTreeMap<u64, Arc<Block>>,
 }
@@ -121,6 +125,26 @@ pub struct Begun {
     pub moments: Vec<Moment>,
 }
 
+/// Metadata, as far as faults tell it apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Meta {
+    /// The beginning of a label.
+    Label,
+    /// A page of a map or of a tree.
+    Page,
+}
+
+impl Meta {
+    fn of(block: &Arc<Block>) -> Option<Self> {
+        match &block[..4] {
+            b"CONV" => Some(Self::Label),
+            b"CVJL" | b"CVCP" => None,
+            [b'C', b'V', ..] => Some(Self::Page),
+            _ => None,
+        }
+    }
+}
+
 fn is_metadata(block: &[u8]) -> bool {
     block.starts_with(b"CV") || block.starts_with(b"CONVECT")
 }
@@ -133,6 +157,7 @@ impl State {
             faults: Faults::default(),
             latency_us,
             unreadable: BTreeSet::new(),
+            since_flush: Vec::new(),
             before: BTreeMap::new(),
         }
     }
@@ -189,7 +214,9 @@ impl State {
     fn begin_flush(&mut self, handle: &Handle, begun: &mut Begun) {
         let turn = self.medium.flush_begins();
         begun.end = End::Flush(turn);
-        if chance(handle, self.faults.flush_error) {
+        let since = std::mem::take(&mut self.since_flush);
+        let may_fail = self.faults.after.is_none_or(|meta| since.contains(&meta));
+        if may_fail && chance(handle, self.faults.flush_error) {
             self.medium.flush_fails(turn, || chance(handle, 2));
             (begun.end, begun.result) = (End::Nothing, Err(DriveError::Os(FAILED)));
             begun.moments.push(Moment::Stopped);
@@ -216,30 +243,33 @@ impl State {
         let owners: Vec<_> = content.iter().map(|block| owner_of(&block[..])).collect();
         // What cannot be told of is spared.
         let sound = faults.told && owners.iter().any(Option::is_none);
-        let owners: Vec<_> = owners.into_iter().flatten().collect();
+        let all: Vec<_> = owners.iter().flatten().copied().collect();
+        if self.faults.after.is_some() {
+            self.since_flush.extend(content.iter().filter_map(Meta::of));
+        }
         let (mut at, mut strays) = (first, false);
         if !sound {
             if chance(handle, faults.lost_write) {
-                return begun.hit(&owners);
+                return begun.hit(&all);
             }
             if chance(handle, faults.torn_write) {
                 for (block, new) in (first..).zip(&mut content) {
                     self.tear(block, new, handle.random());
                 }
-                begun.hit(&owners);
+                begun.hit(&all);
             }
             if chance(handle, faults.rot) {
                 let one = handle.random() as usize % content.len();
                 let bit = handle.random() as usize % (BLOCK * 8);
+                begun.hit(owner_of(&content[one][..]).as_slice());
                 Arc::make_mut(&mut content[one])[bit / 8] ^= 1 << (bit % 8);
-                begun.hit(&owners);
             }
             if chance(handle, faults.misdirected) {
                 let span = size / BLOCK as u64 - content.len() as u64;
                 let other = handle.random() % span;
                 if let Some(victims) = self.victims(other..other + content.len() as u64) {
                     (at, strays) = (other, true);
-                    begun.hit(&owners);
+                    begun.hit(&all);
                     begun.hit(&victims);
                 }
             }
@@ -259,7 +289,7 @@ impl State {
             let kept = chance(handle, 2);
             self.medium.fail(id, kept);
             begun.result = Err(DriveError::Os(FAILED));
-            let refused = owners
+            let refused = all
                 .iter()
                 .map(|(volume, block)| Moment::Refused(*volume, *block));
             begun.moments.extend(refused);
@@ -272,8 +302,9 @@ impl State {
             begun.end = End::Nothing;
         }
         if !sound && chance(handle, faults.latent) {
-            self.unreadable.insert(at + handle.random() % count);
-            begun.hit(&owners);
+            let one = handle.random() % count;
+            self.unreadable.insert(at + one);
+            begun.hit(owners[one as usize].as_slice());
         }
         if !sound && chance(handle, faults.hang) {
             begun.delay += HANG_NS;

@@ -1,18 +1,19 @@
 //! One seed: a pool's lives, each ended by a power cut, with every crash in between looked at.
 
-use crate::check::{Checker, MEMORY};
+use crate::check::Checker;
 use crate::client::{Answers, Client, MIXES, Mix, PARTS, Target, UNFLUSHED, USUAL};
 use crate::drive::{Moment, SimDrive, set_hook};
 use crate::groups::Group;
 use crate::image::{Crashed, Image};
-use crate::medium::{Loss, Medium};
+use crate::lives::Left;
+use crate::medium::Loss;
 use crate::oracle::{SECTOR, Wrong};
 use crate::plan::{ALL_CHUNKS, Bent, Focus, Plan};
 use crate::random::Random;
 use crate::transfer::Transfer;
 use crate::world::World;
 use block::Completion;
-use engine::{Engine, EngineConfig};
+use engine::Engine;
 use reactor::control::{self, Simulation};
 use reactor::mix;
 use std::cell::{Cell, RefCell};
@@ -22,12 +23,6 @@ use std::sync::Arc;
 
 /// Virtual time after which an operation without faults has to have ended, in nanoseconds.
 const PATIENCE_NS: u64 = 600_000_000_000;
-/// Crashes that are looked at while a checkpoint's record is written.
-const RECORD_LOOKS: u64 = 8;
-/// Pages of a journal and flushes of a life's first load that are all looked at.
-const FRESH: u64 = 16;
-/// Pages of a journal that a short life leaves unflushed, if it can.
-const PAGES: usize = 2;
 /// One moment in so many is looked at while a snapshot of a group is taken.
 const GROUP_LOOKS: u64 = 64;
 /// Steps without an end that are a hang.
@@ -98,6 +93,7 @@ pub struct Watch {
     pub moments: Cell<u64>,
     pub limit: u64,
     pub every: u64,
+    pub looks: u64,
     /// The drive that goes wrong has no copy.
     pub alone: bool,
     /// Nothing but snapshots of groups are looked at.
@@ -107,6 +103,10 @@ pub struct Watch {
     pub fresh: Cell<u64>,
     pub trace: Cell<u64>,
     pub wrong: RefCell<Option<Wrong>>,
+    /// Writes and flushes of drives until the power goes; never at 0.
+    pub cut_in: Cell<u64>,
+    /// What it left.
+    pub left: RefCell<Option<Left>>,
 }
 
 impl Watch {
@@ -135,6 +135,7 @@ impl Watch {
             _ => {}
         }
         self.moments.set(self.moments.get() + 1);
+        self.count_down();
         if self.groups {
             // What a power cut leaves of snapshots that are being taken; it goes often enough besides.
             let taking = self.client.oracle.borrow().taking.is_some();
@@ -147,13 +148,15 @@ impl Watch {
         // Records are rare, and what makes them valid is easily wrong.
         let fresh = self.fresh.get();
         let looks = match moment {
-            Moment::Record(..) => RECORD_LOOKS,
+            Moment::Record(..) => self.looks,
             Moment::Journal(..) | Moment::Flushed if fresh > 0 => {
                 self.fresh.set(fresh - 1);
                 1
             }
             // Where much happens in between, several cuts: the same moment may lose this or that.
-            _ if self.random.borrow_mut().one_in(self.every) => (self.every / 8).max(1),
+            _ if self.random.borrow_mut().one_in(self.every) => {
+                (self.every * self.looks / 64).max(1)
+            }
             _ => 0,
         };
         for _ in 0..looks {
@@ -191,14 +194,14 @@ impl Watch {
     }
 
     /// Pages of journals on the drive that has most of them that a power cut may take.
-    fn unflushed_pages(&self) -> usize {
+    pub fn unflushed_pages(&self) -> usize {
         let drives = self.drives.borrow();
         let pages = drives.iter().map(|drive| drive.unflushed_pages());
         pages.max().unwrap_or(0)
     }
 
     /// What a flush said was safe, and a power cut may take where nothing else has it.
-    fn lied(&self) -> BTreeSet<(u32, u64)> {
+    pub fn lied(&self) -> BTreeSet<(u32, u64)> {
         if !self.alone {
             return BTreeSet::new();
         }
@@ -207,7 +210,7 @@ impl Watch {
     }
 
     /// What all drives hold after a power cut now; now and then each loses in a way of its own.
-    fn crash(&self, loss: Loss) -> Vec<Crashed> {
+    pub fn crash(&self, loss: Loss) -> Vec<Crashed> {
         let mut random = self.random.borrow_mut();
         let apart = random.one_in(3);
         let drives = self.drives.borrow();
@@ -294,11 +297,14 @@ impl Run {
             moments: Cell::new(0),
             limit: length.states,
             every: plan.every,
+            looks: plan.looks,
             alone: plan.bad.is_some(),
             groups: length.groups,
             fresh: Cell::new(0),
             trace: Cell::new(seed),
             wrong: RefCell::default(),
+            cut_in: Cell::new(0),
+            left: RefCell::default(),
         });
         let world = World::new(plan.loops, random.next());
         let told = watch.clone();
@@ -379,62 +385,6 @@ impl Run {
         self.engine.as_ref().expect("a life has an engine")
     }
 
-    /// A new world over drives that hold `images`.
-    pub fn begin_life(&mut self, images: Vec<Image>) {
-        self.go_on(images.into_iter().map(Medium::new).collect());
-    }
-
-    /// A new world over drives with these contents.
-    fn go_on(&mut self, contents: Vec<Medium>) {
-        self.world = World::new(self.plan.loops, self.random.next());
-        let (world, client) = (self.world.clone(), self.client.clone());
-        let step = move || {
-            client.tick(world.now_ns());
-            world.step()
-        };
-        self.simulation = Some(control::simulate(self.random.next(), step));
-        let config = EngineConfig {
-            journal_blocks: Some(self.plan.journal_blocks),
-            meta_groups: self.plan.meta_groups(),
-            map_cache: self.plan.map_cache,
-            spare_groups: self.plan.spare_groups,
-            ..MEMORY
-        };
-        self.client.lenient.set(self.plan.wild);
-        let absent = self.absent.as_ref().map(|absent| absent.0);
-        let drives: Vec<_> = self
-            .plan
-            .drives
-            .iter()
-            .zip(contents)
-            .enumerate()
-            .map(|(number, (drive, content))| {
-                let made = SimDrive::with(number, drive, content);
-                made.set_faults(self.plan.calm);
-                let opened = made.clone();
-                if Some(number) != absent {
-                    drives::give(&drive.spec, Some(Rc::new(move || opened.open())));
-                }
-                made
-            })
-            .collect();
-        *self.watch.drives.borrow_mut() = drives;
-        self.engine = Some(Engine::on_loops(&config, self.world.remotes()));
-    }
-
-    pub fn pull_the_plug(&mut self) {
-        self.transfer.iter_mut().for_each(Transfer::interrupt);
-        self.outcome.seconds += self.world.now_ns() / 1_000_000_000;
-        self.client.abandon();
-        self.world.abandon();
-        self.engine = None;
-        self.simulation = None;
-        engine::harness::forget_local();
-        for drive in &self.plan.drives {
-            drives::give(&drive.spec, None);
-        }
-    }
-
     fn live(&mut self) -> Step {
         let empty = self.plan.drives.iter().map(|drive| Image::new(drive.size));
         let empty = empty.collect();
@@ -482,25 +432,6 @@ impl Run {
         }
     }
 
-    /// Perhaps everything sinks, something is done and not flushed, and the power goes.
-    fn short_life(&mut self) -> Step {
-        self.outcome.changes += 1;
-        match self.random.below(4) {
-            0 if !self.client.lenient.get() => self.cool()?,
-            1 => self.load_for(20..=200, USUAL)?,
-            _ => {}
-        }
-        let mix = *self.random.pick(&[UNFLUSHED, UNFLUSHED, PARTS, USUAL]);
-        self.load_for(20..=1000, mix)?;
-        for _ in 0..self.random.below(5) * 1000 {
-            if self.watch.unflushed_pages() >= PAGES {
-                break;
-            }
-            self.steps(1)?;
-        }
-        self.end_life()
-    }
-
     /// A load at any depth for so many steps.
     pub fn load_for(&mut self, steps: std::ops::RangeInclusive<u64>, mix: Mix) -> Step {
         self.client.pace.set(self.random.within(1..=2));
@@ -527,7 +458,10 @@ impl Run {
     pub fn load(&mut self) -> Step {
         // A storm now and then fills several pages of the journal at once.
         let storm = self.random.one_in(4);
-        let mix = *self.random.pick(&MIXES);
+        let mix = match self.plan.bent {
+            Bent::Snapshots => *self.random.pick(&[PARTS, USUAL]),
+            _ => *self.random.pick(&MIXES),
+        };
         self.load_with(storm, mix)
     }
 
@@ -537,7 +471,7 @@ impl Run {
         self.load_with(true, mix)
     }
 
-    fn load_with(&mut self, storm: bool, mix: Mix) -> Step {
+    pub fn load_with(&mut self, storm: bool, mix: Mix) -> Step {
         let depth = if storm { 64..=128 } else { 1..=12 };
         self.client.pace.set(if storm { 1 } else { 3 });
         self.client.depth.set(self.random.within(depth) as usize);
@@ -650,79 +584,6 @@ impl Run {
             let faults = if on { faults } else { self.plan.calm };
             self.watch.drives.borrow()[drive].set_faults(faults);
         }
-    }
-
-    pub fn import(&mut self) -> Step {
-        self.transfer.iter_mut().for_each(Transfer::interrupt);
-        self.fault(false);
-        let specs = self.present();
-        let degraded = self.absent.is_some();
-        let mut imported = self.engine().pool_import(&specs, POOL, degraded);
-        if imported.is_err() && degraded && self.returned.is_some() {
-            // The leg that came back may still lack what only the other one has.
-            self.bring_back();
-            imported = self.engine().pool_import(&self.plan.specs(), POOL, false);
-        }
-        if imported.is_err() && self.plan.wild {
-            self.lost = true;
-            return Ok(());
-        }
-        imported.map_err(|failed| Wrong(format!("it does not open again: {failed}")))?;
-        (0..self.volumes.len()).try_for_each(|index| self.open_volume(index))?;
-        self.over = self.is_overpromised()?;
-        self.fault(true);
-        Ok(())
-    }
-
-    pub fn end_life(&mut self) -> Step {
-        match self.random.one_in(4) {
-            true => self.kill(),
-            false => self.cut_power(),
-        }
-    }
-
-    /// The engine ends, in whatever it does, and begins again over drives that go on.
-    fn kill(&mut self) -> Step {
-        let forgotten = self.plan.faulty.or(self.plan.bad);
-        // Nobody knows any more that a flush has failed: what it gave up seems to be there.
-        if forgotten.is_some_and(|(_, faults)| faults.flush_error != 0) {
-            return self.cut_power();
-        }
-        self.outcome.cuts += 1;
-        let contents = {
-            let drives = self.watch.drives.borrow();
-            let drives = drives.iter();
-            drives.map(|drive| drive.killed(&mut self.random)).collect()
-        };
-        self.pull_the_plug();
-        self.client.oracle.borrow_mut().killed();
-        self.go_on(contents);
-        self.import()?;
-        self.read_everything()?;
-        self.watch.fresh.set(FRESH);
-        Ok(())
-    }
-
-    /// The power goes, and comes back.
-    pub fn cut_power(&mut self) -> Step {
-        self.outcome.cuts += 1;
-        let loss = *self.random.pick(&Loss::ALL);
-        let images = self.watch.crash(loss);
-        let lied = self.watch.lied();
-        self.pull_the_plug();
-        {
-            let mut oracle = self.client.oracle.borrow_mut();
-            oracle.forget_in_flight();
-            oracle.hits.extend(lied);
-        }
-        let mut images: Vec<Image> = images.iter().map(Crashed::image).collect();
-        self.while_off(&mut images);
-        self.begin_life(images);
-        self.import_oddly()?;
-        self.import()?;
-        self.read_everything()?;
-        self.watch.fresh.set(FRESH);
-        Ok(())
     }
 
     /// Every sector that was ever written is what it may be, through the volumes themselves; from

@@ -4,6 +4,7 @@
 use crate::client::Target;
 use crate::groups::Group;
 use crate::oracle::{Oracle, SECTOR, Sector, Volume, Wrong};
+use crate::plan::Bent;
 use crate::run::{POOL, Run, Step};
 use engine::harness::Harness;
 use engine::{EngineError, ErrorCode};
@@ -84,8 +85,10 @@ impl Oracle {
 impl Run {
     /// Something about snapshots.
     pub fn change_snapshots(&mut self) -> Step {
-        let which = match self.plan.scarce && self.random.one_in(2) {
+        let mostly = self.plan.scarce || self.plan.midway;
+        let which = match mostly && self.random.one_in(2) {
             true => 0,
+            false if self.plan.bent == Bent::Snapshots => *self.random.pick(&[0, 0, 4, 4, 17]),
             false => self.random.below(18),
         };
         match which {
@@ -132,8 +135,15 @@ impl Run {
             .borrow_mut()
             .snapshot_begins(&numbers, &name);
         let names: Vec<String> = of.into_iter().map(|volume| volume.0).collect();
+        if self.plan.midway && self.random.one_in(2) {
+            self.watch.cut_after(self.random.within(1..=100));
+        }
         let asked = self.engine().snapshot_create(POOL, &names, &name, 1);
         let taken = self.client.oracle.borrow_mut().snapshot_ends();
+        if let Some(left) = self.watch.take_left() {
+            self.go_on_from(left)?;
+            return self.delete_unknown(&name);
+        }
         let full = |failed: &EngineError| failed.code == ErrorCode::NoSpace;
         if self.plan.scarce && asked.as_ref().is_err_and(full) {
             return Ok(());
@@ -220,6 +230,23 @@ impl Run {
             .snapshot_delete(POOL, volume, &[name.to_owned()]);
         self.granted("a snapshot cannot be deleted", deleted)
             .map(drop)
+    }
+
+    /// Deletes the snapshots of this name, which a power cut left, or did not.
+    fn delete_unknown(&mut self, name: &str) -> Step {
+        if self.lost {
+            return Ok(());
+        }
+        let listed = self.engine().snapshot_list(POOL, None);
+        let listed = self.granted("no list of snapshots", listed)?;
+        for known in listed.into_iter().flatten() {
+            if known.name == name {
+                let name = [known.name];
+                let deleted = self.engine().snapshot_delete(POOL, &known.volume, &name);
+                self.granted("a snapshot cannot be deleted", deleted)?;
+            }
+        }
+        Ok(())
     }
 
     fn clone_snapshot(&mut self) -> Step {

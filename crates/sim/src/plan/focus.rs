@@ -1,9 +1,9 @@
 //! Plans that are bent towards one kind of bug, so that the gate meets it within seconds whatever the
 //! engine's timing is.
 
-use super::{ALL_CHUNKS, Bent, Plan};
+use super::{ALL_CHUNKS, Bent, CHUNKS, ONE_CHUNK, Plan};
 use crate::random::Random;
-use crate::request::Faults;
+use crate::request::{Faults, Meta};
 
 /// What happens more than usual.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,8 +12,16 @@ pub enum Focus {
     Flushes,
     /// What was written to a mirror's leg cannot be read again.
     Latent,
-    /// Flushes of a drive without metadata lie.
-    Lies,
+    /// Flushes fail, on a drive without a copy, when a label was written.
+    Labels,
+    /// Flushes of a mirror's leg fail, beside many checkpoints.
+    Legs,
+    /// Bits of what was written turn over, in short lives.
+    Rot,
+    /// Pools are scrubbed under load.
+    Scrubs,
+    /// The power goes in the middle of openings, and while snapshots are taken.
+    Midway,
     /// Data sinks, on drives that are slow.
     Sinking,
     /// Short lives, with a short journal.
@@ -32,18 +40,52 @@ impl Plan {
         match focus {
             Focus::Flushes => {
                 self.snapshots = true;
-                self.go_wrong(random, |_| Faults {
+                let faults = Faults {
                     flush_error: 12,
                     ..Faults::default()
-                });
+                };
+                self.go_wrong(random, faults);
             }
-            Focus::Lies => {
+            Focus::Labels => {
+                self.snapshots = true;
+                let faults = Faults {
+                    flush_error: 8,
+                    after: Some(Meta::Label),
+                    ..Faults::default()
+                };
+                self.go_wrong(random, faults);
+            }
+            Focus::Legs if self.legs >= 2 => {
+                (self.bad, self.wild, self.journal_blocks) = (None, false, 32);
+                let faults = Faults {
+                    flush_error: 4,
+                    after: Some(Meta::Page),
+                    ..Faults::default()
+                };
+                self.faulty = Some((random.below(2) as usize, faults));
+                // One checkpoint follows another, with nothing in between that makes its pages durable.
+                self.spare_groups = 1 << 16;
+                self.bent = Bent::Lives;
+            }
+            Focus::Legs => {}
+            Focus::Rot => {
                 self.bent = Bent::Lives;
                 self.every = 4;
-                self.go_wrong(random, |metadata| Faults {
-                    lying_flush: if metadata { 0 } else { 6 },
+                self.journal_blocks = 32;
+                let faults = Faults {
+                    rot: 6,
                     ..Faults::default()
-                });
+                };
+                self.go_wrong(random, faults);
+            }
+            Focus::Scrubs => {
+                self.live_only();
+                (self.bent, self.journal_blocks) = (Bent::Scrubs, 32);
+                (self.faulty, self.bad, self.wild) = (None, None, false);
+            }
+            Focus::Midway => {
+                (self.midway, self.snapshots, self.scarce) = (true, true, false);
+                self.every = 64;
             }
             Focus::Latent if self.legs >= 2 => {
                 (self.bad, self.wild) = (None, false);
@@ -55,10 +97,13 @@ impl Plan {
             }
             Focus::Latent => {}
             Focus::Sinking => {
-                self.bent = Bent::Tiers;
-                self.calm.slow = 10;
-                if self.tiny {
-                    self.chunks = &ALL_CHUNKS;
+                self.bent = Bent::Sinking;
+                self.live_only();
+                (self.chunks, self.blocks, self.filled) = (&ONE_CHUNK, [2, 2], false);
+                // Meanwhile a block is written so often that it comes to lie where it was.
+                self.calm.slow = 0;
+                for drive in self.drives.iter_mut().filter(|drive| drive.slow) {
+                    drive.latency_us = (20_000, 60_000);
                 }
             }
             Focus::Lives => {
@@ -70,22 +115,35 @@ impl Plan {
             Focus::Pages => {
                 self.snapshots = true;
                 self.map_cache = 96 << 10;
+                self.live_only();
+                self.bent = Bent::Snapshots;
+                self.blocks = [72, 68];
+                self.chunks = match self.tiny {
+                    true => &ALL_CHUNKS,
+                    false => &CHUNKS,
+                };
             }
-            Focus::Limits => self.limits = true,
+            Focus::Limits => {
+                self.live_only();
+                (self.limits, self.bent) = (true, Bent::Limits);
+            }
         }
     }
 
-    /// A drive without a copy, if there is one, goes wrong like this and in no other way; `faults` is
-    /// told whether it has metadata.
-    fn go_wrong(&mut self, random: &mut Random, faults: impl FnOnce(bool) -> Faults) {
+    /// What crashes leave is hardly looked at: what is wrong shows while the pool runs.
+    fn live_only(&mut self) {
+        (self.every, self.looks) = (256, 0);
+    }
+
+    /// A drive without a copy, if there is one, goes wrong like this and in no other way.
+    fn go_wrong(&mut self, random: &mut Random, faults: Faults) {
         self.faulty = None;
         self.go_bad(random);
         self.wild = false;
-        let fast = self.drives.iter().filter(|drive| !drive.slow).count();
-        if let Some((drive, known)) = &mut self.bad {
+        if let Some((_, known)) = &mut self.bad {
             *known = Faults {
                 told: true,
-                ..faults(*drive < fast.min(2))
+                ..faults
             };
         }
     }

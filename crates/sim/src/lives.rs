@@ -1,0 +1,227 @@
+//! How the lives of a pool end and begin: the power goes, between changes or in the middle of one, or the
+//! engine is killed; the pool is opened again.
+
+use crate::check::MEMORY;
+use crate::client::{PARTS, UNFLUSHED, USUAL};
+use crate::drive::SimDrive;
+use crate::image::{Crashed, Image};
+use crate::medium::{Loss, Medium};
+use crate::oracle::{Oracle, Wrong};
+use crate::run::{POOL, Run, Step, Watch};
+use crate::transfer::Transfer;
+use crate::world::World;
+use engine::{Engine, EngineConfig};
+use reactor::control;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+/// Pages of a journal and flushes of a life's first load that are all looked at.
+const FRESH: u64 = 16;
+/// Pages of a journal that a short life leaves unflushed, if it can.
+const PAGES: usize = 2;
+/// Power cuts in a row, each in the middle of the opening that follows the one before.
+const CUTS: u64 = 3;
+
+/// What a power cut leaves.
+pub struct Left {
+    images: Vec<Crashed>,
+    /// What hosts knew then, where that is not what they know now.
+    oracle: Option<Oracle>,
+    /// Blocks that a flush said were safe, and that may be gone.
+    lied: BTreeSet<(u32, u64)>,
+}
+
+impl Watch {
+    /// What a power cut would leave right now.
+    fn left(&self, loss: Loss, oracle: Option<Oracle>) -> Left {
+        Left {
+            images: self.crash(loss),
+            oracle,
+            lied: self.lied(),
+        }
+    }
+
+    /// The power goes when drives have been asked for so many more writes and flushes: what is done until
+    /// [`Self::take_left`] goes on to its end, as if the world did not know.
+    pub fn cut_after(&self, moments: u64) {
+        self.cut_in.set(moments);
+    }
+
+    /// What that power cut left, if it was in time.
+    pub fn take_left(&self) -> Option<Left> {
+        self.cut_in.set(0);
+        self.left.take()
+    }
+
+    /// A write or flush begins.
+    pub fn count_down(&self) {
+        let to_go = self.cut_in.get();
+        self.cut_in.set(to_go.saturating_sub(1));
+        if to_go == 1 {
+            let loss = *self.random.borrow_mut().pick(&Loss::ALL);
+            let oracle = self.client.oracle.borrow().clone();
+            self.left.replace(Some(self.left(loss, Some(oracle))));
+        }
+    }
+}
+
+impl Run {
+    /// A new world over drives that hold `images`.
+    pub fn begin_life(&mut self, images: Vec<Image>) {
+        self.go_on(images.into_iter().map(Medium::new).collect());
+    }
+
+    /// A new world over drives with these contents.
+    fn go_on(&mut self, contents: Vec<Medium>) {
+        self.world = World::new(self.plan.loops, self.random.next());
+        let (world, client) = (self.world.clone(), self.client.clone());
+        let step = move || {
+            client.tick(world.now_ns());
+            world.step()
+        };
+        self.simulation = Some(control::simulate(self.random.next(), step));
+        let config = EngineConfig {
+            journal_blocks: Some(self.plan.journal_blocks),
+            meta_groups: self.plan.meta_groups(),
+            map_cache: self.plan.map_cache,
+            spare_groups: self.plan.spare_groups,
+            ..MEMORY
+        };
+        self.client.lenient.set(self.plan.wild);
+        let absent = self.absent.as_ref().map(|absent| absent.0);
+        let drives: Vec<_> = self
+            .plan
+            .drives
+            .iter()
+            .zip(contents)
+            .enumerate()
+            .map(|(number, (drive, content))| {
+                let made = SimDrive::with(number, drive, content);
+                made.set_faults(self.plan.calm);
+                let opened = made.clone();
+                if Some(number) != absent {
+                    drives::give(&drive.spec, Some(Rc::new(move || opened.open())));
+                }
+                made
+            })
+            .collect();
+        *self.watch.drives.borrow_mut() = drives;
+        self.engine = Some(Engine::on_loops(&config, self.world.remotes()));
+    }
+
+    pub fn pull_the_plug(&mut self) {
+        self.transfer.iter_mut().for_each(Transfer::interrupt);
+        self.outcome.seconds += self.world.now_ns() / 1_000_000_000;
+        self.client.abandon();
+        self.world.abandon();
+        self.engine = None;
+        self.simulation = None;
+        engine::harness::forget_local();
+        for drive in &self.plan.drives {
+            drives::give(&drive.spec, None);
+        }
+    }
+
+    /// Perhaps everything sinks, something is done and not flushed, and the power goes.
+    pub fn short_life(&mut self) -> Step {
+        self.outcome.changes += 1;
+        match self.random.below(4) {
+            0 if !self.client.lenient.get() => self.cool()?,
+            1 => self.load_for(20..=200, USUAL)?,
+            _ => {}
+        }
+        let mix = *self.random.pick(&[UNFLUSHED, UNFLUSHED, PARTS, USUAL]);
+        self.load_for(20..=1000, mix)?;
+        for _ in 0..self.random.below(5) * 1000 {
+            if self.watch.unflushed_pages() >= PAGES {
+                break;
+            }
+            self.steps(1)?;
+        }
+        self.end_life()
+    }
+
+    pub fn import(&mut self) -> Step {
+        self.transfer.iter_mut().for_each(Transfer::interrupt);
+        self.fault(false);
+        let specs = self.present();
+        let degraded = self.absent.is_some();
+        let mut imported = self.engine().pool_import(&specs, POOL, degraded);
+        if imported.is_err() && degraded && self.returned.is_some() {
+            // The leg that came back may still lack what only the other one has.
+            self.bring_back();
+            imported = self.engine().pool_import(&self.plan.specs(), POOL, false);
+        }
+        if imported.is_err() && self.plan.wild {
+            self.lost = true;
+            return Ok(());
+        }
+        imported.map_err(|failed| Wrong(format!("it does not open again: {failed}")))?;
+        (0..self.volumes.len()).try_for_each(|index| self.open_volume(index))?;
+        self.over = self.is_overpromised()?;
+        self.fault(true);
+        Ok(())
+    }
+
+    pub fn end_life(&mut self) -> Step {
+        match self.random.one_in(4) {
+            true => self.kill(),
+            false => self.cut_power(),
+        }
+    }
+
+    /// The engine ends, in whatever it does, and begins again over drives that go on.
+    fn kill(&mut self) -> Step {
+        let forgotten = self.plan.faulty.or(self.plan.bad);
+        // Nobody knows any more that a flush has failed: what it gave up seems to be there.
+        if forgotten.is_some_and(|(_, faults)| faults.flush_error != 0) {
+            return self.cut_power();
+        }
+        self.outcome.cuts += 1;
+        let contents = {
+            let drives = self.watch.drives.borrow();
+            let drives = drives.iter();
+            drives.map(|drive| drive.killed(&mut self.random)).collect()
+        };
+        self.pull_the_plug();
+        self.client.oracle.borrow_mut().killed();
+        self.go_on(contents);
+        self.import()?;
+        self.read_everything()?;
+        self.watch.fresh.set(FRESH);
+        Ok(())
+    }
+
+    /// The power goes, and comes back.
+    pub fn cut_power(&mut self) -> Step {
+        let loss = *self.random.pick(&Loss::ALL);
+        self.go_on_from(self.watch.left(loss, None))
+    }
+
+    /// The next life over what a power cut left; the power may go again while it begins.
+    pub fn go_on_from(&mut self, mut left: Left) -> Step {
+        for cut in 1.. {
+            self.outcome.cuts += 1;
+            self.pull_the_plug();
+            self.client
+                .oracle
+                .borrow_mut()
+                .power_went(left.oracle, left.lied);
+            let mut images: Vec<Image> = left.images.iter().map(Crashed::image).collect();
+            self.while_off(&mut images);
+            self.begin_life(images);
+            self.import_oddly()?;
+            if self.plan.midway && cut < CUTS && self.random.one_in(2) {
+                self.watch.cut_after(self.random.within(1..=60));
+            }
+            self.import()?;
+            match self.watch.take_left() {
+                Some(next) => left = next,
+                None => break,
+            }
+        }
+        self.read_everything()?;
+        self.watch.fresh.set(FRESH);
+        Ok(())
+    }
+}
