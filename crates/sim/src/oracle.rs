@@ -419,7 +419,8 @@ impl Oracle {
         for volume in self.volumes.values_mut() {
             let unsettled: Vec<u64> = volume.unsettled.iter().map(|at| at / 8).collect();
             volume.touch(unsettled.into_iter(), now);
-            for sector in volume.sectors.values_mut() {
+            let unclear = |sector: &&mut Sector| sector.only().is_none();
+            for sector in volume.sectors.values_mut().filter(unclear) {
                 let all: BTreeSet<u32> = sector
                     .issued
                     .drain(..)
