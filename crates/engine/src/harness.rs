@@ -80,7 +80,10 @@ impl Harness {
         }
         for shard in &shards {
             shard.set_layers(&config.layers);
-            shard.recover().await.map_err(explain)?;
+            shard.replay_journal().await.map_err(explain)?;
+        }
+        for shard in &shards {
+            shard.end_recovery().await.map_err(explain)?;
         }
         for shard in &shards {
             for volume in &config.volumes {

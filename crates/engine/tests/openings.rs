@@ -2,7 +2,7 @@
 
 mod support;
 
-use engine::{LayoutSpec, Tier};
+use engine::{Engine, LayoutSpec, Tier};
 use format::{LABEL_SIZE, Label, label_offsets};
 use support::rot::{Rotting, attach, detach};
 use support::{Client, MIB, engine, pattern, pool, vdrive, volume};
@@ -17,9 +17,8 @@ fn newest(bytes: &[u8]) -> Label {
     found.max_by_key(|label| label.generation).unwrap()
 }
 
-/// A mirror is opened with its second leg in this state: when the first leg gets the record of recovery's
-/// checkpoint, its label has to say that the second one is out.
-fn is_told_first(names: [&str; 2], spoil: impl FnOnce(&Rotting), here: usize) {
+/// A mirror of two such drives, with a volume of which the first MiB was written.
+fn mirrored(names: [&str; 2]) -> (Engine, [Rotting; 2], [String; 2]) {
     let engine = engine(1);
     let drives = names.map(|name| Rotting::new(name, 96));
     attach(&drives);
@@ -32,6 +31,13 @@ fn is_told_first(names: [&str; 2], spoil: impl FnOnce(&Rotting), here: usize) {
     client.flush().unwrap();
     drop(client);
     engine.pool_export("tank").unwrap();
+    (engine, drives, specs)
+}
+
+/// A mirror is opened with its second leg in this state: when the first leg gets the record of recovery's
+/// checkpoint, its label has to say that the second one is out.
+fn is_told_first(names: [&str; 2], spoil: impl FnOnce(&Rotting), here: usize) {
+    let (engine, drives, specs) = mirrored(names);
     spoil(&drives[1]);
     drives[0].await_record();
     let status = engine
@@ -62,4 +68,30 @@ fn a_leg_that_is_missing_does_not_count_before_recovery_makes_anything_valid() {
 #[test]
 fn a_leg_that_fails_during_recovery_does_not_count_before_it_makes_anything_valid() {
     is_told_first(["rot:fail-a", "rot:fail-b"], Rotting::fail_flushes, 2);
+}
+
+#[test]
+fn a_leg_that_is_missing_still_counts_when_recovery_fails_without_it() {
+    const CHUNK: u8 = 2;
+    let (first, drives, specs) = mirrored(["rot:keep-a", "rot:keep-b"]);
+    first.pool_import(&specs, "tank", false).unwrap();
+    let client = Client::open(&first, "tank", "v");
+    client.write(0, &pattern(2, 4096)).unwrap();
+    client.flush().unwrap();
+    drop(client);
+    drop(first);
+    // The journal names a chunk whose page the second leg alone still has.
+    assert!(drives[0].empty(|block| block.starts_with(b"CVPG") && block[4] == CHUNK) > 0);
+    let engine = engine(1);
+    let refused = engine.pool_import(&specs[..1], "tank", true).unwrap_err();
+    assert_eq!(refused.code, engine::ErrorCode::Damaged, "{refused}");
+    let status = engine.pool_import(&specs, "tank", false).unwrap();
+    assert_eq!(status.state, "online");
+    let client = Client::open(&engine, "tank", "v");
+    let mut right = pattern(1, MIB as usize);
+    right[..4096].copy_from_slice(&pattern(2, 4096));
+    assert!(client.read(0, MIB as usize).unwrap() == right);
+    detach(&drives);
+    drop(client);
+    engine.shutdown();
 }

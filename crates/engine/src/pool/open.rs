@@ -220,28 +220,39 @@ impl Pool {
             .iter()
             .map(|found| (found.label.drive, found.label.generation));
         let labelled = labelled.collect();
+        // Who closes the pool waits until nobody has its drives.
+        drop(mine);
         let pool = Self::assemble(host, id, config, generation, members, labelled)?;
-        let name = pool.name.clone();
-        let opened = try_all(&pool.shards, &format!("pool {name}"), |shard| async move {
-            shard.load_checkpoint().await
-        })
-        .and_then(|()| pool.tell_all_layers())
-        .and_then(|()| {
-            // A leg that is missing, or fails from here on, lacks what recovery makes valid.
-            if !is_on(Mutation::OpeningAlone) {
-                pool.legs.enforce();
-            }
-            try_all(&pool.shards, &format!("pool {name}"), |shard| async move {
-                shard.recover().await.map(drop)
-            })
-        })
-        .and_then(|()| pool.refresh_specs());
+        let opened = pool.recover().and_then(|()| pool.refresh_specs());
         if let Err(failed) = opened {
             pool.drop_shards();
             return Err(failed);
         }
         pool.serve()?;
         Ok(pool)
+    }
+
+    /// What the checkpoints and journals of all shards tell; then new checkpoints of it.
+    fn recover(&self) -> Result<()> {
+        let what = format!("pool {}", self.name);
+        let shards = &self.shards;
+        try_all(shards, &what, |shard| async move {
+            shard.load_checkpoint().await
+        })?;
+        self.tell_all_layers()?;
+        try_all(shards, &what, |shard| async move {
+            shard.replay_journal().await
+        })?;
+        // A leg that is missing, or fails from here on, lacks what is made valid. Until now it has not: as
+        // long as nothing but the others is damaged, the pool opens with it.
+        if !is_on(Mutation::OpeningAlone) {
+            self.legs.enforce();
+        }
+        try_all(
+            shards,
+            &what,
+            |shard| async move { shard.end_recovery().await },
+        )
     }
 
     fn refresh_specs(&self) -> Result<()> {

@@ -189,22 +189,31 @@ impl Shard {
         Ok(pages)
     }
 
-    /// Plays the journal since the checkpoint, then writes a new checkpoint in a new epoch, so
-    /// that what was found is found again, whatever happens next.
+    /// Plays the journal since the checkpoint; nothing is made valid by it yet. All shards of a pool do
+    /// this before any of them ends its recovery.
     ///
     /// # Errors
-    /// What a drive said, or `Medium` when the journal contradicts the map.
-    pub async fn recover(&self) -> Result<u64, IoError> {
+    /// What a drive said, or `Medium` when the journal contradicts the map, or has lost what was flushed.
+    pub async fn replay_journal(&self) -> Result<(), IoError> {
         let pages = self.read_journal().await?;
-        let records = self.replay(pages).await?;
+        self.replay(pages).await?;
         self.settle_all();
+        Ok(())
+    }
+
+    /// Writes a new checkpoint in a new epoch, so that what was found is found again, whatever happens
+    /// next.
+    ///
+    /// # Errors
+    /// What a drive said.
+    pub async fn end_recovery(&self) -> Result<(), IoError> {
         if !is_on(Mutation::EpochKept) {
             self.state.borrow_mut().journal.epoch += 1;
         }
-        if !is_on(Mutation::NoRecoveryCheckpoint) {
-            self.checkpoint().await?;
+        match is_on(Mutation::NoRecoveryCheckpoint) {
+            true => Ok(()),
+            false => self.checkpoint().await,
         }
-        Ok(records)
     }
 
     /// Pages of the journal from the checkpoint on, as far as they are whole and in order. A page

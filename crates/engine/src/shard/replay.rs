@@ -37,17 +37,16 @@ const BATCH: usize = 1024;
 const RUN: usize = 16;
 
 impl Shard {
-    /// Applies the records of these pages; returns how many.
-    pub(super) async fn replay(&self, pages: Vec<JournalBody>) -> Result<u64, IoError> {
+    /// Applies the records of these pages.
+    pub(super) async fn replay(&self, pages: Vec<JournalBody>) -> Result<(), IoError> {
         let Some(last) = pages.last() else {
-            return Ok(0);
+            return Ok(());
         };
         let (next, durable) = (
             last.header.sequence + 1,
             pages.iter().map(|page| page.header.durable_below).max(),
         );
         let durable = durable.unwrap_or(0);
-        let mut count = 0;
         let mut left_out = LeftOut::default();
         let open = |page: &JournalBody| {
             let records = format::records_of(&page.records);
@@ -64,7 +63,6 @@ impl Shard {
             self.load_chunks(&chunks).await?;
             for page in pages {
                 let records = open(page)?;
-                count += records.len() as u64;
                 let sure = page.header.sequence < durable;
                 self.replay_page(&records, sure, &mut left_out).await?;
             }
@@ -85,7 +83,7 @@ impl Shard {
         // What was found may be in a drive's cache alone, or on one leg until now: the barrier of the
         // checkpoint that makes it count has something to do.
         state.journal.durable = next - u64::from(state.journal.has_touched());
-        Ok(count)
+        Ok(())
     }
 
     async fn replay_page(

@@ -60,6 +60,15 @@ impl Rotting {
         self.medium().fails_flushes = true;
     }
 
+    /// Empties the blocks that are `wanted`; returns how many.
+    pub fn empty(&self, wanted: impl Fn(&[u8]) -> bool) -> usize {
+        let mut medium = self.medium();
+        let blocks = medium.bytes.chunks_exact_mut(BLOCK as usize);
+        blocks
+            .filter_map(|block| wanted(block).then(|| block.fill(0)))
+            .count()
+    }
+
     /// Forgets what [`Self::before_record`] tells: the next checkpoint counts.
     pub fn await_record(&self) {
         self.medium().before_record = None;
