@@ -33,7 +33,7 @@ pub struct Left {
 
 impl Watch {
     /// What a power cut would leave right now.
-    fn left(&self, loss: Loss, oracle: Option<Oracle>) -> Left {
+    fn cut_now(&self, loss: Loss, oracle: Option<Oracle>) -> Left {
         Left {
             images: self.crash(loss),
             oracle,
@@ -60,7 +60,7 @@ impl Watch {
         if to_go == 1 {
             let loss = *self.random.borrow_mut().pick(&Loss::ALL);
             let oracle = self.client.oracle.borrow().clone();
-            self.left.replace(Some(self.left(loss, Some(oracle))));
+            self.left.replace(Some(self.cut_now(loss, Some(oracle))));
         }
     }
 }
@@ -195,7 +195,7 @@ impl Run {
     /// The power goes, and comes back.
     pub fn cut_power(&mut self) -> Step {
         let loss = *self.random.pick(&Loss::ALL);
-        self.go_on_from(self.watch.left(loss, None))
+        self.go_on_from(self.watch.cut_now(loss, None))
     }
 
     /// The next life over what a power cut left; the power may go again while it begins.
