@@ -193,12 +193,23 @@ impl Checker {
         away.then(|| *self.random.borrow_mut().pick(&spare))
     }
 
-    /// Drives that an opening can do without, of drives that hold this.
+    /// Drives that an opening can do without, of drives that hold this, and that may come back: one that
+    /// alone has the newest label would be taken for one that was used without the others.
     pub fn spare_of(&self, images: &[Image]) -> Vec<usize> {
         let labels = images.iter().enumerate();
-        let labels =
-            labels.map(|(drive, image)| self.label(drive, &Crashed::unchanged(image.clone())));
-        self.spare(&labels.collect::<Vec<_>>())
+        let labels: Vec<_> = labels
+            .map(|(drive, image)| self.label(drive, &Crashed::unchanged(image.clone())))
+            .collect();
+        let newest = labels.iter().flatten().map(|label| label.generation).max();
+        let has_newest = |drive: usize| {
+            let generation = labels[drive].as_ref().map(|label| label.generation);
+            generation == newest
+        };
+        let alone =
+            |drive: usize| !(0..labels.len()).any(|other| other != drive && has_newest(other));
+        let mut spare = self.spare(&labels);
+        spare.retain(|drive| !alone(*drive));
+        spare
     }
 
     /// Drives that an opening can do without: the newest label says that other legs have all that
