@@ -205,10 +205,8 @@ impl Checker {
             let generation = labels[drive].as_ref().map(|label| label.generation);
             generation == newest
         };
-        let alone =
-            |drive: usize| !(0..labels.len()).any(|other| other != drive && has_newest(other));
         let mut spare = self.spare(&labels);
-        spare.retain(|drive| !alone(*drive));
+        spare.retain(|drive| (0..labels.len()).any(|other| other != *drive && has_newest(other)));
         spare
     }
 

@@ -160,8 +160,7 @@ impl Pool {
             "the pool cannot be laid out",
             |shard| async move { shard.format().await },
         )
-        .and_then(|()| pool.save(pool.config(), false))
-        .map(|()| pool.legs.enforce());
+        .and_then(|()| pool.save(pool.config(), false));
         if let Err(failed) = made {
             pool.drop_shards();
             return Err(failed);
@@ -337,9 +336,7 @@ impl Pool {
 
     /// Starts to serve: volumes, shards' own work, and long work that was left.
     fn serve(self: &Arc<Self>) -> Result<()> {
-        if is_on(Mutation::OpeningAlone) {
-            self.legs.enforce();
-        }
+        self.legs.enforce();
         let config = self.config();
         let volumes: Vec<(u32, u32)> = config
             .volumes

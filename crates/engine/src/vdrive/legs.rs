@@ -286,10 +286,11 @@ impl Legs {
         record.waiting.drain(..).for_each(Waker::wake);
     }
 
-    /// Barriers wait for the labels from now on.
+    /// Barriers wait for the labels from now on, if they do not yet.
     pub fn enforce(&self) {
-        self.enforced.store(true, Ordering::Release);
-        self.want();
+        if !self.enforced.swap(true, Ordering::AcqRel) {
+            self.want();
+        }
     }
 
     /// Waits until the labels tell of every change so far; false when they cannot.
