@@ -3,13 +3,15 @@
 use architecture_test::{Manifest, workspace_crates};
 
 /// The workspace's own crates as dependencies name them.
-const OURS: [&str; 15] = [
+const OURS: [&str; 17] = [
     "units",
     "block",
     "reactor",
     "drives",
     "format",
     "placement",
+    "rivals",
+    "traces",
     "stream",
     "engine",
     "inspect",
@@ -64,7 +66,9 @@ fn each_crate_uses_only_the_crates_beneath_it() {
         &["block", "drives", "format", "reactor", "units"],
     );
     only("convect-api", &["units"]);
-    only("convect-lab", &["units", "api"]);
+    only("convect-rivals", &[]);
+    only("convect-traces", &[]);
+    only("convect-lab", &["units", "api", "rivals", "traces"]);
 }
 
 #[test]

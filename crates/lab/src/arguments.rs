@@ -32,6 +32,8 @@ pub enum Command {
     ScrubCost(ScrubCost),
     /// What snapshots and clones cost: taking them, the writes after them, deleting, cloning, reading
     Snapshots(Snapshots),
+    /// A block trace through the published cache policies: hit shares at several sizes
+    Replay(Replay),
 }
 
 /// `demo`.
@@ -55,6 +57,30 @@ pub struct Demo {
     /// Size of the fast drive
     #[arg(long, value_name = "SIZE", default_value = "3G", value_parser = size)]
     pub fast: u64,
+}
+
+/// `replay`.
+#[derive(Args, Debug)]
+pub struct Replay {
+    /// The trace's file, plain or packed by gzip or zstd
+    #[arg(value_name = "TRACE", conflicts_with = "synthetic")]
+    pub trace: Option<PathBuf>,
+    /// Its format, where the file does not tell it
+    #[arg(long, value_name = "NAME")]
+    pub format: Option<traces::Format>,
+    /// A trace made from a seed instead: moving, scan, one-hit, scattered, vdi-boot, zipf, uniform
+    #[arg(long, value_name = "NAME")]
+    pub synthetic: Option<String>,
+    /// What a synthetic trace is made from
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Requests at most
+    #[arg(long, value_name = "COUNT")]
+    pub limit: Option<u64>,
+    /// Sizes of the fast tier, in per cent of the blocks that the trace uses
+    #[arg(long, value_name = "PERCENT,...", value_delimiter = ',', default_values_t = [5, 10, 20],
+          value_parser = clap::value_parser!(u8).range(1..=100))]
+    pub sizes: Vec<u8>,
 }
 
 /// `torture`.

@@ -16,6 +16,7 @@ mod idle;
 mod interrupt;
 mod nbd;
 mod process;
+mod replay;
 mod rival;
 mod scale;
 mod scene;
@@ -32,15 +33,16 @@ use std::process::ExitCode;
 
 fn run(arguments: &Arguments) -> Result<()> {
     interrupt::watch()?;
-    let convect = daemon::find_binary(arguments.convect.as_deref())?;
+    let convect = || daemon::find_binary(arguments.convect.as_deref());
     match &arguments.command {
-        Command::Demo(with) => demo::run(&convect, with),
-        Command::Torture(with) => torture::run(&convect, with),
-        Command::FreshWrites(with) => fresh_writes::run(&convect, with),
-        Command::Scale(with) => scale::run(&convect, with),
-        Command::Idle(with) => idle::run(&convect, with),
-        Command::ScrubCost(with) => scrub_cost::run(&convect, with),
-        Command::Snapshots(with) => snapshots::run(&convect, with),
+        Command::Demo(with) => demo::run(&convect()?, with),
+        Command::Torture(with) => torture::run(&convect()?, with),
+        Command::FreshWrites(with) => fresh_writes::run(&convect()?, with),
+        Command::Scale(with) => scale::run(&convect()?, with),
+        Command::Idle(with) => idle::run(&convect()?, with),
+        Command::ScrubCost(with) => scrub_cost::run(&convect()?, with),
+        Command::Snapshots(with) => snapshots::run(&convect()?, with),
+        Command::Replay(with) => replay::run(with),
     }
 }
 

@@ -9,6 +9,11 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use units::CHUNK_BLOCKS;
 
+/// How often it is looked whether space is still being given up for other shards, in nanoseconds, and how often
+/// an audit begins anew because that began meanwhile.
+const LOOK_NS: u64 = 10_000_000;
+const TRIES: usize = 10;
+
 /// What an audit found.
 #[derive(Clone, Default, Debug)]
 pub struct Audit {
@@ -46,15 +51,27 @@ impl Audit {
 
 impl Shard {
     /// Compares maps, bitmaps and counts. The shard has to be at rest: no operation and nothing
-    /// that moves. Checkpoints wait.
+    /// that sinks. Checkpoints wait; what the shard gives up for others, which it does at rest too, is waited for.
     ///
     /// # Errors
     /// When the shard has failed, or a page cannot be loaded.
     pub async fn audit(&self) -> Result<Audit, IoError> {
-        self.hold_checkpoints().await?;
-        let audit = self.audit_all().await;
-        self.let_checkpoints_go();
-        audit
+        let mut tries = 0;
+        loop {
+            while self.compacting.get() {
+                self.check()?;
+                self.handle.sleep(LOOK_NS).await;
+            }
+            let heeded = self.heeded.get();
+            self.hold_checkpoints().await?;
+            let audit = self.audit_all().await;
+            self.let_checkpoints_go();
+            tries += 1;
+            let disturbed = self.compacting.get() || self.heeded.get() != heeded;
+            if !disturbed || tries == TRIES {
+                return audit;
+            }
+        }
     }
 
     async fn audit_all(&self) -> Result<Audit, IoError> {
