@@ -5,6 +5,7 @@
 
 use crate::control::types::EngineConfig;
 use crate::pool::{Allowances, Member, build};
+pub use crate::shard::Located;
 use crate::shard::{Audit, Shard};
 use crate::{EngineError, ErrorCode, device};
 use block::{IoBuf, IoError};
@@ -14,7 +15,7 @@ use reactor::Handle;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use units::{CHUNK, DriveId, PoolId, ShardId};
+use units::{CHUNK, CHUNK_BLOCKS, DriveId, Place, PoolId, ShardId};
 
 /// A pool's shards.
 pub struct Harness {
@@ -130,12 +131,47 @@ impl Harness {
     /// As a read's.
     pub async fn read(&self, volume: u32, offset: u64, buf: &mut IoBuf) -> Result<(), IoError> {
         let chunk = (offset / CHUNK as u64) as u32;
-        let root = self.roots.get(&volume).copied().unwrap_or(volume);
-        let shard = device::shard_of_chunk(root, chunk, self.shards.len());
-        if self.shards[shard].read_now(volume, offset, buf) {
+        let shard = self.shard_of(volume, chunk);
+        if shard.read_now(volume, offset, buf) {
             return Ok(());
         }
-        self.shards[shard].read(volume, offset, buf).await
+        shard.read(volume, offset, buf).await
+    }
+
+    /// Where `count` blocks of a volume from `first` on lie, all of one chunk, as a read would find them: `found`
+    /// gets each, in any order.
+    ///
+    /// # Errors
+    /// `Gone` when the volume is, or the drive's error.
+    pub async fn locate(
+        &self,
+        volume: u32,
+        (first, count): (u64, u64),
+        found: &mut Vec<Located>,
+    ) -> Result<(), IoError> {
+        let (chunk, first) = (
+            (first / CHUNK_BLOCKS as u64) as u32,
+            first as usize % CHUNK_BLOCKS,
+        );
+        let blocks = (first..first + count as usize).collect();
+        let shard = self.shard_of(volume, chunk);
+        shard.locate(volume, chunk, blocks, found).await
+    }
+
+    /// Whether some copy of a block that counts `is_right`, given its drive and the byte there.
+    pub fn any_copy(&self, place: Place, is_right: impl Fn(DriveId, u64) -> bool) -> bool {
+        let vdrive = self.shards[0].vdrive(place.vdrive());
+        vdrive.is_ok_and(|vdrive| {
+            place.block() < vdrive.blocks()
+                && vdrive
+                    .drives_of(place.block())
+                    .any(|(drive, byte)| is_right(drive, byte))
+        })
+    }
+
+    fn shard_of(&self, volume: u32, chunk: u32) -> &Rc<Shard> {
+        let root = self.roots.get(&volume).copied().unwrap_or(volume);
+        &self.shards[device::shard_of_chunk(root, chunk, self.shards.len())]
     }
 
     /// Audits every shard, and the sums that they share.

@@ -1,14 +1,15 @@
 //! Opening what a crash left, and comparing it with the oracle.
 
+use crate::compare::Look;
 use crate::image::{Block, Crashed, Image};
 use crate::instant::{Instant, Turns};
 use crate::medium::Loss;
-use crate::oracle::{Oracle, SECTOR, Wrong};
+use crate::oracle::{Oracle, Wrong};
 use crate::random::Random;
 use block::IoBuf;
 use drives::OpenDrive;
 use engine::EngineConfig;
-use engine::harness::Harness;
+use engine::harness::{Harness, Located};
 use format::{Label, LayoutConfig, PartConfig, label_offsets};
 use reactor::{Clock, Handle};
 use std::cell::{Cell, RefCell};
@@ -18,7 +19,7 @@ use std::sync::atomic::Ordering;
 use units::{BLOCK, DriveId};
 
 /// Blocks read together.
-const LONGEST: u64 = 16;
+pub const LONGEST: u64 = 16;
 /// First blocks of a label that are looked at to see whether it is the one that is known.
 const LABEL_BLOCKS: u64 = 4;
 /// Labels that are remembered.
@@ -27,14 +28,14 @@ const LABELS: usize = 64;
 const TWICE: u64 = 32;
 /// One state in so many is compared block by block; of the others what no flush has covered.
 const WHOLE: u64 = 8;
-/// Blocks that are compared in such a state: of more (each snapshot has all of its volume) a part.
-const PLENTY: u64 = 4096;
+/// One state in so many is read as hosts read.
+const READ: u64 = 16;
 /// One state in so many of a mirror that is whole is opened without one of its legs.
 const WITHOUT: u64 = 4;
 /// The books of one state in so many are audited.
 const AUDIT: u64 = 4;
 /// One state in so many is read by the recovery tools, too.
-const TOOLS: u64 = 64;
+const TOOLS: u64 = 128;
 /// One state in so many crashes again at some moment of its opening: that is a state, too.
 const AGAIN: u64 = 3;
 /// Such crashes in a row, at most.
@@ -81,13 +82,20 @@ type Newest = (Vec<Option<Arc<Block>>>, Option<Arc<Label>>);
 /// What labels say, by the addresses of their blocks, which are kept so that they stay theirs.
 type Known = BTreeMap<[usize; LABEL_BLOCKS as usize], (LabelBlocks, Option<Arc<Label>>)>;
 
+/// A pool that was opened, its label, and the drives that were given.
+pub struct Opened {
+    pub harness: Harness,
+    pub label: Arc<Label>,
+    pub drives: Vec<(DriveId, Arc<Instant>)>,
+}
+
 /// Opens states and compares them.
 pub struct Checker {
     handle: Handle,
-    random: RefCell<Random>,
+    pub(crate) random: RefCell<Random>,
     states: Cell<u64>,
     /// Snapshots of several volumes that a crash left when they had just been taken.
-    groups: Cell<u64>,
+    pub(crate) groups: Cell<u64>,
     /// The moment that is looked at is rare.
     rare: Cell<bool>,
     labels: RefCell<Known>,
@@ -96,7 +104,9 @@ pub struct Checker {
     drives: Vec<(Kind, Arc<Instant>)>,
     turns: Turns,
     /// Memory to read into, by number of blocks.
-    bufs: RefCell<Vec<IoBuf>>,
+    pub(crate) bufs: Cell<Vec<IoBuf>>,
+    /// Memory for where blocks lie.
+    pub(crate) located: Cell<Vec<Located>>,
     /// A leg that goes wrong without saying so: it cannot be the only one.
     fragile: Option<usize>,
     /// A drive that is away.
@@ -125,7 +135,8 @@ impl Checker {
             newest: RefCell::default(),
             drives: kinds.into_iter().map(drive).collect(),
             turns,
-            bufs: RefCell::new(bufs.collect()),
+            bufs: Cell::new(bufs.collect()),
+            located: Cell::default(),
             fragile,
             absent: Cell::new(None),
         }
@@ -291,7 +302,7 @@ impl Checker {
         // A leg that was away is older from then on.
         *away = away.or_else(|| self.without(&labels));
         let without = *away;
-        let harness = match self.open(&labels, without) {
+        let opened = match self.open(&labels, without) {
             Ok(Some(opened)) => opened,
             Ok(None) if wanted => return Err(Wrong("no drive has a label".into())),
             // A pool without a copy of its metadata may be refused.
@@ -299,16 +310,19 @@ impl Checker {
             Err(failed) if wanted => return Err(Wrong(format!("it does not open: {failed}"))),
             _ => return Ok(()),
         };
-        let whole = self.chance(WHOLE);
-        self.compare_volumes(&harness, oracle, whole, None)?;
-        if whole {
-            self.compare_copy(&harness, oracle)?;
+        let look = Look {
+            whole: self.chance(WHOLE),
+            by_reading: self.random.borrow_mut().one_in(READ),
+        };
+        self.compare_volumes(&opened, oracle, look, None)?;
+        if look.whole {
+            self.compare_copy(&opened, oracle)?;
         }
-        self.compare_group(&harness, oracle)?;
+        self.compare_group(&opened, oracle)?;
         if !oracle.wild && self.chance(AUDIT) {
-            self.audit(&harness.0)?;
+            self.audit(&opened.harness)?;
         }
-        drop(harness);
+        drop(opened);
         if spared && without.is_none() && self.random.borrow_mut().one_in(TWICE) {
             self.open_twice(&labels, oracle)?;
         }
@@ -336,7 +350,11 @@ impl Checker {
             let Some(opened) = opened else {
                 return Err(Wrong("the labels are gone after an opening".into()));
             };
-            self.compare_volumes(&opened, oracle, true, Some(digest))?;
+            let look = Look {
+                whole: true,
+                by_reading: false,
+            };
+            self.compare_volumes(&opened, oracle, look, Some(digest))?;
         }
         if digests[0] != digests[1] {
             return Err(Wrong("opened again it holds something else".into()));
@@ -348,7 +366,7 @@ impl Checker {
         &self,
         labels: &[Option<Arc<Label>>],
         without: Option<usize>,
-    ) -> Result<Option<(Harness, Arc<Label>)>, String> {
+    ) -> Result<Option<Opened>, String> {
         let here = |number: usize| Some(number) != without && Some(number) != self.absent.get();
         let labels = labels.iter().enumerate();
         let labels = labels.filter_map(|(number, label)| Some((number, label.as_ref()?)));
@@ -356,16 +374,24 @@ impl Checker {
         let Some(newest) = newest(labels.iter().map(|(_, label)| *label)) else {
             return Ok(None);
         };
-        let members: Vec<(DriveId, Arc<dyn OpenDrive>)> = labels
+        let drives = labels.iter();
+        let drives: Vec<_> = drives
+            .map(|(number, label)| (label.drive, self.drives[*number].1.clone()))
+            .collect();
+        let members: Vec<(DriveId, Arc<dyn OpenDrive>)> = drives
             .iter()
-            .map(|(number, label)| (label.drive, self.drives[*number].1.clone() as _))
+            .map(|(id, drive)| (*id, drive.clone() as _))
             .collect();
         let (handle, label) = (self.handle.clone(), newest.clone());
         let opened = self.run(async move {
             Harness::open(&handle, label.pool, &label.config, &members, &MEMORY).await
         });
         match opened {
-            Ok(harness) => Ok(Some((harness, newest))),
+            Ok(harness) => Ok(Some(Opened {
+                harness,
+                label: newest,
+                drives,
+            })),
             Err(failed) => Err(failed.to_string()),
         }
     }
@@ -432,156 +458,8 @@ impl Checker {
         label
     }
 
-    /// Reads everything that was ever written, or what may be lost, and makes a `digest` of it
-    /// where one is wanted.
-    fn compare_volumes(
-        &self,
-        (harness, label): &(Harness, Arc<Label>),
-        oracle: &Oracle,
-        whole: bool,
-        mut digest: Option<&mut u64>,
-    ) -> Result<(), Wrong> {
-        let mut bufs = self.bufs.borrow_mut();
-        let blocks: u64 = oracle
-            .volumes
-            .keys()
-            .map(|volume| oracle.blocks(*volume))
-            .sum();
-        let one_in = if digest.is_none() { blocks / PLENTY } else { 0 };
-        let all = whole && one_in < 2;
-        let takes = || all || self.random.borrow_mut().one_in(one_in);
-        self.run(async move {
-            for (number, known) in &oracle.volumes {
-                let Some((reader, has)) = crate::snapshots::find(&label.config, *number, known)
-                else {
-                    return Err(Wrong(format!("volume {number} is not there")));
-                };
-                if has < known.size {
-                    let wants = known.size;
-                    return Err(Wrong(format!("volume {number} has {has} bytes of {wants}")));
-                }
-                let mut ranges = match all {
-                    true => Vec::new(),
-                    false => oracle.young(*number, LONGEST),
-                };
-                if whole {
-                    let known = oracle.ranges(*number, LONGEST);
-                    ranges.extend(known.into_iter().filter(|_| takes()));
-                }
-                for (first, count) in ranges {
-                    let at = ((reader, *number), first, count);
-                    let buf = &mut bufs[count as usize];
-                    let read = compare_range(harness, oracle, at, buf, &mut digest).await;
-                    let Err(wrong) = read else { continue };
-                    let hit = |block| oracle.is_hit(*number, block);
-                    if !(first..first + count).any(hit) {
-                        return Err(wrong);
-                    }
-                    // Only what was hit may fail.
-                    let buf = &mut bufs[1];
-                    for block in (first..first + count).filter(|block| !hit(*block)) {
-                        let at = ((reader, *number), block, 1);
-                        compare_range(harness, oracle, at, buf, &mut digest).await?;
-                    }
-                }
-            }
-            Ok(())
-        })
-    }
-
-    /// What was received is as what was sent: all of it when it has the snapshot's name, and as far as
-    /// the label says before.
-    fn compare_copy(
-        &self,
-        (harness, label): &(Harness, Arc<Label>),
-        oracle: &Oracle,
-    ) -> Result<(), Wrong> {
-        let Some(copying) = &oracle.copying else {
-            return Ok(());
-        };
-        let config = &label.config;
-        let mut snapshots = config.snapshots.iter();
-        let mut receiving = config.receiving.iter();
-        let taken = snapshots.find(|of| of.volume == copying.volume && of.name == copying.name);
-        let part = receiving.find(|of| of.volume == copying.volume);
-        let (reader, end) = match (taken, part) {
-            (Some(taken), None) => (Harness::reader(taken.layer), u64::MAX),
-            (None, Some(part)) if (copying.done.0..=copying.done.1).contains(&part.done) => {
-                (copying.volume, part.done)
-            }
-            _ => {
-                let what = format!("{taken:?} and {part:?} of {:?}", copying.done);
-                return Err(Wrong(format!("a volume that is received has {what}")));
-            }
-        };
-        let mut buf = IoBuf::zeroed(BLOCK);
-        self.run(async {
-            for number in [copying.of, copying.volume] {
-                for (block, _) in oracle.ranges(number, 1) {
-                    if block * (BLOCK as u64) < end {
-                        let at = ((reader, copying.of), block, 1);
-                        let read = compare_range(harness, oracle, at, &mut buf, &mut None).await;
-                        read.map_err(|Wrong(what)| Wrong(format!("what was received: {what}")))?;
-                    }
-                }
-            }
-            Ok(())
-        })
-    }
-
-    /// Snapshots that were being taken: the label names all of them or none, and they are of one moment.
-    fn compare_group(
-        &self,
-        (harness, label): &(Harness, Arc<Label>),
-        oracle: &Oracle,
-    ) -> Result<(), Wrong> {
-        let Some(taking) = &oracle.taking else {
-            return Ok(());
-        };
-        let mut snapshots = label.config.snapshots.iter();
-        if !snapshots.any(|of| of.name == taking.name) {
-            return Ok(());
-        }
-        let Some((mut wanted, taking)) = oracle.being_taken() else {
-            return Ok(());
-        };
-        let mut buf = IoBuf::zeroed(BLOCK);
-        for (number, known) in &taking.before {
-            let mut of = label.config.snapshots.iter();
-            let Some(named) = of.find(|of| of.volume == *number && of.name == taking.name) else {
-                let what = format!("a snapshot is named, and that of volume {number} is not");
-                return Err(Wrong(what));
-            };
-            if named.size < known.size {
-                return Err(Wrong(format!("a snapshot has {} bytes", named.size)));
-            }
-            let reader = Harness::reader(named.layer);
-            for (block, _) in wanted.ranges(*number, 1) {
-                let offset = block * BLOCK as u64;
-                let read = self.run(harness.read(reader, offset, &mut buf));
-                match read {
-                    Err(_) if oracle.is_hit(*number, block) => continue,
-                    Err(failed) => {
-                        return Err(Wrong(format!("a snapshot, block {block}: {failed}")));
-                    }
-                    Ok(()) => {}
-                }
-                let bytes = buf.as_bytes().expect("private memory");
-                let settled = wanted.settle_live(*number, offset, bytes, &BTreeMap::new());
-                settled.map_err(|Wrong(what)| Wrong(format!("a snapshot of {what}")))?;
-            }
-        }
-        if oracle.hits.is_empty() && oracle.state_hits.is_empty() && !oracle.wild {
-            let same = taking.before.keys().map(|number| (*number, *number));
-            wanted.check_order(&taking.given, &same.collect())?;
-            self.groups
-                .set(self.groups.get() + u64::from(taking.before.len() > 1));
-        }
-        Ok(())
-    }
-
     /// Runs a future to its end: its drives answer at once.
-    fn run<T>(&self, future: impl Future<Output = T>) -> T {
+    pub(crate) fn run<T>(&self, future: impl Future<Output = T>) -> T {
         let mut future = std::pin::pin!(future);
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         for _ in 0..TURNS {
@@ -596,27 +474,4 @@ impl Checker {
 
 fn newest<'a>(labels: impl Iterator<Item = &'a Arc<Label>>) -> Option<Arc<Label>> {
     labels.max_by_key(|label| label.generation).cloned()
-}
-
-/// Reads blocks (by which number the volume is read, and the oracle's; first, count) and compares
-/// them; adds them to the digest.
-async fn compare_range(
-    harness: &Harness,
-    oracle: &Oracle,
-    ((reader, number), first, count): ((u32, u32), u64, u64),
-    buf: &mut IoBuf,
-    digest: &mut Option<&mut u64>,
-) -> Result<(), Wrong> {
-    let offset = first * BLOCK as u64;
-    let read = harness.read(reader, offset, buf).await;
-    read.map_err(|failed| Wrong(format!("volume {number}, block {first}+{count}: {failed}")))?;
-    let bytes = buf.as_bytes().expect("private memory");
-    oracle.check_crashed(number, offset, bytes)?;
-    if let Some(digest) = digest.as_deref_mut() {
-        for sector in bytes.chunks_exact(SECTOR) {
-            let word: [u8; 8] = sector[..8].try_into().expect("8 bytes");
-            *digest = reactor::mix(*digest ^ u64::from_le_bytes(word));
-        }
-    }
-    Ok(())
 }

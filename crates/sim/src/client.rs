@@ -1,6 +1,7 @@
 //! The client: valid operations at random, and the oracle's word on each answer.
 
-use crate::oracle::{Oracle, SECTOR, Wrong, fill};
+use crate::content::{SECTOR, fill};
+use crate::oracle::{Oracle, Wrong};
 use crate::random::Random;
 use block::{BlockDevice, Completion, CompletionSink, ErrorKind, IoBuf, Op, OpFlags, OpKind};
 use std::cell::{Cell, RefCell};

@@ -12,7 +12,7 @@ pub const LIMITS: [usize; 4] = [1, 7, 100, 65_536];
 
 /// Versions that a sector may have.
 fn versions(volume: &Volume, at: u64) -> &[u32] {
-    volume.sectors.get(&at).map_or(&[0], Sector::current)
+    volume.sectors.get(at).map_or(&[0], Sector::current)
 }
 
 impl Oracle {
@@ -28,8 +28,8 @@ impl Oracle {
         let nothing = Volume::default();
         let from = from.map_or(&nothing, |from| &self.volumes[&from]);
         let to = &self.volumes[&to];
-        let written = from.sectors.keys().chain(to.sectors.keys());
-        let known = written.map(|at| at / 8).filter(|block| *block >= start);
+        let written = from.sectors.blocks().chain(to.sectors.blocks());
+        let known = written.filter(|block| *block >= start);
         let all: BTreeSet<u64> = known.chain(named.keys().copied()).collect();
         for block in all {
             let mut sectors = block * 8..(block + 1) * 8;

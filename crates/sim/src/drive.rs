@@ -1,9 +1,9 @@
 //! A simulated drive: requests take virtual time, end in any order, and go wrong when told to.
 
+use crate::content::owner_of;
 use crate::image::{Crashed, Image};
 use crate::instant::{fits, info};
 use crate::medium::{Loss, Medium};
-use crate::oracle::owner_of;
 use crate::plan::DrivePlan;
 use crate::random::Random;
 use crate::request::{Begun, Faults, State};

@@ -1,10 +1,11 @@
 //! What goes wrong around a power cut: drives that rot, are away, come back as they were, or are
 //! others than they should be.
 
+use crate::content::owner_of;
 use crate::drive::SimDrive;
 use crate::image::Image;
 use crate::medium::Loss;
-use crate::oracle::{Wrong, owner_of};
+use crate::oracle::Wrong;
 use crate::random::Random;
 use crate::run::{POOL, Run, Step};
 use std::rc::Rc;
@@ -138,10 +139,9 @@ fn rot(image: &mut Image, random: &mut Random) -> Vec<(u32, u64)> {
         let found = (start..image.blocks())
             .filter_map(|block| Some((block, image.get(block)?.clone())))
             .find_map(|(block, content)| Some((block, owner_of(&content[..])?, content)));
-        if let Some((block, owner, mut content)) = found {
+        if let Some((block, owner, content)) = found {
             let bit = random.below(BLOCK as u64 * 8) as usize;
-            Arc::make_mut(&mut content)[bit / 8] ^= 1 << (bit % 8);
-            image.set(block, Some(content));
+            image.set(block, Some(Arc::new(content.with_bit_turned(bit))));
             hits.push(owner);
         }
     }

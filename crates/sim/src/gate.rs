@@ -44,7 +44,7 @@ const FIRST: &[(Mutation, u64)] = &[
     (Mutation::LegBehind, 9),
     (Mutation::CheckpointOneLeg, 9),
     (Mutation::SnapshotUnreserved, 13),
-    (Mutation::CheckpointAlone, 13),
+    (Mutation::CheckpointAlone, 49),
     (Mutation::ReuseRead, 16),
     (Mutation::HomeUnquiet, 3),
     (Mutation::PendingForgotten, 25),
@@ -58,7 +58,7 @@ const FIRST: &[(Mutation, u64)] = &[
     (Mutation::PagesUncounted, 6),
     (Mutation::DemotionSlot, 8),
     (Mutation::DigestKept, 2),
-    (Mutation::OpeningAlone, 14),
+    (Mutation::OpeningAlone, 111),
     (Mutation::ScrubUnwritten, 4),
     (Mutation::AnnouncedLost, 3),
 ];

@@ -29,12 +29,12 @@ fn models(taking: &Taking, given: &[Given], now: u64) -> BTreeMap<u32, Volume> {
         (snapshot.bases, snapshot.taken) = (volume.bases.clone(), volume.taken);
         snapshot.changed = volume.changed.clone();
         // What is under way may be written before or after the moment that counts.
-        let open = |(at, sector): (&u64, &Sector)| sector.is_open().then_some((at / 8, now));
+        let open = |(at, sector): (u64, &Sector)| sector.is_open().then_some((at / 8, now));
         let open = volume.sectors.iter().filter_map(open);
         snapshot.changed.extend(open);
         let known = volume.sectors.iter();
         let mut sectors: BTreeMap<u64, Versions> =
-            known.map(|(at, sector)| (*at, sector.possible())).collect();
+            known.map(|(at, sector)| (at, sector.possible())).collect();
         for given in given.iter().filter(|given| given.volume == *number) {
             for at in given.sectors.clone() {
                 snapshot.changed.insert(at / 8, now);
@@ -95,7 +95,7 @@ impl Oracle {
     ) -> Result<bool, Wrong> {
         let found = |given: &Given, at: u64| {
             let snapshot = self.volumes.get(snapshots.get(&given.volume)?)?;
-            snapshot.sectors.get(&at)?.only()
+            snapshot.sectors.get(at)?.only()
         };
         let zeroed = |volume: u32, at: u64| {
             let mut zeroes = given.iter().filter(|other| other.version == 0);

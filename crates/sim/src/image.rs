@@ -1,11 +1,46 @@
 //! What a drive holds: 4 KiB blocks that copies share until one of them changes.
 
+use crate::content::Facts;
 use crate::medium::SECTOR;
-use std::sync::Arc;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
 use units::BLOCK;
 
-/// One block.
-pub type Block = [u8; BLOCK];
+/// One block, and what it holds once somebody has looked: many states have it.
+pub struct Block {
+    bytes: [u8; BLOCK],
+    facts: OnceLock<Facts>,
+}
+
+impl Block {
+    /// A block of these bytes.
+    pub fn new(bytes: [u8; BLOCK]) -> Self {
+        Self {
+            bytes,
+            facts: OnceLock::new(),
+        }
+    }
+
+    /// The same with one bit the other way.
+    pub fn with_bit_turned(&self, bit: usize) -> Self {
+        let mut bytes = self.bytes;
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        Self::new(bytes)
+    }
+
+    /// What it holds.
+    pub fn facts(&self) -> &Facts {
+        self.facts.get_or_init(|| Facts::of(&self.bytes))
+    }
+}
+
+impl Deref for Block {
+    type Target = [u8; BLOCK];
+
+    fn deref(&self) -> &[u8; BLOCK] {
+        &self.bytes
+    }
+}
 
 /// Blocks of one leaf.
 const LEAF: usize = 64;
@@ -95,9 +130,9 @@ impl Content {
         if let Self::Whole(content) = self {
             return content.clone();
         }
-        let mut block = [0; BLOCK];
-        self.read(&mut block);
-        Arc::new(block)
+        let mut bytes = [0; BLOCK];
+        self.read(&mut bytes);
+        Arc::new(Block::new(bytes))
     }
 }
 
@@ -157,8 +192,7 @@ impl Crashed {
 
 /// Whole blocks out of bytes.
 pub fn blocks_of(bytes: &[u8]) -> impl Iterator<Item = Arc<Block>> {
-    bytes.chunks_exact(BLOCK).map(|bytes| {
-        let block: &Block = bytes.try_into().expect("a whole block");
-        Arc::new(*block)
-    })
+    bytes
+        .chunks_exact(BLOCK)
+        .map(|bytes| Arc::new(Block::new(bytes.try_into().expect("a whole block"))))
 }

@@ -3,7 +3,8 @@
 //! It is used for one state after the other, and keeps its memory. What an opening writes is
 //! logged, so that afterwards every moment of it can be looked at as if the power had been cut then.
 
-use crate::image::{Crashed, Image, blocks_of};
+use crate::content::{Facts, Sectors};
+use crate::image::{Content, Crashed, Image, blocks_of};
 use crate::medium::Loss;
 use crate::random::Random;
 use block::{Drive, DriveError, DriveInfo, DriveIo, DriveIoKind, DriveQueue, Rotation};
@@ -106,6 +107,27 @@ impl Instant {
             state.moved.push(*block);
         }
         state.crashed = crashed;
+    }
+
+    /// Whether a block's checksum is `crc`, and its content fits.
+    pub fn has(&self, block: u64, crc: u32, fits: impl Fn(&Sectors) -> bool) -> bool {
+        let right = |facts: &Facts| facts.crc == crc && facts.sectors.as_ref().is_some_and(&fits);
+        let state = lock(&self.state);
+        let known = match state.at.get(block as usize) {
+            Some(At::Base) => state.crashed.base.get(block),
+            Some(At::Changed(index)) => match &state.crashed.changed[*index as usize].1 {
+                Content::Whole(content) => Some(content),
+                Content::Torn { .. } => None,
+            },
+            _ => None,
+        };
+        if let Some(known) = known {
+            return right(known.facts());
+        }
+        let mut bytes = [0; BLOCK];
+        state.read(block, &mut bytes);
+        drop(state);
+        right(&Facts::of(&bytes))
     }
 
     /// What it would hold if the power had been cut while the drives carried out `turn`.

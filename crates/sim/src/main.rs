@@ -6,6 +6,8 @@
 mod changes;
 mod check;
 mod client;
+mod compare;
+mod content;
 mod diff;
 mod drive;
 mod faults;
@@ -23,6 +25,7 @@ mod promote;
 mod random;
 mod request;
 mod run;
+mod sectors;
 mod shrink;
 mod snapshots;
 mod tools;
@@ -30,10 +33,15 @@ mod transfer;
 mod world;
 
 use clap::Parser;
+use mimalloc::MiMalloc;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+
+/// A state is opened, looked at and dropped in a fraction of a millisecond, a sixth of which the system's allocator took.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// Runs the storage engine over simulated drives and looks at what crashes leave.
 #[derive(Parser, Debug)]

@@ -263,7 +263,7 @@ mod tests {
     use super::*;
 
     fn block(value: u8) -> Vec<Arc<Block>> {
-        vec![Arc::new([value; units::BLOCK])]
+        vec![Arc::new(Block::new([value; units::BLOCK]))]
     }
 
     fn first(crashed: &Crashed) -> u8 {
@@ -313,7 +313,7 @@ mod tests {
         let mut random = Random::new(1);
         let mixed = (0..100).any(|_| {
             let image = medium.crash(Loss::Torn, &mut random);
-            let content = image.get(0).map_or([0; units::BLOCK], |block| *block);
+            let content = image.get(0).map_or([0; units::BLOCK], |block| **block);
             content.contains(&0) && content.contains(&9)
         });
         assert!(mixed);

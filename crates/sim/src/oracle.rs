@@ -1,135 +1,11 @@
 //! What every sector of every volume may hold, by the words of docs/fault-model.md.
 //!
-//! A sector's content is a version number, a fill that follows from it, and its address: what is
-//! read says which write it came from. Version 0 is zeroes.
+//! What is read says which write it came from (`content`).
 
+use crate::content::{SECTOR, SECTORS, Sectors, version_of};
+pub use crate::sectors::Versions;
+pub(crate) use crate::sectors::{Sector, SectorMap};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Bytes of a sector, the smallest LBA.
-pub const SECTOR: usize = 512;
-
-/// Versions that a sector may have.
-pub type Versions = Vec<u32>;
-
-#[derive(Clone, Debug)]
-struct Issued {
-    may_be: MayBe,
-    /// Completions before its own; none while it is in flight.
-    ended: Option<u64>,
-    id: u64,
-}
-
-/// Versions of which a sector has one: mostly there is only one, which is kept in place.
-#[derive(Clone, Debug)]
-struct MayBe {
-    one: u32,
-    several: Versions,
-}
-
-impl MayBe {
-    fn one(version: u32) -> Self {
-        Self {
-            one: version,
-            several: Versions::new(),
-        }
-    }
-
-    fn of(versions: Versions) -> Self {
-        match versions[..] {
-            [one] => Self::one(one),
-            _ => Self {
-                one: 0,
-                several: versions,
-            },
-        }
-    }
-
-    fn all(&self) -> &[u32] {
-        match self.several[..] {
-            [] => std::slice::from_ref(&self.one),
-            ref several => several,
-        }
-    }
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct Sector {
-    durable: MayBe,
-    issued: Vec<Issued>,
-}
-
-impl Sector {
-    /// A sector that has one of these versions, and keeps it.
-    pub(crate) fn of(versions: Versions) -> Self {
-        Self {
-            durable: MayBe::of(versions),
-            issued: Vec::new(),
-        }
-    }
-
-    /// Whether something that changes it is under way.
-    pub(crate) fn is_open(&self) -> bool {
-        self.issued.iter().any(|issued| issued.ended.is_none())
-    }
-
-    /// What it may hold when everything stops: what is under way counts, or does not.
-    pub(crate) fn possible(&self) -> Versions {
-        let open = self.issued.iter().filter(|issued| issued.ended.is_none());
-        let open = open.flat_map(|issued| issued.may_be.all());
-        self.current().iter().chain(open).copied().collect()
-    }
-
-    /// What it holds, where that is known.
-    pub(crate) fn only(&self) -> Option<u32> {
-        match (self.durable.all(), &self.issued[..]) {
-            ([one], []) => Some(*one),
-            _ => None,
-        }
-    }
-
-    /// What it may hold after a power cut.
-    pub(crate) fn any(&self) -> Versions {
-        let issued = self.issued.iter().flat_map(|issued| issued.may_be.all());
-        self.durable.all().iter().chain(issued).copied().collect()
-    }
-
-    /// What a read sees when nothing is in flight.
-    pub(crate) fn current(&self) -> &[u32] {
-        let last = self
-            .issued
-            .iter()
-            .rev()
-            .find(|issued| issued.ended.is_some());
-        last.map_or(self.durable.all(), |issued| issued.may_be.all())
-    }
-
-    fn found(&mut self, version: u32) {
-        let last = self
-            .issued
-            .iter_mut()
-            .rev()
-            .find(|issued| issued.ended.is_some());
-        match last {
-            Some(issued) => issued.may_be = MayBe::one(version),
-            None => self.durable = MayBe::one(version),
-        }
-    }
-
-    fn settle(&mut self, upto: u64) {
-        let covered = |issued: &Issued| issued.ended.is_some_and(|at| at <= upto);
-        let mut last: Option<Issued> = None;
-        self.issued.retain(|issued| {
-            let covered = covered(issued);
-            if covered && last.as_ref().is_none_or(|last| last.ended < issued.ended) {
-                last = Some(issued.clone());
-            }
-            !covered
-        });
-        if let Some(last) = last {
-            self.durable = last.may_be;
-        }
-    }
-}
 
 /// A change that was asked for.
 #[derive(Clone, Debug)]
@@ -181,11 +57,11 @@ pub struct Volume {
     pub bases: Vec<u32>,
     /// It is a snapshot: the moment at which it was asked for.
     pub taken: u64,
-    pub(crate) sectors: BTreeMap<u64, Sector>,
+    pub(crate) sectors: SectorMap,
     /// Sectors with something that no flush has covered.
     unsettled: BTreeSet<u64>,
-    /// Blocks by the operation that changed them last, those of late.
-    recent: BTreeMap<u64, u64>,
+    /// Blocks, with the operations that changed them, those of late.
+    recent: Vec<(u64, u64)>,
     /// Every block that was ever changed, with the moment of the last beginning or end of a change.
     pub(crate) changed: BTreeMap<u64, u64>,
 }
@@ -210,7 +86,7 @@ impl Volume {
     fn touch(&mut self, blocks: impl Iterator<Item = u64>, id: u64) {
         self.recent.extend(blocks.map(|block| (block, id)));
         if self.recent.len() > MANY {
-            self.recent.retain(|_, at| *at + RECENT >= id);
+            self.recent.retain(|(_, at)| *at + RECENT >= id);
         }
     }
 }
@@ -310,19 +186,12 @@ impl Oracle {
         volume.touch(blocks.clone(), id);
         volume.changed.extend(blocks.map(|block| (block, now)));
         for at in sectors {
-            let sector = volume.sectors.entry(at).or_insert_with(|| Sector {
-                durable: MayBe::one(0),
-                issued: Vec::new(),
-            });
+            let sector = volume.sectors.get_or_zero(at);
             let mut may_be = vec![version(at)];
             if perhaps {
                 may_be.extend(sector.current());
             }
-            sector.issued.push(Issued {
-                may_be: MayBe::of(may_be),
-                ended: None,
-                id,
-            });
+            sector.issue(id, may_be);
             volume.unsettled.insert(at);
         }
         id
@@ -351,20 +220,12 @@ impl Oracle {
         let blocks = sectors.start / 8..sectors.end.div_ceil(8);
         volume.changed.extend(blocks.map(|block| (block, now)));
         for at in sectors {
-            let Some(sector) = volume.sectors.get_mut(&at) else {
+            let Some(sector) = volume.sectors.get_mut(at) else {
                 continue;
             };
-            let before = sector.current().to_vec();
-            let Some(issued) = sector.issued.iter_mut().find(|issued| issued.id == id) else {
-                continue;
-            };
-            issued.ended = Some(ended);
-            if !worked {
-                let known = issued.may_be.all().iter().copied();
-                issued.may_be = MayBe::of(known.chain(before).collect());
-            } else if durable {
+            if sector.end(id, ended, worked) && worked && durable {
                 sector.settle(ended);
-                if sector.issued.is_empty() {
+                if sector.is_settled() {
                     volume.unsettled.remove(&at);
                 }
             }
@@ -404,11 +265,11 @@ impl Oracle {
         };
         let sectors = &mut volume.sectors;
         volume.unsettled.retain(|at| {
-            let Some(sector) = sectors.get_mut(at) else {
+            let Some(sector) = sectors.get_mut(*at) else {
                 return false;
             };
             sector.settle(moment);
-            !sector.issued.is_empty()
+            !sector.is_settled()
         });
     }
 
@@ -419,16 +280,7 @@ impl Oracle {
         for volume in self.volumes.values_mut() {
             let unsettled: Vec<u64> = volume.unsettled.iter().map(|at| at / 8).collect();
             volume.touch(unsettled.into_iter(), now);
-            let unclear = |sector: &&mut Sector| sector.only().is_none();
-            for sector in volume.sectors.values_mut().filter(unclear) {
-                let all: BTreeSet<u32> = sector
-                    .issued
-                    .drain(..)
-                    .flat_map(|issued| issued.may_be.all().to_vec())
-                    .chain(sector.durable.all().iter().copied())
-                    .collect();
-                sector.durable = MayBe::of(all.into_iter().collect());
-            }
+            volume.sectors.each_unclear(Sector::forget_order);
             volume.unsettled.clear();
         }
     }
@@ -452,15 +304,8 @@ impl Oracle {
         self.ended += 1;
         self.open.clear();
         for volume in self.volumes.values_mut() {
-            for sector in volume.sectors.values_mut() {
-                let before = sector.current().to_vec();
-                let open = |issued: &&mut Issued| issued.ended.is_none();
-                for issued in sector.issued.iter_mut().filter(open) {
-                    let given = issued.may_be.all().iter().copied();
-                    issued.may_be = MayBe::of(given.chain(before.iter().copied()).collect());
-                    issued.ended = Some(self.ended);
-                }
-            }
+            let ended = self.ended;
+            volume.sectors.each_unclear(|sector| sector.stop(ended));
         }
     }
 
@@ -469,9 +314,9 @@ impl Oracle {
         if let Some(volume) = self.volumes.get_mut(&volume) {
             let first = size / SECTOR as u64;
             volume.size = volume.size.min(size);
-            volume.sectors.retain(|at, _| *at < first);
+            volume.sectors.cut(first);
             volume.unsettled.retain(|at| *at < first);
-            volume.recent.retain(|at, _| at * 8 < first);
+            volume.recent.retain(|(at, _)| at * 8 < first);
         }
     }
 
@@ -490,7 +335,7 @@ impl Oracle {
         let sector = self
             .volumes
             .get(&volume)
-            .and_then(|known| known.sectors.get(&at));
+            .and_then(|known| known.sectors.get(at));
         sector.map_or_else(|| vec![0], |sector| sector.current().to_vec())
     }
 
@@ -499,14 +344,7 @@ impl Oracle {
         let Some(known) = self.volumes.get(&volume) else {
             return BTreeMap::new();
         };
-        let open = |(at, sector): (&u64, &Sector)| {
-            let open = sector.issued.iter().filter(|issued| issued.ended.is_none());
-            let given: Versions = open
-                .flat_map(|issued| issued.may_be.all().to_vec())
-                .collect();
-            let known = sector.current().iter().copied();
-            (!given.is_empty()).then(|| (*at, given.into_iter().chain(known).collect()))
-        };
+        let open = |(at, sector): (u64, &Sector)| sector.is_open().then(|| (at, sector.possible()));
         known.sectors.range(sectors).filter_map(open).collect()
     }
 
@@ -547,10 +385,9 @@ impl Oracle {
             if also.contains_key(&at) {
                 continue;
             }
-            if let (Some(sector), Some(found)) = (
-                known.sectors.get_mut(&at),
-                version_of(known.fill, at, bytes),
-            ) {
+            if let (Some(sector), Some(found)) =
+                (known.sectors.get_mut(at), version_of(known.fill, at, bytes))
+            {
                 sector.found(found);
             }
         }
@@ -562,11 +399,26 @@ impl Oracle {
     /// # Errors
     /// What is wrong, the first of it.
     pub fn check_crashed(&self, volume: u32, offset: u64, bytes: &[u8]) -> Result<(), Wrong> {
-        self.check(volume, offset, bytes, |sector, found| {
-            let mut issued = sector.issued.iter();
-            sector.durable.all().contains(&found)
-                || issued.any(|issued| issued.may_be.all().contains(&found))
-        })
+        self.check(volume, offset, bytes, Sector::may_be)
+    }
+
+    /// Whether a block may hold this after a crash: what [`Oracle::check_crashed`] would say, except where a block
+    /// may also be old.
+    pub fn fits(&self, volume: u32, block: u64, found: &Sectors) -> bool {
+        let Some(known) = self.volumes.get(&volume) else {
+            return true;
+        };
+        found.is_of(known.fill, block) && Self::fit(known, block, found.versions)
+    }
+
+    /// The same of zeroes.
+    pub fn fits_zeroes(&self, volume: u32, block: u64) -> bool {
+        let known = self.volumes.get(&volume);
+        known.is_none_or(|known| Self::fit(known, block, [0; SECTORS]))
+    }
+
+    fn fit(known: &Volume, block: u64, versions: [u32; SECTORS]) -> bool {
+        known.sectors.fits(block, versions)
     }
 
     fn check(
@@ -580,11 +432,9 @@ impl Oracle {
             return Ok(());
         };
         let first = offset / SECTOR as u64;
-        let mut sectors = known.sectors.range(first..).peekable();
         for (at, bytes) in (first..).zip(bytes.chunks_exact(SECTOR)) {
             let found = version_of(known.fill, at, bytes);
-            let sector = sectors.next_if(|(known, _)| **known == at);
-            let sector = sector.map(|(_, sector)| sector);
+            let sector = known.sectors.get(at);
             let fits = match (found, sector) {
                 (Some(found), Some(sector)) => may(sector, found),
                 (Some(found), None) => found == 0,
@@ -609,15 +459,13 @@ impl Oracle {
     /// most `longest` blocks and within one chunk.
     pub fn ranges(&self, volume: u32, longest: u64) -> Vec<(u64, u64)> {
         let known = self.volumes.get(&volume);
-        known.map_or_else(Vec::new, |known| {
-            joined(known.sectors.keys().map(|sector| sector / 8), longest)
-        })
+        known.map_or_else(Vec::new, |known| joined(known.sectors.blocks(), longest))
     }
 
-    /// Blocks of a volume that were ever written, about.
+    /// Blocks of a volume that were ever written.
     pub fn blocks(&self, volume: u32) -> u64 {
-        let sectors = self.volumes.get(&volume).map(|known| known.sectors.len());
-        sectors.unwrap_or(0) as u64 / 8
+        let known = self.volumes.get(&volume);
+        known.map_or(0, |known| known.sectors.blocks().len() as u64)
     }
 
     /// As [`Oracle::ranges`], of blocks with something that no flush has covered, or that were
@@ -627,9 +475,11 @@ impl Oracle {
             return Vec::new();
         };
         let oldest = self.next.saturating_sub(RECENT);
-        let recent = known.recent.iter().filter(|(_, id)| **id >= oldest);
-        let unsettled = known.unsettled.iter().map(|sector| sector / 8);
-        let mut blocks: Vec<u64> = recent.map(|(block, _)| *block).chain(unsettled).collect();
+        let recent = known.recent.iter().rev();
+        let recent = recent.take_while(|(_, id)| *id >= oldest);
+        let mut blocks: Vec<u64> = known.unsettled.iter().map(|sector| sector / 8).collect();
+        blocks.dedup();
+        blocks.extend(recent.map(|(block, _)| *block));
         blocks.sort_unstable();
         joined(blocks.into_iter(), longest)
     }
@@ -651,51 +501,10 @@ fn joined(blocks: impl Iterator<Item = u64>, longest: u64) -> Vec<(u64, u64)> {
     ranges
 }
 
-/// The content of sectors of a volume with a version, from `first` on.
-pub fn fill(volume: u32, first: u64, version: u32, bytes: &mut [u8]) {
-    for (at, bytes) in (first..).zip(bytes.chunks_exact_mut(SECTOR)) {
-        for (word, into) in (0u64..).zip(bytes.chunks_exact_mut(8)) {
-            into.copy_from_slice(&word_of(volume, at, version, word).to_le_bytes());
-        }
-    }
-}
-
-fn word_of(volume: u32, sector: u64, version: u32, word: u64) -> u64 {
-    match word {
-        0 => u64::from(version) << 32 | u64::from(volume),
-        1 => sector,
-        _ => (u64::from(version) ^ sector << 20).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ word,
-    }
-}
-
-/// The volume and the block that a block's content belongs to; none when it has no content of a
-/// host, or only zeroes.
-pub fn owner_of(block: &[u8]) -> Option<(u32, u64)> {
-    let mut sectors = block.chunks_exact(SECTOR);
-    let written = sectors.find(|sector| sector[..8] != [0; 8])?;
-    let word = |at: usize| u64::from_le_bytes(written[at * 8..][..8].try_into().expect("8 bytes"));
-    let (volume, sector) = (word(0) as u32, word(1));
-    version_of(volume, sector, written).map(|_| (volume, sector / 8))
-}
-
-/// The version that a sector holds; none when it is nothing that was ever written there.
-fn version_of(volume: u32, sector: u64, bytes: &[u8]) -> Option<u32> {
-    let word = |at: usize| u64::from_le_bytes(bytes[at * 8..][..8].try_into().expect("8 bytes"));
-    let version = (word(0) >> 32) as u32;
-    if version == 0 {
-        let sum = (0..SECTOR / 8).fold(0, |sum, at| sum | word(at));
-        return (sum == 0).then_some(0);
-    }
-    // Without a way out at the first difference: nearly all sectors are right.
-    let head = [0, 1].map(|at| word(at as usize) ^ word_of(volume, sector, version, at));
-    let seed = word_of(volume, sector, version, 2) ^ 2;
-    let body = (2..SECTOR / 8).fold(0, |sum, at| sum | (word(at) ^ seed ^ at as u64));
-    (head == [0, 0] && body == 0).then_some(version)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::content::fill;
 
     fn content(version: u32) -> Vec<u8> {
         let mut bytes = vec![0; SECTOR];

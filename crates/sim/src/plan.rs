@@ -139,7 +139,7 @@ impl Plan {
                 false => random.within(1..=u64::from(shards)) as usize,
             },
             shards,
-            journal_blocks: *random.pick(&[32, 32, 64, 64, 64, 256]),
+            journal_blocks: *random.pick(&[32, 32, 32, 32, 64, 256]),
             drives: Vec::new(),
             vdrives: Vec::new(),
             members: 0,

@@ -1,9 +1,9 @@
 //! What becomes of a request: when it ends, what it does, and how it goes wrong.
 
+use crate::content::owner_of;
 use crate::drive::Moment;
 use crate::image::{Block, blocks_of};
 use crate::medium::Medium;
-use crate::oracle::owner_of;
 use block::{DriveError, DriveIo, DriveIoKind};
 use reactor::Handle;
 use std::collections::{BTreeMap, BTreeSet};
@@ -262,7 +262,7 @@ impl State {
                 let one = handle.random() as usize % content.len();
                 let bit = handle.random() as usize % (BLOCK * 8);
                 begun.hit(owner_of(&content[one][..]).as_slice());
-                Arc::make_mut(&mut content[one])[bit / 8] ^= 1 << (bit % 8);
+                content[one] = Arc::new(content[one].with_bit_turned(bit));
             }
             if chance(handle, faults.misdirected) {
                 let span = size / BLOCK as u64 - content.len() as u64;
@@ -330,13 +330,13 @@ impl State {
             .medium
             .current
             .get(block)
-            .map_or([0; BLOCK], |old| **old);
+            .map_or([0; BLOCK], |old| ***old);
         for (at, sector) in new.chunks_exact(SECTOR).enumerate() {
             if fate >> at & 1 == 1 {
                 torn[at * SECTOR..][..SECTOR].copy_from_slice(sector);
             }
         }
-        *new = Arc::new(torn);
+        *new = Arc::new(Block::new(torn));
     }
 
     /// Carries a request out; true when it was a flush that worked.

@@ -2,12 +2,13 @@
 
 use crate::check::Checker;
 use crate::client::{Answers, Client, MIXES, Mix, PARTS, Target, UNFLUSHED, USUAL};
+use crate::content::SECTOR;
 use crate::drive::{Moment, SimDrive, set_hook};
 use crate::groups::Group;
 use crate::image::{Crashed, Image};
 use crate::lives::Left;
 use crate::medium::Loss;
-use crate::oracle::{SECTOR, Wrong};
+use crate::oracle::Wrong;
 use crate::plan::{ALL_CHUNKS, Bent, Focus, Plan};
 use crate::random::Random;
 use crate::transfer::Transfer;
@@ -153,9 +154,9 @@ impl Watch {
                 self.fresh.set(fresh - 1);
                 1
             }
-            // Where much happens in between, several cuts: the same moment may lose this or that.
+            // The same moment may lose this or that: several cuts, more where much happens in between.
             _ if self.random.borrow_mut().one_in(self.every) => {
-                (self.every * self.looks / 64).max(1)
+                (self.every * self.looks / 32).max(2)
             }
             _ => 0,
         };

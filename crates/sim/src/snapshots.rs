@@ -2,8 +2,9 @@
 //! in `promote.rs`, differences are in `diff.rs`, streams in `transfer.rs`.
 
 use crate::client::Target;
+use crate::content::SECTOR;
 use crate::groups::Group;
-use crate::oracle::{Oracle, SECTOR, Sector, Volume, Wrong};
+use crate::oracle::{Oracle, Sector, Volume, Wrong};
 use crate::plan::Bent;
 use crate::run::{POOL, Run, Step};
 use engine::harness::Harness;
@@ -59,18 +60,13 @@ impl Oracle {
             return;
         };
         known.size = known.size.min(other.size);
-        let all: Vec<u64> = known
-            .sectors
-            .keys()
-            .chain(other.sectors.keys())
-            .copied()
-            .collect();
+        let all = known.sectors.iter().chain(other.sectors.iter());
+        let all: Vec<u64> = all.map(|(at, _)| at).collect();
         for at in all {
-            let may =
-                |volume: &Volume| volume.sectors.get(&at).map_or_else(|| vec![0], Sector::any);
+            let may = |volume: &Volume| volume.sectors.get(at).map_or_else(|| vec![0], Sector::any);
             let mut versions = may(known);
             versions.extend(may(&other));
-            known.sectors.insert(at, Sector::of(versions));
+            *known.sectors.get_or_zero(at) = Sector::of(versions);
         }
     }
 

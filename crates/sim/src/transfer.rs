@@ -2,8 +2,9 @@
 //! cuts and broken lines at any time in between, as `daemon` does it.
 
 use crate::client::{Answers, USUAL};
+use crate::content::SECTOR;
 use crate::diff::LIMITS;
-use crate::oracle::{Copying, SECTOR, Volume, Wrong};
+use crate::oracle::{Copying, Volume, Wrong};
 use crate::run::{POOL, Run, Step};
 use block::{BlockDevice, IoBuf, Op, OpFlags, OpKind};
 use engine::{ChangedRange, ErrorCode, ReceiveSpec, SnapshotStatus};

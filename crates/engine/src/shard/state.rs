@@ -331,7 +331,7 @@ impl Shard {
     }
 
     /// A vdrive of the pool.
-    pub(super) fn vdrive(&self, id: VdriveId) -> Result<Rc<VdriveIo>, IoError> {
+    pub(crate) fn vdrive(&self, id: VdriveId) -> Result<Rc<VdriveIo>, IoError> {
         let vdrives = self.vdrives.borrow();
         vdrives
             .get(&id)
@@ -348,6 +348,7 @@ impl Shard {
     pub fn remove_vdrive(&self, id: VdriveId) {
         self.vdrives.borrow_mut().remove(&id);
         self.classes[usize::from(id.0)].set(None);
+        self.state.borrow().alloc.forget_vdrive(id);
     }
 
     /// The tier of a place. A vdrive's never changes, so the shared table is asked once.

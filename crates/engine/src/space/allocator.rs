@@ -2,7 +2,7 @@
 
 mod sparse;
 
-use super::table::{Class, GroupTable};
+use super::table::{Class, GroupTable, Spaces};
 use super::{Batch, Quarantine};
 use format::{GroupKey, HOME_GROUPS, PagePtr};
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,6 +59,7 @@ struct Cursor {
 /// A shard's space.
 pub struct Allocator {
     table: Arc<GroupTable>,
+    spaces: Spaces,
     pub(super) group_blocks: u64,
     /// Shards of the pool.
     shards: u64,
@@ -82,6 +83,7 @@ impl Allocator {
     /// One of so many shards, without groups. `group_blocks`: blocks of a group.
     pub fn new(table: Arc<GroupTable>, group_blocks: u64, shards: u64) -> Self {
         Self {
+            spaces: Spaces::new(table.clone()),
             table,
             group_blocks,
             shards,
@@ -98,12 +100,17 @@ impl Allocator {
         }
     }
 
+    /// Forgets what is known of a vdrive that left the pool.
+    pub fn forget_vdrive(&self, vdrive: VdriveId) {
+        self.spaces.forget(vdrive);
+    }
+
     pub(super) fn class(&self, vdrive: VdriveId) -> Option<Class> {
-        self.table.space(vdrive).map(|space| space.class)
+        self.spaces.get(vdrive).map(|space| space.class)
     }
 
     pub(super) fn key(&self, place: Place) -> Option<(GroupKey, u32)> {
-        let space = self.table.space(place.vdrive())?;
+        let space = self.spaces.get(place.vdrive())?;
         let block = place.block().checked_sub(space.base)?;
         let group = block / self.group_blocks;
         (group < u64::from(space.groups)).then(|| {
@@ -115,7 +122,7 @@ impl Allocator {
     }
 
     fn place(&self, key: GroupKey, bit: u32) -> Place {
-        let base = self.table.space(key.vdrive()).map_or(0, |space| space.base);
+        let base = self.spaces.get(key.vdrive()).map_or(0, |space| space.base);
         Place::new(
             key.vdrive(),
             base + u64::from(key.group()) * self.group_blocks + u64::from(bit),
@@ -157,7 +164,7 @@ impl Allocator {
     }
 
     fn page_groups(&self) -> u64 {
-        let space = self.table.space(VdriveId(0));
+        let space = self.spaces.get(VdriveId(0));
         space.map_or(0, |space| u64::from(space.groups))
     }
 
@@ -403,7 +410,7 @@ impl Allocator {
     /// A run cut where groups end.
     fn pieces(&self, place: Place, count: u32) -> impl Iterator<Item = RunPiece> + use<> {
         let (group_blocks, mut left) = (self.group_blocks, u64::from(count));
-        let space = self.table.space(place.vdrive());
+        let space = self.spaces.get(place.vdrive());
         let from = space.and_then(|space| place.block().checked_sub(space.base));
         let mut from = from.unwrap_or(u64::MAX);
         std::iter::from_fn(move || {

@@ -1,7 +1,8 @@
 //! Groups of a pool's vdrives, and which are taken: shared by all shards.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use units::VdriveId;
 
 /// What a vdrive's space is for.
@@ -167,6 +168,37 @@ impl GroupTable {
     }
 }
 
+/// A shard's copy of what never changes of vdrives: it is needed for every run of blocks, and the table has a lock.
+pub struct Spaces {
+    table: Arc<GroupTable>,
+    known: Box<[Cell<Option<VdriveSpace>>]>,
+}
+
+impl Spaces {
+    /// Of these groups; nothing was asked for yet.
+    pub fn new(table: Arc<GroupTable>) -> Self {
+        let known = vec![Cell::new(None); usize::from(u8::MAX) + 1];
+        Self {
+            table,
+            known: known.into_boxed_slice(),
+        }
+    }
+
+    /// The vdrive's space, if it is one of the pool's.
+    pub fn get(&self, vdrive: VdriveId) -> Option<VdriveSpace> {
+        let known = &self.known[usize::from(vdrive.0)];
+        if known.get().is_none() {
+            known.set(self.table.space(vdrive));
+        }
+        known.get()
+    }
+
+    /// The vdrive left the pool: its number may be another one's next.
+    pub fn forget(&self, vdrive: VdriveId) {
+        self.known[usize::from(vdrive.0)].set(None);
+    }
+}
+
 fn free_bits(entry: &Entry, word: usize) -> u64 {
     let left = entry.space.groups as usize - word * 64;
     let exists = if left >= 64 {
@@ -216,6 +248,24 @@ mod tests {
             (table.free_groups(Class::Slow), table.taken(VdriveId(1))),
             (3, 70)
         );
+    }
+
+    #[test]
+    fn a_number_that_was_forgotten_may_be_another_vdrives() {
+        let table = Arc::new(GroupTable::default());
+        let space = |groups| VdriveSpace {
+            class: Class::Fast,
+            base: 0,
+            groups,
+        };
+        let spaces = Spaces::new(table.clone());
+        assert_eq!(spaces.get(VdriveId(7)), None);
+        table.add(VdriveId(7), space(1));
+        assert_eq!(spaces.get(VdriveId(7)), Some(space(1)));
+        table.remove(VdriveId(7));
+        table.add(VdriveId(7), space(2));
+        spaces.forget(VdriveId(7));
+        assert_eq!(spaces.get(VdriveId(7)), Some(space(2)));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use units::mutation::{Mutation, is_on};
-use units::{BLOCK, VdriveId};
+use units::{BLOCK, DriveId, VdriveId};
 
 /// What all shards know and count of one part of a drive.
 #[derive(Default, Debug)]
@@ -378,17 +378,30 @@ impl VdriveIo {
         if self.check_bounds(block, 1).is_err() {
             return vec![format!("block {block}, which lies on no drive")];
         }
+        let copies = self.copies_of(block);
+        let copies = copies.map(|(part, byte)| format!("{} at byte {byte}", part.channel().spec));
+        copies.collect()
+    }
+
+    /// The drives that hold a block, and the byte on each.
+    ///
+    /// # Panics
+    /// When the vdrive has no such block.
+    pub fn drives_of(&self, block: u64) -> impl Iterator<Item = (DriveId, u64)> {
+        let copies = self.copies_of(block);
+        copies.map(|(part, byte)| (part.leg.drive(), byte))
+    }
+
+    /// The parts that hold a block and count, and the byte of each one's drive.
+    fn copies_of(&self, block: u64) -> impl Iterator<Item = (&PartIo, u64)> {
         let fragment = self.layout.fragment(block, 1);
         let parts = match self.layout.is_mirror() {
-            true => self.legs_where(Leg::is_in),
-            false => vec![fragment.part],
+            true => &self.parts[..],
+            false => &self.parts[fragment.part..=fragment.part],
         };
-        let place = |part: usize| {
-            let part = &self.parts[part];
-            let (channel, byte) = (part.channel(), part.byte(fragment.block));
-            format!("{} at byte {byte}", channel.spec)
-        };
-        parts.into_iter().map(place).collect()
+        let mirror = self.layout.is_mirror();
+        let counts = parts.iter().filter(move |part| !mirror || part.leg.is_in());
+        counts.map(move |part| (part, part.byte(fragment.block)))
     }
 
     pub(super) fn legs_where(&self, so: impl Fn(&Leg) -> bool) -> Vec<usize> {

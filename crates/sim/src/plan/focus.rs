@@ -85,7 +85,8 @@ impl Plan {
             }
             Focus::Midway => {
                 (self.midway, self.snapshots, self.scarce) = (true, true, false);
-                self.every = 64;
+                // More happens, and each moment is looked at less.
+                (self.every, self.looks) = (64, 4);
             }
             Focus::Latent if self.legs >= 2 => {
                 (self.bad, self.wild) = (None, false);
