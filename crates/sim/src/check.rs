@@ -25,15 +25,15 @@ const LABEL_BLOCKS: u64 = 4;
 /// Labels that are remembered.
 const LABELS: usize = 64;
 /// One state in so many is opened a second time, and has to be the same then.
-const TWICE: u64 = 32;
+const TWICE: u64 = 64;
 /// One state in so many is compared block by block; of the others what no flush has covered.
-const WHOLE: u64 = 8;
+const WHOLE: u64 = 16;
 /// One state in so many is read as hosts read.
 const READ: u64 = 16;
 /// One state in so many of a mirror that is whole is opened without one of its legs.
 const WITHOUT: u64 = 4;
 /// The books of one state in so many are audited.
-const AUDIT: u64 = 4;
+const AUDIT: u64 = 8;
 /// One state in so many is read by the recovery tools, too.
 const TOOLS: u64 = 128;
 /// One state in so many crashes again at some moment of its opening: that is a state, too.

@@ -13,8 +13,10 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use units::{BLOCK, CHUNK_BLOCKS};
 
-/// Blocks that are compared in such a state: of more (each snapshot has all of its volume) a part.
-const PLENTY: u64 = 4096;
+/// Blocks that are compared where everything is: of more (each snapshot has all of its volume) a part.
+const PLENTY: u64 = 2048;
+/// The same where they are read.
+const READ: u64 = 512;
 
 /// What of a state is compared, and how.
 #[derive(Clone, Copy)]
@@ -42,7 +44,8 @@ impl Checker {
             .keys()
             .map(|volume| oracle.blocks(*volume))
             .sum();
-        let one_in = if digest.is_none() { blocks / PLENTY } else { 0 };
+        let plenty = if look.by_reading { READ } else { PLENTY };
+        let one_in = if digest.is_none() { blocks / plenty } else { 0 };
         let all = look.whole && one_in < 2;
         let takes = || all || self.random.borrow_mut().one_in(one_in);
         let longest = match look.by_reading {

@@ -156,7 +156,7 @@ impl Watch {
             }
             // The same moment may lose this or that: several cuts, more where much happens in between.
             _ if self.random.borrow_mut().one_in(self.every) => {
-                (self.every * self.looks / 32).max(2)
+                (self.every * self.looks / 24).max(3)
             }
             _ => 0,
         };

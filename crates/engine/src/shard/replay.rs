@@ -31,8 +31,9 @@ struct LeftOut {
     kept: Kept,
 }
 
-/// Pages of the journal whose chunks are loaded together.
-const BATCH: usize = 1024;
+/// Pages of the journal whose records are in memory, and their chunks loaded, together: a full journal has a million
+/// records.
+const BATCH: usize = 512;
 /// Blocks verified with one read.
 const RUN: usize = 16;
 
@@ -53,18 +54,14 @@ impl Shard {
             records.map_err(|error| IoError::new(ErrorKind::Medium, error.to_string()))
         };
         for pages in pages.chunks(BATCH) {
-            // Opened twice, so that a million records do not lie in memory.
-            let mut chunks = Vec::new();
-            for page in pages {
-                chunks.extend(open(page)?.iter().map(Record::subject));
-            }
+            let opened: Vec<Vec<Record>> = pages.iter().map(open).collect::<Result<_, _>>()?;
+            let mut chunks: Vec<_> = opened.iter().flatten().map(Record::subject).collect();
             chunks.sort_unstable();
             chunks.dedup();
             self.load_chunks(&chunks).await?;
-            for page in pages {
-                let records = open(page)?;
+            for (page, records) in pages.iter().zip(&opened) {
                 let sure = page.header.sequence < durable;
-                self.replay_page(&records, sure, &mut left_out).await?;
+                self.replay_page(records, sure, &mut left_out).await?;
             }
             self.trim_leaves();
         }

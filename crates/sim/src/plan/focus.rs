@@ -86,7 +86,7 @@ impl Plan {
             Focus::Midway => {
                 (self.midway, self.snapshots, self.scarce) = (true, true, false);
                 // More happens, and each moment is looked at less.
-                (self.every, self.looks) = (64, 4);
+                (self.every, self.looks) = (64, 3);
             }
             Focus::Latent if self.legs >= 2 => {
                 (self.bad, self.wild) = (None, false);
