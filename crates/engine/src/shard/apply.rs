@@ -70,11 +70,30 @@ impl Shard {
         }
     }
 
-    /// Blocks from `first` on have new content in `run`.
+    /// Blocks from `first` on have new content in `run`, which the next barrier makes durable.
     ///
     /// # Errors
     /// When the journal takes no record any more.
     pub(super) fn apply_write(
+        &self,
+        volume: u32,
+        chunk: u32,
+        leaf: &Rc<Leaf>,
+        first: usize,
+        run: Run,
+        crcs: &[u32],
+    ) -> Result<(), IoError> {
+        self.apply_flushed(volume, chunk, leaf, first, run, crcs)?;
+        let mut state = self.state.borrow_mut();
+        state.journal.touch(run.place.vdrive());
+        Ok(())
+    }
+
+    /// As [`Shard::apply_write`], for content that is durable already: no barrier flushes a drive for it.
+    ///
+    /// # Errors
+    /// As [`Shard::apply_write`].
+    pub(super) fn apply_flushed(
         &self,
         volume: u32,
         chunk: u32,
@@ -109,7 +128,6 @@ impl Shard {
             });
             state.ram.invalidate(leaf, block);
         }
-        state.journal.touch(run.place.vdrive());
         self.mark_dirty(&mut state, volume, chunk, leaf);
         if self.class(run.place) == Class::Fast {
             state.dirty_chunks.written((volume, chunk));

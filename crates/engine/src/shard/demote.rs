@@ -80,6 +80,8 @@ pub(super) struct Job {
     stuck: Vec<StuckBlock>,
     /// A write of it was given up and may still land.
     late: bool,
+    /// What was written is durable.
+    flushed: bool,
     _busy: Busy,
 }
 
@@ -102,6 +104,7 @@ impl Job {
             era: shard.state.borrow_mut().quarantine.begin_read(),
             stuck: Vec::new(),
             late: false,
+            flushed: false,
             _busy: busy,
         }
     }
@@ -177,11 +180,12 @@ impl Shard {
             }
         }
         let flushed = self.flush_targets(&done).await;
-        for job in done {
+        for mut job in done {
             if flushed.is_err() {
                 self.drop_target(&job);
                 continue;
             }
+            job.flushed = true;
             sunk.blocks += self.settle_demotion(&job)?;
             self.refresh_stuck((job.volume, job.chunk), &job.leaf);
         }
@@ -488,7 +492,12 @@ impl Shard {
                 };
                 if unchanged(moving) {
                     let crcs = [moving.crc];
-                    self.apply_write(job.volume, job.chunk, &job.leaf, moving.block, slot, &crcs)?;
+                    let (block, leaf) = (moving.block, &job.leaf);
+                    // Hosts' barriers do not wait for the slow tier's heads on account of what sinks.
+                    match job.flushed {
+                        true => self.apply_flushed(job.volume, job.chunk, leaf, block, slot, &crcs),
+                        false => self.apply_write(job.volume, job.chunk, leaf, block, slot, &crcs),
+                    }?;
                 } else {
                     self.give_back(&[slot]);
                 }
@@ -525,3 +534,6 @@ fn runs_of<'a>(
             && place(left).block() + 1 == place(right).block()
     })
 }
+
+#[cfg(test)]
+mod tests;
