@@ -1,8 +1,9 @@
 //! Many clones of one snapshot, and many of them booting at once.
 
 use super::pipeline::{self, shuffle};
+use super::reading;
 use super::run::{PLAIN, export};
-use crate::arguments::Snapshots;
+use crate::arguments::{Part, Snapshots};
 use crate::chance::Chance;
 use crate::content::BLOCK;
 use crate::demo::Shares;
@@ -165,6 +166,9 @@ fn booting(scene: &Scene, with: &Snapshots) -> Result<()> {
 
 /// Makes the clones, a command each, and boots some of them from the cold.
 pub fn measure(scene: &Scene, with: &Snapshots) -> Result<()> {
+    if !with.has(Part::Reading) {
+        reading::plain(scene, with)?;
+    }
     clone(scene, with)?;
     match with.clones {
         0 => Ok(()),

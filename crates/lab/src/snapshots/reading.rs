@@ -82,7 +82,7 @@ fn writes(target: &Target, with: &Snapshots, requests: u64, seconds: u64) -> Loa
 }
 
 /// A volume without snapshots, filled, and written to as often as the first one was so far.
-fn plain(scene: &Scene, with: &Snapshots) -> Result<Target> {
+pub(super) fn plain(scene: &Scene, with: &Snapshots) -> Result<Target> {
     // The first one is the only one that was written to, and was filled once.
     let all = scene.daemon.counters(POOL)?.write_bytes;
     let got = all.saturating_sub(with.used) / BLOCK as u64;
