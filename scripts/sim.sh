@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The simulation: the gate of known bugs (CONVECT_GATE_SECONDS of one core's work each at most, 30;
 # as many at a time as there are cores), then a campaign on all cores over the first CONVECT_SIM_SEEDS
-# seeds (400), always the same ones, of which no further one is begun after CONVECT_SIM_SECONDS (600).
+# seeds (1700), always the same ones, with CONVECT_SIM_STATES crashes each (3000), of which no further one is
+# begun after CONVECT_SIM_SECONDS (600).
 # Both are the same program, which is built once: the campaign switches no bug on.
 # Every number is printed.
 set -Eeuo pipefail
@@ -10,7 +11,8 @@ set -Eeuo pipefail
 cd "$root"
 use_rust
 
-seeds="${CONVECT_SIM_SEEDS:-500}"
+seeds="${CONVECT_SIM_SEEDS:-1700}"
+states="${CONVECT_SIM_STATES:-3000}"
 seconds="${CONVECT_SIM_SECONDS:-600}"
 gate_seconds="${CONVECT_GATE_SECONDS:-30}"
 log="$(mktemp)"
@@ -24,7 +26,7 @@ cargo build --release -p sim --features mutations
 passed=$((passed + $(grep -cE '^[a-z-]+ +[0-9]+ ' "$log" || true)))
 
 step "the campaign: crashes at every write and flush, $seeds seeds"
-"$(target_dir)/release/sim" --seed 1 --seeds "$seeds" --states 1500 --seconds "$seconds" --threads "$(nproc)" \
+"$(target_dir)/release/sim" --seed 1 --seeds "$seeds" --states "$states" --seconds "$seconds" --threads "$(nproc)" \
   | tee "$log" || failed=$((failed + 1))
 passed=$((passed + $(grep -c '^seed [0-9]*: [0-9]* states' "$log" || true)))
 echo "simulation: $passed passed, $failed failed"
