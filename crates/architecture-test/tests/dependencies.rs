@@ -68,7 +68,10 @@ fn each_crate_uses_only_the_crates_beneath_it() {
     only("convect-api", &["units"]);
     only("convect-rivals", &[]);
     only("convect-traces", &[]);
-    only("convect-lab", &["units", "api", "rivals", "traces"]);
+    only(
+        "convect-lab",
+        &["units", "api", "placement", "rivals", "traces"],
+    );
 }
 
 #[test]

@@ -62,21 +62,24 @@ pub struct Demo {
 /// `replay`.
 #[derive(Args, Debug)]
 pub struct Replay {
-    /// The trace's file, plain or packed by gzip or zstd
+    /// The traces' files, plain or packed by gzip or zstd
     #[arg(value_name = "TRACE", conflicts_with = "synthetic")]
-    pub trace: Option<PathBuf>,
-    /// Its format, where the file does not tell it
+    pub traces: Vec<PathBuf>,
+    /// Their format, where the files do not tell it
     #[arg(long, value_name = "NAME")]
     pub format: Option<traces::Format>,
     /// A trace made from a seed instead: moving, scan, one-hit, scattered, vdi-boot, zipf, uniform
-    #[arg(long, value_name = "NAME")]
-    pub synthetic: Option<String>,
-    /// What a synthetic trace is made from
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub synthetic: Vec<String>,
+    /// What synthetic traces are made from, and where the policy's chance begins
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Requests at most
+    /// Requests of each at most
     #[arg(long, value_name = "COUNT")]
     pub limit: Option<u64>,
+    /// Leave out so many requests at the beginning of each
+    #[arg(long, value_name = "COUNT", default_value_t = 0)]
+    pub skip: usize,
     /// Sizes of the fast tier, in per cent of the blocks that the trace uses
     #[arg(long, value_name = "PERCENT,...", value_delimiter = ',', default_values_t = [5, 10, 20],
           value_parser = clap::value_parser!(u8).range(1..=100))]

@@ -1,7 +1,24 @@
 //! Decisions about where data should be: pure functions of what happened, without I/O or clock.
 //!
-//! Responsible for: how much a miss fetches. Leaves out: carrying decisions out.
+//! Responsible for: how hot an extent is, what a miss reads, what RAM and the fast tier keep, what is
+//! promoted ([`Policy`], docs/placement.md), and what a fast tier of another size would give
+//! ([`Curve`]). Leaves out: carrying decisions out.
 
+mod age;
+mod ahead;
+mod cells;
+mod curve;
+mod hash;
+mod hazard;
+mod moves;
+mod neighbours;
+mod place;
+mod policy;
+mod present;
 mod regions;
 
+pub use curve::Curve;
+pub use moves::{Arrival, Leaving, Victim};
+pub use place::{Blocks, Extent, split};
+pub use policy::{Config, Found, Heat, Policy};
 pub use regions::{Fetch, Regions};

@@ -26,12 +26,38 @@ impl Uses {
     }
 }
 
-/// Blocks that a request touches, in part or whole.
-fn blocks(request: &Request) -> impl Iterator<Item = u64> + use<> {
+/// Blocks of a request that lie in one extent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Span {
+    /// The trace's device.
+    pub volume: u32,
+    /// The first block.
+    pub first: u64,
+    /// The block after the last.
+    pub end: u64,
+}
+
+/// What a request touches, in part or whole, cut where extents of so many blocks end.
+pub fn spans(request: &Request, extent: u64) -> impl Iterator<Item = Span> + use<> {
+    let volume = u32::from(request.device);
     let first = request.sector / SECTORS;
     let end = (request.sector + u64::from(request.sectors)).div_ceil(SECTORS);
+    (first / extent..end.div_ceil(extent)).map(move |number| Span {
+        volume,
+        first: first.max(number * extent),
+        end: end.min((number + 1) * extent),
+    })
+}
+
+/// Bytes that a request asks for.
+pub fn bytes(request: &Request) -> u64 {
+    u64::from(request.sectors) * SECTOR
+}
+
+/// Blocks that a request touches, in part or whole.
+fn blocks(request: &Request) -> impl Iterator<Item = u64> + use<> {
     let device = u64::from(request.device) << BLOCK_BITS;
-    (first..end).map(move |block| device | block)
+    spans(request, 1).map(move |span| device | span.first)
 }
 
 #[cfg(test)]
@@ -53,5 +79,16 @@ mod tests {
         let uses = Uses::of(&[request(7, 2, 0), request(8, 8, 0), request(8, 8, 1)]);
         assert_eq!(uses.keys, [0, 1, 1, 1 | 1 << BLOCK_BITS]);
         assert_eq!(uses.distinct, 3);
+    }
+
+    #[test]
+    fn a_request_is_cut_where_extents_end() {
+        let spans: Vec<_> = spans(&request(15 * 8 + 7, 18 * 8, 3), 16).collect();
+        let span = |first, end| Span {
+            volume: 3,
+            first,
+            end,
+        };
+        assert_eq!(spans, [span(15, 16), span(16, 32), span(32, 34)]);
     }
 }

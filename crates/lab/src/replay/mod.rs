@@ -1,11 +1,16 @@
-//! `replay`: a block trace through the published policies, in one table.
+//! `replay`: block traces through Convect's policy and the published ones, in one table.
 //!
-//! Responsible for: the sequence of blocks that a trace uses, and what share of them each policy would have had.
-//! Leaves out: trace formats and policies, which have crates of their own.
+//! Responsible for: what each policy does with the requests of a trace, and what that costs in a
+//! model of the drives. Leaves out: trace formats and policies, which have crates of their own.
 
 mod blocks;
+mod cost;
+mod forecast;
 mod hits;
 mod report;
 mod run;
+mod shipping;
+mod summary;
+mod tiered;
 
 pub use run::run;

@@ -1,6 +1,7 @@
 //! What a person sees of a replay.
 
-use super::hits::Row;
+use super::cost::Tally;
+use super::hits::{self, Row};
 use crate::screen;
 use traces::{Request, SECTOR, Trace};
 use units::format_bytes;
@@ -20,23 +21,46 @@ pub fn print_head(name: &str, trace: Option<&Trace>, requests: &[Request]) {
     }
 }
 
-/// The policies at one size, each beside the bound.
-pub fn print_size(percent: u8, capacity: usize, rows: &[Row]) {
+/// The size of the tables that follow.
+pub fn print_size(percent: u8, capacity: usize) {
     let bytes = format_bytes(capacity as u64 * units::BLOCK as u64);
     println!("\n{percent} % of the blocks in use: {capacity} blocks of 4 KiB, {bytes}");
+}
+
+/// The policies in front of the model of the drives.
+pub fn print_tiers(tallies: &[Tally]) {
+    let rows: Vec<Vec<String>> = tallies
+        .iter()
+        .map(|tally| {
+            vec![
+                tally.name.clone(),
+                format!("{:.1}", tally.hit_share() * 100.0),
+                format!("{:.2}", tally.latency_ms()),
+                format!("{:.2}", tally.disk_ms_each()),
+                format!("{:.2}", tally.migrated_share()),
+                format_bytes(tally.flash_written * units::BLOCK as u64),
+            ]
+        })
+        .collect();
+    let head = [
+        "tiers",
+        "hits %",
+        "latency ms",
+        "disk ms an I/O",
+        "migrated B/B",
+        "flash written",
+    ];
+    print!("{}", screen::table(&head, &rows));
+}
+
+/// The policies as caches of blocks that take in what is asked for alone, each beside the bound.
+pub fn print_hits(rows: &[Row]) {
     let share = |part: u64, row: &Row| part as f64 / row.uses.max(1) as f64 * 100.0;
-    let hits = |name: &str| rows.iter().find(|row| row.name == name).map(|row| row.hits);
-    let (low, high) = (hits("lru").unwrap_or(0), hits("belady").unwrap_or(0));
     let table: Vec<Vec<String>> = rows
         .iter()
         .map(|row| {
-            let closed = match high > low {
-                true => {
-                    let closed = (row.hits as f64 - low as f64) / (high - low) as f64;
-                    format!("{:.0}", closed * 100.0)
-                }
-                false => "-".to_owned(),
-            };
+            let closed = hits::gap_closed(rows, row.name)
+                .map_or("-".to_owned(), |closed| format!("{:.0}", closed * 100.0));
             vec![
                 row.name.to_owned(),
                 format!("{:.2}", share(row.hits, row)),
@@ -45,6 +69,11 @@ pub fn print_size(percent: u8, capacity: usize, rows: &[Row]) {
             ]
         })
         .collect();
-    let head = ["policy", "hits %", "taken in %", "of the gap to belady %"];
+    let head = [
+        "4 KiB, on demand",
+        "hits %",
+        "taken in %",
+        "of the gap to belady %",
+    ];
     print!("{}", screen::table(&head, &table));
 }

@@ -1,0 +1,63 @@
+//! What a fast tier of twice the size would give, told by the policy's curve, beside what it gives.
+
+use super::cost::Tally;
+use super::hits::Row;
+use placement::Curve;
+use rivals::{Cache, Lru, Outcome};
+
+/// Blocks that the curve tracks.
+const SAMPLES: usize = 8192;
+/// Sizes at which the curve is held against the real one.
+const SIZES: usize = 20;
+
+/// The curve of a sequence, and how well it does.
+pub struct Forecast {
+    curve: Curve,
+    /// Mean of the absolute differences to LRU's real miss ratios.
+    error: f64,
+}
+
+impl Forecast {
+    /// Of a sequence of blocks.
+    pub fn of(keys: &[u64]) -> Self {
+        let mut curve = Curve::new(SAMPLES);
+        keys.iter().for_each(|key| curve.used(*key));
+        let distinct = curve.blocks() as usize;
+        let errors = (1..=SIZES).map(|step| {
+            let size = (distinct * step / SIZES).max(1);
+            (curve.miss_ratio(size as u64) - lru_miss_ratio(keys, size)).abs()
+        });
+        let error = errors.sum::<f64>() / SIZES as f64;
+        Self { curve, error }
+    }
+
+    /// Prints what the curve says of LRU, and of Convect's hit share at twice the size, beside a rerun.
+    pub fn print(&self, hits: &[Row], tiers: &[Tally], twice: &Tally, blocks: u64) {
+        let lru = hits.iter().find(|row| row.name == "lru");
+        let real = lru.map_or(0.0, |row| row.hits as f64 / row.uses.max(1) as f64);
+        let [now, then] = [1, 2].map(|times| 1.0 - self.curve.miss_ratio(times * blocks));
+        println!(
+            "curve of {:.1} % of the blocks: LRU hits {:.1} % (really {:.1}), {:.1} % with twice as much; mean error of the curve {:.4}",
+            self.curve.rate() * 100.0,
+            now * 100.0,
+            real * 100.0,
+            then * 100.0,
+            self.error,
+        );
+        let Some(tally) = tiers.first() else { return };
+        println!(
+            "convect with twice as much: {:.1} % hits forecast, {:.1} % in a rerun",
+            (tally.hit_share() + (then - now)).min(1.0) * 100.0,
+            twice.hit_share() * 100.0
+        );
+    }
+}
+
+fn lru_miss_ratio(keys: &[u64], blocks: usize) -> f64 {
+    let (mut lru, mut gone) = (Lru::new(blocks), Vec::new());
+    let missed = keys.iter().filter(|key| {
+        gone.clear();
+        lru.access(**key, &mut gone) != Outcome::Hit
+    });
+    missed.count() as f64 / keys.len().max(1) as f64
+}

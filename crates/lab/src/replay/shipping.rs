@@ -1,0 +1,159 @@
+//! Convect's own policy, the code that ships, in front of the model.
+
+use super::blocks::{bytes, spans};
+use super::cost::{Disk, Tally, flash_ms, ram_ms, transfer_ms};
+use super::tiered::LOOK;
+use crate::failure::Result;
+use crate::interrupt;
+use placement::{Arrival, Blocks, Config, Extent, Policy, split};
+use traces::Request;
+use units::{CHUNK_EXTENTS, EXTENT_BLOCKS};
+
+/// RAM is a twentieth of all that is fast.
+const RAM_SHARE: u64 = 20;
+/// What something has to be worth to be promoted, in worths of what it displaces.
+const MARGIN: f32 = 8.0;
+
+struct Tiers {
+    policy: Policy,
+    disk: Disk,
+    tally: Tally,
+    keep: Vec<Arrival>,
+}
+
+/// Replays requests with RAM and flash of so many blocks together.
+///
+/// # Errors
+/// When a person ends it.
+pub fn replay(requests: &[Request], blocks: u64, seed: u64) -> Result<Tally> {
+    let ram_blocks = blocks / RAM_SHARE;
+    let mut tiers = Tiers {
+        policy: Policy::new(Config {
+            fast_blocks: blocks - ram_blocks,
+            ram_blocks,
+            margin: MARGIN,
+            seed,
+        }),
+        disk: Disk::default(),
+        tally: Tally {
+            name: "convect".to_owned(),
+            ..Tally::default()
+        },
+        keep: Vec::new(),
+    };
+    for some in requests.chunks(LOOK) {
+        interrupt::check()?;
+        for request in some {
+            match request.write {
+                true => tiers.write(request),
+                false => tiers.read(request),
+            }
+            tiers.make_room();
+            tiers.tally.requests += 1;
+            tiers.tally.bytes += bytes(request);
+        }
+    }
+    tiers.tally.disk_ms = tiers.disk.busy_ms;
+    Ok(tiers.tally)
+}
+
+impl Tiers {
+    fn write(&mut self, request: &Request) {
+        let mut blocks = 0;
+        for part in spans(request, EXTENT_BLOCKS as u64) {
+            for part in split(part.volume, part.first, part.end) {
+                self.policy.wrote(part);
+                blocks += u64::from(part.mask.count_ones());
+                self.tally.parts += 1;
+                self.tally.hits += 1;
+            }
+        }
+        self.tally.flash_written += blocks;
+        self.tally.waited_ms += flash_ms(blocks);
+    }
+
+    fn read(&mut self, request: &Request) {
+        let (mut in_ram, mut on_flash) = (0, 0);
+        let mut absent: Option<(u64, u64)> = None;
+        let mut volume = 0;
+        for span in spans(request, EXTENT_BLOCKS as u64) {
+            volume = span.volume;
+            for part in split(span.volume, span.first, span.end) {
+                let found = self.policy.read(part);
+                in_ram += u64::from(found.ram.count_ones());
+                on_flash += u64::from(found.fast.count_ones());
+                self.tally.parts += 1;
+                if found.absent == 0 {
+                    self.tally.hits += 1;
+                    continue;
+                }
+                let start = part.extent.number * EXTENT_BLOCKS as u64;
+                let first = start + u64::from(found.absent.trailing_zeros());
+                let end = start + 16 - u64::from(found.absent.leading_zeros());
+                absent = Some((absent.map_or(first, |it| it.0), end));
+            }
+        }
+        self.tally.waited_ms += ram_ms(in_ram) + flash_ms(on_flash);
+        if let Some((first, end)) = absent {
+            self.fetch(volume, first, end);
+        }
+    }
+
+    /// One read for all that is absent, with what lies around it and is worth it.
+    fn fetch(&mut self, volume: u32, first: u64, end: u64) {
+        let read = self.policy.fetch(volume, first, end, &mut self.keep);
+        // Where the head comes by on its way to what is wanted, the gap is read and left.
+        let start = match self.disk.best_start(volume, first) {
+            head if head < first => head,
+            _ => read.start,
+        };
+        let took_ms = self.disk.read(volume, start, read.end);
+        self.tally.waited_ms += took_ms - transfer_ms(read.end - end);
+        for arrival in &self.keep {
+            self.policy.arrived(arrival);
+        }
+    }
+
+    fn make_room(&mut self) {
+        while let Some(leaving) = self.policy.leave_ram() {
+            let blocks = u64::from(leaving.promote.count_ones());
+            self.tally.migrated += blocks;
+            self.tally.flash_written += blocks;
+        }
+        while self.policy.fast_excess() > 0 {
+            let Some(victim) = self.policy.victim() else {
+                return;
+            };
+            if victim.dirty != 0 {
+                self.sink(victim.extent);
+            }
+            self.policy.left_fast(Blocks {
+                extent: victim.extent,
+                mask: victim.fast,
+            });
+        }
+    }
+
+    /// Everything dirty in the chunk of an extent goes down in one sorted write.
+    fn sink(&mut self, extent: Extent) {
+        let size = CHUNK_EXTENTS as u64;
+        let start = extent.number / size * size;
+        let mut span: Option<(u64, u64)> = None;
+        for number in start..start + size {
+            let extent = Extent { number, ..extent };
+            let mask = self.policy.dirty(extent);
+            if mask == 0 {
+                continue;
+            }
+            let first = number * EXTENT_BLOCKS as u64;
+            let low = first + u64::from(mask.trailing_zeros());
+            let high = first + 16 - u64::from(mask.leading_zeros());
+            span = Some((span.map_or(low, |it| it.0), high));
+            self.tally.migrated += u64::from(mask.count_ones());
+            self.policy.sank(Blocks { extent, mask });
+        }
+        if let Some((low, high)) = span {
+            self.disk.demote(high - low);
+        }
+    }
+}

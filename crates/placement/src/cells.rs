@@ -1,0 +1,181 @@
+//! What is known of every extent that hosts ever used: eight bytes each.
+//!
+//! Cells lie in blocks of a region of 256 MiB, so that an extent is found with one look into a small
+//! map and one into memory. A TiB of which every region was used takes 128 MiB.
+
+use crate::age::{FORGOTTEN, Tick};
+use crate::hash::Seeded;
+use crate::place::Extent;
+use std::collections::HashMap;
+
+/// Extents of a region.
+const REGION: u64 = 4096;
+/// No entry among what is present.
+pub(crate) const ABSENT: u32 = u32::MAX;
+
+/// What is known of an extent.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Cell {
+    /// Uses in the upper four bits, the tick of the last one in the others.
+    seen: u16,
+    /// Blocks that were ever used.
+    pub used: u16,
+    /// Its entry among what is present, and one; zero without one.
+    at: u32,
+}
+
+impl Cell {
+    /// Counted uses.
+    pub(crate) fn uses(self) -> u8 {
+        (self.seen >> 12) as u8
+    }
+
+    /// When it was last used.
+    pub(crate) fn last(self) -> Tick {
+        Tick(self.seen & 0xfff)
+    }
+
+    pub(crate) fn see(&mut self, uses: u8, now: Tick) {
+        self.seen = u16::from(uses) << 12 | now.0;
+    }
+
+    /// Its entry, or [`ABSENT`].
+    pub(crate) fn at(self) -> u32 {
+        self.at.wrapping_sub(1)
+    }
+
+    pub(crate) fn set_at(&mut self, at: u32) {
+        self.at = at.wrapping_add(1);
+    }
+}
+
+/// Where a cell is: good for ever.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct CellAt {
+    region: u32,
+    extent: u16,
+}
+
+struct Region {
+    volume: u32,
+    number: u64,
+    cells: Box<[Cell]>,
+}
+
+/// All cells.
+pub(crate) struct Cells {
+    /// Only asked, never walked through: its order depends on nothing that repeats.
+    places: HashMap<(u32, u64), u32, Seeded>,
+    regions: Vec<Region>,
+    /// The region that is swept next.
+    hand: usize,
+}
+
+impl Cells {
+    pub(crate) fn new() -> Self {
+        Self {
+            places: HashMap::default(),
+            regions: Vec::new(),
+            hand: 0,
+        }
+    }
+
+    /// The cell of an extent, if its region was ever used.
+    pub(crate) fn find(&self, extent: Extent) -> Option<CellAt> {
+        let region = *self.places.get(&(extent.volume, extent.number / REGION))?;
+        Some(CellAt {
+            region,
+            extent: (extent.number % REGION) as u16,
+        })
+    }
+
+    /// The cell of an extent.
+    pub(crate) fn find_or_make(&mut self, extent: Extent) -> CellAt {
+        if let Some(at) = self.find(extent) {
+            return at;
+        }
+        let (volume, number) = (extent.volume, extent.number / REGION);
+        self.places
+            .insert((volume, number), self.regions.len() as u32);
+        self.regions.push(Region {
+            volume,
+            number,
+            cells: vec![Cell::default(); REGION as usize].into_boxed_slice(),
+        });
+        self.find(extent).expect("just made")
+    }
+
+    pub(crate) fn get(&self, at: CellAt) -> Cell {
+        self.regions[at.region as usize].cells[usize::from(at.extent)]
+    }
+
+    pub(crate) fn get_mut(&mut self, at: CellAt) -> &mut Cell {
+        &mut self.regions[at.region as usize].cells[usize::from(at.extent)]
+    }
+
+    pub(crate) fn extent(&self, at: CellAt) -> Extent {
+        let region = &self.regions[at.region as usize];
+        Extent {
+            volume: region.volume,
+            number: region.number * REGION + u64::from(at.extent),
+        }
+    }
+
+    /// Looks at part of the regions for extents whose last use was so long ago that its tick would soon be taken
+    /// for a new one, and forgets it. To be called once a tick; all are looked at in 1,024 ticks.
+    pub(crate) fn sweep(&mut self, now: Tick) {
+        for _ in 0..self.regions.len().div_ceil(1024) {
+            self.hand = (self.hand + 1) % self.regions.len();
+            for cell in &mut self.regions[self.hand].cells {
+                if cell.uses() > 0 && now.since(cell.last()) >= FORGOTTEN {
+                    cell.seen = 0;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXTENT: Extent = Extent {
+        volume: 3,
+        number: 5 * REGION + 17,
+    };
+
+    #[test]
+    fn a_cell_keeps_what_it_was_told_and_knows_its_extent() {
+        let mut cells = Cells::new();
+        assert!(cells.find(EXTENT).is_none());
+        let at = cells.find_or_make(EXTENT);
+        cells.get_mut(at).see(9, Tick(4_000));
+        cells.get_mut(at).set_at(7);
+        let cell = cells.get(cells.find(EXTENT).expect("made"));
+        assert_eq!((cell.uses(), cell.last(), cell.at()), (9, Tick(4_000), 7));
+        assert_eq!(cells.extent(at), EXTENT);
+        let other = Extent {
+            volume: 4,
+            ..EXTENT
+        };
+        assert!(cells.find(other).is_none());
+    }
+
+    #[test]
+    fn an_old_use_is_forgotten_before_its_tick_comes_again() {
+        let mut cells = Cells::new();
+        let at = cells.find_or_make(EXTENT);
+        cells.get_mut(at).see(2, Tick(0));
+        let mut now = Tick(0);
+        for tick in 1..4_000 {
+            now = now.next();
+            cells.sweep(now);
+            assert_eq!(cells.get(at).uses() > 0, tick < FORGOTTEN, "tick {tick}");
+        }
+    }
+
+    #[test]
+    fn a_cell_takes_eight_bytes() {
+        assert_eq!(size_of::<Cell>(), 8);
+    }
+}

@@ -1,0 +1,312 @@
+//! What moves: what a miss reads, what RAM and the fast tier let go, and what is promoted.
+
+use crate::ahead::{REACH, Scene, Verdict};
+use crate::neighbours::kind;
+use crate::place::{Blocks, Extent, split};
+use crate::policy::Policy;
+use units::EXTENT_BLOCKS;
+
+/// Extents that are drawn to find the one that is worth least.
+const DRAWN: usize = 32;
+/// Of so many draws, as not all have something on the fast tier.
+const DRAWS: usize = 2 * DRAWN;
+/// Blocks at the end of a read that are taken to learn of them.
+const LEARNT: u64 = 8;
+/// What a new look at the worth of victims weighs.
+const NEW_LOOK: f32 = 0.125;
+
+/// Blocks to keep in RAM of what a miss reads.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// The blocks.
+    pub blocks: Blocks,
+    /// Those of them that a host asked for.
+    pub asked: u16,
+    origin: i16,
+    scene: u8,
+}
+
+/// An extent that leaves RAM.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Leaving {
+    /// The extent.
+    pub extent: Extent,
+    /// Blocks of it that are to be written to the fast tier; they count as there already.
+    pub promote: u16,
+}
+
+/// An extent that is to leave the fast tier.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Victim {
+    /// The extent.
+    pub extent: Extent,
+    /// Its blocks there.
+    pub fast: u16,
+    /// Those of them that are nowhere else.
+    pub dirty: u16,
+}
+
+impl Policy {
+    /// A miss reads the blocks `first` to `end` of a volume, without `end`: what to read in their stead and in
+    /// one go, which includes them. What of it is to be kept in RAM goes to `keep`, which is
+    /// emptied before; [`Policy::arrived`] is to be told of each when its data is there.
+    pub fn fetch(
+        &mut self,
+        volume: u32,
+        first: u64,
+        end: u64,
+        keep: &mut Vec<Arrival>,
+    ) -> std::ops::Range<u64> {
+        keep.clear();
+        let scene = self.scene(volume, first, end).number();
+        let (mut low, mut high) = (first, end);
+        for part in split(volume, first.saturating_sub(REACH), end + REACH) {
+            let start = part.extent.number * EXTENT_BLOCKS as u64;
+            let cell = self.cells.find(part.extent).map(|at| self.cells.get(at));
+            let cell = cell.unwrap_or_default();
+            let entry = self.present.get(cell.at());
+            let there = entry.map_or(0, |entry| entry.fast | entry.ram);
+            let (mut mask, mut asked, mut origin) = (0u16, 0u16, None);
+            for index in ones(part.mask & !there) {
+                let block = start + index;
+                if (first..end).contains(&block) {
+                    asked |= 1 << index;
+                    continue;
+                }
+                let from = if block < first { first } else { end - 1 };
+                let distance = block as i64 - from as i64;
+                let known = cell.used >> index & 1 == 1;
+                match self.ahead.judge(distance, scene, known, &mut self.random) {
+                    Verdict::Worth => (low, high) = (low.min(block), high.max(block + 1)),
+                    Verdict::Tried => {}
+                    Verdict::Not => continue,
+                }
+                mask |= 1 << index;
+                origin.get_or_insert((from as i64 - start as i64) as i16);
+            }
+            if mask | asked != 0 {
+                keep.push(Arrival {
+                    blocks: Blocks {
+                        extent: part.extent,
+                        mask: mask | asked,
+                    },
+                    asked,
+                    origin: origin.unwrap_or(0),
+                    scene,
+                });
+            }
+        }
+        // What was only to be tried is taken where the read passes it, or nearly so.
+        let mut last = high;
+        keep.retain_mut(|arrival| {
+            let extent = arrival.blocks.extent;
+            let span = split(volume, low, high + LEARNT).find(|it| it.extent == extent);
+            arrival.blocks.mask &= span.map_or(0, |span| span.mask);
+            let mask = arrival.blocks.mask;
+            let ends = (extent.number + 1) * EXTENT_BLOCKS as u64 - u64::from(mask.leading_zeros());
+            if mask != 0 {
+                last = last.max(ends);
+            }
+            mask != 0
+        });
+        low..last
+    }
+
+    fn scene(&self, volume: u32, first: u64, end: u64) -> Scene {
+        let size = EXTENT_BLOCKS as u64;
+        let find = |number: u64| {
+            let found = self.cells.find(Extent { volume, number })?;
+            Some(self.cells.get(found)).filter(|cell| self.is_recent(*cell))
+        };
+        let was_used = |block: u64| {
+            find(block / size).is_some_and(|cell| cell.used >> (block % size) & 1 == 1)
+        };
+        let middle = first / size;
+        let near = (1..=4u64).filter(|far| {
+            let before = middle.checked_sub(*far).and_then(find);
+            before.is_some() || find(middle + far).is_some()
+        });
+        Scene {
+            before: first.checked_sub(1).is_some_and(was_used),
+            after: was_used(end),
+            dense: near.count() >= 2,
+        }
+    }
+
+    /// Blocks that were fetched are in RAM now. Some that are on the fast tier or in RAM already stay as
+    /// they are.
+    pub fn arrived(&mut self, arrival: &Arrival) {
+        let cell = self.cells.find_or_make(arrival.blocks.extent);
+        let used = self.cells.get(cell).used;
+        let at = self.present.of(&mut self.cells, cell);
+        let Some(entry) = self.present.get_mut(at) else {
+            return;
+        };
+        let new = arrival.blocks.mask & !entry.fast & !entry.ram;
+        let unasked = new & !arrival.asked;
+        if entry.ram == 0 {
+            (entry.touched, entry.ahead) = (0, 0);
+            // What the miss itself asks for is used already; whether before, too, does not matter for it.
+            entry.known = used;
+        }
+        if entry.ahead == 0 {
+            (entry.origin, entry.scene) = (arrival.origin, arrival.scene);
+        }
+        entry.touched |= arrival.asked;
+        entry.ahead |= unasked;
+        if new == 0 {
+            self.present.tidy(&mut self.cells, at);
+            return;
+        }
+        self.present.into_ram(at, new);
+        self.present.renew(at);
+    }
+
+    /// As [`Policy::arrived`], of blocks that a host asked for and that were read alone.
+    pub fn came(&mut self, blocks: Blocks) {
+        self.arrived(&Arrival {
+            blocks,
+            asked: blocks.mask,
+            origin: 0,
+            scene: 0,
+        });
+    }
+
+    /// An extent that has to leave RAM for what came, if any has to, and what of it is to be promoted.
+    pub fn leave_ram(&mut self) -> Option<Leaving> {
+        if self.present.ram_blocks <= self.config.ram_blocks {
+            return None;
+        }
+        let at = self.present.oldest()?;
+        let entry = *self.present.get(at)?;
+        let cell = self.cells.get(entry.cell);
+        for index in ones(entry.ahead & entry.ram) {
+            let is_set = |mask: u16| mask >> index & 1 == 1;
+            let distance = index as i64 - i64::from(entry.origin);
+            let (known, used) = (is_set(entry.known), is_set(entry.touched));
+            self.ahead.left(distance, entry.scene, known, used);
+        }
+        let absent = entry.ram & !entry.fast;
+        let kept = entry.touched | entry.fast;
+        let untouched = absent & !entry.touched & cell.used;
+        let kind = kind(cell.uses(), cell.used, kept);
+        let mut promote = 0;
+        if entry.touched != 0 {
+            let worth = self.worth(cell, kept.count_ones());
+            let size = EXTENT_BLOCKS as u64;
+            let bar = match self.present.fast_blocks + size > self.config.fast_blocks {
+                true => self.bar * self.config.margin,
+                false => 0.0,
+            };
+            if worth >= bar {
+                promote |= absent & entry.touched;
+            }
+            if worth * self.neighbours.chance(kind) >= bar {
+                promote |= untouched;
+            }
+        }
+        self.present.out_of_ram(at, u16::MAX);
+        self.present.set_fast(at, entry.fast | promote);
+        if let Some(left) = self.present.get_mut(at) {
+            (left.touched, left.ahead, left.kind) = (kept, untouched, kind);
+        }
+        let extent = self.cells.extent(entry.cell);
+        self.present.tidy(&mut self.cells, at);
+        Some(Leaving { extent, promote })
+    }
+
+    /// Blocks on the fast tier beyond what it may hold.
+    pub fn fast_excess(&self) -> u64 {
+        self.present
+            .fast_blocks
+            .saturating_sub(self.config.fast_blocks)
+    }
+
+    /// The extent that should leave the fast tier next: of some that are drawn the one that is worth
+    /// least. To be told of with [`Policy::left_fast`] when it has.
+    pub fn victim(&mut self) -> Option<Victim> {
+        let (at, worth) = self.draw()?;
+        self.raise_or_lower_bar(worth);
+        let entry = self.present.get(at)?;
+        Some(Victim {
+            extent: self.cells.extent(entry.cell),
+            fast: entry.fast,
+            dirty: entry.dirty,
+        })
+    }
+
+    /// Whether all of these blocks are on the fast tier.
+    pub fn is_fast(&self, blocks: Blocks) -> bool {
+        let cell = self.cells.find(blocks.extent).map(|at| self.cells.get(at));
+        let entry = cell.and_then(|cell| self.present.get(cell.at()));
+        entry.is_some_and(|entry| blocks.mask & !entry.fast == 0)
+    }
+
+    /// Blocks of an extent that only the fast tier has.
+    pub fn dirty(&self, extent: Extent) -> u16 {
+        let cell = self.cells.find(extent).map(|at| self.cells.get(at));
+        let entry = cell.and_then(|cell| self.present.get(cell.at()));
+        entry.map_or(0, |entry| entry.dirty)
+    }
+
+    /// Blocks were written to the slow tier: the fast one has copies.
+    pub fn sank(&mut self, blocks: Blocks) {
+        let Some(at) = self.cells.find(blocks.extent) else {
+            return;
+        };
+        if let Some(entry) = self.present.get_mut(self.cells.get(at).at()) {
+            entry.dirty &= !blocks.mask;
+        }
+    }
+
+    /// Blocks are not on the fast tier any more, or never came to be.
+    pub fn left_fast(&mut self, blocks: Blocks) {
+        let Some(cell) = self.cells.find(blocks.extent) else {
+            return;
+        };
+        let at = self.cells.get(cell).at();
+        if let Some(fast) = self.present.get(at).map(|entry| entry.fast) {
+            self.present.set_fast(at, fast & !blocks.mask);
+            self.present.tidy(&mut self.cells, at);
+        }
+    }
+
+    /// Looks at what a victim would be worth now: nothing may have left for long.
+    pub(crate) fn look_at_bar(&mut self) {
+        if let Some((_, worth)) = self.draw() {
+            self.raise_or_lower_bar(worth);
+        }
+    }
+
+    fn raise_or_lower_bar(&mut self, worth: f32) {
+        self.bar += (worth - self.bar) * NEW_LOOK;
+    }
+
+    fn draw(&mut self) -> Option<(u32, f32)> {
+        let (mut best, mut drawn) = (None, 0);
+        for _ in 0..DRAWS {
+            if drawn == DRAWN || self.present.len() == 0 {
+                break;
+            }
+            let at = self.random.below(self.present.len()) as u32;
+            let Some(entry) = self.present.get(at).filter(|entry| entry.fast != 0) else {
+                continue;
+            };
+            drawn += 1;
+            let worth = self.worth(self.cells.get(entry.cell), entry.fast.count_ones());
+            if best.is_none_or(|(_, least)| worth < least) {
+                best = Some((at, worth));
+            }
+        }
+        best
+    }
+}
+
+/// The numbers of the bits that are set, from the lowest.
+fn ones(mut mask: u16) -> impl Iterator<Item = u64> {
+    std::iter::from_fn(move || {
+        let index = (mask != 0).then(|| u64::from(mask.trailing_zeros()))?;
+        mask &= mask - 1;
+        Some(index)
+    })
+}

@@ -1,0 +1,234 @@
+//! The policy as a whole: what it is told, and what it answers at once.
+//!
+//! Whoever owns the data tells of every use, carries out what is decided, and says so. Nothing here
+//! waits, reads a clock or allocates for an extent whose region was used before.
+
+use crate::age::{FORGOTTEN, TICKS_PER_FILL, Tick};
+use crate::ahead::Ahead;
+use crate::cells::{CellAt, Cells};
+use crate::hash::Random;
+use crate::hazard::{Hazard, USES_MAX};
+use crate::neighbours::Neighbours;
+use crate::place::{Blocks, Extent};
+use crate::present::Present;
+use units::EXTENT_BLOCKS;
+
+/// Ticks between looks at what was learned: a quarter of the fast tier.
+const REBUILD_TICKS: u32 = TICKS_PER_FILL / 4;
+/// Uses that follow each other within so many times what RAM holds are one.
+const BURST_FILLS: u64 = 4;
+/// How much less each block of a larger extent is worth: it saves the same seek together with
+/// more of them. Less than one, as not every use asks for all.
+const SHARING: f32 = 0.8;
+
+/// Sizes, and how reluctant to be.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Blocks of the fast tier that data may take.
+    pub fast_blocks: u64,
+    /// Blocks of RAM.
+    pub ram_blocks: u64,
+    /// How many times as much as what it displaces something has to be worth to be promoted: 8 writes
+    /// little, 1 takes whatever is better.
+    pub margin: f32,
+    /// Where chance begins.
+    pub seed: u64,
+}
+
+/// Where the blocks of a read are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Found {
+    /// In RAM.
+    pub ram: u16,
+    /// On the fast tier, and not in RAM.
+    pub fast: u16,
+    /// On the slow tier alone.
+    pub absent: u16,
+}
+
+/// Why an extent is where it is.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Heat {
+    /// Times that it was used, bursts counted once; 15 stands for more, too.
+    pub uses: u8,
+    /// Blocks that hosts used anywhere since its last use, to a 32nd of the fast tier.
+    pub idle_blocks: u64,
+    /// Uses to be expected while hosts use a block, and for each block that it keeps there.
+    pub worth: f32,
+}
+
+/// Decides for the extents of one owner: a shard.
+pub struct Policy {
+    pub(crate) config: Config,
+    pub(crate) cells: Cells,
+    pub(crate) present: Present,
+    pub(crate) ahead: Ahead,
+    pub(crate) neighbours: Neighbours,
+    pub(crate) random: Random,
+    /// What the next to leave the fast tier is worth, about.
+    pub(crate) bar: f32,
+    hazard: Hazard,
+    now: Tick,
+    /// Blocks until the next tick.
+    tick_left: u64,
+    tick_blocks: u64,
+    rebuild_left: u32,
+    /// Ticks within which uses are one.
+    burst: u16,
+    /// What sharing a seek leaves of an extent's worth for each block, by their number.
+    shares: [f32; EXTENT_BLOCKS + 1],
+}
+
+impl Policy {
+    /// One that has seen nothing.
+    pub fn new(config: Config) -> Self {
+        let tick_blocks =
+            ((config.fast_blocks + config.ram_blocks) / u64::from(TICKS_PER_FILL)).max(1);
+        let burst = (config.ram_blocks * BURST_FILLS).div_ceil(tick_blocks);
+        let mut shares = [1.0; EXTENT_BLOCKS + 1];
+        for (blocks, share) in shares.iter_mut().enumerate().skip(1) {
+            *share = (blocks as f32).powf(-SHARING);
+        }
+        Self {
+            config,
+            cells: Cells::new(),
+            present: Present::new(),
+            ahead: Ahead::new(),
+            neighbours: Neighbours::new(),
+            random: Random::new(config.seed),
+            bar: 0.0,
+            hazard: Hazard::new(),
+            now: Tick::default(),
+            tick_left: tick_blocks,
+            tick_blocks,
+            rebuild_left: REBUILD_TICKS,
+            burst: burst.min(u64::from(FORGOTTEN)) as u16,
+            shares,
+        }
+    }
+
+    /// A host reads blocks of an extent: where they are.
+    pub fn read(&mut self, blocks: Blocks) -> Found {
+        let cell = self.used(blocks);
+        let at = self.cells.get(cell).at();
+        let Some(entry) = self.present.get_mut(at) else {
+            return Found {
+                absent: blocks.mask,
+                ..Found::default()
+            };
+        };
+        let found = Found {
+            ram: blocks.mask & entry.ram,
+            fast: blocks.mask & entry.fast & !entry.ram,
+            absent: blocks.mask & !entry.ram & !entry.fast,
+        };
+        if entry.ram != 0 {
+            entry.touched |= blocks.mask;
+            self.present.renew(at);
+        }
+        found
+    }
+
+    /// A host writes blocks of an extent: they are on the fast tier now, and nowhere else.
+    pub fn wrote(&mut self, blocks: Blocks) {
+        let cell = self.used(blocks);
+        let at = self.present.of(&mut self.cells, cell);
+        self.present.out_of_ram(at, blocks.mask);
+        let Some(entry) = self.present.get(at).copied() else {
+            return;
+        };
+        self.present.set_fast(at, entry.fast | blocks.mask);
+        if let Some(entry) = self.present.get_mut(at) {
+            entry.dirty |= blocks.mask;
+        }
+    }
+
+    /// Blocks have no content any more, or another one that is on the slow tier.
+    pub fn discarded(&mut self, blocks: Blocks) {
+        let Some(cell) = self.cells.find(blocks.extent) else {
+            return;
+        };
+        let at = self.cells.get(cell).at();
+        let Some(fast) = self.present.get(at).map(|entry| entry.fast) else {
+            return;
+        };
+        self.present.out_of_ram(at, blocks.mask);
+        self.present.set_fast(at, fast & !blocks.mask);
+        self.present.tidy(&mut self.cells, at);
+    }
+
+    /// What is known of an extent.
+    pub fn explain(&self, extent: Extent) -> Heat {
+        let cell = self.cells.find(extent).map(|at| self.cells.get(at));
+        let cell = cell.unwrap_or_default();
+        let fast = self.present.get(cell.at()).map_or(0, |entry| entry.fast);
+        let worth = self.worth(cell, fast.count_ones()) / self.tick_blocks as f32;
+        Heat {
+            uses: cell.uses(),
+            idle_blocks: u64::from(self.now.since(cell.last())) * self.tick_blocks,
+            worth: if cell.uses() == 0 { 0.0 } else { worth },
+        }
+    }
+
+    /// Uses to be expected in a tick of an extent, for each of the blocks that it keeps.
+    pub(crate) fn worth(&self, cell: crate::cells::Cell, blocks: u32) -> f32 {
+        let age = self.now.since(cell.last());
+        self.hazard.index(cell.uses(), age) * self.shares[blocks as usize]
+    }
+
+    /// Whether an extent was used in this tick or the last.
+    pub(crate) fn is_recent(&self, cell: crate::cells::Cell) -> bool {
+        cell.uses() > 0 && self.now.since(cell.last()) <= 1
+    }
+
+    /// Notes a use: how often, when and in which blocks extents are used.
+    fn used(&mut self, blocks: Blocks) -> CellAt {
+        let at = self.cells.find_or_make(blocks.extent);
+        let now = self.now;
+        let cell = self.cells.get_mut(at);
+        let (uses, age) = (cell.uses(), now.since(cell.last()));
+        let entry = cell.at();
+        if uses == 0 || age >= FORGOTTEN {
+            self.hazard.began(1);
+            cell.see(1, now);
+        } else if age < self.burst {
+            cell.see(uses, now);
+        } else {
+            let next = (uses + 1).min(USES_MAX);
+            self.hazard.ended(uses, age);
+            self.hazard.began(next);
+            cell.see(next, now);
+        }
+        cell.used |= blocks.mask;
+        if let Some(entry) = self.present.get_mut(entry)
+            && entry.ram == 0
+            && entry.ahead != 0
+        {
+            if u32::from(age) <= TICKS_PER_FILL {
+                let (untouched, touched) = (entry.ahead, entry.touched);
+                self.neighbours
+                    .learn(entry.kind, blocks.mask, untouched, touched);
+            }
+            entry.ahead = 0;
+        }
+        self.pass(u64::from(blocks.mask.count_ones()));
+        at
+    }
+
+    /// Lets time pass: so many blocks were used.
+    fn pass(&mut self, blocks: u64) {
+        if self.tick_left > blocks {
+            self.tick_left -= blocks;
+            return;
+        }
+        self.tick_left = self.tick_blocks;
+        self.now = self.now.next();
+        self.cells.sweep(self.now);
+        self.rebuild_left -= 1;
+        if self.rebuild_left == 0 {
+            self.rebuild_left = REBUILD_TICKS;
+            self.hazard.rebuild(REBUILD_TICKS);
+        }
+        self.look_at_bar();
+    }
+}

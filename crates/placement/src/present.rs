@@ -1,0 +1,248 @@
+//! The extents of which something is in RAM or on the fast tier: 32 bytes each, and the order in
+//! which RAM lets go.
+
+use crate::cells::{CellAt, Cells};
+
+/// The end of the order.
+const NONE: u32 = u32::MAX;
+
+/// What is where of an extent.
+#[derive(Clone, Copy)]
+pub(crate) struct Entry {
+    pub cell: CellAt,
+    /// Blocks on the fast tier.
+    pub fast: u16,
+    /// Those of them that are nowhere else.
+    pub dirty: u16,
+    /// Blocks in RAM.
+    pub ram: u16,
+    /// Blocks that hosts asked for since the extent came to RAM; once it has left, those that were.
+    pub touched: u16,
+    /// Blocks in RAM that came unasked; once it has left, those that nobody had asked for.
+    pub ahead: u16,
+    /// Blocks that had been used before the extent came to RAM.
+    pub known: u16,
+    /// The block asked for that those which came unasked are nearest to, from the extent's first.
+    pub origin: i16,
+    /// What was known of the surroundings then.
+    pub scene: u8,
+    /// See `neighbours`.
+    pub kind: u8,
+    newer: u32,
+    older: u32,
+}
+
+/// All entries. Their numbers change when one is removed.
+pub(crate) struct Present {
+    entries: Vec<Entry>,
+    newest: u32,
+    oldest: u32,
+    /// Blocks on the fast tier.
+    pub fast_blocks: u64,
+    /// Blocks in RAM.
+    pub ram_blocks: u64,
+}
+
+impl Present {
+    pub(crate) fn new() -> Self {
+        Self {
+            entries: Vec::new(),
+            newest: NONE,
+            oldest: NONE,
+            fast_blocks: 0,
+            ram_blocks: 0,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// An entry, unless `at` is none's.
+    pub(crate) fn get(&self, at: u32) -> Option<&Entry> {
+        self.entries.get(at as usize)
+    }
+
+    pub(crate) fn get_mut(&mut self, at: u32) -> Option<&mut Entry> {
+        self.entries.get_mut(at as usize)
+    }
+
+    /// The entry of a cell, made if it has none.
+    pub(crate) fn of(&mut self, cells: &mut Cells, cell: CellAt) -> u32 {
+        let at = cells.get(cell).at();
+        if self.get(at).is_some() {
+            return at;
+        }
+        let at = self.entries.len() as u32;
+        assert!(at < NONE, "fewer than 2^32 - 1 extents are present");
+        self.entries.push(Entry {
+            cell,
+            fast: 0,
+            dirty: 0,
+            ram: 0,
+            touched: 0,
+            ahead: 0,
+            known: 0,
+            origin: 0,
+            scene: 0,
+            kind: 0,
+            newer: NONE,
+            older: NONE,
+        });
+        cells.get_mut(cell).set_at(at);
+        at
+    }
+
+    /// The extent that RAM lets go next.
+    pub(crate) fn oldest(&self) -> Option<u32> {
+        (self.oldest != NONE).then_some(self.oldest)
+    }
+
+    /// Adds blocks to those in RAM.
+    pub(crate) fn into_ram(&mut self, at: u32, mask: u16) {
+        let entry = &mut self.entries[at as usize];
+        let was = entry.ram;
+        entry.ram |= mask;
+        self.ram_blocks += u64::from((entry.ram & !was).count_ones());
+        if was == 0 && mask != 0 {
+            self.link(at);
+        }
+    }
+
+    /// Takes blocks from those in RAM.
+    pub(crate) fn out_of_ram(&mut self, at: u32, mask: u16) {
+        let entry = &mut self.entries[at as usize];
+        let was = entry.ram;
+        entry.ram &= !mask;
+        self.ram_blocks -= u64::from((was & mask).count_ones());
+        if was != 0 && entry.ram == 0 {
+            self.unlink(at);
+        }
+    }
+
+    /// An extent that is in RAM was used: it leaves last.
+    pub(crate) fn renew(&mut self, at: u32) {
+        if self.newest != at {
+            self.unlink(at);
+            self.link(at);
+        }
+    }
+
+    /// Sets which blocks are on the fast tier.
+    pub(crate) fn set_fast(&mut self, at: u32, fast: u16) {
+        let entry = &mut self.entries[at as usize];
+        self.fast_blocks += u64::from(fast.count_ones());
+        self.fast_blocks -= u64::from(entry.fast.count_ones());
+        entry.fast = fast;
+        entry.dirty &= fast;
+    }
+
+    /// Removes an entry that has nothing left.
+    pub(crate) fn tidy(&mut self, cells: &mut Cells, at: u32) {
+        let Some(entry) = self.get(at) else { return };
+        if entry.fast | entry.ram != 0 {
+            return;
+        }
+        cells.get_mut(entry.cell).set_at(crate::cells::ABSENT);
+        self.entries.swap_remove(at as usize);
+        let Some(moved) = self.get(at).copied() else {
+            return;
+        };
+        cells.get_mut(moved.cell).set_at(at);
+        if moved.ram != 0 {
+            match self.get_mut(moved.newer) {
+                Some(newer) => newer.older = at,
+                None => self.newest = at,
+            }
+            match self.get_mut(moved.older) {
+                Some(older) => older.newer = at,
+                None => self.oldest = at,
+            }
+        }
+    }
+
+    fn link(&mut self, at: u32) {
+        let newest = self.newest;
+        let entry = &mut self.entries[at as usize];
+        (entry.newer, entry.older) = (NONE, newest);
+        match self.get_mut(newest) {
+            Some(newest) => newest.newer = at,
+            None => self.oldest = at,
+        }
+        self.newest = at;
+    }
+
+    fn unlink(&mut self, at: u32) {
+        let Entry { newer, older, .. } = self.entries[at as usize];
+        match self.get_mut(newer) {
+            Some(newer) => newer.older = older,
+            None => self.newest = older,
+        }
+        match self.get_mut(older) {
+            Some(older) => older.newer = newer,
+            None => self.oldest = newer,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::place::Extent;
+
+    fn filled(count: u64) -> (Cells, Present, Vec<CellAt>) {
+        let (mut cells, mut present) = (Cells::new(), Present::new());
+        let places = (0..count).map(|number| {
+            let cell = cells.find_or_make(Extent { volume: 1, number });
+            let at = present.of(&mut cells, cell);
+            present.into_ram(at, 0b11);
+            cell
+        });
+        let places = places.collect();
+        (cells, present, places)
+    }
+
+    fn order(cells: &mut Cells, present: &mut Present) -> Vec<u64> {
+        let mut numbers = Vec::new();
+        while let Some(at) = present.oldest() {
+            let cell = present.get(at).expect("it is in RAM").cell;
+            numbers.push(cells.extent(cell).number);
+            present.out_of_ram(at, u16::MAX);
+            present.tidy(cells, at);
+        }
+        numbers
+    }
+
+    #[test]
+    fn ram_lets_go_in_the_order_of_last_use_also_when_entries_are_moved() {
+        let (mut cells, mut present, places) = filled(5);
+        let third = cells.get(places[2]).at();
+        present.renew(third);
+        // The last entry takes the first one's number.
+        let first = cells.get(places[0]).at();
+        present.out_of_ram(first, u16::MAX);
+        present.tidy(&mut cells, first);
+        assert_eq!(cells.get(places[4]).at(), first);
+        assert_eq!(order(&mut cells, &mut present), [1, 3, 4, 2]);
+        assert_eq!((present.len(), present.ram_blocks), (0, 0));
+    }
+
+    #[test]
+    fn an_extent_stays_while_it_has_blocks_anywhere() {
+        let (mut cells, mut present, places) = filled(1);
+        let at = cells.get(places[0]).at();
+        present.set_fast(at, 0b110);
+        present.out_of_ram(at, u16::MAX);
+        present.tidy(&mut cells, at);
+        assert_eq!((present.len(), present.fast_blocks), (1, 2));
+        present.set_fast(at, 0);
+        present.tidy(&mut cells, at);
+        assert_eq!((present.len(), present.fast_blocks), (0, 0));
+        assert!(present.get(cells.get(places[0]).at()).is_none());
+    }
+
+    #[test]
+    fn an_entry_takes_32_bytes() {
+        assert_eq!(size_of::<Entry>(), 32);
+    }
+}
