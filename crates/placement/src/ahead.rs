@@ -7,8 +7,8 @@
 
 use crate::hash::Random;
 
-/// Farthest block that is read ahead, in blocks from what was asked for: 256 KiB.
-pub(crate) const REACH: u64 = 64;
+/// Farthest block that is read ahead, in blocks from what was asked for: 384 KiB.
+pub(crate) const REACH: u64 = 96;
 /// Least share of the blocks like it that were used, for a block to be read ahead.
 const WORTH: f32 = 0.05;
 /// Share of the others that is read ahead nevertheless, to learn of them.

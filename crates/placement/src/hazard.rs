@@ -7,16 +7,20 @@
 //! 1979): an extent that is about to be used again is worth more than one that was used as often
 //! and is not, and one whose time has passed is worth little, however often it was used.
 
-use crate::age::{GROUPS, group, width};
+use crate::age::{FORGOTTEN, GROUPS, group, width};
 
 /// Classes of extents: by how often they were used.
 const CLASSES: usize = 9;
 /// Most uses that are counted.
 pub(crate) const USES_MAX: u8 = 15;
+/// Ages that are told apart, in ticks.
+const AGES: usize = FORGOTTEN as usize;
 /// What a count keeps of its weight in a tick: half of it in six times the fast tier.
 const KEPT: f32 = 0.996_2;
-/// Uses that a class is taken to have had at any age before anything was seen, in fills' worth of ticks.
-const PRIOR: f32 = 0.02;
+/// Before anything was seen of an age it is taken that so many uses came ...
+const PRIOR_USES: f32 = 0.02;
+/// ... of so many ticks that extents waited.
+const PRIOR_TICKS: f32 = 20.0;
 
 fn class(uses: u8) -> usize {
     match uses {
@@ -32,28 +36,25 @@ fn class(uses: u8) -> usize {
 
 /// The counts of all classes, and the indices that follow.
 pub(crate) struct Hazard {
-    /// Waits that began.
-    began: [f32; CLASSES],
-    /// Waits that ended with a use, by the age at which they did; each weighs what its beginning does.
+    /// Extents that wait for their next use, by the tick since which they do.
+    waiting: Box<[[u32; CLASSES]]>,
+    /// The tick of now, in that order.
+    now: usize,
+    /// Ticks that extents spent waiting, by age.
+    waited: [[f32; GROUPS]; CLASSES],
+    /// Waits that ended with a use, by age.
     ended: [[f32; GROUPS]; CLASSES],
     index: [[f32; GROUPS]; CLASSES],
-    /// What a beginning weighs after so many ticks, by group.
-    weight: [f32; GROUPS],
 }
 
 impl Hazard {
     pub(crate) fn new() -> Self {
-        let mut weight = [0.0; GROUPS];
-        let mut ticks = 0.0;
-        for (at, weight) in weight.iter_mut().enumerate() {
-            *weight = KEPT.powf(ticks);
-            ticks += width(at);
-        }
         let mut hazard = Self {
-            began: [0.0; CLASSES],
+            waiting: vec![[0; CLASSES]; AGES].into_boxed_slice(),
+            now: 0,
+            waited: [[0.0; GROUPS]; CLASSES],
             ended: [[0.0; GROUPS]; CLASSES],
             index: [[0.0; GROUPS]; CLASSES],
-            weight,
         };
         hazard.rebuild(0);
         hazard
@@ -61,13 +62,25 @@ impl Hazard {
 
     /// An extent was used for the `uses`-th time and waits for the next.
     pub(crate) fn began(&mut self, uses: u8) {
-        self.began[class(uses)] += 1.0;
+        self.waiting[self.now][class(uses)] += 1;
     }
 
     /// An extent with so many uses was used again after `age` ticks.
     pub(crate) fn ended(&mut self, uses: u8, age: u16) {
-        let group = group(age);
-        self.ended[class(uses)][group] += self.weight[group];
+        self.ended[class(uses)][group(age)] += 1.0;
+        self.stop(uses, age);
+    }
+
+    /// An extent with so many uses waits anew: its last use, `age` ticks ago, went on.
+    pub(crate) fn went_on(&mut self, uses: u8, age: u16) {
+        self.stop(uses, age);
+        self.began(uses);
+    }
+
+    fn stop(&mut self, uses: u8, age: u16) {
+        let since = (self.now + AGES - usize::from(age)) % AGES;
+        let waiting = &mut self.waiting[since][class(uses)];
+        *waiting = waiting.saturating_sub(1);
     }
 
     /// Uses to be had in a tick from an extent with so many uses, last used `age` ticks ago.
@@ -75,18 +88,31 @@ impl Hazard {
         self.index[class(uses)][group(age)]
     }
 
+    /// A tick passes.
+    pub(crate) fn tick(&mut self) {
+        for age in 0..AGES {
+            let since = (self.now + AGES - age) % AGES;
+            let group = group(age as u16);
+            for (class, waiting) in self.waiting[since].iter().enumerate() {
+                self.waited[class][group] += *waiting as f32;
+            }
+        }
+        // Those that waited longest are forgotten.
+        self.now = (self.now + 1) % AGES;
+        self.waiting[self.now] = [0; CLASSES];
+    }
+
     /// Takes what was counted into the indices; `ticks` since that was last done.
-    pub(crate) fn rebuild(&mut self, ticks: u32) {
-        let kept = KEPT.powi(ticks as i32);
+    pub(crate) fn rebuild(&mut self, ticks: i32) {
+        let kept = KEPT.powi(ticks);
         for class in 0..CLASSES {
-            let (at_risk, hits) = self.chances(class);
             for from in 0..GROUPS {
                 let (mut uses, mut waited, mut best) = (0.0f32, 0.0f32, 0.0f32);
                 let mut left = 1.0f32;
                 for to in from..GROUPS - 1 {
-                    let prior = PRIOR / 8.0 * width(to);
-                    let chance = (hits[to] + prior * PRIOR) / (at_risk[to] + prior);
-                    let used = left * chance.min(1.0);
+                    let rate = (self.ended[class][to] + PRIOR_USES)
+                        / (self.waited[class][to] + PRIOR_TICKS);
+                    let used = left * (rate * width(to)).min(1.0);
                     uses += used;
                     waited += (left - used / 2.0) * width(to);
                     left -= used;
@@ -94,24 +120,9 @@ impl Hazard {
                 }
                 self.index[class][from] = best;
             }
-            self.began[class] *= kept;
-            self.ended[class]
-                .iter_mut()
-                .for_each(|count| *count *= kept);
+            let counts = self.waited[class].iter_mut().chain(&mut self.ended[class]);
+            counts.for_each(|count| *count *= kept);
         }
-    }
-
-    /// Of a class, by group: those that reached it, and those of them whose wait ended in it.
-    fn chances(&self, class: usize) -> ([f32; GROUPS], [f32; GROUPS]) {
-        let mut at_risk = [0.0; GROUPS];
-        let mut reached = self.began[class];
-        for group in 0..GROUPS {
-            at_risk[group] = reached.max(self.ended[class][group]);
-            // Those whose wait began too lately to have come so far are out of the count.
-            let younger = self.weight[(group + 1).min(GROUPS - 1)] / self.weight[group];
-            reached = (reached - self.ended[class][group]).max(0.0) * younger;
-        }
-        (at_risk, self.ended[class])
     }
 }
 
@@ -126,8 +137,21 @@ mod tests {
             if tick >= age {
                 hazard.ended(uses, age);
             }
-            hazard.rebuild(1);
+            pass(hazard);
         }
+    }
+
+    /// Waits of a class of which none ends.
+    fn idle(hazard: &mut Hazard, uses: u8) {
+        for _ in 0..2_000 {
+            hazard.began(uses);
+            pass(hazard);
+        }
+    }
+
+    fn pass(hazard: &mut Hazard) {
+        hazard.tick();
+        hazard.rebuild(1);
     }
 
     #[test]
@@ -135,7 +159,7 @@ mod tests {
         let mut hazard = Hazard::new();
         regular(&mut hazard, 3, 64);
         let [fresh, near, past] = [0, 60, 90].map(|age| hazard.index(3, age));
-        assert!(near > 3.0 * fresh, "{near} {fresh}");
+        assert!(near > 2.0 * fresh, "{near} {fresh}");
         assert!(past < fresh / 3.0, "{past} {fresh}");
     }
 
@@ -143,11 +167,8 @@ mod tests {
     fn a_class_whose_waits_never_end_is_worth_less_than_one_whose_waits_do() {
         let mut hazard = Hazard::new();
         regular(&mut hazard, 5, 20);
-        for _ in 0..2_000 {
-            hazard.began(1);
-            hazard.rebuild(1);
-        }
-        assert!(hazard.index(5, 0) > 50.0 * hazard.index(1, 0));
+        idle(&mut hazard, 1);
+        assert!(hazard.index(5, 0) > 20.0 * hazard.index(1, 0));
     }
 
     #[test]
@@ -155,10 +176,22 @@ mod tests {
         let mut hazard = Hazard::new();
         regular(&mut hazard, 1, 4);
         let was = hazard.index(1, 0);
-        for _ in 0..2_000 {
-            hazard.began(1);
-            hazard.rebuild(1);
-        }
+        idle(&mut hazard, 1);
         assert!(hazard.index(1, 0) < was / 20.0);
+    }
+
+    #[test]
+    fn a_use_that_goes_on_is_no_wait_that_ended() {
+        let mut hazard = Hazard::new();
+        for tick in 0..500 {
+            hazard.began(2);
+            if tick > 0 {
+                hazard.went_on(2, 1);
+            }
+            pass(&mut hazard);
+        }
+        let mut never = Hazard::new();
+        idle(&mut never, 2);
+        assert!(hazard.index(2, 0) < 2.0 * never.index(2, 0));
     }
 }

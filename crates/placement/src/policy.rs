@@ -16,7 +16,7 @@ use units::EXTENT_BLOCKS;
 /// Ticks between looks at what was learned: a quarter of the fast tier.
 const REBUILD_TICKS: u32 = TICKS_PER_FILL / 4;
 /// Uses that follow each other within so many times what RAM holds are one.
-const BURST_FILLS: u64 = 4;
+const BURST_FILLS: u64 = 2;
 /// How much less each block of a larger extent is worth: it saves the same seek together with
 /// more of them. Less than one, as not every use asks for all.
 const SHARING: f32 = 0.8;
@@ -192,6 +192,7 @@ impl Policy {
             self.hazard.began(1);
             cell.see(1, now);
         } else if age < self.burst {
+            self.hazard.went_on(uses, age);
             cell.see(uses, now);
         } else {
             let next = (uses + 1).min(USES_MAX);
@@ -223,11 +224,12 @@ impl Policy {
         }
         self.tick_left = self.tick_blocks;
         self.now = self.now.next();
+        self.hazard.tick();
         self.cells.sweep(self.now);
         self.rebuild_left -= 1;
         if self.rebuild_left == 0 {
             self.rebuild_left = REBUILD_TICKS;
-            self.hazard.rebuild(REBUILD_TICKS);
+            self.hazard.rebuild(REBUILD_TICKS as i32);
         }
         self.look_at_bar();
     }

@@ -43,15 +43,9 @@ impl Disk {
         took_ms
     }
 
-    /// From where a read of these blocks takes least: from the head on where it comes by soon enough.
-    pub fn best_start(&self, volume: u32, first: u64) -> u64 {
-        match self.head {
-            Some((on, head)) if on == volume && head < first => {
-                let pass_ms = SEQUENTIAL_MS + transfer_ms(first - head);
-                if pass_ms < SEEK_MS { head } else { first }
-            }
-            _ => first,
-        }
+    /// The block after the last that was read, if that was of this volume.
+    pub fn head(&self, volume: u32) -> Option<u64> {
+        self.head.filter(|head| head.0 == volume).map(|head| head.1)
     }
 
     /// Writes what is demoted: so many blocks from the first to the last, and what lies between.
@@ -133,16 +127,5 @@ mod tests {
         assert_eq!(disk.read(2, 48, 64), SEQUENTIAL_MS + moved);
         let all = 2.0 * (SEEK_MS + SEQUENTIAL_MS) + 4.0 * moved;
         assert!((disk.busy_ms - all - DEMOTION_MS - transfer_ms(256)).abs() < 1e-9);
-    }
-
-    #[test]
-    fn a_gap_is_read_where_that_is_shorter_than_a_seek() {
-        let mut disk = Disk::default();
-        assert_eq!(disk.best_start(1, 300), 300);
-        disk.read(1, 0, 16);
-        assert_eq!(disk.best_start(1, 300), 16);
-        assert_eq!(disk.best_start(1, 400), 400);
-        assert_eq!(disk.best_start(1, 15), 15);
-        assert_eq!(disk.best_start(2, 300), 300);
     }
 }

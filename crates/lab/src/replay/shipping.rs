@@ -101,13 +101,10 @@ impl Tiers {
 
     /// One read for all that is absent, with what lies around it and is worth it.
     fn fetch(&mut self, volume: u32, first: u64, end: u64) {
-        let read = self.policy.fetch(volume, first, end, &mut self.keep);
-        // Where the head comes by on its way to what is wanted, the gap is read and left.
-        let start = match self.disk.best_start(volume, first) {
-            head if head < first => head,
-            _ => read.start,
-        };
-        let took_ms = self.disk.read(volume, start, read.end);
+        let head = self.disk.head(volume);
+        let policy = &mut self.policy;
+        let read = policy.fetch(volume, first, end, head, &mut self.keep);
+        let took_ms = self.disk.read(volume, read.start, read.end);
         self.tally.waited_ms += took_ms - transfer_ms(read.end - end);
         for arrival in &self.keep {
             self.policy.arrived(arrival);

@@ -1,0 +1,175 @@
+//! What the policy costs: time for a use of an extent, memory, and time for the what-if curve.
+//!
+//! `cargo bench -p convect-placement`. One TiB is mapped: every region of it was used. Memory is
+//! what the allocator was asked for and has not got back.
+
+use placement::{Blocks, Config, Curve, Extent, Policy};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::hint::black_box;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+/// Counts what is in use.
+struct Counting;
+
+static IN_USE: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call goes to the system's allocator unchanged; the counter is beside it.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        IN_USE.fetch_add(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract of `GlobalAlloc::alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        IN_USE.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: `at` came from `alloc` above with this layout.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Extents of 1 TiB.
+const EXTENTS: u64 = 1 << 24;
+/// Extents on the fast tier, full ones: 64 GiB.
+const RESIDENT: u64 = 1 << 20;
+/// Uses that are measured, and a measurement of the tail.
+const USES: usize = 4_000_000;
+const BATCH: usize = 1_000_000;
+
+fn main() {
+    let before = IN_USE.load(Ordering::Relaxed);
+    let mut policy = Policy::new(Config {
+        fast_blocks: RESIDENT * 16,
+        ram_blocks: RESIDENT * 16 / 20,
+        margin: 8.0,
+        seed: 1,
+    });
+    for number in 0..EXTENTS {
+        policy.read(extent(number));
+    }
+    let mapped = IN_USE.load(Ordering::Relaxed) - before;
+    for number in 0..RESIDENT {
+        policy.wrote(extent(spread(number)));
+    }
+    let resident = IN_USE.load(Ordering::Relaxed) - before - mapped;
+    println!("memory of 1 TiB mapped: {} MiB (bar: 160)", mapped >> 20);
+    let each = resident as f64 / RESIDENT as f64;
+    println!(
+        "memory of an extent on the fast tier: {each:.1} bytes (bar: 32; a growing table keeps up to twice)"
+    );
+    println!(
+        "\n{:<44}{:>10}{:>10}",
+        "lookup, heat and admission, ns", "mean", "p99"
+    );
+    let mut random = 1;
+    let skewed: Vec<u64> = (0..USES).map(|_| skewed(&mut random)).collect();
+    measure(
+        "skewed: 90 % of uses in 10,000 extents",
+        &mut policy,
+        &skewed,
+    );
+    let uniform: Vec<u64> = (0..USES).map(|_| next(&mut random) % EXTENTS).collect();
+    measure("uniform over 1 TiB", &mut policy, &uniform);
+    curve();
+}
+
+/// One use, as a shard tells it: where the block is, and what becomes of it when it is nowhere.
+fn one_use(policy: &mut Policy, number: u64) {
+    let block = extent(number);
+    if policy.read(block).absent != 0 {
+        policy.came(block);
+        while let Some(leaving) = policy.leave_ram() {
+            black_box(leaving);
+        }
+    }
+}
+
+fn measure(name: &str, policy: &mut Policy, numbers: &[u64]) {
+    numbers[..BATCH].iter().for_each(|it| one_use(policy, *it));
+    make_room(policy);
+    let began = Instant::now();
+    numbers[BATCH..2 * BATCH]
+        .iter()
+        .for_each(|it| one_use(policy, *it));
+    let mean = began.elapsed().as_nanos() as f64 / BATCH as f64;
+    make_room(policy);
+    // A look at the clock costs about as much as a use: what an empty one takes is taken off.
+    let mut empty: Vec<u64> = (0..BATCH).map(|_| timed(|| ())).collect();
+    empty.sort_unstable();
+    let look = empty[BATCH / 2];
+    let mut times: Vec<u64> = numbers[2 * BATCH..]
+        .iter()
+        .map(|it| timed(|| one_use(policy, *it)).saturating_sub(look))
+        .collect();
+    times.sort_unstable();
+    println!(
+        "{name:<44}{mean:>10.0}{:>10}",
+        times[times.len() * 99 / 100]
+    );
+}
+
+fn timed(work: impl FnOnce()) -> u64 {
+    let began = Instant::now();
+    work();
+    began.elapsed().as_nanos() as u64
+}
+
+/// What the mover does in the background.
+fn make_room(policy: &mut Policy) {
+    while policy.fast_excess() > 0
+        && let Some(victim) = policy.victim()
+    {
+        policy.left_fast(Blocks {
+            extent: victim.extent,
+            mask: victim.fast,
+        });
+    }
+}
+
+fn curve() {
+    let mut random = 1;
+    println!("\n{:<44}{:>10}", "what-if curve, ns a block", "mean");
+    for (name, blocks) in [
+        ("uniform over 1 TiB", 1 << 28),
+        ("uniform over 4 GiB", 1u64 << 20),
+    ] {
+        let numbers: Vec<u64> = (0..USES).map(|_| next(&mut random) % blocks).collect();
+        let mut curve = Curve::new(8192);
+        numbers.iter().for_each(|block| curve.used(*block));
+        let began = Instant::now();
+        numbers.iter().for_each(|block| curve.used(*block));
+        let mean = began.elapsed().as_nanos() as f64 / USES as f64;
+        black_box(curve.miss_ratio(1 << 18));
+        println!("{name:<44}{mean:>10.1}");
+    }
+}
+
+fn extent(number: u64) -> Blocks {
+    Blocks {
+        extent: Extent { volume: 1, number },
+        mask: u16::MAX,
+    }
+}
+
+/// A number that is far from its neighbours'.
+fn spread(number: u64) -> u64 {
+    number.wrapping_mul(0x9e37_79b1) % EXTENTS
+}
+
+fn next(state: &mut u64) -> u64 {
+    *state = state
+        .wrapping_mul(6_364_136_223_846_793_005)
+        .wrapping_add(1_442_695_040_888_963_407);
+    *state >> 24
+}
+
+fn skewed(state: &mut u64) -> u64 {
+    match next(state) % 10 {
+        0 => next(state) % EXTENTS,
+        _ => spread(next(state) % 10_000),
+    }
+}
