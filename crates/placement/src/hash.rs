@@ -51,7 +51,7 @@ impl Random {
 
     /// One below `end`.
     pub(crate) fn below(&mut self, end: usize) -> usize {
-        (u128::from(self.next()) * end as u128 >> 64) as usize
+        ((u128::from(self.next()) * end as u128) >> 64) as usize
     }
 
     /// Whether something of this chance happens.

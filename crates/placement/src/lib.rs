@@ -2,7 +2,7 @@
 //!
 //! Responsible for: how hot an extent is, what a miss reads, what RAM and the fast tier keep, what is
 //! promoted ([`Policy`], docs/placement.md), and what a fast tier of another size would give
-//! ([`Curve`]). Leaves out: carrying decisions out.
+//! ([`Curve`], [`Miniature`]). Leaves out: carrying decisions out.
 
 mod age;
 mod ahead;
@@ -10,6 +10,7 @@ mod cells;
 mod curve;
 mod hash;
 mod hazard;
+mod miniature;
 mod moves;
 mod neighbours;
 mod place;
@@ -18,6 +19,7 @@ mod present;
 mod regions;
 
 pub use curve::Curve;
+pub use miniature::Miniature;
 pub use moves::{Arrival, Leaving, Victim};
 pub use place::{Blocks, Extent, split};
 pub use policy::{Config, Found, Heat, Policy};

@@ -167,7 +167,7 @@ impl Policy {
             self.present.tidy(&mut self.cells, at);
             return;
         }
-        self.present.into_ram(at, new);
+        self.present.put_in_ram(at, new);
         self.present.renew(at);
     }
 
@@ -214,7 +214,7 @@ impl Policy {
                 promote |= untouched;
             }
         }
-        self.present.out_of_ram(at, u16::MAX);
+        self.present.take_from_ram(at, u16::MAX);
         self.present.set_fast(at, entry.fast | promote);
         if let Some(left) = self.present.get_mut(at) {
             (left.touched, left.ahead, left.kind) = (kept, untouched, kind);

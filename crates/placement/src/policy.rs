@@ -133,7 +133,7 @@ impl Policy {
     pub fn wrote(&mut self, blocks: Blocks) {
         let cell = self.used(blocks);
         let at = self.present.of(&mut self.cells, cell);
-        self.present.out_of_ram(at, blocks.mask);
+        self.present.take_from_ram(at, blocks.mask);
         let Some(entry) = self.present.get(at).copied() else {
             return;
         };
@@ -152,7 +152,7 @@ impl Policy {
         let Some(fast) = self.present.get(at).map(|entry| entry.fast) else {
             return;
         };
-        self.present.out_of_ram(at, blocks.mask);
+        self.present.take_from_ram(at, blocks.mask);
         self.present.set_fast(at, fast & !blocks.mask);
         self.present.tidy(&mut self.cells, at);
     }

@@ -99,7 +99,7 @@ impl Present {
     }
 
     /// Adds blocks to those in RAM.
-    pub(crate) fn into_ram(&mut self, at: u32, mask: u16) {
+    pub(crate) fn put_in_ram(&mut self, at: u32, mask: u16) {
         let entry = &mut self.entries[at as usize];
         let was = entry.ram;
         entry.ram |= mask;
@@ -110,7 +110,7 @@ impl Present {
     }
 
     /// Takes blocks from those in RAM.
-    pub(crate) fn out_of_ram(&mut self, at: u32, mask: u16) {
+    pub(crate) fn take_from_ram(&mut self, at: u32, mask: u16) {
         let entry = &mut self.entries[at as usize];
         let was = entry.ram;
         entry.ram &= !mask;
@@ -195,7 +195,7 @@ mod tests {
         let places = (0..count).map(|number| {
             let cell = cells.find_or_make(Extent { volume: 1, number });
             let at = present.of(&mut cells, cell);
-            present.into_ram(at, 0b11);
+            present.put_in_ram(at, 0b11);
             cell
         });
         let places = places.collect();
@@ -207,7 +207,7 @@ mod tests {
         while let Some(at) = present.oldest() {
             let cell = present.get(at).expect("it is in RAM").cell;
             numbers.push(cells.extent(cell).number);
-            present.out_of_ram(at, u16::MAX);
+            present.take_from_ram(at, u16::MAX);
             present.tidy(cells, at);
         }
         numbers
@@ -220,7 +220,7 @@ mod tests {
         present.renew(third);
         // The last entry takes the first one's number.
         let first = cells.get(places[0]).at();
-        present.out_of_ram(first, u16::MAX);
+        present.take_from_ram(first, u16::MAX);
         present.tidy(&mut cells, first);
         assert_eq!(cells.get(places[4]).at(), first);
         assert_eq!(order(&mut cells, &mut present), [1, 3, 4, 2]);
@@ -232,7 +232,7 @@ mod tests {
         let (mut cells, mut present, places) = filled(1);
         let at = cells.get(places[0]).at();
         present.set_fast(at, 0b110);
-        present.out_of_ram(at, u16::MAX);
+        present.take_from_ram(at, u16::MAX);
         present.tidy(&mut cells, at);
         assert_eq!((present.len(), present.fast_blocks), (1, 2));
         present.set_fast(at, 0);

@@ -44,7 +44,7 @@ pub fn spans(request: &Request, extent: u64) -> impl Iterator<Item = Span> + use
     let end = (request.sector + u64::from(request.sectors)).div_ceil(SECTORS);
     (first / extent..end.div_ceil(extent)).map(move |number| Span {
         volume,
-        first: first.max(number * extent),
+        first: first.max(number.saturating_mul(extent)),
         end: end.min((number + 1) * extent),
     })
 }

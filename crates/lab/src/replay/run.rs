@@ -2,7 +2,7 @@
 
 use super::blocks::Uses;
 use super::cost::Tally;
-use super::forecast::Forecast;
+use super::forecast::{self, Forecast};
 use super::summary::Summary;
 use super::{hits, report, shipping, tiered};
 use crate::arguments::Replay;
@@ -57,7 +57,8 @@ fn replay(with: &Replay, requests: &[Request], summary: &mut Summary) -> Result<
         let hits = hits::all(&uses.keys, capacity, with.seed)?;
         report::print_hits(&hits);
         let twice = shipping::replay(requests, 2 * capacity as u64, with.seed)?;
-        forecast.print(&hits, &tiers, &twice, capacity as u64);
+        let gain = forecast::gain(requests, uses.distinct, capacity as u64, with.seed);
+        forecast.print(&hits, &tiers, &twice, gain, capacity as u64);
         summary.add(&tiers, &hits);
     }
     Ok(())

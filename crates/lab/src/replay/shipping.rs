@@ -14,6 +14,17 @@ const RAM_SHARE: u64 = 20;
 /// What something has to be worth to be promoted, in worths of what it displaces.
 const MARGIN: f32 = 8.0;
 
+/// RAM and flash of so many blocks together.
+pub fn config(blocks: u64, seed: u64) -> Config {
+    let ram_blocks = blocks / RAM_SHARE;
+    Config {
+        fast_blocks: blocks - ram_blocks,
+        ram_blocks,
+        margin: MARGIN,
+        seed,
+    }
+}
+
 struct Tiers {
     policy: Policy,
     disk: Disk,
@@ -26,14 +37,8 @@ struct Tiers {
 /// # Errors
 /// When a person ends it.
 pub fn replay(requests: &[Request], blocks: u64, seed: u64) -> Result<Tally> {
-    let ram_blocks = blocks / RAM_SHARE;
     let mut tiers = Tiers {
-        policy: Policy::new(Config {
-            fast_blocks: blocks - ram_blocks,
-            ram_blocks,
-            margin: MARGIN,
-            seed,
-        }),
+        policy: Policy::new(config(blocks, seed)),
         disk: Disk::default(),
         tally: Tally {
             name: "convect".to_owned(),

@@ -1,0 +1,135 @@
+//! What the policy itself would do with another size of the fast tier: a small model of it, run beside it.
+//!
+//! Of the chunks a part is taken by its hash, and the policy runs over those alone with sizes that are
+//! that part of the real ones, without data (C. A. Waldspurger, T. Saemundson, I. Ahmad, N. Park, "Cache Modeling and
+//! Optimization using Miniature Simulations", USENIX ATC 2017).
+
+use crate::hash::mix;
+use crate::moves::Arrival;
+use crate::place::{Blocks, split};
+use crate::policy::{Config, Policy};
+use units::{CHUNK_BLOCKS, EXTENT_BLOCKS};
+
+/// The policy with a part of the chunks.
+pub struct Miniature {
+    policy: Policy,
+    /// Chunks with smaller hashes are taken.
+    below: u64,
+    keep: Vec<Arrival>,
+    parts: u64,
+    hits: u64,
+}
+
+impl Miniature {
+    /// Of sizes that are those of a whole tier, with a share of the chunks, more than 0 and at most 1.
+    pub fn new(whole: Config, share: f64) -> Self {
+        let part = |blocks: u64| (blocks as f64 * share) as u64;
+        Self {
+            policy: Policy::new(Config {
+                fast_blocks: part(whole.fast_blocks),
+                ram_blocks: part(whole.ram_blocks),
+                ..whole
+            }),
+            below: (u64::MAX as f64 * share) as u64,
+            keep: Vec::new(),
+            parts: 0,
+            hits: 0,
+        }
+    }
+
+    /// A host reads or writes the blocks `first` to `end` of a volume, without `end`.
+    #[inline]
+    pub fn used(&mut self, volume: u32, first: u64, end: u64, write: bool) {
+        let size = CHUNK_BLOCKS as u64;
+        for chunk in first / size..end.div_ceil(size) {
+            if mix(u64::from(volume) << 40 ^ chunk) <= self.below {
+                let (low, high) = (first.max(chunk * size), end.min((chunk + 1) * size));
+                self.taken(volume, low, high, write);
+            }
+        }
+    }
+
+    /// The share of the uses of extents, writes and reads, that do not wait for the slow tier; nothing
+    /// before there was any.
+    pub fn hit_share(&self) -> Option<f64> {
+        (self.parts > 0).then(|| self.hits as f64 / self.parts as f64)
+    }
+
+    fn taken(&mut self, volume: u32, first: u64, end: u64, write: bool) {
+        let mut absent: Option<(u64, u64)> = None;
+        for part in split(volume, first, end) {
+            self.parts += 1;
+            if write {
+                self.policy.wrote(part);
+                self.hits += 1;
+                continue;
+            }
+            let mask = self.policy.read(part).absent;
+            if mask == 0 {
+                self.hits += 1;
+                continue;
+            }
+            let start = part.extent.number * EXTENT_BLOCKS as u64;
+            let low = start + u64::from(mask.trailing_zeros());
+            let high = start + u64::from(u16::BITS - mask.leading_zeros());
+            absent = Some((absent.map_or(low, |it| it.0), high));
+        }
+        if let Some((first, end)) = absent {
+            self.policy.fetch(volume, first, end, None, &mut self.keep);
+            for arrival in &self.keep {
+                self.policy.arrived(arrival);
+            }
+        }
+        while self.policy.leave_ram().is_some() {}
+        while self.policy.fast_excess() > 0
+            && let Some(victim) = self.policy.victim()
+        {
+            self.policy.left_fast(Blocks {
+                extent: victim.extent,
+                mask: victim.fast,
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WHOLE: Config = Config {
+        fast_blocks: 100_000,
+        ram_blocks: 5_000,
+        margin: 8.0,
+        seed: 1,
+    };
+
+    fn hit_share(whole: Config, share: f64) -> f64 {
+        let mut miniature = Miniature::new(whole, share);
+        for use_ in 0..400_000u64 {
+            // Blocks of 200,000, far from each other.
+            let block = mix(use_) % 200_000 * 7;
+            miniature.used(1, block, block + 1, false);
+        }
+        miniature.hit_share().expect("something was used")
+    }
+
+    #[test]
+    fn a_tenth_of_the_chunks_tells_of_all() {
+        let (whole, part) = (hit_share(WHOLE, 1.0), hit_share(WHOLE, 0.1));
+        assert!((whole - part).abs() < 0.03, "{whole} {part}");
+    }
+
+    #[test]
+    fn more_room_hits_more() {
+        let twice = Config {
+            fast_blocks: 2 * WHOLE.fast_blocks,
+            ..WHOLE
+        };
+        assert!(hit_share(twice, 0.1) > hit_share(WHOLE, 0.1) + 0.05);
+    }
+
+    #[test]
+    fn nothing_used_tells_nothing() {
+        assert_eq!(Miniature::new(WHOLE, 0.5).hit_share(), None);
+    }
+}
