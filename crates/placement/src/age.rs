@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn groups_follow_each_other_and_span_all_ages() {
-        let mut seen = vec![0.0; GROUPS];
+        let mut seen = [0.0; GROUPS];
         for age in 0..FORGOTTEN {
             seen[group(age)] += 1.0;
             assert!(group(age + 1) - group(age) <= 1);

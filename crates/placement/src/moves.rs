@@ -197,7 +197,7 @@ impl Policy {
         }
         let absent = entry.ram & !entry.fast;
         let kept = entry.touched | entry.fast;
-        let untouched = absent & !entry.touched & cell.used;
+        let untouched = absent & !entry.touched;
         let kind = kind(cell.uses(), cell.used, kept);
         let mut promote = 0;
         if entry.touched != 0 {
@@ -210,14 +210,17 @@ impl Policy {
             if worth >= bar {
                 promote |= absent & entry.touched;
             }
-            if worth * self.neighbours.chance(kind) >= bar {
-                promote |= untouched;
+            for (known, of) in [(true, cell.used), (false, !cell.used)] {
+                if worth * self.neighbours.chance(kind, known) >= bar {
+                    promote |= untouched & of;
+                }
             }
         }
         self.present.take_from_ram(at, u16::MAX);
         self.present.set_fast(at, entry.fast | promote);
         if let Some(left) = self.present.get_mut(at) {
-            (left.touched, left.ahead, left.kind) = (kept, untouched, kind);
+            (left.touched, left.ahead) = (kept, untouched);
+            (left.known, left.kind) = (cell.used, kind);
         }
         let extent = self.cells.extent(entry.cell);
         self.present.tidy(&mut self.cells, at);

@@ -7,6 +7,8 @@
 
 /// Kinds of extents.
 const KINDS: usize = 48;
+/// Chances that are told apart: of blocks that were used before, and of others.
+const CHANCES: usize = 2 * KINDS;
 /// Counts beyond which all of a kind halve.
 const COUNT_MAX: f32 = 5000.0;
 
@@ -20,35 +22,45 @@ struct Counts {
 
 /// What was learned.
 pub(crate) struct Neighbours {
-    counts: [Counts; KINDS],
+    counts: [Counts; CHANCES],
 }
 
 impl Neighbours {
     pub(crate) fn new() -> Self {
-        let unknown = Counts {
+        let at_first = |used: f32| Counts {
             untouched: 1.0,
-            untouched_used: 0.2,
+            untouched_used: used,
             touched: 1.0,
             touched_used: 0.2,
         };
-        Self {
-            counts: [unknown; KINDS],
-        }
+        let mut counts = [at_first(0.2); CHANCES];
+        counts[KINDS..].fill(at_first(0.02));
+        Self { counts }
     }
 
     /// The chance that an untouched block is asked for, in chances of a touched one, at most 1.
-    pub(crate) fn chance(&self, kind: u8) -> f32 {
-        let counts = &self.counts[usize::from(kind)];
+    /// `known`: it was used before.
+    pub(crate) fn chance(&self, kind: u8, known: bool) -> f32 {
+        let counts = &self.counts[place(kind, known)];
         let untouched = counts.untouched_used / counts.untouched;
         let touched = counts.touched_used / counts.touched;
         (untouched / touched.max(0.001)).min(1.0)
     }
 
     /// An extent of this kind is used again for the first time since it left RAM: what for, and what
-    /// had been untouched and touched then.
-    pub(crate) fn learn(&mut self, kind: u8, used: u16, untouched: u16, touched: u16) {
+    /// had been untouched and touched then. `known` as in [`Neighbours::chance`], for all untouched ones.
+    pub(crate) fn learn(
+        &mut self,
+        (kind, known): (u8, bool),
+        used: u16,
+        untouched: u16,
+        touched: u16,
+    ) {
+        if untouched == 0 {
+            return;
+        }
         let ones = |mask: u16| mask.count_ones() as f32;
-        let counts = &mut self.counts[usize::from(kind)];
+        let counts = &mut self.counts[place(kind, known)];
         counts.untouched += ones(untouched);
         counts.untouched_used += ones(untouched & used);
         counts.touched += ones(touched);
@@ -60,6 +72,10 @@ impl Neighbours {
             counts.touched_used /= 2.0;
         }
     }
+}
+
+fn place(kind: u8, known: bool) -> usize {
+    usize::from(kind) + if known { 0 } else { KINDS }
 }
 
 /// The kind of an extent: by how often it was used, how much of it ever was, and how much is kept.
@@ -86,18 +102,24 @@ mod tests {
     #[test]
     fn extents_that_are_used_in_the_same_blocks_keep_those_alone() {
         let mut neighbours = Neighbours::new();
-        (0..100).for_each(|_| neighbours.learn(5, 0b11, !0b11, 0b11));
-        assert!(neighbours.chance(5) < 0.01);
+        (0..100).for_each(|_| neighbours.learn((5, true), 0b11, !0b11, 0b11));
+        assert!(neighbours.chance(5, true) < 0.01);
     }
 
     #[test]
     fn extents_that_are_used_all_over_keep_everything() {
         let mut neighbours = Neighbours::new();
         for block in 0..160 {
-            neighbours.learn(5, 1 << (block % 16), !0b11, 0b11);
+            neighbours.learn((5, false), 1 << (block % 16), !0b11, 0b11);
         }
-        assert!(neighbours.chance(5) > 0.9);
-        assert_eq!(Neighbours::new().chance(5), 1.0);
+        assert!(neighbours.chance(5, false) > 0.9);
+    }
+
+    #[test]
+    fn at_first_blocks_that_were_used_before_are_believed_in_and_others_are_not() {
+        let neighbours = Neighbours::new();
+        assert_eq!(neighbours.chance(7, true), 1.0);
+        assert!(neighbours.chance(7, false) <= 0.11);
     }
 
     #[test]

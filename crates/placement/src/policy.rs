@@ -206,9 +206,11 @@ impl Policy {
             && entry.ahead != 0
         {
             if u32::from(age) <= TICKS_PER_FILL {
-                let (untouched, touched) = (entry.ahead, entry.touched);
-                self.neighbours
-                    .learn(entry.kind, blocks.mask, untouched, touched);
+                for (known, of) in [(true, entry.known), (false, !entry.known)] {
+                    let (kind, untouched) = ((entry.kind, known), entry.ahead & of);
+                    let neighbours = &mut self.neighbours;
+                    neighbours.learn(kind, blocks.mask, untouched, entry.touched);
+                }
             }
             entry.ahead = 0;
         }

@@ -20,7 +20,7 @@ pub(crate) struct Entry {
     pub touched: u16,
     /// Blocks in RAM that came unasked; once it has left, those that nobody had asked for.
     pub ahead: u16,
-    /// Blocks that had been used before the extent came to RAM.
+    /// Blocks that had been used before the extent came to RAM; once it has left, before it did.
     pub known: u16,
     /// The block asked for that those which came unasked are nearest to, from the extent's first.
     pub origin: i16,
