@@ -45,7 +45,7 @@ fn main() {
     let mut policy = Policy::new(Config {
         fast_blocks: RESIDENT * 16,
         ram_blocks: RESIDENT * 16 / 20,
-        margin: 8.0,
+        margin: 9.0,
         seed: 1,
     });
     for number in 0..EXTENTS {

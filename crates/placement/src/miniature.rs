@@ -99,7 +99,7 @@ mod tests {
     const WHOLE: Config = Config {
         fast_blocks: 100_000,
         ram_blocks: 5_000,
-        margin: 8.0,
+        margin: 9.0,
         seed: 1,
     };
 

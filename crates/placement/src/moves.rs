@@ -14,6 +14,9 @@ const DRAWS: usize = 2 * DRAWN;
 const LEARNT: u64 = 8;
 /// Blocks that a disk reads in less time than it seeks: 1.2 MiB.
 const PASSED: u64 = 307;
+/// Least chance, in chances of a block that was asked for, for one that was not to be promoted with it,
+/// be there ever so much room.
+const LIKELY: f32 = 0.2;
 /// What a new look at the worth of victims weighs.
 const NEW_LOOK: f32 = 0.125;
 
@@ -211,7 +214,8 @@ impl Policy {
                 promote |= absent & entry.touched;
             }
             for (known, of) in [(true, cell.used), (false, !cell.used)] {
-                if worth * self.neighbours.chance(kind, known) >= bar {
+                let chance = self.neighbours.chance(kind, known);
+                if chance >= LIKELY && worth * chance >= bar {
                     promote |= untouched & of;
                 }
             }

@@ -28,7 +28,7 @@ pub struct Config {
     pub fast_blocks: u64,
     /// Blocks of RAM.
     pub ram_blocks: u64,
-    /// How many times as much as what it displaces something has to be worth to be promoted: 8 writes
+    /// How many times as much as what it displaces something has to be worth to be promoted: 9 writes
     /// little, 1 takes whatever is better.
     pub margin: f32,
     /// Where chance begins.
