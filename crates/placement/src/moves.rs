@@ -7,7 +7,7 @@ use crate::policy::Policy;
 use units::EXTENT_BLOCKS;
 
 /// Extents that are drawn to find the one that is worth least.
-const DRAWN: usize = 32;
+const DRAWN: usize = 64;
 /// Of so many draws, as not all have something on the fast tier.
 const DRAWS: usize = 2 * DRAWN;
 /// Blocks at the end of a read that are taken to learn of them.

@@ -173,7 +173,8 @@ impl Policy {
     /// Uses to be expected in a tick of an extent, for each of the blocks that it keeps.
     pub(crate) fn worth(&self, cell: crate::cells::Cell, blocks: u32) -> f32 {
         let age = self.now.since(cell.last());
-        self.hazard.index(cell.uses(), age) * self.shares[blocks as usize]
+        let older = 1.0 - f32::from(age) * 1e-5;
+        self.hazard.index(cell.uses(), age) * self.shares[blocks as usize] * older
     }
 
     /// Whether an extent was used in this tick or the last.

@@ -32,9 +32,11 @@ pub(crate) struct Entry {
     older: u32,
 }
 
-/// All entries. Their numbers change when one is removed.
+/// All entries. The numbers of removed ones are given out again.
 pub(crate) struct Present {
     entries: Vec<Entry>,
+    /// The first of the removed entries; the next of each is its `older`.
+    free: u32,
     newest: u32,
     oldest: u32,
     /// Blocks on the fast tier.
@@ -47,6 +49,7 @@ impl Present {
     pub(crate) fn new() -> Self {
         Self {
             entries: Vec::new(),
+            free: NONE,
             newest: NONE,
             oldest: NONE,
             fast_blocks: 0,
@@ -54,6 +57,7 @@ impl Present {
         }
     }
 
+    /// How many entries there are, removed ones too: those have nothing anywhere.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
@@ -73,9 +77,7 @@ impl Present {
         if self.get(at).is_some() {
             return at;
         }
-        let at = self.entries.len() as u32;
-        assert!(at < NONE, "fewer than 2^32 - 1 extents are present");
-        self.entries.push(Entry {
+        let entry = Entry {
             cell,
             fast: 0,
             dirty: 0,
@@ -88,7 +90,17 @@ impl Present {
             kind: 0,
             newer: NONE,
             older: NONE,
-        });
+        };
+        let mut at = self.free;
+        if let Some(removed) = self.get_mut(at) {
+            let next = removed.older;
+            *removed = entry;
+            self.free = next;
+        } else {
+            at = self.entries.len() as u32;
+            assert!(at < NONE, "fewer than 2^32 - 1 extents are present");
+            self.entries.push(entry);
+        }
         cells.get_mut(cell).set_at(at);
         at
     }
@@ -144,20 +156,10 @@ impl Present {
             return;
         }
         cells.get_mut(entry.cell).set_at(crate::cells::ABSENT);
-        self.entries.swap_remove(at as usize);
-        let Some(moved) = self.get(at).copied() else {
-            return;
-        };
-        cells.get_mut(moved.cell).set_at(at);
-        if moved.ram != 0 {
-            match self.get_mut(moved.newer) {
-                Some(newer) => newer.older = at,
-                None => self.newest = at,
-            }
-            match self.get_mut(moved.older) {
-                Some(older) => older.newer = at,
-                None => self.oldest = at,
-            }
+        let free = self.free;
+        if let Some(removed) = self.get_mut(at) {
+            removed.older = free;
+            self.free = at;
         }
     }
 
@@ -214,17 +216,32 @@ mod tests {
     }
 
     #[test]
-    fn ram_lets_go_in_the_order_of_last_use_also_when_entries_are_moved() {
+    fn ram_lets_go_in_the_order_of_last_use() {
         let (mut cells, mut present, places) = filled(5);
         let third = cells.get(places[2]).at();
         present.renew(third);
-        // The last entry takes the first one's number.
         let first = cells.get(places[0]).at();
         present.take_from_ram(first, u16::MAX);
         present.tidy(&mut cells, first);
-        assert_eq!(cells.get(places[4]).at(), first);
         assert_eq!(order(&mut cells, &mut present), [1, 3, 4, 2]);
-        assert_eq!((present.len(), present.ram_blocks), (0, 0));
+        assert_eq!(present.ram_blocks, 0);
+    }
+
+    #[test]
+    fn a_removed_entrys_number_is_given_out_again() {
+        let (mut cells, mut present, places) = filled(3);
+        for place in places {
+            let at = cells.get(place).at();
+            present.take_from_ram(at, u16::MAX);
+            present.tidy(&mut cells, at);
+        }
+        for number in 10..14 {
+            let cell = cells.find_or_make(Extent { volume: 1, number });
+            let at = present.of(&mut cells, cell);
+            present.put_in_ram(at, 1);
+        }
+        assert_eq!(present.len(), 4);
+        assert_eq!(order(&mut cells, &mut present), [10, 11, 12, 13]);
     }
 
     #[test]
@@ -234,10 +251,11 @@ mod tests {
         present.set_fast(at, 0b110);
         present.take_from_ram(at, u16::MAX);
         present.tidy(&mut cells, at);
-        assert_eq!((present.len(), present.fast_blocks), (1, 2));
+        assert_eq!(present.fast_blocks, 2);
+        assert!(present.get(cells.get(places[0]).at()).is_some());
         present.set_fast(at, 0);
         present.tidy(&mut cells, at);
-        assert_eq!((present.len(), present.fast_blocks), (0, 0));
+        assert_eq!(present.fast_blocks, 0);
         assert!(present.get(cells.get(places[0]).at()).is_none());
     }
 
