@@ -32,7 +32,7 @@ pub enum Command {
     ScrubCost(ScrubCost),
     /// What snapshots and clones cost: taking them, the writes after them, deleting, cloning, reading
     Snapshots(Snapshots),
-    /// A block trace through the published cache policies: hit shares at several sizes
+    /// Block traces through the placement policy and the published ones, at several sizes of the fast tier
     Replay(Replay),
 }
 
