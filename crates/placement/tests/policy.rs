@@ -124,6 +124,32 @@ fn what_came_unasked_and_was_never_used_is_not_promoted() {
 }
 
 #[test]
+fn blocks_that_were_used_before_are_promoted_with_the_one_that_is_asked_for() {
+    let promoted = |used_before: bool| {
+        let mut policy = Policy::new(config(100_000, 200));
+        let all = blocks(1_000, u16::MAX);
+        if used_before {
+            policy.wrote(all);
+            policy.left_fast(all);
+        }
+        let mut keep = Vec::new();
+        policy.read(blocks(1_000, 1));
+        policy.fetch(VOLUME, 16_000, 16_001, None, &mut keep);
+        keep.iter().for_each(|arrival| policy.arrived(arrival));
+        policy.came(blocks(5_000, u16::MAX));
+        let leaving = std::iter::from_fn(|| {
+            policy.came(blocks(5_001, u16::MAX));
+            (5_002..5_020).for_each(|number| policy.came(blocks(number, u16::MAX)));
+            policy.leave_ram()
+        });
+        let mut leaving = leaving.take(100).filter(|it| it.extent == all.extent);
+        leaving.next().map(|it| it.promote)
+    };
+    assert_eq!(promoted(true), Some(u16::MAX));
+    assert_eq!(promoted(false), Some(1));
+}
+
+#[test]
 fn a_write_is_on_the_fast_tier_alone_until_it_sank() {
     let mut policy = Policy::new(config(1000, 100));
     policy.read(blocks(3, 0b11));
@@ -155,12 +181,15 @@ fn a_flood_of_blocks_that_are_read_once_leaves_the_hot_ones() {
     for use_ in 0..20_000 {
         owner.read_alone(hot(use_));
     }
-    let mut missed = 0;
+    let (mut missed, promoted) = (0, owner.promoted);
     for use_ in 0..20_000 {
         missed += u32::from(owner.read_alone(hot(use_)));
         owner.read_alone(blocks(1_000 + use_, 1));
     }
     assert!(missed < 400, "{missed} of 20,000");
+    // At first some of what is read once has been used again: that has to be forgotten.
+    let promoted = owner.promoted - promoted;
+    assert!(promoted < 15_000, "{promoted} of 20,000");
 }
 
 #[test]
