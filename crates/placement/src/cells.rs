@@ -67,6 +67,8 @@ pub(crate) struct Cells {
     /// Only asked, never walked through: its order depends on nothing that repeats.
     places: HashMap<(u32, u64), u32, Seeded>,
     regions: Vec<Region>,
+    /// Numbers of regions of volumes that are gone.
+    free: Vec<u32>,
     /// The region that is swept next.
     hand: usize,
 }
@@ -76,6 +78,7 @@ impl Cells {
         Self {
             places: HashMap::default(),
             regions: Vec::new(),
+            free: Vec::new(),
             hand: 0,
         }
     }
@@ -95,13 +98,22 @@ impl Cells {
             return at;
         }
         let (volume, number) = (extent.volume, extent.number / REGION);
-        self.places
-            .insert((volume, number), self.regions.len() as u32);
-        self.regions.push(Region {
+        let region = Region {
             volume,
             number,
             cells: vec![Cell::default(); REGION as usize].into_boxed_slice(),
-        });
+        };
+        let at = match self.free.pop() {
+            Some(at) => {
+                self.regions[at as usize] = region;
+                at
+            }
+            None => {
+                self.regions.push(region);
+                self.regions.len() as u32 - 1
+            }
+        };
+        self.places.insert((volume, number), at);
         self.find(extent).expect("just made")
     }
 
@@ -118,6 +130,32 @@ impl Cells {
         Extent {
             volume: region.volume,
             number: region.number * REGION + u64::from(at.extent),
+        }
+    }
+
+    /// The cells of a volume that have an entry among what is present.
+    pub(crate) fn present_of(&self, volume: u32) -> Vec<CellAt> {
+        let regions = self.regions.iter().zip(0u32..);
+        let regions = regions.filter(|(region, _)| region.volume == volume);
+        let cells = regions.flat_map(|(region, number)| {
+            let cells = region.cells.iter().zip(0u16..);
+            let there = cells.filter(|(cell, _)| cell.at() != ABSENT);
+            there.map(move |(_, extent)| CellAt {
+                region: number,
+                extent,
+            })
+        });
+        cells.collect()
+    }
+
+    /// Forgets a volume, of which nothing may be present.
+    pub(crate) fn forget(&mut self, volume: u32) {
+        for (region, at) in self.regions.iter_mut().zip(0u32..) {
+            let place = (region.volume, region.number);
+            if region.volume == volume && self.places.remove(&place).is_some() {
+                region.cells = Box::default();
+                self.free.push(at);
+            }
         }
     }
 

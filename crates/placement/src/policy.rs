@@ -157,6 +157,17 @@ impl Policy {
         self.present.tidy(&mut self.cells, at);
     }
 
+    /// A volume is gone, with all that it had. Takes time in proportion to what the owner knows.
+    pub fn forget(&mut self, volume: u32) {
+        for cell in self.cells.present_of(volume) {
+            let at = self.cells.get(cell).at();
+            self.present.take_from_ram(at, u16::MAX);
+            self.present.set_fast(at, 0);
+            self.present.tidy(&mut self.cells, at);
+        }
+        self.cells.forget(volume);
+    }
+
     /// What is known of an extent.
     pub fn explain(&self, extent: Extent) -> Heat {
         let cell = self.cells.find(extent).map(|at| self.cells.get(at));

@@ -175,6 +175,27 @@ fn what_is_discarded_is_nowhere() {
 }
 
 #[test]
+fn of_a_volume_that_is_gone_nothing_is_left_and_others_stay() {
+    let mut policy = Policy::new(config(1000, 100));
+    let other = Blocks {
+        extent: Extent {
+            volume: VOLUME + 1,
+            number: 3,
+        },
+        mask: 0b1,
+    };
+    policy.wrote(blocks(3, 0b11));
+    policy.came(blocks(70_000, 0b11));
+    policy.wrote(other);
+    policy.forget(VOLUME);
+    assert_eq!(policy.explain(blocks(3, 0).extent).uses, 0);
+    assert_eq!(policy.victim().map(|it| it.extent), Some(other.extent));
+    assert_eq!(policy.read(blocks(3, 0b11)).absent, 0b11);
+    assert_eq!(policy.read(blocks(70_000, 0b11)).absent, 0b11);
+    assert_eq!(policy.read(other).fast, 0b1);
+}
+
+#[test]
 fn a_flood_of_blocks_that_are_read_once_leaves_the_hot_ones() {
     let mut owner = Owner::new(config(1_000, 50));
     let hot = |use_: u64| blocks(use_ * 7919 % 400, 1);
