@@ -4,6 +4,7 @@ use crate::ahead::{REACH, Scene, Verdict};
 use crate::neighbours::kind;
 use crate::place::{Blocks, Extent, split};
 use crate::policy::Policy;
+use std::ops::Range;
 use units::EXTENT_BLOCKS;
 
 /// Extents that are drawn to find the one that is worth least.
@@ -55,7 +56,8 @@ impl Policy {
     /// A miss reads the blocks `first` to `end` of a volume, without `end`: what to read in their stead and in
     /// one go, which includes them. `head`: the block after the last that the disk read, if it is of this
     /// volume. What of it is to be kept in RAM goes to `keep`, which is
-    /// emptied before; [`Policy::arrived`] is to be told of each when its data is there.
+    /// emptied before; [`Policy::arrived`] is to be told of each when its data is there. The end may lie beyond
+    /// the volume's.
     pub fn fetch(
         &mut self,
         volume: u32,
@@ -63,65 +65,80 @@ impl Policy {
         end: u64,
         head: Option<u64>,
         keep: &mut Vec<Arrival>,
-    ) -> std::ops::Range<u64> {
+    ) -> Range<u64> {
         keep.clear();
         let scene = self.scene(volume, first, end).number();
-        let (mut low, mut high) = (first, end);
+        let mut read = first..end;
         for part in split(volume, first.saturating_sub(REACH), end + REACH) {
-            let start = part.extent.number * EXTENT_BLOCKS as u64;
-            let cell = self.cells.find(part.extent).map(|at| self.cells.get(at));
-            let cell = cell.unwrap_or_default();
-            let entry = self.present.get(cell.at());
-            let there = entry.map_or(0, |entry| entry.fast | entry.ram);
-            let (mut mask, mut asked, mut origin) = (0u16, 0u16, None);
-            for index in ones(part.mask & !there) {
-                let block = start + index;
-                if (first..end).contains(&block) {
-                    asked |= 1 << index;
-                    continue;
-                }
-                let from = if block < first { first } else { end - 1 };
-                let distance = block as i64 - from as i64;
-                let known = cell.used >> index & 1 == 1;
-                match self.ahead.judge(distance, scene, known, &mut self.random) {
-                    Verdict::Worth => (low, high) = (low.min(block), high.max(block + 1)),
-                    Verdict::Tried => {}
-                    Verdict::Not => continue,
-                }
-                mask |= 1 << index;
-                origin.get_or_insert((from as i64 - start as i64) as i16);
-            }
-            if mask | asked != 0 {
-                keep.push(Arrival {
-                    blocks: Blocks {
-                        extent: part.extent,
-                        mask: mask | asked,
-                    },
-                    asked,
-                    origin: origin.unwrap_or(0),
-                    scene,
-                });
-            }
+            let arrival = self.choose(part, first..end, scene, &mut read);
+            keep.extend(arrival);
         }
         // A head that comes by reads on: what it has passed is not worth a seek, nor is a short gap.
-        low = match head {
-            Some(head) if head <= first && head + PASSED > low => head,
-            _ => low,
-        };
+        if let Some(head) = head
+            && head <= first
+            && head + PASSED > read.start
+        {
+            read.start = head;
+        }
         // What was only to be tried is taken where the read passes it, or nearly so.
-        let mut last = high;
+        let reached = read.start..read.end + LEARNT;
         keep.retain_mut(|arrival| {
-            let extent = arrival.blocks.extent;
-            let span = split(volume, low, high + LEARNT).find(|it| it.extent == extent);
-            arrival.blocks.mask &= span.map_or(0, |span| span.mask);
+            let number = arrival.blocks.extent.number;
+            arrival.blocks.mask &= within(number, &reached);
             let mask = arrival.blocks.mask;
-            let ends = (extent.number + 1) * EXTENT_BLOCKS as u64 - u64::from(mask.leading_zeros());
+            let last = (number + 1) * EXTENT_BLOCKS as u64 - u64::from(mask.leading_zeros());
             if mask != 0 {
-                last = last.max(ends);
+                read.end = read.end.max(last);
             }
             mask != 0
         });
-        low..last
+        read
+    }
+
+    /// Of an extent near a miss: what is to be kept, and as far as that is worth it, read.
+    fn choose(
+        &mut self,
+        part: Blocks,
+        miss: Range<u64>,
+        scene: u8,
+        read: &mut Range<u64>,
+    ) -> Option<Arrival> {
+        let start = part.extent.number * EXTENT_BLOCKS as u64;
+        let cell = self.cells.find(part.extent).map(|at| self.cells.get(at));
+        let cell = cell.unwrap_or_default();
+        let entry = self.present.get(cell.at());
+        let there = entry.map_or(0, |entry| entry.fast | entry.ram);
+        let (mut mask, mut asked, mut origin) = (0u16, 0u16, None);
+        for index in ones(part.mask & !there) {
+            let block = start + index;
+            if miss.contains(&block) {
+                asked |= 1 << index;
+                continue;
+            }
+            let from = if block < miss.start {
+                miss.start
+            } else {
+                miss.end - 1
+            };
+            let distance = block as i64 - from as i64;
+            let known = cell.used >> index & 1 == 1;
+            match self.ahead.judge(distance, scene, known, &mut self.random) {
+                Verdict::Worth => *read = read.start.min(block)..read.end.max(block + 1),
+                Verdict::Tried => {}
+                Verdict::Not => continue,
+            }
+            mask |= 1 << index;
+            origin.get_or_insert((from as i64 - start as i64) as i16);
+        }
+        (mask | asked != 0).then(|| Arrival {
+            blocks: Blocks {
+                extent: part.extent,
+                mask: mask | asked,
+            },
+            asked,
+            origin: origin.unwrap_or(0),
+            scene,
+        })
     }
 
     fn scene(&self, volume: u32, first: u64, end: u64) -> Scene {
@@ -316,6 +333,14 @@ impl Policy {
         }
         best
     }
+}
+
+/// The blocks of an extent that lie in a range.
+fn within(number: u64, range: &Range<u64>) -> u16 {
+    let size = EXTENT_BLOCKS as u64;
+    let low = range.start.saturating_sub(number * size).min(size);
+    let high = range.end.saturating_sub(number * size).min(size);
+    ((1u32 << high) - (1u32 << low)) as u16
 }
 
 /// The numbers of the bits that are set, from the lowest.

@@ -159,3 +159,45 @@ impl Tiers {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(first: u64, blocks: u32, write: bool) -> Request {
+        Request {
+            at_us: 0,
+            sector: first * 8,
+            sectors: blocks * 8,
+            device: 0,
+            write,
+        }
+    }
+
+    #[test]
+    fn a_write_waits_for_flash_alone_and_what_is_there_is_read_without_the_disk() {
+        let requests = [request(0, 8, true), request(0, 8, false)];
+        let tally = replay(&requests, 1000, 1).expect("nobody ends it");
+        assert_eq!((tally.requests, tally.parts, tally.hits), (2, 2, 2));
+        assert_eq!((tally.migrated, tally.flash_written), (0, 8));
+        assert!(tally.disk_ms == 0.0 && tally.waited_ms < 0.3);
+    }
+
+    #[test]
+    fn what_only_flash_has_sinks_by_the_chunk_before_it_leaves() {
+        let requests: Vec<Request> = (0..600).map(|at| request(16 * at, 1, true)).collect();
+        let tally = replay(&requests, 400, 1).expect("nobody ends it");
+        // 220 extents have to go; each by itself would take 4 ms.
+        assert!((220..=600).contains(&tally.migrated), "{}", tally.migrated);
+        assert!(tally.disk_ms < 600.0, "{}", tally.disk_ms);
+    }
+
+    #[test]
+    fn a_miss_costs_a_seek_and_its_neighbours_cost_the_host_nothing() {
+        let tally = replay(&[request(64, 1, false)], 10_000, 1).expect("nobody ends it");
+        assert_eq!(tally.hits, 0);
+        // It may wait for blocks before its own, and for none behind.
+        assert!(tally.waited_ms < 8.0 + transfer_ms(66));
+        assert!(tally.disk_ms > tally.waited_ms);
+    }
+}
