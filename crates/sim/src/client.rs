@@ -21,6 +21,9 @@ const CHAINED: u64 = 32;
 /// Time for which nothing is asked for after a failure, in nanoseconds: a host that is told that there
 /// is no space does not ask again at once, and for ever.
 const REST_NS: u64 = 1_000_000;
+/// Failures of a life in which everything may fail, after which nothing more is asked for: what each of them
+/// may have left has to be remembered until a flush, and there may be none any more.
+const HOPELESS: u64 = 512;
 
 /// What was answered and not looked at yet.
 #[derive(Default)]
@@ -179,6 +182,8 @@ pub struct Client {
     ticks: Cell<u64>,
     /// Errors of drives are expected: an operation may fail.
     pub lenient: Cell<bool>,
+    /// Operations of this life that failed as everything may.
+    failing: Cell<u64>,
     /// Operations that ended well, and that failed.
     pub counts: Cell<(u64, u64)>,
     /// Digest of all answers.
@@ -207,6 +212,7 @@ impl Client {
             rests_until_ns: Cell::new(0),
             ticks: Cell::new(0),
             lenient: Cell::new(false),
+            failing: Cell::new(0),
             counts: Cell::default(),
             trace: Cell::new(seed),
         })
@@ -260,6 +266,12 @@ impl Client {
         self.asked.borrow_mut().clear();
         self.targets.borrow_mut().clear();
         self.rests_until_ns.set(0);
+        self.failing.set(0);
+    }
+
+    /// Whether too much failed to go on, as when shards have stopped.
+    pub fn is_hopeless(&self) -> bool {
+        self.failing.get() > HOPELESS
     }
 
     /// Asks for everything that was ever written to a volume, as it may be after a power cut; what
@@ -297,7 +309,7 @@ impl Client {
         answers.into_iter().for_each(|answer| self.take(answer));
         self.ticks.set(self.ticks.get() + 1);
         self.now_ns.set(now_ns);
-        if self.rests_until_ns.get() > now_ns {
+        if self.rests_until_ns.get() > now_ns || self.is_hopeless() {
             return;
         }
         self.pull_chains();
@@ -567,6 +579,8 @@ impl Client {
         if let Err(failed) = &answer.result {
             self.rests_until_ns.set(self.now_ns.get() + REST_NS);
             let changes = asked.kind != OpKind::Read;
+            let failing = self.failing.get() + u64::from(self.lenient.get());
+            self.failing.set(failing);
             let oracle = self.oracle.borrow();
             let expected = self.lenient.get()
                 || matches!(failed.kind, ErrorKind::NoSpace | ErrorKind::Gone)

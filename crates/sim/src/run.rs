@@ -417,6 +417,9 @@ impl Run {
                 if self.is_over() {
                     return self.finish();
                 }
+                if self.client.is_hopeless() {
+                    break;
+                }
                 self.change()?;
             }
             if self.lost {
@@ -448,7 +451,7 @@ impl Run {
         }
         self.world.wait();
         for _ in 0..steps {
-            if !control::step() {
+            if !control::step() && !self.client.is_hopeless() {
                 return Err(Wrong("everything has come to rest under load".into()));
             }
         }

@@ -12,7 +12,7 @@ use super::{Member, Result, lock};
 use crate::control::types::{EngineError, ErrorCode};
 use crate::vdrive::{DriveShared, LegState, Legs};
 use drives::OpenDrive;
-use format::{Label, PartConfig, PoolConfig, readdress};
+use format::{Label, PartConfig, PoolConfig, label_slots_for, readdress};
 use futures_util::future::join_all;
 use reactor::Handle;
 use std::collections::{BTreeMap, BTreeSet};
@@ -253,17 +253,8 @@ impl Keeper {
         exported: bool,
         scope: Scope,
     ) -> Round {
-        let generation = self.generation.load(Ordering::Acquire) + 1;
-        let mut config = config.clone();
-        self.tell_legs(&mut config, generation);
-        let leading: BTreeSet<String> = config
-            .meta
-            .parts
-            .iter()
-            .map(|part| part.drive.clone())
-            .collect();
         let (mut members, mut left_out) = self.targets();
-        members.retain(|(id, _, _)| scope == Scope::All || leading.contains(&id.to_string()));
+        members.retain(|(id, _, _)| scope == Scope::All || leads(config, *id));
         // A drive that does not answer would hold up everything that is done to the pool.
         let silent = |shared: &DriveShared| shared.silent.load(Ordering::Relaxed);
         for (id, _, _) in members.iter().filter(|(_, _, shared)| silent(shared)) {
@@ -272,6 +263,10 @@ impl Keeper {
             }
         }
         members.retain(|(_, _, shared)| !silent(shared));
+        let generation = self.next_generation(&members);
+        members.retain(|(id, _, _)| !self.would_lose_its_newest(*id, generation));
+        let mut config = config.clone();
+        self.tell_legs(&mut config, generation);
         self.tell_labelled(&mut config, &members);
         let leaving = *lock(&self.leaving);
         let mut round = Round {
@@ -312,6 +307,22 @@ impl Keeper {
             *lock(&self.config) = label.config;
         }
         round
+    }
+
+    /// The next generation that at least one of these drives can take.
+    fn next_generation(&self, members: &[Target]) -> u64 {
+        let next = self.generation.load(Ordering::Acquire) + 1;
+        let mut ids = members.iter().map(|(id, _, _)| *id);
+        let nobody = !members.is_empty() && ids.all(|id| self.would_lose_its_newest(id, next));
+        next + u64::from(nobody)
+    }
+
+    /// Whether a generation goes to the places of a drive where its newest label is. The other two may hold
+    /// anything: a label that failed, or an older one. A power cut in the middle would then leave none; such a
+    /// drive gets the next generation.
+    fn would_lose_its_newest(&self, drive: DriveId, generation: u64) -> bool {
+        let over = |own: &u64| label_slots_for(*own) == label_slots_for(generation);
+        lock(&self.labelled).get(&drive).is_some_and(over)
     }
 
     /// Writes down which legs are not in, since which generation, and what they lack.
@@ -377,6 +388,12 @@ impl Keeper {
             .filter(|drive| !taken.contains(drive))
             .collect()
     }
+}
+
+/// Whether a drive bears metadata.
+fn leads(config: &PoolConfig, drive: DriveId) -> bool {
+    let drive = drive.to_string();
+    config.meta.parts.iter().any(|part| part.drive == drive)
 }
 
 /// A part of a pool's description; vdrive 0 is the metadata region.

@@ -3,7 +3,7 @@
 //! Responsible for: bringing them up to date a little later, and before a generation goes to all
 //! drives, never over the newest label that a drive has.
 
-use super::{FOLLOW_AFTER_NS, Keeper, Scope, Taken, Target, take};
+use super::{FOLLOW_AFTER_NS, Keeper, Scope, Taken, Target, leads, take};
 use crate::pool::lock;
 use reactor::Handle;
 use std::sync::Arc;
@@ -74,9 +74,11 @@ impl Keeper {
         let Ok(bytes) = label.encode() else {
             return false;
         };
-        drop(writing);
         let due = older.iter().filter(|(_, own)| !over(generation, *own));
         let targets: Vec<Target> = due.map(|(target, _)| target.clone()).collect();
+        // Who is in a hurry writes to drives that bear metadata: never to one that is written to here.
+        let leads = targets.iter().any(|(id, ..)| leads(&label.config, *id));
+        let _writing = leads.then_some(writing);
         let results = self.write_to(handle, &targets, generation, &bytes).await;
         let all = results.iter().all(|(_, result)| result.is_ok());
         for (id, result) in results {

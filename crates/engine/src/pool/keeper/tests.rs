@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::vdrive::{Leg, StaleMap};
-use block::{Drive, DriveInfo, DriveIo, DriveIoKind, DriveQueue, Rotation};
+use block::{Drive, DriveError, DriveInfo, DriveIo, DriveIoKind, DriveQueue, Rotation};
 use format::{Features, MetaConfig, Policy, ScrubConfig};
 use reactor::Clock;
 use std::cell::RefCell;
@@ -22,9 +22,15 @@ impl Clock for Still {
 type Hook = Box<dyn FnOnce() + Send>;
 
 /// A drive that takes everything, and that something happens in the first flush of.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Taking {
     in_flush: Arc<Mutex<Option<Hook>>>,
+    /// Flushes that fail from now on.
+    bad_flushes: Arc<Mutex<usize>>,
+    /// Where it was written to, in order; cleared by a flush that works.
+    unflushed: Arc<Mutex<Vec<u64>>>,
+    /// All of that, once it was durable.
+    flushed: Arc<Mutex<Vec<u64>>>,
 }
 
 impl Drive for Taking {
@@ -43,9 +49,25 @@ impl Drive for Taking {
 
 impl OpenDrive for Taking {
     fn queue(&self, _: &Handle) -> std::io::Result<Rc<dyn DriveQueue>> {
-        Ok(Rc::new(Taking {
-            in_flush: self.in_flush.clone(),
-        }))
+        Ok(Rc::new(self.clone()))
+    }
+}
+
+impl Taking {
+    fn take(&self, io: &DriveIo) -> std::result::Result<(), DriveError> {
+        match io.kind {
+            DriveIoKind::Write => lock(&self.unflushed).push(io.offset),
+            DriveIoKind::Flush => {
+                let mut bad = lock(&self.bad_flushes);
+                if *bad > 0 {
+                    *bad -= 1;
+                    return Err(DriveError::Os(5));
+                }
+                lock(&self.flushed).append(&mut lock(&self.unflushed));
+            }
+            _ => {}
+        }
+        Ok(())
     }
 }
 
@@ -58,7 +80,8 @@ impl DriveQueue for Taking {
         if let Some(hook) = hook {
             hook();
         }
-        io.done.send((io.buf, Ok(())));
+        let result = self.take(&io);
+        io.done.send((io.buf, result));
     }
 
     fn in_flight(&self) -> usize {
@@ -66,7 +89,7 @@ impl DriveQueue for Taking {
     }
 }
 
-fn config() -> PoolConfig {
+fn config(legs: u64) -> PoolConfig {
     let part = |drive: u64| PartConfig {
         drive: DriveId(drive.into()).to_string(),
         offset: 0,
@@ -82,7 +105,7 @@ fn config() -> PoolConfig {
         shards: 1,
         group_blocks: 512,
         meta: MetaConfig {
-            parts: (0..LEGS).map(part).collect(),
+            parts: (0..legs).map(part).collect(),
             journal_blocks: 64,
         },
         drives: Vec::new(),
@@ -116,13 +139,14 @@ fn a_leg_that_comes_back_while_labels_are_written_gets_one_too() {
             spec: "taking".into(),
             drive: Some(Arc::new(Taking {
                 in_flush: in_flush.clone(),
+                ..Taking::default()
             })),
             size: 1 << 30,
             shared: Arc::default(),
         });
     }
     let labelled = (0..LEGS).map(|index| (DriveId(index.into()), 1)).collect();
-    let keeper = Keeper::new(PoolId(1), config(), 1, members, labelled, legs.clone());
+    let keeper = Keeper::new(PoolId(1), config(LEGS), 1, members, labelled, legs.clone());
     // Two are out. While labels tell of it, one of them is brought up to date.
     assert!(legs.take_out((0, 1), "test", false) && legs.take_out((0, 2), "test", false));
     *lock(&in_flush) = Some(Box::new({
@@ -145,4 +169,47 @@ fn a_leg_that_comes_back_while_labels_are_written_gets_one_too() {
     let told = lock(&keeper.config).clone();
     let out: Vec<bool> = told.meta.parts.iter().map(|part| part.out).collect();
     assert_eq!(out, [false, false, true]);
+}
+
+#[test]
+fn no_label_goes_over_a_drives_newest_one_while_its_other_places_are_in_doubt() {
+    let handle = Handle::simulated(Box::new(Still), 1).unwrap();
+    let legs = Arc::<Legs>::default();
+    let only = Leg::new((0, 0), DriveId(0), true, StaleMap::new(8));
+    legs.add(Arc::new(only));
+    // One drive with the only metadata, and one without any.
+    let drives = [Taking::default(), Taking::default()];
+    let member = |index: usize| Member {
+        id: DriveId(index as u128),
+        spec: "taking".into(),
+        drive: Some(Arc::new(drives[index].clone())),
+        size: 1 << 30,
+        shared: Arc::default(),
+    };
+    let members = vec![member(0), member(1)];
+    let labelled = BTreeMap::from([(DriveId(0), 1), (DriveId(1), 1)]);
+    let keeper = Keeper::new(PoolId(1), config(1), 1, members, labelled, legs);
+    let places = label_slots_for(1).map(|slot| format::label_offsets(1 << 30)[slot]);
+    let save = || {
+        let (keeper, handle) = (keeper.clone(), handle.clone());
+        let task = handle.clone();
+        task.spawn(async move {
+            keeper.save(&handle, config(1), false).await.unwrap();
+        });
+        while task.run_ready(64) > 0 {}
+    };
+    // The next generation reaches one drive alone, and cannot be brought to the other one either, though it is
+    // tried twice.
+    *lock(&drives[0].bad_flushes) = 3;
+    save();
+    save();
+    assert_eq!(*lock(&drives[0].bad_flushes), 0);
+    let in_doubt = lock(&drives[0].unflushed).clone();
+    assert!(!in_doubt.is_empty() && !in_doubt.iter().any(|at| places.contains(at)));
+    // The drive works again: it has the newest label of all in the end.
+    save();
+    save();
+    assert!(!keeper.has_older());
+    let flushed = lock(&drives[0].flushed).clone();
+    assert!(flushed.iter().any(|at| places.contains(at)));
 }
