@@ -6,7 +6,7 @@
 use crate::control::types::EngineConfig;
 use crate::pool::{Allowances, Member, build};
 pub use crate::shard::Located;
-use crate::shard::{Audit, Shard};
+use crate::shard::{Audit, Looked, Shard};
 use crate::{EngineError, ErrorCode, device};
 use block::{IoBuf, IoError};
 use drives::OpenDrive;
@@ -132,10 +132,10 @@ impl Harness {
     pub async fn read(&self, volume: u32, offset: u64, buf: &mut IoBuf) -> Result<(), IoError> {
         let chunk = (offset / CHUNK as u64) as u32;
         let shard = self.shard_of(volume, chunk);
-        if shard.read_now(volume, offset, buf) {
-            return Ok(());
+        match shard.read_now(volume, offset, buf) {
+            Looked::Served => Ok(()),
+            looked => shard.read(volume, offset, buf, looked).await,
         }
-        shard.read(volume, offset, buf).await
     }
 
     /// Where `count` blocks of a volume from `first` on lie, all of one chunk, as a read would find them: `found`

@@ -1,5 +1,6 @@
 //! Operations on their way to a shard, and their end.
 
+use super::read::Looked;
 use super::state::Shard;
 use block::{Completion, ErrorKind, IoError, Op, OpKind, StatusExtent};
 use reactor::Remote;
@@ -121,36 +122,41 @@ impl Shard {
                 return;
             }
             for mut op in batch.drain(..) {
-                if self.try_now(&mut op) {
+                let looked = self.try_now(&mut op);
+                if let Looked::Served = looked {
                     finish(op, Ok(()), Vec::new());
                     continue;
                 }
                 let shard = self.clone();
                 // One allocation an operation that needs a drive: it carries the whole of its state.
-                self.handle.spawn(async move { shard.execute(op).await });
+                self.handle
+                    .spawn(async move { shard.execute(op, looked).await });
             }
         }
     }
 
     /// Serves a read of what is in memory at once.
-    fn try_now(&self, op: &mut ShardOp) -> bool {
+    fn try_now(&self, op: &mut ShardOp) -> Looked {
         if op.op.kind != OpKind::Read || self.check().is_err() {
-            return false;
+            return Looked::Unknown;
         }
         let live = {
             let state = self.state.borrow();
             let entry = state.volumes.get(&state.live(op.volume));
             entry.is_some_and(|entry| !entry.gone)
         };
+        if !live {
+            return Looked::Unknown;
+        }
         let began = self.handle.now_ns();
-        let served = live && self.read_now(op.volume, op.op.offset, &mut op.op.buf);
-        if served {
+        let looked = self.read_now(op.volume, op.op.offset, &mut op.op.buf);
+        if let Looked::Served = looked {
             self.count_op(op, began);
         }
-        served
+        looked
     }
 
-    async fn execute(self: Rc<Self>, mut op: ShardOp) {
+    async fn execute(self: Rc<Self>, mut op: ShardOp, looked: Looked) {
         let began = self.handle.now_ns();
         let (volume, offset, len) = (op.volume, op.op.offset, op.op.len);
         let fua = op.op.flags.fua;
@@ -161,7 +167,7 @@ impl Shard {
         };
         let mut result = match (live.and_then(|()| self.check()), op.op.kind) {
             (Err(error), _) => Err(error),
-            (Ok(()), OpKind::Read) => self.read(volume, offset, &mut op.op.buf).await,
+            (Ok(()), OpKind::Read) => self.read(volume, offset, &mut op.op.buf, looked).await,
             (Ok(()), OpKind::Write) => self.write(volume, offset, &op.op.buf).await,
             (Ok(()), OpKind::Flush) if is_on(Mutation::FlushNothing) => Ok(()),
             (Ok(()), OpKind::Flush) => self.barrier().await,

@@ -55,6 +55,7 @@ pub use dispatch::{ShardOp, ShardPort};
 pub use evacuate::{Evacuated, Progress};
 pub use layers::Ready;
 pub use locate::Located;
+pub(crate) use read::Looked;
 pub use reclaim::Cooled;
 pub use scrub::{FaultPlace, Scrub, ScrubFault, ScrubPoint};
 pub use state::{PoolShared, Shard, ShardConfig};

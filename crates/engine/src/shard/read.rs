@@ -5,10 +5,11 @@ use super::leaf::{Leaf, live};
 use super::state::{Shard, State, drive_error};
 use super::write::{Piece, pieces};
 use crate::space::Class;
+use crate::tree::Lookup;
 use block::{DmaBuf, DriveError, IoBuf, IoError};
 use format::{BlockMask, BlockState, crc32c};
 use futures_util::future::join_all;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use units::mutation::{Mutation, is_on};
@@ -29,8 +30,21 @@ pub(super) struct Run {
     cold: bool,
 }
 
+/// Pages that have blocks of a chunk: layer, page, blocks.
+type Parts = SmallVec<[(u32, Rc<Leaf>, BlockMask); 2]>;
+
+/// What a look at a read without waiting came to.
+pub(crate) enum Looked {
+    /// All of it was in memory, and is in the buffer.
+    Served,
+    /// All lies in one chunk, and these blocks of it are still to be read.
+    Left(Parts),
+    /// It has to be looked for, all of it.
+    Unknown,
+}
+
 impl Shard {
-    /// Reads into `buf` from `offset` (bytes) of a volume.
+    /// Reads into `buf` from `offset` (bytes) of a volume, after [`Shard::read_now`] left it there.
     ///
     /// # Errors
     /// `Medium` when a block is not what was written on any drive that has it, or what a drive
@@ -40,7 +54,14 @@ impl Shard {
         volume: u32,
         offset: u64,
         buf: &mut IoBuf,
+        looked: Looked,
     ) -> Result<(), IoError> {
+        if let (Looked::Left(parts), Some(piece)) =
+            (looked, pieces(offset, buf.len() as u64).next())
+        {
+            let left = self.read_parts(piece, parts, buf).await?;
+            return self.read_blocks(volume, piece, left, buf).await;
+        }
         for piece in pieces(offset, buf.len() as u64) {
             self.read_chunk(volume, piece, buf).await?;
         }
@@ -58,7 +79,18 @@ impl Shard {
         buf: &mut IoBuf,
     ) -> Result<(), IoError> {
         let (first, count) = piece.blocks();
-        let mut todo: BlockMask = (first..first + count).collect();
+        let all = (first..first + count).collect();
+        self.read_blocks(volume, piece, all, buf).await
+    }
+
+    /// The same, of some blocks of the piece.
+    async fn read_blocks(
+        &self,
+        volume: u32,
+        piece: Piece,
+        mut todo: BlockMask,
+        buf: &mut IoBuf,
+    ) -> Result<(), IoError> {
         while !todo.is_empty() {
             let layer = self.state.borrow().live(volume);
             // The layer may be merged with another one meanwhile.
@@ -100,9 +132,20 @@ impl Shard {
         };
         let owned = self.look(find).await?;
         self.serve_zeroes(&mut self.state.borrow_mut(), piece, &owned.zero, buf);
-        let mut left = self.read_placed(piece, &owned.placed, buf).await;
-        for (owner, leaf, blocks) in owned.parts {
-            left = left.or(self.read_piece(owner, &leaf, piece, blocks, buf).await?);
+        let left = self.read_placed(piece, &owned.placed, buf).await;
+        Ok(left.or(self.read_parts(piece, owned.parts, buf).await?))
+    }
+
+    /// Reads blocks from the pages that have them. Returns what has to be looked for again.
+    async fn read_parts(
+        &self,
+        piece: Piece,
+        parts: Parts,
+        buf: &mut IoBuf,
+    ) -> Result<BlockMask, IoError> {
+        let mut left = BlockMask::default();
+        for (layer, leaf, blocks) in parts {
+            left = left.or(self.read_piece(layer, &leaf, piece, blocks, buf).await?);
         }
         Ok(left)
     }
@@ -142,38 +185,53 @@ impl Shard {
         }
     }
 
-    /// Reads what can be had without waiting: true when that was all of it.
-    pub(crate) fn read_now(&self, volume: u32, offset: u64, buf: &mut IoBuf) -> bool {
+    /// Reads what can be had without waiting, and says what is left.
+    pub(crate) fn read_now(&self, volume: u32, offset: u64, buf: &mut IoBuf) -> Looked {
         let mut state = self.state.borrow_mut();
         let layer = state.live(volume);
-        for piece in pieces(offset, buf.len() as u64) {
-            let (first, count) = piece.blocks();
-            let mut todo: BlockMask = (first..first + count).collect();
-            let Some(entry) = state.volumes.get(&layer) else {
-                return false;
+        let mut pieces = pieces(offset, buf.len() as u64).peekable();
+        let mut is_only = true;
+        while let Some(piece) = pieces.next() {
+            is_only &= pieces.peek().is_none();
+            let Some(parts) = self.look_now(&mut state, layer, piece, buf) else {
+                return Looked::Unknown;
             };
-            if entry.parent == 0 {
-                let crate::tree::Lookup::Loaded(leaf) = entry.tree.lookup(piece.chunk) else {
-                    return false;
-                };
-                let leaf = leaf.clone();
-                self.serve_present(&mut state, &leaf, piece, &mut todo, buf);
-            } else {
-                let Ok(owned) = state.owned(layer, piece.chunk, todo) else {
-                    return false;
-                };
-                self.serve_zeroes(&mut state, piece, &owned.zero, buf);
-                todo = BlockMask::default();
-                for (_, leaf, mut blocks) in owned.parts {
-                    self.serve_present(&mut state, &leaf, piece, &mut blocks, buf);
-                    todo = todo.or(blocks);
+            let mut left = Parts::new();
+            for (layer, leaf, mut blocks) in parts {
+                self.serve_present(&mut state, &leaf, piece, &mut blocks, buf);
+                if !blocks.is_empty() {
+                    left.push((layer, leaf, blocks));
                 }
             }
-            if !todo.is_empty() {
-                return false;
+            match left.is_empty() {
+                true => {}
+                false if is_only => return Looked::Left(left),
+                false => return Looked::Unknown,
             }
         }
-        true
+        Looked::Served
+    }
+
+    /// The pages that have the blocks of a piece; those of zeroes are served. None when pages are missing.
+    fn look_now(
+        &self,
+        state: &mut State,
+        layer: u32,
+        piece: Piece,
+        buf: &mut IoBuf,
+    ) -> Option<Parts> {
+        let (first, count) = piece.blocks();
+        let all: BlockMask = (first..first + count).collect();
+        let entry = state.volumes.get(&layer)?;
+        if entry.parent == 0 {
+            let Lookup::Loaded(leaf) = entry.tree.lookup(piece.chunk) else {
+                return None;
+            };
+            return Some(smallvec![(layer, leaf.clone(), all)]);
+        }
+        let owned = state.owned(layer, piece.chunk, all).ok()?;
+        self.serve_zeroes(state, piece, &owned.zero, buf);
+        Some(owned.parts)
     }
 
     /// Reads blocks of a piece that are the page's own. Returns those that it had no more when it
