@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes a Debian package of the release build: the program, its unit, an example configuration,
+# Makes a Debian package of the release build: the program and its laboratory, its unit, an example configuration,
 # completions and manual pages. Usage: packaging/build-deb.sh [FOLDER]; the package is written to
 # FOLDER (target/debian when left out) and its path printed.
 set -Eeuo pipefail
@@ -20,15 +20,17 @@ version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Carg
 [[ -n $version ]] || fail "Cargo.toml names no version"
 architecture=$(dpkg --print-architecture)
 
-cargo build --release --locked -p convect-cli --bin convect >&2
+cargo build --release --locked -p convect-cli -p convect-lab --bin convect --bin convect-lab >&2
 program=$target/release/convect
 
 root=$(mktemp -d)
 trap 'rm -rf -- "$root"' EXIT
 chmod 755 "$root"
 
-install -D -m 755 "$program" "$root/usr/bin/convect"
-strip --strip-unneeded "$root/usr/bin/convect" 2>/dev/null || true
+for name in convect convect-lab; do
+  install -D -m 755 "$target/release/$name" "$root/usr/bin/$name"
+  strip --strip-unneeded "$root/usr/bin/$name" 2>/dev/null || true
+done
 install -D -m 644 packaging/convect.service "$root/usr/lib/systemd/system/convect.service"
 install -D -m 644 packaging/convect.toml "$root/etc/convect/convect.toml"
 install -D -m 644 docs/api/openapi.json "$root/usr/share/doc/convect/openapi.json"

@@ -3,6 +3,7 @@
 use crate::stream_arguments::{Receive, Send};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Hybrid storage: pools of RAM, flash and disks, volumes in them, exported to virtual machines
@@ -70,6 +71,17 @@ pub enum Command {
     /// Copy a volume out of a pool that is not in use, as far as it can be read
     #[command(after_help = RESTORE_AFTER)]
     Restore(Restore),
+    /// Demonstrations, benchmarks, and block traces replayed through the placement policy
+    #[command(disable_help_flag = true)]
+    Lab {
+        /// What `convect lab --help` lists
+        #[arg(
+            trailing_var_arg = true,
+            allow_hyphen_values = true,
+            value_name = "ARGUMENTS"
+        )]
+        arguments: Vec<OsString>,
+    },
     /// Print completions for a shell
     Completions {
         /// The shell

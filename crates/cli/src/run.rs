@@ -68,6 +68,7 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Serve(options) => serve(options, arguments.socket),
         Command::Completions { shell } => completions(*shell),
         Command::Man { dir } => manual(dir),
+        Command::Lab { arguments } => commands::lab(arguments),
         Command::Check(options) => commands::check(json, options),
         Command::Repair(options) => commands::repair(json, options),
         Command::Dump(options) => commands::dump(options),

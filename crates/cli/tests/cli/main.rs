@@ -2,6 +2,7 @@
 
 mod commands;
 mod figures;
+mod lab;
 mod scripted;
 mod serve;
 mod thin;

@@ -1,0 +1,33 @@
+//! `convect lab` is the program beside it.
+
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Output};
+
+fn lab(folder: &tempfile::TempDir) -> Output {
+    let program = folder.path().join("convect");
+    let mut command = Command::new(program);
+    command.args(["lab", "replay", "--help", "a b"]);
+    command.output().unwrap()
+}
+
+#[test]
+fn the_laboratory_gets_the_arguments_as_they_are_and_gives_the_exit_code() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::copy(env!("CARGO_BIN_EXE_convect"), folder.path().join("convect")).unwrap();
+    let missing = lab(&folder);
+    let said = String::from_utf8(missing.stderr).unwrap();
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(
+        said.contains("convect-lab is not there: the package installs it"),
+        "{said}"
+    );
+    let program = folder.path().join("convect-lab");
+    std::fs::write(&program, "#!/bin/sh\nprintf '<%s>' \"$@\"\nexit 7\n").unwrap();
+    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    let found = lab(&folder);
+    let said = String::from_utf8(found.stdout).unwrap();
+    assert_eq!(
+        (&said[..], found.status.code()),
+        ("<replay><--help><a b>", Some(7))
+    );
+}
