@@ -34,6 +34,7 @@ impl Run {
             Bent::Scrubs => self.scrub_under_load()?,
             Bent::Sinking => self.pound()?,
             Bent::Snapshots => self.cool()?,
+            Bent::Openings => self.reimport()?,
             _ => self.change_anything()?,
         }
         self.work();

@@ -1,6 +1,7 @@
 //! The gate: each known bug is switched on, and has to be found.
 
-use crate::plan::Focus;
+use crate::plan::{Focus, Plan};
+use crate::random::Random;
 use crate::run::{Failure, Length, run};
 use crate::worked;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,7 +32,7 @@ const FIRST: &[(Mutation, u64)] = &[
     (Mutation::TrimKeepsHome, 3),
     (Mutation::FlushData, 4),
     (Mutation::MergeRace, 4),
-    (Mutation::TwinTaken, 4),
+    (Mutation::TwinTaken, 24),
     (Mutation::DemotionHoards, 6),
     (Mutation::NodesUnnamed, 6),
     (Mutation::PendingKept, 6),
@@ -44,22 +45,23 @@ const FIRST: &[(Mutation, u64)] = &[
     (Mutation::LegBehind, 9),
     (Mutation::CheckpointOneLeg, 23),
     (Mutation::SnapshotUnreserved, 1),
-    (Mutation::CheckpointAlone, 7),
-    (Mutation::ReuseRead, 16),
+    (Mutation::CheckpointAlone, 9),
+    (Mutation::CheckpointAlone, 14),
+    (Mutation::ReuseRead, 30),
     (Mutation::HomeUnquiet, 3),
-    (Mutation::PendingForgotten, 25),
+    (Mutation::PendingForgotten, 3),
     (Mutation::FlushError, 33),
-    (Mutation::HomeUnproven, 26),
+    (Mutation::HomeUnproven, 21),
     (Mutation::JournalEpoch, 25),
     (Mutation::EpochKept, 25),
     (Mutation::FlushOverlap, 3),
     (Mutation::KeptFree, 22),
-    (Mutation::PromiseTaken, 1),
-    (Mutation::LabelPlace, 9),
+    (Mutation::PromiseTaken, 4),
+    (Mutation::LabelPlace, 1),
     (Mutation::PagesUncounted, 6),
     (Mutation::DemotionSlot, 8),
     (Mutation::DigestKept, 2),
-    (Mutation::OpeningAlone, 111),
+    (Mutation::OpeningAlone, 4),
     (Mutation::ScrubUnwritten, 4),
     (Mutation::AnnouncedLost, 3),
 ];
@@ -77,7 +79,10 @@ const FOCUS: &[(Mutation, Focus)] = &[
     (Mutation::EpochKept, Focus::Lives),
     (Mutation::SnapshotUnreserved, Focus::Midway),
     (Mutation::AnnouncedLost, Focus::Midway),
-    (Mutation::OpeningAlone, Focus::Midway),
+    (Mutation::OpeningAlone, Focus::Returns),
+    (Mutation::TwinTaken, Focus::Returns),
+    (Mutation::HomeUnproven, Focus::Homes),
+    (Mutation::ReuseRead, Focus::Reuse),
     (Mutation::PagesUncounted, Focus::Metadata),
     (Mutation::DigestKept, Focus::Pages),
     (Mutation::ScrubUnwritten, Focus::Scrubs),
@@ -167,7 +172,13 @@ fn look_for(mutation: Mutation, limit: Duration, length: Length, from: u64) -> O
     let first = first.map(|first| (first.1, length));
     let states = length.states.min(SHORT);
     let others = (from..from + SEEDS).map(|seed| (seed, Length { states, ..length }));
-    let found = first.chain(others).find_map(|(seed, length)| {
+    // Those whose pool has no drives for it would only take time.
+    let suits = |(seed, length): &(u64, Length)| {
+        let plan = Plan::new(&mut Random::new(*seed), length.groups);
+        length.focus.is_none_or(|focus| focus.suits(&plan))
+    };
+    let mut seeds = first.chain(others).filter(suits);
+    let found = seeds.find_map(|(seed, length)| {
         if worked() - began > limit {
             return Some(None);
         }

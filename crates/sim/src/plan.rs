@@ -39,6 +39,8 @@ pub enum Bent {
     Sinking,
     /// Snapshots are taken, read and deleted.
     Snapshots,
+    /// The pool is exported and imported.
+    Openings,
     /// Quotas and reservations change.
     Limits,
 }

@@ -4,13 +4,14 @@
 use super::{ALL_CHUNKS, Bent, CHUNKS, ONE_CHUNK, Plan};
 use crate::random::Random;
 use crate::request::{Faults, Meta};
+use engine::LayoutSpec;
 
 /// What happens more than usual.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Focus {
     /// Flushes fail, on a drive without a copy, while labels are often written.
     Flushes,
-    /// What was written to a mirror's leg cannot be read again.
+    /// What was written to a mirror's leg cannot be read again when the pool is opened.
     Latent,
     /// Flushes fail, on a drive without a copy, when a label was written.
     Labels,
@@ -26,6 +27,12 @@ pub enum Focus {
     Sinking,
     /// Short lives, with a short journal.
     Lives,
+    /// Legs go away and come back, with power cuts in the middle of the openings in between.
+    Returns,
+    /// Chunks lose the little that they have at home to writes that nobody flushes.
+    Homes,
+    /// Space is scarce, and reads take longer than what they read stays where it is.
+    Reuse,
     /// Snapshots fill a small metadata region.
     Metadata,
     /// Pages of maps come and go, beneath snapshots.
@@ -34,8 +41,24 @@ pub enum Focus {
     Limits,
 }
 
+impl Focus {
+    /// Whether a pool has the drives for it. Another one would only take time.
+    pub fn suits(self, plan: &Plan) -> bool {
+        match self {
+            Self::Flushes | Self::Labels | Self::Rot => {
+                let mut vdrives = plan.vdrives.iter();
+                vdrives.any(|vdrive| vdrive.layout != LayoutSpec::Mirror)
+            }
+            Self::Latent | Self::Legs | Self::Returns => plan.legs >= 2,
+            Self::Homes | Self::Sinking => plan.has_slow_tier(),
+            Self::Reuse => !plan.has_slow_tier(),
+            _ => true,
+        }
+    }
+}
+
 impl Plan {
-    /// Bends a seed's plan, where that is possible with its drives.
+    /// Bends the plan of a seed that suits it.
     pub fn focus(&mut self, focus: Focus, random: &mut Random) {
         match focus {
             Focus::Flushes => {
@@ -55,8 +78,10 @@ impl Plan {
                 };
                 self.go_wrong(random, faults);
             }
-            Focus::Legs if self.legs >= 2 => {
+            Focus::Legs => {
                 (self.bad, self.wild, self.journal_blocks) = (None, false, 32);
+                // What it takes is two crashes that lose the right things: many of one record are looked at.
+                (self.every, self.looks) = (64, 24);
                 let faults = Faults {
                     flush_error: 4,
                     after: Some(Meta::Page),
@@ -67,7 +92,6 @@ impl Plan {
                 self.spare_groups = 1 << 16;
                 self.bent = Bent::Lives;
             }
-            Focus::Legs => {}
             Focus::Rot => {
                 self.bent = Bent::Lives;
                 self.every = 4;
@@ -81,14 +105,16 @@ impl Plan {
             Focus::Scrubs => {
                 self.live_only();
                 (self.bent, self.journal_blocks) = (Bent::Scrubs, 32);
-                (self.faulty, self.bad, self.wild) = (None, None, false);
+                self.healthy();
             }
             Focus::Midway => {
                 (self.midway, self.snapshots, self.scarce) = (true, true, false);
                 // More happens, and each moment is looked at less.
                 (self.every, self.looks) = (64, 3);
             }
-            Focus::Latent if self.legs >= 2 => {
+            Focus::Latent => {
+                self.live_only();
+                (self.bent, self.snapshots) = (Bent::Openings, false);
                 (self.bad, self.wild) = (None, false);
                 let faults = Faults {
                     latent: 12,
@@ -96,7 +122,6 @@ impl Plan {
                 };
                 self.faulty = Some((random.below(2) as usize, faults));
             }
-            Focus::Latent => {}
             Focus::Sinking => {
                 self.bent = Bent::Sinking;
                 self.live_only();
@@ -111,6 +136,23 @@ impl Plan {
                 self.bent = Bent::Lives;
                 self.every = 4;
                 self.journal_blocks = 32;
+            }
+            Focus::Returns => {
+                self.live_only();
+                self.healthy();
+                (self.midway, self.bent, self.journal_blocks) = (true, Bent::Lives, 32);
+            }
+            Focus::Homes => {
+                self.healthy();
+                // All sinks again and again, of each chunk enough for a home, which is given up when something is
+                // discarded beside what was written anew.
+                (self.bent, self.snapshots, self.every) = (Bent::Snapshots, false, 4);
+                (self.chunks, self.blocks) = (&ALL_CHUNKS, [72, 68]);
+            }
+            Focus::Reuse => {
+                self.live_only();
+                self.healthy();
+                (self.tight, self.snapshots, self.calm.slow) = (true, false, 8);
             }
             Focus::Metadata => (self.snapshots, self.scarce) = (true, true),
             Focus::Pages => {
@@ -134,6 +176,16 @@ impl Plan {
     /// What crashes leave is hardly looked at: what is wrong shows while the pool runs.
     fn live_only(&mut self) {
         (self.every, self.looks) = (256, 0);
+    }
+
+    /// No drive goes wrong.
+    fn healthy(&mut self) {
+        (self.faulty, self.bad, self.wild) = (None, None, false);
+    }
+
+    /// Whether there are drives below the fast ones when the pool is made.
+    fn has_slow_tier(&self) -> bool {
+        self.drives[..self.members].iter().any(|drive| drive.slow)
     }
 
     /// A drive without a copy, if there is one, goes wrong like this and in no other way.
