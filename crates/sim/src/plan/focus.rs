@@ -29,7 +29,7 @@ pub enum Focus {
     Lives,
     /// Legs go away and come back, with power cuts in the middle of the openings in between.
     Returns,
-    /// Chunks lose the little that they have at home to writes that nobody flushes.
+    /// Chunks lose what they have at home to writes that nobody flushes.
     Homes,
     /// Space is scarce, and reads take longer than what they read stays where it is.
     Reuse,
