@@ -154,7 +154,10 @@ impl Plan {
                 self.healthy();
                 (self.tight, self.snapshots, self.calm.slow) = (true, false, 8);
             }
-            Focus::Metadata => (self.snapshots, self.scarce) = (true, true),
+            Focus::Metadata => {
+                self.live_only();
+                (self.snapshots, self.scarce) = (true, true);
+            }
             Focus::Pages => {
                 self.snapshots = true;
                 self.map_cache = 96 << 10;
