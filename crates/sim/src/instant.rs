@@ -7,9 +7,12 @@ use crate::content::{Facts, Sectors};
 use crate::image::{Content, Crashed, Image, blocks_of};
 use crate::medium::Loss;
 use crate::random::Random;
-use block::{Drive, DriveError, DriveInfo, DriveIo, DriveIoKind, DriveQueue, Rotation};
+use crate::shadow::{Known, Shadow};
+use block::{DmaBuf, Drive, DriveError, DriveInfo, DriveIo, DriveIoKind, DriveQueue, Rotation};
 use drives::OpenDrive;
 use reactor::Handle;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,6 +21,14 @@ use units::BLOCK;
 
 /// Writes and flushes that all drives of a checker were asked for since an opening began.
 pub type Turns = Arc<AtomicU64>;
+
+/// Blocks of a long read, at least: longer than any but of journals.
+const LONG: u64 = 65;
+
+thread_local! {
+    /// Memory for long reads, by the drives' states: a buffer belongs to one thread.
+    static SHADOWS: RefCell<BTreeMap<usize, Shadow>> = const { RefCell::new(BTreeMap::new()) };
+}
 
 /// What a drive was asked for, and its turn.
 enum Event {
@@ -113,15 +124,7 @@ impl Instant {
     pub fn has(&self, block: u64, crc: u32, fits: impl Fn(&Sectors) -> bool) -> bool {
         let right = |facts: &Facts| facts.crc == crc && facts.sectors.as_ref().is_some_and(&fits);
         let state = lock(&self.state);
-        let known = match state.at.get(block as usize) {
-            Some(At::Base) => state.crashed.base.get(block),
-            Some(At::Changed(index)) => match &state.crashed.changed[*index as usize].1 {
-                Content::Whole(content) => Some(content),
-                Content::Torn { .. } => None,
-            },
-            _ => None,
-        };
-        if let Some(known) = known {
+        if let Known::Block(known) = state.known(block) {
             return right(known.facts());
         }
         let mut bytes = [0; BLOCK];
@@ -153,7 +156,30 @@ impl Instant {
     }
 }
 
+impl Drop for Instant {
+    fn drop(&mut self) {
+        let key = key(&self.state);
+        // A thread that ends may have forgotten them all.
+        let _ = SHADOWS.try_with(|shadows| shadows.borrow_mut().remove(&key));
+    }
+}
+
 impl State {
+    fn known(&self, block: u64) -> Known<'_> {
+        match self.at[block as usize] {
+            At::Base => self
+                .crashed
+                .base
+                .get(block)
+                .map_or(Known::Zeroes, Known::Block),
+            At::Changed(index) => match &self.crashed.changed[index as usize].1 {
+                Content::Whole(content) => Known::Block(content),
+                Content::Torn { .. } => Known::Else,
+            },
+            At::Written(_) => Known::Else,
+        }
+    }
+
     fn read(&self, first: u64, into: &mut [u8]) {
         for (block, into) in (first..).zip(into.chunks_exact_mut(BLOCK)) {
             match self.at[block as usize] {
@@ -201,6 +227,25 @@ struct Queue {
     size: u64,
 }
 
+fn key(state: &Arc<Mutex<State>>) -> usize {
+    Arc::as_ptr(state) as usize
+}
+
+impl Queue {
+    /// What a long read finds, in memory that the drive keeps.
+    fn read_long(&self, state: &State, first: u64, len: u64) -> Option<DmaBuf> {
+        if len < LONG * BLOCK as u64 {
+            return None;
+        }
+        SHADOWS.with_borrow_mut(|shadows| {
+            let shadow = shadows.entry(key(&self.state));
+            let shadow = shadow.or_insert_with(|| Shadow::new(self.size));
+            let read = |block: u64, into: &mut [u8]| state.read(block, into);
+            shadow.read((first, len), |block| state.known(block), read)
+        })
+    }
+}
+
 impl DriveQueue for Queue {
     fn submit(&self, mut io: DriveIo) {
         if !fits(&io, self.size) {
@@ -210,7 +255,10 @@ impl DriveQueue for Queue {
         let (first, from) = (io.offset / BLOCK as u64, state.cells.len());
         let turn = || self.turns.fetch_add(1, Ordering::Relaxed);
         match (io.kind, &mut io.buf) {
-            (DriveIoKind::Read, Some(buf)) => state.read(first, buf),
+            (DriveIoKind::Read, Some(buf)) => match self.read_long(&state, first, io.len) {
+                Some(kept) => *buf = kept,
+                None => state.read(first, buf),
+            },
             (DriveIoKind::Write, Some(buf)) => {
                 state.cells.extend_from_slice(buf);
                 let upto = state.cells.len();

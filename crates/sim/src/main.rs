@@ -26,6 +26,7 @@ mod random;
 mod request;
 mod run;
 mod sectors;
+mod shadow;
 mod shrink;
 mod snapshots;
 mod tools;
