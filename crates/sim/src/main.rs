@@ -32,6 +32,7 @@ mod snapshots;
 mod tools;
 mod transfer;
 mod world;
+mod young;
 
 use clap::Parser;
 use mimalloc::MiMalloc;

@@ -5,6 +5,7 @@
 use crate::content::{SECTOR, SECTORS, Sectors, version_of};
 pub use crate::sectors::Versions;
 pub(crate) use crate::sectors::{Sector, SectorMap};
+use crate::young::Young;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A change that was asked for.
@@ -58,19 +59,11 @@ pub struct Volume {
     /// It is a snapshot: the moment at which it was asked for.
     pub taken: u64,
     pub(crate) sectors: SectorMap,
-    /// Sectors with something that no flush has covered.
-    unsettled: BTreeSet<u64>,
-    /// Blocks, with the operations that changed them, those of late.
-    recent: Vec<(u64, u64)>,
+    /// Blocks that are compared in every state.
+    young: Young,
     /// Every block that was ever changed, with the moment of the last beginning or end of a change.
     pub(crate) changed: BTreeMap<u64, u64>,
 }
-
-/// Operations whose blocks are compared in every state, flushed or not: what a recovery may still
-/// spoil is what the journal tells of.
-const RECENT: u64 = 64;
-/// Blocks of which it is known when they were changed, until old ones are forgotten.
-const MANY: usize = 8192;
 
 impl Volume {
     /// A new one of `size` bytes, whose content names `fill`.
@@ -79,14 +72,6 @@ impl Volume {
             size,
             fill,
             ..Self::default()
-        }
-    }
-
-    /// Blocks are changed by operation `id`.
-    fn touch(&mut self, blocks: impl Iterator<Item = u64>, id: u64) {
-        self.recent.extend(blocks.map(|block| (block, id)));
-        if self.recent.len() > MANY {
-            self.recent.retain(|(_, at)| *at + RECENT >= id);
         }
     }
 }
@@ -183,7 +168,7 @@ impl Oracle {
             return id;
         };
         let blocks = sectors.start / 8..sectors.end.div_ceil(8);
-        volume.touch(blocks.clone(), id);
+        volume.young.touch(blocks.clone(), id);
         volume.changed.extend(blocks.map(|block| (block, now)));
         for at in sectors {
             let sector = volume.sectors.get_or_zero(at);
@@ -192,7 +177,7 @@ impl Oracle {
                 may_be.extend(sector.current());
             }
             sector.issue(id, may_be);
-            volume.unsettled.insert(at);
+            volume.young.unsettle(at);
         }
         id
     }
@@ -226,7 +211,7 @@ impl Oracle {
             if sector.end(id, ended, worked) && worked && durable {
                 sector.settle(ended);
                 if sector.is_settled() {
-                    volume.unsettled.remove(&at);
+                    volume.young.settle(at);
                 }
             }
         }
@@ -264,8 +249,8 @@ impl Oracle {
             return;
         };
         let sectors = &mut volume.sectors;
-        volume.unsettled.retain(|at| {
-            let Some(sector) = sectors.get_mut(*at) else {
+        volume.young.settle_all_but(|at| {
+            let Some(sector) = sectors.get_mut(at) else {
                 return false;
             };
             sector.settle(moment);
@@ -278,10 +263,8 @@ impl Oracle {
         let now = self.next;
         self.open.clear();
         for volume in self.volumes.values_mut() {
-            let unsettled: Vec<u64> = volume.unsettled.iter().map(|at| at / 8).collect();
-            volume.touch(unsettled.into_iter(), now);
+            volume.young.forget_in_flight(now);
             volume.sectors.each_unclear(Sector::forget_order);
-            volume.unsettled.clear();
         }
     }
 
@@ -315,8 +298,7 @@ impl Oracle {
             let first = size / SECTOR as u64;
             volume.size = volume.size.min(size);
             volume.sectors.cut(first);
-            volume.unsettled.retain(|at| *at < first);
-            volume.recent.retain(|(at, _)| at * 8 < first);
+            volume.young.cut(first);
         }
     }
 
@@ -471,17 +453,10 @@ impl Oracle {
     /// As [`Oracle::ranges`], of blocks with something that no flush has covered, or that were
     /// changed of late.
     pub fn young(&self, volume: u32, longest: u64) -> Vec<(u64, u64)> {
-        let Some(known) = self.volumes.get(&volume) else {
-            return Vec::new();
-        };
-        let oldest = self.next.saturating_sub(RECENT);
-        let recent = known.recent.iter().rev();
-        let recent = recent.take_while(|(_, id)| *id >= oldest);
-        let mut blocks: Vec<u64> = known.unsettled.iter().map(|sector| sector / 8).collect();
-        blocks.dedup();
-        blocks.extend(recent.map(|(block, _)| *block));
-        blocks.sort_unstable();
-        joined(blocks.into_iter(), longest)
+        let known = self.volumes.get(&volume);
+        known.map_or_else(Vec::new, |known| {
+            known.young.ranges(self.next, longest, joined)
+        })
     }
 }
 

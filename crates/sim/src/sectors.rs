@@ -229,9 +229,9 @@ impl Block {
     }
 }
 
-/// Sectors of a volume that were ever changed.
+/// Sectors of a volume that were ever changed. Blocks are large, and by themselves: every comparison looks some up.
 #[derive(Clone, Debug, Default)]
-pub struct SectorMap(BTreeMap<u64, Block>);
+pub struct SectorMap(BTreeMap<u64, Box<Block>>);
 
 /// The block of a sector, and its place there.
 fn split(at: u64) -> (u64, usize) {
@@ -257,9 +257,11 @@ impl SectorMap {
     /// A sector, to change it; of zeroes when it was never changed.
     pub fn get_or_zero(&mut self, at: u64) -> &mut Sector {
         let (block, index) = split(at);
-        let block = self.0.entry(block).or_insert_with(|| Block {
-            sectors: [const { None }; SECTORS],
-            plain: Cell::new(Plain::Unknown),
+        let block = self.0.entry(block).or_insert_with(|| {
+            Box::new(Block {
+                sectors: [const { None }; SECTORS],
+                plain: Cell::new(Plain::Unknown),
+            })
         });
         block.plain.set(Plain::Unknown);
         block.sectors[index].get_or_insert_with(|| Sector::of(vec![0]))
