@@ -24,7 +24,7 @@ pub struct Arguments {
 
 const AFTER: &str = "\
 Drives are written as file:PATH[?size=8G], ram:NAME?size=1G, null:NAME?size=1T, or \
-model:hdd-7200[,seed=N]:SPEC; a bare absolute path means file:PATH.\n\
+model:hdd-7200[,seed=N][,iops=N]:SPEC; a bare absolute path means file:PATH.\n\
 Exit codes: 0 done; 1 refused or failed; 2 wrong usage; 130 left with Ctrl-C.";
 
 /// What to do.

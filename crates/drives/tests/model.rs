@@ -227,6 +227,23 @@ fn an_ssd_reads_in_parallel_up_to_its_wire() {
 }
 
 #[test]
+fn a_limit_of_commands_holds_for_all_queues_together_and_costs_a_lone_one_nothing() {
+    let limited = "model:ssd-sata,seed=1,iops=10000:null:model?size=1T";
+    let many = iops(&measure(limited, 2, 64, 500, random_read(4096)));
+    assert!((9_900..=10_100).contains(&many), "{many}");
+    let faster = "model:ssd-sata,seed=1,iops=50000:null:model?size=1T";
+    let lone = iops(&measure(faster, 1, 1, 2000, random_read(4096)));
+    let free = iops(&measure(
+        &spec("ssd-sata", 1),
+        1,
+        1,
+        2000,
+        random_read(4096),
+    ));
+    assert_eq!(lone, free);
+}
+
+#[test]
 fn an_ssd_stops_now_and_then_to_collect_garbage() {
     let write_and_read = |handle: &Handle, number: u64| {
         let at = handle.random() % (SIZE / 65_536) * 65_536;

@@ -33,6 +33,8 @@ fn text_that_names_no_drive_is_refused() {
         ("model:hdd-5400:null:x?size=1G", "the profiles are hdd-7200"),
         ("model:hdd-7200,spin=1:null:x?size=1G", "seed=NUMBER"),
         ("model:hdd-7200,seed=x:null:x?size=1G", "seed=NUMBER"),
+        ("model:hdd-7200,iops=0:null:x?size=1G", "iops=NUMBER"),
+        ("model:ssd-sata,iops=1,iops=2:null:x?size=1G", "each once"),
         (
             "model:hdd-7200:model:ssd-sata:null:x?size=1G",
             "model of a model",
@@ -147,6 +149,10 @@ fn one_drive_has_one_canonical_text() {
         (
             "model:hdd-7200:/srv/a?size=1G",
             "model:hdd-7200:file:/srv/a",
+        ),
+        (
+            "model:ssd-sata,iops=9000,seed=7:ram:a?size=1G",
+            "model:ssd-sata,seed=7,iops=9000:ram:a?size=1G",
         ),
         (
             "model:ssd-sata,seed=7:ram:a?size=1G",

@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub(crate) const KIND: DriveKind = DriveKind {
     name: "model",
     about: "Another drive made as slow as a disk or SSD would be: hdd-7200, hdd-10000, ssd-sata.",
-    grammar: "model:PROFILE[,seed=N]:SPEC",
+    grammar: "model:PROFILE[,seed=N][,iops=N]:SPEC",
     keeps_data: true,
     open,
     // Who only looks does not want to wait as for a disk.
@@ -27,8 +27,12 @@ pub(crate) const KIND: DriveKind = DriveKind {
 struct Parsed<'a> {
     profile: &'static Profile,
     seed: Option<u64>,
+    iops: Option<u64>,
     inner: &'a str,
 }
+
+/// Most commands a second that can be asked for: more than any profile takes.
+const IOPS_MAX: u64 = 1_000_000;
 
 fn parse(rest: &str) -> Result<Parsed<'_>, OpenError> {
     let refuse = |why: String| Err(OpenError::syntax(format!("'model:{rest}': {why}")));
@@ -37,10 +41,8 @@ fn parse(rest: &str) -> Result<Parsed<'_>, OpenError> {
             "write the drive to be modelled, as in model:hdd-7200:file:/srv/disk".into(),
         );
     };
-    let (name, parameter) = match head.split_once(',') {
-        Some((name, parameter)) => (name, Some(parameter)),
-        None => (head, None),
-    };
+    let mut parts = head.split(',');
+    let name = parts.next().unwrap_or(head);
     let Some(profile) = profiles().iter().find(|profile| profile.name == name) else {
         let names: Vec<&str> = profiles().iter().map(|profile| profile.name).collect();
         return refuse(format!(
@@ -48,17 +50,29 @@ fn parse(rest: &str) -> Result<Parsed<'_>, OpenError> {
             names.join(", ")
         ));
     };
-    let seed = match parameter.map(|text| text.strip_prefix("seed=").and_then(|n| n.parse().ok())) {
-        None => None,
-        Some(Some(seed)) => Some(seed),
-        Some(None) => return refuse("after the profile only ,seed=NUMBER may follow".into()),
-    };
+    let (mut seed, mut iops) = (None, None);
+    for part in parts {
+        let (key, value) = part.split_once('=').unwrap_or((part, ""));
+        match (key, value.parse::<u64>()) {
+            ("seed", Ok(number)) if seed.is_none() => seed = Some(number),
+            ("iops", Ok(number)) if iops.is_none() && (1..=IOPS_MAX).contains(&number) => {
+                iops = Some(number);
+            }
+            _ => {
+                return refuse(format!(
+                    "'{part}' cannot stand after the profile: only ,seed=NUMBER and ,iops=NUMBER (1 to {IOPS_MAX}) \
+                     can, each once"
+                ));
+            }
+        }
+    }
     if split_kind(inner)?.0 == KIND.name {
         return refuse("a model of a model makes no sense: name the drive itself".into());
     }
     Ok(Parsed {
         profile,
         seed,
+        iops,
         inner,
     })
 }
@@ -67,10 +81,12 @@ fn canonical(rest: &str) -> Result<String, OpenError> {
     let parsed = parse(rest)?;
     let inner = crate::canonical(parsed.inner)?;
     let name = parsed.profile.name;
-    Ok(match parsed.seed {
-        Some(seed) => format!("model:{name},seed={seed}:{inner}"),
-        None => format!("model:{name}:{inner}"),
-    })
+    let said = |key: &str, number: Option<u64>| match number {
+        Some(number) => format!(",{key}={number}"),
+        None => String::new(),
+    };
+    let (seed, iops) = (said("seed", parsed.seed), said("iops", parsed.iops));
+    Ok(format!("model:{name}{seed}{iops}:{inner}"))
 }
 
 fn open(rest: &str) -> Result<Arc<dyn OpenDrive>, OpenError> {
@@ -99,7 +115,7 @@ fn open(rest: &str) -> Result<Arc<dyn OpenDrive>, OpenError> {
     Ok(Arc::new(Model {
         info,
         inner,
-        mechanism: Mechanism::new(Service::new(device)),
+        mechanism: Mechanism::new(Service::new(device, parsed.iops)),
     }))
 }
 

@@ -48,15 +48,22 @@ pub(super) struct Service {
     host: VecDeque<Request>,
     inside: usize,
     now_ns: u64,
+    /// Nanoseconds between a command's start and the next one's, at least.
+    pace_ns: u64,
+    /// When the next command may start.
+    open_ns: u64,
 }
 
 impl Service {
-    pub(super) fn new(device: Box<dyn Device>) -> Self {
+    /// A device that takes at most so many commands a second, if any number is said.
+    pub(super) fn new(device: Box<dyn Device>, iops: Option<u64>) -> Self {
         Self {
             device,
             host: VecDeque::new(),
             inside: 0,
             now_ns: 0,
+            pace_ns: iops.map_or(0, |iops| 1_000_000_000 / iops),
+            open_ns: 0,
         }
     }
 
@@ -69,8 +76,10 @@ impl Service {
 
     fn fill(&mut self) {
         while self.inside < QUEUE_DEPTH
+            && self.open_ns <= self.now_ns
             && let Some(mut request) = self.host.pop_front()
         {
+            self.open_ns = self.now_ns + self.pace_ns;
             request.taken_ns = self.now_ns;
             self.inside += 1;
             self.device.take(self.now_ns, request);
@@ -80,13 +89,15 @@ impl Service {
     /// Lets time pass up to `now_ns`; adds the requests that have ended, in their order. A moment
     /// before the last one counts as the last one.
     pub(super) fn advance(&mut self, now_ns: u64, ended: &mut Vec<u64>) {
-        while let Some(at) = self.device.next_ns()
+        while let Some(at) = self.next_ns()
             && at <= now_ns
         {
             self.now_ns = self.now_ns.max(at);
-            let before = ended.len();
-            self.device.happen(at, ended);
-            self.inside -= ended.len() - before;
+            if self.device.next_ns().is_some_and(|next| next <= at) {
+                let before = ended.len();
+                self.device.happen(at, ended);
+                self.inside -= ended.len() - before;
+            }
             self.fill();
         }
         self.now_ns = self.now_ns.max(now_ns);
@@ -94,7 +105,9 @@ impl Service {
 
     /// When the next thing happens; `None` when nothing is going on.
     pub(super) fn next_ns(&self) -> Option<u64> {
-        self.device.next_ns()
+        let waits = !self.host.is_empty() && self.inside < QUEUE_DEPTH;
+        let opens = waits.then_some(self.open_ns);
+        [self.device.next_ns(), opens].into_iter().flatten().min()
     }
 }
 
