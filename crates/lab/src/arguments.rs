@@ -22,8 +22,12 @@ pub enum Command {
     Demo(Demo),
     /// Kill the daemon at random moments under a verifying load
     Torture(Torture),
-    /// 4 KiB random writes to a cold volume, second by second, beside the raw file
-    FreshWrites(FreshWrites),
+    /// A hot set that moves in a large volume: how soon it is read as fast as flash again
+    Moving(Moving),
+    /// 4 KiB random writes to a cold volume, while what they wrote sinks, and when the fast tier is full
+    FirstWrites(FirstWrites),
+    /// Reads that saturate a pool whose two tiers are both solid-state, beside each alone and the best split
+    TwoTiers(TwoTiers),
     /// A pool of 256 TiB: create, write, read, restart, memory
     Scale(Scale),
     /// The daemon's processor time with volumes exported that nobody uses
@@ -109,18 +113,65 @@ pub struct Torture {
     pub mirror: bool,
 }
 
-/// `fresh-writes`.
+/// `moving`.
 #[derive(Args, Debug)]
-pub struct FreshWrites {
-    /// Seconds of writing, each
-    #[arg(long, default_value_t = 20)]
+pub struct Moving {
+    /// Size of the hot set
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
+    pub hot: u64,
+    /// Size of the volume; 8 times the hot set or more is what is meant
+    #[arg(long, value_name = "SIZE", default_value = "8G", value_parser = size)]
+    pub volume: u64,
+    /// Size of the fast drive, instead of twice the hot set and 1 GiB
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub fast: Option<u64>,
+    /// Seconds after each move that are looked at, at least
+    #[arg(long, default_value_t = 60)]
     pub seconds: u64,
+    /// Seconds after which a set that is not warm is given up, instead of 120 for each GiB
+    #[arg(long, value_name = "SECONDS")]
+    pub limit: Option<u64>,
+    /// Where chance begins that scatters the set
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+/// `first-writes`.
+#[derive(Args, Debug)]
+pub struct FirstWrites {
+    /// Seconds of writing to cold data, and as many while that sinks
+    #[arg(long, default_value_t = 15)]
+    pub seconds: u64,
+    /// Seconds in which the fast tier is to be filled, at most
+    #[arg(long, value_name = "SECONDS", default_value_t = 90)]
+    pub filling: u64,
+    /// Seconds of writing to the full fast tier
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    pub exhausted: u64,
     /// Size of the volume
     #[arg(long, value_name = "SIZE", default_value = "8G", value_parser = size)]
     pub volume: u64,
     /// Size of the fast drive
     #[arg(long, value_name = "SIZE", default_value = "6G", value_parser = size)]
     pub fast: u64,
+    /// Modelled disks of the slow tier
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=64))]
+    pub disks: u64,
+}
+
+/// `two-tiers`.
+#[derive(Args, Debug)]
+pub struct TwoTiers {
+    /// Seconds of each measurement
+    #[arg(long, default_value_t = 6)]
+    pub seconds: u64,
+    /// How much is in use, and read
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
+    pub used: u64,
+    /// Requests a second that the drives of the two tiers take, fast:slow; again for each pair
+    #[arg(long, value_name = "IOPS:IOPS,...", value_delimiter = ',', value_parser = rates,
+          default_values = ["10000:10000", "15000:5000"])]
+    pub rates: Vec<[u64; 2]>,
 }
 
 /// `scale`.
@@ -230,4 +281,27 @@ pub enum Part {
 
 fn size(text: &str) -> Result<u64, units::SizeError> {
     units::parse_bytes(text)
+}
+
+fn rates(text: &str) -> Result<[u64; 2], String> {
+    let parsed = text
+        .split_once(':')
+        .map(|(fast, slow)| (fast.parse(), slow.parse()));
+    match parsed {
+        Some((Ok(fast), Ok(slow))) if fast > 0 && slow > 0 => Ok([fast, slow]),
+        _ => Err("write two numbers of requests a second, like 15000:5000".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_two_numbers() {
+        assert_eq!(rates("15000:5000"), Ok([15_000, 5_000]));
+        for wrong in ["", "15000", "15000:", "0:1", "1:-1", "1:2:3"] {
+            assert!(rates(wrong).is_err(), "{wrong}");
+        }
+    }
 }

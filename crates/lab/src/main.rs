@@ -11,9 +11,12 @@ mod daemon;
 mod demo;
 mod failure;
 mod fio;
-mod fresh_writes;
+mod first_writes;
 mod idle;
 mod interrupt;
+mod load;
+mod machine;
+mod moving;
 mod nbd;
 mod process;
 mod replay;
@@ -25,6 +28,7 @@ mod screen;
 mod scrub_cost;
 mod snapshots;
 mod torture;
+mod two_tiers;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
@@ -37,7 +41,9 @@ fn run(arguments: &Arguments) -> Result<()> {
     match &arguments.command {
         Command::Demo(with) => demo::run(&convect()?, with),
         Command::Torture(with) => torture::run(&convect()?, with),
-        Command::FreshWrites(with) => fresh_writes::run(&convect()?, with),
+        Command::Moving(with) => moving::run(&convect()?, with),
+        Command::FirstWrites(with) => first_writes::run(&convect()?, with),
+        Command::TwoTiers(with) => two_tiers::run(&convect()?, with),
         Command::Scale(with) => scale::run(&convect()?, with),
         Command::Idle(with) => idle::run(&convect()?, with),
         Command::ScrubCost(with) => scrub_cost::run(&convect()?, with),

@@ -1,4 +1,4 @@
-//! What the measurements have in common: a fast file over six modelled disks, one filled volume.
+//! What the measurements have in common: a fast file over modelled disks, one filled volume.
 
 use crate::daemon::Daemon;
 use crate::failure::Result;
@@ -14,11 +14,11 @@ use units::format_bytes;
 pub const POOL: &str = "demo";
 /// The volume.
 pub const VOLUME: &str = "demo/disk";
-/// Modelled disks of the slow tier.
+/// Modelled disks of the slow tier, where nothing else is said.
 pub const DISKS: u64 = 6;
 const GIB: u64 = 1 << 30;
 
-/// Sizes in bytes.
+/// Sizes in bytes, and how many disks.
 #[derive(Clone, Copy)]
 pub struct Sizes {
     /// Of the volume.
@@ -29,6 +29,8 @@ pub struct Sizes {
     pub fast: u64,
     /// Of the raw file beside the pool.
     pub raw: u64,
+    /// Modelled disks of the slow tier.
+    pub disks: u64,
 }
 
 impl Sizes {
@@ -39,6 +41,7 @@ impl Sizes {
             used: volume,
             fast,
             raw,
+            disks: DISKS,
         }
     }
 }
@@ -59,12 +62,12 @@ impl Scene {
         write_file(&scratch.join("raw.img"), sizes.raw)?;
         let daemon = Daemon::start(convect, scratch.path(), "")?;
         let scene = Self { daemon, scratch };
-        scene.create_pool(sizes.volume)?;
+        scene.create_pool(sizes.volume, sizes.disks)?;
         Ok(scene)
     }
 
-    fn create_pool(&self, volume: u64) -> Result<()> {
-        let disk_gib = (volume * 3 / 2).div_ceil(DISKS).div_ceil(GIB).max(1);
+    fn create_pool(&self, volume: u64, disks: u64) -> Result<()> {
+        let disk_gib = (volume * 3 / 2).div_ceil(disks).div_ceil(GIB).max(1);
         let mut words = vec![
             "pool".to_owned(),
             "create".into(),
@@ -72,8 +75,10 @@ impl Scene {
             "fast".into(),
         ];
         words.push(format!("file:{}", self.scratch.join("fast.img").display()));
-        words.extend(["slow".to_owned(), "stripe:1M".to_owned()]);
-        for disk in 1..=DISKS {
+        words.push("slow".to_owned());
+        // One drive makes no stripe.
+        words.extend((disks > 1).then(|| "stripe:1M".to_owned()));
+        for disk in 1..=disks {
             let path = self.scratch.join(&format!("disk{disk}.img"));
             words.push(format!(
                 "model:hdd-7200,seed={disk}:file:{}?size={disk_gib}G",

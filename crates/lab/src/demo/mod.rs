@@ -5,7 +5,6 @@
 //! Leaves out: making the pool (`scene`) and the load (`fio`).
 
 mod attach;
-mod machine;
 mod measure;
 mod outcome;
 mod report;

@@ -1,10 +1,11 @@
 //! The demonstration from beginning to end.
 
 use super::outcome::Outcome;
-use super::{attach, machine, measure, report, strip, table};
+use super::{attach, measure, report, strip, table};
 use crate::arguments::Demo;
 use crate::failure::{Result, While};
 use crate::fio::{DEPTH, Load, Pattern, Target};
+use crate::machine;
 use crate::rival::{Format, Rival};
 use crate::scene::{DISKS, Scene, Sizes, VOLUME};
 use crate::screen::{self, thousands};

@@ -123,14 +123,29 @@ fn choose(stream: &mut BufReader<UnixStream>, export: &str) -> Result<u64> {
     }
 }
 
+/// Connects to an export; the connection is in transmission, and the export has so many bytes.
+pub fn connect(socket: &Path, export: &str) -> Result<(BufReader<UnixStream>, u64)> {
+    let stream = UnixStream::connect(socket)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut stream = BufReader::with_capacity(1 << 20, stream);
+    let size = choose(&mut stream, export)?;
+    Ok((stream, size))
+}
+
+/// A simple reply's head: the request's number and the error, 0 for none.
+pub fn read_reply(stream: &mut impl Read) -> Result<(u64, u32)> {
+    let magic = u32::from_be_bytes(read_array(stream)?);
+    expect("a reply's first word", magic.into(), p::SIMPLE_REPLY.into())?;
+    let error = u32::from_be_bytes(read_array(stream)?);
+    let cookie = u64::from_be_bytes(read_array(stream)?);
+    Ok((cookie, error))
+}
+
 impl Client {
     /// Connects to an export.
     pub fn connect(socket: &Path, export: &str) -> Result<Self> {
-        let stream = UnixStream::connect(socket)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        let mut stream = BufReader::with_capacity(1 << 20, stream);
-        let size = choose(&mut stream, export)?;
+        let (stream, size) = connect(socket, export)?;
         Ok(Self {
             stream,
             reads: BTreeMap::new(),
@@ -153,23 +168,15 @@ impl Client {
             Request::Trim { offset, length } => (p::TRIM, 0, *offset, *length, &[]),
             Request::Flush => (p::FLUSH, 0, 0, 0, &[]),
         };
-        let mut bytes = Vec::with_capacity(28 + data.len());
-        bytes.extend(p::REQUEST.to_be_bytes());
-        bytes.extend(flags.to_be_bytes());
-        bytes.extend(command.to_be_bytes());
-        bytes.extend(cookie.to_be_bytes());
-        bytes.extend(offset.to_be_bytes());
-        bytes.extend(length.to_be_bytes());
+        let mut bytes = Vec::with_capacity(p::REQUEST_LEN + data.len());
+        bytes.extend(p::request(command, flags, cookie, offset, length));
         bytes.extend(data);
         self.stream.get_mut().write_all(&bytes)
     }
 
     /// Waits for the next answer, in whatever order the server gives them.
     pub fn receive(&mut self) -> Result<Reply> {
-        let magic = u32::from_be_bytes(read_array(&mut self.stream)?);
-        expect("a reply's first word", magic.into(), p::SIMPLE_REPLY.into())?;
-        let error = u32::from_be_bytes(read_array(&mut self.stream)?);
-        let cookie = u64::from_be_bytes(read_array(&mut self.stream)?);
+        let (cookie, error) = read_reply(&mut self.stream)?;
         let mut data = Vec::new();
         if let Some(length) = self.reads.remove(&cookie)
             && error == 0
@@ -187,10 +194,7 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        let mut bytes = p::REQUEST.to_be_bytes().to_vec();
-        bytes.extend(0u16.to_be_bytes());
-        bytes.extend(p::DISCONNECT.to_be_bytes());
-        bytes.extend([0; 20]);
+        let bytes = p::request(p::DISCONNECT, 0, 0, 0, 0);
         // A server that is gone needs no goodbye.
         let _ = self.stream.get_mut().write_all(&bytes);
     }

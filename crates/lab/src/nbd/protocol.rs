@@ -34,3 +34,25 @@ pub const TRIM: u16 = 4;
 pub const WRITE_ZEROES: u16 = 6;
 /// `NBD_CMD_FLAG_FUA`.
 pub const FUA: u16 = 1;
+/// Bytes of a request's head.
+pub const REQUEST_LEN: usize = 28;
+/// Bytes of a simple reply's head.
+pub const REPLY_LEN: usize = 16;
+
+/// A request's head.
+pub fn request(
+    command: u16,
+    flags: u16,
+    cookie: u64,
+    offset: u64,
+    length: u32,
+) -> [u8; REQUEST_LEN] {
+    let mut head = [0; REQUEST_LEN];
+    head[..4].copy_from_slice(&REQUEST.to_be_bytes());
+    head[4..6].copy_from_slice(&flags.to_be_bytes());
+    head[6..8].copy_from_slice(&command.to_be_bytes());
+    head[8..16].copy_from_slice(&cookie.to_be_bytes());
+    head[16..24].copy_from_slice(&offset.to_be_bytes());
+    head[24..].copy_from_slice(&length.to_be_bytes());
+    head
+}

@@ -5,7 +5,7 @@ use crate::arguments::{Part, Snapshots};
 use crate::failure::{Failure, Result};
 use crate::fio::{self, Figures, Load, Pattern, Target};
 use crate::interrupt;
-use crate::scene::{POOL, Scene, Sizes, VOLUME};
+use crate::scene::{DISKS, POOL, Scene, Sizes, VOLUME};
 use crate::screen::{self, Progress};
 use api::v1::{JobState, SnapshotCreate};
 use std::path::Path;
@@ -146,6 +146,7 @@ pub fn run(convect: &Path, with: &Snapshots) -> Result<()> {
             used: 6 * with.used,
             fast: with.fast,
             raw: RAW,
+            disks: DISKS,
         },
     )?;
     let measured = measure_all(&scene, with);

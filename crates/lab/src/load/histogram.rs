@@ -1,0 +1,95 @@
+//! Latencies in classes, each a 32nd of an octave wide: a percentile is right to three per cent.
+
+/// Classes of an octave.
+const FINE: u64 = 32;
+const FINE_BITS: u32 = FINE.trailing_zeros();
+
+/// Counts of latencies.
+#[derive(Clone, Debug, Default)]
+pub struct Histogram {
+    counts: Vec<u32>,
+}
+
+fn class(value: u64) -> usize {
+    if value < FINE {
+        return value as usize;
+    }
+    let shift = value.ilog2() - FINE_BITS;
+    (u64::from(shift) * FINE + (value >> shift)) as usize
+}
+
+/// The greatest value of a class.
+fn greatest(class: usize) -> u64 {
+    let class = class as u64;
+    if class < FINE {
+        return class;
+    }
+    let shift = class / FINE - 1;
+    ((class - shift * FINE + 1) << shift) - 1
+}
+
+impl Histogram {
+    /// Counts a latency.
+    pub fn add(&mut self, value: u64) {
+        let class = class(value);
+        if self.counts.len() <= class {
+            self.counts.resize(class + 1, 0);
+        }
+        self.counts[class] += 1;
+    }
+
+    /// Counts all that another one has.
+    pub fn merge(&mut self, other: &Self) {
+        if self.counts.len() < other.counts.len() {
+            self.counts.resize(other.counts.len(), 0);
+        }
+        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
+            *count += more;
+        }
+    }
+
+    /// How many were counted.
+    pub fn count(&self) -> u64 {
+        self.counts.iter().map(|count| u64::from(*count)).sum()
+    }
+
+    /// The value that so many of a hundred do not exceed; 0 when none was counted.
+    pub fn percentile(&self, percent: f64) -> u64 {
+        let all = self.count();
+        let wanted = (all as f64 * percent / 100.0).ceil().max(1.0) as u64;
+        let mut seen = 0;
+        let found = self.counts.iter().position(|count| {
+            seen += u64::from(*count);
+            seen >= wanted
+        });
+        found.map_or(0, greatest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_follow_each_other_and_are_narrow() {
+        let values = (0..200).chain((1..50).map(|n| n * 977_777));
+        for value in values {
+            let top = greatest(class(value));
+            assert!(top >= value && top - value <= value / FINE, "{value} {top}");
+            assert_eq!(class(top), class(value), "{value}");
+            assert_eq!(class(top + 1), class(value) + 1, "{value}");
+        }
+    }
+
+    #[test]
+    fn percentiles_are_of_all_that_was_merged() {
+        let (mut one, mut other) = (Histogram::default(), Histogram::default());
+        assert_eq!(one.percentile(99.0), 0);
+        (1..=98).for_each(|_| one.add(10));
+        (1..=2).for_each(|_| other.add(1_000_000));
+        one.merge(&other);
+        assert_eq!((one.count(), one.percentile(98.0)), (100, 10));
+        let p99 = one.percentile(99.0);
+        assert!((1_000_000..1_032_000).contains(&p99), "{p99}");
+    }
+}

@@ -1,0 +1,160 @@
+//! What was answered in each second, and for how long nothing was.
+
+use super::histogram::Histogram;
+use crate::screen::thousands;
+
+pub const SECOND_NS: u64 = 1_000_000_000;
+
+/// What was answered in a second.
+#[derive(Clone, Debug, Default)]
+pub struct Second {
+    latencies: Histogram,
+    /// The longest latency in nanoseconds.
+    pub longest_ns: u64,
+    /// The longest time without any answer that reached into this second, in nanoseconds, as long as
+    /// it had lasted when it or the second ended.
+    pub stall_ns: u64,
+}
+
+impl Second {
+    /// Requests answered.
+    pub fn count(&self) -> u64 {
+        self.latencies.count()
+    }
+
+    /// The latency in nanoseconds that so many of a hundred do not exceed.
+    pub fn percentile_ns(&self, percent: f64) -> u64 {
+        self.latencies.percentile(percent)
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.latencies.merge(&other.latencies);
+        self.longest_ns = self.longest_ns.max(other.longest_ns);
+        self.stall_ns = self.stall_ns.max(other.stall_ns);
+    }
+}
+
+/// Second after second.
+#[derive(Clone, Debug, Default)]
+pub struct Series(pub Vec<Second>);
+
+impl Series {
+    fn at(&mut self, second: usize) -> &mut Second {
+        if self.0.len() <= second {
+            self.0.resize_with(second + 1, Second::default);
+        }
+        &mut self.0[second]
+    }
+
+    /// A request was answered `at_ns` after the beginning.
+    pub fn answered(&mut self, at_ns: u64, latency_ns: u64) {
+        let second = self.at((at_ns / SECOND_NS) as usize);
+        second.latencies.add(latency_ns);
+        second.longest_ns = second.longest_ns.max(latency_ns);
+    }
+
+    /// Nothing was answered between two moments.
+    pub fn silent(&mut self, from_ns: u64, to_ns: u64) {
+        for number in from_ns / SECOND_NS..=to_ns / SECOND_NS {
+            let end = to_ns.min((number + 1) * SECOND_NS);
+            let second = self.at(number as usize);
+            second.stall_ns = second.stall_ns.max(end - from_ns);
+        }
+    }
+
+    /// Requests of a second, 0 when it is not there.
+    pub fn count(&self, second: usize) -> u64 {
+        self.0.get(second).map_or(0, Second::count)
+    }
+
+    /// Adds what another lane saw.
+    pub fn merge(&mut self, other: &Self) {
+        for (number, second) in other.0.iter().enumerate() {
+            self.at(number).merge(second);
+        }
+    }
+
+    /// Leaves the first `seconds` whole ones.
+    pub fn cut(&mut self, seconds: usize) {
+        self.0.resize_with(seconds, Second::default);
+    }
+
+    /// All of it as if it were one second.
+    pub fn whole(&self) -> Second {
+        let mut all = Second::default();
+        self.0.iter().for_each(|second| all.merge(second));
+        all
+    }
+
+    /// Requests a second in a range of it, as far as that is there.
+    pub fn iops(&self, seconds: std::ops::Range<usize>) -> f64 {
+        let end = seconds.end.min(self.0.len());
+        let part = self.0.get(seconds.start..end).unwrap_or_default();
+        let sum: u64 = part.iter().map(Second::count).sum();
+        sum as f64 / part.len().max(1) as f64
+    }
+
+    /// Requests a second over all of it.
+    pub fn mean(&self) -> f64 {
+        self.iops(0..self.0.len())
+    }
+
+    /// Requests a second in its last seconds.
+    pub fn end(&self, seconds: usize) -> f64 {
+        self.iops(self.0.len().saturating_sub(seconds)..self.0.len())
+    }
+}
+
+/// A number a second, ten to a line.
+pub fn rows_of_ten(values: impl Iterator<Item = f64>) -> String {
+    let values: Vec<f64> = values.collect();
+    let rows = values.chunks(10).enumerate().map(|(row, values)| {
+        let cells: Vec<String> = values
+            .iter()
+            .map(|value| format!("{:>8}", thousands(*value)))
+            .collect();
+        format!("  {:>4} s {}\n", row * 10, cells.concat())
+    });
+    rows.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stall_is_seen_in_every_second_that_it_reaches_into() {
+        let mut series = Series::default();
+        let ms = |count: u64| count * 1_000_000;
+        series.silent(ms(100), ms(150));
+        series.silent(ms(900), ms(2_300));
+        let stalls: Vec<u64> = series.0.iter().map(|second| second.stall_ns).collect();
+        assert_eq!(stalls, [ms(100), ms(1_100), ms(1_400)]);
+        assert_eq!(series.whole().stall_ns, ms(1_400));
+    }
+
+    #[test]
+    fn lanes_add_up_and_a_part_of_a_second_is_cut_off() {
+        let (mut one, mut other) = (Series::default(), Series::default());
+        for at in [1, 2, SECOND_NS + 1] {
+            one.answered(at, 1_000);
+        }
+        for at in [3, 2 * SECOND_NS + 1] {
+            other.answered(at, 5_000_000);
+        }
+        one.merge(&other);
+        one.cut(2);
+        let counts: Vec<u64> = one.0.iter().map(Second::count).collect();
+        assert_eq!(counts, [3, 1]);
+        assert_eq!((one.mean(), one.end(1), one.iops(1..9)), (2.0, 1.0, 1.0));
+        assert_eq!(one.0[0].longest_ns, 5_000_000);
+        assert_eq!(one.iops(7..9), 0.0);
+    }
+
+    #[test]
+    fn a_series_has_ten_numbers_to_a_line() {
+        let text = rows_of_ten((0..11).map(f64::from));
+        assert_eq!(text.lines().count(), 2);
+        assert_eq!(text.lines().nth(1), Some("    10 s       10"));
+    }
+}
