@@ -140,10 +140,10 @@ pub struct Moving {
 #[derive(Args, Debug)]
 pub struct FirstWrites {
     /// Seconds of writing to cold data, and as many while that sinks
-    #[arg(long, default_value_t = 15)]
+    #[arg(long, default_value_t = 5)]
     pub seconds: u64,
     /// Seconds in which the fast tier is to be filled, at most
-    #[arg(long, value_name = "SECONDS", default_value_t = 90)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub filling: u64,
     /// Seconds of writing to the full fast tier
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
@@ -151,8 +151,8 @@ pub struct FirstWrites {
     /// Size of the volume
     #[arg(long, value_name = "SIZE", default_value = "8G", value_parser = size)]
     pub volume: u64,
-    /// Size of the fast drive
-    #[arg(long, value_name = "SIZE", default_value = "6G", value_parser = size)]
+    /// Size of the fast drive: small, and not full before what is written to cold data has sunk for as long
+    #[arg(long, value_name = "SIZE", default_value = "3G", value_parser = size)]
     pub fast: u64,
     /// Modelled disks of the slow tier
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=64))]

@@ -46,7 +46,7 @@ impl Shared {
     }
 }
 
-/// A lock whose holder panicked is as good as any: the panic ends the program when it is joined.
+/// What a lane counted before it panicked is as good as what the others did.
 pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -24,7 +24,8 @@ impl Second {
 
     /// The latency in nanoseconds that so many of a hundred do not exceed.
     pub fn percentile_ns(&self, percent: f64) -> u64 {
-        self.latencies.percentile(percent)
+        // A class ends beyond the greatest latency that is in it.
+        self.latencies.percentile(percent).min(self.longest_ns)
     }
 
     fn merge(&mut self, other: &Self) {
@@ -148,6 +149,7 @@ mod tests {
         assert_eq!(counts, [3, 1]);
         assert_eq!((one.mean(), one.end(1), one.iops(1..9)), (2.0, 1.0, 1.0));
         assert_eq!(one.0[0].longest_ns, 5_000_000);
+        assert_eq!(one.whole().percentile_ns(100.0), 5_000_000);
         assert_eq!(one.iops(7..9), 0.0);
     }
 
