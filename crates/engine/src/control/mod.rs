@@ -8,4 +8,4 @@ mod wait;
 
 pub use engine::Engine;
 pub(crate) use jobs::{Jobs, busy};
-pub(crate) use wait::{elapsed_s, now, wait_for};
+pub(crate) use wait::wait_for;

@@ -4,7 +4,6 @@ use super::labels::{InPlace, read_all};
 use super::shards::code_of;
 use super::{Pool, Result, error, lock};
 use crate::control::types::{ErrorCode, ScrubFaultStatus, ScrubSpec, ScrubStatus};
-use crate::control::{elapsed_s, now};
 use crate::shard::{FaultPlace, Progress, Scrub, ScrubFault, ScrubPoint};
 use block::DriveError;
 use format::{LayoutConfig, ScrubRunning, ScrubTotals};
@@ -140,11 +139,12 @@ impl Pool {
         scrub: &Arc<Scrub>,
         progress: &Arc<Progress>,
     ) -> Result<bool> {
-        let began = now();
         let before = running.totals.took_s;
+        let mut took_ns = 0;
         loop {
-            let result = self.scrub_slice(&mut running, scrub, progress);
-            running.totals.took_s = before + elapsed_s(began) as u64;
+            let (result, slice_ns) = self.scrub_slice(&mut running, scrub, progress);
+            took_ns += slice_ns;
+            running.totals.took_s = before + took_ns / 1_000_000_000;
             let ended = result.is_ok() && running.at.iter().all(Option::is_none);
             if ended {
                 self.scrub_labels(scrub)?;
@@ -174,13 +174,14 @@ impl Pool {
         }
     }
 
-    /// Lets every shard that has not ended go on for a while.
+    /// Lets every shard that has not ended go on for a while, and tells how long the longest took, in nanoseconds of the
+    /// loops' clock: it goes into the labels.
     fn scrub_slice(
         &self,
         running: &mut ScrubRunning,
         scrub: &Arc<Scrub>,
         progress: &Arc<Progress>,
-    ) -> Result<()> {
+    ) -> (Result<()>, u64) {
         let working = running.at.iter().flatten().count();
         scrub.working.store(working as u64, Ordering::Relaxed);
         let asked = self.shards.iter().zip(&running.at).map(|(shard, at)| {
@@ -188,31 +189,36 @@ impl Pool {
                 let (scrub, progress) = (scrub.clone(), progress.clone());
                 let from = ScrubPoint { owner, key };
                 shard.ask(move |shard| async move {
+                    let began_ns = shard.loop_handle().now_ns();
                     let result = shard.scrub(from, SLICE_NS, &scrub, &progress).await;
                     if matches!(result, Ok(None)) {
                         scrub.working.fetch_sub(1, Ordering::Relaxed);
                     }
-                    result
+                    (result, shard.loop_handle().now_ns() - began_ns)
                 })
             })
         });
         let asked: Vec<_> = asked.collect();
-        let mut failure = None;
+        let (mut failure, mut longest_ns) = (None, 0);
         for (at, asked) in running.at.iter_mut().zip(asked) {
             let Some(asked) = asked else { continue };
-            match control::receive(&asked) {
-                Ok(Ok(next)) => *at = next.map(|next| (next.owner, next.key)),
-                Ok(Err(failed)) => failure = Some(failed),
-                Err(_) => return error(ErrorCode::Busy, "the pool is closing"),
+            let Ok((result, took_ns)) = control::receive(&asked) else {
+                return (error(ErrorCode::Busy, "the pool is closing"), longest_ns);
+            };
+            longest_ns = longest_ns.max(took_ns);
+            match result {
+                Ok(next) => *at = next.map(|next| (next.owner, next.key)),
+                Err(failed) => failure = Some(failed),
             }
         }
-        match failure {
+        let result = match failure {
             None => Ok(()),
             Some(failed) => error(
                 code_of(&failed),
                 format!("{failed}; mend the drive and scrub again"),
             ),
-        }
+        };
+        (result, longest_ns)
     }
 
     /// Looks at every label; when one is not right, all are written anew.
