@@ -21,6 +21,9 @@ const KEPT: f32 = 0.996_2;
 const PRIOR_USES: f32 = 0.02;
 /// ... of so many ticks that extents waited.
 const PRIOR_TICKS: f32 = 20.0;
+/// What all classes together show of an age counts for each as so many uses of its own: a class of which
+/// little was seen is taken for an ordinary one, not for what a few chances make of it.
+const SHARED_USES: f32 = 3.0;
 
 fn class(uses: u8) -> usize {
     match uses {
@@ -105,13 +108,14 @@ impl Hazard {
     /// Takes what was counted into the indices; `ticks` since that was last done.
     pub(crate) fn rebuild(&mut self, ticks: i32) {
         let kept = KEPT.powi(ticks);
+        let shared = self.rates();
         for class in 0..CLASSES {
             for from in 0..GROUPS {
                 let (mut uses, mut waited, mut best) = (0.0f32, 0.0f32, 0.0f32);
                 let mut left = 1.0f32;
-                for to in from..GROUPS - 1 {
-                    let rate = (self.ended[class][to] + PRIOR_USES)
-                        / (self.waited[class][to] + PRIOR_TICKS);
+                for (to, shared) in shared.iter().enumerate().take(GROUPS - 1).skip(from) {
+                    let rate = (self.ended[class][to] + SHARED_USES)
+                        / (self.waited[class][to] + SHARED_USES / shared);
                     let used = left * (rate * width(to)).min(1.0);
                     uses += used;
                     waited += (left - used / 2.0) * width(to);
@@ -123,6 +127,16 @@ impl Hazard {
             let counts = self.waited[class].iter_mut().chain(&mut self.ended[class]);
             counts.for_each(|count| *count *= kept);
         }
+    }
+
+    /// Uses in a tick of waiting, of all classes together, by age.
+    fn rates(&self) -> [f32; GROUPS] {
+        let sum = |counts: &[[f32; GROUPS]; CLASSES], group: usize| {
+            counts.iter().map(|class| class[group]).sum::<f32>()
+        };
+        std::array::from_fn(|group| {
+            (sum(&self.ended, group) + PRIOR_USES) / (sum(&self.waited, group) + PRIOR_TICKS)
+        })
     }
 }
 
@@ -166,9 +180,32 @@ mod tests {
     #[test]
     fn a_class_whose_waits_never_end_is_worth_less_than_one_whose_waits_do() {
         let mut hazard = Hazard::new();
-        regular(&mut hazard, 5, 20);
-        idle(&mut hazard, 1);
-        assert!(hazard.index(5, 0) > 20.0 * hazard.index(1, 0));
+        for tick in 0..2_000 {
+            hazard.began(1);
+            hazard.began(5);
+            if tick >= 20 {
+                hazard.ended(5, 20);
+            }
+            pass(&mut hazard);
+        }
+        let (used, idle) = (hazard.index(5, 0), hazard.index(1, 0));
+        assert!(used > 20.0 * idle, "{used} {idle}");
+    }
+
+    #[test]
+    fn a_class_of_which_little_was_seen_is_taken_for_an_ordinary_one() {
+        let index = |of_others: fn(&mut Hazard)| {
+            let mut hazard = Hazard::new();
+            of_others(&mut hazard);
+            hazard.began(9);
+            hazard.ended(9, 0);
+            pass(&mut hazard);
+            hazard.index(9, 0)
+        };
+        let (alone, busy) = (index(|_| ()), index(|hazard| regular(hazard, 1, 4)));
+        let idle = index(|hazard| idle(hazard, 1));
+        assert!(busy > 3.0 * idle, "{busy} {idle}");
+        assert!(alone > idle, "{alone} {idle}");
     }
 
     #[test]

@@ -18,6 +18,9 @@ const PASSED: u64 = 307;
 /// Least chance, in chances of a block that was asked for, for one that was not to be promoted with it,
 /// be there ever so much room.
 const LIKELY: f32 = 0.2;
+/// How many times the bar a block that nobody ever used has to be worth, beside one that somebody did: the first
+/// blocks asked for of an extent promise more of the others than comes true.
+const UNUSED: f32 = 3.0;
 /// What a new look at the worth of victims weighs.
 const NEW_LOOK: f32 = 0.125;
 
@@ -230,12 +233,7 @@ impl Policy {
             if worth >= bar {
                 promote |= absent & entry.touched;
             }
-            for (known, of) in [(true, cell.used), (false, !cell.used)] {
-                let chance = self.neighbours.chance(kind, known);
-                if chance >= LIKELY && worth * chance >= bar {
-                    promote |= untouched & of;
-                }
-            }
+            promote |= untouched & self.neighbours_worth(kind, worth, bar, cell.used);
         }
         self.present.take_from_ram(at, u16::MAX);
         self.present.set_fast(at, entry.fast | promote);
@@ -246,6 +244,17 @@ impl Policy {
         let extent = self.cells.extent(entry.cell);
         self.present.tidy(&mut self.cells, at);
         Some(Leaving { extent, promote })
+    }
+
+    /// Which blocks of an extent are worth the bar though nobody asked for them this time; `used`: those that
+    /// somebody ever did.
+    fn neighbours_worth(&self, kind: u8, worth: f32, bar: f32, used: u16) -> u16 {
+        let of = [(true, used, bar), (false, !used, bar * UNUSED)];
+        let worth = of.into_iter().filter(|(known, _, bar)| {
+            let chance = self.neighbours.chance(kind, *known);
+            chance >= LIKELY && worth * chance >= *bar
+        });
+        worth.fold(0, |all, (_, blocks, _)| all | blocks)
     }
 
     /// Blocks on the fast tier beyond what it may hold.
@@ -350,4 +359,28 @@ fn ones(mut mask: u16) -> impl Iterator<Item = u64> {
         mask &= mask - 1;
         Some(index)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::Config;
+
+    #[test]
+    fn a_block_that_nobody_ever_used_has_to_be_worth_more_to_come_along() {
+        let mut policy = Policy::new(Config {
+            fast_blocks: 100,
+            ram_blocks: 10,
+            margin: 1.0,
+            seed: 1,
+        });
+        for known in [true, false] {
+            (0..100).for_each(|_| policy.neighbours.learn((3, known), 0b11, 0b10, 0b01));
+        }
+        let used = 0b1100;
+        let worth = |worth: f32| policy.neighbours_worth(3, worth, 1.0, used);
+        assert_eq!(worth(0.9), 0);
+        assert_eq!(worth(2.0), used);
+        assert_eq!(worth(4.0), u16::MAX);
+    }
 }

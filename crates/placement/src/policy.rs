@@ -15,11 +15,13 @@ use units::EXTENT_BLOCKS;
 
 /// Ticks between looks at what was learned: a quarter of the fast tier.
 const REBUILD_TICKS: u32 = TICKS_PER_FILL / 4;
-/// Uses that follow each other within so many times what RAM holds are one.
-const BURST_FILLS: u64 = 2;
+/// Uses that follow each other while hosts use this part of what RAM holds, a half, are one: RAM answers those by
+/// itself. A longer time would take uses that the slow tier had to answer for nothing, and what is
+/// used most often, for what is used once.
+const BURST_PART: u64 = 2;
 /// How much less each block of a larger extent is worth: it saves the same seek together with
 /// more of them. Less than one, as not every use asks for all.
-const SHARING: f32 = 0.8;
+const SHARING: f32 = 0.7;
 
 /// Sizes, and how reluctant to be.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +30,7 @@ pub struct Config {
     pub fast_blocks: u64,
     /// Blocks of RAM.
     pub ram_blocks: u64,
-    /// How many times as much as what it displaces something has to be worth to be promoted: 9 writes
+    /// How many times as much as what it displaces something has to be worth to be promoted: 45 writes
     /// little, 1 takes whatever is better.
     pub margin: f32,
     /// Where chance begins.
@@ -84,7 +86,7 @@ impl Policy {
     pub fn new(config: Config) -> Self {
         let tick_blocks =
             ((config.fast_blocks + config.ram_blocks) / u64::from(TICKS_PER_FILL)).max(1);
-        let burst = (config.ram_blocks * BURST_FILLS).div_ceil(tick_blocks);
+        let burst = config.ram_blocks.div_ceil(BURST_PART * tick_blocks);
         let mut shares = [1.0; EXTENT_BLOCKS + 1];
         for (blocks, share) in shares.iter_mut().enumerate().skip(1) {
             *share = (blocks as f32).powf(-SHARING);

@@ -227,7 +227,7 @@ fn a_set_that_moves_is_followed() {
 
 #[test]
 fn of_two_extents_used_alike_the_one_that_takes_more_room_leaves() {
-    let mut owner = Owner::new(config(1_600, 0));
+    let mut owner = Owner::new(config(700, 0));
     for round in 0..40 {
         for number in 0..100 {
             let mask = if number % 2 == 0 { u16::MAX } else { 1 };
@@ -310,4 +310,21 @@ fn an_extent_explains_itself() {
     assert!(heat.worth > 0.0);
     let never = owner.policy.explain(blocks(9_999, 0).extent);
     assert_eq!((never.uses, never.worth), (0, 0.0));
+}
+
+#[test]
+fn what_is_used_again_soon_after_it_left_ram_is_promoted_into_a_full_tier() {
+    // What is hot comes once the tier is full. Between two uses of it comes more than RAM holds, so all of them would
+    // have to wait, and less than RAM holds twice.
+    let mut owner = Owner::new(config(4_000, 400));
+    let mut missed = 0;
+    for use_ in 0..80_000u64 {
+        let part = match use_ % 2 {
+            0 if use_ > 20_000 => blocks(use_ / 2 % 250, 1),
+            _ => blocks(10_000 + use_, 1),
+        };
+        let is_miss = owner.read_alone(part);
+        missed += u32::from(is_miss && use_ % 2 == 0 && use_ > 50_000);
+    }
+    assert!(missed < 150, "{missed} of 15,000");
 }
