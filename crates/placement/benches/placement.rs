@@ -46,7 +46,7 @@ fn main() {
     let mut policy = Policy::new(Config {
         fast_blocks: RESIDENT * 16,
         ram_blocks: RESIDENT * 16 / 20,
-        margin: 45.0,
+        margin: 43.0,
         seed: 1,
     });
     for number in 0..EXTENTS {

@@ -222,18 +222,22 @@ impl Policy {
         let kept = entry.touched | entry.fast;
         let untouched = absent & !entry.touched;
         let kind = kind(cell.uses(), cell.used, kept);
-        let mut promote = 0;
+        let (mut promote, mut is_full) = (0u16, false);
         if entry.touched != 0 {
             let worth = self.worth(cell, kept.count_ones());
             let size = EXTENT_BLOCKS as u64;
-            let bar = match self.present.fast_blocks + size > self.config.fast_blocks {
-                true => self.bar * self.config.margin,
+            is_full = self.present.fast_blocks + size > self.config.fast_blocks;
+            let bar = match is_full {
+                true => self.bar * self.margin,
                 false => 0.0,
             };
             if worth >= bar {
                 promote |= absent & entry.touched;
             }
             promote |= untouched & self.neighbours_worth(kind, worth, bar, cell.used);
+        }
+        if is_full {
+            self.promoted += u64::from(promote.count_ones());
         }
         self.present.take_from_ram(at, u16::MAX);
         self.present.set_fast(at, entry.fast | promote);

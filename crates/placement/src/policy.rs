@@ -22,6 +22,11 @@ const BURST_PART: u64 = 2;
 /// How much less each block of a larger extent is worth: it saves the same seek together with
 /// more of them. Less than one, as not every use asks for all.
 const SHARING: f32 = 0.7;
+/// Blocks promoted into a full tier for a block that hosts use, beyond which the policy gets more reluctant.
+const PROMOTED_MOST: f32 = 0.35;
+/// How much the power to which the margin is taken changes at each look, and how far it may rise.
+const POWER_STEP: f32 = 0.05;
+const POWER_MOST: f32 = 2.0;
 
 /// Sizes, and how reluctant to be.
 #[derive(Clone, Copy, Debug)]
@@ -30,8 +35,9 @@ pub struct Config {
     pub fast_blocks: u64,
     /// Blocks of RAM.
     pub ram_blocks: u64,
-    /// How many times as much as what it displaces something has to be worth to be promoted: 45 writes
-    /// little, 1 takes whatever is better.
+    /// How many times as much as what it displaces something has to be worth to be promoted: 43 writes
+    /// little, 1 takes whatever is better. While much is promoted all the same the policy takes more, up to the
+    /// square of this.
     pub margin: f32,
     /// Where chance begins.
     pub seed: u64,
@@ -69,6 +75,12 @@ pub struct Policy {
     pub(crate) random: Random,
     /// What the next to leave the fast tier is worth, about.
     pub(crate) bar: f32,
+    /// The margin that holds now.
+    pub(crate) margin: f32,
+    /// Blocks promoted into a full tier since the last look.
+    pub(crate) promoted: u64,
+    /// The power of the margin that was configured.
+    power: f32,
     hazard: Hazard,
     now: Tick,
     /// Blocks until the next tick.
@@ -99,6 +111,9 @@ impl Policy {
             neighbours: Neighbours::new(),
             random: Random::new(config.seed),
             bar: 0.0,
+            margin: config.margin,
+            promoted: 0,
+            power: 1.0,
             hazard: Hazard::new(),
             now: Tick::default(),
             tick_left: tick_blocks,
@@ -246,7 +261,80 @@ impl Policy {
         if self.rebuild_left == 0 {
             self.rebuild_left = REBUILD_TICKS;
             self.hazard.rebuild(REBUILD_TICKS as i32);
+            self.look_at_margin();
         }
         self.look_at_bar();
+    }
+
+    /// Where much is promoted for what hosts use, what is worth it by less is left out from now on: a margin that
+    /// fits one load lets another write the tier full time and again.
+    fn look_at_margin(&mut self) {
+        let used = u64::from(REBUILD_TICKS) * self.tick_blocks;
+        let step = match self.promoted as f32 > PROMOTED_MOST * used as f32 {
+            true => POWER_STEP,
+            false => -POWER_STEP,
+        };
+        self.promoted = 0;
+        self.power = (self.power + step).clamp(1.0, POWER_MOST);
+        self.margin = self.config.margin.powf(self.power);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy(margin: f32) -> Policy {
+        Policy::new(Config {
+            fast_blocks: 960,
+            ram_blocks: 0,
+            margin,
+            seed: 1,
+        })
+    }
+
+    fn one(number: u64) -> Blocks {
+        let extent = Extent { volume: 1, number };
+        Blocks { extent, mask: 1 }
+    }
+
+    /// Uses as many blocks as the fast tier has, some times over, and promotes a share of them.
+    fn promote(policy: &mut Policy, share: f32) {
+        for number in 0..9_600 {
+            policy.read(one(number));
+            policy.promoted += u64::from(policy.random.happens(share));
+        }
+    }
+
+    #[test]
+    fn while_much_is_promoted_the_margin_rises_and_afterwards_it_is_what_was_configured() {
+        let mut policy = policy(10.0);
+        promote(&mut policy, 0.2);
+        assert_eq!(policy.margin, 10.0);
+        promote(&mut policy, 0.6);
+        assert!((95.0..100.1).contains(&policy.margin), "{}", policy.margin);
+        promote(&mut policy, 0.2);
+        assert_eq!(policy.margin, 10.0);
+    }
+
+    #[test]
+    fn what_is_to_take_whatever_is_better_does_so_however_much_that_is() {
+        let mut policy = policy(1.0);
+        promote(&mut policy, 1.0);
+        assert_eq!(policy.margin, 1.0);
+    }
+
+    #[test]
+    fn what_is_promoted_counts_once_the_tier_is_full() {
+        let mut policy = policy(0.0);
+        policy.came(one(1));
+        assert_eq!(policy.leave_ram().map(|it| it.promote), Some(1));
+        assert_eq!(policy.promoted, 0);
+        (1_000..2_000).for_each(|number| policy.wrote(one(number)));
+        let before = policy.promoted;
+        policy.read(one(5));
+        policy.came(one(5));
+        assert_eq!(policy.leave_ram().map(|it| it.promote), Some(1));
+        assert_eq!(policy.promoted, before + 1);
     }
 }
