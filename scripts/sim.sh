@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The simulation: the gate of known bugs (CONVECT_GATE_SECONDS of one core's work each at most, 30;
 # as many at a time as there are cores), then a campaign on all cores over the first CONVECT_SIM_SEEDS
-# seeds (1000), always the same ones, with CONVECT_SIM_STATES crashes each (3000), of which no further one is
+# seeds (1700), always the same ones, with CONVECT_SIM_STATES crashes each (3000), of which no further one is
 # begun after CONVECT_SIM_SECONDS (600).
 # Both are the same program, which is built once: the campaign switches no bug on.
 # Every number is printed.
@@ -11,7 +11,7 @@ set -Eeuo pipefail
 cd "$root"
 use_rust
 
-seeds="${CONVECT_SIM_SEEDS:-1000}"
+seeds="${CONVECT_SIM_SEEDS:-1700}"
 states="${CONVECT_SIM_STATES:-3000}"
 seconds="${CONVECT_SIM_SECONDS:-600}"
 gate_seconds="${CONVECT_GATE_SECONDS:-30}"
