@@ -34,7 +34,14 @@ impl Event {
             if state.count.get() != seen {
                 return Poll::Ready(());
             }
-            state.waiting.borrow_mut().push(context.waker().clone());
+            let mut waiting = state.waiting.borrow_mut();
+            // A task that waits for this with a limit of time, again and again, is there once.
+            let known = waiting
+                .last()
+                .is_some_and(|last| last.will_wake(context.waker()));
+            if !known {
+                waiting.push(context.waker().clone());
+            }
             Poll::Pending
         })
     }

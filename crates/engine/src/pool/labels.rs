@@ -236,7 +236,7 @@ pub(super) async fn write_one(
         // The drive may give up what shards wrote as well.
         match is_on(Mutation::LabelFlushAlone) {
             true => queue.flush().await,
-            false => shared.flushing.run(queue.flush()).await,
+            false => shared.flush(handle, queue.flush()).await,
         }
     };
     let written = within(handle.clone(), shared.limits.deadline_ns, requests).await;

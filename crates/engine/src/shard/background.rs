@@ -101,20 +101,26 @@ impl Shard {
 
     async fn commit_loop(self: Rc<Self>) {
         while !self.closing.get() {
+            let wake = self.commit_wake.wait();
             let (since, waiting) = {
                 let state = self.state.borrow();
                 (state.journal.since_ns, state.journal.waiting())
             };
-            let due = since.is_some_and(|since| self.handle.now_ns() >= since + COMMIT_NS);
-            if (due || waiting >= COMMIT_PAGES) && self.barrier().await.is_err() {
-                return;
+            let due = since.is_some_and(|since| {
+                self.handle.now_ns() >= since + COMMIT_NS || self.flush_is_due()
+            });
+            if due || waiting >= COMMIT_PAGES {
+                if self.barrier().await.is_err() {
+                    return;
+                }
+                self.committed_ns.set(self.handle.now_ns());
             }
             let tick = if since.is_some() {
                 TICK_NS
             } else {
                 IDLE_TICK_NS
             };
-            self.handle.sleep(tick).await;
+            futures_util::future::select(wake, self.handle.sleep(tick)).await;
         }
     }
 
@@ -160,6 +166,7 @@ impl Shard {
             &self.promote_wake,
             &self.spare_wake,
             &self.checkpoint_wake,
+            &self.commit_wake,
             &self.space_made,
             &self.fetched,
         ] {

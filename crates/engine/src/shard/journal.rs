@@ -293,7 +293,23 @@ impl Shard {
         };
         self.write_journal(&pages).await?;
         self.state.borrow_mut().journal.written = made;
+        if self.flush_is_due() {
+            self.commit_wake.notify();
+        }
         Ok(())
+    }
+
+    /// Whether a drive has so much to flush that a barrier now spares hosts from waiting long for a later one.
+    pub(super) fn flush_is_due(&self) -> bool {
+        let since_ns = self.handle.now_ns().saturating_sub(self.committed_ns.get());
+        let state = self.state.borrow();
+        let vdrives = self.vdrives.borrow();
+        let mut touched = state.journal.touched.iter().chain(&[VdriveId(0)]);
+        touched.any(|id| {
+            vdrives
+                .get(id)
+                .is_some_and(|vdrive| vdrive.flush_is_due(since_ns))
+        })
     }
 
     /// Makes every record so far durable, with its data.

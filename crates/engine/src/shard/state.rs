@@ -200,6 +200,10 @@ pub struct Shard {
     /// A checkpoint has ended.
     pub(super) checkpointed: Event,
     pub(super) checkpoint_wake: Event,
+    /// A barrier may be due.
+    pub(super) commit_wake: Event,
+    /// When the last one ended that the shard made by itself.
+    pub(super) committed_ns: Cell<u64>,
     /// An extent was fetched.
     pub(super) fetched: Event,
     pub(super) barrier_running: Cell<bool>,
@@ -297,6 +301,8 @@ impl Shard {
             promote_wake: Event::default(),
             checkpointed: Event::default(),
             checkpoint_wake: Event::default(),
+            commit_wake: Event::default(),
+            committed_ns: Cell::new(0),
             fetched: Event::default(),
             barrier_running: Cell::new(false),
             checkpoint_running: Cell::new(false),

@@ -85,6 +85,11 @@ impl Watch {
         })
     }
 
+    /// The loop of the thread.
+    pub(super) fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
     /// Sends a request and waits for its end, or for the deadline.
     pub(super) async fn send(
         &self,

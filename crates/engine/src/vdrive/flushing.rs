@@ -4,19 +4,30 @@
 //! and that one may be answered first. So a success counts once all that overlap have ended, and none
 //! of them failed; after a failure no later one is believed.
 
+use super::flush_cost::FlushCost;
 use block::DriveError;
 use std::collections::BTreeSet;
 use std::future::poll_fn;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use units::mutation::{Mutation, is_on};
 
 /// The flushes of one drive, of all threads.
 #[derive(Debug, Default)]
-pub struct Flushing(Mutex<State>);
+pub struct Flushing {
+    state: Mutex<State>,
+    /// Bytes written to the drive in all after which a flush pays that nobody asked for; 0 before the first.
+    due_at: AtomicU64,
+    /// Time to leave between such flushes, in nanoseconds.
+    pause_ns: AtomicU64,
+}
 
 #[derive(Debug, Default)]
 struct State {
+    cost: FlushCost,
+    /// Bytes written in all when the last one began.
+    written: u64,
     next: u64,
     under_way: BTreeSet<u64>,
     failed: bool,
@@ -47,7 +58,21 @@ impl Drop for UnderWay<'_> {
 
 impl Flushing {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether so much was written since the last flush (`written`: bytes in all) that the next one would take
+    /// long, and that one may be made now, `since_ns` after the caller's last.
+    pub fn is_due(&self, written: u64, since_ns: u64) -> bool {
+        let due_at = self.due_at.load(Ordering::Relaxed);
+        due_at > 0 && written >= due_at && since_ns >= self.pause_ns.load(Ordering::Relaxed)
+    }
+
+    fn set_due(&self, state: &State) {
+        let due_at = state.written.saturating_add(state.cost.enough());
+        self.due_at.store(due_at, Ordering::Relaxed);
+        let pause_ns = state.cost.pause_ns();
+        self.pause_ns.store(pause_ns, Ordering::Relaxed);
     }
 
     /// Whether a flush has failed: what the drive still has of the writes before it is unknown.
@@ -56,24 +81,36 @@ impl Flushing {
     }
 
     /// Does a flush, and waits for those that are under way when it ends. One that failed before this one
-    /// began says nothing of what was written since: whether that counts is the caller's to know.
+    /// began says nothing of what was written since: whether that counts is the caller's to know. `written`:
+    /// bytes written to the drive so far, in all.
     ///
     /// # Errors
     /// What the drive said, or `Gone` when one that overlaps failed.
     pub async fn run(
         &self,
+        written: u64,
+        now_ns: impl Fn() -> u64,
         flush: impl Future<Output = Result<(), DriveError>>,
     ) -> Result<(), DriveError> {
-        let (own, before) = {
+        let (own, before, alone, new) = {
             let mut state = self.state();
             let number = state.next;
             state.next += 1;
+            let alone = state.under_way.is_empty();
             state.under_way.insert(number);
-            (UnderWay { of: self, number }, state.failed)
+            let new = written.saturating_sub(std::mem::replace(&mut state.written, written));
+            self.set_due(&state);
+            (UnderWay { of: self, number }, state.failed, alone, new)
         };
+        let began = now_ns();
         let result = flush.await;
         own.end(result.is_err());
         result?;
+        if alone {
+            let mut state = self.state();
+            state.cost.note(new, now_ns().saturating_sub(began));
+            self.set_due(&state);
+        }
         let mut others = match is_on(Mutation::FlushOverlap) {
             true => BTreeSet::new(),
             false => self.state().under_way.clone(),
@@ -115,8 +152,8 @@ mod tests {
         for (other, counts) in [(Ok(()), true), (Err(DriveError::Os(5)), false)] {
             let flushing = Flushing::default();
             let ((first, one), (second, two)) = (drive(), drive());
-            let mut one = Box::pin(flushing.run(one));
-            let mut two = Box::pin(flushing.run(two));
+            let mut one = Box::pin(flushing.run(0, || 0, one));
+            let mut two = Box::pin(flushing.run(0, || 0, two));
             assert!((&mut one).now_or_never().is_none() && (&mut two).now_or_never().is_none());
             second.send(Ok(())).unwrap();
             assert!((&mut two).now_or_never().is_none(), "the first may fail");
@@ -128,15 +165,37 @@ mod tests {
     }
 
     #[test]
+    fn one_is_due_when_the_next_would_take_long_and_not_at_once() {
+        let (flushing, clock) = (Flushing::default(), std::cell::Cell::new(0));
+        let takes = |ms: u64| {
+            clock.set(clock.get() + ms * 1_000_000);
+            async { Ok(()) }
+        };
+        let one = |written: u64, ms: u64| {
+            let flush = async { takes(ms).await };
+            let run = flushing.run(written << 20, || clock.get(), flush);
+            run.now_or_never().unwrap().unwrap();
+        };
+        assert!(!flushing.is_due(u64::MAX, u64::MAX), "nothing is known yet");
+        one(0, 0);
+        for round in 1..10 {
+            one(round * 16, 20);
+        }
+        assert!(!flushing.is_due(144 << 20, u64::MAX), "nothing was written");
+        assert!(flushing.is_due(160 << 20, u64::MAX));
+        assert!(!flushing.is_due(160 << 20, 100_000_000), "one just ended");
+    }
+
+    #[test]
     fn one_that_nobody_waits_for_any_more_counts_as_failed() {
         let flushing = Flushing::default();
         let (_answer, asked) = drive();
-        let mut given_up = Box::pin(flushing.run(asked));
+        let mut given_up = Box::pin(flushing.run(0, || 0, asked));
         assert!((&mut given_up).now_or_never().is_none());
         drop(given_up);
         assert!(flushing.has_failed());
         let (answer, later) = drive();
         answer.send(Ok(())).unwrap();
-        assert!(flushing.run(later).now_or_never().unwrap().is_ok());
+        assert!(flushing.run(0, || 0, later).now_or_never().unwrap().is_ok());
     }
 }

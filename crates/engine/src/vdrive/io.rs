@@ -51,6 +51,20 @@ impl DriveShared {
         })
     }
 
+    /// Does a flush of the drive, beside others' ([`Flushing::run`]).
+    ///
+    /// # Errors
+    /// What the drive said, or `Gone` when one that overlaps failed.
+    pub async fn flush(
+        &self,
+        handle: &Handle,
+        flush: impl Future<Output = Result<(), DriveError>>,
+    ) -> Result<(), DriveError> {
+        let written = self.write_bytes.load(Ordering::Relaxed);
+        let run = self.flushing.run(written, || handle.now_ns(), flush);
+        run.await
+    }
+
     /// Whether it does not answer, or takes far longer than usual.
     pub fn is_slow(&self) -> bool {
         self.silent.load(Ordering::Relaxed) || self.slow.load(Ordering::Relaxed) > 0
@@ -131,8 +145,7 @@ impl PartIo {
 
     pub(super) async fn flush(&self) -> Result<(), DriveError> {
         let channel = self.channel();
-        let flushing = &channel.shared.flushing;
-        if flushing.has_failed() {
+        if channel.shared.flushing.has_failed() {
             return Err(DriveError::Gone);
         }
         let flush = async {
@@ -142,7 +155,15 @@ impl PartIo {
                 false => result,
             }
         };
-        channel.counted(flushing.run(flush).await)
+        let run = channel.shared.flush(channel.watch.handle(), flush);
+        channel.counted(run.await)
+    }
+
+    /// Whether so much was written that a flush pays, `since_ns` after the caller's last.
+    fn flush_is_due(&self, since_ns: u64) -> bool {
+        let channel = self.channel.borrow();
+        let written = channel.shared.write_bytes.load(Ordering::Relaxed);
+        channel.shared.flushing.is_due(written, since_ns)
     }
 
     pub(super) fn mended(&self) {
@@ -534,6 +555,12 @@ impl VdriveIo {
             self.written.borrow_mut().add_all(&written);
         }
         result
+    }
+
+    /// Whether some drive has so much to flush that the next one would take long, and one may be made now,
+    /// `since_ns` after the caller's last.
+    pub fn flush_is_due(&self, since_ns: u64) -> bool {
+        self.parts.iter().any(|part| part.flush_is_due(since_ns))
     }
 
     /// Legs that are out may not have what was not flushed yet.

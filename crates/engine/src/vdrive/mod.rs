@@ -5,6 +5,7 @@
 
 mod copy;
 mod deadline;
+mod flush_cost;
 mod flushing;
 mod io;
 mod legs;
