@@ -200,6 +200,12 @@ impl Shard {
             });
             let results: Result<(), DriveError> = join_all(sends).await.into_iter().collect();
             results.map_err(|error| drive_error(error, "the metadata region cannot be written"))?;
+            // All of it at the end would have every barrier meanwhile wait for all of it.
+            if meta.flush_is_due(u64::MAX) {
+                let flushed = meta.flush().await;
+                flushed
+                    .map_err(|error| drive_error(error, "the metadata region cannot be flushed"))?;
+            }
         }
         Ok(())
     }

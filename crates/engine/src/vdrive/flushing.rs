@@ -177,13 +177,13 @@ mod tests {
             run.now_or_never().unwrap().unwrap();
         };
         assert!(!flushing.is_due(u64::MAX, u64::MAX), "nothing is known yet");
-        one(0, 0);
+        one(0, 1);
         for round in 1..10 {
             one(round * 16, 20);
         }
         assert!(!flushing.is_due(144 << 20, u64::MAX), "nothing was written");
         assert!(flushing.is_due(160 << 20, u64::MAX));
-        assert!(!flushing.is_due(160 << 20, 100_000_000), "one just ended");
+        assert!(!flushing.is_due(160 << 20, 10_000_000), "one just ended");
     }
 
     #[test]
