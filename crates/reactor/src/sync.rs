@@ -145,3 +145,33 @@ impl Drop for Permit {
         self.0.give();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::pin::pin;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Context, Wake};
+
+    #[derive(Default)]
+    struct Counting(AtomicUsize);
+
+    impl Wake for Counting {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_task_that_gives_up_waiting_again_and_again_is_kept_once() {
+        let (event, counting) = (Event::default(), Arc::new(Counting::default()));
+        let waker = Waker::from(counting.clone());
+        for _ in 0..1000 {
+            let waiting = pin!(event.wait());
+            assert!(waiting.poll(&mut Context::from_waker(&waker)).is_pending());
+        }
+        event.notify();
+        assert_eq!(counting.0.load(Ordering::Relaxed), 1);
+    }
+}
