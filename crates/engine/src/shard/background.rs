@@ -184,3 +184,6 @@ impl Shard {
         self.checkpoint().await
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -29,6 +29,8 @@ mod map;
 mod merge;
 mod pages;
 mod path;
+#[cfg(test)]
+mod probe;
 mod promote;
 mod quota;
 mod ram;

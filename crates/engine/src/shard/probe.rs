@@ -1,0 +1,187 @@
+//! A shard over drives in memory that count their flushes and take their time for them.
+
+use super::Shard;
+use crate::harness::Harness;
+use crate::{
+    Engine, EngineConfig, LayoutSpec, PoolSpec, SpacePolicy, Tier, VdriveSpec, VolumeSpec,
+};
+use block::{Drive, DriveInfo, DriveIo, DriveIoKind, DriveQueue, DriveQueueExt};
+use drives::OpenDrive;
+use format::{LABEL_SIZE, Label, label_offsets};
+use reactor::Handle;
+use std::cell::Cell;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How often a drive was flushed, and how long it takes for that.
+#[derive(Default)]
+struct Flushes {
+    count: AtomicU64,
+    /// Nanoseconds for each KiB that was written since the last one.
+    per_kib_ns: AtomicU64,
+    written: AtomicU64,
+}
+
+struct Probed {
+    drive: Arc<dyn OpenDrive>,
+    flushes: Arc<Flushes>,
+}
+
+struct Queue {
+    handle: Handle,
+    queue: Rc<dyn DriveQueue>,
+    flushes: Arc<Flushes>,
+}
+
+impl Drive for Probed {
+    fn info(&self) -> DriveInfo {
+        self.drive.info()
+    }
+}
+
+impl OpenDrive for Probed {
+    fn queue(&self, handle: &Handle) -> io::Result<Rc<dyn DriveQueue>> {
+        Ok(Rc::new(Queue {
+            handle: handle.clone(),
+            queue: self.drive.queue(handle)?,
+            flushes: self.flushes.clone(),
+        }))
+    }
+}
+
+impl DriveQueue for Queue {
+    fn submit(&self, io: DriveIo) {
+        let flushes = &self.flushes;
+        match io.kind {
+            DriveIoKind::Write => flushes.written.fetch_add(io.len, Ordering::Relaxed),
+            DriveIoKind::Flush => flushes.count.fetch_add(1, Ordering::Relaxed),
+            _ => 0,
+        };
+        let per_kib_ns = flushes.per_kib_ns.load(Ordering::Relaxed);
+        if io.kind != DriveIoKind::Flush || per_kib_ns == 0 {
+            return self.queue.submit(io);
+        }
+        let takes_ns = per_kib_ns * (flushes.written.swap(0, Ordering::Relaxed) >> 10);
+        let (handle, queue) = (self.handle.clone(), self.queue.clone());
+        self.handle.spawn(async move {
+            handle.sleep(takes_ns).await;
+            queue.submit(io);
+        });
+    }
+
+    fn in_flight(&self) -> usize {
+        self.queue.in_flight()
+    }
+}
+
+/// The shard of a pool with a fast and a slow drive, which has one volume.
+pub(super) struct Probe {
+    pub shard: Rc<Shard>,
+    pub volume: u32,
+    flushes: [Arc<Flushes>; 2],
+    said: Cell<[u64; 2]>,
+    names: [String; 2],
+}
+
+impl Probe {
+    /// A shard that has just been opened; nothing of its own runs. `name` is no other test's.
+    pub async fn open(handle: &Handle, name: &str) -> Self {
+        let names = ["fast", "slow"].map(|tier| format!("{name}-{tier}"));
+        make(&names);
+        let flushes: [Arc<Flushes>; 2] = Default::default();
+        let (mut members, mut config) = (Vec::new(), None);
+        for (name, flushes) in names.iter().zip(&flushes) {
+            let drive = drives::open(&format!("ram:{name}")).unwrap();
+            let label = label_of(handle, &drive).await;
+            let flushes = flushes.clone();
+            let probed: Arc<dyn OpenDrive> = Arc::new(Probed { drive, flushes });
+            members.push((label.drive, probed));
+            config = Some((label.pool, label.config));
+        }
+        let (pool, config) = config.unwrap();
+        let memory = EngineConfig::default();
+        let harness = Harness::open(handle, pool, &config, &members, &memory).await;
+        let shard = harness.unwrap().shards[0].clone();
+        // As a pool does once its shards are open.
+        shard.shared.space.set_capacity(1 << 14);
+        Self {
+            shard,
+            volume: config.volumes[0].id,
+            flushes,
+            said: Cell::new([0, 0]),
+            names,
+        }
+    }
+
+    /// How often each drive was flushed since the last time: the fast one, the slow one.
+    pub fn since(&self) -> [u64; 2] {
+        let now = self.flushes.each_ref();
+        let now = now.map(|drive| drive.count.load(Ordering::Relaxed));
+        let before = self.said.replace(now);
+        [now[0] - before[0], now[1] - before[1]]
+    }
+
+    /// From now on a flush of the fast drive takes so long for each KiB written before.
+    pub fn slow_down(&self, per_kib_ns: u64) {
+        let fast = &self.flushes[0];
+        fast.per_kib_ns.store(per_kib_ns, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Probe {
+    fn drop(&mut self) {
+        for name in &self.names {
+            drives::forget_ram(name);
+        }
+    }
+}
+
+/// A closed pool on drives in memory, with a volume.
+fn make(names: &[String; 2]) {
+    let memory = EngineConfig {
+        threads: 1,
+        ..EngineConfig::default()
+    };
+    let engine = Engine::start(&memory).unwrap();
+    let vdrive = |tier, name: &String| VdriveSpec {
+        tier,
+        layout: LayoutSpec::Concat,
+        drives: vec![format!("ram:{name}?size=192M")],
+    };
+    let pool = PoolSpec {
+        name: "tank".into(),
+        vdrives: vec![vdrive(Tier::Fast, &names[0]), vdrive(Tier::Slow, &names[1])],
+        policy: SpacePolicy::SlowFirst,
+        shards: 1,
+        force: true,
+        accept_unmirrored: true,
+    };
+    engine.pool_create(&pool).unwrap();
+    let volume = VolumeSpec {
+        name: "v".into(),
+        size: 1 << 30,
+        lba_size: 512,
+        thick: false,
+        quota: 0,
+        reservation: 0,
+    };
+    engine.volume_create("tank", &volume).unwrap();
+    engine.pool_export("tank").unwrap();
+    engine.shutdown();
+}
+
+async fn label_of(handle: &Handle, drive: &Arc<dyn OpenDrive>) -> Label {
+    let queue = drive.queue(handle).unwrap();
+    let mut newest: Option<Label> = None;
+    for offset in label_offsets(drive.info().size) {
+        let buf = handle.dma().get(LABEL_SIZE as usize);
+        let label = Label::decode(&queue.read(offset, buf).await.unwrap()).ok();
+        newest = newest
+            .into_iter()
+            .chain(label)
+            .max_by_key(|label| label.generation);
+    }
+    newest.unwrap()
+}
