@@ -116,8 +116,8 @@ fn connected(shared: &Arc<Shared>, stream: UnixStream) {
     };
     shared.connection().control = Some(control);
     shared.sessions.fetch_add(1, Ordering::AcqRel);
-    // A stop that came before the connection was known has not ended it.
-    if shared.is_stopping() {
+    // A stop, or the end of the volume, that came before the connection was known has not ended it.
+    if shared.is_stopping() || shared.volume.device.is_gone() {
         shared.hang_up();
     }
     tracing::info!(export = shared.name, "a front end has connected");
