@@ -116,16 +116,16 @@ impl Server {
                 }
                 continue;
             }
-            self.sleep(&mut kick).await?;
+            self.sleep(&mut kick, stopping).await?;
             self.parts.queue.disable_notification(&*self.parts.memory)?;
         }
     }
 
     /// Sleeps until a kick, a completion, a word of the control thread, or the time to offer a
-    /// refused operation again.
-    async fn sleep(&mut self, kick: &mut Option<Readiness>) -> Result<(), Broken> {
+    /// refused operation again. `ending`: the caller knows that it is to stop, and only requests in flight
+    /// keep it; a word that came since then ends the sleep at once.
+    async fn sleep(&mut self, kick: &mut Option<Readiness>, ending: bool) -> Result<(), Broken> {
         let mut retry: Option<Sleep> = self.refused.as_ref().map(|_| self.handle.sleep(RETRY_NS));
-        let ending = self.parts.control.stopping() || self.gone;
         let arrived = poll_fn(|context| {
             self.parts.control.listen(context);
             if (self.parts.control.stopping() && !ending) || self.parts.control.abandoned() {
