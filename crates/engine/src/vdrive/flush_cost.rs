@@ -73,8 +73,8 @@ mod tests {
     const MS: u64 = 1_000_000;
     const MIB: u64 = 1 << 20;
 
-    /// Flushes of a drive that takes `fixed_ns`, and `per_mib_ns` more for each MiB written before, at
-    /// 64 MiB a second and at most 250 ms apart; what is written between the last ones.
+    /// Flushes of a drive that takes `fixed_ns`, and `per_mib_ns` more for each MiB written before; at
+    /// most 16 MiB are written between two. What is written between the last ones.
     fn settle(cost: &mut FlushCost, fixed_ns: u64, per_mib_ns: u64) -> u64 {
         let mut written = 0;
         for _ in 0..200 {

@@ -560,7 +560,9 @@ impl VdriveIo {
     /// Whether some drive has so much to flush that the next one would take long, and one may be made now,
     /// `since_ns` after the caller's last.
     pub fn flush_is_due(&self, since_ns: u64) -> bool {
-        self.parts.iter().any(|part| part.flush_is_due(since_ns))
+        // A leg that is out is not flushed, and would be due for ever.
+        let mut flushed = self.parts.iter().filter(|part| part.leg.takes_writes());
+        flushed.any(|part| part.flush_is_due(since_ns))
     }
 
     /// Legs that are out may not have what was not flushed yet.
