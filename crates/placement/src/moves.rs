@@ -4,6 +4,7 @@ use crate::ahead::{REACH, Scene, Verdict};
 use crate::neighbours::kind;
 use crate::place::{Blocks, Extent, split};
 use crate::policy::Policy;
+use crate::present::Entry;
 use std::ops::Range;
 use units::EXTENT_BLOCKS;
 
@@ -211,19 +212,42 @@ impl Policy {
         }
         let at = self.present.oldest()?;
         let entry = *self.present.get(at)?;
-        let cell = self.cells.get(entry.cell);
         for index in ones(entry.ahead & entry.ram) {
             let is_set = |mask: u16| mask >> index & 1 == 1;
             let distance = index as i64 - i64::from(entry.origin);
             let (known, used) = (is_set(entry.known), is_set(entry.touched));
             self.ahead.left(distance, entry.scene, known, used);
         }
-        let absent = entry.ram & !entry.fast;
-        let kept = entry.touched | entry.fast;
-        let untouched = absent & !entry.touched;
+        self.present.take_from_ram(at, u16::MAX);
+        let promote = self.admit(at, entry.ram, entry.touched);
+        let extent = self.cells.extent(entry.cell);
+        self.present.tidy(&mut self.cells, at);
+        Some(Leaving { extent, promote })
+    }
+
+    /// As [`Policy::leave_ram`], for an owner that has an order of its own: these blocks leave RAM, where hosts asked for those
+    /// in `touched`. Returns what is to be promoted; it counts as being on the fast tier
+    /// until [`Policy::placed`] says what came of it.
+    pub fn left_ram(&mut self, blocks: Blocks, touched: u16) -> u16 {
+        let cell = self.cells.find_or_make(blocks.extent);
+        let at = self.present.of(&mut self.cells, cell);
+        let promote = self.admit(at, blocks.mask, touched);
+        self.present.tidy(&mut self.cells, at);
+        promote
+    }
+
+    /// Which blocks of those that leave RAM are worth a place on the fast tier; they get it.
+    fn admit(&mut self, at: u32, ram: u16, touched: u16) -> u16 {
+        let Some(entry) = self.present.get(at).copied() else {
+            return 0;
+        };
+        let cell = self.cells.get(entry.cell);
+        let absent = ram & !entry.fast;
+        let kept = touched | entry.fast;
+        let untouched = absent & !touched;
         let kind = kind(cell.uses(), cell.used, kept);
         let (mut promote, mut is_full) = (0u16, false);
-        if entry.touched != 0 {
+        if touched != 0 {
             let worth = self.worth(cell, kept.count_ones());
             let size = EXTENT_BLOCKS as u64;
             is_full = self.present.fast_blocks + size > self.config.fast_blocks;
@@ -232,22 +256,19 @@ impl Policy {
                 false => 0.0,
             };
             if worth >= bar {
-                promote |= absent & entry.touched;
+                promote |= absent & touched;
             }
             promote |= untouched & self.neighbours_worth(kind, worth, bar, cell.used);
         }
         if is_full {
             self.promoted += u64::from(promote.count_ones());
         }
-        self.present.take_from_ram(at, u16::MAX);
         self.present.set_fast(at, entry.fast | promote);
         if let Some(left) = self.present.get_mut(at) {
             (left.touched, left.ahead) = (kept, untouched);
             (left.known, left.kind) = (cell.used, kind);
         }
-        let extent = self.cells.extent(entry.cell);
-        self.present.tidy(&mut self.cells, at);
-        Some(Leaving { extent, promote })
+        promote
     }
 
     /// Which blocks of an extent are worth the bar though nobody asked for them this time; `used`: those that
@@ -271,7 +292,16 @@ impl Policy {
     /// The extent that should leave the fast tier next: of some that are drawn the one that is worth
     /// least. To be told of with [`Policy::left_fast`] when it has.
     pub fn victim(&mut self) -> Option<Victim> {
-        let (at, worth) = self.draw()?;
+        self.victim_where(|_| true)
+    }
+
+    /// As [`Policy::victim`], of the extents of which something on the fast tier is a copy.
+    pub fn clean_victim(&mut self) -> Option<Victim> {
+        self.victim_where(|entry| entry.fast & !entry.dirty != 0)
+    }
+
+    fn victim_where(&mut self, is_one: impl Fn(&Entry) -> bool) -> Option<Victim> {
+        let (at, worth) = self.draw(is_one)?;
         self.raise_or_lower_bar(worth);
         let entry = self.present.get(at)?;
         Some(Victim {
@@ -319,7 +349,7 @@ impl Policy {
 
     /// Looks at what a victim would be worth now: nothing may have left for long.
     pub(crate) fn look_at_bar(&mut self) {
-        if let Some((_, worth)) = self.draw() {
+        if let Some((_, worth)) = self.draw(|_| true) {
             self.raise_or_lower_bar(worth);
         }
     }
@@ -328,14 +358,15 @@ impl Policy {
         self.bar += (worth - self.bar) * NEW_LOOK;
     }
 
-    fn draw(&mut self) -> Option<(u32, f32)> {
+    fn draw(&mut self, is_one: impl Fn(&Entry) -> bool) -> Option<(u32, f32)> {
         let (mut best, mut drawn) = (None, 0);
         for _ in 0..DRAWS {
             if drawn == DRAWN || self.present.len() == 0 {
                 break;
             }
             let at = self.random.below(self.present.len()) as u32;
-            let Some(entry) = self.present.get(at).filter(|entry| entry.fast != 0) else {
+            let entry = self.present.get(at);
+            let Some(entry) = entry.filter(|entry| entry.fast != 0 && is_one(entry)) else {
                 continue;
             };
             drawn += 1;

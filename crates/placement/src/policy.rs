@@ -96,9 +96,7 @@ pub struct Policy {
 impl Policy {
     /// One that has seen nothing.
     pub fn new(config: Config) -> Self {
-        let tick_blocks =
-            ((config.fast_blocks + config.ram_blocks) / u64::from(TICKS_PER_FILL)).max(1);
-        let burst = config.ram_blocks.div_ceil(BURST_PART * tick_blocks);
+        let (tick_blocks, burst) = times(&config);
         let mut shares = [1.0; EXTENT_BLOCKS + 1];
         for (blocks, share) in shares.iter_mut().enumerate().skip(1) {
             *share = (blocks as f32).powf(-SHARING);
@@ -119,7 +117,7 @@ impl Policy {
             tick_left: tick_blocks,
             tick_blocks,
             rebuild_left: REBUILD_TICKS,
-            burst: burst.min(u64::from(FORGOTTEN)) as u16,
+            burst,
             shares,
         }
     }
@@ -158,6 +156,40 @@ impl Policy {
         if let Some(entry) = self.present.get_mut(at) {
             entry.dirty |= blocks.mask;
         }
+    }
+
+    /// A host uses blocks of an extent, wherever they are.
+    pub fn used_by_host(&mut self, blocks: Blocks) {
+        self.used(blocks);
+    }
+
+    /// What of an extent is on the fast tier now, by its owner's map; `dirty` of it is nowhere else.
+    pub fn placed(&mut self, extent: Extent, fast: u16, dirty: u16) {
+        let known = self.cells.find(extent);
+        let cell = match known {
+            None if fast == 0 => return,
+            None => self.cells.find_or_make(extent),
+            Some(cell) => cell,
+        };
+        if fast == 0 && self.present.get(self.cells.get(cell).at()).is_none() {
+            return;
+        }
+        let at = self.present.of(&mut self.cells, cell);
+        self.present.set_fast(at, fast);
+        if let Some(entry) = self.present.get_mut(at) {
+            entry.dirty = dirty & fast;
+        }
+        self.present.tidy(&mut self.cells, at);
+    }
+
+    /// The fast tier has grown or shrunk to `fast_blocks`. What was learned of times counts as it is.
+    pub fn resize(&mut self, fast_blocks: u64) {
+        if self.config.fast_blocks == fast_blocks {
+            return;
+        }
+        self.config.fast_blocks = fast_blocks;
+        (self.tick_blocks, self.burst) = times(&self.config);
+        self.tick_left = self.tick_left.min(self.tick_blocks);
     }
 
     /// Blocks have no content any more, or another one that is on the slow tier.
@@ -280,6 +312,14 @@ impl Policy {
     }
 }
 
+/// Blocks that hosts use in a tick, and the ticks within which uses are one.
+fn times(config: &Config) -> (u64, u16) {
+    let all = config.fast_blocks + config.ram_blocks;
+    let tick = (all / u64::from(TICKS_PER_FILL)).max(1);
+    let burst = config.ram_blocks.div_ceil(BURST_PART * tick);
+    (tick, burst.min(u64::from(FORGOTTEN)) as u16)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -322,6 +362,31 @@ mod tests {
         let mut policy = policy(1.0);
         promote(&mut policy, 1.0);
         assert_eq!(policy.margin, 1.0);
+    }
+
+    #[test]
+    fn an_owner_with_an_order_of_its_own_is_told_the_same() {
+        let mut policy = policy(1.0);
+        let extent = one(7).extent;
+        policy.used_by_host(one(7));
+        let mask = 0b1111;
+        assert_eq!(policy.left_ram(Blocks { extent, mask }, 0b1) & 0b1, 0b1);
+        assert!(policy.is_fast(one(7)));
+        policy.placed(extent, 0b11, 0b10);
+        assert_eq!(policy.dirty(extent), 0b10);
+        let victim = policy.clean_victim().unwrap();
+        assert_eq!(
+            (victim.extent, victim.fast, victim.dirty),
+            (extent, 0b11, 0b10)
+        );
+        policy.placed(extent, 0b11, 0b11);
+        assert_eq!(policy.clean_victim(), None);
+        assert!(policy.victim().is_some());
+        policy.placed(extent, 0, 0);
+        assert!(policy.victim().is_none() && !policy.is_fast(one(7)));
+        policy.resize(10);
+        policy.placed(one(8).extent, u16::MAX, 0);
+        assert_eq!(policy.fast_excess(), 6);
     }
 
     #[test]

@@ -1,18 +1,26 @@
 //! How much a miss fetches: more where misses are dense.
 //!
-//! A lone miss fetches its 64 KiB extent: a disk needs hardly longer for it than for 4 KiB. Where
-//! half of the quarters of an aligned region were fetched of late, the whole region is: 256 KiB,
-//! 1 MiB, 4 MiB, 16 MiB. When what was fetched ahead goes unused, the largest region shrinks.
+//! A lone miss fetches its 64 KiB extent: a disk needs hardly longer for it than for 4 KiB. Where several
+//! of the last misses were within one aligned region, all of that is fetched: 256 KiB, 1 MiB, 4 MiB, 16 MiB. What
+//! is fetched ahead costs the disk time, and saves it a seek for each extent that somebody asks for before it
+//! is forgotten; both are kept account of, and where the account is overdrawn nothing is fetched
+//! ahead until hosts have earned it.
 
 use std::collections::{BTreeMap, VecDeque};
-use units::CHUNK_EXTENTS;
+use units::{CHUNK_EXTENTS, EXTENT};
 
-/// Chunks that are remembered.
-const REMEMBERED: usize = 8192;
-/// Regions of 64 KiB << 2 * level.
-const TOP_LEVEL: u32 = 4;
-/// Outcomes before the largest region is thought over.
-const SAMPLE: u32 = 512;
+/// Misses that are remembered.
+const WINDOW: usize = 512;
+/// Extents of which misses have to be among those remembered, by level: regions of 64 KiB << 2 * level.
+const NEEDED: [usize; 5] = [1, 2, 3, 4, 6];
+/// Seeks for which a disk takes as long as for reading an extent: 64 KiB at 180 MB/s, of 8 ms.
+const COST: f32 = EXTENT as f32 / 180e6 / 8e-3;
+/// Seeks that may be spent before any have been saved: four seconds of a disk.
+const LOAN: f32 = 512.0;
+/// Seeks that every miss may spend beyond what was saved.
+const A_MISS: f32 = 0.05;
+/// What the account holds where what was fetched ahead is taken to be worth its room.
+const SOUND: f32 = 64.0;
 
 /// Extents of a chunk to fetch: bit 0 is its first 64 KiB.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,24 +31,21 @@ pub struct Fetch {
     pub extents: u16,
 }
 
-/// Where misses were of late.
+/// Where misses were of late, and what fetching ahead has cost and saved.
 pub struct Regions {
-    /// Extents fetched, by volume and chunk.
-    fetched: BTreeMap<(u32, u32), u16>,
-    order: VecDeque<(u32, u32)>,
-    largest: u32,
-    used: u32,
-    unused: u32,
+    /// Misses, by volume and extent.
+    recent: BTreeMap<(u32, u64), u32>,
+    order: VecDeque<(u32, u64)>,
+    /// Seeks that may still be spent.
+    account: f32,
 }
 
 impl Default for Regions {
     fn default() -> Self {
         Self {
-            fetched: BTreeMap::new(),
+            recent: BTreeMap::new(),
             order: VecDeque::new(),
-            largest: TOP_LEVEL,
-            used: 0,
-            unused: 0,
+            account: LOAN,
         }
     }
 }
@@ -49,93 +54,68 @@ impl Regions {
     /// What a miss of `extent` of `chunk` fetches: at least that extent.
     pub fn miss(&mut self, volume: u32, chunk: u32, extent: usize) -> Vec<Fetch> {
         let at = u64::from(chunk) * CHUNK_EXTENTS as u64 + extent as u64;
-        let mut first = at;
-        let mut count = 1;
-        for level in 1..=self.largest {
-            let width = 1u64 << (2 * level);
-            let start = at / width * width;
-            let quarters = (0..4).filter(|quarter| {
-                let from = start + quarter * width / 4;
-                (from..from + width / 4).contains(&at) || self.is_dense(volume, from, width / 4)
-            });
-            if quarters.count() < 2 {
-                break;
-            }
-            (first, count) = (start, width);
-        }
+        self.remember((volume, at));
+        self.account = (self.account + A_MISS).min(LOAN);
+        let (first, count) = self.region(volume, at);
         let mut fetches: Vec<Fetch> = Vec::new();
         for extent in first..first + count {
             let (chunk, bit) = (extent / CHUNK_EXTENTS as u64, extent % CHUNK_EXTENTS as u64);
-            if fetches
-                .last()
-                .is_none_or(|fetch| u64::from(fetch.chunk) != chunk)
-            {
-                fetches.push(Fetch {
-                    chunk: chunk as u32,
-                    extents: 0,
-                });
+            let chunk = chunk as u32;
+            if fetches.last().is_none_or(|fetch| fetch.chunk != chunk) {
+                fetches.push(Fetch { chunk, extents: 0 });
             }
             fetches.last_mut().expect("just made").extents |= 1 << bit;
-        }
-        for fetch in &fetches {
-            self.remember(volume, *fetch);
         }
         fetches
     }
 
-    /// Whether at least half of the extents of a region were fetched.
-    fn is_dense(&self, volume: u32, from: u64, count: u64) -> bool {
-        let per_chunk = CHUNK_EXTENTS as u64;
-        let (first, last) = (from / per_chunk, (from + count - 1) / per_chunk);
-        let range = (volume, first as u32)..=(volume, last as u32);
-        let mask = if count >= per_chunk {
-            u16::MAX
-        } else {
-            ((1u16 << count) - 1) << (from % per_chunk)
-        };
-        let known = self
-            .fetched
-            .range(range)
-            .map(|(_, extents)| (extents & mask).count_ones());
-        u64::from(known.sum::<u32>()) * 2 >= count
+    /// The largest region around an extent in which misses are dense enough and that can be paid for.
+    fn region(&self, volume: u32, at: u64) -> (u64, u64) {
+        for level in (1..NEEDED.len()).rev() {
+            let width = 1u64 << (2 * level);
+            let start = at / width * width;
+            let range = (volume, start)..(volume, start + width);
+            let dense = self.recent.range(range).take(NEEDED[level]).count() == NEEDED[level];
+            if dense && self.account >= width as f32 * COST {
+                return (start, width);
+            }
+        }
+        (at, 1)
     }
 
-    fn remember(&mut self, volume: u32, fetch: Fetch) {
-        let key = (volume, fetch.chunk);
-        match self.fetched.get_mut(&key) {
-            Some(extents) => *extents |= fetch.extents,
-            None => {
-                self.fetched.insert(key, fetch.extents);
-                self.order.push_back(key);
-                if self.order.len() > REMEMBERED
-                    && let Some(oldest) = self.order.pop_front()
-                {
-                    self.fetched.remove(&oldest);
-                }
+    fn remember(&mut self, miss: (u32, u64)) {
+        *self.recent.entry(miss).or_default() += 1;
+        self.order.push_back(miss);
+        if self.order.len() > WINDOW
+            && let Some(oldest) = self.order.pop_front()
+            && let Some(count) = self.recent.get_mut(&oldest)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.recent.remove(&oldest);
             }
         }
     }
 
-    /// An extent left RAM: whether any host had asked for it.
-    pub fn left(&mut self, was_used: bool) {
-        if was_used {
-            self.used += 1;
-        } else {
-            self.unused += 1;
-        }
-        if self.used + self.unused >= SAMPLE {
-            if self.unused > 3 * self.used {
-                self.largest = self.largest.saturating_sub(1).max(1);
-            } else if self.used > self.unused {
-                self.largest = (self.largest + 1).min(TOP_LEVEL);
-            }
-            (self.used, self.unused) = (0, 0);
-        }
+    /// So many extents were fetched ahead.
+    pub fn fetched(&mut self, extents: u32) {
+        self.account -= extents as f32 * COST;
+    }
+
+    /// Somebody asked for an extent that had been fetched ahead, for the first time.
+    pub fn used(&mut self) {
+        self.account = (self.account + 1.0).min(LOAN);
+    }
+
+    /// Whether what is fetched ahead comes to be used, as far as is known: then it is worth being kept
+    /// beyond its time in RAM.
+    pub fn is_sound(&self) -> bool {
+        self.account >= SOUND
     }
 
     /// Forgets a volume.
     pub fn forget(&mut self, volume: u32) {
-        self.fetched.retain(|key, _| key.0 != volume);
+        self.recent.retain(|key, _| key.0 != volume);
         self.order.retain(|key| key.0 != volume);
     }
 }
@@ -143,9 +123,41 @@ impl Regions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     fn extents(fetches: &[Fetch]) -> u32 {
         fetches.iter().map(|fetch| fetch.extents.count_ones()).sum()
+    }
+
+    /// Asks for extents in an order that jumps about until all of `hot` are there; everything that was fetched is kept.
+    /// Returns misses, and extents fetched that nobody asks for.
+    fn read(regions: &mut Regions, hot: &[u64]) -> (usize, usize) {
+        let (mut have, mut misses) = (BTreeSet::new(), 0);
+        let (mut ahead, wanted) = (BTreeSet::new(), hot.iter().collect::<BTreeSet<_>>());
+        for step in 0..hot.len() as u64 * 8 {
+            let at = hot[(step * 2_654_435_761 % hot.len() as u64) as usize];
+            if ahead.remove(&at) {
+                regions.used();
+            }
+            if !have.insert(at) {
+                continue;
+            }
+            misses += 1;
+            let fetches = regions.miss(1, (at / 16) as u32, (at % 16) as usize);
+            for fetch in fetches {
+                let bits = (0..16).filter(|bit| fetch.extents >> bit & 1 == 1);
+                let bits = bits.map(|bit| u64::from(fetch.chunk) * 16 + bit);
+                let new: Vec<u64> = bits.filter(|extent| have.insert(*extent)).collect();
+                regions.fetched(new.len() as u32);
+                ahead.extend(new);
+            }
+        }
+        (
+            misses,
+            have.iter()
+                .filter(|extent| !wanted.contains(extent))
+                .count(),
+        )
     }
 
     #[test]
@@ -157,26 +169,40 @@ mod tests {
     }
 
     #[test]
-    fn dense_misses_fetch_regions_that_grow_up_to_16_mib() {
+    fn what_is_hot_in_one_piece_is_fetched_in_pieces_of_16_mib() {
+        let hot: Vec<u64> = (4096..4096 + 16_384).collect();
+        let (misses, unused) = read(&mut Regions::default(), &hot);
+        assert_eq!(unused, 0);
+        assert!(misses < 500, "{misses} misses for a GiB");
+    }
+
+    #[test]
+    fn what_is_scattered_is_fetched_alone_once_fetching_ahead_did_not_pay() {
+        let hot: Vec<u64> = (0..16_384).map(|part| part * 64).collect();
+        let (misses, unused) = read(&mut Regions::default(), &hot);
+        assert!(misses > 16_000, "{misses}");
+        assert!(unused < 16_384, "{unused}");
+    }
+
+    #[test]
+    fn fetching_ahead_stops_while_nobody_uses_it_and_is_tried_again() {
         let mut regions = Regions::default();
-        let mut largest = 0;
-        let mut have = std::collections::BTreeSet::new();
-        let mut misses = 0;
-        for step in 0u64..4096 {
-            let at = step * 2654435761 % 1024;
-            if have.contains(&at) {
-                continue;
-            }
-            misses += 1;
-            let fetches = regions.miss(1, (at / 16) as u32, (at % 16) as usize);
-            largest = largest.max(extents(&fetches));
-            for fetch in fetches {
-                let bits = (0..16).filter(|bit| fetch.extents >> bit & 1 == 1);
-                have.extend(bits.map(|bit| u64::from(fetch.chunk) * 16 + bit));
-            }
+        assert!(regions.is_sound());
+        let mut fetched = 0;
+        for chunk in 0..100_000u32 {
+            let misses = [0, 5, 9].map(|at| extents(&regions.miss(1, chunk * 16, at)));
+            let ahead = misses.iter().map(|extents| extents - 1).sum();
+            regions.fetched(ahead);
+            fetched += u64::from(ahead);
         }
-        assert_eq!((have.len(), largest), (1024, 256));
-        assert!(misses < 300, "{misses} misses for 64 MiB");
+        assert!(!regions.is_sound());
+        let (spent, misses) = (fetched as f32 * COST, 300_000.0);
+        assert!(
+            (0.9..1.1).contains(&(spent / (LOAN + misses * A_MISS))),
+            "{spent}"
+        );
+        (0..200).for_each(|_| regions.used());
+        assert!(regions.is_sound());
     }
 
     #[test]
@@ -188,19 +214,11 @@ mod tests {
     }
 
     #[test]
-    fn regions_shrink_when_what_was_fetched_goes_unused() {
-        let mut regions = Regions::default();
-        (0..4 * SAMPLE).for_each(|_| regions.left(false));
-        regions.miss(1, 0, 0);
-        assert_eq!(extents(&regions.miss(1, 0, 1)), 4);
-        regions.miss(1, 0, 4);
-        assert_eq!(extents(&regions.miss(1, 0, 5)), 4);
-    }
-
-    #[test]
     fn memory_is_bounded() {
         let mut regions = Regions::default();
         (0..100_000).for_each(|chunk| drop(regions.miss(1, chunk * 64, 0)));
-        assert_eq!(regions.fetched.len(), REMEMBERED);
+        assert_eq!(regions.recent.len(), WINDOW);
+        regions.forget(1);
+        assert!(regions.recent.is_empty() && regions.order.is_empty());
     }
 }

@@ -1,8 +1,9 @@
 //! Waiting for one another, among tasks of one thread.
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::future::poll_fn;
+use std::ops::Bound;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
@@ -47,17 +48,31 @@ impl Event {
     }
 }
 
-/// At most so many at a time; the others wait in the order in which they came.
+/// Of so many turns one goes to who has waited for longest, wherever that is.
+const ELDEST: u64 = 16;
+
+/// At most so many at a time; the others wait in the order in which they came, or of addresses.
 #[derive(Clone)]
 pub struct Limit(Rc<LimitState>);
 
 struct LimitState {
     free: Cell<usize>,
-    waiting: RefCell<VecDeque<Rc<Turn>>>,
+    waiting: RefCell<BTreeMap<Key, Rc<Turn>>>,
+    /// Who came first, of those who wait.
+    came: RefCell<BTreeMap<u64, u64>>,
+    /// Who went last.
+    last: Cell<Key>,
+    turns: Cell<u64>,
+    /// The number of who came last.
+    numbers: Cell<u64>,
 }
+
+/// An address, and a number that tells who came first.
+type Key = (u64, u64);
 
 #[derive(Default)]
 struct Turn {
+    key: Key,
     granted: Cell<bool>,
     waker: RefCell<Option<Waker>>,
 }
@@ -75,25 +90,40 @@ impl Drop for Waiting {
         if self.turn.granted.get() {
             self.limit.give();
         } else {
-            self.limit
-                .waiting
-                .borrow_mut()
-                .retain(|turn| !Rc::ptr_eq(turn, &self.turn));
+            self.limit.remove(self.turn.key);
         }
     }
 }
 
 impl LimitState {
     fn give(&self) {
-        match self.waiting.borrow_mut().pop_front() {
-            Some(turn) => {
-                turn.granted.set(true);
-                if let Some(waker) = turn.waker.take() {
-                    waker.wake();
-                }
-            }
-            None => self.free.set(self.free.get() + 1),
+        let Some(turn) = self.next().and_then(|key| self.remove(key)) else {
+            self.free.set(self.free.get() + 1);
+            return;
+        };
+        self.last.set(turn.key);
+        turn.granted.set(true);
+        if let Some(waker) = turn.waker.take() {
+            waker.wake();
         }
+    }
+
+    /// Who is next: upwards from who went last, and from the lowest again.
+    fn next(&self) -> Option<Key> {
+        self.turns.set(self.turns.get() + 1);
+        if self.turns.get().is_multiple_of(ELDEST) {
+            let came = self.came.borrow();
+            return came.first_key_value().map(|(number, at)| (*at, *number));
+        }
+        let waiting = self.waiting.borrow();
+        let above = (Bound::Excluded(self.last.get()), Bound::Unbounded);
+        let next = waiting.range(above).next().or(waiting.first_key_value());
+        next.map(|(key, _)| *key)
+    }
+
+    fn remove(&self, key: Key) -> Option<Rc<Turn>> {
+        self.came.borrow_mut().remove(&key.1);
+        self.waiting.borrow_mut().remove(&key)
     }
 }
 
@@ -103,6 +133,10 @@ impl Limit {
         Self(Rc::new(LimitState {
             free: Cell::new(count),
             waiting: RefCell::default(),
+            came: RefCell::default(),
+            last: Cell::default(),
+            turns: Cell::default(),
+            numbers: Cell::default(),
         }))
     }
 
@@ -117,11 +151,24 @@ impl Limit {
 
     /// One of them, after those who came before.
     pub async fn get(&self) -> Permit {
+        self.get_at(0).await
+    }
+
+    /// One of them: those who wait have their turns upwards from who had the last one, and then from the lowest
+    /// again, as a disk's head goes; one of sixteen goes to who has waited for longest.
+    pub async fn get_at(&self, at: u64) -> Permit {
         if let Some(permit) = self.try_get() {
+            self.0.last.set((at, self.0.numbers.get()));
             return permit;
         }
-        let turn = Rc::new(Turn::default());
-        self.0.waiting.borrow_mut().push_back(turn.clone());
+        let number = self.0.numbers.get() + 1;
+        self.0.numbers.set(number);
+        let turn = Rc::new(Turn {
+            key: (at, number),
+            ..Turn::default()
+        });
+        self.0.waiting.borrow_mut().insert(turn.key, turn.clone());
+        self.0.came.borrow_mut().insert(number, at);
         let waiting = Waiting {
             limit: self.0.clone(),
             turn: turn.clone(),
@@ -173,5 +220,62 @@ mod tests {
         }
         event.notify();
         assert_eq!(counting.0.load(Ordering::Relaxed), 1);
+    }
+
+    /// Who gets the turns, of those who wait at these addresses while the one at 50 has the only one.
+    fn order(addresses: &[u64]) -> Vec<u64> {
+        let limit = Limit::new(1);
+        let mut context = Context::from_waker(Waker::noop());
+        let Poll::Ready(mut held) = pin!(limit.get_at(50)).poll(&mut context) else {
+            panic!("nobody has a turn yet");
+        };
+        let waiting = addresses.iter().map(|at| (*at, Box::pin(limit.get_at(*at))));
+        let mut waiting: Vec<_> = waiting.collect();
+        waiting.iter_mut().for_each(|(_, turn)| {
+            assert!(turn.as_mut().poll(&mut context).is_pending());
+        });
+        let mut order = Vec::new();
+        while !waiting.is_empty() {
+            drop(held);
+            let next = waiting.iter_mut().enumerate().find_map(|(index, (_, turn))| {
+                match turn.as_mut().poll(&mut context) {
+                    Poll::Ready(permit) => Some((index, permit)),
+                    Poll::Pending => None,
+                }
+            });
+            let (index, permit) = next.expect("one of them has it");
+            held = permit;
+            order.push(waiting.remove(index).0);
+        }
+        order
+    }
+
+    #[test]
+    fn turns_go_upwards_and_then_from_the_lowest_again() {
+        assert_eq!(order(&[60, 10, 70, 55, 20]), [55, 60, 70, 10, 20]);
+        assert_eq!(order(&[0, 0, 0]), [0, 0, 0]);
+    }
+
+    #[test]
+    fn who_waits_behind_much_has_a_turn_all_the_same() {
+        let mut addresses = vec![1];
+        addresses.extend(100..200);
+        let place = order(&addresses).iter().position(|at| *at == 1);
+        assert!(place.is_some_and(|place| place < ELDEST as usize), "{place:?}");
+    }
+
+    #[test]
+    fn who_gives_up_waiting_leaves_the_turn_to_others() {
+        let limit = Limit::new(1);
+        let mut context = Context::from_waker(Waker::noop());
+        let held = limit.try_get().expect("the only one");
+        let mut gone = Box::pin(limit.get());
+        assert!(gone.as_mut().poll(&mut context).is_pending());
+        let mut granted = Box::pin(limit.get());
+        assert!(granted.as_mut().poll(&mut context).is_pending());
+        drop(gone);
+        drop(held);
+        drop(granted);
+        assert!(limit.try_get().is_some());
     }
 }

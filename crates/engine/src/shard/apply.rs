@@ -6,8 +6,8 @@ use crate::space::{Class, Run};
 use block::IoError;
 use format::{BlockMask, BlockState, ChunkPage, Record};
 use std::rc::Rc;
-use units::Place;
 use units::mutation::{Mutation, is_on};
+use units::{EXTENT_BLOCKS, Place};
 
 impl Shard {
     /// Changes a block and keeps its layer's counts true. Where it maps a block that was not, or the
@@ -58,6 +58,7 @@ impl Shard {
             0 => state.shadow_chunks.remove(&key),
             _ => state.shadow_chunks.insert(key),
         };
+        self.tell_placed(state, key, leaf, u16::MAX);
     }
 
     /// Slots of blocks, if any has one.
@@ -131,6 +132,12 @@ impl Shard {
         self.mark_dirty(&mut state, volume, chunk, leaf);
         if self.class(run.place) == Class::Fast {
             state.dirty_chunks.written((volume, chunk));
+            self.tell_placed(
+                &mut state,
+                (volume, chunk),
+                leaf,
+                extents_at(first, run.count),
+            );
         } else {
             self.note_chunk(&mut state, volume, chunk, leaf);
         }
@@ -249,6 +256,12 @@ impl Shard {
         }
         state.journal.touch(run.place.vdrive());
         state.shadow_chunks.insert((volume, chunk));
+        self.tell_placed(
+            &mut state,
+            (volume, chunk),
+            leaf,
+            extents_at(first, run.count),
+        );
         self.mark_dirty(&mut state, volume, chunk, leaf);
         Ok(())
     }
@@ -339,4 +352,10 @@ impl Shard {
             }
         }
     }
+}
+
+/// The extents that have these blocks.
+fn extents_at(first: usize, count: usize) -> u16 {
+    let extents = first / EXTENT_BLOCKS..(first + count).div_ceil(EXTENT_BLOCKS);
+    extents.fold(0, |mask, extent| mask | 1 << extent)
 }

@@ -28,6 +28,7 @@ impl Shard {
     pub fn start(self: &Rc<Self>) {
         self.background.set(6);
         self.surveying.set(true);
+        self.begin_policy();
         let tasks: [Task; 6] = [
             |shard| Box::pin(shard.survey()),
             |shard| Box::pin(shard.commit_loop()),

@@ -6,7 +6,7 @@ use crate::space::{Class, Run};
 use block::{DmaBuf, IoError};
 use format::crc32c;
 use std::rc::Rc;
-use units::{BLOCK, CHUNK, CHUNK_BLOCKS, EXTENT_BLOCKS, Place};
+use units::{BLOCK, CHUNK, CHUNK_BLOCKS, Place};
 
 impl Shard {
     /// Maps every block of a chunk to slots, as writes would, without data.
@@ -93,7 +93,11 @@ impl Shard {
         let Some(leaf) = self.leaf(volume, chunk, false).await? else {
             return Ok(false);
         };
-        leaf.warm(block / EXTENT_BLOCKS);
+        leaf.touched.set(true);
+        let blocks = std::iter::once(block).collect();
+        let mut state = self.state.borrow_mut();
+        state.note_use((volume, chunk), &blocks);
+        drop(state);
         let place = self.place_of(&leaf, block);
         self.trim_leaves();
         Ok(place.is_some())

@@ -8,8 +8,8 @@
 use super::leaf::Leaf;
 use format::BlockState;
 use std::collections::{BTreeMap, VecDeque};
+use units::Place;
 use units::mutation::{Mutation, is_on};
-use units::{CHUNK_EXTENTS, EXTENT_BLOCKS, Place};
 
 /// Blocks that a page may have to be worth it: beyond that its digest is not much smaller.
 const MOST: usize = 64;
@@ -28,8 +28,6 @@ struct Entry {
 /// The blocks of a page that are its own and lie on the fast tier.
 struct Digest {
     entries: Box<[Entry]>,
-    /// Uses of each extent, as the page counts them.
-    heat: [u8; CHUNK_EXTENTS],
     /// Looked at since the hand last passed.
     touched: bool,
     /// Its number: the queue tells of this one, and not of an earlier one of the page.
@@ -85,7 +83,6 @@ impl Digests {
         }));
         let digest = Digest {
             entries,
-            heat: std::array::from_fn(|extent| leaf.heat[extent].get()),
             touched: false,
             number: self.made,
         };
@@ -106,23 +103,16 @@ impl Digests {
     }
 
     /// A block was read where its digest says.
-    pub fn used(&mut self, key: (u32, u32), block: usize) {
+    pub fn used(&mut self, key: (u32, u32)) {
         if let Some(digest) = self.known.get_mut(&key) {
-            let heat = &mut digest.heat[block / EXTENT_BLOCKS];
-            *heat = heat.saturating_add(1);
             digest.touched = true;
         }
     }
 
     /// The page is in memory: it counts, and its digest goes.
-    pub fn page_is_back(&mut self, key: (u32, u32), leaf: &Leaf) {
-        if let Some(digest) = self.known.get(&key) {
-            for (kept, heat) in leaf.heat.iter().zip(digest.heat) {
-                kept.set(heat);
-            }
-            if !is_on(Mutation::DigestKept) {
-                self.forget(key);
-            }
+    pub fn page_is_back(&mut self, key: (u32, u32)) {
+        if !is_on(Mutation::DigestKept) {
+            self.forget(key);
         }
     }
 
@@ -196,7 +186,6 @@ mod tests {
     fn a_digest_has_what_is_fast_until_its_page_is_back() {
         let mut digests = Digests::new(1 << 20);
         let leaf = page([3, 4, 7, 250].into_iter());
-        leaf.warm(0);
         digests.keep((9, 2), &leaf, is_fast);
         assert_eq!(digests.find((9, 2), 4), Some((place(1, 4), 28)));
         assert_eq!(digests.find((9, 2), 250), Some((place(1, 250), 1750)));
@@ -204,14 +193,9 @@ mod tests {
         for (key, block) in [((9, 2), 3), ((9, 2), 5), ((9, 3), 4), ((8, 2), 4)] {
             assert_eq!(digests.find(key, block), None);
         }
-        digests.used((9, 2), 7);
-        digests.used((9, 2), 250);
-        let back = page([4].into_iter());
-        digests.page_is_back((9, 2), &back);
+        digests.page_is_back((9, 2));
         assert_eq!(digests.find((9, 2), 4), None);
         assert_eq!(digests.bytes(), 0);
-        let heat: Vec<u8> = back.heat.iter().map(std::cell::Cell::get).collect();
-        assert_eq!((heat[0], heat[1], heat[15]), (2, 0, 1));
     }
 
     #[test]
@@ -229,7 +213,7 @@ mod tests {
         let mut digests = Digests::new(limit);
         for chunk in 0..1000 {
             digests.keep((1, chunk), &page([1].into_iter()), is_fast);
-            digests.used((1, 0), 1);
+            digests.used((1, 0));
             assert!(digests.bytes() <= limit);
             assert!(digests.queue.len() <= 2 * digests.known.len() + 64);
         }
@@ -240,7 +224,7 @@ mod tests {
         for _ in 0..1000 {
             digests.keep((2, 0), &page([1].into_iter()), is_fast);
             assert!(digests.queue.len() <= 2 * digests.known.len() + 64);
-            digests.page_is_back((2, 0), &page([1].into_iter()));
+            digests.page_is_back((2, 0));
         }
         digests.forget_layer(1);
         digests.forget_layer(2);

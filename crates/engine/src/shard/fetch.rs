@@ -1,13 +1,26 @@
 //! Fetching from the slow tier into RAM: what a host waits for, with its neighbours.
 
+use super::heat::extent_of;
 use super::leaf::Leaf;
 use super::ram::RamExtent;
 use super::read::{Run, span_of};
 use super::state::{Shard, State};
 use block::{DmaBuf, DriveError};
 use format::{BlockMask, BlockState, crc32c};
+use placement::Blocks;
 use std::rc::Rc;
 use units::{BLOCK, EXTENT_BLOCKS};
+
+/// Why extents are fetched.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Why {
+    /// A host waits for some of them.
+    Asked,
+    /// The same, and they are part of a region in which misses are dense: read in turn with the rest of it.
+    Dense,
+    /// Nobody waits: they are the rest of such a region.
+    Ahead,
+}
 
 impl Shard {
     /// Reads blocks at home with as much around them as the recent misses suggest, and keeps it
@@ -25,6 +38,10 @@ impl Shard {
         };
         let mut wanted = BlockMask::default();
         (run.first..run.first + run.count).for_each(|block| wanted.set(block));
+        let why = match fetches.len() {
+            1 => Why::Asked,
+            _ => Why::Dense,
+        };
         let mut extents = 0u16;
         for fetch in &fetches {
             if fetch.chunk == chunk {
@@ -47,7 +64,7 @@ impl Shard {
             self.prefetch(volume, chunk, others);
         }
         let (data, start) = self
-            .fetch_extents((volume, chunk), leaf, own, &wanted, true)
+            .fetch_extents((volume, chunk), leaf, own, &wanted, why)
             .await?;
         Ok(data.slice((run.first - start) * BLOCK, run.count * BLOCK))
     }
@@ -64,14 +81,14 @@ impl Shard {
     }
 
     /// Fetches neighbouring extents of a chunk that are at home, in one read. Returns the data and its first
-    /// block. `asked_for`: a host waits for the wanted blocks.
+    /// block.
     pub(super) async fn fetch_extents(
         &self,
         chunk: (u32, u32),
         leaf: &Rc<Leaf>,
         extents: u16,
         wanted: &BlockMask,
-        asked_for: bool,
+        why: Why,
     ) -> Result<(DmaBuf, usize), DriveError> {
         let (low, high) = (
             extents.trailing_zeros() as usize,
@@ -80,6 +97,15 @@ impl Shard {
         let (start, count) = (low * EXTENT_BLOCKS, (high - low) * EXTENT_BLOCKS);
         let span = (low..high).fold(0u16, |mask, extent| mask | 1 << extent) & !leaf.fetching.get();
         leaf.fetching.set(leaf.fetching.get() | span);
+        let _turn = match why {
+            Why::Asked => None,
+            Why::Dense | Why::Ahead => Some(self.streams.get().await),
+        };
+        if why == Why::Ahead && self.closing.get() {
+            leaf.fetching.set(leaf.fetching.get() & !span);
+            self.fetched.notify();
+            return Err(DriveError::Gone);
+        }
         let (home, expected) = {
             let page = leaf.page.borrow();
             let expected = (start..start + count).map(|block| {
@@ -94,7 +120,7 @@ impl Shard {
         let mut data = self
             .read_place(home.plus(start as u64), count, &check)
             .await;
-        if data.is_err() && asked_for {
+        if data.is_err() && why != Why::Ahead {
             // What is wrong may be beside what the host asked for.
             let (first, wanted_count) = span_of(wanted);
             let narrow = |index: usize, bytes: &[u8]| check(first - start + index, bytes);
@@ -105,8 +131,14 @@ impl Shard {
         }
         leaf.fetching.set(leaf.fetching.get() & !span);
         if let Ok(data) = &data {
-            self.keep_in_ram(leaf, chunk, start, data, !asked_for);
-            if asked_for {
+            let needed = match why {
+                Why::Ahead => 0,
+                Why::Asked | Why::Dense => extents_of(wanted),
+            };
+            let ahead = (span & !needed).count_ones();
+            self.state.borrow_mut().regions.fetched(ahead);
+            self.keep_in_ram(leaf, chunk, start, data, span != needed);
+            if needed != 0 {
                 self.touch_ram(leaf, &wanted.blocks().collect::<Vec<_>>());
             }
         }
@@ -127,8 +159,8 @@ impl Shard {
         }
     }
 
-    /// Keeps blocks that were read from the slow tier, those that are still what was read. With
-    /// `dense` they are promoted at once: a dense region moves whole, before RAM needs its room.
+    /// Keeps blocks that were read from the slow tier, those that are still what was read. `dense`: with others
+    /// around them, as misses were dense there.
     pub(super) fn keep_in_ram(
         &self,
         leaf: &Rc<Leaf>,
@@ -141,7 +173,8 @@ impl Shard {
         let State {
             ram,
             regions,
-            promote_queue,
+            policy,
+            promotions,
             ..
         } = &mut *state;
         let page = leaf.page.borrow();
@@ -173,10 +206,26 @@ impl Shard {
                 valid,
                 touched: 0,
                 referenced: false,
-                queued: dense,
+                dense,
             };
-            if ram.insert(cached, regions) && dense {
-                promote_queue.push_back(leaf.ram[extent].get() - 1);
+            let Some(left) = ram.insert(cached) else {
+                continue;
+            };
+            // A dense region moves whole, as long as what is fetched ahead comes to be used.
+            let worth = match policy {
+                _ if left.dense && regions.is_sound() => left.valid,
+                Some(policy) => {
+                    let extent = extent_of(left.chunk, left.extent);
+                    let blocks = Blocks {
+                        extent,
+                        mask: left.valid,
+                    };
+                    policy.left_ram(blocks, left.touched)
+                }
+                None => 0,
+            };
+            if worth != 0 {
+                promotions.add(left, worth);
                 self.promote_wake.notify();
             }
         }

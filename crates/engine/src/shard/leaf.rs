@@ -29,8 +29,6 @@ pub struct Leaf {
     pub fetching: Cell<u16>,
     /// Slot of the RAM tier of each extent, plus one.
     pub ram: [Cell<u32>; CHUNK_EXTENTS],
-    /// Reads and writes of each extent, halved as the eviction hand passes.
-    pub heat: [Cell<u8>; CHUNK_EXTENTS],
     /// When a block was last written, on the loop's clock.
     pub written_ns: Cell<u64>,
     /// What the page on the drive says.
@@ -47,17 +45,9 @@ impl Leaf {
             busy: Cell::new(false),
             fetching: Cell::new(0),
             ram: Default::default(),
-            heat: Default::default(),
             written_ns: Cell::new(0),
             disk_counts: Cell::new(disk_counts),
         })
-    }
-
-    /// Counts a use of an extent.
-    pub fn warm(&self, extent: usize) {
-        let heat = &self.heat[extent];
-        heat.set(heat.get().saturating_add(1));
-        self.touched.set(true);
     }
 
     fn ram_extents(&self) -> usize {
@@ -287,14 +277,17 @@ impl Shard {
         let page = ChunkPage::from_page(page);
         let counts = self.count(&page);
         let leaf = Leaf::new(page, counts);
-        state.digests.page_is_back((volume, key), &leaf);
-        entry.tree.set_leaf(key, leaf);
+        state.digests.page_is_back((volume, key));
+        entry.tree.set_leaf(key, leaf.clone());
         state.leaf_queue.push_back((volume, key));
         if counts.fast > 0 {
             state.dirty_chunks.found((volume, key));
         }
         if counts.shadow > 0 {
             state.shadow_chunks.insert((volume, key));
+        }
+        if counts.fast + counts.shadow > 0 {
+            self.tell_placed(state, (volume, key), &leaf, u16::MAX);
         }
     }
 

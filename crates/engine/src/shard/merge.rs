@@ -260,7 +260,7 @@ impl Shard {
         state.dirty_chunks.forget(layer);
         state.shadow_chunks.retain(|key| key.0 != layer);
         state.leaf_queue.retain(|key| key.0 != layer);
-        state.regions.forget(layer);
+        state.forget_heat(layer);
         state.digests.forget_layer(layer);
     }
 

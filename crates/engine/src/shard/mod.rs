@@ -19,6 +19,7 @@ mod dispatch;
 mod emptying;
 mod evacuate;
 mod fetch;
+mod heat;
 mod journal;
 mod kept;
 mod layers;
@@ -29,6 +30,7 @@ mod map;
 mod merge;
 mod pages;
 mod path;
+mod prefetch;
 #[cfg(test)]
 mod probe;
 mod promote;

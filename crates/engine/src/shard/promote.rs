@@ -1,13 +1,13 @@
 //! Promotion: extents that proved themselves in RAM get a copy on the fast tier.
 
-use super::fetch::parts;
 use super::journal::Work;
 use super::leaf::{Busy, Leaf};
+use super::ram::RamExtent;
 use super::state::Shard;
 use crate::space::{Class, Run};
 use block::{DmaBuf, IoError};
-use format::{BlockMask, BlockState, crc32c};
-use futures_util::future::join_all;
+use format::{BlockState, crc32c};
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use units::mutation::{Mutation, is_on};
@@ -17,8 +17,8 @@ use units::{BLOCK, EXTENT_BLOCKS};
 const PARALLEL: usize = 8;
 /// Times, half a millisecond apart, that a chunk is tried while other work has it.
 const BUSY_TRIES: usize = 40;
-/// Prefetches in flight at a time.
-const PREFETCHES: usize = 12;
+/// Extents that wait for promotion at most: their memory comes on top of the RAM tier's.
+const QUEUED_MOST: usize = 512;
 
 /// An extent to promote: its chunk's page, volume and chunk, first block, data, valid blocks.
 struct Candidate {
@@ -27,6 +27,31 @@ struct Candidate {
     first: usize,
     data: DmaBuf,
     valid: u16,
+}
+
+/// Extents that are to be promoted, the first to come first. Beyond a number the oldest is let go.
+#[derive(Default)]
+pub(super) struct Promotions(VecDeque<Candidate>);
+
+impl Promotions {
+    /// Adds blocks of an extent that has left RAM.
+    pub fn add(&mut self, extent: RamExtent, blocks: u16) {
+        if self.0.len() == QUEUED_MOST {
+            self.0.pop_front();
+        }
+        self.0.push_back(Candidate {
+            leaf: extent.leaf,
+            chunk: extent.chunk,
+            first: extent.extent * EXTENT_BLOCKS,
+            data: extent.data,
+            valid: blocks,
+        });
+    }
+
+    /// Forgets all of them.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
 }
 
 impl Shard {
@@ -42,9 +67,13 @@ impl Shard {
             let permit = limit.get().await;
             let shard = self.clone();
             self.handle.spawn(async move {
+                let (leaf, chunk) = (candidate.leaf.clone(), candidate.chunk);
+                let extent = 1 << (candidate.first / EXTENT_BLOCKS);
                 if let Err(error) = shard.promote(candidate).await {
                     tracing::debug!(%error, "a promotion was given up");
                 }
+                // Whatever came of it: so far it counts as promoted.
+                shard.tell_placed(&mut shard.state.borrow_mut(), chunk, &leaf, extent);
                 drop(permit);
             });
         }
@@ -56,23 +85,7 @@ impl Shard {
         {
             return None;
         }
-        let mut state = self.state.borrow_mut();
-        while let Some(slot) = state.promote_queue.pop_front() {
-            let Some(extent) = state.ram.get_mut(slot) else {
-                continue;
-            };
-            if !std::mem::take(&mut extent.queued) {
-                continue;
-            }
-            return Some(Candidate {
-                leaf: extent.leaf.clone(),
-                chunk: extent.chunk,
-                first: extent.extent * EXTENT_BLOCKS,
-                data: extent.data.clone(),
-                valid: extent.valid,
-            });
-        }
-        None
+        self.state.borrow_mut().promotions.0.pop_front()
     }
 
     async fn promote(&self, candidate: Candidate) -> Result<(), IoError> {
@@ -148,38 +161,6 @@ impl Shard {
         let state = self.state.borrow();
         state.alloc.free_slots(Class::Fast) > self.reserve_slots() / 2
     }
-
-    /// Fetches extents of another chunk into RAM, in the background, if little else is going on.
-    pub(super) fn prefetch(&self, volume: u32, chunk: u32, extents: u16) {
-        let Some(shard) = self.this() else { return };
-        if self.prefetching.get() >= PREFETCHES {
-            return;
-        }
-        self.prefetching.set(self.prefetching.get() + 1);
-        self.handle.spawn(async move {
-            if let Ok(Some(leaf)) = shard.leaf(volume, chunk, false).await {
-                let fetches = parts(shard.fetchable(&leaf, extents)).map(|part| {
-                    let wanted = at_home(&leaf, part);
-                    let (shard, leaf) = (&shard, &leaf);
-                    async move {
-                        let chunk = (volume, chunk);
-                        shard.fetch_extents(chunk, leaf, part, &wanted, false).await
-                    }
-                });
-                // What cannot be fetched ahead is read, and its error told, when it is asked for.
-                drop(join_all(fetches).await);
-            }
-            shard.prefetching.set(shard.prefetching.get() - 1);
-        });
-    }
-}
-
-/// Blocks of these extents that are only at home.
-fn at_home(leaf: &Leaf, extents: u16) -> BlockMask {
-    let page = leaf.page.borrow();
-    let at_home = page.home_mask().and_not(page.slot_mask());
-    let wanted = |block: &usize| extents >> (block / EXTENT_BLOCKS) & 1 == 1;
-    at_home.blocks().filter(wanted).collect()
 }
 
 /// Whether a block is only at home, and these bytes are its content.

@@ -2,7 +2,6 @@
 
 use super::leaf::Leaf;
 use block::{DmaBuf, DmaPool};
-use placement::Regions;
 use std::rc::Rc;
 use units::mutation::{Mutation, is_on};
 use units::{BLOCK, EXTENT, EXTENT_BLOCKS};
@@ -23,8 +22,8 @@ pub struct RamExtent {
     pub touched: u16,
     /// Used since the hand last passed.
     pub referenced: bool,
-    /// Waits for promotion.
-    pub queued: bool,
+    /// Came with others around it, as misses were dense there.
+    pub dense: bool,
 }
 
 impl RamExtent {
@@ -77,26 +76,25 @@ impl RamTier {
         self.slots.get_mut(slot as usize).and_then(Option::as_mut)
     }
 
-    /// Takes an extent in; false when the tier is as good as absent. What it replaces is forgotten.
-    /// `regions` is told whether what was fetched had been asked for.
-    pub fn insert(&mut self, extent: RamExtent, regions: &mut Regions) -> bool {
-        let slot = match self.free.pop() {
-            Some(slot) => slot,
+    /// Takes an extent in. Returns the one that made room, if one had to: of a tier that has none, itself.
+    pub fn insert(&mut self, extent: RamExtent) -> Option<RamExtent> {
+        let (slot, left) = match self.free.pop() {
+            Some(slot) => (slot, None),
             None if self.slots.len() < self.limit => {
                 self.slots.push(None);
-                self.slots.len() as u32 - 1
+                (self.slots.len() as u32 - 1, None)
             }
-            None => match self.evict(regions) {
-                Some(slot) => slot,
-                None => return false,
+            None => match self.evict() {
+                Some((slot, left)) => (slot, Some(left)),
+                None => return Some(extent),
             },
         };
         extent.leaf.ram[extent.extent].set(slot + 1);
         self.slots[slot as usize] = Some(extent);
-        true
+        left
     }
 
-    fn evict(&mut self, regions: &mut Regions) -> Option<u32> {
+    fn evict(&mut self) -> Option<(u32, RamExtent)> {
         for _ in 0..2 * self.slots.len() {
             let at = self.hand;
             self.hand = (at + 1) % self.slots.len();
@@ -106,10 +104,9 @@ impl RamTier {
             if std::mem::take(&mut extent.referenced) {
                 continue;
             }
-            regions.left(extent.touched != 0);
-            extent.leaf.ram[extent.extent].set(0);
-            self.slots[at] = None;
-            return Some(at as u32);
+            let left = self.slots[at].take()?;
+            left.leaf.ram[left.extent].set(0);
+            return Some((at as u32, left));
         }
         None
     }

@@ -97,6 +97,7 @@ impl Shard {
             let leaf = self.leaf(layer, piece.chunk, false).await.ok().flatten();
             match leaf {
                 Some(leaf) if !self.inherits(layer, &leaf, &todo) => {
+                    self.note_use((layer, piece.chunk), &todo);
                     todo = self.read_piece(layer, &leaf, piece, todo, buf).await?;
                 }
                 _ => todo = self.read_owned(volume, piece, todo, buf).await?,
@@ -132,6 +133,9 @@ impl Shard {
         };
         let owned = self.look(find).await?;
         self.serve_zeroes(&mut self.state.borrow_mut(), piece, &owned.zero, buf);
+        for (layer, _, blocks) in &owned.parts {
+            self.note_use((*layer, piece.chunk), blocks);
+        }
         let left = self.read_placed(piece, &owned.placed, buf).await;
         Ok(left.or(self.read_parts(piece, owned.parts, buf).await?))
     }
@@ -166,7 +170,9 @@ impl Shard {
             let (key, block) = ((run[0].layer, piece.chunk), run[0].block);
             let mut state = self.state.borrow_mut();
             if let Ok(data) = result {
-                state.digests.used(key, block);
+                let known = run.iter().map(|known| known.block).collect();
+                state.digests.used(key);
+                state.note_use(key, &known);
                 state.counters.blocks_fast += run.len() as u64;
                 self.copy_out(piece, block, &data, buf);
             } else {
@@ -175,6 +181,10 @@ impl Shard {
             }
         }
         left
+    }
+
+    fn note_use(&self, chunk: (u32, u32), blocks: &BlockMask) {
+        self.state.borrow_mut().note_use(chunk, blocks);
     }
 
     fn serve_zeroes(&self, state: &mut State, piece: Piece, blocks: &BlockMask, buf: &mut IoBuf) {
@@ -198,6 +208,7 @@ impl Shard {
             };
             let mut left = Parts::new();
             for (layer, leaf, mut blocks) in parts {
+                state.note_use((layer, piece.chunk), &blocks);
                 self.serve_present(&mut state, &leaf, piece, &mut blocks, buf);
                 if !blocks.is_empty() {
                     left.push((layer, leaf, blocks));
@@ -244,11 +255,8 @@ impl Shard {
         blocks: BlockMask,
         buf: &mut IoBuf,
     ) -> Result<BlockMask, IoError> {
-        let (first, count) = span_of(&blocks);
         let mut todo = blocks;
-        for extent in first / EXTENT_BLOCKS..=(first + count - 1) / EXTENT_BLOCKS {
-            leaf.warm(extent);
-        }
+        leaf.touched.set(true);
         let mut failures = 0;
         loop {
             if leaf.dissolved.get() {
@@ -331,7 +339,13 @@ impl Shard {
             let Some(slot) = leaf.ram[extent].get().checked_sub(1) else {
                 continue;
             };
-            let Some(cached) = state.ram.get_mut(slot) else {
+            let State {
+                ram,
+                regions,
+                counters,
+                ..
+            } = state;
+            let Some(cached) = ram.get_mut(slot) else {
                 continue;
             };
             let Some(bytes) = cached.block(block % EXTENT_BLOCKS) else {
@@ -339,25 +353,13 @@ impl Shard {
             };
             let (skip, at, len) = overlap(piece, block);
             buf.write(at, &bytes[skip..skip + len]);
+            if cached.dense && cached.touched == 0 {
+                regions.used();
+            }
             cached.touched |= 1 << (block % EXTENT_BLOCKS);
             cached.referenced = true;
-            // A miss brought it, or the density around it did: this use is the second reason.
-            if !cached.queued && self.is_promotable(leaf, block) {
-                cached.queued = true;
-                state.promote_queue.push_back(slot);
-                self.promote_wake.notify();
-            }
-            state.counters.blocks_ram += 1;
+            counters.blocks_ram += 1;
             *todo = without(*todo, block, 1);
-        }
-    }
-
-    fn is_promotable(&self, leaf: &Leaf, block: usize) -> bool {
-        let page = leaf.page.borrow();
-        match page.state(block) {
-            BlockState::Home => true,
-            BlockState::Dirty => self.class(page.slot(block)) == Class::Slow,
-            _ => false,
         }
     }
 
@@ -439,6 +441,11 @@ impl Shard {
     ) -> Result<DmaBuf, DriveError> {
         let vdrive = self.vdrive(place.vdrive()).map_err(|_| DriveError::Gone)?;
         let era = self.state.borrow_mut().quarantine.begin_read();
+        // A disk's head goes up and down once, however many wait: more than a drive sorts by itself.
+        let _turn = match self.class(place) {
+            Class::Slow => Some(vdrive.turns.get_at(place.block()).await),
+            _ => None,
+        };
         let data = vdrive.read(place.block(), count, check).await;
         self.end_read(era);
         data

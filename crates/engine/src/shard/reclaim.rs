@@ -9,12 +9,14 @@ use super::yielding::{self, Leave, Yielding};
 use crate::control::types::SpacePolicy;
 use crate::space::Class;
 use block::{ErrorKind, IoError};
-use format::{BlockMask, BlockState};
+use format::BlockState;
 use std::rc::Rc;
-use units::{BLOCK, CHUNK_BLOCKS, EXTENT_BLOCKS};
+use units::{BLOCK, CHUNK_BLOCKS};
 
-/// Chunks looked at by one round of eviction.
+/// Chunks looked at by one round of eviction in their order.
 const EVICT_CHUNKS: usize = 512;
+/// Extents looked at by one round of eviction by worth.
+const EVICT_EXTENTS: usize = 1024;
 /// Time between rounds at least, in nanoseconds, unless there is more to do and hosts wait for it.
 const LEAST_NS: u64 = 1_000_000;
 /// Time between rounds when nothing presses, in nanoseconds.
@@ -44,6 +46,11 @@ impl Shard {
     /// Slots of the fast tier that are to be free: a sixteenth.
     pub(super) fn reserve_slots(&self) -> u64 {
         self.fast_slots() / 16
+    }
+
+    /// Blocks of the fast tier that this shard's data is to take.
+    pub(super) fn fast_share(&self) -> u64 {
+        (self.fast_slots() - self.reserve_slots()) / u64::from(self.config.shards)
     }
 
     fn fast_slots(&self) -> u64 {
@@ -125,9 +132,12 @@ impl Shard {
         if !self.is_tiered() {
             return Ok(false);
         }
-        let reserve = self.reserve_slots();
+        let (reserve, share) = (self.reserve_slots(), self.fast_share());
         let (free, has_shadows) = {
-            let state = self.state.borrow();
+            let mut state = self.state.borrow_mut();
+            if let Some(policy) = &mut state.policy {
+                policy.resize(share);
+            }
             let free = state.alloc.free_slots(Class::Fast);
             (free, !state.shadow_chunks.is_empty())
         };
@@ -174,39 +184,79 @@ impl Shard {
         (unsunk.sum(), all)
     }
 
-    /// Gives up clean copies that were not used of late, until `wanted` slots came free or every
-    /// chunk was looked at. Returns how many.
+    /// Gives up clean copies, those that are worth least first, until `wanted` slots came free or none is left.
+    /// Returns how many.
     pub(super) async fn evict(&self, wanted: u64) -> Result<u64, IoError> {
+        let mut freed = 0;
+        // What had copies before the pool was opened, and was not used since, is not known of yet.
+        if !self.looked_over.get() || self.cooling.get() {
+            freed = self
+                .evict_in_order(wanted, |chunk| self.unused(chunk))
+                .await?;
+        }
+        for _ in 0..EVICT_EXTENTS {
+            if freed >= wanted || self.cooling.get() {
+                break;
+            }
+            let _room = self.journal_room(Work::Mover).await?;
+            let Some((chunk, extent)) = self.next_victim() else {
+                break;
+            };
+            freed += self.evict_from(chunk, 1 << extent).await?;
+        }
+        if freed == 0 {
+            freed = self.evict_in_order(wanted, |_| u16::MAX).await?;
+        }
+        if freed > 0 {
+            self.barrier().await?;
+        }
+        Ok(freed)
+    }
+
+    /// Gives up clean copies in the extents that `which` says, chunk by chunk.
+    async fn evict_in_order(
+        &self,
+        wanted: u64,
+        which: impl Fn((u32, u32)) -> u16,
+    ) -> Result<u64, IoError> {
         let mut freed = 0;
         for _ in 0..EVICT_CHUNKS {
             if freed >= wanted {
                 break;
             }
             let _room = self.journal_room(Work::Mover).await?;
-            let Some((volume, chunk)) = self.next_shadow() else {
+            let Some(chunk) = self.next_shadow() else {
                 break;
             };
-            let leaf = match self.leaf(volume, chunk, false).await {
-                Ok(Some(leaf)) => leaf,
-                _ => {
-                    self.state
-                        .borrow_mut()
-                        .shadow_chunks
-                        .remove(&(volume, chunk));
-                    continue;
-                }
+            let extents = match self.cooling.get() {
+                true => u16::MAX,
+                false => which(chunk),
             };
-            let Some(_busy) = Busy::try_new(&leaf) else {
-                continue;
-            };
-            let mask = self.cold_shadows(&leaf);
-            freed += mask.count() as u64;
-            self.apply_evict(volume, chunk, &leaf, mask)?;
-        }
-        if freed > 0 {
-            self.barrier().await?;
+            freed += self.evict_from(chunk, extents).await?;
         }
         Ok(freed)
+    }
+
+    /// Gives up the clean copies in these extents of a chunk, unless other work has it. Returns how many.
+    async fn evict_from(&self, (volume, chunk): (u32, u32), extents: u16) -> Result<u64, IoError> {
+        if extents == 0 {
+            return Ok(0);
+        }
+        let Ok(Some(leaf)) = self.leaf(volume, chunk, false).await else {
+            let mut state = self.state.borrow_mut();
+            state.shadow_chunks.remove(&(volume, chunk));
+            state.forget_placed((volume, chunk));
+            return Ok(0);
+        };
+        let Some(_busy) = Busy::try_new(&leaf) else {
+            return Ok(0);
+        };
+        let mask = Self::shadows(&leaf, extents);
+        if mask.is_empty() {
+            self.note_chunk(&mut self.state.borrow_mut(), volume, chunk, &leaf);
+        }
+        self.apply_evict(volume, chunk, &leaf, mask)?;
+        Ok(mask.count() as u64)
     }
 
     fn next_shadow(&self) -> Option<(u32, u32)> {
@@ -216,27 +266,12 @@ impl Shard {
             std::ops::Bound::Unbounded,
         );
         let next = state.shadow_chunks.range(after).next().copied();
+        if next.is_none() {
+            self.looked_over.set(true);
+        }
         let next = next.or_else(|| state.shadow_chunks.first().copied())?;
         state.evict_hand = next;
         Some(next)
-    }
-
-    /// Shadows of the extents that have cooled off; the others cool by half.
-    fn cold_shadows(&self, leaf: &super::leaf::Leaf) -> BlockMask {
-        let page = leaf.page.borrow();
-        let mut mask = BlockMask::default();
-        for (extent, heat) in leaf.heat.iter().enumerate() {
-            let was = heat.get();
-            heat.set(was / 2);
-            if was > 1 && !self.cooling.get() {
-                continue;
-            }
-            let blocks = extent * EXTENT_BLOCKS..(extent + 1) * EXTENT_BLOCKS;
-            blocks
-                .filter(|block| page.state(*block) == BlockState::Shadow)
-                .for_each(|block| mask.set(block));
-        }
-        mask
     }
 
     /// Writes everything back and forgets every copy. Hosts may go on, but what they touch
@@ -297,7 +332,7 @@ impl Shard {
         }
         let mut state = self.state.borrow_mut();
         state.ram.clear();
-        state.promote_queue.clear();
+        state.promotions.clear();
         Ok(Cooled::Cold)
     }
 

@@ -4,6 +4,8 @@ use super::digest::Digests;
 use super::journal::Journal;
 use super::leaf::Leaf;
 use super::path::Paths;
+use super::prefetch::STREAMS;
+use super::promote::Promotions;
 use super::ram::RamTier;
 use super::sinking::Sinking;
 use super::spare::Asking;
@@ -15,8 +17,8 @@ use crate::tree::{DirtyNodes, Tree};
 use crate::vdrive::{Legs, VdriveIo};
 use block::{ErrorKind, IoError};
 use format::{BlockCounts, PagePtr};
-use placement::Regions;
-use reactor::{Event, Handle};
+use placement::{Policy, Regions};
+use reactor::{Event, Handle, Limit};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::{Rc, Weak};
@@ -162,6 +164,8 @@ pub(super) struct State {
     pub dirty_nodes: DirtyNodes,
     pub ram: RamTier,
     pub regions: Regions,
+    /// What is worth a place on the fast tier; none before the shard serves.
+    pub policy: Option<Box<Policy>>,
     /// Chunks with blocks that only the fast tier has: demotion goes through them in order.
     pub dirty_chunks: Sinking,
     /// Chunks with clean copies on the fast tier: eviction goes through them in order.
@@ -169,8 +173,8 @@ pub(super) struct State {
     pub evict_hand: (u32, u32),
     pub demote_hand: (u32, u32),
     pub stuck: Stuck,
-    /// RAM extents that have earned a place on the fast tier.
-    pub promote_queue: VecDeque<u32>,
+    /// Extents that have earned a place on the fast tier.
+    pub promotions: Promotions,
     /// Pages that are being loaded: volume or tree, level, key.
     pub loading: BTreeMap<(u32, u8, u32), Event>,
     pub failed: Option<IoError>,
@@ -225,6 +229,8 @@ pub struct Shard {
     pub(super) closing: Cell<bool>,
     /// Background tasks that have not ended.
     pub(super) background: Cell<usize>,
+    /// Every chunk that had copies on the fast tier was looked at since the shard began to serve.
+    pub(super) looked_over: Cell<bool>,
     /// Somebody is waiting for the pool to be cold.
     pub(super) cooling: Cell<bool>,
     /// Chunks with data on the fast tier are still being looked for, after an opening.
@@ -233,8 +239,10 @@ pub struct Shard {
     pub(super) journal_users: Cell<u64>,
     /// Room in the journal may have come free.
     pub(super) room: Event,
-    /// Prefetches in flight.
+    /// Chunks that are being fetched ahead, or wait for it.
     pub(super) prefetching: Cell<usize>,
+    /// Of them, and of what hosts wait for in dense regions, so many are read at a time.
+    pub(super) streams: Limit,
     /// Volumes were let go that had been held.
     pub(super) let_go: Event,
     /// What hosts' operations take, while a scrub runs.
@@ -276,12 +284,13 @@ impl Shard {
             dirty_nodes: DirtyNodes::default(),
             ram: RamTier::new(config.ram_bytes),
             regions: Regions::default(),
+            policy: None,
             dirty_chunks: Sinking::default(),
             shadow_chunks: BTreeSet::new(),
             evict_hand: (0, 0),
             demote_hand: (0, 0),
             stuck: Stuck::default(),
-            promote_queue: VecDeque::new(),
+            promotions: Promotions::default(),
             loading: BTreeMap::new(),
             failed: None,
             counters: IoCounters::default(),
@@ -315,11 +324,13 @@ impl Shard {
             asked_early_ns: Cell::new(0),
             closing: Cell::new(false),
             background: Cell::new(0),
+            looked_over: Cell::new(false),
             cooling: Cell::new(false),
             surveying: Cell::new(false),
             journal_users: Cell::new(0),
             room: Event::default(),
             prefetching: Cell::new(0),
+            streams: Limit::new(STREAMS),
             let_go: Event::default(),
             meters: Meters::default(),
             this: this.clone(),

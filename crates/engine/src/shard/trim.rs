@@ -234,7 +234,7 @@ impl Shard {
         }
         state.dirty_chunks.forget(volume);
         state.shadow_chunks.retain(|key| key.0 != volume);
-        state.regions.forget(volume);
+        state.forget_heat(volume);
         Ok(())
     }
 }

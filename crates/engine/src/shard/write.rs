@@ -11,7 +11,7 @@ use format::{BlockState, crc32c};
 use futures_util::future::join_all;
 use std::rc::Rc;
 use units::mutation::{Mutation, is_on};
-use units::{BLOCK, CHUNK, CHUNK_BLOCKS, EXTENT_BLOCKS, Place};
+use units::{BLOCK, CHUNK, CHUNK_BLOCKS, Place};
 
 /// Rounds of making space before a write gives up.
 const SPACE_ROUNDS: usize = 64;
@@ -169,9 +169,10 @@ impl Shard {
             done += run.count;
         }
         leaf.written_ns.set(self.handle.now_ns());
-        for extent in first / EXTENT_BLOCKS..=(first + count - 1) / EXTENT_BLOCKS {
-            leaf.warm(extent);
-        }
+        leaf.touched.set(true);
+        let blocks = (first..first + count).collect();
+        let mut state = self.state.borrow_mut();
+        state.note_use((layer, piece.chunk), &blocks);
         Ok(true)
     }
 

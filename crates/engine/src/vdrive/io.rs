@@ -7,7 +7,7 @@ use super::{Fragment, Layout, Leg, LegState, Legs, Watch};
 use crate::control::types::DriveLimits;
 use block::{DmaBuf, DmaPool, DriveError, DriveIoKind, DriveOutcome, DriveQueue};
 use futures_util::future::join_all;
-use reactor::Handle;
+use reactor::{Handle, Limit};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -70,6 +70,9 @@ impl DriveShared {
         self.silent.load(Ordering::Relaxed) || self.slow.load(Ordering::Relaxed) > 0
     }
 }
+
+/// Reads that a drive has at a time where they take turns: about as many as a disk sorts by itself.
+const TURNS: usize = 24;
 
 /// One thread's way to a drive.
 struct Channel {
@@ -211,6 +214,8 @@ pub struct VdriveIo {
     pub(super) legs: Arc<Legs>,
     pub(super) dma: DmaPool,
     turn: Cell<usize>,
+    /// For reads of a tier of disks: turns in the order of addresses.
+    pub(crate) turns: Limit,
     /// What this thread has written to a mirror and not flushed: a leg that goes out may have
     /// lost it.
     pub(super) written: RefCell<Written>,
@@ -226,6 +231,7 @@ impl VdriveIo {
         legs: Arc<Legs>,
         dma: DmaPool,
     ) -> Self {
+        let turns = Limit::new(TURNS * parts.len().max(1));
         Self {
             id,
             layout,
@@ -233,6 +239,7 @@ impl VdriveIo {
             legs,
             dma,
             turn: Cell::new(0),
+            turns,
             written: RefCell::default(),
             gate: Gate::default(),
         }

@@ -1,0 +1,138 @@
+//! What the policy is told: which blocks hosts use, and what of each extent is on the fast tier.
+
+use super::leaf::Leaf;
+use super::state::{Shard, State};
+use crate::space::Class;
+use format::{BlockMask, BlockState};
+use placement::{Blocks, Config, Extent, Policy};
+use units::{BLOCK, CHUNK_EXTENTS, EXTENT_BLOCKS};
+
+/// How many times as much as what it displaces something has to be worth to be promoted.
+const MARGIN: f32 = 43.0;
+
+/// An extent of a chunk, as the policy names it: by layer.
+pub(super) fn extent_of((layer, chunk): (u32, u32), extent: usize) -> Extent {
+    Extent {
+        volume: layer,
+        number: u64::from(chunk) * CHUNK_EXTENTS as u64 + extent as u64,
+    }
+}
+
+/// The chunk of an extent, and which of its extents that is.
+pub(super) fn chunk_of(extent: Extent) -> ((u32, u32), usize) {
+    let size = CHUNK_EXTENTS as u64;
+    let chunk = (extent.number / size) as u32;
+    ((extent.volume, chunk), (extent.number % size) as usize)
+}
+
+/// The blocks of a mask that an extent has; bit 0 is its first.
+pub(super) fn in_extent(blocks: &BlockMask, extent: usize) -> u16 {
+    let first = extent * EXTENT_BLOCKS;
+    (0..EXTENT_BLOCKS).fold(0, |mask, at| mask | u16::from(blocks.has(first + at)) << at)
+}
+
+impl State {
+    /// A layer is no more.
+    pub(super) fn forget_heat(&mut self, layer: u32) {
+        self.regions.forget(layer);
+        if let Some(policy) = &mut self.policy {
+            policy.forget(layer);
+        }
+    }
+
+    /// A chunk has nothing on the fast tier.
+    pub(super) fn forget_placed(&mut self, chunk: (u32, u32)) {
+        if let Some(policy) = &mut self.policy {
+            (0..CHUNK_EXTENTS).for_each(|at| policy.placed(extent_of(chunk, at), 0, 0));
+        }
+    }
+
+    /// Hosts use blocks of a chunk.
+    pub(super) fn note_use(&mut self, chunk: (u32, u32), blocks: &BlockMask) {
+        let Some(policy) = &mut self.policy else {
+            return;
+        };
+        let mut blocks = blocks.blocks().peekable();
+        while let Some(first) = blocks.next() {
+            let at = first / EXTENT_BLOCKS;
+            let mut mask = 1 << (first % EXTENT_BLOCKS);
+            while let Some(block) = blocks.next_if(|block| block / EXTENT_BLOCKS == at) {
+                mask |= 1 << (block % EXTENT_BLOCKS);
+            }
+            let extent = extent_of(chunk, at);
+            policy.used_by_host(Blocks { extent, mask });
+        }
+    }
+}
+
+impl Shard {
+    /// From now on the policy is told: a shard that is only looked at needs none.
+    pub(super) fn begin_policy(&self) {
+        let config = Config {
+            fast_blocks: self.fast_share(),
+            ram_blocks: self.config.ram_bytes / BLOCK as u64,
+            margin: MARGIN,
+            seed: u64::from(self.config.shard.0),
+        };
+        self.state.borrow_mut().policy = Some(Box::new(Policy::new(config)));
+    }
+
+    /// Tells the policy what of these extents of a chunk is on the fast tier.
+    pub(super) fn tell_placed(
+        &self,
+        state: &mut State,
+        chunk: (u32, u32),
+        leaf: &Leaf,
+        extents: u16,
+    ) {
+        let Some(policy) = &mut state.policy else {
+            return;
+        };
+        let page = leaf.page.borrow();
+        let (slots, homes) = (page.slot_mask(), page.home_mask());
+        for at in (0..CHUNK_EXTENTS).filter(|at| extents >> at & 1 == 1) {
+            let (slots, homes) = (in_extent(&slots, at), in_extent(&homes, at));
+            // What has a slot on the slow tier is not at home as well.
+            let is_slow = |block: &usize| {
+                let place = page.slot(at * EXTENT_BLOCKS + block);
+                place.is_some() && self.class(place) == Class::Slow
+            };
+            let dirty = slots & !homes;
+            let slow = (0..EXTENT_BLOCKS).filter(|block| dirty >> block & 1 == 1);
+            let slow = slow
+                .filter(is_slow)
+                .fold(0, |mask, block| mask | 1 << block);
+            policy.placed(extent_of(chunk, at), slots & !slow, dirty & !slow);
+        }
+    }
+
+    /// The chunk, and the copies on the fast tier, that should leave it next; none that is known.
+    pub(super) fn next_victim(&self) -> Option<((u32, u32), usize)> {
+        let mut state = self.state.borrow_mut();
+        let victim = state.policy.as_mut()?.clean_victim()?;
+        Some(chunk_of(victim.extent))
+    }
+
+    /// Copies that an extent has on the fast tier.
+    pub(super) fn shadows(leaf: &Leaf, extents: u16) -> BlockMask {
+        let page = leaf.page.borrow();
+        let shadows = page.home_mask().and(page.slot_mask());
+        let wanted = |block: &usize| extents >> (block / EXTENT_BLOCKS) & 1 == 1;
+        let shadows = shadows.blocks().filter(wanted);
+        shadows
+            .filter(|block| page.state(*block) == BlockState::Shadow)
+            .collect()
+    }
+
+    /// Extents of a chunk that no host has used since the pool was opened, as far as is known.
+    pub(super) fn unused(&self, chunk: (u32, u32)) -> u16 {
+        let state = self.state.borrow();
+        let Some(policy) = &state.policy else {
+            return u16::MAX;
+        };
+        let unused = |at: &usize| policy.explain(extent_of(chunk, *at)).uses == 0;
+        (0..CHUNK_EXTENTS)
+            .filter(unused)
+            .fold(0, |mask, at| mask | 1 << at)
+    }
+}
