@@ -229,7 +229,9 @@ mod tests {
         let Poll::Ready(mut held) = pin!(limit.get_at(50)).poll(&mut context) else {
             panic!("nobody has a turn yet");
         };
-        let waiting = addresses.iter().map(|at| (*at, Box::pin(limit.get_at(*at))));
+        let waiting = addresses
+            .iter()
+            .map(|at| (*at, Box::pin(limit.get_at(*at))));
         let mut waiting: Vec<_> = waiting.collect();
         waiting.iter_mut().for_each(|(_, turn)| {
             assert!(turn.as_mut().poll(&mut context).is_pending());
@@ -237,12 +239,15 @@ mod tests {
         let mut order = Vec::new();
         while !waiting.is_empty() {
             drop(held);
-            let next = waiting.iter_mut().enumerate().find_map(|(index, (_, turn))| {
-                match turn.as_mut().poll(&mut context) {
-                    Poll::Ready(permit) => Some((index, permit)),
-                    Poll::Pending => None,
-                }
-            });
+            let next = waiting
+                .iter_mut()
+                .enumerate()
+                .find_map(
+                    |(index, (_, turn))| match turn.as_mut().poll(&mut context) {
+                        Poll::Ready(permit) => Some((index, permit)),
+                        Poll::Pending => None,
+                    },
+                );
             let (index, permit) = next.expect("one of them has it");
             held = permit;
             order.push(waiting.remove(index).0);
@@ -261,7 +266,10 @@ mod tests {
         let mut addresses = vec![1];
         addresses.extend(100..200);
         let place = order(&addresses).iter().position(|at| *at == 1);
-        assert!(place.is_some_and(|place| place < ELDEST as usize), "{place:?}");
+        assert!(
+            place.is_some_and(|place| place < ELDEST as usize),
+            "{place:?}"
+        );
     }
 
     #[test]

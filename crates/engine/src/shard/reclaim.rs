@@ -3,7 +3,7 @@
 use super::demote;
 use super::journal::Work;
 use super::leaf::Busy;
-use super::state::Shard;
+use super::state::{Shard, State};
 use super::stuck::Unread;
 use super::yielding::{self, Leave, Yielding};
 use crate::control::types::SpacePolicy;
@@ -11,7 +11,7 @@ use crate::space::Class;
 use block::{ErrorKind, IoError};
 use format::BlockState;
 use std::rc::Rc;
-use units::{BLOCK, CHUNK_BLOCKS};
+use units::{BLOCK, CHUNK_BLOCKS, Place};
 
 /// Chunks looked at by one round of eviction in their order.
 const EVICT_CHUNKS: usize = 512;
@@ -51,6 +51,17 @@ impl Shard {
     /// Blocks of the fast tier that this shard's data is to take.
     pub(super) fn fast_share(&self) -> u64 {
         (self.fast_slots() - self.reserve_slots()) / u64::from(self.config.shards)
+    }
+
+    /// Slots of the fast tier that are free, or will be once a barrier and reads that are under way have ended. Without
+    /// those all that is hot would go while they wait.
+    pub(super) fn fast_coming_free(&self, state: &State) -> u64 {
+        let is_fast = |vdrive| self.class(Place::new(vdrive, 0)) == Class::Fast;
+        let kept = state.quarantine.slots_kept();
+        let kept = kept
+            .filter(|(vdrive, _)| is_fast(*vdrive))
+            .map(|(_, count)| count);
+        state.alloc.free_slots(Class::Fast) + kept.sum::<u64>()
     }
 
     fn fast_slots(&self) -> u64 {
@@ -138,13 +149,16 @@ impl Shard {
             if let Some(policy) = &mut state.policy {
                 policy.resize(share);
             }
-            let free = state.alloc.free_slots(Class::Fast);
-            (free, !state.shadow_chunks.is_empty())
+            (
+                self.fast_coming_free(&state),
+                !state.shadow_chunks.is_empty(),
+            )
         };
         let short = free < reserve || starving;
         let mut worked = false;
-        if short && has_shadows {
-            worked |= self.evict(reserve).await? > 0;
+        if free < reserve && has_shadows {
+            // A little more, so that not every round has to.
+            worked |= self.evict(reserve + reserve / 4 - free).await? > 0;
         }
         let (unsunk, all) = self.unsunk();
         // What holds little sinks last: it has no copy on the fast tier then.

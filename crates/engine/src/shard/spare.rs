@@ -240,7 +240,7 @@ impl Shard {
                 let state = self.state.borrow();
                 match state.shadow_chunks.is_empty() {
                     true => break,
-                    false => state.alloc.free_slots(Class::Fast),
+                    false => self.fast_coming_free(&state),
                 }
             };
             if free >= wanted {

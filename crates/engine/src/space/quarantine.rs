@@ -1,9 +1,9 @@
 //! Freed space that somebody may still need: the record that frees it is not durable yet, or a
 //! read that found it in use has not ended.
 
-use std::collections::VecDeque;
-use units::Place;
+use std::collections::{BTreeMap, VecDeque};
 use units::mutation::{Mutation, is_on};
+use units::{Place, VdriveId};
 
 /// Space freed by records below `sequence`, found in use by reads of eras up to `era`.
 #[derive(Default, Debug)]
@@ -23,6 +23,8 @@ pub struct Batch {
 pub struct Quarantine {
     current: Batch,
     sealed: VecDeque<Batch>,
+    /// Slots of all of them, by vdrive.
+    slots: BTreeMap<VdriveId, u64>,
     /// Reads in flight of each era from `first_era` on.
     readers: VecDeque<u32>,
     first_era: u64,
@@ -64,6 +66,7 @@ impl Quarantine {
 
     /// Frees slots once it is safe.
     pub fn slots(&mut self, place: Place, count: u32) {
+        *self.slots.entry(place.vdrive()).or_default() += u64::from(count);
         if let Some((last, length)) = self.current.slots.last_mut()
             && last.vdrive() == place.vdrive()
             && last.block() + u64::from(*length) == place.block()
@@ -104,7 +107,21 @@ impl Quarantine {
         let front = self.sealed.front()?;
         let durable = front.sequence <= durable || is_on(Mutation::ReuseUndurable);
         let free = durable && (self.reads_ended(front.era) || is_on(Mutation::ReuseRead));
-        if free { self.sealed.pop_front() } else { None }
+        if !free {
+            return None;
+        }
+        let batch = self.sealed.pop_front()?;
+        for (place, count) in &batch.slots {
+            if let Some(slots) = self.slots.get_mut(&place.vdrive()) {
+                *slots -= u64::from(*count);
+            }
+        }
+        Some(batch)
+    }
+
+    /// Slots that are kept back, by vdrive.
+    pub fn slots_kept(&self) -> impl Iterator<Item = (VdriveId, u64)> {
+        self.slots.iter().map(|(vdrive, count)| (*vdrive, *count))
     }
 
     /// Whether something comes free once reads and a barrier that are under way have ended.
@@ -127,7 +144,6 @@ impl Quarantine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::VdriveId;
 
     #[test]
     fn space_waits_for_its_record_and_for_the_reads_before_it() {
@@ -136,6 +152,10 @@ mod tests {
         let read = quarantine.begin_read();
         quarantine.slots(at(1), 1);
         quarantine.slots(at(2), 3);
+        assert_eq!(
+            quarantine.slots_kept().collect::<Vec<_>>(),
+            [(VdriveId(1), 4)]
+        );
         quarantine.seal(10);
         let later = quarantine.begin_read();
         assert!(quarantine.release(9).is_none(), "its record is not durable");
@@ -143,6 +163,7 @@ mod tests {
         quarantine.end_read(read);
         let batch = quarantine.release(10).expect("free");
         assert_eq!(batch.slots, [(at(1), 4)]);
+        assert!(quarantine.slots_kept().all(|(_, count)| count == 0));
         quarantine.home(at(256));
         quarantine.seal(11);
         assert!(
