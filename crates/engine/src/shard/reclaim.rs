@@ -358,3 +358,6 @@ impl Shard {
         (0..CHUNK_BLOCKS).filter(move |block| page.state(*block) == wanted)
     }
 }
+
+#[cfg(test)]
+mod tests;

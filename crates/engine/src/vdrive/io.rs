@@ -72,7 +72,7 @@ impl DriveShared {
 }
 
 /// Reads that a drive has at a time where they take turns: about as many as a disk sorts by itself.
-const TURNS: usize = 24;
+const TURNS: usize = 12;
 
 /// One thread's way to a drive.
 struct Channel {
