@@ -15,8 +15,8 @@ const BLOCKS: u64 = 128;
 const TOGETHER: u64 = 8;
 const READERS: u64 = 16;
 /// Between two looks, and how many of them: far beyond what is expected.
-const LOOK: Duration = Duration::from_millis(50);
-const LOOKS: usize = 1200;
+const LOOK: Duration = Duration::from_millis(100);
+const LOOKS: usize = 600;
 
 fn content(block: u64) -> Vec<u8> {
     pattern(block + 1, BLOCK as usize)
@@ -42,7 +42,7 @@ fn settled(engine: &Engine, spec: &engine::PoolSpec) -> Client {
 fn read_until(client: &Client, enough: impl Fn() -> bool) {
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        for reader in 0..READERS {
+        let readers = (0..READERS).map(|reader| {
             let (client, done) = (client.clone(), &done);
             scope.spawn(move || {
                 let mut random = Random(reader + 1);
@@ -52,10 +52,12 @@ fn read_until(client: &Client, enough: impl Fn() -> bool) {
                     let read = client.read(first * BLOCK, bytes).unwrap();
                     assert!(read == contents(first, TOGETHER), "block {first} on");
                 }
-            });
-        }
+            })
+        });
+        let readers: Vec<_> = readers.collect();
+        let all_read = || readers.iter().all(|reader| !reader.is_finished());
         let mut looks = 0..LOOKS;
-        while !enough() && looks.next().is_some() {
+        while all_read() && !enough() && looks.next().is_some() {
             std::thread::park_timeout(LOOK);
         }
         done.store(true, Ordering::Relaxed);
