@@ -71,10 +71,21 @@ impl Shard {
 
     /// Reads a block for what that takes alone.
     fn probe(&self, place: Place) {
-        let Some(shard) = self.this() else { return };
-        self.handle.spawn(async move {
+        self.start_beside(async move |shard| {
             let any = |_: usize, _: &[u8]| true;
             drop(shard.read_place(place, 1, &any).await);
+        });
+    }
+
+    /// Starts a task that the shard's end waits for.
+    fn start_beside(&self, work: impl AsyncFnOnce(&Self) + 'static) {
+        let Some(shard) = self.this().filter(|shard| !shard.closing.get()) else {
+            return;
+        };
+        shard.background.set(shard.background.get() + 1);
+        self.handle.spawn(async move {
+            work(&shard).await;
+            shard.background.set(shard.background.get() - 1);
         });
     }
 
@@ -86,11 +97,11 @@ impl Shard {
         leaf: &Rc<Leaf>,
         blocks: (usize, usize),
     ) {
-        let (Some(shard), Some(busy)) = (self.this(), Busy::try_new(leaf)) else {
+        let Some(busy) = Busy::try_new(leaf) else {
             return;
         };
         let leaf = leaf.clone();
-        self.handle.spawn(async move {
+        self.start_beside(async move |shard| {
             shard.mend_homes(chunk, &leaf, blocks).await;
             drop(busy);
         });
@@ -113,6 +124,9 @@ impl Shard {
         let seen: Vec<_> = (first..first + count).map(shadow).collect();
         for (block, seen) in (first..).zip(seen) {
             let Some((place, crc)) = seen else { continue };
+            if self.closing.get() {
+                break;
+            }
             let check = |_: usize, bytes: &[u8]| crc32c(bytes) == crc;
             match self.read_place(place, 1, &check).await {
                 Err(error) if !is_of_blocks(error) => break,
