@@ -5,7 +5,7 @@ mod support;
 
 use format::{Label, PoolConfig, checkpoint_block, journal_start};
 use std::os::unix::fs::FileExt;
-use support::{BLOCK, Client, Folder, MIB, engine, pattern, pool, vdrive, volume};
+use support::{BLOCK, Client, Folder, MIB, engine, pattern, pool, spoil_all, vdrive, volume};
 
 const DRIVES: [&str; 2] = ["a", "b"];
 
@@ -113,22 +113,6 @@ fn a_lost_checkpoint_is_missed_when_more_was_written_since() {
     assert!(failed.contains("its newest checkpoint is lost"), "{failed}");
 }
 
-/// Changes a byte of each block of a drive that has this content; returns how many had it.
-fn damage(folder: &Folder, name: &str, contents: &[Vec<u8>]) -> usize {
-    let path = folder.path().join(name);
-    let bytes = std::fs::read(&path).unwrap();
-    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
-    let mut damaged = 0;
-    for (number, block) in bytes.chunks_exact(BLOCK as usize).enumerate() {
-        if contents.iter().any(|content| content == block) {
-            file.write_all_at(&[block[17] ^ 1], number as u64 * BLOCK + 17)
-                .unwrap();
-            damaged += 1;
-        }
-    }
-    damaged
-}
-
 #[test]
 fn a_bad_copy_on_the_fast_tier_is_read_from_where_it_was_made() {
     const BLOCKS: u64 = 80;
@@ -146,7 +130,7 @@ fn a_bad_copy_on_the_fast_tier_is_read_from_where_it_was_made() {
     }
     let sunk = |status: &engine::PoolStatus| status.fast_shadow == BLOCKS * BLOCK;
     support::wait_status(&engine, "p", sunk);
-    assert_eq!(damage(&folder, "fast", &contents), contents.len());
+    assert_eq!(spoil_all(&folder, "fast", &contents), contents.len());
     for (number, content) in contents.iter().enumerate() {
         let read = client.read(number as u64 * BLOCK, BLOCK as usize).unwrap();
         assert!(read == *content, "block {number}");

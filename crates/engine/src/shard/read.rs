@@ -1,8 +1,10 @@
 //! Reads: from RAM, slots or homes, every block checked.
 
+use super::balance::Sides;
 use super::layers::Placed;
 use super::leaf::{Leaf, live};
 use super::state::{Shard, State, drive_error};
+use super::stuck::is_of_blocks;
 use super::write::{Piece, pieces};
 use crate::space::Class;
 use crate::tree::Lookup;
@@ -28,6 +30,8 @@ pub(super) struct Run {
     class: Class,
     /// At home (or in a slow slot): a candidate for RAM.
     cold: bool,
+    /// At home, which answers sooner than the fast tier, where it is as well.
+    shadow: bool,
 }
 
 /// Pages that have blocks of a chunk: layer, page, blocks.
@@ -258,6 +262,7 @@ impl Shard {
         let mut todo = blocks;
         leaf.touched.set(true);
         let mut failures = 0;
+        let mut sides = Sides::default();
         loop {
             if leaf.dissolved.get() {
                 return Ok(todo);
@@ -269,7 +274,8 @@ impl Shard {
                 if todo.is_empty() {
                     return Ok(todo);
                 }
-                self.plan(leaf, &todo)
+                sides.renew();
+                self.plan(leaf, &todo, &mut sides)
             };
             if runs.is_empty() && wait {
                 fetched.await;
@@ -290,6 +296,15 @@ impl Shard {
                     }
                     Err(error) => {
                         let (chunk, blocks) = ((volume, piece.chunk), (run.first, run.count));
+                        if run.shadow {
+                            sides.home_failed();
+                            self.mend_homes_soon(chunk, leaf, blocks);
+                            continue;
+                        }
+                        if is_of_blocks(error) {
+                            // All of the run is given up, and some of it may be wrong at home.
+                            self.mend_homes(chunk, leaf, blocks).await;
+                        }
                         if self.give_up_shadows(chunk, leaf, blocks, run.place).await {
                             continue;
                         }
@@ -365,7 +380,7 @@ impl Shard {
 
     /// Groups the blocks that are still to be read; the flag says that some are being fetched
     /// by another read.
-    fn plan(&self, leaf: &Leaf, todo: &BlockMask) -> (Vec<Run>, bool) {
+    fn plan(&self, leaf: &Leaf, todo: &BlockMask, sides: &mut Sides) -> (Vec<Run>, bool) {
         let page = leaf.page.borrow();
         let mut runs: Vec<Run> = Vec::new();
         let mut wait = false;
@@ -375,18 +390,19 @@ impl Shard {
                 wait = true;
                 continue;
             }
-            let place = if cold {
+            let shadow = !cold && self.reads_at_home(&page, block, todo.count(), sides);
+            let place = if cold || shadow {
                 page.home().plus(block as u64)
             } else {
                 page.slot(block)
             };
             let class = self.class(place);
-            let cold = class == Class::Slow;
+            let cold = class == Class::Slow && !shadow;
             match runs.last_mut() {
                 Some(run)
                     if run.first + run.count == block
                         && run.place.plus(run.count as u64) == place
-                        && run.cold == cold =>
+                        && (run.cold, run.shadow) == (cold, shadow) =>
                 {
                     run.count += 1;
                     run.crcs.push(page.crc(block));
@@ -398,6 +414,7 @@ impl Shard {
                     crcs: vec![page.crc(block)],
                     class,
                     cold,
+                    shadow,
                 }),
             }
         }
@@ -441,12 +458,10 @@ impl Shard {
     ) -> Result<DmaBuf, DriveError> {
         let vdrive = self.vdrive(place.vdrive()).map_err(|_| DriveError::Gone)?;
         let era = self.state.borrow_mut().quarantine.begin_read();
-        // A disk's head goes up and down once, however many wait: more than a drive sorts by itself.
-        let _turn = match self.class(place) {
-            Class::Slow => Some(vdrive.turns.get_at(place.block()).await),
-            _ => None,
+        let data = match self.class(place) {
+            Class::Slow => vdrive.read_in_turn(place.block(), count, check).await,
+            _ => vdrive.read(place.block(), count, check).await,
         };
-        let data = vdrive.read(place.block(), count, check).await;
         self.end_read(era);
         data
     }

@@ -2,6 +2,7 @@
 
 use super::copy::Gate;
 use super::flushing::Flushing;
+use super::read_cost::ReadCost;
 use super::stale::Written;
 use super::{Fragment, Layout, Leg, LegState, Legs, Watch};
 use crate::control::types::DriveLimits;
@@ -215,11 +216,13 @@ pub struct VdriveIo {
     pub(super) dma: DmaPool,
     turn: Cell<usize>,
     /// For reads of a tier of disks: turns in the order of addresses.
-    pub(crate) turns: Limit,
+    pub(super) turns: Limit,
     /// What this thread has written to a mirror and not flushed: a leg that goes out may have
     /// lost it.
     pub(super) written: RefCell<Written>,
     pub(super) gate: Gate,
+    /// What this thread's reads take.
+    pub(super) cost: RefCell<ReadCost>,
 }
 
 impl VdriveIo {
@@ -242,6 +245,7 @@ impl VdriveIo {
             turns,
             written: RefCell::default(),
             gate: Gate::default(),
+            cost: RefCell::default(),
         }
     }
 
@@ -256,6 +260,12 @@ impl VdriveIo {
     ) {
         let channel = Channel::new(handle, queue, spec, shared.clone());
         self.parts[part].channel.replace(channel);
+        self.forget_cost();
+    }
+
+    /// The time of this thread's loop.
+    pub(super) fn now_ns(&self) -> u64 {
+        self.parts[0].channel.borrow().watch.handle().now_ns()
     }
 
     /// Size in blocks.
@@ -272,20 +282,13 @@ impl VdriveIo {
         }
     }
 
-    /// Reads `count` blocks from `block` on and checks each.
-    ///
-    /// A mirror's leg that fails or gives a wrong block is mended from one that gives the right
-    /// one; [`DriveError::Checksum`] when none does.
-    ///
-    /// # Errors
-    /// When a block cannot be had from any drive that holds it.
-    pub async fn read(
+    /// Reads blocks, which the vdrive has, from the parts that hold them.
+    pub(super) async fn read_fragments(
         &self,
         block: u64,
         count: usize,
         check: Check<'_>,
     ) -> Result<DmaBuf, DriveError> {
-        self.check_bounds(block, count)?;
         let first = self.layout.fragment(block, count);
         if first.count == count {
             return self.read_fragment(first, 0, check).await;

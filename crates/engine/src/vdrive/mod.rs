@@ -11,7 +11,9 @@ mod io;
 mod legs;
 mod missing;
 mod pace;
+mod read_cost;
 mod stale;
+mod timed;
 mod verify;
 
 pub use deadline::Watch;

@@ -310,6 +310,11 @@ pub fn wait_job(engine: &Engine, job: u64) -> (String, String) {
 
 /// Turns a byte over wherever a drive holds exactly this block; returns how often it does.
 pub fn spoil(folder: &Folder, drive: &str, content: &[u8]) -> usize {
+    spoil_all(folder, drive, &[content.to_vec()])
+}
+
+/// The same of any of these blocks.
+pub fn spoil_all(folder: &Folder, drive: &str, contents: &[Vec<u8>]) -> usize {
     let path = folder.path().join(drive);
     let file = std::fs::OpenOptions::new()
         .read(true)
@@ -321,7 +326,7 @@ pub fn spoil(folder: &Folder, drive: &str, content: &[u8]) -> usize {
     let mut found = 0;
     for block in 0..blocks {
         file.read_exact_at(&mut bytes, block * BLOCK).unwrap();
-        if bytes == content {
+        if contents.contains(&bytes) {
             file.write_all_at(&[bytes[0] ^ 1], block * BLOCK).unwrap();
             found += 1;
         }

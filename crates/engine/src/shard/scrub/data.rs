@@ -2,20 +2,16 @@
 
 use super::report::{FaultPlace, ScrubFault};
 use super::walk::Part;
-use crate::shard::journal::Work;
-use crate::shard::leaf::Leaf;
 use crate::shard::state::{Shard, drive_error};
 use crate::shard::throttle::Throttle;
-use crate::space::{Class, Run};
 use crate::tree::Lookup;
 use crate::vdrive::Verified;
-use block::{DmaBuf, ErrorKind, IoError};
-use format::{BlockState, ChunkPage, PagePtr, crc32c};
+use block::{ErrorKind, IoError};
+use format::{ChunkPage, PagePtr, crc32c};
 use futures_util::future::join_all;
 use std::collections::BTreeSet;
-use std::rc::Rc;
 use std::sync::atomic::Ordering;
-use units::{BLOCK, CHUNK, CHUNK_BLOCKS, EXTENT_BLOCKS, Place};
+use units::{BLOCK, CHUNK, CHUNK_BLOCKS, Place};
 
 /// Runs read together.
 const TOGETHER: usize = 16;
@@ -249,7 +245,7 @@ impl Shard {
             let of_block = || found.bad.iter().filter(|bad| bad.index == index);
             let block = stretch.first + index;
             let has_good = of_block().any(|bad| bad.mended) || of_block().count() < copies;
-            let rescued = !has_good && self.rescue(seen, block).await;
+            let rescued = !has_good && self.rescue((seen.volume, seen.chunk), block).await;
             if !has_good && !rescued {
                 part.scrub.lost.fetch_add(1, Ordering::Relaxed);
             }
@@ -269,69 +265,6 @@ impl Shard {
             }
         }
     }
-
-    /// Writes a block of which one place has no right copy into a new slot, from RAM or from its
-    /// other place. False when there is no right one.
-    async fn rescue(&self, seen: &Snapshot, block: usize) -> bool {
-        let Ok(_room) = self.journal_room(Work::Mover).await else {
-            return false;
-        };
-        let Ok(Some(leaf)) = self.leaf(seen.volume, seen.chunk, false).await else {
-            return false;
-        };
-        let before = block_of(&leaf, block);
-        let Some(good) = self.good_copy(&leaf, block).await else {
-            return false;
-        };
-        let mut runs: Vec<Run> = Vec::new();
-        if !self.try_slots(self.write_class(), 1, &mut runs)
-            && !self.try_slots(Class::Slow, 1, &mut runs)
-        {
-            return false;
-        }
-        if let Err(error) = self.write_runs(&runs, &good).await {
-            self.give_back_after(&runs, error);
-            return false;
-        }
-        if block_of(&leaf, block) != before {
-            // It was written, or moved, meanwhile: nothing is wrong with it any more.
-            self.give_back(&runs);
-            return true;
-        }
-        let crc = [before.1];
-        self.apply_write(seen.volume, seen.chunk, &leaf, block, runs[0], &crc)
-            .is_ok()
-    }
-
-    async fn good_copy(&self, leaf: &Rc<Leaf>, block: usize) -> Option<DmaBuf> {
-        let (slot, crc, state) = block_of(leaf, block);
-        if let Some(slot) = leaf.ram[block / EXTENT_BLOCKS].get().checked_sub(1) {
-            let mut copy = self.handle.dma().get(BLOCK);
-            let state = self.state.borrow();
-            let extent = state.ram.get(slot);
-            let bytes = extent.and_then(|extent| extent.block(block % EXTENT_BLOCKS));
-            if let Some(bytes) = bytes.filter(|bytes| crc32c(bytes) == crc) {
-                copy.copy_from_slice(bytes);
-                return Some(copy);
-            }
-        }
-        if state != BlockState::Shadow {
-            return None;
-        }
-        let home = leaf.page.borrow().home().plus(block as u64);
-        let check = |_: usize, bytes: &[u8]| crc32c(bytes) == crc;
-        for place in [slot, home] {
-            if let Ok(good) = self.read_place(place, 1, &check).await {
-                return Some(good);
-            }
-        }
-        None
-    }
-}
-
-fn block_of(leaf: &Leaf, block: usize) -> (Place, u32, BlockState) {
-    let page = leaf.page.borrow();
-    (page.slot(block), page.crc(block), page.state(block))
 }
 
 #[cfg(test)]

@@ -1,0 +1,89 @@
+//! Reads of a vdrive with their times: what is learned of them chooses between two that have a block.
+
+use super::io::{Check, VdriveIo};
+use super::read_cost::{Begun, Choice, choose};
+use block::{DmaBuf, DriveError};
+
+/// A read under way; one that is dropped counts no more.
+struct Timed<'a> {
+    vdrive: &'a VdriveIo,
+    begun: Option<Begun>,
+}
+
+impl<'a> Timed<'a> {
+    fn begin(vdrive: &'a VdriveIo, blocks: usize) -> Self {
+        let begun = vdrive.cost.borrow_mut().begin(vdrive.now_ns(), blocks);
+        Self {
+            vdrive,
+            begun: Some(begun),
+        }
+    }
+
+    fn end(mut self, right: bool) {
+        if let Some(begun) = self.begun.take() {
+            let now = self.vdrive.now_ns();
+            self.vdrive.cost.borrow_mut().end(now, begun, right);
+        }
+    }
+}
+
+impl Drop for Timed<'_> {
+    fn drop(&mut self) {
+        if let Some(begun) = self.begun.take() {
+            self.vdrive.cost.borrow_mut().forget(begun);
+        }
+    }
+}
+
+impl VdriveIo {
+    /// Reads `count` blocks from `block` on and checks each.
+    ///
+    /// A mirror's leg that fails or gives a wrong block is mended from one that gives the right
+    /// one; [`DriveError::Checksum`] when none does.
+    ///
+    /// # Errors
+    /// When a block cannot be had from any drive that holds it.
+    pub async fn read(
+        &self,
+        block: u64,
+        count: usize,
+        check: Check<'_>,
+    ) -> Result<DmaBuf, DriveError> {
+        self.check_bounds(block, count)?;
+        let timed = Timed::begin(self, count);
+        let result = self.read_fragments(block, count, check).await;
+        timed.end(result.is_ok());
+        result
+    }
+
+    /// As [`VdriveIo::read`]: those that wait have their turns in the order of addresses, so that a disk's head goes up and
+    /// down once, however many there are. A drive sorts no more than it has.
+    ///
+    /// # Errors
+    /// As [`VdriveIo::read`].
+    pub(crate) async fn read_in_turn(
+        &self,
+        block: u64,
+        count: usize,
+        check: Check<'_>,
+    ) -> Result<DmaBuf, DriveError> {
+        self.check_bounds(block, count)?;
+        let timed = Timed::begin(self, count);
+        let turn = self.turns.get_at(block).await;
+        let result = self.read_fragments(block, count, check).await;
+        drop(turn);
+        timed.end(result.is_ok());
+        result
+    }
+
+    /// Chooses between this vdrive and an `other` one that has the same blocks.
+    pub(crate) fn choose(&self, other: &Self, count: usize) -> Choice {
+        let (mut own, mut others) = (self.cost.borrow_mut(), other.cost.borrow_mut());
+        choose(&mut own, &mut others, self.now_ns(), count)
+    }
+
+    /// What was learned is of a drive that is there no more.
+    pub(super) fn forget_cost(&self) {
+        self.cost.borrow_mut().renew();
+    }
+}
