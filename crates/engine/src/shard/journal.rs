@@ -1,6 +1,7 @@
 //! The journal: records in memory, then in the ring, then durable.
 
 use super::state::{Shard, ShardConfig, State, drive_error};
+use crate::space::Class;
 use block::{DmaBuf, DmaPool, DriveError, ErrorKind, IoError};
 use format::{JournalHeader, JournalPage, PAGE, Record};
 use futures_util::future::join_all;
@@ -415,10 +416,17 @@ impl Shard {
         let mut freed = false;
         let mut state = self.state.borrow_mut();
         let durable = state.journal.durable;
+        let mut slots = 0;
         while let Some(batch) = state.quarantine.release(durable) {
             state.alloc.release(&batch);
             freed = true;
+            let fast = batch
+                .slots
+                .iter()
+                .filter(|(place, _)| self.class(*place) == Class::Fast);
+            slots += fast.map(|(_, count)| u64::from(*count)).sum::<u64>();
         }
+        state.pacing.freed(self.handle.now_ns(), slots);
         drop(state);
         if freed {
             self.room.notify();

@@ -29,6 +29,7 @@ mod locate;
 mod lost;
 mod map;
 mod merge;
+mod pacing;
 mod pages;
 mod path;
 mod prefetch;

@@ -146,6 +146,7 @@ impl Shard {
         let (reserve, share) = (self.reserve_slots(), self.fast_share());
         let (free, has_shadows) = {
             let mut state = self.state.borrow_mut();
+            state.pacing.reserve = reserve;
             if let Some(policy) = &mut state.policy {
                 policy.resize(share);
             }

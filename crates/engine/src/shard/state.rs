@@ -3,6 +3,7 @@
 use super::digest::Digests;
 use super::journal::Journal;
 use super::leaf::Leaf;
+use super::pacing::Pacing;
 use super::path::Paths;
 use super::prefetch::STREAMS;
 use super::promote::Promotions;
@@ -173,6 +174,8 @@ pub(super) struct State {
     pub evict_hand: (u32, u32),
     pub demote_hand: (u32, u32),
     pub stuck: Stuck,
+    /// How fast hosts' writes take room that is short.
+    pub pacing: Pacing,
     /// Extents that have earned a place on the fast tier.
     pub promotions: Promotions,
     /// Pages that are being loaded: volume or tree, level, key.
@@ -290,6 +293,7 @@ impl Shard {
             evict_hand: (0, 0),
             demote_hand: (0, 0),
             stuck: Stuck::default(),
+            pacing: Pacing::default(),
             promotions: Promotions::default(),
             loading: BTreeMap::new(),
             failed: None,

@@ -240,6 +240,17 @@ impl Shard {
     async fn take_slots(&self, count: usize) -> Result<Vec<Run>, IoError> {
         assert!(count <= CHUNK_BLOCKS, "a piece lies in one chunk");
         let class = self.write_class();
+        let wait = {
+            let mut state = self.state.borrow_mut();
+            let free = state.alloc.free_slots_or(class, state.pacing.reserve);
+            state
+                .pacing
+                .wait_ns(self.handle.now_ns(), count as u64, free)
+        };
+        if wait > 0 {
+            self.mover_wake.notify();
+            self.handle.sleep(wait).await;
+        }
         let mut runs = Vec::new();
         if self.host_slots(class, count, &mut runs) {
             return Ok(runs);

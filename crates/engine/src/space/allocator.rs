@@ -134,6 +134,15 @@ impl Allocator {
         self.free[class as usize] + u64::from(self.table.free_groups(class)) * self.group_blocks
     }
 
+    /// As [`Allocator::free_slots`], or those of the shard's own groups where they are `enough`: the table, which all shards
+    /// share, is asked only when it matters.
+    pub fn free_slots_or(&self, class: Class, enough: u64) -> u64 {
+        match self.free[class as usize] {
+            own if own >= enough => own,
+            _ => self.free_slots(class),
+        }
+    }
+
     /// Whether a group's worth of slots is left for the volumes' data once so many are taken.
     pub fn leaves_a_group(&self, count: u64) -> bool {
         let own = self.free[Class::Fast as usize] + self.free[Class::Slow as usize];
