@@ -211,9 +211,11 @@ impl Shard {
             let Some(left) = ram.insert(cached) else {
                 continue;
             };
-            // A dense region moves whole, as long as what is fetched ahead comes to be used.
+            // A dense region moves whole, as long as what is fetched ahead comes to be used. What was read as a whole
+            // may be part of a stream, which nobody comes back to.
+            let whole = left.touched == u16::MAX;
             let worth = match policy {
-                _ if left.dense && regions.is_sound() => left.valid,
+                _ if left.dense && regions.is_sound() && !whole => left.valid,
                 Some(policy) => {
                     let extent = extent_of(left.chunk, left.extent);
                     let blocks = Blocks {

@@ -254,9 +254,6 @@ impl Shard {
 
     /// Gives up the clean copies in these extents of a chunk, unless other work has it. Returns how many.
     async fn evict_from(&self, (volume, chunk): (u32, u32), extents: u16) -> Result<u64, IoError> {
-        if extents == 0 {
-            return Ok(0);
-        }
         let Ok(Some(leaf)) = self.leaf(volume, chunk, false).await else {
             let mut state = self.state.borrow_mut();
             state.shadow_chunks.remove(&(volume, chunk));
@@ -268,6 +265,7 @@ impl Shard {
         };
         let mask = Self::shadows(&leaf, extents);
         if mask.is_empty() {
+            // The policy may not know of the chunk yet, or take it for what it is no more.
             self.note_chunk(&mut self.state.borrow_mut(), volume, chunk, &leaf);
         }
         self.apply_evict(volume, chunk, &leaf, mask)?;
