@@ -126,14 +126,18 @@ impl Regions {
     /// Counts the pairs that a miss makes with those before it.
     fn count_pairs(&mut self, volume: u32, at: u64) {
         let mut others = [0u32; NEEDED.len()];
-        let start = at >> (2 * (NEEDED.len() - 1)) << (2 * (NEEDED.len() - 1));
-        let region = (volume, start)..(volume, start + (1 << (2 * (NEEDED.len() - 1))));
-        for ((_, other), _) in self.recent.range(region) {
-            let shared =
-                (1..NEEDED.len()).filter(|level| other >> (2 * level) == at >> (2 * level));
-            shared
-                .filter(|_| *other != at)
-                .for_each(|level| others[level] += 1);
+        let largest = 1u64 << (2 * (NEEDED.len() - 1));
+        let start = at / largest * largest;
+        let near = self
+            .recent
+            .range((volume, start)..(volume, start + largest));
+        for other in near
+            .map(|((_, other), _)| *other)
+            .filter(|other| *other != at)
+        {
+            let shared = |level: &usize| other >> (2 * level) == at >> (2 * level);
+            let levels = (1..NEEDED.len()).filter(shared);
+            levels.for_each(|level| others[level] += 1);
         }
         for (level, pairs) in self.pairs.iter_mut().enumerate().skip(2) {
             let close = 3.0 / ((1u32 << (2 * level)) - 1) as f32;

@@ -1,13 +1,14 @@
 //! Changes of a chunk's page, each with its record. The live path and recovery share them.
 
+use super::fetch::extents_of;
 use super::leaf::Leaf;
 use super::state::{Shard, State};
 use crate::space::{Class, Run};
 use block::IoError;
 use format::{BlockMask, BlockState, ChunkPage, Record};
 use std::rc::Rc;
+use units::Place;
 use units::mutation::{Mutation, is_on};
-use units::{EXTENT_BLOCKS, Place};
 
 impl Shard {
     /// Changes a block and keeps its layer's counts true. Where it maps a block that was not, or the
@@ -132,12 +133,8 @@ impl Shard {
         self.mark_dirty(&mut state, volume, chunk, leaf);
         if self.class(run.place) == Class::Fast {
             state.dirty_chunks.written((volume, chunk));
-            self.tell_placed(
-                &mut state,
-                (volume, chunk),
-                leaf,
-                extents_at(first, run.count),
-            );
+            let extents = extents_of(&(first..first + run.count).collect());
+            self.tell_placed(&mut state, (volume, chunk), leaf, extents);
         } else {
             self.note_chunk(&mut state, volume, chunk, leaf);
         }
@@ -256,12 +253,8 @@ impl Shard {
         }
         state.journal.touch(run.place.vdrive());
         state.shadow_chunks.insert((volume, chunk));
-        self.tell_placed(
-            &mut state,
-            (volume, chunk),
-            leaf,
-            extents_at(first, run.count),
-        );
+        let extents = extents_of(&(first..first + run.count).collect());
+        self.tell_placed(&mut state, (volume, chunk), leaf, extents);
         self.mark_dirty(&mut state, volume, chunk, leaf);
         Ok(())
     }
@@ -352,10 +345,4 @@ impl Shard {
             }
         }
     }
-}
-
-/// The extents that have these blocks.
-fn extents_at(first: usize, count: usize) -> u16 {
-    let extents = first / EXTENT_BLOCKS..(first + count).div_ceil(EXTENT_BLOCKS);
-    extents.fold(0, |mask, extent| mask | 1 << extent)
 }

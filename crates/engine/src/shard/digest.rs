@@ -102,7 +102,7 @@ impl Digests {
         Some((entry.slot, entry.crc))
     }
 
-    /// A block was read where its digest says.
+    /// A digest told where a block was to be read.
     pub fn used(&mut self, key: (u32, u32)) {
         if let Some(digest) = self.known.get_mut(&key) {
             digest.touched = true;

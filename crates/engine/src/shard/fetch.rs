@@ -215,6 +215,7 @@ impl Shard {
             // may be part of a stream, which nobody comes back to.
             let whole = left.touched == u16::MAX;
             let worth = match policy {
+                _ if promotions.are_full() => 0,
                 _ if left.dense && regions.is_sound() && !whole => left.valid,
                 Some(policy) => {
                     let extent = extent_of(left.chunk, left.extent);

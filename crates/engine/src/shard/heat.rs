@@ -3,7 +3,7 @@
 use super::leaf::Leaf;
 use super::state::{Shard, State};
 use crate::space::Class;
-use format::{BlockMask, BlockState};
+use format::BlockMask;
 use placement::{Blocks, Config, Extent, Policy};
 use units::{BLOCK, CHUNK_EXTENTS, EXTENT_BLOCKS};
 
@@ -113,15 +113,12 @@ impl Shard {
         Some(chunk_of(victim.extent))
     }
 
-    /// Copies that an extent has on the fast tier.
+    /// Copies that extents of a chunk have on the fast tier.
     pub(super) fn shadows(leaf: &Leaf, extents: u16) -> BlockMask {
         let page = leaf.page.borrow();
         let shadows = page.home_mask().and(page.slot_mask());
         let wanted = |block: &usize| extents >> (block / EXTENT_BLOCKS) & 1 == 1;
-        let shadows = shadows.blocks().filter(wanted);
-        shadows
-            .filter(|block| page.state(*block) == BlockState::Shadow)
-            .collect()
+        shadows.blocks().filter(wanted).collect()
     }
 
     /// Extents of a chunk that no host has used since the pool was opened, as far as is known.

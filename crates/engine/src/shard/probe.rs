@@ -8,12 +8,19 @@ use crate::{
 use block::{Drive, DriveInfo, DriveIo, DriveIoKind, DriveQueue, DriveQueueExt};
 use drives::OpenDrive;
 use format::{LABEL_SIZE, Label, label_offsets};
-use reactor::Handle;
+use reactor::{Handle, Reactor};
 use std::cell::Cell;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Runs a test on a loop of its own.
+pub(super) fn run<T: Future<Output = ()> + 'static>(test: impl FnOnce(Handle) -> T) {
+    let reactor = Reactor::new(1).unwrap();
+    let handle = reactor.handle().clone();
+    reactor.block_on(test(handle)).unwrap();
+}
 
 /// How often a drive was flushed, and how long it takes for that.
 #[derive(Default)]

@@ -29,16 +29,18 @@ struct Candidate {
     valid: u16,
 }
 
-/// Extents that are to be promoted, the first to come first. Beyond a number the oldest is let go.
+/// Extents that are to be promoted, the first to come first. They count as promoted until it is tried.
 #[derive(Default)]
 pub(super) struct Promotions(VecDeque<Candidate>);
 
 impl Promotions {
+    /// Whether no more are taken for now.
+    pub fn are_full(&self) -> bool {
+        self.0.len() >= QUEUED_MOST
+    }
+
     /// Adds blocks of an extent that has left RAM.
     pub fn add(&mut self, extent: RamExtent, blocks: u16) {
-        if self.0.len() == QUEUED_MOST {
-            self.0.pop_front();
-        }
         self.0.push_back(Candidate {
             leaf: extent.leaf,
             chunk: extent.chunk,
@@ -46,11 +48,6 @@ impl Promotions {
             data: extent.data,
             valid: blocks,
         });
-    }
-
-    /// Forgets all of them.
-    pub fn clear(&mut self) {
-        self.0.clear();
     }
 }
 
@@ -67,13 +64,10 @@ impl Shard {
             let permit = limit.get().await;
             let shard = self.clone();
             self.handle.spawn(async move {
-                let (leaf, chunk) = (candidate.leaf.clone(), candidate.chunk);
-                let extent = 1 << (candidate.first / EXTENT_BLOCKS);
-                if let Err(error) = shard.promote(candidate).await {
+                if let Err(error) = shard.promote(&candidate).await {
                     tracing::debug!(%error, "a promotion was given up");
                 }
-                // Whatever came of it: so far it counts as promoted.
-                shard.tell_placed(&mut shard.state.borrow_mut(), chunk, &leaf, extent);
+                shard.tell_promoted(&candidate);
                 drop(permit);
             });
         }
@@ -88,25 +82,40 @@ impl Shard {
         self.state.borrow_mut().promotions.0.pop_front()
     }
 
-    async fn promote(&self, candidate: Candidate) -> Result<(), IoError> {
+    /// Forgets what is queued.
+    pub(super) fn promote_nothing(&self) {
+        let queued = std::mem::take(&mut self.state.borrow_mut().promotions.0);
+        queued
+            .iter()
+            .for_each(|candidate| self.tell_promoted(candidate));
+    }
+
+    /// Tells the policy what came of an extent that counted as promoted.
+    fn tell_promoted(&self, candidate: &Candidate) {
+        let extent = 1 << (candidate.first / EXTENT_BLOCKS);
+        let mut state = self.state.borrow_mut();
+        self.tell_placed(&mut state, candidate.chunk, &candidate.leaf, extent);
+    }
+
+    async fn promote(&self, candidate: &Candidate) -> Result<(), IoError> {
         let _room = self.journal_room(Work::Mover).await?;
         let Candidate {
             leaf,
-            chunk: (volume, chunk),
+            chunk,
             first,
             data,
             valid,
         } = candidate;
-        let mut busy = Busy::try_new(&leaf);
+        let mut busy = Busy::try_new(leaf);
         for _ in 0..BUSY_TRIES {
             if busy.is_some() {
                 break;
             }
             self.handle.sleep(500_000).await;
-            busy = Busy::try_new(&leaf);
+            busy = Busy::try_new(leaf);
         }
         let Some(_busy) = busy else { return Ok(()) };
-        for (start, count) in home_runs(&leaf, first, valid, &data) {
+        for (start, count) in home_runs(leaf, *first, *valid, data) {
             let mut runs = Vec::new();
             if !self.has_spare_fast() || !self.try_slots(Class::Fast, count, &mut runs) {
                 self.mover_wake.notify();
@@ -117,7 +126,7 @@ impl Shard {
                 self.give_back_after(&runs, error);
                 return Err(super::state::drive_error(error, "a promotion failed"));
             }
-            self.settle_promotion((volume, chunk), &leaf, start, &runs, &part)?;
+            self.settle_promotion(*chunk, leaf, start, &runs, &part)?;
         }
         Ok(())
     }

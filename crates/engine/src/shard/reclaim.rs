@@ -343,9 +343,8 @@ impl Shard {
             }
             self.handle.sleep(IDLE_NS / 10).await;
         }
-        let mut state = self.state.borrow_mut();
-        state.ram.clear();
-        state.promotions.clear();
+        self.state.borrow_mut().ram.clear();
+        self.promote_nothing();
         Ok(Cooled::Cold)
     }
 

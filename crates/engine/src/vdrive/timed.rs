@@ -49,11 +49,7 @@ impl VdriveIo {
         count: usize,
         check: Check<'_>,
     ) -> Result<DmaBuf, DriveError> {
-        self.check_bounds(block, count)?;
-        let timed = Timed::begin(self, count);
-        let result = self.read_fragments(block, count, check).await;
-        timed.end(result.is_ok());
-        result
+        self.read_timed(block, count, check, false).await
     }
 
     /// As [`VdriveIo::read`]: those that wait have their turns in the order of addresses, so that a disk's head goes up and
@@ -67,9 +63,22 @@ impl VdriveIo {
         count: usize,
         check: Check<'_>,
     ) -> Result<DmaBuf, DriveError> {
+        self.read_timed(block, count, check, true).await
+    }
+
+    async fn read_timed(
+        &self,
+        block: u64,
+        count: usize,
+        check: Check<'_>,
+        in_turn: bool,
+    ) -> Result<DmaBuf, DriveError> {
         self.check_bounds(block, count)?;
         let timed = Timed::begin(self, count);
-        let turn = self.turns.get_at(block).await;
+        let turn = match in_turn {
+            true => Some(self.turns.get_at(block).await),
+            false => None,
+        };
         let result = self.read_fragments(block, count, check).await;
         drop(turn);
         timed.end(result.is_ok());

@@ -1,8 +1,8 @@
 //! Barriers that nobody asked for, on a drive that takes longer for a flush the more was written.
 
-use crate::shard::probe::Probe;
+use crate::shard::probe::{Probe, run};
 use block::IoBuf;
-use reactor::{Handle, Reactor};
+use reactor::Handle;
 use units::{BLOCK, CHUNK, VdriveId};
 
 const MIB: u64 = 1 << 20;
@@ -37,9 +37,7 @@ async fn write(probe: &Probe, from: u64, len: u64) {
 
 #[test]
 fn much_is_flushed_before_anybody_has_to_wait_for_it() {
-    let reactor = Reactor::new(1).unwrap();
-    let handle = reactor.handle().clone();
-    let ran = reactor.block_on(async move {
+    run(|handle| async move {
         let probe = learned(&handle, "early").await;
         handle.spawn(probe.shard.clone().commit_loop());
         write(&probe, 0, 16 * MIB).await;
@@ -47,14 +45,11 @@ fn much_is_flushed_before_anybody_has_to_wait_for_it() {
         assert!(early >= 4, "{early} flushes while 16 MiB were written");
         probe.shard.closing.set(true);
     });
-    ran.unwrap();
 }
 
 #[test]
 fn a_checkpoint_is_flushed_bit_by_bit() {
-    let reactor = Reactor::new(1).unwrap();
-    let handle = reactor.handle().clone();
-    let ran = reactor.block_on(async move {
+    run(|handle| async move {
         let probe = learned(&handle, "pages").await;
         probe.shard.checkpoint().await.unwrap();
         probe.since();
@@ -76,5 +71,4 @@ fn a_checkpoint_is_flushed_bit_by_bit() {
             "{many} flushes, {few} with nothing to write"
         );
     });
-    ran.unwrap();
 }

@@ -1,17 +1,14 @@
 //! Which drives are flushed for what sinks, and when.
 
-use crate::shard::probe::Probe;
+use crate::shard::probe::{Probe, run};
 use block::IoBuf;
-use reactor::Reactor;
 use units::BLOCK;
 
 /// Hosts' barriers wait for the drives that bear what hosts wrote, and not for the heads of those that
 /// bear what has sunk.
 #[test]
 fn a_barrier_does_not_flush_what_was_flushed_before_it_sank() {
-    let reactor = Reactor::new(1).unwrap();
-    let handle = reactor.handle().clone();
-    let ran = reactor.block_on(async move {
+    run(|handle| async move {
         let probe = Probe::open(&handle, "demote").await;
         let (shard, volume) = (&probe.shard, probe.volume);
         let block = IoBuf::zeroed(BLOCK);
@@ -32,5 +29,4 @@ fn a_barrier_does_not_flush_what_was_flushed_before_it_sank() {
         shard.barrier().await.unwrap();
         assert!(matches!(probe.since(), [(1..), 0]));
     });
-    ran.unwrap();
 }

@@ -2,11 +2,11 @@
 
 use crate::shard::Shard;
 use crate::shard::demote;
-use crate::shard::probe::Probe;
+use crate::shard::probe::{Probe, run};
 use crate::shard::yielding::Yielding;
 use crate::space::Class;
 use block::IoBuf;
-use reactor::{Handle, Reactor};
+use reactor::Handle;
 use units::BLOCK;
 
 const MIB: u64 = 1 << 20;
@@ -51,9 +51,7 @@ async fn rounds(probe: &Probe) {
 
 #[test]
 fn no_more_leaves_than_is_wanted_while_reads_keep_it_from_being_free() {
-    let reactor = Reactor::new(1).unwrap();
-    let handle = reactor.handle().clone();
-    let ran = reactor.block_on(async move {
+    run(|handle| async move {
         let (probe, before) = full(&handle, "kept").await;
         let shard = &probe.shard;
         let era = shard.state.borrow_mut().quarantine.begin_read();
@@ -66,14 +64,11 @@ fn no_more_leaves_than_is_wanted_while_reads_keep_it_from_being_free() {
         let free = shard.state.borrow().alloc.free_slots(Class::Fast);
         assert!(free >= reserve, "{free}");
     });
-    ran.unwrap();
 }
 
 #[test]
 fn what_is_used_stays_when_room_is_wanted() {
-    let reactor = Reactor::new(1).unwrap();
-    let handle = reactor.handle().clone();
-    let ran = reactor.block_on(async move {
+    run(|handle| async move {
         let (probe, before) = full(&handle, "used").await;
         let shard = &probe.shard;
         let hot = before / 4;
@@ -96,5 +91,4 @@ fn what_is_used_stays_when_room_is_wanted() {
         }
         assert!(there * 10 >= hot * 9, "{there} of {hot}");
     });
-    ran.unwrap();
 }
