@@ -90,6 +90,8 @@ struct Round {
     taken: BTreeSet<DriveId>,
     /// Drives that were not asked, as nothing on them counted.
     left_out: BTreeSet<DriveId>,
+    /// Drives whose turn is the next generation: this one would have gone over their newest label.
+    passed_over: BTreeSet<DriveId>,
     failure: Option<EngineError>,
 }
 
@@ -220,8 +222,9 @@ impl Keeper {
         join_all(writes).await
     }
 
-    /// One generation, and another one when drives failed it and went out for that. False when a
-    /// pool that is opened from any drives that suffice is not sure to see it, and will not be.
+    /// One generation, and another one when drives failed it and went out for that, or when a drive that has to
+    /// know could not be asked. False when a pool that is opened from any drives that suffice is not sure to see
+    /// it, and will not be.
     async fn write(&self, handle: &Handle, config: PoolConfig, exported: bool) -> Result<bool> {
         loop {
             let wanted = self.legs.wanted();
@@ -237,6 +240,10 @@ impl Keeper {
                 continue;
             }
             let lacking = self.lacking(&round.taken);
+            // It is asked now, and nobody is passed over twice in a row but for a failure in between.
+            if !lacking.is_disjoint(&round.passed_over) {
+                continue;
+            }
             if lacking.is_empty() {
                 self.legs.recorded_upto(wanted);
             }
@@ -264,7 +271,11 @@ impl Keeper {
         }
         members.retain(|(_, _, shared)| !silent(shared));
         let generation = self.next_generation(&members);
-        members.retain(|(id, _, _)| !self.would_lose_its_newest(*id, generation));
+        let mut passed_over = BTreeSet::new();
+        members.retain(|(id, _, _)| {
+            let asked = !self.would_lose_its_newest(*id, generation);
+            asked || !passed_over.insert(*id)
+        });
         let mut config = config.clone();
         self.tell_legs(&mut config, generation);
         self.tell_labelled(&mut config, &members);
@@ -272,6 +283,7 @@ impl Keeper {
         let mut round = Round {
             taken: BTreeSet::new(),
             left_out,
+            passed_over,
             failure: None,
         };
         let label = self.label(generation, exported, config);

@@ -213,3 +213,44 @@ fn no_label_goes_over_a_drives_newest_one_while_its_other_places_are_in_doubt() 
     let flushed = lock(&drives[0].flushed).clone();
     assert!(flushed.iter().any(|at| places.contains(at)));
 }
+
+#[test]
+fn a_drive_that_came_back_when_it_could_not_be_asked_gets_the_next_generation() {
+    let handle = Handle::simulated(Box::new(Still), 1).unwrap();
+    let legs = Arc::<Legs>::default();
+    let drives: Vec<Taking> = (0..LEGS).map(|_| Taking::default()).collect();
+    let member = |(index, drive): (usize, &Taking)| {
+        let id = DriveId(index as u128);
+        let leg = Leg::new((0, index), id, true, StaleMap::new(8));
+        legs.add(Arc::new(leg));
+        Member {
+            id,
+            spec: "taking".into(),
+            drive: Some(Arc::new(drive.clone())),
+            size: 1 << 30,
+            shared: Arc::default(),
+        }
+    };
+    let members = drives.iter().enumerate().map(member).collect();
+    let labelled = (0..LEGS).map(|index| (DriveId(index.into()), 2)).collect();
+    let keeper = Keeper::new(PoolId(1), config(LEGS), 2, members, labelled, legs.clone());
+    // The second is away for generation 3 and there again before 4, which would go over its only label; the
+    // first fails 3 and goes out, so that nobody can do without the second.
+    assert!(legs.take_out((0, 1), "test", false));
+    *lock(&drives[0].bad_flushes) = 1;
+    *lock(&drives[0].in_flush) = Some(Box::new({
+        let legs = legs.clone();
+        move || {
+            let leg = legs.get((0, 1)).unwrap();
+            assert!(legs.begin_sync((0, 1)) && legs.end_sync((0, 1), leg.absences()));
+        }
+    }));
+    handle.spawn(keeper.clone().run(handle.clone()));
+    legs.enforce();
+    let recorded = Rc::new(RefCell::new(None));
+    let (give, waits) = (recorded.clone(), legs.clone());
+    handle.spawn(async move { *give.borrow_mut() = Some(waits.recorded().await) });
+    while handle.run_ready(64) > 0 {}
+    assert_eq!(recorded.take(), Some(true));
+    assert_eq!(lock(&keeper.labelled)[&DriveId(1)], 5);
+}
