@@ -63,6 +63,15 @@ pub struct Demo {
     pub fast: u64,
 }
 
+/// What modelled disks are kept in.
+#[derive(Args, Debug)]
+pub struct Behind {
+    /// Folder for the files behind modelled disks. In memory (/dev/shm) they do not share a drive with the fast
+    /// file, which stands still while that flushes for them
+    #[arg(long, value_name = "FOLDER")]
+    pub disks_in: Option<PathBuf>,
+}
+
 /// `replay`.
 #[derive(Args, Debug)]
 pub struct Replay {
@@ -134,6 +143,9 @@ pub struct Moving {
     /// Where chance begins that scatters the set
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// Where modelled disks are.
+    #[command(flatten)]
+    pub behind: Behind,
 }
 
 /// `first-writes`.
@@ -157,6 +169,9 @@ pub struct FirstWrites {
     /// Modelled disks of the slow tier
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=64))]
     pub disks: u64,
+    /// Where modelled disks are.
+    #[command(flatten)]
+    pub behind: Behind,
 }
 
 /// `two-tiers`.
@@ -217,6 +232,9 @@ pub struct ScrubCost {
     /// Size of the fast drive
     #[arg(long, value_name = "SIZE", default_value = "3G", value_parser = size)]
     pub fast: u64,
+    /// Where modelled disks are.
+    #[command(flatten)]
+    pub behind: Behind,
 }
 
 /// `snapshots`.
@@ -255,6 +273,9 @@ pub struct Snapshots {
     /// Size of the fast drive
     #[arg(long, value_name = "SIZE", default_value = "12G", value_parser = size)]
     pub fast: u64,
+    /// Where modelled disks are.
+    #[command(flatten)]
+    pub behind: Behind,
 }
 
 impl Snapshots {

@@ -1,5 +1,6 @@
 //! What the measurements have in common: a fast file over modelled disks, one filled volume.
 
+use crate::arguments::Behind;
 use crate::daemon::Daemon;
 use crate::failure::Result;
 use crate::fio::{self, Load, Target};
@@ -50,18 +51,27 @@ impl Sizes {
 pub struct Scene {
     /// The daemon.
     pub daemon: Daemon,
-    /// Everything is in here.
+    /// Everything is in here, but for the modelled disks where those are elsewhere.
     pub scratch: Scratch,
+    disks_in: Option<Scratch>,
 }
 
 impl Scene {
-    /// Makes the drives, starts a daemon, makes the pool and the volume and exports it by NBD.
-    pub fn new(convect: &Path, purpose: &str, sizes: Sizes) -> Result<Self> {
+    /// Makes the drives, those behind modelled disks where `behind` says, starts a daemon, makes the pool and the
+    /// volume and exports it by NBD.
+    pub fn new(convect: &Path, purpose: &str, sizes: Sizes, behind: &Behind) -> Result<Self> {
         let scratch = Scratch::new(purpose, sizes.used + sizes.fast + sizes.raw + GIB)?;
+        let disks_in = behind.disks_in.as_deref();
+        let disks_in = disks_in.map(|parent| Scratch::below(parent, purpose, sizes.used + GIB));
+        let disks_in = disks_in.transpose()?;
         write_file(&scratch.join("fast.img"), sizes.fast)?;
         write_file(&scratch.join("raw.img"), sizes.raw)?;
         let daemon = Daemon::start(convect, scratch.path(), "")?;
-        let scene = Self { daemon, scratch };
+        let scene = Self {
+            daemon,
+            scratch,
+            disks_in,
+        };
         scene.create_pool(sizes.volume, sizes.disks)?;
         Ok(scene)
     }
@@ -79,7 +89,8 @@ impl Scene {
         // One drive makes no stripe.
         words.extend((disks > 1).then(|| "stripe:1M".to_owned()));
         for disk in 1..=disks {
-            let path = self.scratch.join(&format!("disk{disk}.img"));
+            let folder = self.disks_in.as_ref().unwrap_or(&self.scratch);
+            let path = folder.join(&format!("disk{disk}.img"));
             words.push(format!(
                 "model:hdd-7200,seed={disk}:file:{}?size={disk_gib}G",
                 path.display()

@@ -80,6 +80,27 @@ impl Scratch {
         )))
     }
 
+    /// The same below a folder that somebody named.
+    pub fn below(parent: &Path, purpose: &str, bytes: u64) -> Result<Self> {
+        let folder = Self {
+            folder: make(parent, purpose)?,
+        };
+        let free = free_bytes(folder.path())?;
+        let reason = match (free < bytes, does_direct_io(folder.path())) {
+            (true, _) => format!(
+                "{} free instead of {}",
+                format_bytes(free),
+                format_bytes(bytes)
+            ),
+            (false, false) => "no direct I/O".to_owned(),
+            (false, true) => return Ok(folder),
+        };
+        let parent = parent.display();
+        Err(Failure::new(format!(
+            "{parent} has {reason}: name another folder"
+        )))
+    }
+
     /// The folder.
     pub fn path(&self) -> &Path {
         &self.folder
@@ -130,5 +151,10 @@ mod tests {
             panic!("it was made")
         };
         assert!(failure.to_string().contains("set TMPDIR"), "{failure}");
+        let Err(failure) = Scratch::below(&std::env::temp_dir(), "test-space", u64::MAX) else {
+            panic!("it was made")
+        };
+        let text = failure.to_string();
+        assert!(text.contains("name another folder"), "{text}");
     }
 }

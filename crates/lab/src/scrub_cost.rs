@@ -110,7 +110,12 @@ pub fn run(convect: &Path, with: &ScrubCost) -> Result<()> {
         with.rounds,
         with.seconds
     );
-    let mut scene = Scene::new(convect, "scrub", Sizes::whole(with.volume, with.fast, RAW))?;
+    let mut scene = Scene::new(
+        convect,
+        "scrub",
+        Sizes::whole(with.volume, with.fast, RAW),
+        &with.behind,
+    )?;
     let measured = measure(&scene, with);
     let rows = scene.daemon.explain(measured)?;
     let head = [

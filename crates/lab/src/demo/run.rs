@@ -2,7 +2,7 @@
 
 use super::outcome::Outcome;
 use super::{attach, measure, report, strip, table};
-use crate::arguments::Demo;
+use crate::arguments::{Behind, Demo};
 use crate::failure::{Result, While};
 use crate::fio::{DEPTH, Load, Pattern, Target};
 use crate::machine;
@@ -62,6 +62,7 @@ fn prepare(convect: &Path, with: &Demo, plan: &Plan) -> Result<Scene> {
         convect,
         "demo",
         Sizes::whole(plan.volume, with.fast, plan.raw()),
+        &Behind { disks_in: None },
     )?;
     println!("  in {}", scene.scratch.path().display());
     attach::export(&scene)?;

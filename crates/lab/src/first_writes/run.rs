@@ -80,7 +80,7 @@ pub fn run(convect: &Path, with: &FirstWrites) -> Result<()> {
         disks: with.disks,
         ..Sizes::whole(with.volume, with.fast, RAW)
     };
-    let mut scene = Scene::new(convect, "writes", sizes)?;
+    let mut scene = Scene::new(convect, "writes", sizes, &with.behind)?;
     let measured = measure(&scene, with);
     let outcome = scene.daemon.explain(measured)?;
     println!("\n{}", table::seconds(&outcome.phases));

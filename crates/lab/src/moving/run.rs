@@ -208,7 +208,7 @@ pub fn run(convect: &Path, with: &Moving) -> Result<()> {
         disks: 1,
         ..Sizes::whole(with.volume, fast, with.hot)
     };
-    let mut scene = Scene::new(convect, "moving", sizes)?;
+    let mut scene = Scene::new(convect, "moving", sizes, &with.behind)?;
     let measured = measure(&scene, with);
     let outcome = scene.daemon.explain(measured)?;
     show(&outcome, with);

@@ -148,6 +148,7 @@ pub fn run(convect: &Path, with: &Snapshots) -> Result<()> {
             raw: RAW,
             disks: DISKS,
         },
+        &with.behind,
     )?;
     let measured = measure_all(&scene, with);
     scene.daemon.explain(measured)?;
