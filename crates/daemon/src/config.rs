@@ -4,6 +4,7 @@ use crate::schedule::ScrubFile;
 use crate::{ScrubSchedule, ServeError, Span};
 use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -45,6 +46,11 @@ pub struct Config {
     pub threads: usize,
     /// Bytes of the RAM tier of each pool.
     pub ram_tier: u64,
+    /// The same of pools that have another size, by name.
+    pub pool_ram: BTreeMap<String, u64>,
+    /// Bytes of the host's memory that are to be available to others: pools give up of their RAM tiers for it. None:
+    /// they keep what they have.
+    pub host_reserve: Option<u64>,
     /// Bytes of cached map pages of each pool.
     pub map_cache: u64,
     /// Drive specifications to look for pools on at start.
@@ -67,6 +73,8 @@ impl Default for Config {
             state_dir: "/var/lib/convect".into(),
             threads: engine.threads,
             ram_tier: engine.ram_tier,
+            pool_ram: BTreeMap::new(),
+            host_reserve: Some(512 << 20),
             map_cache: engine.map_cache,
             drives: Vec::new(),
             drive_deadline: Span(Duration::from_nanos(engine.drive_limits.deadline_ns)),
@@ -163,6 +171,20 @@ impl<'de> Deserialize<'de> for Memory {
     }
 }
 
+struct Reserve(Option<u64>);
+
+impl<'de> Deserialize<'de> for Reserve {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if text == "off" {
+            return Ok(Self(None));
+        }
+        let size = units::parse_bytes(&text)
+            .map_err(|why| D::Error::custom(format!("{why}; or \"off\"")))?;
+        Ok(Self(Some(size)))
+    }
+}
+
 struct DriveSpec(String);
 
 impl<'de> Deserialize<'de> for DriveSpec {
@@ -204,6 +226,8 @@ struct File {
     state_dir: Option<PathBuf>,
     threads: Option<Threads>,
     ram_tier: Option<Memory>,
+    pool_ram: Option<BTreeMap<String, Memory>>,
+    host_reserve: Option<Reserve>,
     map_cache: Option<Memory>,
     drives: Option<Vec<DriveSpec>>,
     drive_deadline: Option<Deadline>,
@@ -260,6 +284,13 @@ impl Config {
             state_dir: file.state_dir.unwrap_or(default.state_dir),
             threads: file.threads.map_or(default.threads, |count| count.0),
             ram_tier: file.ram_tier.map_or(default.ram_tier, |size| size.0),
+            pool_ram: file.pool_ram.map_or(default.pool_ram, |sizes| {
+                let sizes = sizes.into_iter();
+                sizes.map(|(pool, size)| (pool, size.0)).collect()
+            }),
+            host_reserve: file
+                .host_reserve
+                .map_or(default.host_reserve, |reserve| reserve.0),
             map_cache: file.map_cache.map_or(default.map_cache, |size| size.0),
             drives: file.drives.map_or(default.drives, |specs| {
                 specs.into_iter().map(|spec| spec.0).collect()

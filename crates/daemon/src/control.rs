@@ -42,6 +42,7 @@ control! {
     pool_export(pool: &str) -> Result<()>;
     pool_destroy(pool: &str) -> Result<()>;
     pool_hold_promotion(pool: &str, hold: bool) -> Result<()>;
+    pool_set_ram(pool: &str, bytes: u64) -> Result<()>;
     pool_cool(pool: &str) -> Result<()>;
     pool_counters(pool: &str) -> Result<IoCounters>;
     pool_scrub(pool: &str, spec: &ScrubSpec) -> Result<u64>;

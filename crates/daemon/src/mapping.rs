@@ -216,6 +216,7 @@ pub fn pool(status: engine::PoolStatus, fills: Vec<v1::Fill>) -> v1::Pool {
         promotion_held: status.promotion_held,
         map_bytes: status.map_bytes,
         ram_bytes: status.ram_bytes,
+        ram_limit: status.ram_limit,
         scrub: status.scrub.to_api(),
     }
 }

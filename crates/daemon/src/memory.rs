@@ -9,13 +9,8 @@ use units::format_bytes;
 /// # Errors
 /// When both together do not fit, with the sum.
 pub fn check_memory(config: &Config, meminfo: &str) -> Result<(), ServeError> {
-    let available = meminfo.lines().find_map(|line| {
-        let value = line.strip_prefix("MemAvailable:")?;
-        let kib: u64 = value.trim().strip_suffix("kB")?.trim().parse().ok()?;
-        kib.checked_mul(1024)
-    });
     let wanted = config.ram_tier.saturating_add(config.map_cache);
-    match available {
+    match available(meminfo) {
         Some(available) if wanted > available => Err(ServeError::new(format!(
             "ram_tier ({}) and map_cache ({}) need {} and this host has {} available: lower them \
              in the configuration or free memory",
@@ -26,4 +21,13 @@ pub fn check_memory(config: &Config, meminfo: &str) -> Result<(), ServeError> {
         ))),
         _ => Ok(()),
     }
+}
+
+/// Bytes that the system could give to others, as `meminfo` says.
+pub(crate) fn available(meminfo: &str) -> Option<u64> {
+    meminfo.lines().find_map(|line| {
+        let value = line.strip_prefix("MemAvailable:")?;
+        let kib: u64 = value.trim().strip_suffix("kB")?.trim().parse().ok()?;
+        kib.checked_mul(1024)
+    })
 }

@@ -1,7 +1,7 @@
 //! From a configuration to a daemon that serves, and to its end.
 
 use crate::{Config, Control, FRONT_ENDS, LogLevel, Manager, ServeError, StateDir};
-use crate::{check_memory, http, notify};
+use crate::{RamPlan, check_memory, http, notify};
 use reactor::FrontEnd;
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -10,6 +10,8 @@ use tokio::signal::unix::{SignalKind, signal};
 
 /// How often the list of open pools is looked at, and what is due in them.
 const REFRESH_TIME: Duration = Duration::from_secs(10);
+/// Time between two looks at the host's memory.
+const MEMORY_TIME: Duration = Duration::from_secs(1);
 /// The exit code when a second signal asks for the end before the first one's is reached.
 const EXIT_AT_ONCE: i32 = 1;
 
@@ -106,13 +108,20 @@ pub fn run(
         .max_blocking_threads(http::CONNECTIONS_MAX + 2)
         .build()
         .map_err(|error| ServeError::new(format!("the system has no event loop left: {error}")))?;
-    let manager = Arc::new(Manager::new(start()?, front_ends, state).with_scrubs(config.scrub));
+    let ram = RamPlan {
+        each: config.ram_tier,
+        pools: config.pool_ram.clone(),
+        reserve: config.host_reserve,
+    };
+    let manager = Manager::new(start()?, front_ends, state);
+    let manager = Arc::new(manager.with_scrubs(config.scrub).with_ram(ram));
     if let Err(error) = manager.start(&config.drives) {
         manager.stop();
         return Err(error);
     }
     let served = runtime.block_on(async {
         tokio::spawn(refresh(Arc::clone(&manager)));
+        tokio::spawn(fit_ram(Arc::clone(&manager)));
         announce();
         let served = http::serve(&socket, Arc::clone(&manager), stop).await;
         notify::notify("STOPPING=1");
@@ -124,6 +133,19 @@ pub fn run(
     });
     runtime.shutdown_timeout(Duration::ZERO);
     served.map_err(|error| ServeError::new(format!("cannot serve the socket: {error}")))
+}
+
+/// Memory runs short within seconds.
+async fn fit_ram(manager: Arc<Manager>) {
+    loop {
+        tokio::time::sleep(MEMORY_TIME).await;
+        let manager = Arc::clone(&manager);
+        let work = move || {
+            let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+            manager.fit_ram(&meminfo);
+        };
+        let _ = tokio::task::spawn_blocking(work).await;
+    }
 }
 
 async fn refresh(manager: Arc<Manager>) {

@@ -192,6 +192,13 @@ impl Policy {
         self.tick_left = self.tick_left.min(self.tick_blocks);
     }
 
+    /// RAM has grown or shrunk to `ram_blocks`.
+    pub fn resize_ram(&mut self, ram_blocks: u64) {
+        self.config.ram_blocks = ram_blocks;
+        (self.tick_blocks, self.burst) = times(&self.config);
+        self.tick_left = self.tick_left.min(self.tick_blocks);
+    }
+
     /// Blocks have no content any more, or another one that is on the slow tier.
     pub fn discarded(&mut self, blocks: Blocks) {
         let Some(cell) = self.cells.find(blocks.extent) else {

@@ -239,6 +239,9 @@ pub struct Pool {
     pub map_bytes: u64,
     /// Engine memory for cached data (the RAM tier), in bytes.
     pub ram_bytes: u64,
+    /// As much as that may be, in bytes: less than configured while the host is short of memory.
+    #[serde(default)]
+    pub ram_limit: u64,
     /// The scrub that runs, or the last one.
     #[serde(default)]
     pub scrub: super::Scrub,

@@ -117,8 +117,9 @@ pub fn status(pool: &Pool) -> String {
         (
             "memory",
             format!(
-                "{} cached data, {} maps",
+                "{} cached data (at most {}), {} maps",
                 format_bytes(pool.ram_bytes),
+                format_bytes(pool.ram_limit),
                 format_bytes(pool.map_bytes)
             ),
         ),

@@ -5,7 +5,8 @@ use super::fills::Gauges;
 use super::schedules::{Key, Tried};
 use super::uses::Uses;
 use crate::mapping::ToApi;
-use crate::{Control, ScrubSchedule, StateDir};
+use crate::ram::ALL;
+use crate::{Control, RamPlan, ScrubSchedule, StateDir};
 use api::v1::{self, AbsentPool, Problem, ProblemCode};
 use reactor::FrontEnd;
 use std::collections::BTreeMap;
@@ -25,6 +26,9 @@ pub struct Manager {
     pub(super) state: StateDir,
     sys_block: PathBuf,
     pub(super) scrubs: ScrubSchedule,
+    pub(super) ram: RamPlan,
+    /// Thousandths of their RAM tiers that pools may use. Locked before anything is asked of the engine.
+    pub(super) ram_share: Mutex<u64>,
     /// Held by whatever changes which pools are open or what is exported, from its first check to
     /// its last step.
     pub(super) changes: Mutex<()>,
@@ -76,6 +80,8 @@ impl Manager {
             state,
             sys_block: "/sys/block".into(),
             scrubs: ScrubSchedule::default(),
+            ram: RamPlan::default(),
+            ram_share: Mutex::new(ALL),
             changes: Mutex::default(),
             exports: Mutex::default(),
             absent: Mutex::default(),
@@ -90,6 +96,12 @@ impl Manager {
     #[must_use]
     pub fn with_scrubs(self, scrubs: ScrubSchedule) -> Self {
         Self { scrubs, ..self }
+    }
+
+    /// The same, with RAM tiers of these sizes.
+    #[must_use]
+    pub fn with_ram(self, ram: RamPlan) -> Self {
+        Self { ram, ..self }
     }
 
     /// Ends the exports, then the engine.

@@ -5,6 +5,7 @@ mod exports;
 mod fills;
 mod mirrors;
 mod pools;
+mod ram;
 mod receive;
 mod schedules;
 mod scrubs;

@@ -1,6 +1,7 @@
 //! The configuration: what is read, and one clear error for each thing that is wrong.
 
 use daemon::{Config, LogLevel, ScrubSchedule, Span, StateDir, check_memory};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ fn an_empty_file_gives_the_defaults() {
 fn every_key_is_read() {
     let config = parse(
         "socket = '/run/a.sock'\nstate_dir = '/var/a'\nthreads = 3\nram_tier = '1.5G'\n\
-         map_cache = 67108864\ndrives = ['file:/dev/sda']\ndrive_deadline = '2m'\ndrive_slow_factor = 20\nlog_level = 'debug'\n\
+         map_cache = 67108864\npool_ram = { tank = '4G' }\nhost_reserve = '1G'\ndrives = ['file:/dev/sda']\ndrive_deadline = '2m'\ndrive_slow_factor = 20\nlog_level = 'debug'\n\
          [scrub]\nevery = '7d'\nat = 4\nrate = '32M'\n",
     )
     .unwrap();
@@ -26,6 +27,8 @@ fn every_key_is_read() {
         state_dir: "/var/a".into(),
         threads: 3,
         ram_tier: 3 << 29,
+        pool_ram: BTreeMap::from([("tank".to_owned(), 4 << 30)]),
+        host_reserve: Some(1 << 30),
         map_cache: 64 << 20,
         drives: vec!["file:/dev/sda".to_owned()],
         drive_deadline: Span(Duration::from_secs(120)),
@@ -63,6 +66,8 @@ fn each_mistake_is_named_with_its_line_and_what_to_do() {
             1,
             "4 KiB is too small: give it at least 16 MiB",
         ),
+        ("pool_ram = { tank = '1M' }", 1, "1 MiB is too small"),
+        ("host_reserve = 'much'", 1, "or \"off\""),
         ("\n\nmap_cache = '1M'", 3, "1 MiB is too small"),
         ("drives = 'file:/a'", 1, "expected a sequence"),
         ("drives = [1]", 1, "expected a string"),

@@ -28,6 +28,8 @@ pub struct StoredPool {
     /// The snapshot that a volume receives, and how far it is.
     pub receiving: String,
     pub received: u64,
+    /// Bytes of the RAM tier, and how many there may be.
+    pub ram: (u64, u64),
 }
 
 /// What outlives an engine: the pools on their drives, and which drives are away.
@@ -128,7 +130,8 @@ impl Fake {
             volumes: pool.volumes.len(),
             promotion_held: false,
             map_bytes: 0,
-            ram_bytes: 0,
+            ram_bytes: pool.ram.0,
+            ram_limit: pool.ram.1,
             scrub: pool.scrub.clone(),
         }
     }
@@ -237,6 +240,13 @@ impl Control for Fake {
 
     fn pool_hold_promotion(&self, pool: &str, _hold: bool) -> Result<()> {
         self.with(pool, |_| Ok(()))
+    }
+
+    fn pool_set_ram(&self, pool: &str, bytes: u64) -> Result<()> {
+        self.with(pool, |pool| {
+            pool.ram = (pool.ram.0.min(bytes), bytes);
+            Ok(())
+        })
     }
 
     fn pool_cool(&self, pool: &str) -> Result<()> {

@@ -7,6 +7,7 @@ mod fake;
 mod fills;
 mod http;
 mod pools;
+mod ram;
 mod schedules;
 mod scrubs;
 mod streams;

@@ -305,6 +305,16 @@ impl Engine {
         Ok(())
     }
 
+    /// Has the pool's RAM tier hold so many bytes at most from now on, until the pool is opened again. What is more
+    /// than that leaves within a second or so; nothing in it is the only copy.
+    ///
+    /// # Errors
+    /// With a sentence that says what to do.
+    pub fn pool_set_ram(&self, pool: &str, bytes: u64) -> Result<()> {
+        self.pool(pool)?.set_ram(bytes);
+        Ok(())
+    }
+
     /// Writes everything back to its slow home and forgets all clean copies, so that the pool is cold. Blocks until done.
     ///
     /// # Errors

@@ -320,6 +320,8 @@ pub struct PoolStatus {
     pub map_bytes: u64,
     /// Engine memory for cached data (the RAM tier), in bytes.
     pub ram_bytes: u64,
+    /// As much as that may be, in bytes.
+    pub ram_limit: u64,
     /// The scrub that runs, or the last one, with a few of the faults.
     pub scrub: ScrubStatus,
 }

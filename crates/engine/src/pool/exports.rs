@@ -5,6 +5,7 @@ use super::{Pool, Result, error, lock};
 use crate::control::types::{ErrorCode, ExportRecord};
 use crate::shard::{Cooled, Unread};
 use format::{ExportConfig, PoolConfig};
+use std::sync::atomic::Ordering;
 
 impl Pool {
     /// The exports kept in the pool.
@@ -46,6 +47,12 @@ impl Pool {
             config.exports = exports.into_iter().map(keep).collect();
             Ok(())
         })
+    }
+
+    /// Has the RAM tier hold so many bytes at most.
+    pub fn set_ram(&self, bytes: u64) {
+        let each = bytes / self.shards.len().max(1) as u64;
+        self.shared.ram_bytes.store(each, Ordering::Relaxed);
     }
 
     /// Writes everything back to its slow home and forgets every copy.

@@ -78,6 +78,7 @@ impl Pool {
             promotion_held: self.shared.promotion_held.load(Ordering::Relaxed),
             map_bytes: shards.iter().map(|shard| shard.map_bytes).sum(),
             ram_bytes: shards.iter().map(|shard| shard.ram_bytes).sum(),
+            ram_limit: shards.iter().map(|shard| shard.ram_limit).sum(),
             scrub: self.scrub_summary(),
         })
     }

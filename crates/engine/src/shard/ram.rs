@@ -56,6 +56,31 @@ impl RamTier {
         }
     }
 
+    /// Bytes that it may hold.
+    pub fn limit_bytes(&self) -> u64 {
+        (self.limit * EXTENT) as u64
+    }
+
+    /// It may hold so many bytes from now on, and gives up some of what is more, `most` extents at a time. True when
+    /// there is more to give up.
+    pub fn fit(&mut self, bytes: u64, most: usize) -> bool {
+        self.limit = (bytes / EXTENT as u64) as usize;
+        for _ in 0..most {
+            if self.used() <= self.limit {
+                return false;
+            }
+            let Some((slot, _)) = self.evict() else {
+                return false;
+            };
+            self.free.push(slot);
+        }
+        self.used() > self.limit
+    }
+
+    fn used(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
     /// Memory for an extent; its content is whatever was there before.
     pub fn buffer(&self) -> DmaBuf {
         self.memory.get(EXTENT)
@@ -63,7 +88,7 @@ impl RamTier {
 
     /// Bytes in use.
     pub fn bytes(&self) -> u64 {
-        ((self.slots.len() - self.free.len()) * EXTENT) as u64
+        (self.used() * EXTENT) as u64
     }
 
     /// An extent.
@@ -78,12 +103,14 @@ impl RamTier {
 
     /// Takes an extent in. Returns the one that made room, if one had to: of a tier that has none, itself.
     pub fn insert(&mut self, extent: RamExtent) -> Option<RamExtent> {
-        let (slot, left) = match self.free.pop() {
-            Some(slot) => (slot, None),
-            None if self.slots.len() < self.limit => {
+        let has_room = self.used() < self.limit;
+        let (slot, left) = match has_room.then(|| self.free.pop()) {
+            Some(Some(slot)) => (slot, None),
+            Some(None) => {
                 self.slots.push(None);
                 (self.slots.len() as u32 - 1, None)
             }
+            None if self.limit == 0 => return Some(extent),
             None => match self.evict() {
                 Some((slot, left)) => (slot, Some(left)),
                 None => return Some(extent),

@@ -11,10 +11,13 @@ use crate::space::Class;
 use block::{ErrorKind, IoError};
 use format::BlockState;
 use std::rc::Rc;
-use units::{BLOCK, CHUNK_BLOCKS, Place};
+use std::sync::atomic::Ordering;
+use units::{BLOCK, CHUNK_BLOCKS, EXTENT, Place};
 
 /// Chunks looked at by one round of eviction in their order.
 const EVICT_CHUNKS: usize = 512;
+/// Extents that leave RAM in one turn of the loop, when it may hold less.
+const RAM_AT_ONCE: usize = 64;
 /// Extents looked at by one round of eviction by worth.
 const EVICT_EXTENTS: usize = 1024;
 /// Time between rounds at least, in nanoseconds, unless there is more to do and hosts wait for it.
@@ -131,6 +134,29 @@ impl Shard {
         }
     }
 
+    /// Bytes that the RAM tier may hold now.
+    pub(super) fn ram_limit(&self) -> u64 {
+        match self.shared.ram_bytes.load(Ordering::Relaxed) {
+            u64::MAX => self.config.ram_bytes,
+            bytes => bytes,
+        }
+    }
+
+    /// Has the RAM tier hold what it may, a few extents a turn of the loop. What it gives up is at home, and is not
+    /// promoted for that.
+    async fn fit_ram(&self) {
+        let limit = self.ram_limit();
+        if self.state.borrow().ram.limit_bytes() / EXTENT as u64 == limit / EXTENT as u64 {
+            return;
+        }
+        while self.state.borrow_mut().ram.fit(limit, RAM_AT_ONCE) {
+            self.handle.yield_now().await;
+        }
+        if let Some(policy) = &mut self.state.borrow_mut().policy {
+            policy.resize_ram(limit / BLOCK as u64);
+        }
+    }
+
     /// One round; true when something was done.
     async fn mover_round(&self, yielding: &mut Yielding) -> Result<bool, IoError> {
         self.check()?;
@@ -143,6 +169,7 @@ impl Shard {
         if !self.is_tiered() {
             return Ok(false);
         }
+        self.fit_ram().await;
         let (reserve, share) = (self.reserve_slots(), self.fast_share());
         let (free, has_shadows) = {
             let mut state = self.state.borrow_mut();

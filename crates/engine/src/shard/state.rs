@@ -24,7 +24,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use units::{Place, PoolId, ShardId, VdriveId};
 
 pub(super) use format::{DIRECTORY, HOMES, SLOTS};
@@ -37,6 +37,8 @@ pub struct PoolShared {
     pub space: SpaceShared,
     /// Nothing is promoted, into RAM or into the fast tier.
     pub promotion_held: AtomicBool,
+    /// Bytes that each shard's RAM tier may hold; what it was started with where that is `u64::MAX`.
+    pub ram_bytes: AtomicU64,
     /// Which legs of mirrors count.
     pub legs: Arc<Legs>,
     pub(super) asking: Asking,
@@ -50,6 +52,7 @@ impl PoolShared {
             groups,
             space: SpaceShared::default(),
             promotion_held: AtomicBool::new(false),
+            ram_bytes: AtomicU64::new(u64::MAX),
             legs,
             asking: Asking::default(),
             policy: AtomicU8::new(policy as u8),

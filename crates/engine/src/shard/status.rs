@@ -30,6 +30,8 @@ pub struct ShardStatus {
     pub map_bytes: u64,
     /// Memory for cached data in bytes.
     pub ram_bytes: u64,
+    /// As much as it may take, in bytes.
+    pub ram_limit: u64,
     /// Why it serves no more.
     pub failed: Option<String>,
 }
@@ -66,6 +68,7 @@ impl Shard {
             page_room: self.page_room(&state),
             map_bytes: (trees + leaves + own + state.alloc.bytes() + state.digests.bytes()) as u64,
             ram_bytes: state.ram.bytes(),
+            ram_limit: self.ram_limit(),
             failed: state.failed.as_ref().map(ToString::to_string),
         }
     }

@@ -7,6 +7,7 @@ use crate::shard::yielding::Yielding;
 use crate::space::Class;
 use block::IoBuf;
 use reactor::Handle;
+use std::sync::atomic::Ordering;
 use units::BLOCK;
 
 const MIB: u64 = 1 << 20;
@@ -90,5 +91,50 @@ fn what_is_used_stays_when_room_is_wanted() {
             there += Shard::shadows(&leaf, u16::MAX).count() as u64;
         }
         assert!(there * 10 >= hot * 9, "{there} of {hot}");
+    });
+}
+
+#[test]
+fn the_ram_tier_holds_what_it_may_now() {
+    run(|handle| async move {
+        let (probe, copies) = full(&handle, "fit").await;
+        let shard = &probe.shard;
+        while self::copies(&probe) > 0 {
+            shard.evict(copies).await.unwrap();
+        }
+        shard.barrier().await.unwrap();
+        let read = async |offset: u64| {
+            let mut buf = IoBuf::zeroed(BLOCK);
+            let looked = shard.read_now(probe.volume, offset, &mut buf);
+            let read = shard.read(probe.volume, offset, &mut buf, looked).await;
+            read.unwrap();
+        };
+        let held = || shard.state.borrow().ram.bytes();
+        let wanted = 4 * MIB;
+        for offset in (0..copies * BLOCK as u64).step_by(64 << 10) {
+            if held() < 2 * wanted {
+                read(offset).await;
+            }
+        }
+        assert!(held() >= 2 * wanted, "{}", held());
+        shard.shared.ram_bytes.store(wanted, Ordering::Relaxed);
+        rounds(&probe).await;
+        assert_eq!(held(), wanted);
+        assert_eq!(shard.status().ram_limit, wanted);
+        // What left is read again, in the place of something else, and nothing is taken in without a place.
+        for offset in (0..2 * wanted).step_by(64 << 10) {
+            read(offset).await;
+        }
+        assert_eq!(held(), wanted);
+        shard.shared.ram_bytes.store(0, Ordering::Relaxed);
+        rounds(&probe).await;
+        read(0).await;
+        assert_eq!(held(), 0);
+        shard.shared.ram_bytes.store(2 * wanted, Ordering::Relaxed);
+        rounds(&probe).await;
+        for offset in (0..2 * wanted).step_by(64 << 10) {
+            read(offset).await;
+        }
+        assert!(held() > wanted, "{}", held());
     });
 }
