@@ -69,6 +69,8 @@ pub struct BlockPlace {
     /// not go back so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub came: Option<Move>,
+    /// Since then the log has all that could have: seconds since 1970.
+    pub log_since_s: u64,
 }
 
 /// How hot an extent is.
@@ -105,9 +107,9 @@ pub struct Explanation {
     /// How hot its extent is; nothing when no host used that since the pool was opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heat: Option<ExtentHeat>,
-    /// The last moves of its extent, the newest first.
+    /// The last moves of its extent, the newest first: at most eight that concern RAM alone and eight others.
     pub moves: Vec<Move>,
-    /// Since then the log has every move: seconds since 1970.
+    /// Since then the log has every move but those that concern RAM alone: seconds since 1970.
     pub log_since_s: u64,
     /// That is since the pool was opened.
     pub log_is_whole: bool,

@@ -70,10 +70,10 @@ fn why(of: &Move) -> String {
 }
 
 /// Since when it lies there and why, and what it displaced.
-fn since(told: &Explanation, came: Option<&Move>) -> Vec<String> {
-    let Some(came) = came else {
-        let since = moment(told.log_since_s);
-        return vec![match told.log_is_whole {
+fn since(told: &Explanation, place: &BlockPlace) -> Vec<String> {
+    let Some(came) = &place.came else {
+        let since = moment(place.log_since_s);
+        return vec![match told.log_is_whole && place.tier != "ram" {
             true => format!("since before {since}, when the pool was opened"),
             false => format!("since before {since}; the log goes back no further"),
         }];
@@ -114,7 +114,7 @@ fn lies(told: &Explanation) -> String {
                 drive.drive, drive.byte
             );
         }
-        for line in since(told, place.came.as_ref()) {
+        for line in since(told, place) {
             text += &format!("    {line}\n");
         }
     }

@@ -9,16 +9,16 @@ const TOLD: &str = r#"{"lba":2056,"offset":1052672,"extent":1048576,"inherited":
       {"tier":"fast","kind":"copy","vdrive":1,"drives":[{"drive":"ram:a","byte":8192}],
         "came":{"at_s":1700000000,"from":"ram","to":"fast","dropped":false,"reason":"worth",
           "about":"it left RAM and was worth a place","blocks":[1,2,3,7],"worth":0.5,
-          "wanted":0.25,"displaced":{"volume":"vm2","offset":65536}}},
+          "wanted":0.25,"displaced":{"volume":"vm2","offset":65536}},"log_since_s":1},
       {"tier":"slow","kind":"home","vdrive":2,"drives":[{"drive":"ram:b","byte":4096},
-        {"drive":"ram:c","byte":4096}]}],
+        {"drive":"ram:c","byte":4096}],"log_since_s":1699999990}],
     "heat":{"uses":3,"idle_bytes":2097152,"worth":0.3,"bar":0.1,"wanted":0.6},
     "moves":[
       {"at_s":1700000000,"from":"ram","to":"fast","dropped":false,"reason":"worth",
         "about":"it left RAM and was worth a place","blocks":[1,2,3,7],"worth":0.5,"wanted":0.25},
       {"at_s":1699999999,"from":"fast","to":"slow","dropped":true,"reason":"cooled",
         "about":"the pool was cooled","blocks":[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15]}],
-    "log_since_s":1699999990,"log_is_whole":false}"#;
+    "log_since_s":2,"log_is_whole":false}"#;
 
 const VOLUME: &str = r#"{"id":1,"name":"vm1","pool":"tank","size":8388608,"lba_size":512,
     "thick":false,"mapped":0,"serial":"s","state":"online","exports":[]}"#;

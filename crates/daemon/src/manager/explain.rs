@@ -39,6 +39,7 @@ fn place(status: engine::BlockPlace, now_s: u64) -> v1::BlockPlace {
         vdrive: status.vdrive,
         drives: status.drives.to_api(),
         came: status.came.map(|came| moved(came, now_s)),
+        log_since_s: at_s(now_s, status.log_ns),
     }
 }
 

@@ -701,6 +701,7 @@ fn explained(offset: u64) -> Explanation {
                 byte: 8192,
             }],
             came: Some(rose.clone()),
+            log_ns: 400_000_000_000,
         }],
         heat: None,
         moves: vec![rose, wrote],

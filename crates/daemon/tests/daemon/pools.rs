@@ -241,6 +241,7 @@ fn a_block_is_told_of_by_the_wall_clock() {
     assert_eq!((wrote.worth, wrote.wanted), (None, None));
     assert_eq!((&rose.blocks[..], wrote.blocks.len()), (&[1, 3][..], 16));
     assert_eq!(told.places[0].came.as_ref(), Some(rose));
+    assert_eq!(told.log_since_s - told.places[0].log_since_s, 100);
     let displaced = rose.displaced.as_ref().unwrap();
     assert_eq!(
         (displaced.volume.as_deref(), displaced.offset),

@@ -240,6 +240,8 @@ pub struct BlockPlace {
     /// What brought it there, or the merging of snapshots that came after that; none when the log does not go
     /// back that far.
     pub came: Option<MoveStatus>,
+    /// Nanoseconds for which the log has all that could have.
+    pub log_ns: u64,
 }
 
 /// How hot an extent is.
@@ -270,9 +272,9 @@ pub struct Explanation {
     pub places: Vec<BlockPlace>,
     /// How hot its extent is; none when no host used that since the pool was opened.
     pub heat: Option<ExtentHeat>,
-    /// The last moves of its extent, the newest first.
+    /// The last moves of its extent, the newest first: a few that concern RAM alone and a few others.
     pub moves: Vec<MoveStatus>,
-    /// Nanoseconds for which the log has everything.
+    /// Nanoseconds for which the log has every move but those that concern RAM alone.
     pub log_ns: u64,
     /// That is since the pool was opened.
     pub log_is_whole: bool,

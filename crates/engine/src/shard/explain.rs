@@ -18,8 +18,8 @@ use placement::Extent;
 use std::collections::BTreeMap;
 use units::{BLOCK, CHUNK, CHUNK_EXTENTS, EXTENT, EXTENT_BLOCKS, Place};
 
-/// Moves that are told of an extent at most.
-const MOVES_MOST: usize = 16;
+/// Moves that are told of an extent at most, of those that concern RAM alone and of the others.
+const MOVES_MOST: usize = 8;
 
 /// Why a chunk's blocks go down, by what becomes of them.
 #[derive(Clone, Copy)]
@@ -213,11 +213,12 @@ impl Shard {
             heat: teller.heat(extent),
             moves: state
                 .ledger
-                .of(extent)
-                .take(MOVES_MOST)
+                .of(extent, MOVES_MOST)
                 .map(|known| teller.tell(&known))
                 .collect(),
-            log_ns: teller.now_ns.saturating_sub(state.ledger.since_ns()),
+            log_ns: teller
+                .now_ns
+                .saturating_sub(state.ledger.since_ns(Spot::Any)),
             log_is_whole: state.ledger.is_whole(),
         })
     }
@@ -261,6 +262,9 @@ impl Shard {
                 vdrive: place.map(|place| place.vdrive().0),
                 drives: place.map_or_else(Vec::new, |place| self.drive_places(place)),
                 came: teller.came(extent, block % EXTENT_BLOCKS, tier),
+                log_ns: teller
+                    .now_ns
+                    .saturating_sub(teller.state.ledger.since_ns(tier)),
             })
             .collect()
     }
@@ -300,7 +304,7 @@ impl Teller<'_> {
 
     /// What brought a block of an extent to a tier, or merged snapshots after that.
     fn came(&self, extent: Extent, block: usize, tier: Spot) -> Option<MoveStatus> {
-        let mut moves = self.state.ledger.of(extent);
+        let mut moves = self.state.ledger.of(extent, usize::MAX);
         let found = moves.find(|known| {
             let cause = known.grounds.cause;
             let is_it = cause.to() == tier && !cause.drops() || cause == Cause::Merged;

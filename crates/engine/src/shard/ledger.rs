@@ -1,14 +1,17 @@
 //! What was moved of late, from where to where and why, and how often each was done at all.
 //!
-//! A ring of fixed size that its shard owns: noting a move takes no memory and no lock, and what is looked
-//! for in it, when a person asks, is looked for in all of it. Leaves out: deciding anything.
+//! Rings of fixed size that their shard owns: noting a move takes no memory and no lock, and what is looked
+//! for in them, when a person asks, is looked for in all of them. Leaves out: deciding anything.
 
-use crate::control::explain::{Cause, MoveCount};
+use crate::control::explain::{Cause, MoveCount, Spot};
 use placement::{Admission, Extent, Heat};
 use units::{BLOCK, CHUNK_EXTENTS};
 
 /// What happens to one extent for one cause within this time, in nanoseconds, is one move.
 const TOGETHER_NS: u64 = 1_000_000_000;
+
+/// Part of the memory that is for what goes into RAM and out of it: a quarter.
+const RAM_PART: usize = 4;
 
 /// Why something was moved, with the figures that decided where some did.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -155,35 +158,85 @@ struct Tally {
     blocks: u64,
 }
 
-/// The last moves of a shard, and how many there were.
-pub(super) struct Ledger {
+/// The last moves of a kind.
+struct Ring {
     entries: Vec<Entry>,
     /// The oldest one, once there is room for no more.
     oldest: usize,
     most: usize,
-    tallies: [Tally; Cause::ALL.len()],
-    /// What left the fast tier last to make room.
-    evicted: Packed,
-    /// Blocks of such room that nothing has taken since.
-    room: u64,
     /// Since then everything is in it.
     since_ns: u64,
     is_whole: bool,
 }
 
-impl Ledger {
-    /// An empty one that takes at most `bytes`, from `now_ns` on.
-    pub fn new(bytes: usize, now_ns: u64) -> Self {
+impl Ring {
+    fn new(bytes: usize, now_ns: u64) -> Self {
         let most = (bytes / size_of::<Entry>()).max(1);
         Self {
             entries: Vec::with_capacity(most),
             oldest: 0,
             most,
+            since_ns: now_ns,
+            is_whole: true,
+        }
+    }
+
+    /// Keeps an entry, or adds its blocks to the last one; false then.
+    fn add(&mut self, entry: Entry) -> bool {
+        let newest = match self.oldest {
+            0 => self.entries.last_mut(),
+            oldest => self.entries.get_mut(oldest - 1),
+        };
+        if let Some(newest) = newest
+            && newest.extent == entry.extent
+            && newest.cause == entry.cause
+            && entry.at_ns < newest.at_ns.saturating_add(TOGETHER_NS)
+        {
+            newest.blocks |= entry.blocks;
+            return false;
+        }
+        if self.entries.len() < self.most {
+            self.entries.push(entry);
+            return true;
+        }
+        let dropped = std::mem::replace(&mut self.entries[self.oldest], entry);
+        (self.since_ns, self.is_whole) = (dropped.at_ns, false);
+        self.oldest = (self.oldest + 1) % self.most;
+        true
+    }
+
+    /// The newest first.
+    fn of(&self, extent: Packed) -> impl Iterator<Item = Move> {
+        let (newer, older) = self.entries.split_at(self.oldest);
+        let newest_first = newer.iter().rev().chain(older.iter().rev());
+        let known = newest_first.filter(move |entry| entry.extent == extent);
+        known.map(|entry| Move::from(*entry))
+    }
+}
+
+/// The last moves of a shard, and how many there were.
+pub(super) struct Ledger {
+    /// Into RAM, and out of it to nowhere else: many, and soon of no interest.
+    ram: Ring,
+    /// The others.
+    tiers: Ring,
+    tallies: [Tally; Cause::ALL.len()],
+    /// What left the fast tier last to make room.
+    evicted: Packed,
+    /// Blocks of such room that nothing has taken since.
+    room: u64,
+}
+
+impl Ledger {
+    /// An empty one that takes at most `bytes`, from `now_ns` on.
+    pub fn new(bytes: usize, now_ns: u64) -> Self {
+        let ram = bytes / RAM_PART;
+        Self {
+            ram: Ring::new(ram, now_ns),
+            tiers: Ring::new(bytes - ram, now_ns),
             tallies: [Tally::default(); Cause::ALL.len()],
             evicted: Packed::default(),
             room: 0,
-            since_ns: now_ns,
-            is_whole: true,
         }
     }
 
@@ -211,53 +264,39 @@ impl Ledger {
             blocks: moved.blocks,
             cause,
         };
-        let is_new = self.add(entry);
+        let ring = match (cause.from(), cause.to()) {
+            (_, Spot::Ram) | (Spot::Ram, Spot::Slow) => &mut self.ram,
+            _ => &mut self.tiers,
+        };
+        let is_new = ring.add(entry);
         let tally = &mut self.tallies[cause as usize];
         tally.moves += u64::from(is_new);
         tally.blocks += blocks;
     }
 
-    /// Keeps an entry, or adds its blocks to the last one; false then.
-    fn add(&mut self, entry: Entry) -> bool {
-        let newest = match self.oldest {
-            0 => self.entries.last_mut(),
-            oldest => self.entries.get_mut(oldest - 1),
-        };
-        if let Some(newest) = newest
-            && newest.extent == entry.extent
-            && newest.cause == entry.cause
-            && entry.at_ns < newest.at_ns.saturating_add(TOGETHER_NS)
-        {
-            newest.blocks |= entry.blocks;
-            return false;
+    /// The moves of an extent that are still known, the newest first: so many at most that concern RAM alone, and
+    /// so many others.
+    pub fn of(&self, extent: Extent, most: usize) -> impl Iterator<Item = Move> {
+        let mut ram = self.ram.of(extent.into()).take(most).peekable();
+        let mut tiers = self.tiers.of(extent.into()).take(most).peekable();
+        std::iter::from_fn(move || match (ram.peek(), tiers.peek()) {
+            (Some(in_ram), Some(other)) if in_ram.at_ns > other.at_ns => ram.next(),
+            (Some(_), None) => ram.next(),
+            _ => tiers.next(),
+        })
+    }
+
+    /// Since when every move to a tier is known, by the loop's clock.
+    pub fn since_ns(&self, tier: Spot) -> u64 {
+        match tier {
+            Spot::Ram => self.ram.since_ns,
+            _ => self.tiers.since_ns,
         }
-        if self.entries.len() < self.most {
-            self.entries.push(entry);
-            return true;
-        }
-        let dropped = std::mem::replace(&mut self.entries[self.oldest], entry);
-        (self.since_ns, self.is_whole) = (dropped.at_ns, false);
-        self.oldest = (self.oldest + 1) % self.most;
-        true
     }
 
-    /// The moves of an extent that are still known, the newest first.
-    pub fn of(&self, extent: Extent) -> impl Iterator<Item = Move> {
-        let (newer, older) = self.entries.split_at(self.oldest);
-        let newest_first = newer.iter().rev().chain(older.iter().rev());
-        let extent = Packed::from(extent);
-        let known = newest_first.filter(move |entry| entry.extent == extent);
-        known.map(|entry| Move::from(*entry))
-    }
-
-    /// Since when everything is known, by the loop's clock.
-    pub fn since_ns(&self) -> u64 {
-        self.since_ns
-    }
-
-    /// Whether nothing has been dropped yet.
+    /// Whether no move between tiers has been dropped yet.
     pub fn is_whole(&self) -> bool {
-        self.is_whole
+        self.tiers.is_whole
     }
 
     /// How often each cause moved something, and how much.

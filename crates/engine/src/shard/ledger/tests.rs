@@ -11,13 +11,16 @@ fn moved(at_s: u64, number: u64, blocks: u16, cause: Cause) -> Move {
     Move::new(at_s * TOGETHER_NS, cause, extent(number), blocks)
 }
 
-/// One for four moves.
+/// One for four moves of each kind.
 fn ledger() -> Ledger {
-    Ledger::new(4 * size_of::<Entry>() + 5, 7)
+    let mut ledger = Ledger::new(16 * size_of::<Entry>() + 5, 7);
+    assert_eq!((ledger.ram.most, ledger.tiers.most), (4, 12));
+    ledger.tiers = Ring::new(4 * size_of::<Entry>(), 7);
+    ledger
 }
 
 fn seconds(ledger: &Ledger, number: u64) -> Vec<u64> {
-    let moves = ledger.of(extent(number));
+    let moves = ledger.of(extent(number), 9);
     moves.map(|known| known.at_ns / TOGETHER_NS).collect()
 }
 
@@ -30,17 +33,17 @@ fn count(ledger: &Ledger, cause: Cause) -> (u64, u64) {
 #[test]
 fn what_it_takes_is_bounded_and_the_oldest_goes_first() {
     let mut ledger = ledger();
-    assert!(ledger.is_whole() && ledger.since_ns() == 7);
-    let memory = ledger.entries.capacity();
+    assert!(ledger.is_whole() && ledger.since_ns(Spot::Slow) == 7);
+    let memory = ledger.tiers.entries.capacity();
     for second in 1..=4 {
-        ledger.note(moved(second, second % 2, 1, Cause::Missed));
+        ledger.note(moved(second, second % 2, 1, Cause::SankSettled));
     }
     assert!(ledger.is_whole(), "nothing was dropped yet");
     assert_eq!(seconds(&ledger, 1), [3, 1]);
     for second in 5..=9 {
-        ledger.note(moved(second, second % 2, 1, Cause::Missed));
+        ledger.note(moved(second, second % 2, 1, Cause::SankSettled));
         let oldest = second - 4;
-        assert_eq!(ledger.since_ns(), oldest * TOGETHER_NS);
+        assert_eq!(ledger.since_ns(Spot::Slow), oldest * TOGETHER_NS);
         let newest: Vec<u64> = (oldest + 1..=second).rev().collect();
         let of = |odd| newest.iter().copied().filter(move |known| known % 2 == odd);
         assert_eq!(seconds(&ledger, 1), of(1).collect::<Vec<_>>());
@@ -48,11 +51,11 @@ fn what_it_takes_is_bounded_and_the_oldest_goes_first() {
     }
     assert!(!ledger.is_whole());
     assert_eq!(
-        (ledger.entries.len(), ledger.entries.capacity()),
+        (ledger.tiers.entries.len(), ledger.tiers.entries.capacity()),
         (4, memory)
     );
     assert_eq!(
-        count(&ledger, Cause::Missed),
+        count(&ledger, Cause::SankSettled),
         (9, 9),
         "counted all the same"
     );
@@ -67,9 +70,9 @@ fn an_extent_is_told_from_those_of_other_chunks_and_layers() {
         volume: 4,
         number: far,
     };
-    assert_eq!(ledger.of(other).count(), 0);
-    assert_eq!(ledger.of(extent(far - 16)).count(), 0);
-    let found = ledger.of(extent(far)).next().unwrap();
+    assert_eq!(ledger.of(other, 9).count(), 0);
+    assert_eq!(ledger.of(extent(far - 16), 9).count(), 0);
+    let found = ledger.of(extent(far), 9).next().unwrap();
     assert_eq!(found, moved(1, far, 0b101, Cause::RoseRoom));
 }
 
@@ -79,7 +82,7 @@ fn what_happens_to_an_extent_within_a_second_is_one_move() {
     for block in 0..16 {
         ledger.note(moved(1, 5, 1 << block, Cause::Written));
     }
-    assert_eq!(ledger.of(extent(5)).next().unwrap().blocks, u16::MAX);
+    assert_eq!(ledger.of(extent(5), 9).next().unwrap().blocks, u16::MAX);
     ledger.note(moved(2, 5, 1, Cause::Written));
     ledger.note(moved(2, 5, 1, Cause::Discarded));
     ledger.note(moved(2, 6, 1, Cause::Discarded));
@@ -89,14 +92,14 @@ fn what_happens_to_an_extent_within_a_second_is_one_move() {
     ledger.note(moved(3, 5, 1, Cause::Written));
     ledger.note(moved(3, 5, 2, Cause::Written));
     assert_eq!(seconds(&ledger, 5), [3, 2, 2]);
-    assert_eq!(ledger.of(extent(5)).next().unwrap().blocks, 3);
+    assert_eq!(ledger.of(extent(5), 9).next().unwrap().blocks, 3);
 }
 
 #[test]
 fn what_left_last_was_displaced_as_long_as_it_made_room() {
     let mut ledger = Ledger::new(1 << 12, 0);
     let displaced = |ledger: &Ledger, number| {
-        let last = ledger.of(extent(number)).next().unwrap();
+        let last = ledger.of(extent(number), 9).next().unwrap();
         last.displaced.map(|known| known.number)
     };
     ledger.note(moved(1, 10, 1, Cause::Written));
@@ -133,4 +136,22 @@ fn the_figures_say_why_something_rose_or_did_not() {
     assert_eq!(grounds(1, 2.0, 0.0), Cause::RoseRoom);
     assert_eq!(grounds(0, 0.5, 1.0), Cause::StayedLow);
     assert_eq!(grounds(0, 0.0, 0.0), Cause::StayedUnasked);
+}
+
+#[test]
+fn what_comes_into_ram_and_goes_pushes_nothing_else_out() {
+    let mut ledger = ledger();
+    ledger.note(moved(1, 5, 1, Cause::Written));
+    for second in 2..40 {
+        let cause = [Cause::Missed, Cause::StayedLow][second as usize % 2];
+        ledger.note(moved(second, 5, 1, cause));
+    }
+    ledger.note(moved(40, 5, 1, Cause::RoseRoom));
+    assert_eq!(seconds(&ledger, 5), [40, 39, 38, 37, 36, 1]);
+    let few = ledger.of(extent(5), 1);
+    let few: Vec<Cause> = few.map(|known| known.grounds.cause).collect();
+    assert_eq!(few, [Cause::RoseRoom, Cause::StayedLow]);
+    assert!(ledger.is_whole());
+    assert_eq!(ledger.since_ns(Spot::Ram), 35 * TOGETHER_NS);
+    assert_eq!(ledger.since_ns(Spot::Fast), 7);
 }
