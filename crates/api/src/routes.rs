@@ -200,6 +200,10 @@ const CELLS: &[Query] = &[Query {
     name: "cells",
     about: "How many parts, 1 to 65,536; 64 when left out.",
 }];
+const LBA: &[Query] = &[Query {
+    name: "lba",
+    about: "The logical block, counted from 0 in the volume's unit of 512 or 4,096 bytes; 0 when left out.",
+}];
 
 routes! {
     VersionShow, Get, "/v1/version", 200, gives Version; "Says what answers."
@@ -214,6 +218,7 @@ routes! {
     PoolExport, Post, "/v1/pools/{pool}/export", 204; "Stops the pool's exports and closes its drives, for another host; a pool that could not be opened is forgotten."
     PoolImport, Post, "/v1/pools/{pool}/import", 200, takes PoolImport, gives Pool; "Opens a pool by name or id from its drives and starts its exports."
     PoolCounters, Get, "/v1/pools/{pool}/counters", 200, gives Counters; "Counts what the pool did since it was opened."
+    PoolMoves, Get, "/v1/pools/{pool}/moves", 200, gives MoveCountList; "Counts what the pool moved between RAM and tiers since it was opened, by reason."
     PoolCool, Post, "/v1/pools/{pool}/cool", 204; "Writes everything back to its slow home and forgets all clean copies; answers when done."
     PoolHoldPromotion, Put, "/v1/pools/{pool}/hold-promotion", 204, takes HoldPromotion; "Holds or releases promotion into RAM and the fast tier."
     PoolScrub, Post, "/v1/pools/{pool}/scrub", 202, takes ScrubStart, gives JobRef; "Starts to read and check every copy of everything that the pool stores, and to mend what is not right."
@@ -247,6 +252,7 @@ routes! {
     ScheduleRemove, Delete, "/v1/schedules/{pool}/{volume}/{schedule}", 204; "Takes a volume out of a schedule; its snapshots stay."
     VolumeCounters, Get, "/v1/volumes/{pool}/{volume}/counters", 200, gives Counters; "Counts what the volume did since its pool was opened."
     VolumeMap, Get, "/v1/volumes/{pool}/{volume}/map", 200, gives VolumeMap, query CELLS; "Says where a volume lies."
+    VolumeExplain, Get, "/v1/volumes/{pool}/{volume}/explain", 200, gives Explanation, query LBA; "Says where a block lies, since when, why it was moved there and what it displaced."
     ExportList, Get, "/v1/exports", 200, gives ExportList, query POOL; "Lists exports."
     ExportCreate, Post, "/v1/exports", 201, takes ExportCreate, gives Export; "Offers a volume through a front end, now and after every start."
     ExportShow, Get, "/v1/exports/{export}", 200, gives Export, query POOL; "Shows an export."

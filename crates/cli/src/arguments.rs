@@ -56,6 +56,9 @@ pub enum Command {
     Export(Export),
     /// Show where a volume lies: RAM red, fast orange, slow blue, empty grey
     Map(Map),
+    /// Say where a block lies, since when, why it was moved there and what it displaced
+    #[command(after_help = EXPLAIN_AFTER)]
+    Explain(Explain),
     /// Look at long work
     #[command(subcommand)]
     Job(Job),
@@ -113,6 +116,9 @@ overwritten, as far as no snapshot has it, and discards and deleted snapshots ma
 
 What is reserved is kept from other volumes, whether it is used or not; it counts what snapshots hold, \
 too. Beyond it the volume takes what is free, up to its quota.";
+
+const EXPLAIN_AFTER: &str = "\
+What was moved of late is kept in memory, from when the pool was opened. `convect pool moves` counts by reason.";
 
 const WARN_AFTER: &str = "\
 80,90,95 until others are chosen. They hold for the pool's space, for its metadata region, and where there \
@@ -414,6 +420,11 @@ pub enum Pool {
         #[arg(long, requires = "watch")]
         count: Option<u64>,
     },
+    /// Show what a pool moved between RAM and its tiers since it was opened, by reason
+    Moves {
+        /// The pool
+        name: String,
+    },
     /// Read and check every copy of everything in a pool, and mend what is not right
     Scrub {
         /// The pool
@@ -712,6 +723,16 @@ pub struct Map {
     /// Print it again and again, every so many seconds
     #[arg(long, value_name = "SECS", num_args = 0..=1, default_missing_value = "1")]
     pub watch: Option<f64>,
+}
+
+/// `explain`.
+#[derive(Args, Debug)]
+pub struct Explain {
+    /// The volume
+    #[arg(value_name = "POOL/VOL")]
+    pub volume: String,
+    /// The number of a logical block of the volume, or a byte with a unit, like 512K or 1GiB
+    pub lba: String,
 }
 
 /// `job`.

@@ -2,10 +2,10 @@
 
 use block::BlockDevice;
 use engine::{
-    DriveReport, Engine, EngineError, ExportRecord, Importable, IoCounters, JobStatus, MapCell,
-    PoolSpec, PoolStatus, Promotion, ReceiveSpec, ScheduleSpec, ScheduleStatus, ScheduleTurn,
-    ScrubSpec, ScrubStatus, SnapshotDiff, SnapshotStatus, VdriveSpec, VolumeChange, VolumeSpec,
-    VolumeStatus,
+    DriveReport, Engine, EngineError, Explanation, ExportRecord, Importable, IoCounters, JobStatus,
+    MapCell, MoveCount, PoolSpec, PoolStatus, Promotion, ReceiveSpec, ScheduleSpec, ScheduleStatus,
+    ScheduleTurn, ScrubSpec, ScrubStatus, SnapshotDiff, SnapshotStatus, VdriveSpec, VolumeChange,
+    VolumeSpec, VolumeStatus,
 };
 use std::sync::Arc;
 
@@ -45,6 +45,7 @@ control! {
     pool_set_ram(pool: &str, bytes: u64) -> Result<()>;
     pool_cool(pool: &str) -> Result<()>;
     pool_counters(pool: &str) -> Result<IoCounters>;
+    pool_moves(pool: &str) -> Result<Vec<MoveCount>>;
     pool_scrub(pool: &str, spec: &ScrubSpec) -> Result<u64>;
     pool_scrub_cancel(pool: &str) -> Result<()>;
     pool_scrub_status(pool: &str) -> Result<ScrubStatus>;
@@ -83,4 +84,5 @@ control! {
     schedule_remove(pool: &str, volume: &str, schedule: &str) -> Result<()>;
     schedule_take(pool: &str, volume: &str, schedule: &str, turn: &ScheduleTurn) -> Result<Vec<SnapshotStatus>>;
     volume_map(pool: &str, volume: &str, cells: usize) -> Result<Vec<MapCell>>;
+    volume_explain(pool: &str, volume: &str, lba: u64) -> Result<Explanation>;
 }

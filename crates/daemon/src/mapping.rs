@@ -44,6 +44,8 @@ same_fields! {
     ScrubFaultStatus => ScrubFault { volume, offset, length, drive, error, repaired }
     MapCell => MapCell { ram, fast, slow, empty }
     Promotion => Promotion { parent, snapshots }
+    ExtentPlace => ExtentPlace { volume, offset }
+    DrivePlace => DrivePlace { drive, byte }
 }
 
 impl<T: ToApi> ToApi for Vec<T> {

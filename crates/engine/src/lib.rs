@@ -15,5 +15,6 @@ mod tree;
 mod vdrive;
 
 pub use control::Engine;
+pub use control::explain::*;
 pub use control::types::*;
 pub use shard::Audit;

@@ -20,7 +20,7 @@ mod regions;
 
 pub use curve::Curve;
 pub use miniature::Miniature;
-pub use moves::{Arrival, Leaving, Victim};
+pub use moves::{Admission, Arrival, Leaving, Victim};
 pub use place::{Blocks, Extent, split};
 pub use policy::{Config, Found, Heat, Policy};
 pub use regions::{Fetch, Regions};

@@ -45,6 +45,17 @@ pub struct Leaving {
     pub promote: u16,
 }
 
+/// What is to become of blocks that leave RAM.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Admission {
+    /// Those that are to be written to the fast tier.
+    pub promote: u16,
+    /// What their extent was worth, as [`Heat::worth`](crate::Heat::worth); 0 when hosts asked for none of them.
+    pub worth: f32,
+    /// What it had to be worth; 0 while there was room.
+    pub wanted: f32,
+}
+
 /// An extent that is to leave the fast tier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Victim {
@@ -219,27 +230,32 @@ impl Policy {
             self.ahead.left(distance, entry.scene, known, used);
         }
         self.present.take_from_ram(at, u16::MAX);
-        let promote = self.admit(at, entry.ram, entry.touched);
+        let promote = self.admit(at, entry.ram, entry.touched).promote;
         let extent = self.cells.extent(entry.cell);
         self.present.tidy(&mut self.cells, at);
         Some(Leaving { extent, promote })
     }
 
     /// As [`Policy::leave_ram`], for an owner that has an order of its own: these blocks leave RAM, where hosts asked for those
-    /// in `touched`. Returns what is to be promoted; it counts as being on the fast tier
-    /// until [`Policy::placed`] says what came of it.
-    pub fn left_ram(&mut self, blocks: Blocks, touched: u16) -> u16 {
+    /// in `touched`. What is to be promoted counts as being on the fast tier until [`Policy::placed`] says what
+    /// came of it.
+    pub fn left_ram(&mut self, blocks: Blocks, touched: u16) -> Admission {
         let cell = self.cells.find_or_make(blocks.extent);
         let at = self.present.of(&mut self.cells, cell);
-        let promote = self.admit(at, blocks.mask, touched);
+        let admission = self.admit(at, blocks.mask, touched);
         self.present.tidy(&mut self.cells, at);
-        promote
+        admission
     }
 
     /// Which blocks of those that leave RAM are worth a place on the fast tier; they get it.
-    fn admit(&mut self, at: u32, ram: u16, touched: u16) -> u16 {
+    fn admit(&mut self, at: u32, ram: u16, touched: u16) -> Admission {
+        let mut admission = Admission {
+            promote: 0,
+            worth: 0.0,
+            wanted: 0.0,
+        };
         let Some(entry) = self.present.get(at).copied() else {
-            return 0;
+            return admission;
         };
         let cell = self.cells.get(entry.cell);
         let absent = ram & !entry.fast;
@@ -249,12 +265,13 @@ impl Policy {
         let (mut promote, mut is_full) = (0u16, false);
         if touched != 0 {
             let worth = self.worth(cell, kept.count_ones());
-            let size = EXTENT_BLOCKS as u64;
-            is_full = self.present.fast_blocks + size > self.config.fast_blocks;
+            is_full = self.is_full();
             let bar = match is_full {
                 true => self.bar * self.margin,
                 false => 0.0,
             };
+            admission.worth = self.for_a_block(worth);
+            admission.wanted = self.for_a_block(bar);
             if worth >= bar {
                 promote |= absent & touched;
             }
@@ -268,7 +285,8 @@ impl Policy {
             (left.touched, left.ahead) = (kept, untouched);
             (left.known, left.kind) = (cell.used, kind);
         }
-        promote
+        admission.promote = promote;
+        admission
     }
 
     /// Which blocks of an extent are worth the bar though nobody asked for them this time; `used`: those that

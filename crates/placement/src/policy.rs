@@ -63,6 +63,10 @@ pub struct Heat {
     pub idle_blocks: u64,
     /// Uses to be expected while hosts use a block, and for each block that it keeps there.
     pub worth: f32,
+    /// What those are worth, in the same unit, that leave the fast tier of late.
+    pub bar: f32,
+    /// What one has to be worth to be promoted now; 0 while there is room.
+    pub wanted: f32,
 }
 
 /// Decides for the extents of one owner: a shard.
@@ -229,12 +233,29 @@ impl Policy {
         let cell = self.cells.find(extent).map(|at| self.cells.get(at));
         let cell = cell.unwrap_or_default();
         let fast = self.present.get(cell.at()).map_or(0, |entry| entry.fast);
-        let worth = self.worth(cell, fast.count_ones()) / self.tick_blocks as f32;
+        let worth = self.for_a_block(self.worth(cell, fast.count_ones()));
+        let bar = self.for_a_block(self.bar);
         Heat {
             uses: cell.uses(),
             idle_blocks: u64::from(self.now.since(cell.last())) * self.tick_blocks,
             worth: if cell.uses() == 0 { 0.0 } else { worth },
+            bar,
+            wanted: if self.is_full() {
+                bar * self.margin
+            } else {
+                0.0
+            },
         }
+    }
+
+    /// Whether another extent has no room on the fast tier unless one leaves.
+    pub(crate) fn is_full(&self) -> bool {
+        self.present.fast_blocks + EXTENT_BLOCKS as u64 > self.config.fast_blocks
+    }
+
+    /// What is to be expected in a tick, as what is while hosts use a block.
+    pub(crate) fn for_a_block(&self, worth: f32) -> f32 {
+        worth / self.tick_blocks as f32
     }
 
     /// Uses to be expected in a tick of an extent, for each of the blocks that it keeps.
@@ -377,7 +398,8 @@ mod tests {
         let extent = one(7).extent;
         policy.used_by_host(one(7));
         let mask = 0b1111;
-        assert_eq!(policy.left_ram(Blocks { extent, mask }, 0b1) & 0b1, 0b1);
+        let left = policy.left_ram(Blocks { extent, mask }, 0b1);
+        assert_eq!((left.promote & 0b1, left.wanted), (0b1, 0.0));
         assert!(policy.is_fast(one(7)));
         policy.placed(extent, 0b11, 0b10);
         assert_eq!(policy.dirty(extent), 0b10);
@@ -391,9 +413,17 @@ mod tests {
         assert!(policy.victim().is_some());
         policy.placed(extent, 0, 0);
         assert!(policy.victim().is_none() && !policy.is_fast(one(7)));
+        assert_eq!(policy.explain(extent).wanted, 0.0);
         policy.resize(10);
         policy.placed(one(8).extent, u16::MAX, 0);
         assert_eq!(policy.fast_excess(), 6);
+        // What it takes is told of as it was decided by.
+        policy.bar = 4.0;
+        let left = policy.left_ram(one(7), 0b1);
+        let heat = policy.explain(extent);
+        assert_eq!((left.worth, left.wanted), (heat.worth, heat.wanted));
+        assert_eq!(left.promote != 0, left.worth >= left.wanted);
+        assert!(heat.wanted > 0.0 && heat.bar == heat.wanted);
     }
 
     #[test]

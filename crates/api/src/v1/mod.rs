@@ -2,6 +2,7 @@
 //! unknown fields are refused; answers may get more fields.
 
 mod drives;
+mod explain;
 mod exports;
 mod fills;
 mod jobs;
@@ -13,6 +14,9 @@ mod snapshots;
 mod volumes;
 
 pub use drives::{DriveList, DriveOffline, DriveOnline, DriveProbe, DriveReplace, DriveReport};
+pub use explain::{
+    BlockPlace, DrivePlace, Explanation, ExtentHeat, ExtentPlace, Move, MoveCount, MoveCountList,
+};
 pub use exports::{Export, ExportCreate, ExportList, FrontEnd, FrontEndList, Parameter};
 pub use fills::{Fill, FillPart, PoolWarnings, Trend};
 pub use jobs::{Job, JobList, JobRef, JobState};

@@ -3,6 +3,7 @@
 mod check;
 mod diff;
 mod drive;
+mod explain;
 mod export;
 mod fill;
 mod job;
@@ -19,6 +20,7 @@ mod watch;
 
 pub use check::{check, repair};
 pub use drive::drive;
+pub use explain::explain;
 pub use export::export;
 pub use job::job;
 pub use lab::lab;

@@ -3,7 +3,7 @@
 use super::drive::here;
 use super::job::follow;
 use super::watch::Pace;
-use super::{pool_show, scrub};
+use super::{explain, pool_show, scrub};
 use crate::arguments::{Policy, Pool as Command, PoolCreate as CreateArguments, Switch};
 use crate::confirm::confirm;
 use crate::iostat::LOAD_HEAD;
@@ -221,6 +221,7 @@ pub fn pool(client: &Client, json: bool, command: &Command) -> Result<(), Failur
                 false => print(&pool_show::list(&read(&answer)?)),
             }
         }
+        Command::Moves { name } => explain::moves(client, json, name),
         Command::Status { name } => shown(json, &client.get(Operation::PoolShow, &[name])?),
         Command::Export { name } => {
             client.get(Operation::PoolExport, &[name])?;

@@ -1,6 +1,7 @@
 //! What the command line does, without a daemon and with a scripted one.
 
 mod commands;
+mod explain;
 mod figures;
 mod lab;
 mod scripted;

@@ -131,6 +131,7 @@ pub fn dispatch(manager: &Arc<Manager>, operation: Operation, with: &Arguments) 
         Operation::PoolExport => nothing(manager.pool_export(pool)?),
         Operation::PoolImport => json(manager.pool_import(pool, &with.request()?)?),
         Operation::PoolCounters => json(manager.pool_counters(pool)?),
+        Operation::PoolMoves => json(manager.pool_moves(pool)?),
         Operation::PoolCool => nothing(manager.pool_cool(pool)?),
         Operation::PoolHoldPromotion => {
             let hold = with.request::<api::v1::HoldPromotion>()?.hold;
@@ -191,6 +192,9 @@ pub fn dispatch(manager: &Arc<Manager>, operation: Operation, with: &Arguments) 
         Operation::VolumeCounters => json(manager.volume_counters(pool, volume)?),
         Operation::VolumeMap => {
             json(manager.volume_map(pool, volume, with.asked_number("cells")?)?)
+        }
+        Operation::VolumeExplain => {
+            json(manager.volume_explain(pool, volume, with.asked_number("lba")?)?)
         }
         Operation::ExportList => json(manager.export_list(with.asked("pool"))),
         Operation::ExportCreate => json(manager.export_create(with.request()?)?),

@@ -1,6 +1,7 @@
 //! What the daemon does, as plain blocking calls: the engine's, and exports on top of them.
 
 mod core;
+mod explain;
 mod exports;
 mod fills;
 mod mirrors;

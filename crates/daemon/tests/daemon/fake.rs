@@ -647,6 +647,24 @@ impl Control for Fake {
     fn volume_map(&self, pool: &str, _volume: &str, cells: usize) -> Result<Vec<MapCell>> {
         self.with(pool, |_| Ok(vec![MapCell::default(); cells]))
     }
+
+    fn volume_explain(&self, pool: &str, volume: &str, lba: u64) -> Result<Explanation> {
+        self.with(pool, |stored| {
+            let Some(known) = stored.volumes.get(volume) else {
+                return fail(ErrorCode::NotFound, "there is no such volume");
+            };
+            Ok(explained(lba * u64::from(known.lba_size)))
+        })
+    }
+
+    fn pool_moves(&self, pool: &str) -> Result<Vec<MoveCount>> {
+        let count = |cause: &Cause| MoveCount {
+            cause: *cause,
+            moves: *cause as u64,
+            bytes: 4096,
+        };
+        self.with(pool, |_| Ok(Cause::ALL.iter().map(count).collect()))
+    }
 }
 
 impl Fake {
@@ -656,6 +674,49 @@ impl Fake {
             Some(found) => Ok(found),
             None => fail(ErrorCode::NotFound, "there is no such snapshot"),
         }
+    }
+}
+
+/// A block that left RAM 100 s ago for the fast tier, as that needed it.
+fn explained(offset: u64) -> Explanation {
+    let rose = MoveStatus {
+        ago_ns: 100_000_000_000,
+        cause: Cause::RoseWorth,
+        blocks: 0b1010,
+        worth: 0.5,
+        wanted: 0.25,
+        displaced: Some(ExtentPlace {
+            volume: Some("w".to_owned()),
+            offset: 65_536,
+        }),
+    };
+    let wrote = MoveStatus {
+        ago_ns: 200_000_000_000,
+        cause: Cause::Written,
+        blocks: u16::MAX,
+        worth: 0.0,
+        wanted: 0.0,
+        displaced: None,
+    };
+    Explanation {
+        offset: offset / 4096 * 4096,
+        inherited: false,
+        snapshot: None,
+        places: vec![BlockPlace {
+            tier: Spot::Fast,
+            kind: CopyKind::Copy,
+            vdrive: Some(1),
+            drives: vec![DrivePlace {
+                drive: "ram:a".to_owned(),
+                byte: 8192,
+            }],
+            came: Some(rose.clone()),
+            log_ns: 400_000_000_000,
+        }],
+        heat: None,
+        moves: vec![rose, wrote],
+        log_ns: 300_000_000_000,
+        log_is_whole: false,
     }
 }
 

@@ -214,6 +214,65 @@ fn a_map_has_a_number_of_cells_that_can_be_drawn() {
 }
 
 #[test]
+fn a_block_is_told_of_by_the_wall_clock() {
+    let world = Arc::new(World::default());
+    let folder = tempfile::tempdir().unwrap();
+    let manager = manager(&world, folder.path());
+    manager
+        .pool_create(pool_request("tank", &["ram:a"], false))
+        .unwrap();
+    manager.volume_create(volume_request("tank", "v")).unwrap();
+    let told = manager.volume_explain("tank", "v", Some(2057)).unwrap();
+    let volume = manager.volume_show("tank", "v").unwrap();
+    let byte = 2057 * u64::from(volume.lba_size);
+    assert_eq!(
+        (told.offset, told.extent),
+        (byte / 4096 * 4096, byte / 65_536 * 65_536)
+    );
+    let [rose, wrote] = &told.moves[..] else {
+        panic!("{:?}", told.moves);
+    };
+    assert_eq!(
+        (rose.at_s - wrote.at_s, wrote.at_s - told.log_since_s),
+        (100, 100)
+    );
+    assert_eq!((rose.from.as_str(), rose.to.as_str()), ("ram", "fast"));
+    assert_eq!((rose.worth, rose.wanted), (Some(0.5), Some(0.25)));
+    assert_eq!((wrote.worth, wrote.wanted), (None, None));
+    assert_eq!((&rose.blocks[..], wrote.blocks.len()), (&[1, 3][..], 16));
+    assert_eq!(told.places[0].came.as_ref(), Some(rose));
+    assert_eq!(told.log_since_s - told.places[0].log_since_s, 100);
+    let displaced = rose.displaced.as_ref().unwrap();
+    assert_eq!(
+        (displaced.volume.as_deref(), displaced.offset),
+        (Some("w"), 65_536)
+    );
+    for (pool, volume) in [("tank", "w"), ("lake", "v")] {
+        let problem = manager.volume_explain(pool, volume, None).unwrap_err();
+        assert_eq!(problem.code, ProblemCode::NotFound);
+    }
+}
+
+#[test]
+fn every_reason_is_counted() {
+    let world = Arc::new(World::default());
+    let folder = tempfile::tempdir().unwrap();
+    let manager = manager(&world, folder.path());
+    manager
+        .pool_create(pool_request("tank", &["ram:a"], false))
+        .unwrap();
+    let counts = manager.pool_moves("tank").unwrap().items;
+    let moves: Vec<u64> = counts.iter().map(|count| count.moves).collect();
+    assert_eq!(
+        moves,
+        (0..engine::Cause::ALL.len() as u64).collect::<Vec<_>>()
+    );
+    assert_eq!(counts[0].reason, "written");
+    let problem = manager.pool_moves("lake").unwrap_err();
+    assert_eq!(problem.code, ProblemCode::NotFound);
+}
+
+#[test]
 fn a_running_job_is_never_said_to_be_complete() {
     let world = Arc::new(World::default());
     let folder = tempfile::tempdir().unwrap();

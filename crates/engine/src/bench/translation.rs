@@ -79,6 +79,7 @@ impl Translation {
             spare_groups: 0,
             leaves: resident,
             digests: 0,
+            ledger: 0,
         };
         let vdrives = BTreeMap::from([(VdriveId(0), Rc::new(vdrive))]);
         #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The engine and what can be asked of it.
 
+use super::explain::{Explanation, MoveCount};
 use super::jobs::Jobs;
 use super::types::*;
 use crate::pool::{Found, Host, Pool, error, importable, lock, report, scan};
@@ -375,6 +376,14 @@ impl Engine {
         self.pool(pool)?.counters()
     }
 
+    /// How often the pool moved what for each cause, since it was opened.
+    ///
+    /// # Errors
+    /// With a sentence that says what to do.
+    pub fn pool_moves(&self, pool: &str) -> Result<Vec<MoveCount>> {
+        self.pool(pool)?.move_counts()
+    }
+
     /// The exports kept in the pool.
     ///
     /// # Errors
@@ -531,6 +540,14 @@ impl Engine {
     /// With a sentence that says what to do.
     pub fn volume_map(&self, pool: &str, volume: &str, cells: usize) -> Result<Vec<MapCell>> {
         self.pool(pool)?.map(volume, cells)
+    }
+
+    /// Where the block of a volume lies that has its logical block `lba`, and why.
+    ///
+    /// # Errors
+    /// With a sentence that says what to do.
+    pub fn volume_explain(&self, pool: &str, volume: &str, lba: u64) -> Result<Explanation> {
+        self.pool(pool)?.explain(volume, lba)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The engine as the control plane holds it.
 
 mod engine;
+pub mod explain;
 mod jobs;
 mod snapshots;
 pub mod types;

@@ -208,6 +208,9 @@ pub(crate) fn shared(
     Arc::new(PoolShared::new(Arc::new(table), policy, legs.clone()))
 }
 
+/// Bytes of a shard's log of moves at most: of some twenty thousand.
+const LEDGER_MOST: u64 = 1 << 20;
+
 /// What a shard of the pool is started with.
 pub(crate) fn shard_config(
     pool: PoolId,
@@ -227,6 +230,7 @@ pub(crate) fn shard_config(
         spare_groups: engine.spare_groups,
         leaves: (engine.map_cache / shards * 7 / 8 / 4352).max(16) as usize,
         digests: (engine.map_cache / shards / 8) as usize,
+        ledger: (engine.map_cache / shards / 128).min(LEDGER_MOST) as usize,
     }
 }
 

@@ -7,6 +7,7 @@ mod allowances;
 pub(crate) mod build;
 mod diff;
 mod drives;
+mod explain;
 mod exports;
 mod fills;
 mod keeper;

@@ -4,11 +4,13 @@
 //! slots; so the home is free. Leaves out: when it is wanted (`spare.rs`).
 
 use super::demote::{Job, Moving, Target};
+use super::explain::Descent;
 use super::journal::Work;
 use super::leaf::{Busy, Leaf};
 use super::state::{Shard, State};
 use super::stuck::Unread;
 use super::throttle::Throttle;
+use crate::control::explain::Cause;
 use crate::space::Class;
 use block::{ErrorKind, IoError};
 use format::{BlockMask, BlockState, ChunkPage};
@@ -217,6 +219,7 @@ impl<'a> Compaction<'a> {
         let (copies, blocks) = self.here(&leaf.page.borrow(), class);
         let (copied, count) = (copies.count(), blocks.len());
         self.slots = self.slots.saturating_sub((copied + count) as u64);
+        shard.note_evicted(Cause::EvictedSpared, (layer, chunk), &copies);
         shard.apply_evict(layer, chunk, leaf, copies)?;
         let mut runs = Vec::new();
         if count == 0 || !shard.try_slots(class, count, &mut runs) {
@@ -229,7 +232,7 @@ impl<'a> Compaction<'a> {
             shard.drop_target(&job);
             copied?;
         } else {
-            shard.settle_demotion(&job)?;
+            shard.settle_demotion(&job, Descent::SPARED)?;
         }
         Ok(true)
     }

@@ -3,6 +3,7 @@
 //! A chunk that is mostly stored gets a home of 1 MiB; one that holds little is packed into slots
 //! of the slow tier, so that a few blocks do not take a megabyte.
 
+use super::explain::Descent;
 use super::journal::Work;
 use super::leaf::{Busy, Leaf};
 use super::state::{Shard, drive_error};
@@ -128,6 +129,11 @@ impl Shard {
         count: usize,
         sparse: bool,
     ) -> Result<Sunk, IoError> {
+        let descent = match (self.cooling.get(), settle_ns) {
+            (true, _) => Descent::COOLED,
+            (false, 0) => Descent::SHORT,
+            (false, _) => Descent::SETTLED,
+        };
         let mut candidates = Vec::new();
         let mut rooms = Vec::new();
         let mut last = (0, 0);
@@ -186,7 +192,7 @@ impl Shard {
                 continue;
             }
             job.flushed = true;
-            sunk.blocks += self.settle_demotion(&job)?;
+            sunk.blocks += self.settle_demotion(&job, descent)?;
             self.refresh_stuck((job.volume, job.chunk), &job.leaf);
         }
         drop(rooms);
@@ -435,7 +441,7 @@ impl Shard {
     /// Records the blocks that nobody has written meanwhile: the slot does not tell it alone, since
     /// it was free once the block had been read, and the block may have come to lie there again.
     /// Returns how many came down.
-    pub(super) fn settle_demotion(&self, job: &Job) -> Result<u64, IoError> {
+    pub(super) fn settle_demotion(&self, job: &Job, descent: Descent) -> Result<u64, IoError> {
         let gone = self
             .state
             .borrow()
@@ -454,23 +460,28 @@ impl Shard {
             self.drop_target(job);
             return Ok(0);
         }
-        let fast = still
-            .iter()
-            .filter(|moving| self.class(moving.slot) == Class::Fast)
-            .count();
-        match &job.target {
+        let of = |class| -> BlockMask {
+            let of = still
+                .iter()
+                .filter(|moving| self.class(moving.slot) == class);
+            of.map(|moving| moving.block).collect()
+        };
+        let (fast, slow) = (of(Class::Fast), of(Class::Slow));
+        let sinks = match &job.target {
             Target::Home(home) => {
-                let mask: BlockMask = still.iter().map(|moving| moving.block).collect();
-                self.apply_home(job.volume, job.chunk, &job.leaf, *home, mask)?;
-                let slow = still
-                    .iter()
-                    .filter(|moving| self.class(moving.slot) == Class::Slow);
-                let mask = slow.map(|moving| moving.block).collect();
-                self.apply_evict(job.volume, job.chunk, &job.leaf, mask)?;
+                self.apply_home(job.volume, job.chunk, &job.leaf, *home, fast.or(slow))?;
+                self.apply_evict(job.volume, job.chunk, &job.leaf, slow)?;
+                descent.home
             }
-            Target::Slots(runs) => self.settle_slots(job, runs, unchanged)?,
-        }
-        Ok(fast as u64)
+            Target::Slots(runs) => {
+                self.settle_slots(job, runs, unchanged)?;
+                descent.slots
+            }
+        };
+        let (key, state) = ((job.volume, job.chunk), &mut self.state.borrow_mut());
+        self.note_moves(state, sinks, key, &fast);
+        self.note_moves(state, descent.packed, key, &slow);
+        Ok(fast.count() as u64)
     }
 
     /// Blocks and runs go side by side; a stretch that is unchanged and contiguous on both sides

@@ -4,6 +4,7 @@ use super::journal::Work;
 use super::leaf::{Busy, Leaf};
 use super::state::{Shard, drive_error};
 use super::stuck::{StuckBlock, Unread, is_of_blocks};
+use crate::control::explain::Cause;
 use crate::space::{Class, Run};
 use block::{DmaBuf, DriveError, ErrorKind, IoError};
 use format::{BlockState, Record, crc32c};
@@ -15,6 +16,9 @@ use units::{BLOCK, CHUNK, CHUNK_BLOCKS, Place, VdriveId};
 const PASSES: usize = 8;
 /// Times that a chunk is tried while other work has it.
 const TRIES: usize = 2000;
+
+/// Why what moves is told to have moved.
+const CLEARED: [Cause; 2] = [Cause::ClearedFast, Cause::ClearedSlow];
 
 /// How far long work is, and whether it shall end; shared with who watches it.
 #[derive(Default, Debug)]
@@ -291,6 +295,7 @@ impl Shard {
                     (is_there, page.crc(block))
                 };
                 if is_there {
+                    self.note_block(CLEARED, (volume, chunk), block, slot.place);
                     self.apply_write(volume, chunk, leaf, block, slot, &[crc])?;
                     moved += BLOCK as u64;
                 } else {
@@ -391,6 +396,7 @@ impl Shard {
             self.give_back(&runs);
             return Ok(0);
         }
+        self.note_block(CLEARED, (volume, chunk), block, runs[0].place);
         self.apply_write(volume, chunk, leaf, block, runs[0], &[crc])?;
         Ok(BLOCK as u64)
     }

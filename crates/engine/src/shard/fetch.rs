@@ -2,9 +2,11 @@
 
 use super::heat::extent_of;
 use super::leaf::Leaf;
+use super::ledger::{Grounds, Move};
 use super::ram::RamExtent;
 use super::read::{Run, span_of};
 use super::state::{Shard, State};
+use crate::control::explain::Cause;
 use block::{DmaBuf, DriveError};
 use format::{BlockMask, BlockState, crc32c};
 use placement::Blocks;
@@ -137,7 +139,7 @@ impl Shard {
             };
             let ahead = (span & !needed).count_ones();
             self.state.borrow_mut().regions.fetched(ahead);
-            self.keep_in_ram(leaf, chunk, start, data, span != needed);
+            self.keep_in_ram(leaf, chunk, start, data, (needed, span != needed));
             if needed != 0 {
                 self.touch_ram(leaf, &wanted.blocks().collect::<Vec<_>>());
             }
@@ -159,22 +161,24 @@ impl Shard {
         }
     }
 
-    /// Keeps blocks that were read from the slow tier, those that are still what was read. `dense`: with others
-    /// around them, as misses were dense there.
+    /// Keeps blocks that were read from the slow tier, those that are still what was read. `asked`: the extents
+    /// that a host waits for; `dense`: with others around them, as misses were dense there.
     pub(super) fn keep_in_ram(
         &self,
         leaf: &Rc<Leaf>,
         chunk: (u32, u32),
         start: usize,
         data: &DmaBuf,
-        dense: bool,
+        (asked, dense): (u16, bool),
     ) {
+        let now_ns = self.handle.now_ns();
         let mut state = self.state.borrow_mut();
         let State {
             ram,
             regions,
             policy,
             promotions,
+            ledger,
             ..
         } = &mut *state;
         let page = leaf.page.borrow();
@@ -208,27 +212,39 @@ impl Shard {
                 referenced: false,
                 dense,
             };
-            let Some(left) = ram.insert(cached) else {
+            let left = ram.insert(cached);
+            let cause = match asked >> extent & 1 {
+                1 => Cause::Missed,
+                _ => Cause::CameAlong,
+            };
+            let displaced = left.as_ref().map(RamExtent::name);
+            let came = extent_of(chunk, extent);
+            ledger.note(Move::new(now_ns, cause, came, valid).in_place_of(displaced));
+            let Some(left) = left else {
                 continue;
             };
             // A dense region moves whole, as long as what is fetched ahead comes to be used. What was read as a whole
             // may be part of a stream, which nobody comes back to.
             let whole = left.touched == u16::MAX;
-            let worth = match policy {
-                _ if promotions.are_full() => 0,
-                _ if left.dense && regions.is_sound() && !whole => left.valid,
+            let (rises, grounds) = match policy {
+                _ if promotions.are_full() => (0, Cause::StayedQueued.into()),
+                _ if left.dense && regions.is_sound() && !whole => {
+                    (left.valid, Cause::RoseDense.into())
+                }
                 Some(policy) => {
-                    let extent = extent_of(left.chunk, left.extent);
                     let blocks = Blocks {
-                        extent,
+                        extent: left.name(),
                         mask: left.valid,
                     };
-                    policy.left_ram(blocks, left.touched)
+                    let admission = policy.left_ram(blocks, left.touched);
+                    (admission.promote, Grounds::from(admission))
                 }
-                None => 0,
+                None => (0, Cause::StayedUnasked.into()),
             };
-            if worth != 0 {
-                promotions.add(left, worth);
+            if rises == 0 {
+                ledger.note(Move::new(now_ns, grounds, left.name(), left.valid));
+            } else {
+                promotions.add(left, rises, grounds);
                 self.promote_wake.notify();
             }
         }

@@ -1,7 +1,10 @@
 //! Chunks' pages in memory.
 
+use super::heat::extent_of;
 use super::layers::Missing;
+use super::ledger::Move;
 use super::state::{Shard, State, Volume};
+use crate::control::explain::Cause;
 use crate::space::Class;
 use crate::tree::Lookup;
 use block::{ErrorKind, IoError};
@@ -344,9 +347,14 @@ impl Shard {
                 continue;
             }
             let leaf = leaf.clone();
-            for slot in &leaf.ram {
-                if slot.get() != 0 {
-                    state.ram.drop_slot(slot.replace(0) - 1);
+            let now_ns = self.handle.now_ns();
+            for (at, slot) in leaf.ram.iter().enumerate() {
+                if let Some(slot) = slot.replace(0).checked_sub(1) {
+                    let blocks = state.ram.get(slot).map_or(0, |extent| extent.valid);
+                    let (cause, extent) = (Cause::LeftWithPage, extent_of((volume, chunk), at));
+                    let left = Move::new(now_ns, cause, extent, blocks);
+                    state.ledger.note(left);
+                    state.ram.drop_slot(slot);
                 }
             }
             let entry = state.volumes.get_mut(&volume).expect("looked up above");

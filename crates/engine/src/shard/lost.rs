@@ -4,6 +4,7 @@
 use super::journal::Work;
 use super::leaf::Leaf;
 use super::state::Shard;
+use crate::control::explain::Cause;
 use format::{BlockMask, BlockState, crc32c};
 use std::rc::Rc;
 use units::{BLOCK, CHUNK, Place};
@@ -42,6 +43,7 @@ impl Shard {
             blocks = mask.count(),
             "copies on the fast tier cannot be read: they are read from home"
         );
+        self.note_evicted(Cause::EvictedWrong, (volume, chunk), &mask);
         self.apply_evict(volume, chunk, leaf, mask).is_ok()
     }
 

@@ -9,6 +9,7 @@ use super::journal::Work;
 use super::leaf::{Busy, Leaf, Make};
 use super::state::{Shard, State};
 use super::stuck::Unread;
+use crate::control::explain::Cause;
 use crate::tree::Lookup;
 use block::{ErrorKind, IoError};
 use format::{ChunkPage, Record};
@@ -115,6 +116,12 @@ impl Shard {
                 lower,
             };
             self.append(&mut state, &record)?;
+            let own = {
+                let page = up.page.borrow();
+                let stored = page.slot_mask().or(page.home_mask());
+                stored.and_not(page.inherited())
+            };
+            self.note_moves(&mut state, Cause::Merged, (lower, chunk), &own);
             self.set_merged(&mut state, (upper, &up), (lower, &low), chunk, merged);
             if !is_on(Mutation::MergeLeaks) {
                 self.free_slots(&mut state, &slots);

@@ -95,6 +95,11 @@ pub(super) struct Probe {
 impl Probe {
     /// A shard that has just been opened; nothing of its own runs. `name` is no other test's.
     pub async fn open(handle: &Handle, name: &str) -> Self {
+        Self::open_with(handle, name, &EngineConfig::default()).await
+    }
+
+    /// The same, with as much memory.
+    pub async fn open_with(handle: &Handle, name: &str, memory: &EngineConfig) -> Self {
         let names = ["fast", "slow"].map(|tier| format!("{name}-{tier}"));
         make(&names);
         let flushes: [Arc<Flushes>; 2] = Default::default();
@@ -108,8 +113,7 @@ impl Probe {
             config = Some((label.pool, label.config));
         }
         let (pool, config) = config.unwrap();
-        let memory = EngineConfig::default();
-        let harness = Harness::open(handle, pool, &config, &members, &memory).await;
+        let harness = Harness::open(handle, pool, &config, &members, memory).await;
         let shard = harness.unwrap().shards[0].clone();
         // As a pool does once its shards are open.
         shard.shared.space.set_capacity(1 << 14);

@@ -1,9 +1,12 @@
 //! Promotion: extents that proved themselves in RAM get a copy on the fast tier.
 
+use super::heat::extent_of;
 use super::journal::Work;
 use super::leaf::{Busy, Leaf};
+use super::ledger::{Grounds, Move};
 use super::ram::RamExtent;
 use super::state::Shard;
+use crate::control::explain::Cause;
 use crate::space::{Class, Run};
 use block::{DmaBuf, IoError};
 use format::{BlockState, crc32c};
@@ -20,13 +23,14 @@ const BUSY_TRIES: usize = 40;
 /// Extents that wait for promotion at most: their memory comes on top of the RAM tier's.
 const QUEUED_MOST: usize = 512;
 
-/// An extent to promote: its chunk's page, volume and chunk, first block, data, valid blocks.
+/// An extent to promote: its chunk's page, volume and chunk, first block, data, valid blocks, and why.
 struct Candidate {
     leaf: Rc<Leaf>,
     chunk: (u32, u32),
     first: usize,
     data: DmaBuf,
     valid: u16,
+    grounds: Grounds,
 }
 
 /// Extents that are to be promoted, the first to come first. They count as promoted until it is tried.
@@ -40,13 +44,14 @@ impl Promotions {
     }
 
     /// Adds blocks of an extent that has left RAM.
-    pub fn add(&mut self, extent: RamExtent, blocks: u16) {
+    pub fn add(&mut self, extent: RamExtent, blocks: u16, grounds: Grounds) {
         self.0.push_back(Candidate {
             leaf: extent.leaf,
             chunk: extent.chunk,
             first: extent.extent * EXTENT_BLOCKS,
             data: extent.data,
             valid: blocks,
+            grounds,
         });
     }
 }
@@ -85,9 +90,17 @@ impl Shard {
     /// Forgets what is queued.
     pub(super) fn promote_nothing(&self) {
         let queued = std::mem::take(&mut self.state.borrow_mut().promotions.0);
-        queued
-            .iter()
-            .for_each(|candidate| self.tell_promoted(candidate));
+        for candidate in &queued {
+            self.note_promotion(candidate, Cause::LeftCooled.into(), candidate.valid);
+            self.tell_promoted(candidate);
+        }
+    }
+
+    /// Notes what came of blocks of an extent that was to be promoted.
+    fn note_promotion(&self, candidate: &Candidate, grounds: Grounds, blocks: u16) {
+        let extent = extent_of(candidate.chunk, candidate.first / EXTENT_BLOCKS);
+        let moved = Move::new(self.handle.now_ns(), grounds, extent, blocks);
+        self.state.borrow_mut().ledger.note(moved);
     }
 
     /// Tells the policy what came of an extent that counted as promoted.
@@ -101,10 +114,10 @@ impl Shard {
         let _room = self.journal_room(Work::Mover).await?;
         let Candidate {
             leaf,
-            chunk,
             first,
             data,
             valid,
+            ..
         } = candidate;
         let mut busy = Busy::try_new(leaf);
         for _ in 0..BUSY_TRIES {
@@ -114,10 +127,19 @@ impl Shard {
             self.handle.sleep(500_000).await;
             busy = Busy::try_new(leaf);
         }
-        let Some(_busy) = busy else { return Ok(()) };
+        let overtaken = Cause::StayedOvertaken.into();
+        let Some(_busy) = busy else {
+            self.note_promotion(candidate, overtaken, *valid);
+            return Ok(());
+        };
         for (start, count) in home_runs(leaf, *first, *valid, data) {
             let mut runs = Vec::new();
             if !self.has_spare_fast() || !self.try_slots(Class::Fast, count, &mut runs) {
+                self.note_promotion(
+                    candidate,
+                    Cause::StayedNoRoom.into(),
+                    of_extent(start, count),
+                );
                 self.mover_wake.notify();
                 return Ok(());
             }
@@ -126,7 +148,7 @@ impl Shard {
                 self.give_back_after(&runs, error);
                 return Err(super::state::drive_error(error, "a promotion failed"));
             }
-            self.settle_promotion(*chunk, leaf, start, &runs, &part)?;
+            self.settle_promotion(candidate, start, &runs, &part)?;
         }
         Ok(())
     }
@@ -135,12 +157,12 @@ impl Shard {
     /// meanwhile they may have been written anew and have sunk again.
     fn settle_promotion(
         &self,
-        (volume, chunk): (u32, u32),
-        leaf: &Rc<Leaf>,
+        candidate: &Candidate,
         start: usize,
         runs: &[Run],
         data: &[u8],
     ) -> Result<(), IoError> {
+        let ((volume, chunk), leaf) = (candidate.chunk, &candidate.leaf);
         let mut at = start;
         for run in runs {
             let blocks = at..at + run.count;
@@ -156,8 +178,11 @@ impl Shard {
                 .is_none_or(|volume| volume.gone);
             if still && !gone {
                 self.apply_promote(volume, chunk, leaf, at, *run)?;
+                self.note_promotion(candidate, candidate.grounds, of_extent(at, run.count));
                 self.state.borrow_mut().counters.promoted_bytes += (run.count * BLOCK) as u64;
             } else {
+                let overtaken = Cause::StayedOvertaken.into();
+                self.note_promotion(candidate, overtaken, of_extent(at, run.count));
                 self.give_back(&[*run]);
             }
             at += run.count;
@@ -170,6 +195,11 @@ impl Shard {
         let state = self.state.borrow();
         state.alloc.free_slots(Class::Fast) > self.reserve_slots() / 2
     }
+}
+
+/// Blocks of an extent, by the first one's number in the chunk.
+fn of_extent(first: usize, count: usize) -> u16 {
+    (((1u32 << count) - 1) << (first % EXTENT_BLOCKS)) as u16
 }
 
 /// Whether a block is only at home, and these bytes are its content.

@@ -1,7 +1,9 @@
 //! The RAM tier: extents fetched from the slow tier, on probation for the fast one.
 
+use super::heat::extent_of;
 use super::leaf::Leaf;
 use block::{DmaBuf, DmaPool};
+use placement::Extent;
 use std::rc::Rc;
 use units::mutation::{Mutation, is_on};
 use units::{BLOCK, EXTENT, EXTENT_BLOCKS};
@@ -27,6 +29,11 @@ pub struct RamExtent {
 }
 
 impl RamExtent {
+    /// The extent, as the policy names it.
+    pub fn name(&self) -> Extent {
+        extent_of(self.chunk, self.extent)
+    }
+
     /// A block's bytes, if they are present.
     pub fn block(&self, block: usize) -> Option<&[u8]> {
         (self.valid >> block & 1 == 1).then(|| &self.data[block * BLOCK..][..BLOCK])
@@ -164,10 +171,11 @@ impl RamTier {
         }
     }
 
-    /// Forgets everything.
-    pub fn clear(&mut self) {
+    /// Forgets everything, one extent after the other, of which `left` is told.
+    pub fn clear(&mut self, mut left: impl FnMut(&RamExtent)) {
         for slot in 0..self.slots.len() {
             if let Some(extent) = &self.slots[slot] {
+                left(extent);
                 extent.leaf.ram[extent.extent].set(0);
                 self.drop_slot(slot as u32);
             }

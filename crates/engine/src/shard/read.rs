@@ -444,7 +444,7 @@ impl Shard {
         };
         let data = self.read_place(run.place, run.count, &check).await?;
         if run.cold && !hold {
-            self.keep_in_ram(leaf, (volume, chunk), run.first, &data, false);
+            self.keep_in_ram(leaf, (volume, chunk), run.first, &data, (u16::MAX, false));
         }
         Ok(data)
     }

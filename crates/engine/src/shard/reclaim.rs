@@ -6,6 +6,7 @@ use super::leaf::Busy;
 use super::state::{Shard, State};
 use super::stuck::Unread;
 use super::yielding::{self, Leave, Yielding};
+use crate::control::explain::Cause;
 use crate::control::types::SpacePolicy;
 use crate::space::Class;
 use block::{ErrorKind, IoError};
@@ -233,7 +234,7 @@ impl Shard {
         // What had copies before the pool was opened, and was not used since, is not known of yet.
         if !self.looked_over.get() || self.cooling.get() {
             freed = self
-                .evict_in_order(wanted, |chunk| self.unused(chunk))
+                .evict_in_order(wanted, Cause::EvictedUnused, |chunk| self.unused(chunk))
                 .await?;
         }
         for _ in 0..EVICT_EXTENTS {
@@ -244,10 +245,12 @@ impl Shard {
             let Some((chunk, extent)) = self.next_victim() else {
                 break;
             };
-            freed += self.evict_from(chunk, 1 << extent).await?;
+            let least = Cause::EvictedLeast;
+            freed += self.evict_from(chunk, 1 << extent, least).await?;
         }
         if freed == 0 {
-            freed = self.evict_in_order(wanted, |_| u16::MAX).await?;
+            let next = Cause::EvictedNext;
+            freed = self.evict_in_order(wanted, next, |_| u16::MAX).await?;
         }
         if freed > 0 {
             self.barrier().await?;
@@ -259,6 +262,7 @@ impl Shard {
     async fn evict_in_order(
         &self,
         wanted: u64,
+        cause: Cause,
         which: impl Fn((u32, u32)) -> u16,
     ) -> Result<u64, IoError> {
         let mut freed = 0;
@@ -270,17 +274,22 @@ impl Shard {
             let Some(chunk) = self.next_shadow() else {
                 break;
             };
-            let extents = match self.cooling.get() {
-                true => u16::MAX,
-                false => which(chunk),
+            let (extents, cause) = match self.cooling.get() {
+                true => (u16::MAX, Cause::EvictedCooled),
+                false => (which(chunk), cause),
             };
-            freed += self.evict_from(chunk, extents).await?;
+            freed += self.evict_from(chunk, extents, cause).await?;
         }
         Ok(freed)
     }
 
     /// Gives up the clean copies in these extents of a chunk, unless other work has it. Returns how many.
-    async fn evict_from(&self, (volume, chunk): (u32, u32), extents: u16) -> Result<u64, IoError> {
+    async fn evict_from(
+        &self,
+        (volume, chunk): (u32, u32),
+        extents: u16,
+        cause: Cause,
+    ) -> Result<u64, IoError> {
         let Ok(Some(leaf)) = self.leaf(volume, chunk, false).await else {
             let mut state = self.state.borrow_mut();
             state.shadow_chunks.remove(&(volume, chunk));
@@ -295,6 +304,7 @@ impl Shard {
             // The policy may not know of the chunk yet, or take it for what it is no more.
             self.note_chunk(&mut self.state.borrow_mut(), volume, chunk, &leaf);
         }
+        self.note_evicted(cause, (volume, chunk), &mask);
         self.apply_evict(volume, chunk, &leaf, mask)?;
         Ok(mask.count() as u64)
     }
@@ -328,7 +338,7 @@ impl Shard {
 
     async fn cool_down(&self) -> Result<Cooled, IoError> {
         if !self.is_tiered() {
-            self.state.borrow_mut().ram.clear();
+            self.clear_ram();
             return Ok(Cooled::Cold);
         }
         while self.surveying.get() {
@@ -370,7 +380,7 @@ impl Shard {
             }
             self.handle.sleep(IDLE_NS / 10).await;
         }
-        self.state.borrow_mut().ram.clear();
+        self.clear_ram();
         self.promote_nothing();
         Ok(Cooled::Cold)
     }

@@ -3,6 +3,7 @@
 use super::journal::Work;
 use super::leaf::Leaf;
 use super::state::Shard;
+use crate::control::explain::Cause;
 use crate::space::{Class, Run};
 use block::DmaBuf;
 use format::{BlockState, crc32c};
@@ -38,6 +39,8 @@ impl Shard {
             self.give_back(&runs);
             return true;
         }
+        let mended = [Cause::MendedFast, Cause::MendedSlow];
+        self.note_block(mended, (volume, chunk), block, runs[0].place);
         let crc = [before.1];
         self.apply_write(volume, chunk, &leaf, block, runs[0], &crc)
             .is_ok()

@@ -3,6 +3,7 @@
 use super::digest::Digests;
 use super::journal::Journal;
 use super::leaf::Leaf;
+use super::ledger::Ledger;
 use super::pacing::Pacing;
 use super::path::Paths;
 use super::prefetch::STREAMS;
@@ -92,6 +93,8 @@ pub struct ShardConfig {
     pub leaves: usize,
     /// Bytes of digests of those that it gave up.
     pub digests: usize,
+    /// Bytes of its log of moves.
+    pub ledger: usize,
 }
 
 /// A layer of a volume (docs/snapshots.md), as far as it lies in this shard. Most volumes have one, with
@@ -170,6 +173,8 @@ pub(super) struct State {
     pub regions: Regions,
     /// What is worth a place on the fast tier; none before the shard serves.
     pub policy: Option<Box<Policy>>,
+    /// What moved of late, and why.
+    pub ledger: Ledger,
     /// Chunks with blocks that only the fast tier has: demotion goes through them in order.
     pub dirty_chunks: Sinking,
     /// Chunks with clean copies on the fast tier: eviction goes through them in order.
@@ -291,6 +296,7 @@ impl Shard {
             ram: RamTier::new(config.ram_bytes),
             regions: Regions::default(),
             policy: None,
+            ledger: Ledger::new(config.ledger, handle.now_ns()),
             dirty_chunks: Sinking::default(),
             shadow_chunks: BTreeSet::new(),
             evict_hand: (0, 0),

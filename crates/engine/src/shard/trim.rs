@@ -36,6 +36,7 @@ impl Shard {
             let tail = (piece.start + piece.len) / BLOCK * BLOCK;
             if head < tail {
                 let (first, count) = (head / BLOCK, (tail - head) / BLOCK);
+                self.note_discarded((layer, piece.chunk), &leaf, (first, count));
                 self.apply_trim(layer, piece.chunk, &leaf, first, count)?;
             }
             drop(room);

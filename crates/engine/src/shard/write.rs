@@ -162,6 +162,7 @@ impl Shard {
             self.give_back(&runs);
             return Err(error);
         }
+        self.note_written((layer, piece.chunk), &leaf, first, &runs);
         let mut done = 0;
         for run in &runs {
             let crcs = &crcs[done..done + run.count];

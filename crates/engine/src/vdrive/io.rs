@@ -409,8 +409,18 @@ impl VdriveIo {
         if self.check_bounds(block, 1).is_err() {
             return vec![format!("block {block}, which lies on no drive")];
         }
+        let copies = self.named_places_of(block).into_iter();
+        let copies = copies.map(|(drive, byte)| format!("{drive} at byte {byte}"));
+        copies.collect()
+    }
+
+    /// The drives that hold a block, as they were named, and the byte on each.
+    ///
+    /// # Panics
+    /// When the vdrive has no such block.
+    pub fn named_places_of(&self, block: u64) -> Vec<(String, u64)> {
         let copies = self.copies_of(block);
-        let copies = copies.map(|(part, byte)| format!("{} at byte {byte}", part.channel().spec));
+        let copies = copies.map(|(part, byte)| (part.channel().spec.clone(), byte));
         copies.collect()
     }
 

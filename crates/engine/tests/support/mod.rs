@@ -45,6 +45,14 @@ impl Folder {
         format!("file:{}?size={mib}M", self.0.join(name).display())
     }
 
+    /// Bytes of a file drive in it.
+    pub fn read(&self, name: &str, offset: u64, len: u64) -> Vec<u8> {
+        let file = std::fs::File::open(self.0.join(name)).unwrap();
+        let mut bytes = vec![0; len as usize];
+        file.read_exact_at(&mut bytes, offset).unwrap();
+        bytes
+    }
+
     /// The same drive once it exists.
     pub fn existing(&self, name: &str) -> String {
         format!("file:{}", self.0.join(name).display())

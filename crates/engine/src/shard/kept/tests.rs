@@ -55,6 +55,7 @@ fn shard(handle: &Handle, name: &str) -> Rc<Shard> {
         spare_groups: 0,
         leaves: 64,
         digests: 0,
+        ledger: 0,
     };
     let legs = Arc::<Legs>::default();
     let shared = Arc::new(PoolShared::new(table, SpacePolicy::FastFirst, legs));

@@ -1,0 +1,255 @@
+//! `convect explain` and `convect pool moves`.
+
+use crate::arguments::Explain;
+use crate::show::{facts, print, print_json, read, table};
+use crate::{Client, Failure, object};
+use api::Operation;
+use api::v1::{
+    BlockPlace, Explanation, ExtentHeat, ExtentPlace, Move, MoveCount, MoveCountList, Volume,
+};
+use units::{BLOCK, EXTENT, Utc, format_bytes};
+
+/// A moment, to the second.
+fn moment(at_s: u64) -> String {
+    let utc = Utc::from_unix(at_s);
+    format!(
+        "{}-{:02}-{:02} {:02}:{:02}:{:02} UTC",
+        utc.year, utc.month, utc.day, utc.hour, utc.minute, utc.second
+    )
+}
+
+/// A logical block: its number, or a byte of it as a size with a unit.
+///
+/// # Errors
+/// When it is neither, or the daemon does not know the volume.
+fn lba(client: &Client, (pool, volume): (&str, &str), text: &str) -> Result<u64, Failure> {
+    if let Ok(number) = text.parse() {
+        return Ok(number);
+    }
+    let byte = units::parse_bytes(text).map_err(|_| {
+        Failure::Usage(format!(
+            "'{text}' is no place in a volume: write the number of a logical block, or a byte with a unit \
+             like 512K or 1GiB"
+        ))
+    })?;
+    let answer = client.get(Operation::VolumeShow, &[pool, volume])?;
+    let shown: Volume = read(&answer)?;
+    Ok(byte / u64::from(shown.lba_size))
+}
+
+/// What a place is, in words.
+fn kind(place: &BlockPlace) -> &'static str {
+    match (place.tier.as_str(), place.kind.as_str()) {
+        ("ram", _) => "in RAM, a copy",
+        ("fast", "only") => "on the fast tier alone",
+        ("fast", _) => "on the fast tier, a copy of what the slow one has",
+        (_, "packed") => "on the slow tier, packed with other blocks",
+        _ => "on the slow tier, at its home",
+    }
+}
+
+fn extent(of: &ExtentPlace) -> String {
+    let offset = format_bytes(of.offset);
+    match &of.volume {
+        Some(volume) => format!("the extent at {offset} of {volume}"),
+        None => format!("an extent at {offset} of what was deleted since"),
+    }
+}
+
+/// The reason of a move, with the figures that decided.
+fn why(of: &Move) -> String {
+    let mut text = of.about.clone();
+    if let (Some(worth), Some(wanted)) = (of.worth, of.wanted) {
+        let what = match of.dropped && of.from == "fast" {
+            true => "what left of late",
+            false => "what it took to rise",
+        };
+        text += &format!(" (worth {:.2} times {what})", worth / wanted);
+    }
+    text
+}
+
+/// Since when it lies there and why, and what it displaced.
+fn since(told: &Explanation, place: &BlockPlace) -> Vec<String> {
+    let Some(came) = &place.came else {
+        let since = moment(place.log_since_s);
+        return vec![match told.log_is_whole && place.tier != "ram" {
+            true => format!("since before {since}, when the pool was opened"),
+            false => format!("since before {since}; the log goes back no further"),
+        }];
+    };
+    let at = moment(came.at_s);
+    let mut lines = vec![match came.reason == "merged" {
+        true => format!("since before {at}: then {}", came.about),
+        false => format!("since {at}: {}", why(came)),
+    }];
+    if let Some(displaced) = &came.displaced {
+        let what = match came.to == "ram" {
+            true => "it displaced",
+            false => "what had last been given up for room there was",
+        };
+        lines.push(format!("{what} {}", extent(displaced)));
+    }
+    lines
+}
+
+fn lies(told: &Explanation) -> String {
+    if told.places.is_empty() {
+        let gone = told.moves.iter().find(|known| known.to == "nowhere");
+        let block = ((told.offset - told.extent) / BLOCK as u64) as u8;
+        let gone = gone.filter(|known| known.blocks.contains(&block));
+        let why = gone.map_or_else(String::new, |gone| {
+            format!(": {} at {}", gone.about, moment(gone.at_s))
+        });
+        return format!("nowhere, it is zeroes{why}\n");
+    }
+    let mut text = String::new();
+    for place in &told.places {
+        text += kind(place);
+        text += "\n";
+        for drive in &place.drives {
+            let vdrive = place.vdrive.map_or_else(String::new, |id| id.to_string());
+            text += &format!(
+                "    vdrive {vdrive}: {} at byte {}\n",
+                drive.drive, drive.byte
+            );
+        }
+        for line in since(told, place) {
+            text += &format!("    {line}\n");
+        }
+    }
+    text
+}
+
+fn heat(of: Option<&ExtentHeat>) -> String {
+    let Some(of) = of else {
+        return "no host used it since the pool was opened".to_owned();
+    };
+    let times = match of.uses {
+        1 => "once".to_owned(),
+        15 => "15 times or more".to_owned(),
+        uses => format!("{uses} times"),
+    };
+    let idle = match of.idle_bytes {
+        0 => "just now".to_owned(),
+        bytes => format!("{} of other use ago", format_bytes(bytes)),
+    };
+    let worth = match of.bar > 0.0 {
+        true => format!(
+            "worth {:.2} times what leaves the fast tier of late",
+            of.worth / of.bar
+        ),
+        false => "nothing had to leave the fast tier yet".to_owned(),
+    };
+    let rises = match of.wanted > 0.0 {
+        true => format!(
+            "{:.2} times what it takes to rise there",
+            of.worth / of.wanted
+        ),
+        false => "which has room".to_owned(),
+    };
+    format!("{times}, the last time {idle}; {worth}, {rises}")
+}
+
+/// Blocks as ranges.
+fn blocks(of: &[u8]) -> String {
+    if of.len() == EXTENT / BLOCK {
+        return "all".to_owned();
+    }
+    let runs = of.chunk_by(|one, next| one + 1 == *next);
+    let runs = runs.map(|run| match run {
+        [one] => one.to_string(),
+        run => format!("{}-{}", run[0], run[run.len() - 1]),
+    });
+    runs.collect::<Vec<_>>().join(",")
+}
+
+fn explained(name: &str, told: &Explanation) -> String {
+    let inherited = match (told.inherited, &told.snapshot) {
+        (false, _) => String::new(),
+        (true, Some(snapshot)) => format!("it is still what snapshot {snapshot} has"),
+        (true, None) => "it is still what a snapshot had that was deleted".to_owned(),
+    };
+    let number = |size: usize| told.offset / size as u64;
+    let last = |first: u64, size: usize| first + size as u64 - 1;
+    let mut text = facts(&[
+        (
+            "block",
+            format!(
+                "{} of {name}, bytes {} to {}",
+                number(BLOCK),
+                told.offset,
+                last(told.offset, BLOCK)
+            ),
+        ),
+        (
+            "extent",
+            format!(
+                "{}, bytes {} to {}",
+                number(EXTENT),
+                told.extent,
+                last(told.extent, EXTENT)
+            ),
+        ),
+        ("snapshot", inherited),
+        ("used", heat(told.heat.as_ref())),
+    ]);
+    text += "\nIt lies ";
+    text += &lies(told);
+    if told.moves.is_empty() {
+        return text;
+    }
+    text += "\nMoves of its extent, the newest first\n";
+    let rows = told.moves.iter().map(|known| {
+        let to = match known.dropped {
+            true => format!("{} (copy dropped)", known.to),
+            false => known.to.clone(),
+        };
+        vec![
+            moment(known.at_s),
+            known.from.clone(),
+            to,
+            blocks(&known.blocks),
+            why(known),
+        ]
+    });
+    text + &table(&["TIME", "FROM", "TO", "BLOCKS", "WHY"], rows)
+}
+
+/// Says where a block lies and why.
+pub fn explain(client: &Client, json: bool, command: &Explain) -> Result<(), Failure> {
+    let (pool, volume) = object(&command.volume)?;
+    let lba = lba(client, (pool, volume), &command.lba)?.to_string();
+    let query = [("lba", lba.as_str())];
+    let answer = client.call(Operation::VolumeExplain, &[pool, volume], &query, None)?;
+    match json {
+        true => print_json(&answer, true),
+        false => print(&explained(&command.volume, &read(&answer)?)),
+    }
+}
+
+fn row(count: &MoveCount) -> Vec<String> {
+    let to = match count.dropped {
+        true => format!("{} (copy dropped)", count.to),
+        false => count.to.clone(),
+    };
+    vec![
+        count.from.clone(),
+        to,
+        count.moves.to_string(),
+        format_bytes(count.bytes),
+        count.about.clone(),
+    ]
+}
+
+/// Prints how often a pool moved what, by reason.
+pub fn moves(client: &Client, json: bool, pool: &str) -> Result<(), Failure> {
+    let answer = client.get(Operation::PoolMoves, &[pool])?;
+    if json {
+        return print_json(&answer, true);
+    }
+    let list: MoveCountList = read(&answer)?;
+    let occurred = list.items.iter().filter(|count| count.moves > 0);
+    let head = ["FROM", "TO", ">MOVES", ">BYTES", "WHY"];
+    print(&table(&head, occurred.map(row)))
+}

@@ -1,0 +1,107 @@
+//! Why a block lies where it does: the engine's log, by the wall clock.
+
+use super::core::{Manager, Result};
+use super::scrubs::now_s;
+use crate::mapping::ToApi;
+use api::v1;
+use units::EXTENT;
+
+const NS: u64 = 1_000_000_000;
+
+/// A moment that was so many nanoseconds before `now_s`, in seconds since 1970.
+fn at_s(now_s: u64, ago_ns: u64) -> u64 {
+    now_s.saturating_sub(ago_ns / NS)
+}
+
+fn moved(status: engine::MoveStatus, now_s: u64) -> v1::Move {
+    let cause = status.cause;
+    let figure = |value: f32| (value > 0.0).then_some(f64::from(value));
+    v1::Move {
+        at_s: at_s(now_s, status.ago_ns),
+        from: cause.from().name().to_owned(),
+        to: cause.to().name().to_owned(),
+        dropped: cause.drops(),
+        reason: cause.reason().to_owned(),
+        about: cause.about().to_owned(),
+        blocks: (0..16)
+            .filter(|block| status.blocks >> block & 1 == 1)
+            .collect(),
+        worth: figure(status.worth),
+        wanted: figure(status.wanted),
+        displaced: status.displaced.map(ToApi::to_api),
+    }
+}
+
+fn place(status: engine::BlockPlace, now_s: u64) -> v1::BlockPlace {
+    v1::BlockPlace {
+        tier: status.tier.name().to_owned(),
+        kind: status.kind.name().to_owned(),
+        vdrive: status.vdrive,
+        drives: status.drives.to_api(),
+        came: status.came.map(|came| moved(came, now_s)),
+        log_since_s: at_s(now_s, status.log_ns),
+    }
+}
+
+fn heat(status: engine::ExtentHeat) -> v1::ExtentHeat {
+    v1::ExtentHeat {
+        uses: status.uses,
+        idle_bytes: status.idle_bytes,
+        worth: status.worth.into(),
+        bar: status.bar.into(),
+        wanted: status.wanted.into(),
+    }
+}
+
+impl Manager {
+    /// Where the block of a volume lies that has a logical block, the first when none is given, and why.
+    ///
+    /// # Errors
+    /// When there is no such volume, or no such block in it.
+    pub fn volume_explain(
+        &self,
+        pool: &str,
+        volume: &str,
+        lba: Option<usize>,
+    ) -> Result<v1::Explanation> {
+        let lba = lba.unwrap_or(0) as u64;
+        let told = self.control.volume_explain(pool, volume, lba);
+        let told = told.map_err(|error| self.pool_problem(pool, error))?;
+        let now_s = now_s();
+        let places = told.places.into_iter();
+        let moves = told.moves.into_iter();
+        Ok(v1::Explanation {
+            lba,
+            offset: told.offset,
+            extent: told.offset / EXTENT as u64 * EXTENT as u64,
+            inherited: told.inherited,
+            snapshot: told.snapshot,
+            places: places.map(|known| place(known, now_s)).collect(),
+            heat: told.heat.map(heat),
+            moves: moves.map(|known| moved(known, now_s)).collect(),
+            log_since_s: at_s(now_s, told.log_ns),
+            log_is_whole: told.log_is_whole,
+        })
+    }
+
+    /// How often the pool moved what for each reason.
+    ///
+    /// # Errors
+    /// When it is not open.
+    pub fn pool_moves(&self, pool: &str) -> Result<v1::MoveCountList> {
+        let counts = self.control.pool_moves(pool);
+        let counts = counts.map_err(|error| self.pool_problem(pool, error))?;
+        let items = counts.into_iter().map(|count| v1::MoveCount {
+            from: count.cause.from().name().to_owned(),
+            to: count.cause.to().name().to_owned(),
+            dropped: count.cause.drops(),
+            reason: count.cause.reason().to_owned(),
+            about: count.cause.about().to_owned(),
+            moves: count.moves,
+            bytes: count.bytes,
+        });
+        Ok(v1::MoveCountList {
+            items: items.collect(),
+        })
+    }
+}

@@ -1,0 +1,77 @@
+//! Why a volume's block lies where it does, and how often the pool moved what for which cause.
+
+use super::shards::{ask_all, code_of};
+use super::{Pool, Result, error};
+use crate::control::explain::{Cause, Explanation, MoveCount};
+use crate::control::types::{EngineError, ErrorCode};
+use crate::device::shard_of_chunk;
+use crate::shard::LayerNames;
+use units::{BLOCK, CHUNK};
+
+impl Pool {
+    /// Where the block of a volume lies that has a logical block of its, and why.
+    ///
+    /// # Errors
+    /// `NotFound`; `Invalid` when `lba` is beyond the volume's end; what a drive said.
+    pub fn explain(&self, name: &str, lba: u64) -> Result<Explanation> {
+        let volume = self.find_volume(name)?;
+        let lbas = volume.size / u64::from(volume.lba_size);
+        if lba >= lbas {
+            let text = format!(
+                "volume {name} has the logical blocks 0 to {} of {} bytes, and no {lba}",
+                lbas - 1,
+                volume.lba_size
+            );
+            return error(ErrorCode::Invalid, text);
+        }
+        let offset = lba * u64::from(volume.lba_size);
+        let chunk = (offset / CHUNK as u64) as u32;
+        let block = (offset % CHUNK as u64) as usize / BLOCK;
+        let names = self.layer_names();
+        let root = self.config().root(volume.live());
+        let shard = &self.shards[shard_of_chunk(root, chunk, self.shards.len())];
+        let answer = shard
+            .ask(move |shard| async move { shard.explain(volume.id, chunk, block, &names).await });
+        let closing = |_| EngineError::new(ErrorCode::Busy, "the pool is closing");
+        let answer = reactor::control::receive(&answer).map_err(closing)?;
+        answer.map_err(|failed| EngineError::new(code_of(&failed), failed.to_string()))
+    }
+
+    /// How often the pool moved what for each cause, since it was opened.
+    ///
+    /// # Errors
+    /// When the pool is closing.
+    pub fn move_counts(&self) -> Result<Vec<MoveCount>> {
+        let parts = ask_all(&self.shards, |shard| async move { shard.move_counts() })?;
+        let none = |cause: &Cause| MoveCount {
+            cause: *cause,
+            moves: 0,
+            bytes: 0,
+        };
+        let mut sums: Vec<MoveCount> = Cause::ALL.iter().map(none).collect();
+        for part in parts {
+            for (sum, more) in sums.iter_mut().zip(part) {
+                sum.moves += more.moves;
+                sum.bytes += more.bytes;
+            }
+        }
+        Ok(sums)
+    }
+
+    /// What people call the layers that are a volume's or a snapshot's.
+    fn layer_names(&self) -> LayerNames {
+        let config = self.config();
+        let volumes = config.volumes.iter();
+        let mut names: LayerNames = volumes
+            .map(|volume| (volume.live(), volume.name.clone()))
+            .collect();
+        for snapshot in &config.snapshots {
+            let of = |volume: &&format::VolumeConfig| volume.id == snapshot.volume;
+            if let Some(volume) = config.volumes.iter().find(of) {
+                let name = format!("{}@{}", volume.name, snapshot.name);
+                names.insert(snapshot.layer, name);
+            }
+        }
+        names
+    }
+}
