@@ -15,5 +15,6 @@ mod tree;
 mod vdrive;
 
 pub use control::Engine;
+pub use control::knobs::*;
 pub use control::types::*;
 pub use shard::Audit;

@@ -2,6 +2,7 @@
 
 mod engine;
 mod jobs;
+pub mod knobs;
 mod snapshots;
 pub mod types;
 mod wait;

@@ -21,6 +21,8 @@ pub struct Audit {
     pub mapped: u64,
     /// Of those, each layer's.
     pub layers: BTreeMap<u32, u64>,
+    /// Those of them that are on the fast tier.
+    pub fast: BTreeMap<u32, u64>,
     /// What is wrong, a sentence each; of many only the first.
     pub wrong: Vec<String>,
     /// How much is wrong.
@@ -35,6 +37,9 @@ impl Audit {
             sum.mapped += audit.mapped;
             for (layer, blocks) in audit.layers {
                 *sum.layers.entry(layer).or_default() += blocks;
+            }
+            for (layer, blocks) in audit.fast {
+                *sum.fast.entry(layer).or_default() += blocks;
             }
             sum.count += audit.count;
             sum.wrong.extend(audit.wrong);
@@ -82,6 +87,7 @@ impl Shard {
             let counts = self.audit_volume(volume, &mut books).await?;
             audit.mapped += counts.mapped();
             audit.layers.insert(volume, counts.mapped());
+            audit.fast.insert(volume, counts.fast + counts.shadow);
             let state = self.state.borrow();
             let known = state.volumes.get(&volume).map(|entry| entry.counts);
             if known != Some(counts) {

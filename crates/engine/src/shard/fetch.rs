@@ -1,6 +1,7 @@
 //! Fetching from the slow tier into RAM: what a host waits for, with its neighbours.
 
 use super::heat::extent_of;
+use super::knobs::{Admission, admission};
 use super::leaf::Leaf;
 use super::ram::RamExtent;
 use super::read::{Run, span_of};
@@ -175,6 +176,7 @@ impl Shard {
             regions,
             policy,
             promotions,
+            volumes,
             ..
         } = &mut *state;
         let page = leaf.page.borrow();
@@ -214,18 +216,25 @@ impl Shard {
             // A dense region moves whole, as long as what is fetched ahead comes to be used. What was read as a whole
             // may be part of a stream, which nobody comes back to.
             let whole = left.touched == u16::MAX;
-            let worth = match policy {
+            let admitted = admission(volumes, left.chunk, left.extent, self.handle.now_ns());
+            let worth = match (policy.as_mut(), admitted) {
+                (_, Admission::Never) => 0,
                 _ if promotions.are_full() => 0,
-                _ if left.dense && regions.is_sound() && !whole => left.valid,
-                Some(policy) => {
+                (_, Admission::Always) => left.valid,
+                (_, Admission::ByWorth(reluctance))
+                    if reluctance <= 1.0 && left.dense && regions.is_sound() && !whole =>
+                {
+                    left.valid
+                }
+                (Some(policy), Admission::ByWorth(reluctance)) => {
                     let extent = extent_of(left.chunk, left.extent);
                     let blocks = Blocks {
                         extent,
                         mask: left.valid,
                     };
-                    policy.left_ram(blocks, left.touched)
+                    policy.left_ram(blocks, left.touched, reluctance)
                 }
-                None => 0,
+                (None, _) => 0,
             };
             if worth != 0 {
                 promotions.add(left, worth);

@@ -2,6 +2,7 @@
 
 use super::digest::Digests;
 use super::journal::Journal;
+use super::knobs::Knobs;
 use super::leaf::Leaf;
 use super::pacing::Pacing;
 use super::path::Paths;
@@ -113,6 +114,8 @@ pub(super) struct Volume {
     pub allowance: Option<Arc<Allowance>>,
     /// Blocks of its own that the pool, and the allowance, know of.
     pub charged: i64,
+    /// What was chosen for the placement of its volume, if anything.
+    pub knobs: Option<Arc<Knobs>>,
     /// No operation is admitted any more.
     pub gone: bool,
     /// Its directory entry has to be written.
@@ -133,6 +136,7 @@ impl Volume {
             disk_counts: counts,
             allowance: None,
             charged: 0,
+            knobs: None,
             gone: false,
             dirty: false,
             counters: IoCounters::default(),
@@ -173,6 +177,11 @@ pub(super) struct State {
     pub shadow_chunks: BTreeSet<(u32, u32)>,
     pub evict_hand: (u32, u32),
     pub demote_hand: (u32, u32),
+    /// All that layers have, each once.
+    pub knobs: Vec<Arc<Knobs>>,
+    /// Where eviction of volumes above their ceilings goes on, and what sinks and leaves as it is pinned.
+    pub over_hand: (u32, u32),
+    pub lower_hands: [(u32, u32); 2],
     pub stuck: Stuck,
     /// How fast hosts' writes take room that is short.
     pub pacing: Pacing,
@@ -234,6 +243,9 @@ pub struct Shard {
     pub(super) background: Cell<usize>,
     /// Every chunk that had copies on the fast tier was looked at since the shard began to serve.
     pub(super) looked_over: Cell<bool>,
+    /// What is pinned to the fast tier is being brought there, and is to be looked for once more.
+    pub(super) raising: Cell<bool>,
+    pub(super) raise_again: Cell<bool>,
     /// Somebody is waiting for the pool to be cold.
     pub(super) cooling: Cell<bool>,
     /// Chunks with data on the fast tier are still being looked for, after an opening.
@@ -292,6 +304,9 @@ impl Shard {
             shadow_chunks: BTreeSet::new(),
             evict_hand: (0, 0),
             demote_hand: (0, 0),
+            knobs: Vec::new(),
+            over_hand: (0, 0),
+            lower_hands: [(0, 0); 2],
             stuck: Stuck::default(),
             pacing: Pacing::default(),
             promotions: Promotions::default(),
@@ -329,6 +344,8 @@ impl Shard {
             closing: Cell::new(false),
             background: Cell::new(0),
             looked_over: Cell::new(false),
+            raising: Cell::new(false),
+            raise_again: Cell::new(false),
             cooling: Cell::new(false),
             surveying: Cell::new(false),
             journal_users: Cell::new(0),
