@@ -15,6 +15,7 @@ mod manager;
 mod mapping;
 mod memory;
 mod notify;
+mod placement;
 mod schedule;
 mod serve;
 mod snapshot_schedule;

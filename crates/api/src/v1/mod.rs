@@ -5,6 +5,7 @@ mod drives;
 mod exports;
 mod fills;
 mod jobs;
+mod placement;
 mod pools;
 mod problem;
 mod schedules;
@@ -16,6 +17,7 @@ pub use drives::{DriveList, DriveOffline, DriveOnline, DriveProbe, DriveReplace,
 pub use exports::{Export, ExportCreate, ExportList, FrontEnd, FrontEndList, Parameter};
 pub use fills::{Fill, FillPart, PoolWarnings, Trend};
 pub use jobs::{Job, JobList, JobRef, JobState};
+pub use placement::{Pin, PinChange, PinTo, Placement, Reaction, WriteBudget};
 pub use pools::{
     AbsentPool, Counters, Drive, HoldPromotion, Importable, ImportableList, Layout, Pool,
     PoolCreate, PoolImport, PoolList, PoolScan, SpacePolicy, Tier, Vdrive, VdriveAdd, VdriveList,

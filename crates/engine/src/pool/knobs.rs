@@ -52,10 +52,18 @@ impl AllKnobs {
             .collect()
     }
 
-    /// Compares what each volume is known to have on the fast tier with what shards found.
-    pub fn audit(&self, config: &PoolConfig, audit: &mut Audit) {
+    /// Blocks that each of those volumes is known to have on the fast tier.
+    pub fn fast(&self) -> BTreeMap<u32, i64> {
+        let all = self.0.iter();
+        all.map(|(id, (_, knobs))| (*id, knobs.fast())).collect()
+    }
+
+    /// Compares that with what shards found, unless it is not as it was `before` they looked: what is pinned
+    /// comes up while nothing else happens, too.
+    pub fn audit(&self, config: &PoolConfig, before: &BTreeMap<u32, i64>, audit: &mut Audit) {
         let holders = config.holders();
-        for (id, (volume, knobs)) in &self.0 {
+        let still = |id: &u32, knobs: &Knobs| before.get(id) == Some(&knobs.fast());
+        for (id, (volume, knobs)) in self.0.iter().filter(|(id, (_, knobs))| still(id, knobs)) {
             let layers = audit.fast.iter();
             let mine = layers.filter(|(layer, _)| holders.get(layer) == Some(id));
             let has = mine.map(|(_, blocks)| blocks).sum::<u64>() as i64;

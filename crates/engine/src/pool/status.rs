@@ -24,13 +24,14 @@ impl Pool {
     /// # Errors
     /// When a page cannot be loaded.
     pub fn audit(&self) -> Result<Audit> {
+        let fast = lock(&self.knobs).fast();
         let audits = ask_all(&self.shards, |shard| async move { shard.audit().await })?;
         let audits: std::result::Result<Vec<_>, _> = audits.into_iter().collect();
         let audits =
             audits.map_err(|failed| EngineError::new(code_of(&failed), failed.to_string()))?;
         let mut sum = Audit::sum(audits, self.shared.space.stored());
         lock(&self.allowances).audit(&self.config(), &self.shared.space, &mut sum);
-        lock(&self.knobs).audit(&self.config(), &mut sum);
+        lock(&self.knobs).audit(&self.config(), &fast, &mut sum);
         Ok(sum)
     }
 

@@ -56,7 +56,8 @@ impl Audit {
 
 impl Shard {
     /// Compares maps, bitmaps and counts. The shard has to be at rest: no operation and nothing
-    /// that sinks. Checkpoints wait; what the shard gives up for others, which it does at rest too, is waited for.
+    /// that sinks. Checkpoints and what comes up because it is pinned wait; what the shard gives up for others, which
+    /// it does at rest too, is waited for.
     ///
     /// # Errors
     /// When the shard has failed, or a page cannot be loaded.
@@ -68,6 +69,7 @@ impl Shard {
                 self.handle.sleep(LOOK_NS).await;
             }
             let heeded = self.heeded.get();
+            let _pins = self.hold_pins().await?;
             self.hold_checkpoints().await?;
             let audit = self.audit_all().await;
             self.let_checkpoints_go();

@@ -246,6 +246,9 @@ pub struct Shard {
     /// What is pinned to the fast tier is being brought there, and is to be looked for once more.
     pub(super) raising: Cell<bool>,
     pub(super) raise_again: Cell<bool>,
+    /// One chunk of it is on its way; and so many want that none is.
+    pub(super) raising_chunk: Cell<bool>,
+    pub(super) pins_held: Cell<usize>,
     /// Somebody is waiting for the pool to be cold.
     pub(super) cooling: Cell<bool>,
     /// Chunks with data on the fast tier are still being looked for, after an opening.
@@ -346,6 +349,8 @@ impl Shard {
             looked_over: Cell::new(false),
             raising: Cell::new(false),
             raise_again: Cell::new(false),
+            raising_chunk: Cell::new(false),
+            pins_held: Cell::new(0),
             cooling: Cell::new(false),
             surveying: Cell::new(false),
             journal_users: Cell::new(0),
