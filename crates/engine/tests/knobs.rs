@@ -175,6 +175,7 @@ fn a_pinned_volume_is_on_its_tier_after_every_opening() {
     wait_fast(&engine, "v", 2 * MIB);
     start_again(&mut engine, &spec, false);
     let client = Client::open(&engine, "tank", "v");
+    engine.pool_cool("tank").unwrap();
     wait_fast(&engine, "v", 2 * MIB);
     // What was written sinks and leaves where it is pinned to the slow tier.
     turn(&engine, "v", pin(0, 0, Some(Tier::Slow))).unwrap();

@@ -54,7 +54,7 @@ impl Raised {
 impl State {
     /// Some chunks with what is pinned to the slow tier: those of which only the fast one has something, and
     /// those of which it has copies.
-    fn to_lower(&mut self) -> [Vec<(u32, u32)>; 2] {
+    fn next_to_lower(&mut self) -> [Vec<(u32, u32)>; 2] {
         let mut ranges = Vec::new();
         for (layer, entry) in &self.volumes {
             let pins = entry
@@ -382,7 +382,7 @@ impl Shard {
         if self.raise_again.get() && !self.raising.get() {
             self.raise_soon();
         }
-        let [chunks, copies] = self.state.borrow_mut().to_lower();
+        let [chunks, copies] = self.state.borrow_mut().next_to_lower();
         let sunk = self
             .demote(Wanted {
                 chunks,
