@@ -12,7 +12,6 @@ mod error;
 mod iostat;
 mod map;
 mod parse;
-mod placement_arguments;
 mod progress;
 mod run;
 mod show;

@@ -15,7 +15,6 @@ mod manager;
 mod mapping;
 mod memory;
 mod notify;
-mod placement;
 mod ram;
 mod schedule;
 mod serve;

@@ -33,7 +33,6 @@ impl Run {
         let change = VolumeChange {
             quota: Some(quota),
             reservation: Some(reservation),
-            ..VolumeChange::default()
         };
         let changed = self.engine().volume_change(POOL, &name, &change);
         match changed {

@@ -16,7 +16,6 @@ mod gate;
 mod groups;
 mod image;
 mod instant;
-mod knobs;
 mod limits;
 mod lives;
 mod medium;

@@ -1,7 +1,6 @@
 //! `convect volume` and `convect map`.
 
 use super::job::follow;
-use super::placement;
 use super::watch::{Pace, clear};
 use crate::arguments::{Map, Volume as Command};
 use crate::confirm::confirm;
@@ -17,7 +16,7 @@ fn size(text: &str) -> Result<u64, Failure> {
 }
 
 /// A size, or `none`, which the interface calls 0.
-pub(super) fn limit(text: &str) -> Result<u64, Failure> {
+fn limit(text: &str) -> Result<u64, Failure> {
     match text {
         "none" => Ok(0),
         text => match size(text)? {
@@ -30,7 +29,7 @@ pub(super) fn limit(text: &str) -> Result<u64, Failure> {
 }
 
 /// Prints a volume, and what was not done as it was asked for.
-fn changed(json: bool, answer: &[u8], asked: &VolumeChange) -> Result<(), Failure> {
+fn changed(json: bool, answer: &[u8], asked: VolumeChange) -> Result<(), Failure> {
     shown(json, answer)?;
     let volume: Volume = read(answer)?;
     let limits = [
@@ -53,7 +52,6 @@ fn limits(quota: Option<&str>, reservation: Option<&str>) -> Result<VolumeChange
     Ok(VolumeChange {
         quota: quota.map(limit).transpose()?,
         reservation: reservation.map(limit).transpose()?,
-        ..VolumeChange::default()
     })
 }
 
@@ -82,11 +80,7 @@ fn show(volume: &Volume) -> String {
             format_bytes(volume.reserved)
         )
     });
-    let on_fast = match volume.fast {
-        0 => String::new(),
-        bytes => format_bytes(bytes),
-    };
-    let mut shown = vec![
+    facts(&[
         ("volume", format!("{}/{}", volume.pool, volume.name)),
         ("size", format_bytes(volume.size)),
         (
@@ -100,15 +94,12 @@ fn show(volume: &Volume) -> String {
         ("held", held),
         ("quota", quota.unwrap_or_default()),
         ("reserved", reservation.unwrap_or_default()),
-        ("on fast", on_fast),
         ("LBA", format!("{} B", volume.lba_size)),
         ("serial", volume.serial.clone()),
         ("state", volume.state.clone()),
         ("exports", volume.exports.join(", ")),
         ("receiving", receiving),
-    ];
-    shown.extend(placement::show(volume.placement.as_ref()));
-    facts(&shown)
+    ])
 }
 
 fn row(volume: &Volume) -> Vec<String> {
@@ -166,7 +157,7 @@ pub fn volume(client: &Client, json: bool, command: &Command) -> Result<(), Fail
                 reservation: limits.reservation,
             };
             let answer = client.send(Operation::VolumeCreate, &[], &request)?;
-            changed(json, &answer, &limits)
+            changed(json, &answer, limits)
         }
         Command::List { pool } => list(client, json, pool.as_deref()),
         Command::Show { volume } => {
@@ -197,13 +188,11 @@ pub fn volume(client: &Client, json: bool, command: &Command) -> Result<(), Fail
             volume,
             quota,
             reservation,
-            placement,
         } => {
             let (pool, name) = object(volume)?;
             let limits = limits(quota.as_deref(), reservation.as_deref())?;
-            let change = placement::ask(placement, limits)?;
-            let answer = client.send(Operation::VolumeChange, &[pool, name], &change)?;
-            changed(json, &answer, &change)
+            let answer = client.send(Operation::VolumeChange, &[pool, name], &limits)?;
+            changed(json, &answer, limits)
         }
         Command::Promote { volume } => {
             let (pool, name) = object(volume)?;

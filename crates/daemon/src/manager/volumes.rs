@@ -1,7 +1,7 @@
 //! Volumes, with what exports add to them.
 
 use super::core::{Manager, Result, check_name, lock};
-use crate::mapping::{self, ToApi, ToEngine};
+use crate::mapping::{self, ToApi};
 use api::v1::{self, Problem, ProblemCode};
 
 /// Parts of a map when the caller does not say, and the most.
@@ -96,7 +96,7 @@ impl Manager {
             .map_err(|error| self.pool_problem(pool, error))
     }
 
-    /// Changes what a volume may take of its pool, what is kept for it, and its placement.
+    /// Changes what a volume may take of its pool, and what is kept for it.
     ///
     /// # Errors
     /// As the engine's.
@@ -106,9 +106,11 @@ impl Manager {
         volume: &str,
         request: v1::VolumeChange,
     ) -> Result<v1::Volume> {
-        let changed = self
-            .control
-            .volume_change(pool, volume, &request.to_engine());
+        let change = engine::VolumeChange {
+            quota: request.quota,
+            reservation: request.reservation,
+        };
+        let changed = self.control.volume_change(pool, volume, &change);
         changed
             .map(|status| self.volume(status))
             .map_err(|error| self.pool_problem(pool, error))

@@ -3,7 +3,6 @@
 mod engine;
 pub mod explain;
 mod jobs;
-pub mod knobs;
 mod snapshots;
 pub mod types;
 mod wait;

@@ -11,7 +11,6 @@ mod explain;
 mod exports;
 mod fills;
 mod keeper;
-mod knobs;
 mod labels;
 mod limits;
 mod members;
@@ -33,7 +32,6 @@ mod witness;
 
 pub(crate) use allowances::Allowances;
 pub(crate) use keeper::Keeper;
-pub(crate) use knobs::AllKnobs;
 pub use members::{Member, describe, report};
 pub use open::{Found, Host, importable, scan};
 pub use shards::ShardHandle;

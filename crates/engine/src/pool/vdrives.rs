@@ -188,7 +188,6 @@ impl Pool {
             );
         }
         self.check_room_without(id, &config)?;
-        self.check_knobs_without(id, &config)?;
         self.update(|config| {
             config
                 .vdrives
