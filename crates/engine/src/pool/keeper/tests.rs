@@ -124,6 +124,26 @@ fn config(legs: u64) -> PoolConfig {
     }
 }
 
+/// Brings the second leg up to date.
+fn second_comes_back(legs: &Arc<Legs>) -> Hook {
+    let legs = legs.clone();
+    Box::new(move || {
+        let leg = legs.get((0, 1)).unwrap();
+        assert!(legs.begin_sync((0, 1)) && legs.end_sync((0, 1), leg.absences()));
+    })
+}
+
+/// What a barrier is told while the keeper runs.
+fn recorded(handle: &Handle, keeper: &Arc<Keeper>, legs: &Arc<Legs>) -> Option<bool> {
+    handle.spawn(keeper.clone().run(handle.clone()));
+    legs.enforce();
+    let told = Rc::new(RefCell::new(None));
+    let (give, waits) = (told.clone(), legs.clone());
+    handle.spawn(async move { *give.borrow_mut() = Some(waits.recorded().await) });
+    while handle.run_ready(64) > 0 {}
+    told.take()
+}
+
 #[test]
 fn a_leg_that_comes_back_while_labels_are_written_gets_one_too() {
     let handle = Handle::simulated(Box::new(Still), 1).unwrap();
@@ -149,20 +169,8 @@ fn a_leg_that_comes_back_while_labels_are_written_gets_one_too() {
     let keeper = Keeper::new(PoolId(1), config(LEGS), 1, members, labelled, legs.clone());
     // Two are out. While labels tell of it, one of them is brought up to date.
     assert!(legs.take_out((0, 1), "test", false) && legs.take_out((0, 2), "test", false));
-    *lock(&in_flush) = Some(Box::new({
-        let legs = legs.clone();
-        move || {
-            let leg = legs.get((0, 1)).unwrap();
-            assert!(legs.begin_sync((0, 1)) && legs.end_sync((0, 1), leg.absences()));
-        }
-    }));
-    handle.spawn(keeper.clone().run(handle.clone()));
-    legs.enforce();
-    let recorded = Rc::new(RefCell::new(None));
-    let (give, waits) = (recorded.clone(), legs.clone());
-    handle.spawn(async move { *give.borrow_mut() = Some(waits.recorded().await) });
-    while handle.run_ready(64) > 0 {}
-    assert_eq!(recorded.take(), Some(true));
+    *lock(&in_flush) = Some(second_comes_back(&legs));
+    assert_eq!(recorded(&handle, &keeper, &legs), Some(true));
     assert!(!keeper.has_older());
     // The third is still out, and its drive keeps the label that it had.
     assert_eq!(lock(&keeper.labelled)[&DriveId(2)], 1);
@@ -238,19 +246,7 @@ fn a_drive_that_came_back_when_it_could_not_be_asked_gets_the_next_generation() 
     // first fails 3 and goes out, so that nobody can do without the second.
     assert!(legs.take_out((0, 1), "test", false));
     *lock(&drives[0].bad_flushes) = 1;
-    *lock(&drives[0].in_flush) = Some(Box::new({
-        let legs = legs.clone();
-        move || {
-            let leg = legs.get((0, 1)).unwrap();
-            assert!(legs.begin_sync((0, 1)) && legs.end_sync((0, 1), leg.absences()));
-        }
-    }));
-    handle.spawn(keeper.clone().run(handle.clone()));
-    legs.enforce();
-    let recorded = Rc::new(RefCell::new(None));
-    let (give, waits) = (recorded.clone(), legs.clone());
-    handle.spawn(async move { *give.borrow_mut() = Some(waits.recorded().await) });
-    while handle.run_ready(64) > 0 {}
-    assert_eq!(recorded.take(), Some(true));
+    *lock(&drives[0].in_flush) = Some(second_comes_back(&legs));
+    assert_eq!(recorded(&handle, &keeper, &legs), Some(true));
     assert_eq!(lock(&keeper.labelled)[&DriveId(1)], 5);
 }
