@@ -234,7 +234,7 @@ routes! {
     VolumeList, Get, "/v1/volumes", 200, gives VolumeList, query POOL; "Lists volumes."
     VolumeCreate, Post, "/v1/volumes", 201, takes VolumeCreate, gives Volume; "Makes a volume."
     VolumeShow, Get, "/v1/volumes/{pool}/{volume}", 200, gives Volume; "Shows a volume."
-    VolumeChange, Put, "/v1/volumes/{pool}/{volume}", 200, takes VolumeChange, gives Volume; "Changes how much of its pool a volume may take."
+    VolumeChange, Put, "/v1/volumes/{pool}/{volume}", 200, takes VolumeChange, gives Volume; "Changes how much of its pool a volume may take, and its placement."
     VolumeDelete, Delete, "/v1/volumes/{pool}/{volume}", 202, gives JobRef; "Deletes a volume; the job frees its space."
     VolumeResize, Post, "/v1/volumes/{pool}/{volume}/resize", 200, takes VolumeResize, gives Volume; "Grows a volume, or shrinks it when told to."
     VolumeRollBack, Post, "/v1/volumes/{pool}/{volume}/rollback", 200, takes VolumeRollBack, gives Volume; "Makes a volume as it was when a snapshot was taken."

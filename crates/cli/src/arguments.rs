@@ -1,5 +1,6 @@
 //! What can be written on the command line.
 
+use crate::placement_arguments::Placement;
 use crate::stream_arguments::{Receive, Send};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -115,7 +116,12 @@ At its quota a volume's writes that need a new block fail with \"no space\"; wha
 overwritten, as far as no snapshot has it, and discards and deleted snapshots make room again.
 
 What is reserved is kept from other volumes, whether it is used or not; it counts what snapshots hold, \
-too. Beyond it the volume takes what is free, up to its quota.";
+too. Beyond it the volume takes what is free, up to its quota.
+
+Pins are widened to whole 64 KiB; a later one counts where it lies over others, and a volume has at most 16. \
+What is pinned to the fast tier is brought there in the background and stays; what is pinned to the slow one \
+goes there soon after it is written. Pins to the fast tier and floors together may not be more than it has \
+beside a sixteenth for writes.";
 
 const EXPLAIN_AFTER: &str = "\
 What was moved of late is kept in memory, from when the pool was opened. `convect pool moves` counts by reason.";
@@ -519,22 +525,23 @@ pub enum Volume {
         #[arg(long)]
         yes: bool,
     },
-    /// Change what a volume may take of its pool and what is kept for it, while it is used
-    #[command(after_help = SET_AFTER)]
+    /// Change what a volume may take of its pool, what is kept for it and its placement, while it is used
+    #[command(
+        after_help = SET_AFTER,
+        group = clap::ArgGroup::new("what").required(true).multiple(true)
+    )]
     Set {
         /// The volume
         #[arg(value_name = "POOL/VOL")]
         volume: String,
         /// The most that it and its snapshots may take of the pool, or none
-        #[arg(
-            long,
-            value_name = "SIZE|none",
-            required_unless_present = "reservation"
-        )]
+        #[arg(long, value_name = "SIZE|none", group = "what")]
         quota: Option<String>,
         /// What the pool keeps for it and its snapshots, or none
-        #[arg(long, value_name = "SIZE|none")]
+        #[arg(long, value_name = "SIZE|none", group = "what")]
         reservation: Option<String>,
+        #[command(flatten)]
+        placement: Placement,
     },
     /// Give a clone the snapshots that it stands on; what it was cloned from is a clone then
     #[command(after_help = PROMOTE_AFTER)]

@@ -12,6 +12,7 @@ mod error;
 mod iostat;
 mod map;
 mod parse;
+mod placement_arguments;
 mod progress;
 mod run;
 mod show;

@@ -15,6 +15,7 @@ mod manager;
 mod mapping;
 mod memory;
 mod notify;
+mod placement;
 mod ram;
 mod schedule;
 mod serve;

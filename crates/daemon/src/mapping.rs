@@ -299,6 +299,8 @@ pub fn volume(status: engine::VolumeStatus, exports: Vec<String>) -> v1::Volume 
         quota: Some(status.quota).filter(|quota| *quota > 0),
         reservation: Some(status.reservation).filter(|bytes| *bytes > 0),
         reserved: status.reserved,
+        fast: status.fast,
+        placement: Some(status.knobs.to_api()),
         serial: status.serial,
         state: status.state,
         exports,

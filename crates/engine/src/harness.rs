@@ -4,7 +4,7 @@
 //! Leaves out: everything that changes a pool's description.
 
 use crate::control::types::EngineConfig;
-use crate::pool::{Allowances, Member, build};
+use crate::pool::{AllKnobs, Allowances, Member, build};
 pub use crate::shard::Located;
 use crate::shard::{Audit, Looked, Shard};
 use crate::{EngineError, ErrorCode, device};
@@ -103,6 +103,11 @@ impl Harness {
         let of_layers = allowances.of_layers(config);
         for shard in &shards {
             shard.set_allowances(&of_layers);
+        }
+        let mut knobs = AllKnobs::default();
+        if knobs.follow(config) {
+            let of_layers = knobs.of_layers(config);
+            shards.iter().for_each(|shard| shard.set_knobs(&of_layers));
         }
         let handle = handle.clone();
         let volumes = config.volumes.iter();

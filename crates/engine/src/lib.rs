@@ -16,5 +16,6 @@ mod vdrive;
 
 pub use control::Engine;
 pub use control::explain::*;
+pub use control::knobs::*;
 pub use control::types::*;
 pub use shard::Audit;

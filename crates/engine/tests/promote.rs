@@ -178,6 +178,7 @@ impl World {
         let change = VolumeChange {
             quota: Some(1 << 40),
             reservation: Some(16 << 10),
+            ..VolumeChange::default()
         };
         self.engine.volume_change("tank", &name, &change).unwrap();
         let mut chain = from.under.clone();

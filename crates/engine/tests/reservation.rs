@@ -221,6 +221,7 @@ fn a_reservation_that_cannot_be_is_refused_and_takes_nothing() {
         let to = VolumeChange {
             quota: Some(quota),
             reservation: Some(reservation),
+            ..VolumeChange::default()
         };
         change(&engine, "v", to)
     };

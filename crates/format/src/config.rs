@@ -1,6 +1,7 @@
 //! What every label of a pool says of the whole pool. JSON within the label's checksum.
 
-use crate::Features;
+use crate::knobs::is_default;
+use crate::{Features, KnobsConfig};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -52,7 +53,7 @@ pub struct PartConfig {
     #[serde(default)]
     pub out: bool,
     /// Generation of the first label that said so; 0 when it is in.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub out_since: u64,
     /// Why it is out, in words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -65,10 +66,6 @@ pub struct PartConfig {
 
 fn is_false(flag: &bool) -> bool {
     !*flag
-}
-
-fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
-    *number == N::default()
 }
 
 /// A vdrive.
@@ -110,7 +107,7 @@ pub struct DriveConfig {
     pub offline: bool,
     /// Generation of the newest label that it is known to have, when this one did not go to it; 0:
     /// this one did, and it has the one before at least.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub labelled: u64,
 }
 
@@ -131,17 +128,20 @@ pub struct VolumeConfig {
     #[serde(default)]
     pub deleting: bool,
     /// The layer that takes its writes; 0: the one with the volume's number.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub live: u32,
     /// A layer on that one that may have taken writes since; 0: none.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub next: u32,
     /// The most bytes that it and its snapshots may store, whole blocks; 0: as much as the pool has.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub quota: u64,
     /// Bytes that are kept for it and its snapshots, whole blocks; 0: none.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub reservation: u64,
+    /// What was chosen for its placement.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub knobs: KnobsConfig,
 }
 
 impl VolumeConfig {
@@ -157,7 +157,7 @@ pub struct LayerConfig {
     /// Its number, from the same counter as volumes'.
     pub id: u32,
     /// The layer that it stands on; 0: none.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub parent: u32,
     /// The first layer of its family, by whose number its chunks are divided among shards.
     pub root: u32,
@@ -202,7 +202,7 @@ pub struct ReceivingConfig {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub from: String,
     /// Bytes, from the first one on, that are as they will be, durably.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub done: u64,
 }
 
@@ -222,13 +222,13 @@ pub struct ScheduleConfig {
     /// Since when it counts: seconds since 1970, by the clock of the host.
     pub since_s: u64,
     /// When it took the last one, in the same way; 0: none yet.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub last_s: u64,
     /// Due times for which none was taken.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub missed: u64,
     /// The first of them; of no meaning when there is none.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub missed_since_s: u64,
 }
 

@@ -23,7 +23,7 @@ const LIMIT_MAX: u64 = 1 << 60;
 const NAME_MAX: usize = 255;
 
 /// Says what is wrong unless the condition holds.
-fn need(holds: bool, reason: impl FnOnce() -> String) -> Result<(), String> {
+pub(crate) fn need(holds: bool, reason: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(reason()) }
 }
 
@@ -224,6 +224,7 @@ impl VolumeConfig {
                 format!("volume {} with a {what} of {bytes} bytes", self.name)
             })?;
         }
-        Ok(())
+        let knobs = self.knobs.check();
+        knobs.map_err(|wrong| format!("volume {} with {wrong}", self.name))
     }
 }

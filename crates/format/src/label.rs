@@ -272,6 +272,7 @@ pub(crate) mod tests {
             next: 0,
             quota: 0,
             reservation: 0,
+            knobs: Default::default(),
         }
     }
 

@@ -13,6 +13,7 @@ mod geometry;
 mod groups;
 mod holders;
 mod journal;
+mod knobs;
 mod label;
 mod layers;
 mod layout;
@@ -36,6 +37,7 @@ pub use geometry::{
 };
 pub use groups::{GroupKey, HOME_GROUPS, HomesPage, SlotsPage};
 pub use journal::{JOURNAL_HEADER, JournalHeader, JournalPage, open_page, page_body, records_of};
+pub use knobs::{KnobsConfig, PINS_MAX, PinConfig, ReactionConfig};
 pub use label::{
     DATA_START, LABEL_SIZE, Label, LabelError, MAX_DESCRIPTION, data_end, label_offsets,
     label_slots_for, readdress,

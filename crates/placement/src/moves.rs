@@ -1,6 +1,7 @@
 //! What moves: what a miss reads, what RAM and the fast tier let go, and what is promoted.
 
 use crate::ahead::{REACH, Scene, Verdict};
+use crate::cells::Cells;
 use crate::neighbours::kind;
 use crate::place::{Blocks, Extent, split};
 use crate::policy::Policy;
@@ -230,7 +231,7 @@ impl Policy {
             self.ahead.left(distance, entry.scene, known, used);
         }
         self.present.take_from_ram(at, u16::MAX);
-        let promote = self.admit(at, entry.ram, entry.touched).promote;
+        let promote = self.admit(at, entry.ram, entry.touched, 1.0).promote;
         let extent = self.cells.extent(entry.cell);
         self.present.tidy(&mut self.cells, at);
         Some(Leaving { extent, promote })
@@ -238,17 +239,17 @@ impl Policy {
 
     /// As [`Policy::leave_ram`], for an owner that has an order of its own: these blocks leave RAM, where hosts asked for those
     /// in `touched`. What is to be promoted counts as being on the fast tier until [`Policy::placed`] says what
-    /// came of it.
-    pub fn left_ram(&mut self, blocks: Blocks, touched: u16) -> Admission {
+    /// came of it. `reluctance`: so many times the margin is asked for.
+    pub fn left_ram(&mut self, blocks: Blocks, touched: u16, reluctance: f32) -> Admission {
         let cell = self.cells.find_or_make(blocks.extent);
         let at = self.present.of(&mut self.cells, cell);
-        let admission = self.admit(at, blocks.mask, touched);
+        let admission = self.admit(at, blocks.mask, touched, reluctance);
         self.present.tidy(&mut self.cells, at);
         admission
     }
 
     /// Which blocks of those that leave RAM are worth a place on the fast tier; they get it.
-    fn admit(&mut self, at: u32, ram: u16, touched: u16) -> Admission {
+    fn admit(&mut self, at: u32, ram: u16, touched: u16, reluctance: f32) -> Admission {
         let mut admission = Admission {
             promote: 0,
             worth: 0.0,
@@ -267,7 +268,7 @@ impl Policy {
             let worth = self.worth(cell, kept.count_ones());
             is_full = self.is_full();
             let bar = match is_full {
-                true => self.bar * self.margin,
+                true => self.bar * self.margin * reluctance,
                 false => 0.0,
             };
             admission.worth = self.for_a_block(worth);
@@ -310,15 +311,22 @@ impl Policy {
     /// The extent that should leave the fast tier next: of some that are drawn the one that is worth
     /// least. To be told of with [`Policy::left_fast`] when it has.
     pub fn victim(&mut self) -> Option<Victim> {
-        self.victim_where(|_| true)
+        self.victim_where(|_, _| true)
     }
 
     /// As [`Policy::victim`], of the extents of which something on the fast tier is a copy.
     pub fn clean_victim(&mut self) -> Option<Victim> {
-        self.victim_where(|entry| entry.fast & !entry.dirty != 0)
+        self.clean_victim_of(|_| true)
     }
 
-    fn victim_where(&mut self, is_one: impl Fn(&Entry) -> bool) -> Option<Victim> {
+    /// As [`Policy::clean_victim`], of the volumes that `is_one` says.
+    pub fn clean_victim_of(&mut self, is_one: impl Fn(u32) -> bool) -> Option<Victim> {
+        self.victim_where(|entry, cells| {
+            entry.fast & !entry.dirty != 0 && is_one(cells.extent(entry.cell).volume)
+        })
+    }
+
+    fn victim_where(&mut self, is_one: impl Fn(&Entry, &Cells) -> bool) -> Option<Victim> {
         let (at, worth) = self.draw(is_one)?;
         self.raise_or_lower_bar(worth);
         let entry = self.present.get(at)?;
@@ -367,7 +375,7 @@ impl Policy {
 
     /// Looks at what a victim would be worth now: nothing may have left for long.
     pub(crate) fn look_at_bar(&mut self) {
-        if let Some((_, worth)) = self.draw(|_| true) {
+        if let Some((_, worth)) = self.draw(|_, _| true) {
             self.raise_or_lower_bar(worth);
         }
     }
@@ -376,15 +384,17 @@ impl Policy {
         self.bar += (worth - self.bar) * NEW_LOOK;
     }
 
-    fn draw(&mut self, is_one: impl Fn(&Entry) -> bool) -> Option<(u32, f32)> {
+    fn draw(&mut self, is_one: impl Fn(&Entry, &Cells) -> bool) -> Option<(u32, f32)> {
         let (mut best, mut drawn) = (None, 0);
         for _ in 0..DRAWS {
             if drawn == DRAWN || self.present.len() == 0 {
                 break;
             }
             let at = self.random.below(self.present.len()) as u32;
-            let entry = self.present.get(at);
-            let Some(entry) = entry.filter(|entry| entry.fast != 0 && is_one(entry)) else {
+            let fits = |entry: &&Entry| {
+                entry.fast != 0 && is_one(entry, &self.cells) && !self.is_held(entry.cell)
+            };
+            let Some(entry) = self.present.get(at).filter(fits) else {
                 continue;
             };
             drawn += 1;

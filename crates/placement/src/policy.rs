@@ -11,6 +11,7 @@ use crate::hazard::{Hazard, USES_MAX};
 use crate::neighbours::Neighbours;
 use crate::place::{Blocks, Extent};
 use crate::present::Present;
+use std::ops::Range;
 use units::EXTENT_BLOCKS;
 
 /// Ticks between looks at what was learned: a quarter of the fast tier.
@@ -83,6 +84,8 @@ pub struct Policy {
     pub(crate) margin: f32,
     /// Blocks promoted into a full tier since the last look.
     pub(crate) promoted: u64,
+    /// Extents that do not leave the fast tier, by volume: in order, apart from each other.
+    held: Vec<(u32, Range<u64>)>,
     /// The power of the margin that was configured.
     power: f32,
     hazard: Hazard,
@@ -115,6 +118,7 @@ impl Policy {
             bar: 0.0,
             margin: config.margin,
             promoted: 0,
+            held: Vec::new(),
             power: 1.0,
             hazard: Hazard::new(),
             now: Tick::default(),
@@ -201,6 +205,24 @@ impl Policy {
         self.config.ram_blocks = ram_blocks;
         (self.tick_blocks, self.burst) = times(&self.config);
         self.tick_left = self.tick_left.min(self.tick_blocks);
+    }
+
+    /// These extents, by volume, do not leave the fast tier from now on, and others do again.
+    pub fn hold(&mut self, mut extents: Vec<(u32, Range<u64>)>) {
+        extents.sort_unstable_by_key(|(volume, range)| (*volume, range.start));
+        self.held = extents;
+    }
+
+    /// Whether an extent does not leave the fast tier.
+    pub(crate) fn is_held(&self, cell: CellAt) -> bool {
+        if self.held.is_empty() {
+            return false;
+        }
+        let Extent { volume, number } = self.cells.extent(cell);
+        let after =
+            (self.held).partition_point(|(of, range)| (*of, range.start) <= (volume, number));
+        let before = after.checked_sub(1).map(|at| &self.held[at]);
+        before.is_some_and(|(of, range)| *of == volume && range.contains(&number))
     }
 
     /// Blocks have no content any more, or another one that is on the slow tier.
@@ -398,7 +420,7 @@ mod tests {
         let extent = one(7).extent;
         policy.used_by_host(one(7));
         let mask = 0b1111;
-        let left = policy.left_ram(Blocks { extent, mask }, 0b1);
+        let left = policy.left_ram(Blocks { extent, mask }, 0b1, 1.0);
         assert_eq!((left.promote & 0b1, left.wanted), (0b1, 0.0));
         assert!(policy.is_fast(one(7)));
         policy.placed(extent, 0b11, 0b10);
@@ -419,11 +441,65 @@ mod tests {
         assert_eq!(policy.fast_excess(), 6);
         // What it takes is told of as it was decided by.
         policy.bar = 4.0;
-        let left = policy.left_ram(one(7), 0b1);
+        let left = policy.left_ram(one(7), 0b1, 1.0);
         let heat = policy.explain(extent);
         assert_eq!((left.worth, left.wanted), (heat.worth, heat.wanted));
         assert_eq!(left.promote != 0, left.worth >= left.wanted);
         assert!(heat.wanted > 0.0 && heat.bar == heat.wanted);
+    }
+
+    /// Extents that are on the fast tier, each used as often.
+    fn placed(extents: impl Iterator<Item = Extent>) -> Policy {
+        let mut policy = policy(1.0);
+        for extent in extents {
+            policy.used_by_host(Blocks { extent, mask: 1 });
+            policy.placed(extent, u16::MAX, 0);
+        }
+        policy
+    }
+
+    #[test]
+    fn what_is_held_is_no_victim_until_it_is_let_go() {
+        let mut policy = placed((0..40).map(|number| one(number).extent));
+        policy.hold(vec![(1, 20..40), (1, 0..19), (2, 0..100)]);
+        // Of 64 that are drawn none may be the one.
+        let victims = (0..100).filter_map(|_| policy.clean_victim());
+        let numbers: Vec<u64> = victims.map(|victim| victim.extent.number).collect();
+        assert!(numbers.len() > 50 && numbers.iter().all(|number| *number == 19));
+        policy.hold(vec![(1, 0..40)]);
+        assert_eq!(policy.clean_victim(), None);
+        policy.hold(Vec::new());
+        assert!(policy.clean_victim().is_some());
+    }
+
+    #[test]
+    fn victims_can_be_those_of_some_volumes_alone() {
+        let of = |volume| (0..20).map(move |number| Extent { volume, number });
+        let mut policy = placed(of(1).chain(of(2)));
+        for volume in [1, 2] {
+            let victim = policy.clean_victim_of(|it| it == volume);
+            assert_eq!(victim.map(|victim| victim.extent.volume), Some(volume));
+        }
+        assert_eq!(policy.clean_victim_of(|it| it == 3), None);
+    }
+
+    #[test]
+    fn a_reluctant_owner_promotes_less_and_an_eager_one_more() {
+        let promoted = |reluctance: f32| {
+            let mut policy = policy(10.0);
+            (0..400).for_each(|number| policy.wrote(one(number % 100)));
+            (100..160).for_each(|number| policy.placed(one(number).extent, u16::MAX, 0));
+            let worth = policy.explain(one(7).extent).worth * policy.tick_blocks as f32;
+            // The bar is such that the extent is worth it by half.
+            policy.bar = worth / policy.margin / 0.5;
+            policy.placed(one(7).extent, 0, 0);
+            let extent = one(7).extent;
+            policy
+                .left_ram(Blocks { extent, mask: 1 }, 1, reluctance)
+                .promote
+                == 1
+        };
+        assert_eq!([0.125, 1.0, 8.0].map(promoted), [true, false, false]);
     }
 
     #[test]

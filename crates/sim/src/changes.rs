@@ -20,6 +20,10 @@ impl Run {
         if self.client.lenient.get() {
             return self.rest(self.plan.pause_ns);
         }
+        if self.plan.knobs && self.knobs.one_in(3) {
+            self.turn_knobs()?;
+            return self.found();
+        }
         let often = if self.plan.bent == Bent::Limits { 1 } else { 4 };
         if self.plan.limits && self.random.one_in(often) {
             self.limit()?;

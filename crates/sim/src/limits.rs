@@ -33,6 +33,7 @@ impl Run {
         let change = VolumeChange {
             quota: Some(quota),
             reservation: Some(reservation),
+            ..VolumeChange::default()
         };
         let changed = self.engine().volume_change(POOL, &name, &change);
         match changed {

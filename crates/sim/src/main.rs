@@ -16,6 +16,7 @@ mod gate;
 mod groups;
 mod image;
 mod instant;
+mod knobs;
 mod limits;
 mod lives;
 mod medium;

@@ -109,6 +109,8 @@ pub struct Plan {
     pub scarce: bool,
     /// Volumes have quotas and reservations.
     pub limits: bool,
+    /// Their placement is changed.
+    pub knobs: bool,
     /// The power goes in the middle of openings, and of snapshots that are taken, too.
     pub midway: bool,
     /// Memory for maps in bytes: what there is of them, or so little that pages come and go.
@@ -185,6 +187,7 @@ impl Plan {
             snapshots: Random::new(!random.clone().next()).one_in(2),
             scarce: Random::new(random.clone().next().rotate_left(16)).one_in(4),
             limits: Random::new(random.clone().next().rotate_left(48)).one_in(4) && !groups,
+            knobs: Random::new(random.clone().next().rotate_left(8)).one_in(4) && !groups,
             midway: Random::new(random.clone().next().rotate_left(24)).one_in(4) && !groups,
             map_cache: match Random::new(random.clone().next().rotate_left(32)).one_in(4) {
                 true => 96 << 10,

@@ -227,6 +227,8 @@ impl Watch {
 pub struct Run {
     pub plan: Plan,
     pub random: Random,
+    /// Knobs of volumes are turned by chances of their own: the rest of the run is drawn as without.
+    pub knobs: Random,
     pub watch: Rc<Watch>,
     pub client: Rc<Client>,
     pub world: Rc<World>,
@@ -315,6 +317,7 @@ impl Run {
         Self {
             plan,
             random,
+            knobs: Random::new(seed.rotate_left(20)),
             watch,
             client,
             world,

@@ -6,6 +6,7 @@ mod explain;
 mod exports;
 mod fills;
 mod jobs;
+mod placement;
 mod pools;
 mod problem;
 mod schedules;
@@ -20,6 +21,7 @@ pub use explain::{
 pub use exports::{Export, ExportCreate, ExportList, FrontEnd, FrontEndList, Parameter};
 pub use fills::{Fill, FillPart, PoolWarnings, Trend};
 pub use jobs::{Job, JobList, JobRef, JobState};
+pub use placement::{Pin, PinChange, PinTo, Placement, Reaction, WriteBudget};
 pub use pools::{
     AbsentPool, Counters, Drive, HoldPromotion, Importable, ImportableList, Layout, Pool,
     PoolCreate, PoolImport, PoolList, PoolScan, SpacePolicy, Tier, Vdrive, VdriveAdd, VdriveList,

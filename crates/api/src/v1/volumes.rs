@@ -1,5 +1,6 @@
 //! Volumes.
 
+use super::{PinChange, Placement, Reaction};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -34,7 +35,7 @@ pub struct VolumeCreate {
 }
 
 /// What is to be changed of a volume; what is left out stays.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VolumeChange {
     /// The most bytes that it and its snapshots may store, as when it was made; not less than they
@@ -44,6 +45,27 @@ pub struct VolumeChange {
     /// Bytes that the pool keeps for it and its snapshots, as when it was made; 0: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reservation: Option<u64>,
+    /// Whether reads bring something to the fast tier.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub promotion: Option<bool>,
+    /// Ranges that are pinned to a tier, or are no more: one after the other over those that were. At most 16
+    /// are left.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pins: Vec<PinChange>,
+    /// Bytes on the fast tier up to which others give way first, rounded up to a multiple of 4,096; 0: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fast_floor: Option<u64>,
+    /// Bytes on the fast tier beyond which it promotes nothing and gives way first, rounded in the same way;
+    /// 0: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fast_ceiling: Option<u64>,
+    /// How soon something is promoted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reaction: Option<Reaction>,
+    /// Bytes a day that promotion may write to the fast tier, rounded in the same way; 0: as many as are
+    /// worth it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_budget: Option<u64>,
 }
 
 /// A new size.
@@ -86,6 +108,12 @@ pub struct Volume {
     /// Bytes that are kept for it and that it does not store.
     #[serde(default)]
     pub reserved: u64,
+    /// Bytes that it and its snapshots have on the fast tier.
+    #[serde(default)]
+    pub fast: u64,
+    /// What was chosen for its placement.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement: Option<Placement>,
     /// Stable name for serial numbers.
     pub serial: String,
     /// `online` or `deleting`.

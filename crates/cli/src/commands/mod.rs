@@ -9,6 +9,7 @@ mod fill;
 mod job;
 mod lab;
 mod offline;
+mod placement;
 mod pool;
 mod pool_show;
 mod schedule;

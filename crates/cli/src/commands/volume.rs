@@ -1,6 +1,7 @@
 //! `convect volume` and `convect map`.
 
 use super::job::follow;
+use super::placement;
 use super::watch::{Pace, clear};
 use crate::arguments::{Map, Volume as Command};
 use crate::confirm::confirm;
@@ -16,7 +17,7 @@ fn size(text: &str) -> Result<u64, Failure> {
 }
 
 /// A size, or `none`, which the interface calls 0.
-fn limit(text: &str) -> Result<u64, Failure> {
+pub(super) fn limit(text: &str) -> Result<u64, Failure> {
     match text {
         "none" => Ok(0),
         text => match size(text)? {
@@ -29,7 +30,7 @@ fn limit(text: &str) -> Result<u64, Failure> {
 }
 
 /// Prints a volume, and what was not done as it was asked for.
-fn changed(json: bool, answer: &[u8], asked: VolumeChange) -> Result<(), Failure> {
+fn changed(json: bool, answer: &[u8], asked: &VolumeChange) -> Result<(), Failure> {
     shown(json, answer)?;
     let volume: Volume = read(answer)?;
     let limits = [
@@ -52,6 +53,7 @@ fn limits(quota: Option<&str>, reservation: Option<&str>) -> Result<VolumeChange
     Ok(VolumeChange {
         quota: quota.map(limit).transpose()?,
         reservation: reservation.map(limit).transpose()?,
+        ..VolumeChange::default()
     })
 }
 
@@ -80,7 +82,11 @@ fn show(volume: &Volume) -> String {
             format_bytes(volume.reserved)
         )
     });
-    facts(&[
+    let on_fast = match volume.fast {
+        0 => String::new(),
+        bytes => format_bytes(bytes),
+    };
+    let mut shown = vec![
         ("volume", format!("{}/{}", volume.pool, volume.name)),
         ("size", format_bytes(volume.size)),
         (
@@ -94,12 +100,15 @@ fn show(volume: &Volume) -> String {
         ("held", held),
         ("quota", quota.unwrap_or_default()),
         ("reserved", reservation.unwrap_or_default()),
+        ("on fast", on_fast),
         ("LBA", format!("{} B", volume.lba_size)),
         ("serial", volume.serial.clone()),
         ("state", volume.state.clone()),
         ("exports", volume.exports.join(", ")),
         ("receiving", receiving),
-    ])
+    ];
+    shown.extend(placement::show(volume.placement.as_ref()));
+    facts(&shown)
 }
 
 fn row(volume: &Volume) -> Vec<String> {
@@ -157,7 +166,7 @@ pub fn volume(client: &Client, json: bool, command: &Command) -> Result<(), Fail
                 reservation: limits.reservation,
             };
             let answer = client.send(Operation::VolumeCreate, &[], &request)?;
-            changed(json, &answer, limits)
+            changed(json, &answer, &limits)
         }
         Command::List { pool } => list(client, json, pool.as_deref()),
         Command::Show { volume } => {
@@ -188,11 +197,13 @@ pub fn volume(client: &Client, json: bool, command: &Command) -> Result<(), Fail
             volume,
             quota,
             reservation,
+            placement,
         } => {
             let (pool, name) = object(volume)?;
             let limits = limits(quota.as_deref(), reservation.as_deref())?;
-            let answer = client.send(Operation::VolumeChange, &[pool, name], &limits)?;
-            changed(json, &answer, limits)
+            let change = placement::ask(placement, limits)?;
+            let answer = client.send(Operation::VolumeChange, &[pool, name], &change)?;
+            changed(json, &answer, &change)
         }
         Command::Promote { volume } => {
             let (pool, name) = object(volume)?;

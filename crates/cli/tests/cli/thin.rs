@@ -131,6 +131,59 @@ fn a_reservation_is_a_size_or_none() {
     assert!(asked().contains(r#""reservation":2097152"#), "{}", asked());
 }
 
+/// A volume about whose placement everything was chosen.
+const PLACED: &str = r#"{"id":1,"name":"v","pool":"tank","size":8388608,"lba_size":512,
+    "thick":false,"mapped":1048576,"held":1048576,"fast":65536,"serial":"s","state":"online","exports":[],
+    "placement":{"promotion":false,"pins":[{"offset":0,"length":65536,"tier":"fast"},
+        {"offset":65536,"tier":"slow"}],"fast_floor":65536,"fast_ceiling":131072,"reaction":"thrifty",
+        "write_budget":{"daily":1048576,"used":4096,"left":0}}}"#;
+
+#[test]
+fn placement_is_asked_for_in_words() {
+    let daemon = Scripted::new().on("PUT /v1/volumes/tank/v", 200, PLACED);
+    daemon.is_never_asked(&[
+        "volume set tank/v --pin tape",
+        "volume set tank/v --pin fast:0",
+        "volume set tank/v --pin fast:0:0",
+        "volume set tank/v --pin fast:much:1M",
+        "volume set tank/v --promotion perhaps",
+        "volume set tank/v --reaction quick",
+        "volume set tank/v --fast-floor 0",
+    ]);
+    let asked = |words: &str| {
+        let said = daemon.convect(&format!("volume set tank/v {words}"));
+        assert_eq!(said.code, 0, "{said:?}");
+        daemon.asked().last().unwrap().1.clone()
+    };
+    for (words, expected) in [
+        ("--promotion off", r#"{"promotion":false}"#),
+        ("--pin fast", r#"{"pins":[{"offset":0,"to":"fast"}]}"#),
+        (
+            "--pin slow --pin none:1M:64K",
+            r#"{"pins":[{"offset":0,"to":"slow"},{"offset":1048576,"length":65536,"to":"none"}]}"#,
+        ),
+        (
+            "--fast-floor 1M --fast-ceiling none",
+            r#"{"fast_floor":1048576,"fast_ceiling":0}"#,
+        ),
+        ("--reaction eager", r#"{"reaction":"eager"}"#),
+        (
+            "--write-budget 1G --quota none",
+            r#"{"quota":0,"write_budget":1073741824}"#,
+        ),
+    ] {
+        assert_eq!(asked(words), expected);
+    }
+    let shown = daemon.convect("volume set tank/v --promotion off").out;
+    for words in [
+        "64 KiB from 0 B on to fast, from 64 KiB on to slow\n",
+        "1 MiB a day (4 KiB written so far, 0 B may be at once)\n",
+        "thrifty\n",
+    ] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+}
+
 #[test]
 fn a_promoted_clone_says_what_it_has() {
     let daemon = Scripted::new().on(

@@ -1,7 +1,7 @@
 //! Volumes, with what exports add to them.
 
 use super::core::{Manager, Result, check_name, lock};
-use crate::mapping::{self, ToApi};
+use crate::mapping::{self, ToApi, ToEngine};
 use api::v1::{self, Problem, ProblemCode};
 
 /// Parts of a map when the caller does not say, and the most.
@@ -96,7 +96,7 @@ impl Manager {
             .map_err(|error| self.pool_problem(pool, error))
     }
 
-    /// Changes what a volume may take of its pool, and what is kept for it.
+    /// Changes what a volume may take of its pool, what is kept for it, and its placement.
     ///
     /// # Errors
     /// As the engine's.
@@ -106,11 +106,9 @@ impl Manager {
         volume: &str,
         request: v1::VolumeChange,
     ) -> Result<v1::Volume> {
-        let change = engine::VolumeChange {
-            quota: request.quota,
-            reservation: request.reservation,
-        };
-        let changed = self.control.volume_change(pool, volume, &change);
+        let changed = self
+            .control
+            .volume_change(pool, volume, &request.to_engine());
         changed
             .map(|status| self.volume(status))
             .map_err(|error| self.pool_problem(pool, error))

@@ -82,6 +82,9 @@ causes! {
     RoseWorth: Ram moves Fast, "worth", "it left RAM and was worth a place on the fast tier";
     RoseRoom: Ram moves Fast, "room", "it left RAM and the fast tier had room";
     RoseDense: Ram moves Fast, "dense", "it left RAM as part of a region of which much is asked for";
+    RosePinned: Ram moves Fast, "pinned", "it left RAM and is pinned to the fast tier";
+    RaisedPinned: Slow moves Fast, "pinned", "it is pinned to the fast tier";
+    StayedKnobs: Ram drops Slow, "knobs", "RAM needed room, and its volume's knobs keep it off the fast tier: no promotion, a ceiling, a budget or a pin";
     StayedLow: Ram drops Slow, "not_worth", "RAM needed room, and it was not worth a place on the fast tier";
     StayedUnasked: Ram drops Slow, "not_asked", "RAM needed room, and nobody had asked for it there";
     StayedQueued: Ram drops Slow, "many_wait", "RAM needed room, and too much waited to rise to the fast tier";
@@ -90,6 +93,8 @@ causes! {
     LeftWithPage: Ram drops Slow, "map_memory", "memory for maps was needed, and its page left that";
     LeftCooled: Ram drops Slow, "cooled", "the pool was cooled";
     EvictedLeast: Fast drops Slow, "worth_least", "the fast tier needed room, and it was worth least of those looked at";
+    EvictedOver: Fast drops Slow, "over_ceiling", "its volume had more on the fast tier than its ceiling";
+    EvictedPinned: Fast drops Slow, "pinned", "it is pinned to the slow tier";
     EvictedUnused: Fast drops Slow, "unused", "the fast tier needed room, and nobody had used it since the pool was opened";
     EvictedNext: Fast drops Slow, "next", "the fast tier needed room, and it was next in the order of addresses";
     EvictedCooled: Fast drops Slow, "cooled", "the pool was cooled";
@@ -97,9 +102,11 @@ causes! {
     EvictedWrong: Fast drops Slow, "unreadable", "its copy on the fast tier could not be read";
     SankSettled: Fast moves Slow, "sank_settled", "it had not been written for a while; the fast tier keeps a copy";
     SankShort: Fast moves Slow, "sank_short", "the fast tier needed room; it keeps a copy for now";
+    SankPinned: Fast moves Slow, "sank_pinned", "it is pinned to the slow tier";
     SankCooled: Fast moves Slow, "sank_cooled", "the pool was cooled";
     PackedSettled: Fast moves Slow, "packed_settled", "its 1 MiB holds little and had not been written for a while";
     PackedShort: Fast moves Slow, "packed_short", "its 1 MiB holds little, and the fast tier needed room";
+    PackedPinned: Fast moves Slow, "packed_pinned", "its 1 MiB holds little and is pinned to the slow tier";
     PackedCooled: Fast moves Slow, "packed_cooled", "the pool was cooled";
     Gathered: Slow moves Slow, "gathered", "its 1 MiB had been packed and got a place of its own";
     SparedFast: Fast moves Fast, "spared", "a shard needed space, and what lay scattered was moved together";
@@ -143,7 +150,7 @@ impl Cause {
 
     /// Whether it takes room on the fast tier that something may have left before.
     pub(crate) fn takes_room(self) -> bool {
-        self.to() == Spot::Fast && matches!(self.from(), Spot::Host | Spot::Ram)
+        self.to() == Spot::Fast && matches!(self.from(), Spot::Host | Spot::Ram | Spot::Slow)
     }
 
     /// Whether it was to make room on the fast tier.

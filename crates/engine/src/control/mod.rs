@@ -3,6 +3,7 @@
 mod engine;
 pub mod explain;
 mod jobs;
+pub mod knobs;
 mod snapshots;
 pub mod types;
 mod wait;

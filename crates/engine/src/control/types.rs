@@ -1,5 +1,6 @@
 //! What the control plane asks of the engine and is told by it. Sizes are bytes, times seconds.
 
+use super::knobs::{KnobsChange, KnobsStatus};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -358,12 +359,14 @@ pub struct VolumeSpec {
 }
 
 /// What is changed of a volume; what is not given stays.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct VolumeChange {
     /// As in [`VolumeSpec`].
     pub quota: Option<u64>,
     /// As in [`VolumeSpec`].
     pub reservation: Option<u64>,
+    /// Its placement.
+    pub knobs: KnobsChange,
 }
 
 /// State of a volume.
@@ -391,6 +394,10 @@ pub struct VolumeStatus {
     pub reservation: u64,
     /// Bytes of those, or of a thick one's size, that it does not store.
     pub reserved: u64,
+    /// Bytes that it and its snapshots have on the fast tier.
+    pub fast: u64,
+    /// Its placement.
+    pub knobs: KnobsStatus,
     /// Stable name for serial numbers.
     pub serial: String,
     /// `online` or `deleting`.

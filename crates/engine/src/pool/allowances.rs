@@ -5,7 +5,7 @@ use super::shards::ask_all;
 use super::{Pool, Result, lock};
 use crate::shard::{Audit, ShardStatus};
 use crate::space::{Allowance, SpaceShared};
-use format::{PoolConfig, VolumeConfig};
+use format::{BlockCounts, PoolConfig, VolumeConfig};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::BLOCK;
@@ -92,16 +92,35 @@ impl Allowances {
 
 /// Blocks that a volume and its snapshots store.
 pub(super) fn held(holders: &BTreeMap<u32, u32>, volume: u32, shards: &[ShardStatus]) -> i64 {
+    let counts = counts(holders, volume, shards);
+    counts.map(|counts| counts.mapped()).sum::<u64>() as i64
+}
+
+/// Blocks that they have on the fast tier.
+pub(super) fn on_fast(holders: &BTreeMap<u32, u32>, volume: u32, shards: &[ShardStatus]) -> u64 {
+    let counts = counts(holders, volume, shards);
+    counts.map(|counts| counts.fast + counts.shadow).sum()
+}
+
+fn counts<'a>(
+    holders: &'a BTreeMap<u32, u32>,
+    volume: u32,
+    shards: &'a [ShardStatus],
+) -> impl Iterator<Item = &'a BlockCounts> {
     let layers = shards.iter().flat_map(|shard| &shard.volumes);
-    let mine = layers.filter(|(layer, _)| holders.get(layer) == Some(&volume));
-    let blocks: u64 = mine.map(|(_, totals)| totals.counts.mapped()).sum();
-    blocks as i64
+    let mine = layers.filter(move |(layer, _)| holders.get(layer) == Some(&volume));
+    mine.map(|(_, totals)| &totals.counts)
 }
 
 impl Pool {
-    /// Tells the shards which layers count for which volumes' limits. Whatever changes that, in the
-    /// pool's description, is followed by this.
-    pub(super) fn tell_allowances(&self) -> Result<()> {
+    /// Tells the shards which layers count for which volumes, by whose limits and knobs they go. Whatever
+    /// changes that, in the pool's description, is followed by this.
+    pub(super) fn tell_holders(&self) -> Result<()> {
+        self.tell_knobs()?;
+        self.tell_allowances()
+    }
+
+    fn tell_allowances(&self) -> Result<()> {
         let allowances = lock(&self.allowances).clone();
         match allowances.0.is_empty() {
             true => Ok(()),

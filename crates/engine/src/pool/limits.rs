@@ -3,7 +3,7 @@
 
 use super::allowances::{held, limit, promise};
 use super::shards::ask_all;
-use super::{Pool, Result, error, lock};
+use super::{Pool, Result, error, knobs, lock};
 use crate::control::types::{ErrorCode, VolumeChange, VolumeStatus};
 use crate::space::Allowance;
 use format::{PoolConfig, VolumeConfig};
@@ -89,11 +89,12 @@ impl Pool {
         )
     }
 
-    /// Changes what a volume may take and is promised.
+    /// Changes what a volume may take and is promised, and its placement.
     ///
     /// # Errors
-    /// `NotFound`, `Invalid`, `Refused` when it holds more than the quota already, `NoSpace` when the
-    /// pool has not what is to be promised, or when no drive takes the label: all is as it was then.
+    /// `NotFound`, `Invalid`, `Refused` when it holds more than the quota already or the fast tier has not
+    /// what it is to have for itself, `NoSpace` when the pool has not what is to be promised, or when no
+    /// drive takes the label: all is as it was then.
     pub fn change_volume(&self, name: &str, change: &VolumeChange) -> Result<VolumeStatus> {
         let _changing = lock(&self.changing);
         let before = self.find_volume(name)?;
@@ -104,9 +105,14 @@ impl Pool {
         after.quota = change.quota.unwrap_or(before.quota);
         after.reservation = change.reservation.unwrap_or(before.reservation);
         check(&mut after)?;
-        if after != before {
+        after.knobs = knobs::changed(&before, &change.knobs)?;
+        self.check_knobs(&before, &after)?;
+        if (after.quota, after.reservation) != (before.quota, before.reservation) {
             self.set_limits(&before, &after)?;
+        } else if after.knobs != before.knobs {
+            self.set_knobs(after.id, &after.knobs)?;
         }
+        self.tell_knobs()?;
         let shards = self.shard_statuses()?;
         Ok(self.volume_status(&self.find_volume(name)?, &shards))
     }
@@ -161,6 +167,7 @@ impl Pool {
                 .for_each(|known| {
                     known.size = after.size;
                     (known.quota, known.reservation) = (after.quota, after.reservation);
+                    known.knobs = after.knobs.clone();
                 });
             Ok(())
         });

@@ -11,6 +11,7 @@ mod explain;
 mod exports;
 mod fills;
 mod keeper;
+mod knobs;
 mod labels;
 mod limits;
 mod members;
@@ -32,6 +33,7 @@ mod witness;
 
 pub(crate) use allowances::Allowances;
 pub(crate) use keeper::Keeper;
+pub(crate) use knobs::AllKnobs;
 pub use members::{Member, describe, report};
 pub use open::{Found, Host, importable, scan};
 pub use shards::ShardHandle;

@@ -321,6 +321,7 @@ impl Pool {
             keeper,
             shards,
             allowances,
+            knobs: Mutex::default(),
             devices: Mutex::default(),
             remote: host.remotes[0].clone(),
             jobs: host.jobs.clone(),
@@ -351,7 +352,7 @@ impl Pool {
                     .for_each(|(id, live)| shard.set_volume(*id, *live));
             }
         })?;
-        self.tell_allowances()?;
+        self.tell_holders()?;
         for handle in &self.shards {
             let port = handle.port.clone();
             let started = handle.ask(|shard| async move {

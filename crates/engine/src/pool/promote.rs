@@ -46,7 +46,7 @@ impl Pool {
                 take_over(config);
                 Ok(())
             });
-            let told = saved.and_then(|()| self.tell_allowances());
+            let told = saved.and_then(|()| self.tell_holders());
             // Counted anew by then.
             self.shared.space.take(-claimed);
             told

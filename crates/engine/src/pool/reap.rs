@@ -130,7 +130,7 @@ impl Pool {
             gone.iter().for_each(|reap| config.reaped(*reap));
             Ok(())
         })?;
-        self.tell_allowances()?;
+        self.tell_holders()?;
         self.shared.space.full.store(false, Ordering::Relaxed);
         let mut readers = lock(&self.readers);
         for reap in &gone {

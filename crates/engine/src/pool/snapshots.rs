@@ -5,7 +5,7 @@ use super::{Pool, Result, error, lock, plan};
 use crate::control::types::{EngineError, ErrorCode, SnapshotStatus, VolumeStatus};
 use crate::control::wait_for;
 use crate::device::VolumeDevice;
-use format::{PoolConfig, SnapshotConfig, VolumeConfig};
+use format::{KnobsConfig, PoolConfig, SnapshotConfig, VolumeConfig};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::BLOCK;
@@ -232,7 +232,7 @@ impl Pool {
                 .retain(|known| known.volume != volume.id || !names.contains(&known.name));
             Ok(())
         })?;
-        self.tell_allowances()?;
+        self.tell_holders()?;
         for layer in gone {
             self.close_snapshot(layer)?;
         }
@@ -315,6 +315,7 @@ impl Pool {
                 next: 0,
                 quota: 0,
                 reservation: 0,
+                knobs: KnobsConfig::default(),
             };
             config.volumes.push(volume.clone());
             Ok(volume)
@@ -370,7 +371,7 @@ impl Pool {
             let cut = cut.clone();
             async move { shard.cut(&cut) }
         })?;
-        self.tell_allowances()?;
+        self.tell_holders()?;
         if let Some(device) = lock(&self.devices).get(&volume.id) {
             device.resize(snapshot.size);
         }

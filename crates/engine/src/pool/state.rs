@@ -1,6 +1,6 @@
 //! An open pool, and what everything about pools uses.
 
-use super::{Allowances, Keeper, Member, ShardHandle};
+use super::{AllKnobs, Allowances, Keeper, Member, ShardHandle};
 use crate::control::Jobs;
 use crate::control::types::{EngineError, ErrorCode};
 use crate::device::VolumeDevice;
@@ -28,6 +28,8 @@ pub struct Pool {
     pub(crate) shards: Vec<ShardHandle>,
     /// What volumes with quotas may still store.
     pub(crate) allowances: Mutex<Allowances>,
+    /// The knobs of volumes that have some.
+    pub(crate) knobs: Mutex<AllKnobs>,
     pub(crate) devices: Mutex<BTreeMap<u32, Arc<VolumeDevice>>>,
     /// The loop that labels are read and written on.
     pub(crate) remote: Remote,

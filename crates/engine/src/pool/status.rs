@@ -1,8 +1,8 @@
 //! What a pool tells of itself.
 
-use super::allowances::held;
+use super::allowances::{held, on_fast};
 use super::shards::{ask_all, code_of};
-use super::{Pool, Result, lock};
+use super::{Pool, Result, knobs, lock};
 use crate::control::types::{
     DriveStatus, EngineError, IoCounters, LayoutSpec, MapCell, PoolStatus, Tier, VdriveStatus,
     VolumeStatus,
@@ -24,12 +24,14 @@ impl Pool {
     /// # Errors
     /// When a page cannot be loaded.
     pub fn audit(&self) -> Result<Audit> {
+        let fast = lock(&self.knobs).fast();
         let audits = ask_all(&self.shards, |shard| async move { shard.audit().await })?;
         let audits: std::result::Result<Vec<_>, _> = audits.into_iter().collect();
         let audits =
             audits.map_err(|failed| EngineError::new(code_of(&failed), failed.to_string()))?;
         let mut sum = Audit::sum(audits, self.shared.space.stored());
         lock(&self.allowances).audit(&self.config(), &self.shared.space, &mut sum);
+        lock(&self.knobs).audit(&self.config(), &fast, &mut sum);
         Ok(sum)
     }
 
@@ -306,6 +308,8 @@ impl Pool {
             quota: volume.quota,
             reservation: volume.reservation,
             reserved: self.unused_promise(volume.id),
+            fast: on_fast(holders, volume.id, shards) * BLOCK as u64,
+            knobs: knobs::status(&volume.knobs, self.budget(volume.id).as_deref()),
             serial: self.serial(volume.id),
             state: if volume.deleting {
                 "deleting"

@@ -188,6 +188,7 @@ impl Pool {
             );
         }
         self.check_room_without(id, &config)?;
+        self.check_knobs_without(id, &config)?;
         self.update(|config| {
             config
                 .vdrives

@@ -7,7 +7,7 @@ use crate::control::types::{EngineError, ErrorCode, VolumeSpec, VolumeStatus};
 use crate::control::wait_for;
 use crate::device::VolumeDevice;
 use crate::shard::Progress;
-use format::{PoolConfig, VolumeConfig};
+use format::{KnobsConfig, PoolConfig, VolumeConfig};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use units::{BLOCK, CHUNK, format_bytes};
@@ -90,6 +90,7 @@ impl Pool {
             next: 0,
             quota: spec.quota,
             reservation: spec.reservation,
+            knobs: KnobsConfig::default(),
         };
         limits::check(&mut wanted)?;
         let allowance = self.new_allowance(&wanted)?;
@@ -161,6 +162,7 @@ impl Pool {
         let mut after = volume.clone();
         after.size = size;
         limits::check(&mut after)?;
+        self.check_knobs(&volume, &after)?;
         if size < volume.size {
             device.resize(size);
             self.trim_beyond(&volume, size)?;
@@ -307,7 +309,7 @@ impl Pool {
             config.reaped(format::Reap::Free(layer));
             Ok(())
         })?;
-        self.tell_allowances()?;
+        self.tell_holders()?;
         self.shared.space.full.store(false, Ordering::Relaxed);
         drop(changing);
         // What a clone stood on may be named by nobody any more.

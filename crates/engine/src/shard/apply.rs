@@ -24,6 +24,7 @@ impl Shard {
         let Some(entry) = state.volumes.get_mut(&volume) else {
             return;
         };
+        let had = entry.fast();
         let mut page = leaf.page.borrow_mut();
         let before = self
             .counter(&page, block, &mut entry.counts)
@@ -32,6 +33,9 @@ impl Shard {
         let after = self
             .counter(&page, block, &mut entry.counts)
             .map(|count| *count += 1);
+        if let Some(knobs) = &entry.knobs {
+            knobs.note(entry.fast() - had);
+        }
         if is_on(Mutation::CountOff) && before.is_some() && after.is_some() {
             self.shared.space.count(1);
         }
@@ -137,6 +141,7 @@ impl Shard {
             self.tell_placed(&mut state, (volume, chunk), leaf, extents);
         } else {
             self.note_chunk(&mut state, volume, chunk, leaf);
+            self.note_lowered(&state, (volume, chunk), first, run.count);
         }
         Ok(())
     }

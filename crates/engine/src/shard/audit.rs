@@ -21,6 +21,8 @@ pub struct Audit {
     pub mapped: u64,
     /// Of those, each layer's.
     pub layers: BTreeMap<u32, u64>,
+    /// Those of them that are on the fast tier.
+    pub fast: BTreeMap<u32, u64>,
     /// What is wrong, a sentence each; of many only the first.
     pub wrong: Vec<String>,
     /// How much is wrong.
@@ -35,6 +37,9 @@ impl Audit {
             sum.mapped += audit.mapped;
             for (layer, blocks) in audit.layers {
                 *sum.layers.entry(layer).or_default() += blocks;
+            }
+            for (layer, blocks) in audit.fast {
+                *sum.fast.entry(layer).or_default() += blocks;
             }
             sum.count += audit.count;
             sum.wrong.extend(audit.wrong);
@@ -51,7 +56,8 @@ impl Audit {
 
 impl Shard {
     /// Compares maps, bitmaps and counts. The shard has to be at rest: no operation and nothing
-    /// that sinks. Checkpoints wait; what the shard gives up for others, which it does at rest too, is waited for.
+    /// that sinks. Checkpoints and what comes up because it is pinned wait; what the shard gives up for others, which
+    /// it does at rest too, is waited for.
     ///
     /// # Errors
     /// When the shard has failed, or a page cannot be loaded.
@@ -63,6 +69,7 @@ impl Shard {
                 self.handle.sleep(LOOK_NS).await;
             }
             let heeded = self.heeded.get();
+            let _pins = self.hold_pins().await?;
             self.hold_checkpoints().await?;
             let audit = self.audit_all().await;
             self.let_checkpoints_go();
@@ -82,6 +89,7 @@ impl Shard {
             let counts = self.audit_volume(volume, &mut books).await?;
             audit.mapped += counts.mapped();
             audit.layers.insert(volume, counts.mapped());
+            audit.fast.insert(volume, counts.fast + counts.shadow);
             let state = self.state.borrow();
             let known = state.volumes.get(&volume).map(|entry| entry.counts);
             if known != Some(counts) {

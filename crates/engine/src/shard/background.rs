@@ -44,6 +44,7 @@ impl Shard {
                 shard.background.set(shard.background.get() - 1);
             });
         }
+        self.raise_soon();
     }
 
     /// Looks through the nodes of every map for chunks that have data on the fast tier, so that

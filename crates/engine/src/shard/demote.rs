@@ -5,6 +5,7 @@
 
 use super::explain::Descent;
 use super::journal::Work;
+use super::knobs::blocks_of;
 use super::leaf::{Busy, Leaf};
 use super::state::{Shard, drive_error};
 use super::stuck::StuckBlock;
@@ -65,7 +66,20 @@ struct Candidate {
     chunk: u32,
     leaf: Rc<Leaf>,
     stale: BlockMask,
+    /// Blocks that do not sink unless the fast tier keeps a copy.
+    stays: BlockMask,
     busy: Busy,
+}
+
+/// Chunks that are to sink.
+pub(super) struct Wanted {
+    pub chunks: Vec<(u32, u32)>,
+    /// Only what was not written for so long, in nanoseconds.
+    pub settle_ns: u64,
+    /// Those that lose their copies on the fast tier, too.
+    pub sparse: bool,
+    /// Of them what is pinned to the slow tier alone.
+    pub pinned: bool,
 }
 
 /// Blocks of a chunk that move together.
@@ -129,15 +143,28 @@ impl Shard {
         count: usize,
         sparse: bool,
     ) -> Result<Sunk, IoError> {
-        let descent = match (self.cooling.get(), settle_ns) {
-            (true, _) => Descent::COOLED,
-            (false, 0) => Descent::SHORT,
-            (false, _) => Descent::SETTLED,
+        let chunks = self.next_dirty(count);
+        self.demote(Wanted {
+            chunks,
+            settle_ns,
+            sparse,
+            pinned: false,
+        })
+        .await
+    }
+
+    /// Demotes these chunks.
+    pub(super) async fn demote(&self, wanted: Wanted) -> Result<Sunk, IoError> {
+        let descent = match (wanted.pinned, self.cooling.get(), wanted.settle_ns) {
+            (true, ..) => Descent::PINNED,
+            (_, true, _) => Descent::COOLED,
+            (_, false, 0) => Descent::SHORT,
+            (_, false, _) => Descent::SETTLED,
         };
         let mut candidates = Vec::new();
         let mut rooms = Vec::new();
         let mut last = (0, 0);
-        for (volume, chunk) in self.next_dirty(count) {
+        for &(volume, chunk) in &wanted.chunks {
             if rooms.is_empty() || is_on(Mutation::DemotionHoards) {
                 rooms.push(self.journal_room(Work::Mover).await?);
             } else if let Some(room) = self.journal_room_now(Work::Mover)? {
@@ -149,7 +176,10 @@ impl Shard {
             }
             last = (volume, chunk);
             match self.leaf(volume, chunk, false).await {
-                Ok(Some(leaf)) => candidates.extend(self.candidate(volume, chunk, leaf, settle_ns)),
+                Ok(Some(leaf)) => {
+                    let stays = self.stays_fast((volume, chunk)).await;
+                    candidates.extend(self.candidate((volume, chunk), leaf, stays, &wanted));
+                }
                 _ => {
                     let mut state = self.state.borrow_mut();
                     state.dirty_chunks.remove((volume, chunk));
@@ -163,7 +193,7 @@ impl Shard {
         self.quiesce().await?;
         let mut jobs: Vec<Job> = Vec::new();
         for candidate in candidates {
-            match self.plan_demotion(candidate, sparse) {
+            match self.plan_demotion(candidate, wanted.sparse) {
                 Plan::Move(job) => jobs.push(job),
                 Plan::NoRoom => sunk.full = true,
                 Plan::Nothing => {}
@@ -216,12 +246,12 @@ impl Shard {
     /// A chunk that is neither busy nor was written of late, nor has only what cannot be read.
     fn candidate(
         &self,
-        volume: u32,
-        chunk: u32,
+        (volume, chunk): (u32, u32),
         leaf: Rc<Leaf>,
-        settle_ns: u64,
+        stays: BlockMask,
+        wanted: &Wanted,
     ) -> Option<Candidate> {
-        if self.handle.now_ns() < leaf.written_ns.get().saturating_add(settle_ns) {
+        if self.handle.now_ns() < leaf.written_ns.get().saturating_add(wanted.settle_ns) {
             return None;
         }
         let busy = Busy::try_new(&leaf)?;
@@ -233,13 +263,24 @@ impl Shard {
             return None;
         }
         let stale: BlockMask = Self::blocks_in(&leaf.page.borrow(), BlockState::Dirty).collect();
-        let stale = stale.and_not(waiting);
+        let mut stale = stale.and_not(waiting);
+        if wanted.pinned {
+            let pinned = state
+                .knobs_of(volume)
+                .map_or(0, |knobs| knobs.pinned(chunk).slow);
+            stale = stale.and(blocks_of(pinned));
+            let is_fast = |block| self.class(leaf.page.borrow().slot(block)) == Class::Fast;
+            if !stale.blocks().any(is_fast) {
+                return None;
+            }
+        }
         drop(state);
         Some(Candidate {
             volume,
             chunk,
             leaf,
             stale,
+            stays,
             busy,
         })
     }
@@ -251,9 +292,10 @@ impl Shard {
             chunk,
             leaf,
             stale,
+            stays,
             busy,
         } = candidate;
-        let (home, stored, fast, slow) = {
+        let (home, stored, mut fast, slow) = {
             let page = leaf.page.borrow();
             let (mut fast, mut slow) = (Vec::new(), Vec::new());
             let stored = (0..CHUNK_BLOCKS).filter(|block| page.state(*block) != BlockState::Zero);
@@ -291,6 +333,12 @@ impl Shard {
             if let Some(home) = new {
                 return job(all, Target::Home(home));
             }
+        }
+        fast.retain(|moving| !stays.has(moving.block));
+        if fast.is_empty() {
+            let mut state = self.state.borrow_mut();
+            state.dirty_chunks.set_aside((volume, chunk));
+            return Plan::Nothing;
         }
         let mut runs = Vec::new();
         if !self.try_slots(Class::Slow, fast.len(), &mut runs) {

@@ -45,6 +45,18 @@ impl Descent {
         slots: Cause::PackedShort,
         packed: Cause::Gathered,
     };
+    /// They are pinned to the slow tier.
+    pub const PINNED: Self = Self {
+        home: Cause::SankPinned,
+        slots: Cause::PackedPinned,
+        packed: Cause::Gathered,
+    };
+    /// They lie on the slow tier and are pinned to the fast one.
+    pub const RAISED: Self = Self {
+        home: Cause::RaisedPinned,
+        slots: Cause::RaisedPinned,
+        packed: Cause::RaisedPinned,
+    };
     /// Somebody wants the pool cold.
     pub const COOLED: Self = Self {
         home: Cause::SankCooled,

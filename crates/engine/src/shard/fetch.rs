@@ -1,6 +1,7 @@
 //! Fetching from the slow tier into RAM: what a host waits for, with its neighbours.
 
 use super::heat::extent_of;
+use super::knobs::{Admission, admission};
 use super::leaf::Leaf;
 use super::ledger::{Grounds, Move};
 use super::ram::RamExtent;
@@ -179,6 +180,7 @@ impl Shard {
             policy,
             promotions,
             ledger,
+            volumes,
             ..
         } = &mut *state;
         let page = leaf.page.borrow();
@@ -226,20 +228,25 @@ impl Shard {
             // A dense region moves whole, as long as what is fetched ahead comes to be used. What was read as a whole
             // may be part of a stream, which nobody comes back to.
             let whole = left.touched == u16::MAX;
-            let (rises, grounds) = match policy {
+            let admitted = admission(volumes, left.chunk, left.extent, now_ns);
+            let (rises, grounds) = match (policy.as_mut(), admitted) {
+                (_, Admission::Never) => (0, Cause::StayedKnobs.into()),
                 _ if promotions.are_full() => (0, Cause::StayedQueued.into()),
-                _ if left.dense && regions.is_sound() && !whole => {
+                (_, Admission::Always) => (left.valid, Cause::RosePinned.into()),
+                (_, Admission::ByWorth(reluctance))
+                    if reluctance <= 1.0 && left.dense && regions.is_sound() && !whole =>
+                {
                     (left.valid, Cause::RoseDense.into())
                 }
-                Some(policy) => {
+                (Some(policy), Admission::ByWorth(reluctance)) => {
                     let blocks = Blocks {
                         extent: left.name(),
                         mask: left.valid,
                     };
-                    let admission = policy.left_ram(blocks, left.touched);
+                    let admission = policy.left_ram(blocks, left.touched, reluctance);
                     (admission.promote, Grounds::from(admission))
                 }
-                None => (0, Cause::StayedUnasked.into()),
+                (None, _) => (0, Cause::StayedUnasked.into()),
             };
             if rises == 0 {
                 ledger.note(Move::new(now_ns, grounds, left.name(), left.valid));

@@ -74,7 +74,9 @@ impl Shard {
             margin: MARGIN,
             seed: u64::from(self.config.shard.0),
         };
-        self.state.borrow_mut().policy = Some(Box::new(Policy::new(config)));
+        let mut state = self.state.borrow_mut();
+        state.policy = Some(Box::new(Policy::new(config)));
+        state.tell_held();
     }
 
     /// Tells the policy what of these extents of a chunk is on the fast tier.
@@ -104,13 +106,6 @@ impl Shard {
                 .fold(0, |mask, block| mask | 1 << block);
             policy.placed(extent_of(chunk, at), slots & !slow, dirty & !slow);
         }
-    }
-
-    /// The chunk, and the copies on the fast tier, that should leave it next; none that is known.
-    pub(super) fn next_victim(&self) -> Option<((u32, u32), usize)> {
-        let mut state = self.state.borrow_mut();
-        let victim = state.policy.as_mut()?.clean_victim()?;
-        Some(chunk_of(victim.extent))
     }
 
     /// Copies that extents of a chunk have on the fast tier.

@@ -2,6 +2,7 @@
 
 use super::heat::extent_of;
 use super::journal::Work;
+use super::knobs::Claim;
 use super::leaf::{Busy, Leaf};
 use super::ledger::{Grounds, Move};
 use super::ram::RamExtent;
@@ -24,13 +25,15 @@ const BUSY_TRIES: usize = 40;
 const QUEUED_MOST: usize = 512;
 
 /// An extent to promote: its chunk's page, volume and chunk, first block, data, valid blocks, and why.
-struct Candidate {
-    leaf: Rc<Leaf>,
-    chunk: (u32, u32),
-    first: usize,
-    data: DmaBuf,
-    valid: u16,
-    grounds: Grounds,
+pub(super) struct Candidate {
+    pub leaf: Rc<Leaf>,
+    pub chunk: (u32, u32),
+    pub first: usize,
+    pub data: DmaBuf,
+    pub valid: u16,
+    pub grounds: Grounds,
+    /// It is pinned to the fast tier.
+    pub pinned: bool,
 }
 
 /// Extents that are to be promoted, the first to come first. They count as promoted until it is tried.
@@ -43,6 +46,13 @@ impl Promotions {
         self.0.len() >= QUEUED_MOST
     }
 
+    /// How many of a layer wait.
+    #[cfg(test)]
+    pub fn of(&self, layer: u32) -> usize {
+        let waiting = self.0.iter();
+        waiting.filter(|waiting| waiting.chunk.0 == layer).count()
+    }
+
     /// Adds blocks of an extent that has left RAM.
     pub fn add(&mut self, extent: RamExtent, blocks: u16, grounds: Grounds) {
         self.0.push_back(Candidate {
@@ -52,6 +62,7 @@ impl Promotions {
             data: extent.data,
             valid: blocks,
             grounds,
+            pinned: false,
         });
     }
 }
@@ -78,7 +89,7 @@ impl Shard {
         }
     }
 
-    fn next_candidate(&self) -> Option<Candidate> {
+    pub(super) fn next_candidate(&self) -> Option<Candidate> {
         if self.shared.promotion_held.load(Ordering::Relaxed)
             || self.state.borrow().failed.is_some()
         {
@@ -110,13 +121,19 @@ impl Shard {
         self.tell_placed(&mut state, candidate.chunk, &candidate.leaf, extent);
     }
 
-    async fn promote(&self, candidate: &Candidate) -> Result<(), IoError> {
+    /// Promotes what is still as it was, as far as there is room and the volume's knobs let it.
+    ///
+    /// # Errors
+    /// When the drive or the journal takes it not.
+    pub(super) async fn promote(&self, candidate: &Candidate) -> Result<(), IoError> {
         let _room = self.journal_room(Work::Mover).await?;
         let Candidate {
             leaf,
             first,
             data,
             valid,
+            chunk,
+            pinned,
             ..
         } = candidate;
         let mut busy = Busy::try_new(leaf);
@@ -133,6 +150,17 @@ impl Shard {
             return Ok(());
         };
         for (start, count) in home_runs(leaf, *first, *valid, data) {
+            let claimed = match pinned {
+                true => self.claim_pinned(chunk.0, count),
+                false => self.claim_fast(*chunk, start / EXTENT_BLOCKS, count),
+            };
+            let Ok(mut claim) = claimed else {
+                if !pinned {
+                    let stays = Cause::StayedKnobs.into();
+                    self.note_promotion(candidate, stays, of_extent(start, count));
+                }
+                return Ok(());
+            };
             let mut runs = Vec::new();
             if !self.has_spare_fast() || !self.try_slots(Class::Fast, count, &mut runs) {
                 self.note_promotion(
@@ -148,6 +176,7 @@ impl Shard {
                 self.give_back_after(&runs, error);
                 return Err(super::state::drive_error(error, "a promotion failed"));
             }
+            claim.iter_mut().for_each(Claim::wrote);
             self.settle_promotion(candidate, start, &runs, &part)?;
         }
         Ok(())
@@ -191,7 +220,7 @@ impl Shard {
     }
 
     /// Promotion leaves the last part of the fast tier to writes.
-    fn has_spare_fast(&self) -> bool {
+    pub(super) fn has_spare_fast(&self) -> bool {
         let state = self.state.borrow();
         state.alloc.free_slots(Class::Fast) > self.reserve_slots() / 2
     }

@@ -10,7 +10,7 @@ use crate::control::explain::Cause;
 use crate::control::types::SpacePolicy;
 use crate::space::Class;
 use block::{ErrorKind, IoError};
-use format::BlockState;
+use format::{BlockMask, BlockState};
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use units::{BLOCK, CHUNK_BLOCKS, EXTENT, Place};
@@ -28,7 +28,7 @@ const IDLE_NS: u64 = 100_000_000;
 /// And at most, while drives fail.
 const HELD_UP_NS: u64 = 5_000_000_000;
 /// A chunk sinks once it has not been written for this long, in nanoseconds.
-const SETTLE_NS: u64 = 2_000_000_000;
+pub(super) const SETTLE_NS: u64 = 2_000_000_000;
 /// Rounds for which the slow tier has to be full before cooling gives up.
 const FULL_ROUNDS: u32 = 200;
 /// Time for which nothing sinks, as hosts have all that is left in use, before cooling gives up, in
@@ -89,7 +89,7 @@ impl Shard {
         let sinks = state.alloc.free_slots(Class::Slow) > 0 && self.may_sink(&state);
         self.surveying.get()
             || !state.quarantine.is_empty()
-            || (self.is_tiered() && (!state.shadow_chunks.is_empty() || sinks))
+            || (self.is_tiered() && (state.has_victims() || sinks))
     }
 
     /// Makes space and lets data sink, for as long as the shard runs.
@@ -159,7 +159,7 @@ impl Shard {
     }
 
     /// One round; true when something was done.
-    async fn mover_round(&self, yielding: &mut Yielding) -> Result<bool, IoError> {
+    pub(super) async fn mover_round(&self, yielding: &mut Yielding) -> Result<bool, IoError> {
         self.check()?;
         self.trim_leaves();
         let starving = self.starving.get() > 0;
@@ -184,7 +184,7 @@ impl Shard {
             )
         };
         let short = free < reserve || starving;
-        let mut worked = false;
+        let mut worked = self.keep_pins().await?;
         if free < reserve && has_shadows {
             // A little more, so that not every round has to.
             worked |= self.evict(reserve + reserve / 4 - free).await? > 0;
@@ -234,23 +234,15 @@ impl Shard {
         // What had copies before the pool was opened, and was not used since, is not known of yet.
         if !self.looked_over.get() || self.cooling.get() {
             freed = self
-                .evict_in_order(wanted, Cause::EvictedUnused, |chunk| self.unused(chunk))
+                .evict_in_order(wanted, (Cause::EvictedUnused, false), |chunk| {
+                    self.unused(chunk)
+                })
                 .await?;
         }
-        for _ in 0..EVICT_EXTENTS {
-            if freed >= wanted || self.cooling.get() {
-                break;
-            }
-            let _room = self.journal_room(Work::Mover).await?;
-            let Some((chunk, extent)) = self.next_victim() else {
-                break;
-            };
-            let least = Cause::EvictedLeast;
-            freed += self.evict_from(chunk, 1 << extent, least).await?;
-        }
-        if freed == 0 {
-            let next = Cause::EvictedNext;
-            freed = self.evict_in_order(wanted, next, |_| u16::MAX).await?;
+        freed = self.evict_by_worth(wanted, freed, false).await?;
+        // What is spared leaves when there is nothing else.
+        if freed == 0 && !self.state.borrow().knobs.is_empty() {
+            freed = self.evict_by_worth(wanted, freed, true).await?;
         }
         if freed > 0 {
             self.barrier().await?;
@@ -258,11 +250,35 @@ impl Shard {
         Ok(freed)
     }
 
-    /// Gives up clean copies in the extents that `which` says, chunk by chunk.
+    /// Gives up clean copies until `wanted` came free, of which `freed` have, or so many were looked at; `all`: of
+    /// volumes below their floors, too. Where none is known to be worth least, in order. Returns how many.
+    async fn evict_by_worth(&self, wanted: u64, mut freed: u64, all: bool) -> Result<u64, IoError> {
+        for _ in 0..EVICT_EXTENTS {
+            if freed >= wanted || self.cooling.get() {
+                break;
+            }
+            let _room = self.journal_room(Work::Mover).await?;
+            let victim = self.state.borrow_mut().victim(all);
+            let Some((chunk, extents, cause)) = victim else {
+                break;
+            };
+            freed += self.evict_from(chunk, extents, cause).await?;
+        }
+        match freed {
+            0 => {
+                let next = (Cause::EvictedNext, all);
+                self.evict_in_order(wanted, next, |_| u16::MAX).await
+            }
+            freed => Ok(freed),
+        }
+    }
+
+    /// Gives up clean copies in the extents that `which` says, chunk by chunk; `all`: of volumes below their
+    /// floors, too.
     async fn evict_in_order(
         &self,
         wanted: u64,
-        cause: Cause,
+        (cause, all): (Cause, bool),
         which: impl Fn((u32, u32)) -> u16,
     ) -> Result<u64, IoError> {
         let mut freed = 0;
@@ -276,7 +292,10 @@ impl Shard {
             };
             let (extents, cause) = match self.cooling.get() {
                 true => (u16::MAX, Cause::EvictedCooled),
-                false => (which(chunk), cause),
+                false => match self.state.borrow().may_leave(chunk, all) {
+                    0 => continue,
+                    may => (which(chunk) & may, cause),
+                },
             };
             freed += self.evict_from(chunk, extents, cause).await?;
         }
@@ -284,7 +303,7 @@ impl Shard {
     }
 
     /// Gives up the clean copies in these extents of a chunk, unless other work has it. Returns how many.
-    async fn evict_from(
+    pub(super) async fn evict_from(
         &self,
         (volume, chunk): (u32, u32),
         extents: u16,
@@ -296,10 +315,14 @@ impl Shard {
             state.forget_placed((volume, chunk));
             return Ok(0);
         };
+        let pinned = match self.cooling.get() {
+            true => BlockMask::default(),
+            false => self.pinned_blocks((volume, chunk)).await,
+        };
         let Some(_busy) = Busy::try_new(&leaf) else {
             return Ok(0);
         };
-        let mask = Self::shadows(&leaf, extents);
+        let mask = Self::shadows(&leaf, extents).and_not(pinned);
         if mask.is_empty() {
             // The policy may not know of the chunk yet, or take it for what it is no more.
             self.note_chunk(&mut self.state.borrow_mut(), volume, chunk, &leaf);
@@ -333,6 +356,7 @@ impl Shard {
         self.cooling.set(true);
         let result = self.cool_down().await;
         self.cooling.set(false);
+        self.raise_soon();
         result
     }
 

@@ -4,7 +4,7 @@
 //! has one slot, and sinking takes it from the fast tier: so that waits until room is wanted there.
 
 use std::collections::BTreeSet;
-use std::ops::Bound;
+use std::ops::{Bound, RangeInclusive};
 
 /// A chunk: its layer and number.
 type Key = (u32, u32);
@@ -68,6 +68,12 @@ impl Sinking {
     /// Whether any is to be looked at now.
     pub fn has_ready(&self) -> bool {
         !self.ready.is_empty()
+    }
+
+    /// Chunks of a range, those that wait, too.
+    pub fn between(&self, range: RangeInclusive<Key>) -> impl Iterator<Item = Key> + '_ {
+        let sets = [&self.ready, &self.aside].into_iter();
+        sets.flat_map(move |set| set.range(range.clone()).copied())
     }
 
     /// Up to `count` chunks that do not wait, those after `hand` first, in the order of addresses.

@@ -2,6 +2,7 @@
 
 use super::digest::Digests;
 use super::journal::Journal;
+use super::knobs::Knobs;
 use super::leaf::Leaf;
 use super::ledger::Ledger;
 use super::pacing::Pacing;
@@ -119,6 +120,8 @@ pub(super) struct Volume {
     pub allowance: Option<Arc<Allowance>>,
     /// Blocks of its own that the pool, and the allowance, know of.
     pub charged: i64,
+    /// What was chosen for the placement of its volume, if anything.
+    pub knobs: Option<Arc<Knobs>>,
     /// No operation is admitted any more.
     pub gone: bool,
     /// Its directory entry has to be written.
@@ -139,6 +142,7 @@ impl Volume {
             disk_counts: counts,
             allowance: None,
             charged: 0,
+            knobs: None,
             gone: false,
             dirty: false,
             counters: IoCounters::default(),
@@ -181,6 +185,11 @@ pub(super) struct State {
     pub shadow_chunks: BTreeSet<(u32, u32)>,
     pub evict_hand: (u32, u32),
     pub demote_hand: (u32, u32),
+    /// All that layers have, each once.
+    pub knobs: Vec<Arc<Knobs>>,
+    /// Where eviction of volumes above their ceilings goes on, and what sinks and leaves as it is pinned.
+    pub over_hand: (u32, u32),
+    pub lower_hands: [(u32, u32); 2],
     pub stuck: Stuck,
     /// How fast hosts' writes take room that is short.
     pub pacing: Pacing,
@@ -242,6 +251,12 @@ pub struct Shard {
     pub(super) background: Cell<usize>,
     /// Every chunk that had copies on the fast tier was looked at since the shard began to serve.
     pub(super) looked_over: Cell<bool>,
+    /// What is pinned to the fast tier is being brought there, and is to be looked for once more.
+    pub(super) raising: Cell<bool>,
+    pub(super) raise_again: Cell<bool>,
+    /// One chunk of it is on its way; and so many want that none is.
+    pub(super) raising_chunk: Cell<bool>,
+    pub(super) pins_held: Cell<usize>,
     /// Somebody is waiting for the pool to be cold.
     pub(super) cooling: Cell<bool>,
     /// Chunks with data on the fast tier are still being looked for, after an opening.
@@ -301,6 +316,9 @@ impl Shard {
             shadow_chunks: BTreeSet::new(),
             evict_hand: (0, 0),
             demote_hand: (0, 0),
+            knobs: Vec::new(),
+            over_hand: (0, 0),
+            lower_hands: [(0, 0); 2],
             stuck: Stuck::default(),
             pacing: Pacing::default(),
             promotions: Promotions::default(),
@@ -338,6 +356,10 @@ impl Shard {
             closing: Cell::new(false),
             background: Cell::new(0),
             looked_over: Cell::new(false),
+            raising: Cell::new(false),
+            raise_again: Cell::new(false),
+            raising_chunk: Cell::new(false),
+            pins_held: Cell::new(0),
             cooling: Cell::new(false),
             surveying: Cell::new(false),
             journal_users: Cell::new(0),

@@ -1,0 +1,102 @@
+//! What of `convect volume set` and `show` is about a volume's placement.
+
+use super::volume::limit;
+use crate::Failure;
+use crate::arguments::Switch;
+use crate::placement_arguments::{Placement as Words, Reaction as Word};
+use api::v1::{Pin, PinChange, PinTo, Placement, Reaction, Tier, VolumeChange};
+use units::format_bytes;
+
+/// `fast`, `slow:0:10G`, `none:1G:512M`: a tier, and the range where it is not the whole volume.
+fn pin(text: &str) -> Result<PinChange, Failure> {
+    let wrong = |why: &str| {
+        Failure::Usage(format!(
+            "'{text}' is no pin: {why}; write fast, slow or none, for a part of the volume with its first byte \
+             and its length, as in fast:0:10G"
+        ))
+    };
+    let mut words = text.split(':');
+    let to = match words.next() {
+        Some("fast") => PinTo::Fast,
+        Some("slow") => PinTo::Slow,
+        Some("none") => PinTo::None,
+        _ => return Err(wrong("it begins with no tier")),
+    };
+    let range: Vec<&str> = words.collect();
+    let bytes = |text: &str| units::parse_bytes(text).map_err(|error| wrong(&error.to_string()));
+    let (offset, length) = match range[..] {
+        [] => (0, None),
+        [offset, length] => (bytes(offset)?, Some(bytes(length)?)),
+        _ => return Err(wrong("a range has a first byte and a length")),
+    };
+    match length {
+        Some(0) => Err(wrong("its length is 0")),
+        length => Ok(PinChange { offset, length, to }),
+    }
+}
+
+/// Adds what is asked for to a change.
+pub fn ask(words: &Words, change: VolumeChange) -> Result<VolumeChange, Failure> {
+    let size = |words: &Option<String>| words.as_deref().map(limit).transpose();
+    let pins: Result<Vec<_>, _> = words.pin.iter().map(|text| pin(text)).collect();
+    Ok(VolumeChange {
+        promotion: words.promotion.map(|switch| switch == Switch::On),
+        pins: pins?,
+        fast_floor: size(&words.fast_floor)?,
+        fast_ceiling: size(&words.fast_ceiling)?,
+        reaction: words.reaction.map(|word| match word {
+            Word::Eager => Reaction::Eager,
+            Word::Normal => Reaction::Normal,
+            Word::Thrifty => Reaction::Thrifty,
+        }),
+        write_budget: size(&words.write_budget)?,
+        ..change
+    })
+}
+
+fn pinned(pin: &Pin) -> String {
+    let tier = match pin.tier {
+        Tier::Fast => "fast",
+        Tier::Slow => "slow",
+    };
+    match (pin.offset, pin.length) {
+        (0, None) => format!("all of it to {tier}"),
+        (offset, None) => format!("from {} on to {tier}", format_bytes(offset)),
+        (offset, Some(length)) => format!(
+            "{} from {} on to {tier}",
+            format_bytes(length),
+            format_bytes(offset)
+        ),
+    }
+}
+
+/// What was chosen, as it is shown: nothing of what nobody chose.
+pub fn show(placement: Option<&Placement>) -> Vec<(&'static str, String)> {
+    let Some(placement) = placement else {
+        return Vec::new();
+    };
+    let bytes = |bytes: Option<u64>| bytes.map(format_bytes).unwrap_or_default();
+    let pins: Vec<String> = placement.pins.iter().map(pinned).collect();
+    let budget = placement.write_budget.map(|budget| {
+        format!(
+            "{} a day ({} written so far, {} may be at once)",
+            format_bytes(budget.daily),
+            format_bytes(budget.used),
+            format_bytes(budget.left)
+        )
+    });
+    let reaction = match placement.reaction {
+        Reaction::Eager => "eager",
+        Reaction::Normal => "",
+        Reaction::Thrifty => "thrifty",
+    };
+    let promotion = if placement.promotion { "" } else { "off" };
+    vec![
+        ("promotion", promotion.to_owned()),
+        ("pinned", pins.join(", ")),
+        ("fast floor", bytes(placement.fast_floor)),
+        ("fast ceiling", bytes(placement.fast_ceiling)),
+        ("reaction", reaction.to_owned()),
+        ("write budget", budget.unwrap_or_default()),
+    ]
+}

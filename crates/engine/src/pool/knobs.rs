@@ -1,0 +1,292 @@
+//! Knobs of volumes: what somebody chose for their placement (docs/placement.md), changed while they are
+//! used.
+
+use super::shards::ask_all;
+use super::{Pool, Result, error, lock};
+use crate::control::knobs::{KnobsChange, KnobsStatus, Pin, Reaction};
+use crate::control::types::{ErrorCode, Tier};
+use crate::shard::{Audit, Budget, Knobs};
+use format::{KnobsConfig, PoolConfig, ReactionConfig, TierConfig, VolumeConfig};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use units::{BLOCK, VdriveId, format_bytes};
+
+/// The knobs of the volumes that have some, by the volumes' numbers, and by what of their descriptions they
+/// were made.
+#[derive(Default)]
+pub(crate) struct AllKnobs(BTreeMap<u32, (VolumeConfig, Arc<Knobs>)>);
+
+impl AllKnobs {
+    /// Follows a pool's description. False when there were none and are none.
+    pub fn follow(&mut self, config: &PoolConfig) -> bool {
+        let had = !self.0.is_empty();
+        let with = config.volumes.iter();
+        let with = with.filter(|volume| volume.knobs != KnobsConfig::default() && !volume.deleting);
+        let mut next = BTreeMap::new();
+        for volume in with {
+            let known = self.0.remove(&volume.id);
+            let same = known
+                .as_ref()
+                .filter(|(of, _)| (&of.knobs, of.live()) == (&volume.knobs, volume.live()));
+            let knobs = match same {
+                Some((_, knobs)) => knobs.clone(),
+                None => {
+                    let budget = known.and_then(|(_, knobs)| knobs.budget.clone());
+                    let daily = volume.knobs.write_budget;
+                    let budget = budget.filter(|budget| budget.daily() == daily);
+                    let new = (daily > 0).then(|| Arc::new(Budget::new(daily)));
+                    Arc::new(Knobs::new(volume, budget.or(new)))
+                }
+            };
+            next.insert(volume.id, (volume.clone(), knobs));
+        }
+        self.0 = next;
+        had || !self.0.is_empty()
+    }
+
+    /// By the layers whose placement goes by them.
+    pub fn of_layers(&self, config: &PoolConfig) -> BTreeMap<u32, Arc<Knobs>> {
+        let holders = config.holders().into_iter();
+        holders
+            .filter_map(|(layer, volume)| Some((layer, self.0.get(&volume)?.1.clone())))
+            .collect()
+    }
+
+    /// Blocks that each of those volumes is known to have on the fast tier.
+    pub fn fast(&self) -> BTreeMap<u32, i64> {
+        let all = self.0.iter();
+        all.map(|(id, (_, knobs))| (*id, knobs.fast())).collect()
+    }
+
+    /// Compares that with what shards found, unless it is not as it was `before` they looked: what is pinned
+    /// comes up while nothing else happens, too.
+    pub fn audit(&self, config: &PoolConfig, before: &BTreeMap<u32, i64>, audit: &mut Audit) {
+        let holders = config.holders();
+        let still = |id: &u32, knobs: &Knobs| before.get(id) == Some(&knobs.fast());
+        for (id, (volume, knobs)) in self.0.iter().filter(|(id, (_, knobs))| still(id, knobs)) {
+            let layers = audit.fast.iter();
+            let mine = layers.filter(|(layer, _)| holders.get(layer) == Some(id));
+            let has = mine.map(|(_, blocks)| blocks).sum::<u64>() as i64;
+            if knobs.fast() != has {
+                let (name, counted) = (&volume.name, knobs.fast());
+                audit.count += 1;
+                audit.wrong.push(format!(
+                    "volume {name} counts {counted} blocks on the fast tier, and has {has}"
+                ));
+            }
+        }
+    }
+}
+
+fn tier_of(tier: Tier) -> TierConfig {
+    match tier {
+        Tier::Fast => TierConfig::Fast,
+        Tier::Slow => TierConfig::Slow,
+    }
+}
+
+/// A volume's knobs as they are asked for.
+///
+/// # Errors
+/// `Invalid` when there are none like that.
+pub(super) fn changed(volume: &VolumeConfig, change: &KnobsChange) -> Result<KnobsConfig> {
+    let mut knobs = volume.knobs.clone();
+    let wrong = |wrong: String| {
+        let text = format!("volume {} would have {wrong}: choose others", volume.name);
+        error(ErrorCode::Invalid, text)
+    };
+    let whole = |what, asked: Option<u64>, before| match asked {
+        None => Ok(before),
+        Some(bytes) => format::whole_limit(what, bytes),
+    };
+    let limits = whole("floor", change.fast_floor, knobs.fast_floor)
+        .and_then(|floor| {
+            Ok((
+                floor,
+                whole("ceiling", change.fast_ceiling, knobs.fast_ceiling)?,
+            ))
+        })
+        .and_then(|(floor, ceiling)| {
+            let budget = whole("write budget", change.write_budget, knobs.write_budget)?;
+            Ok((floor, ceiling, budget))
+        });
+    match limits {
+        Ok(limits) => (knobs.fast_floor, knobs.fast_ceiling, knobs.write_budget) = limits,
+        Err(text) => return wrong(text),
+    }
+    knobs.promotion_off = change.promotion.map_or(knobs.promotion_off, |on| !on);
+    knobs.reaction = match change.reaction {
+        None => knobs.reaction,
+        Some(Reaction::Eager) => ReactionConfig::Eager,
+        Some(Reaction::Normal) => ReactionConfig::Normal,
+        Some(Reaction::Thrifty) => ReactionConfig::Thrifty,
+    };
+    for pin in &change.pins {
+        if pin.length == Some(0) || pin.offset >= volume.size {
+            return wrong(format!(
+                "a pin of {} bytes from byte {} on, and has {} bytes",
+                pin.length
+                    .map_or("all".to_owned(), |bytes| bytes.to_string()),
+                pin.offset,
+                volume.size
+            ));
+        }
+        let length = pin.length.unwrap_or(0);
+        if let Err(text) = knobs.pin(pin.offset, length, pin.tier.map(tier_of)) {
+            return wrong(text);
+        }
+    }
+    Ok(knobs)
+}
+
+/// What holds for a volume's placement.
+pub(super) fn status(knobs: &KnobsConfig, budget: Option<&Budget>) -> KnobsStatus {
+    let pin = |pin: &format::PinConfig| Pin {
+        offset: pin.offset,
+        length: Some(pin.length).filter(|length| *length > 0),
+        tier: match pin.tier {
+            TierConfig::Fast => Tier::Fast,
+            TierConfig::Slow => Tier::Slow,
+        },
+    };
+    KnobsStatus {
+        promotion: !knobs.promotion_off,
+        pins: knobs.pins.iter().map(pin).collect(),
+        fast_floor: knobs.fast_floor,
+        fast_ceiling: knobs.fast_ceiling,
+        reaction: match knobs.reaction {
+            ReactionConfig::Eager => Reaction::Eager,
+            ReactionConfig::Normal => Reaction::Normal,
+            ReactionConfig::Thrifty => Reaction::Thrifty,
+        },
+        write_budget: knobs.write_budget,
+        budget_used: budget.map_or(0, Budget::used),
+        budget_left: budget.map_or(0, Budget::left),
+    }
+}
+
+impl Pool {
+    /// What a volume's promotion may write, if that is limited.
+    pub(super) fn budget(&self, volume: u32) -> Option<Arc<Budget>> {
+        let all = lock(&self.knobs);
+        all.0.get(&volume)?.1.budget.clone()
+    }
+
+    /// Tells the shards by whose knobs layers go. Whatever changes that, in the pool's description, is
+    /// followed by this.
+    pub(super) fn tell_knobs(&self) -> Result<()> {
+        let of = {
+            let config = lock(&self.config);
+            let mut all = lock(&self.knobs);
+            match all.follow(&config) {
+                false => return Ok(()),
+                true => Arc::new(all.of_layers(&config)),
+            }
+        };
+        ask_all(&self.shards, move |shard| {
+            let of = of.clone();
+            async move { shard.set_knobs(&of) }
+        })
+        .map(drop)
+    }
+
+    /// Bytes of the fast tier that volumes can have for themselves: without what is kept for writes.
+    fn fast_room(&self, config: &PoolConfig, without: Option<u8>) -> u64 {
+        let vdrives = config.vdrives.iter();
+        let stays = vdrives.filter(|vdrive| {
+            vdrive.tier == TierConfig::Fast && !vdrive.evacuating && Some(vdrive.id) != without
+        });
+        let spaces = stays.filter_map(|vdrive| self.shared.groups.space(VdriveId(vdrive.id)));
+        let groups: u64 = spaces.map(|space| u64::from(space.groups)).sum();
+        let blocks = groups * config.group_blocks;
+        (blocks - blocks / 16) * BLOCK as u64
+    }
+
+    /// Refuses knobs that the pool cannot keep to, as a volume's description would have them.
+    ///
+    /// # Errors
+    /// `Invalid` when there is no such tier or they contradict each other, `Refused` when others were promised
+    /// too much of the fast tier.
+    pub(super) fn check_knobs(&self, before: &VolumeConfig, after: &VolumeConfig) -> Result<()> {
+        let config = self.config();
+        let (name, knobs, size) = (&after.name, &after.knobs, after.size);
+        for (tier, word) in [(TierConfig::Fast, "fast"), (TierConfig::Slow, "slow")] {
+            let has = config.vdrives.iter().any(|vdrive| vdrive.tier == tier);
+            if !has && knobs.pins.iter().any(|pin| pin.tier == tier) {
+                let text = format!(
+                    "volume {name} cannot be pinned to the {word} tier, which pool {} has not: add a \
+                     {word} vdrive first",
+                    self.name
+                );
+                return error(ErrorCode::Invalid, text);
+            }
+        }
+        let (floor, ceiling) = (knobs.fast_floor, knobs.fast_ceiling);
+        let claimed = knobs.claimed(size);
+        if ceiling > 0 && claimed > ceiling {
+            let (what, more) = match claimed == floor {
+                true => ("a floor of", floor),
+                false => ("pins of", claimed),
+            };
+            let text = format!(
+                "volume {name} would have {what} {} on the fast tier, above its ceiling of {}: choose a \
+                 larger ceiling, or less of the other",
+                format_bytes(more),
+                format_bytes(ceiling)
+            );
+            return error(ErrorCode::Invalid, text);
+        }
+        if claimed <= before.knobs.claimed(before.size) {
+            return Ok(());
+        }
+        let others = config.volumes.iter();
+        let others = others.filter(|volume| volume.id != after.id && !volume.deleting);
+        let others: u64 = others.map(|volume| volume.knobs.claimed(volume.size)).sum();
+        let room = self.fast_room(&config, None);
+        if claimed.saturating_add(others) <= room {
+            return Ok(());
+        }
+        let text = format!(
+            "volume {name} would have {} of the fast tier for itself by pins or its floor; others have {}, \
+             and pool {} has {} for that beside what is kept for writes: choose less, or add a fast vdrive",
+            format_bytes(claimed),
+            format_bytes(others),
+            self.name,
+            format_bytes(room)
+        );
+        error(ErrorCode::Refused, text)
+    }
+
+    /// Refuses that a vdrive leaves which volumes have for themselves by their knobs.
+    ///
+    /// # Errors
+    /// `Refused`.
+    pub(super) fn check_knobs_without(&self, vdrive: u8, config: &PoolConfig) -> Result<()> {
+        let volumes = config.volumes.iter().filter(|volume| !volume.deleting);
+        let claimed: u64 = volumes
+            .map(|volume| volume.knobs.claimed(volume.size))
+            .sum();
+        let room = self.fast_room(config, Some(vdrive));
+        if claimed <= room || room == self.fast_room(config, None) {
+            return Ok(());
+        }
+        let text = format!(
+            "vdrive {vdrive} cannot leave: {} of the fast tier are volumes' by pins or floors, and {} would \
+             be left for that: first make those less with `convect volume set`",
+            format_bytes(claimed),
+            format_bytes(room)
+        );
+        error(ErrorCode::Refused, text)
+    }
+
+    /// Changes a volume's knobs, as they were checked.
+    pub(super) fn set_knobs(&self, volume: u32, knobs: &KnobsConfig) -> Result<()> {
+        self.update_soon(|config| {
+            let volumes = config.volumes.iter_mut();
+            volumes
+                .filter(|known| known.id == volume)
+                .for_each(|known| known.knobs = knobs.clone());
+            Ok(())
+        })
+    }
+}

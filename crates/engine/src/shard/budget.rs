@@ -1,0 +1,137 @@
+//! Bytes a day that promotion may write for a volume.
+
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+/// A day, in nanoseconds.
+const DAY_NS: u64 = 86_400_000_000_000;
+/// What is not used is saved up for this part of a day: three hours.
+const SAVED_PART: u64 = 8;
+/// And at least so many bytes, so that an extent can be written.
+const SAVED_LEAST: u64 = 64 << 10;
+
+/// A bucket of bytes that fills over the day: one for all shards, as promotion in one may write what another does
+/// not. It begins empty: however often a pool is opened, no more is written for that.
+#[derive(Debug)]
+pub struct Budget {
+    /// Bytes a day.
+    daily: u64,
+    left: AtomicI64,
+    /// When it was filled last, by the loops' clock; 0: never.
+    filled_ns: AtomicU64,
+    used: AtomicU64,
+}
+
+impl Budget {
+    /// Of so many bytes a day.
+    pub fn new(daily: u64) -> Self {
+        Self {
+            daily,
+            left: AtomicI64::new(0),
+            filled_ns: AtomicU64::new(0),
+            used: AtomicU64::new(0),
+        }
+    }
+
+    /// Bytes a day.
+    pub fn daily(&self) -> u64 {
+        self.daily
+    }
+
+    /// Bytes that may be written at once.
+    pub fn left(&self) -> u64 {
+        self.left.load(Ordering::Relaxed).max(0) as u64
+    }
+
+    /// Bytes written so far.
+    pub fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// Whether nothing may be written now.
+    pub fn is_empty(&self, now_ns: u64) -> bool {
+        self.fill(now_ns);
+        self.left() == 0
+    }
+
+    /// Takes bytes that are about to be written, if they may be.
+    pub fn take(&self, bytes: u64, now_ns: u64) -> bool {
+        self.fill(now_ns);
+        let less = |left: i64| (left >= bytes as i64).then(|| left - bytes as i64);
+        let taken = self
+            .left
+            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, less)
+            .is_ok();
+        if taken {
+            self.used.fetch_add(bytes, Ordering::Relaxed);
+        }
+        taken
+    }
+
+    /// Gives back what was taken and not written.
+    pub fn give_back(&self, bytes: u64) {
+        self.left.fetch_add(bytes as i64, Ordering::Relaxed);
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    fn fill(&self, now_ns: u64) {
+        let last = self.filled_ns.load(Ordering::Acquire);
+        let time = match last {
+            0 => 0,
+            // Loops' clocks may stand a little apart.
+            last => now_ns.saturating_sub(last),
+        };
+        let bytes = u128::from(time) * u128::from(self.daily) / u128::from(DAY_NS);
+        if bytes == 0 && last != 0 {
+            return;
+        }
+        let next = now_ns.max(1);
+        let turn = self
+            .filled_ns
+            .compare_exchange(last, next, Ordering::AcqRel, Ordering::Relaxed);
+        if turn.is_ok() {
+            let most = (self.daily / SAVED_PART).max(SAVED_LEAST) as i64;
+            let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+            let more = |left: i64| Some(left.saturating_add(bytes).min(most.max(left)));
+            let _ = self
+                .left
+                .fetch_update(Ordering::AcqRel, Ordering::Relaxed, more);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR_NS: u64 = DAY_NS / 24;
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn it_fills_over_the_day_and_saves_up_three_hours() {
+        let budget = Budget::new(24 * MIB);
+        assert!(budget.is_empty(5) && !budget.take(1, 6));
+        assert!(!budget.take(MIB, HOUR_NS - 1));
+        assert!(budget.take(MIB, 5 + HOUR_NS + 10_000_000_000));
+        assert!(!budget.take(64 << 10, 5 + HOUR_NS + 10_000_000_000));
+        assert_eq!(budget.used(), MIB);
+        assert!(!budget.is_empty(30 * HOUR_NS));
+        assert_eq!(budget.left(), 3 * MIB);
+        budget.give_back(MIB);
+        assert_eq!((budget.left(), budget.used()), (4 * MIB, 0));
+    }
+
+    #[test]
+    fn little_looks_lose_nothing() {
+        let budget = Budget::new(24 * MIB);
+        (0..=10_000).for_each(|look| budget.fill(1 + look * HOUR_NS / 10_000));
+        let missing = MIB - budget.left();
+        assert!(missing < 64 << 10, "{missing}");
+    }
+
+    #[test]
+    fn a_small_one_allows_an_extent_in_the_end() {
+        let budget = Budget::new(4096);
+        assert!(budget.is_empty(1));
+        assert!(budget.take(64 << 10, 1 + 17 * DAY_NS));
+    }
+}

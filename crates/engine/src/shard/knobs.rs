@@ -1,0 +1,384 @@
+//! What somebody chose for the placement of volumes (docs/placement.md), as decisions ask for it.
+//!
+//! Responsible for: which of what a volume has may leave the fast tier, which may come there and by whom
+//! room is made. Leaves out: choosing among what may leave (`victims.rs`), and carrying it out (`pins.rs`,
+//! `reclaim.rs`, `promote.rs`).
+
+use super::budget::Budget;
+use super::state::{Shard, State, Volume};
+use format::{BlockMask, KnobsConfig, ReactionConfig, TierConfig, VolumeConfig};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use units::{BLOCK, CHUNK_EXTENTS, EXTENT, EXTENT_BLOCKS};
+
+/// How many times the margin something has to be worth in a volume that is to react sooner or later than
+/// others.
+const EAGER: f32 = 0.125;
+const THRIFTY: f32 = 8.0;
+
+/// Extents of a volume that are kept on a tier.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Pin {
+    /// Counted from the volume's first byte.
+    pub extents: Range<u64>,
+    pub tier: TierConfig,
+}
+
+/// Extents of a chunk that are pinned: bit 0 is its first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Pinned {
+    pub fast: u16,
+    pub slow: u16,
+}
+
+/// The knobs of one volume, with what all shards count for them. Others take their place when they are
+/// changed.
+#[derive(Debug)]
+pub struct Knobs {
+    /// Its layer that takes writes.
+    pub(super) live: u32,
+    promotes: bool,
+    pins: Vec<Pin>,
+    /// Blocks.
+    floor: i64,
+    ceiling: i64,
+    reluctance: f32,
+    /// What its promotion may write, if that is limited.
+    pub budget: Option<Arc<Budget>>,
+    /// Blocks that its layers have on the fast tier, and that promotions under way are to bring there.
+    fast: AtomicI64,
+}
+
+/// What is to become of an extent that leaves RAM.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Admission {
+    /// It is not promoted.
+    Never,
+    /// It is.
+    Always,
+    /// It is when it is worth so many times the margin.
+    ByWorth(f32),
+}
+
+impl Knobs {
+    /// As a volume's description says.
+    pub fn new(volume: &VolumeConfig, budget: Option<Arc<Budget>>) -> Self {
+        let KnobsConfig {
+            promotion_off,
+            pins,
+            fast_floor,
+            fast_ceiling,
+            reaction,
+            write_budget: _,
+        } = &volume.knobs;
+        let unit = EXTENT as u64;
+        let pin = |pin: &format::PinConfig| Pin {
+            extents: pin.offset / unit..pin.end() / unit,
+            tier: pin.tier,
+        };
+        Self {
+            live: volume.live(),
+            promotes: !promotion_off,
+            pins: pins.iter().map(pin).collect(),
+            floor: (fast_floor / BLOCK as u64) as i64,
+            ceiling: match fast_ceiling {
+                0 => i64::MAX,
+                bytes => (bytes / BLOCK as u64) as i64,
+            },
+            reluctance: match reaction {
+                ReactionConfig::Eager => EAGER,
+                ReactionConfig::Normal => 1.0,
+                ReactionConfig::Thrifty => THRIFTY,
+            },
+            budget,
+            fast: AtomicI64::new(0),
+        }
+    }
+
+    /// Blocks that its layers have on the fast tier.
+    pub fn fast(&self) -> i64 {
+        self.fast.load(Ordering::Relaxed)
+    }
+
+    /// A layer has so many blocks more, or fewer, on the fast tier.
+    pub(super) fn note(&self, blocks: i64) {
+        if blocks != 0 {
+            self.fast.fetch_add(blocks, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether it has more than it may.
+    pub(super) fn is_over(&self) -> bool {
+        self.fast() > self.ceiling
+    }
+
+    /// Whether others are to give way before it does.
+    pub(super) fn is_spared(&self) -> bool {
+        self.floor > 0 && self.fast() <= self.floor
+    }
+
+    pub(super) fn pins(&self, tier: TierConfig) -> impl Iterator<Item = &Pin> {
+        self.pins.iter().filter(move |pin| pin.tier == tier)
+    }
+
+    /// Extents of a chunk that are pinned.
+    pub(super) fn pinned(&self, chunk: u32) -> Pinned {
+        let mut pinned = Pinned::default();
+        let first = u64::from(chunk) * CHUNK_EXTENTS as u64;
+        let end = first + CHUNK_EXTENTS as u64;
+        let from = self.pins.partition_point(|pin| pin.extents.end <= first);
+        for pin in self.pins[from..]
+            .iter()
+            .take_while(|pin| pin.extents.start < end)
+        {
+            let low = pin.extents.start.max(first) - first;
+            let high = pin.extents.end.min(end) - first;
+            let extents = ((1u32 << high) - (1u32 << low)) as u16;
+            match pin.tier {
+                TierConfig::Fast => pinned.fast |= extents,
+                TierConfig::Slow => pinned.slow |= extents,
+            }
+        }
+        pinned
+    }
+
+    /// What is to become of an extent of a layer that leaves RAM.
+    fn admission(&self, (layer, chunk): (u32, u32), extent: usize, now_ns: u64) -> Admission {
+        let pinned = self.pinned(chunk);
+        let has = |extents: u16| extents >> extent & 1 == 1;
+        let budget = self.budget.as_ref();
+        if has(pinned.slow) || budget.is_some_and(|budget| budget.is_empty(now_ns)) {
+            return Admission::Never;
+        }
+        // Of what lies in other layers some is a snapshot's alone.
+        if has(pinned.fast) && layer == self.live {
+            return Admission::Always;
+        }
+        match self.promotes && self.fast() < self.ceiling {
+            true => Admission::ByWorth(self.reluctance),
+            false => Admission::Never,
+        }
+    }
+
+    /// Takes room for blocks of an extent that are about to be promoted, in its ceiling and its budget.
+    fn claim(
+        self: &Arc<Self>,
+        chunk: (u32, u32),
+        extent: usize,
+        blocks: usize,
+        now_ns: u64,
+    ) -> Option<Claim> {
+        match self.admission(chunk, extent, now_ns) {
+            Admission::Never => None,
+            Admission::Always => self.claim_within(i64::MAX, blocks, now_ns),
+            Admission::ByWorth(_) => self.claim_within(self.ceiling, blocks, now_ns),
+        }
+    }
+
+    /// The same, as long as it has no more than `most` blocks on the fast tier then.
+    fn claim_within(self: &Arc<Self>, most: i64, blocks: usize, now_ns: u64) -> Option<Claim> {
+        let count = blocks as i64;
+        let more = |fast: i64| (fast <= most - count).then(|| fast + count);
+        let claimed = (self.fast).fetch_update(Ordering::AcqRel, Ordering::Relaxed, more);
+        claimed.ok()?;
+        let mut claim = Claim {
+            knobs: self.clone(),
+            blocks: count,
+            unwritten: 0,
+        };
+        if let Some(budget) = &self.budget {
+            let bytes = (blocks * BLOCK) as u64;
+            if !budget.take(bytes, now_ns) {
+                return None;
+            }
+            claim.unwritten = bytes;
+        }
+        Some(claim)
+    }
+}
+
+/// Room that a promotion under way has taken.
+pub(super) struct Claim {
+    knobs: Arc<Knobs>,
+    blocks: i64,
+    /// Bytes of the budget that nothing was written for yet.
+    unwritten: u64,
+}
+
+impl Claim {
+    /// The bytes went to the drive.
+    pub fn wrote(&mut self) {
+        self.unwritten = 0;
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        // The map counts what came.
+        self.knobs.note(-self.blocks);
+        if let (Some(budget), true) = (&self.knobs.budget, self.unwritten > 0) {
+            budget.give_back(self.unwritten);
+        }
+    }
+}
+
+impl Volume {
+    /// Blocks that the layer has on the fast tier.
+    pub(super) fn fast(&self) -> i64 {
+        (self.counts.fast + self.counts.shadow) as i64
+    }
+}
+
+/// What is to become of an extent of a chunk that leaves RAM.
+pub(super) fn admission(
+    volumes: &BTreeMap<u32, Volume>,
+    chunk: (u32, u32),
+    extent: usize,
+    now_ns: u64,
+) -> Admission {
+    let knobs = volumes.get(&chunk.0).and_then(|entry| entry.knobs.as_ref());
+    knobs.map_or(Admission::ByWorth(1.0), |knobs| {
+        knobs.admission(chunk, extent, now_ns)
+    })
+}
+
+/// Blocks of some extents of a chunk.
+pub(super) fn blocks_of(extents: u16) -> BlockMask {
+    let blocks =
+        (0..CHUNK_EXTENTS * EXTENT_BLOCKS).filter(|at| extents >> (at / EXTENT_BLOCKS) & 1 == 1);
+    blocks.collect()
+}
+
+impl State {
+    /// The knobs of a layer's volume; none when nobody chose any.
+    pub(super) fn knobs_of(&self, layer: u32) -> Option<&Arc<Knobs>> {
+        match self.knobs.is_empty() {
+            true => None,
+            false => self.volumes.get(&layer)?.knobs.as_ref(),
+        }
+    }
+
+    /// Tells the policy what does not leave the fast tier.
+    pub(super) fn tell_held(&mut self) {
+        let Some(policy) = &mut self.policy else {
+            return;
+        };
+        let mut held = Vec::new();
+        for (layer, entry) in &self.volumes {
+            let pins = entry
+                .knobs
+                .iter()
+                .flat_map(|knobs| knobs.pins(TierConfig::Fast));
+            held.extend(pins.map(|pin| (*layer, pin.extents.clone())));
+        }
+        policy.hold(held);
+    }
+}
+
+impl Shard {
+    /// Says by whose knobs layers go; those that are not named go by none.
+    pub fn set_knobs(&self, of: &BTreeMap<u32, Arc<Knobs>>) {
+        let mut state = self.state.borrow_mut();
+        let mut all: Vec<Arc<Knobs>> = Vec::new();
+        for (layer, entry) in &mut state.volumes {
+            let now = of.get(layer);
+            let has = entry.fast();
+            let before = std::mem::replace(&mut entry.knobs, now.cloned());
+            before.iter().for_each(|knobs| knobs.note(-has));
+            if let Some(knobs) = &entry.knobs {
+                knobs.note(has);
+                if !all.iter().any(|known| Arc::ptr_eq(known, knobs)) {
+                    all.push(knobs.clone());
+                }
+            }
+        }
+        state.knobs = all;
+        state.tell_held();
+        drop(state);
+        self.mover_wake.notify();
+        self.raise_soon();
+    }
+
+    /// Room for blocks of an extent that are about to be promoted; none has to be taken where nobody chose any
+    /// knobs.
+    ///
+    /// # Errors
+    /// When the knobs do not let them, or not yet.
+    pub(super) fn claim_fast(
+        &self,
+        chunk: (u32, u32),
+        extent: usize,
+        blocks: usize,
+    ) -> Result<Option<Claim>, NotNow> {
+        let now_ns = self.handle.now_ns();
+        match self.state.borrow().knobs_of(chunk.0) {
+            None => Ok(None),
+            Some(knobs) => knobs
+                .claim(chunk, extent, blocks, now_ns)
+                .map(Some)
+                .ok_or(NotNow),
+        }
+    }
+
+    /// The same for blocks that are pinned there: only the budget counts.
+    ///
+    /// # Errors
+    /// As [`Shard::claim_fast`].
+    pub(super) fn claim_pinned(&self, layer: u32, blocks: usize) -> Result<Option<Claim>, NotNow> {
+        let now_ns = self.handle.now_ns();
+        match self.state.borrow().knobs_of(layer) {
+            None => Ok(None),
+            Some(knobs) => {
+                let claim = knobs.claim_within(i64::MAX, blocks, now_ns);
+                claim.map(Some).ok_or(NotNow)
+            }
+        }
+    }
+
+    /// Blocks of a layer's chunk that are pinned to the fast tier: not those that only a snapshot has, as far
+    /// as that can be seen.
+    pub(super) async fn pinned_blocks(&self, (layer, chunk): (u32, u32)) -> BlockMask {
+        let (live, extents) = match self.state.borrow().knobs_of(layer) {
+            Some(knobs) => (knobs.live, knobs.pinned(chunk).fast),
+            None => return BlockMask::default(),
+        };
+        let blocks = blocks_of(extents);
+        if layer == live || blocks.is_empty() {
+            return blocks;
+        }
+        let mine = self.look(|state| {
+            let owned = state.owned(live, chunk, blocks);
+            Ok(owned.map(|owned| {
+                let mine = owned.parts.iter().filter(|(of, _, _)| *of == layer);
+                mine.fold(BlockMask::default(), |all, (_, _, part)| all.or(*part))
+            }))
+        });
+        mine.await.unwrap_or(blocks)
+    }
+
+    /// Blocks of a layer's chunk that sinking must not take off the fast tier: those that are pinned there, and
+    /// all while the volume is below its floor and no host waits for room.
+    pub(super) async fn stays_fast(&self, chunk: (u32, u32)) -> BlockMask {
+        if self.cooling.get() {
+            return BlockMask::default();
+        }
+        let spared = {
+            let state = self.state.borrow();
+            state
+                .knobs_of(chunk.0)
+                .is_some_and(|knobs| knobs.is_spared())
+        };
+        match spared && self.starving.get() == 0 {
+            true => blocks_of(u16::MAX),
+            false => self.pinned_blocks(chunk).await,
+        }
+    }
+}
+
+/// A promotion is not to be, or not yet.
+pub(super) struct NotNow;
+
+#[cfg(test)]
+mod tests;
