@@ -55,7 +55,7 @@ const FIRST: &[(Mutation, u64)] = &[
     (Mutation::HomeUnproven, 21),
     (Mutation::JournalEpoch, 25),
     (Mutation::EpochKept, 25),
-    (Mutation::FlushOverlap, 3),
+    (Mutation::FlushOverlap, 56),
     (Mutation::KeptFree, 22),
     (Mutation::PromiseTaken, 4),
     (Mutation::LabelPlace, 1),

@@ -14,6 +14,9 @@ use units::CHUNK_BLOCKS;
 const LOOK_NS: u64 = 10_000_000;
 const TRIES: usize = 10;
 
+/// How soon it is seen that nothing moves any more, in nanoseconds.
+const MOVES_NS: u64 = 1_000_000;
+
 /// What an audit found.
 #[derive(Clone, Default, Debug)]
 pub struct Audit {
@@ -54,10 +57,19 @@ impl Audit {
     }
 }
 
+/// Keeps blocks from moving by themselves.
+struct MovesHeld<'a>(&'a Shard);
+
+impl Drop for MovesHeld<'_> {
+    fn drop(&mut self) {
+        self.0.moves_held.set(self.0.moves_held.get() - 1);
+    }
+}
+
 impl Shard {
     /// Compares maps, bitmaps and counts. The shard has to be at rest: no operation and nothing
-    /// that sinks. Checkpoints and what comes up because it is pinned wait; what the shard gives up for others, which
-    /// it does at rest too, is waited for.
+    /// that sinks because it was written. Checkpoints, the mover and what comes up because it is pinned wait; what the
+    /// shard gives up for others, which it does at rest too, is waited for.
     ///
     /// # Errors
     /// When the shard has failed, or a page cannot be loaded.
@@ -69,7 +81,7 @@ impl Shard {
                 self.handle.sleep(LOOK_NS).await;
             }
             let heeded = self.heeded.get();
-            let _pins = self.hold_pins().await?;
+            let _moves = self.hold_moves().await?;
             self.hold_checkpoints().await?;
             let audit = self.audit_all().await;
             self.let_checkpoints_go();
@@ -79,6 +91,20 @@ impl Shard {
                 return audit;
             }
         }
+    }
+
+    /// Nothing moves by itself for as long as this is kept: neither the mover's rounds nor what is pinned.
+    ///
+    /// # Errors
+    /// Why the shard has failed.
+    async fn hold_moves(&self) -> Result<MovesHeld<'_>, IoError> {
+        self.moves_held.set(self.moves_held.get() + 1);
+        let held = MovesHeld(self);
+        while self.moving.get() || self.raising_chunk.get() {
+            self.check()?;
+            self.handle.sleep(MOVES_NS).await;
+        }
+        Ok(held)
     }
 
     async fn audit_all(&self) -> Result<Audit, IoError> {

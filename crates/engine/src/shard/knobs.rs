@@ -10,7 +10,7 @@ use format::{BlockMask, KnobsConfig, ReactionConfig, TierConfig, VolumeConfig};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use units::{BLOCK, CHUNK_EXTENTS, EXTENT, EXTENT_BLOCKS};
 
 /// How many times the margin something has to be worth in a volume that is to react sooner or later than
@@ -37,8 +37,8 @@ pub(super) struct Pinned {
 /// changed.
 #[derive(Debug)]
 pub struct Knobs {
-    /// Its layer that takes writes.
-    pub(super) live: u32,
+    /// Its layer that takes writes: another one once a snapshot was taken.
+    live: AtomicU32,
     promotes: bool,
     pins: Vec<Pin>,
     /// Blocks.
@@ -79,7 +79,7 @@ impl Knobs {
             tier: pin.tier,
         };
         Self {
-            live: volume.live(),
+            live: AtomicU32::new(volume.live()),
             promotes: !promotion_off,
             pins: pins.iter().map(pin).collect(),
             floor: (fast_floor / BLOCK as u64) as i64,
@@ -95,6 +95,11 @@ impl Knobs {
             budget,
             fast: AtomicI64::new(0),
         }
+    }
+
+    /// The volume's layer that takes writes.
+    pub(super) fn live(&self) -> u32 {
+        self.live.load(Ordering::Relaxed)
     }
 
     /// Blocks that its layers have on the fast tier.
@@ -153,7 +158,7 @@ impl Knobs {
             return Admission::Never;
         }
         // Of what lies in other layers some is a snapshot's alone.
-        if has(pinned.fast) && layer == self.live {
+        if has(pinned.fast) && layer == self.live() {
             return Admission::Always;
         }
         match self.promotes && self.fast() < self.ceiling {
@@ -229,6 +234,14 @@ impl Volume {
     pub(super) fn fast(&self) -> i64 {
         (self.counts.fast + self.counts.shadow) as i64
     }
+
+    /// It goes by these knobs from now on, which count what it has on the fast tier.
+    fn go_by(&mut self, knobs: Option<Arc<Knobs>>) {
+        let has = self.fast();
+        let before = std::mem::replace(&mut self.knobs, knobs);
+        before.iter().for_each(|knobs| knobs.note(-has));
+        self.knobs.iter().for_each(|knobs| knobs.note(has));
+    }
 }
 
 /// What is to become of an extent of a chunk that leaves RAM.
@@ -260,6 +273,18 @@ impl State {
         }
     }
 
+    /// A layer takes the writes that another one took, and goes by the same knobs.
+    pub(super) fn pass_knobs(&mut self, from: u32, to: u32) {
+        let Some(knobs) = self.knobs_of(from).cloned() else {
+            return;
+        };
+        knobs.live.store(to, Ordering::Relaxed);
+        if let Some(entry) = self.volumes.get_mut(&to) {
+            entry.go_by(Some(knobs));
+        }
+        self.tell_held();
+    }
+
     /// Tells the policy what does not leave the fast tier.
     pub(super) fn tell_held(&mut self) {
         let Some(policy) = &mut self.policy else {
@@ -283,12 +308,8 @@ impl Shard {
         let mut state = self.state.borrow_mut();
         let mut all: Vec<Arc<Knobs>> = Vec::new();
         for (layer, entry) in &mut state.volumes {
-            let now = of.get(layer);
-            let has = entry.fast();
-            let before = std::mem::replace(&mut entry.knobs, now.cloned());
-            before.iter().for_each(|knobs| knobs.note(-has));
+            entry.go_by(of.get(layer).cloned());
             if let Some(knobs) = &entry.knobs {
-                knobs.note(has);
                 if !all.iter().any(|known| Arc::ptr_eq(known, knobs)) {
                     all.push(knobs.clone());
                 }
@@ -341,7 +362,7 @@ impl Shard {
     /// as that can be seen.
     pub(super) async fn pinned_blocks(&self, (layer, chunk): (u32, u32)) -> BlockMask {
         let (live, extents) = match self.state.borrow().knobs_of(layer) {
-            Some(knobs) => (knobs.live, knobs.pinned(chunk).fast),
+            Some(knobs) => (knobs.live(), knobs.pinned(chunk).fast),
             None => return BlockMask::default(),
         };
         let blocks = blocks_of(extents);

@@ -390,6 +390,7 @@ impl Shard {
             new.counters = counters;
             new.count_for(allowance, &self.shared.space);
             state.live.insert(*volume, *layer);
+            state.pass_knobs(before, *layer);
         }
         drop(state);
         self.let_go(volumes.iter().map(|(volume, _)| *volume));

@@ -27,8 +27,6 @@ const AGAIN_NS: u64 = SECOND_NS;
 const LONGEST_NS: u64 = 60 * SECOND_NS;
 /// How soon a wait sees that the shard closes, in nanoseconds.
 const STEP_NS: u64 = 50_000_000;
-/// How soon it is seen that nothing is brought up any more, in nanoseconds.
-const LOOK_NS: u64 = 1_000_000;
 /// Chunks that sink, or give up copies, in one round as they are pinned to the slow tier.
 const LOWERED: usize = 16;
 
@@ -98,15 +96,6 @@ fn next_of<I: Iterator<Item = Key>>(
     found.dedup();
     *hand = found.last().copied().unwrap_or_default();
     found
-}
-
-/// Keeps what is pinned from being brought up.
-pub(super) struct PinsHeld<'a>(&'a Shard);
-
-impl Drop for PinsHeld<'_> {
-    fn drop(&mut self) {
-        self.0.pins_held.set(self.0.pins_held.get() - 1);
-    }
 }
 
 /// The first and the last chunk of extents.
@@ -219,7 +208,7 @@ impl Shard {
         if self.closing.get() {
             return Raised::default();
         }
-        let held = self.cooling.get() || self.pins_held.get() > 0;
+        let held = self.cooling.get() || self.moves_held.get() > 0;
         if held || self.shared.promotion_held.load(Ordering::Relaxed) {
             self.wait_open(STEP_NS).await;
             return Raised { blocks: 0, left: 1 };
@@ -235,20 +224,6 @@ impl Shard {
         let bytes = raised.blocks * BLOCK as u64;
         self.wait_open(bytes * SECOND_NS / rate).await;
         raised
-    }
-
-    /// Nothing is brought up for as long as this is kept.
-    ///
-    /// # Errors
-    /// Why the shard has failed.
-    pub(super) async fn hold_pins(&self) -> Result<PinsHeld<'_>, IoError> {
-        self.pins_held.set(self.pins_held.get() + 1);
-        let held = PinsHeld(self);
-        while self.raising_chunk.get() {
-            self.check()?;
-            self.handle.sleep(LOOK_NS).await;
-        }
-        Ok(held)
     }
 
     /// Brings up what of a chunk is pinned and lies on the slow tier alone.

@@ -100,7 +100,14 @@ impl Shard {
         while !self.closing.get() {
             let wake = self.mover_wake.wait();
             let began = self.handle.now_ns();
-            let worked = match self.mover_round(&mut yielding).await {
+            if self.moves_held.get() > 0 {
+                self.handle.sleep(LEAST_NS).await;
+                continue;
+            }
+            self.moving.set(true);
+            let round = self.mover_round(&mut yielding).await;
+            self.moving.set(false);
+            let worked = match round {
                 Ok(worked) => {
                     if worked {
                         held_up = None;

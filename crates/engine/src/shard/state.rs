@@ -254,9 +254,11 @@ pub struct Shard {
     /// What is pinned to the fast tier is being brought there, and is to be looked for once more.
     pub(super) raising: Cell<bool>,
     pub(super) raise_again: Cell<bool>,
-    /// One chunk of it is on its way; and so many want that none is.
+    /// One chunk of it is on its way.
     pub(super) raising_chunk: Cell<bool>,
-    pub(super) pins_held: Cell<usize>,
+    /// The mover is at work; and so many want that nothing moves by itself.
+    pub(super) moving: Cell<bool>,
+    pub(super) moves_held: Cell<usize>,
     /// Somebody is waiting for the pool to be cold.
     pub(super) cooling: Cell<bool>,
     /// Chunks with data on the fast tier are still being looked for, after an opening.
@@ -359,7 +361,8 @@ impl Shard {
             raising: Cell::new(false),
             raise_again: Cell::new(false),
             raising_chunk: Cell::new(false),
-            pins_held: Cell::new(0),
+            moving: Cell::new(false),
+            moves_held: Cell::new(0),
             cooling: Cell::new(false),
             surveying: Cell::new(false),
             journal_users: Cell::new(0),

@@ -61,7 +61,7 @@ impl State {
             None => u16::MAX,
             Some(knobs) if !all && knobs.is_spared() => 0,
             // In another layer it may be a snapshot's alone: that is looked at when its turn comes.
-            Some(knobs) if layer == knobs.live => !knobs.pinned(chunk).fast,
+            Some(knobs) if layer == knobs.live() => !knobs.pinned(chunk).fast,
             Some(_) => u16::MAX,
         }
     }

@@ -432,6 +432,39 @@ fn what_a_volume_has_on_the_fast_tier_is_counted_whatever_happens_to_it() {
 }
 
 #[test]
+fn what_is_written_after_a_snapshot_goes_by_the_same_knobs() {
+    run(|handle| async move {
+        let probe = both(&handle, "snapshot", 2).await;
+        let shard = &probe.shard;
+        let knobs = set(&probe, probe.volume, pinned(TierConfig::Fast, 0..2));
+        let next = OTHER + 1;
+        shard.set_layers(&[format::LayerConfig {
+            id: next,
+            parent: probe.volume,
+            root: probe.volume,
+            epoch: 1,
+        }]);
+        shard.cut(&[(probe.volume, next)]);
+        let buf = IoBuf::zeroed(MIB as usize);
+        for at in 0..4 {
+            shard.write(probe.volume, at * MIB, &buf).await.unwrap();
+        }
+        sink(&probe).await;
+        let has = [probe.volume, next].map(|layer| fast(&probe, layer));
+        assert_eq!(has, [2 * CHUNK, 4 * CHUNK]);
+        assert_eq!(knobs.fast() as u64, has.iter().sum::<u64>());
+        assert_eq!(knobs.live(), next);
+        // What is written twice is in both layers: what is a snapshot's alone is not held.
+        evict(&probe, 100 * CHUNK).await;
+        assert_eq!(
+            [probe.volume, next].map(|layer| fast(&probe, layer)),
+            [0, 2 * CHUNK]
+        );
+        assert_eq!(knobs.fast() as u64, 2 * CHUNK);
+    });
+}
+
+#[test]
 fn an_eager_volume_promotes_what_others_leave_and_a_thrifty_one_does_not() {
     let admission = |reaction| {
         let knobs = KnobsConfig {
