@@ -309,10 +309,10 @@ impl Shard {
         let mut all: Vec<Arc<Knobs>> = Vec::new();
         for (layer, entry) in &mut state.volumes {
             entry.go_by(of.get(layer).cloned());
-            if let Some(knobs) = &entry.knobs {
-                if !all.iter().any(|known| Arc::ptr_eq(known, knobs)) {
-                    all.push(knobs.clone());
-                }
+            if let Some(knobs) = &entry.knobs
+                && !all.iter().any(|known| Arc::ptr_eq(known, knobs))
+            {
+                all.push(knobs.clone());
             }
         }
         state.knobs = all;
