@@ -219,6 +219,7 @@ routes! {
     PoolImport, Post, "/v1/pools/{pool}/import", 200, takes PoolImport, gives Pool; "Opens a pool by name or id from its drives and starts its exports."
     PoolCounters, Get, "/v1/pools/{pool}/counters", 200, gives Counters; "Counts what the pool did since it was opened."
     PoolMoves, Get, "/v1/pools/{pool}/moves", 200, gives MoveCountList; "Counts what the pool moved between RAM and tiers since it was opened, by reason."
+    PoolWhatIf, Get, "/v1/pools/{pool}/what-if", 200, gives WhatIf; "Forecasts what other sizes of the fast tier would give the pool and its volumes, by the traffic of late."
     PoolCool, Post, "/v1/pools/{pool}/cool", 204; "Writes everything back to its slow home and forgets all clean copies; answers when done."
     PoolHoldPromotion, Put, "/v1/pools/{pool}/hold-promotion", 204, takes HoldPromotion; "Holds or releases promotion into RAM and the fast tier."
     PoolScrub, Post, "/v1/pools/{pool}/scrub", 202, takes ScrubStart, gives JobRef; "Starts to read and check every copy of everything that the pool stores, and to mend what is not right."

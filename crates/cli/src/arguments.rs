@@ -431,6 +431,11 @@ pub enum Pool {
         /// The pool
         name: String,
     },
+    /// Forecast what other sizes of the fast tier would give a pool and its volumes, by the traffic of late
+    WhatIf {
+        /// The pool
+        name: String,
+    },
     /// Read and check every copy of everything in a pool, and mend what is not right
     Scrub {
         /// The pool

@@ -5,7 +5,7 @@ use engine::{
     DriveReport, Engine, EngineError, Explanation, ExportRecord, Importable, IoCounters, JobStatus,
     MapCell, MoveCount, PoolSpec, PoolStatus, Promotion, ReceiveSpec, ScheduleSpec, ScheduleStatus,
     ScheduleTurn, ScrubSpec, ScrubStatus, SnapshotDiff, SnapshotStatus, VdriveSpec, VolumeChange,
-    VolumeSpec, VolumeStatus,
+    VolumeSpec, VolumeStatus, WhatIf,
 };
 use std::sync::Arc;
 
@@ -46,6 +46,7 @@ control! {
     pool_cool(pool: &str) -> Result<()>;
     pool_counters(pool: &str) -> Result<IoCounters>;
     pool_moves(pool: &str) -> Result<Vec<MoveCount>>;
+    pool_what_if(pool: &str) -> Result<WhatIf>;
     pool_scrub(pool: &str, spec: &ScrubSpec) -> Result<u64>;
     pool_scrub_cancel(pool: &str) -> Result<()>;
     pool_scrub_status(pool: &str) -> Result<ScrubStatus>;

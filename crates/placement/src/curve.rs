@@ -13,16 +13,11 @@ const STEPS: usize = 16;
 /// Groups: distances below 16 exactly, and then up to 2^48.
 const GROUPS: usize = STEPS * 45;
 
-/// The curve of LRU, from a sample of the blocks that are used.
-pub struct Curve {
+/// Uses by how many other blocks came between, of a sample of the blocks.
+#[derive(Clone)]
+pub(crate) struct Counts {
     /// Blocks with smaller hashes are tracked.
     below: u64,
-    samples: usize,
-    /// Where in the order of uses a tracked block was used last.
-    places: HashMap<u64, u32, Seeded>,
-    /// The tracked blocks, those with the largest hashes first.
-    largest: BinaryHeap<(u64, u64)>,
-    order: Order,
     /// Uses by distance, as many as at the rate of now.
     uses: Vec<f32>,
     /// Uses that were the first.
@@ -32,38 +27,47 @@ pub struct Curve {
     /// Those that should have been sampled, at the rate of now.
     expected: f64,
     noted: u64,
+    /// Uses that were sampled.
+    pub sampled: u64,
 }
 
-impl Curve {
-    /// Of at most so many blocks at a time, at least one: 8,192 keep the error below 0.01 or so. Each takes some 60
-    /// bytes.
-    pub fn new(samples: usize) -> Self {
-        let samples = samples.max(1);
+impl Counts {
+    fn new(below: u64) -> Self {
         Self {
-            below: u64::MAX,
-            samples,
-            places: HashMap::with_capacity_and_hasher(samples + 1, Seeded::default()),
-            largest: BinaryHeap::with_capacity(samples + 1),
-            order: Order::new(samples),
+            below,
             uses: vec![0.0; GROUPS],
             first: 0.0,
             all: 0,
             expected: 0.0,
             noted: 0,
+            sampled: 0,
         }
     }
 
-    /// A block is used: the number has to be the same for the same block of the same volume.
-    #[inline]
-    pub fn used(&mut self, block: u64) {
-        self.all += 1;
-        let hash = mix(block);
-        if hash < self.below {
-            self.sampled(block, hash);
-        }
+    /// How many uses there were.
+    pub fn uses(&self) -> u64 {
+        self.all
     }
 
-    /// The share of the uses that a tier of so many blocks would have missed; 1 when nothing was used.
+    fn rate(&self) -> f64 {
+        self.below as f64 / u64::MAX as f64
+    }
+
+    fn expected_now(&self) -> f64 {
+        self.expected + (self.all - self.noted) as f64 * self.rate()
+    }
+
+    /// Blocks with hashes from `below` on are tracked no more.
+    fn lower(&mut self, below: u64) {
+        let kept = below as f64 / self.below as f64;
+        self.expected = self.expected_now() * kept;
+        self.noted = self.all;
+        self.below = below;
+        self.uses.iter_mut().for_each(|uses| *uses *= kept as f32);
+        self.first *= kept as f32;
+    }
+
+    /// As [`Curve::miss_ratio`].
     pub fn miss_ratio(&self, blocks: u64) -> f64 {
         let expected = self.expected_now();
         if expected <= 0.0 {
@@ -84,6 +88,64 @@ impl Curve {
         }
         (1.0 - hits / expected).clamp(0.0, 1.0)
     }
+}
+
+/// The curve of LRU, from a sample of the blocks that are used.
+pub struct Curve {
+    counts: Counts,
+    samples: usize,
+    /// Where in the order of uses a tracked block was used last.
+    places: HashMap<u64, u32, Seeded>,
+    /// The tracked blocks, those with the largest hashes first.
+    largest: BinaryHeap<(u64, u64)>,
+    order: Order,
+}
+
+impl Curve {
+    /// Of at most so many blocks at a time, at least one: 8,192 keep the error below 0.01 or so. Each takes some 60
+    /// bytes.
+    pub fn new(samples: usize) -> Self {
+        Self::sampling(samples, 1.0)
+    }
+
+    /// The same, with a share of the blocks at most, more than 0 and at most 1: of a few blocks that are used all
+    /// the time not each use has to be looked up.
+    pub fn sampling(samples: usize, share: f64) -> Self {
+        let samples = samples.max(1);
+        Self {
+            counts: Counts::new((u64::MAX as f64 * share) as u64),
+            samples,
+            places: HashMap::with_capacity_and_hasher(samples + 1, Seeded::default()),
+            largest: BinaryHeap::with_capacity(samples + 1),
+            order: Order::new(samples),
+        }
+    }
+
+    /// A block is used: the number has to be the same for the same block of the same volume.
+    #[inline]
+    pub fn used(&mut self, block: u64) {
+        self.note(block, false);
+    }
+
+    /// A block is written: it counts as used, and waits for no slow tier wherever it is.
+    #[inline]
+    pub fn wrote(&mut self, block: u64) {
+        self.note(block, true);
+    }
+
+    #[inline]
+    fn note(&mut self, block: u64, write: bool) {
+        self.counts.all += 1;
+        let hash = mix(block);
+        if hash < self.counts.below {
+            self.looked_up(block, hash, write);
+        }
+    }
+
+    /// The share of the uses that a tier of so many blocks would have missed; 1 when nothing was used.
+    pub fn miss_ratio(&self, blocks: u64) -> f64 {
+        self.counts.miss_ratio(blocks)
+    }
 
     /// How many different blocks were used, about.
     pub fn blocks(&self) -> u64 {
@@ -92,28 +154,41 @@ impl Curve {
 
     /// The share of the blocks that is sampled.
     pub fn rate(&self) -> f64 {
-        self.below as f64 / u64::MAX as f64
+        self.counts.rate()
     }
 
-    fn expected_now(&self) -> f64 {
-        self.expected + (self.all - self.noted) as f64 * self.rate()
+    pub(crate) fn counts(&self) -> &Counts {
+        &self.counts
     }
 
-    fn sampled(&mut self, block: u64, hash: u64) {
+    /// Begins to count anew; what was used stays known. True when most of the tracked blocks were used since this was
+    /// done last: otherwise others should be tracked in their place.
+    pub(crate) fn count_anew(&mut self) -> bool {
+        self.counts = Counts::new(self.counts.below);
+        let old = self.order.mark();
+        2 * old as usize <= self.places.len()
+    }
+
+    fn looked_up(&mut self, block: u64, hash: u64, write: bool) {
+        self.counts.sampled += 1;
         if self.order.is_full() {
             self.order.compact(&mut self.places);
         }
         let place = self.order.push(block);
-        match self.places.insert(block, place) {
+        let before = self.places.insert(block, place);
+        match before {
+            _ if write => self.counts.uses[0] += 1.0,
             Some(before) => {
                 let distance = self.order.between(before, place);
-                self.order.clear(before);
                 // In blocks of all, not of the sample: the rate is another one later.
                 let distance = f64::from(distance) / self.rate();
-                self.uses[group(distance as u64)] += 1.0;
+                self.counts.uses[group(distance as u64)] += 1.0;
             }
+            None => self.counts.first += 1.0,
+        }
+        match before {
+            Some(before) => self.order.clear(before),
             None => {
-                self.first += 1.0;
                 self.largest.push((hash, block));
                 if self.places.len() > self.samples {
                     self.lower();
@@ -130,12 +205,7 @@ impl Curve {
         if let Some(place) = self.places.remove(&block) {
             self.order.clear(place);
         }
-        let kept = hash as f64 / self.below as f64;
-        self.expected = self.expected_now() * kept;
-        self.noted = self.all;
-        self.below = hash;
-        self.uses.iter_mut().for_each(|uses| *uses *= kept as f32);
-        self.first *= kept as f32;
+        self.counts.lower(hash);
     }
 }
 
@@ -168,6 +238,8 @@ struct Order {
     sums: Vec<u32>,
     blocks: Vec<Option<u64>>,
     next: u32,
+    /// Places before this one were given before the mark.
+    marked: u32,
 }
 
 impl Order {
@@ -177,6 +249,7 @@ impl Order {
             sums: vec![0; places + 1],
             blocks: vec![None; places],
             next: 0,
+            marked: 0,
         }
     }
 
@@ -217,6 +290,16 @@ impl Order {
         sum
     }
 
+    /// Marks this moment; says how many places are in use that were given before the last mark.
+    fn mark(&mut self) -> u32 {
+        let old = self
+            .marked
+            .checked_sub(1)
+            .map_or(0, |last| self.up_to(last));
+        self.marked = self.next;
+        old
+    }
+
     /// Places in use after one and before another.
     fn between(&self, before: u32, after: u32) -> u32 {
         self.up_to(after) - self.up_to(before) - 1
@@ -224,6 +307,10 @@ impl Order {
 
     /// Closes up what is in use, so that there is room again.
     fn compact(&mut self, places: &mut HashMap<u64, u32, Seeded>) {
+        self.marked = self
+            .marked
+            .checked_sub(1)
+            .map_or(0, |last| self.up_to(last));
         let blocks: Vec<u64> = self.blocks.iter_mut().filter_map(Option::take).collect();
         self.sums.iter_mut().for_each(|sum| *sum = 0);
         self.next = 0;
@@ -256,6 +343,48 @@ mod tests {
         assert!(curve.rate() < 0.02, "{}", curve.rate());
         assert!(curve.miss_ratio(7_000) > 0.8);
         assert!(curve.miss_ratio(13_000) < 0.2);
+    }
+
+    #[test]
+    fn what_is_written_never_waits_and_is_there_for_reads() {
+        let mut curve = Curve::new(64);
+        (0..10u64).for_each(|block| curve.wrote(block));
+        assert_eq!(curve.miss_ratio(1), 0.0);
+        (0..10u64).for_each(|block| curve.used(block));
+        assert_eq!(curve.miss_ratio(10), 0.0);
+        assert_eq!(curve.miss_ratio(9), 0.5);
+        assert_eq!((curve.counts().uses(), curve.counts().sampled), (20, 20));
+    }
+
+    #[test]
+    fn a_sample_of_few_blocks_tells_of_all() {
+        let mut curve = Curve::sampling(8192, 1.0 / 16.0);
+        for use_ in 0..800_000u64 {
+            curve.used(mix(use_) % 65_536);
+        }
+        let sampled = curve.counts().sampled;
+        assert!(sampled < 60_000, "{sampled}");
+        let seen = curve.miss_ratio(32_768);
+        // The first use of each block misses, too.
+        assert!((seen - 0.54).abs() < 0.05, "{seen}");
+    }
+
+    #[test]
+    fn what_is_counted_anew_knows_what_was_used_before() {
+        let mut curve = Curve::new(64);
+        let all =
+            |curve: &mut Curve, from: u64| (from..from + 30).for_each(|block| curve.used(block));
+        all(&mut curve, 0);
+        assert!(curve.count_anew());
+        // Some of this is after the places were closed up.
+        (0..30).for_each(|_| all(&mut curve, 0));
+        assert_eq!((curve.miss_ratio(30), curve.miss_ratio(29)), (0.0, 1.0));
+        assert!(curve.count_anew());
+        (100..120).for_each(|block| curve.used(block));
+        assert!(
+            !curve.count_anew(),
+            "most of what is tracked is not used any more"
+        );
     }
 
     #[test]

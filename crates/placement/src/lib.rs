@@ -2,7 +2,7 @@
 //!
 //! Responsible for: how hot an extent is, what a miss reads, what RAM and the fast tier keep, what is
 //! promoted ([`Policy`], docs/placement.md), and what a fast tier of another size would give
-//! ([`Curve`], [`Miniature`]). Leaves out: carrying decisions out.
+//! ([`WhatIf`], from [`Curve`] and [`Miniature`]). Leaves out: carrying decisions out.
 
 mod age;
 mod ahead;
@@ -17,6 +17,7 @@ mod place;
 mod policy;
 mod present;
 mod regions;
+mod what_if;
 
 pub use curve::Curve;
 pub use miniature::Miniature;
@@ -24,3 +25,4 @@ pub use moves::{Admission, Arrival, Leaving, Victim};
 pub use place::{Blocks, Extent, split};
 pub use policy::{Config, Found, Heat, Policy};
 pub use regions::{Fetch, Regions};
+pub use what_if::{Told, WhatIf};

@@ -37,12 +37,40 @@ impl Miniature {
         }
     }
 
+    /// The whole tier, and RAM, have other sizes now.
+    pub fn resize(&mut self, fast_blocks: u64, ram_blocks: u64, share: f64) {
+        let part = |blocks: u64| (blocks as f64 * share) as u64;
+        self.policy.resize(part(fast_blocks));
+        self.policy.resize_ram(part(ram_blocks));
+    }
+
+    /// Whether a chunk is one of the model's.
+    #[inline]
+    pub fn takes(&self, volume: u32, chunk: u64) -> bool {
+        mix(u64::from(volume) << 40 ^ chunk) <= self.below
+    }
+
+    /// Uses of extents that were counted.
+    pub fn uses(&self) -> u64 {
+        self.parts
+    }
+
+    /// Counts from here on; what is where stays.
+    pub fn count_anew(&mut self) {
+        (self.parts, self.hits) = (0, 0);
+    }
+
+    /// A volume is no more.
+    pub fn forget(&mut self, volume: u32) {
+        self.policy.forget(volume);
+    }
+
     /// A host reads or writes the blocks `first` to `end` of a volume, without `end`.
     #[inline]
     pub fn used(&mut self, volume: u32, first: u64, end: u64, write: bool) {
         let size = CHUNK_BLOCKS as u64;
         for chunk in first / size..end.div_ceil(size) {
-            if mix(u64::from(volume) << 40 ^ chunk) <= self.below {
+            if self.takes(volume, chunk) {
                 let (low, high) = (first.max(chunk * size), end.min((chunk + 1) * size));
                 self.taken(volume, low, high, write);
             }

@@ -13,6 +13,7 @@ mod schedules;
 mod scrubs;
 mod snapshots;
 mod volumes;
+mod what_if;
 
 pub use drives::{DriveList, DriveOffline, DriveOnline, DriveProbe, DriveReplace, DriveReport};
 pub use explain::{
@@ -38,3 +39,4 @@ pub use volumes::{
     MapCell, Received, Receiving, Volume, VolumeChange, VolumeCreate, VolumeList, VolumeMap,
     VolumeResize,
 };
+pub use what_if::{Forecast, ForecastPoint, WhatIf};

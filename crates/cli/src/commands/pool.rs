@@ -3,7 +3,7 @@
 use super::drive::here;
 use super::job::follow;
 use super::watch::Pace;
-use super::{explain, pool_show, scrub};
+use super::{explain, pool_show, scrub, what_if};
 use crate::arguments::{Policy, Pool as Command, PoolCreate as CreateArguments, Switch};
 use crate::confirm::confirm;
 use crate::iostat::LOAD_HEAD;
@@ -222,6 +222,7 @@ pub fn pool(client: &Client, json: bool, command: &Command) -> Result<(), Failur
             }
         }
         Command::Moves { name } => explain::moves(client, json, name),
+        Command::WhatIf { name } => what_if::what_if(client, json, name),
         Command::Status { name } => shown(json, &client.get(Operation::PoolShow, &[name])?),
         Command::Export { name } => {
             client.get(Operation::PoolExport, &[name])?;

@@ -132,6 +132,7 @@ pub fn dispatch(manager: &Arc<Manager>, operation: Operation, with: &Arguments) 
         Operation::PoolImport => json(manager.pool_import(pool, &with.request()?)?),
         Operation::PoolCounters => json(manager.pool_counters(pool)?),
         Operation::PoolMoves => json(manager.pool_moves(pool)?),
+        Operation::PoolWhatIf => json(manager.pool_what_if(pool)?),
         Operation::PoolCool => nothing(manager.pool_cool(pool)?),
         Operation::PoolHoldPromotion => {
             let hold = with.request::<api::v1::HoldPromotion>()?.hold;

@@ -14,6 +14,7 @@ mod send;
 mod snapshots;
 mod uses;
 mod volumes;
+mod what_if;
 
 pub use core::Manager;
 pub use receive::Receiving;

@@ -676,6 +676,30 @@ impl Control for Fake {
         };
         self.with(pool, |_| Ok(Cause::ALL.iter().map(count).collect()))
     }
+
+    fn pool_what_if(&self, pool: &str) -> Result<WhatIf> {
+        let point = |hits| engine::ForecastPoint {
+            percent: 200,
+            bytes: 2 << 30,
+            lru_hits: 0.5,
+            hits,
+            mean_ns: Some(400_000),
+        };
+        let forecast = |volume: Option<&str>, hits| engine::Forecast {
+            volume: volume.map(str::to_owned),
+            uses: 7,
+            used_bytes: 3 << 30,
+            points: vec![point(hits)],
+        };
+        self.with(pool, |_| {
+            Ok(WhatIf {
+                fast_ns: Some(100_000),
+                slow_ns: None,
+                pool: forecast(None, Some(0.75)),
+                volumes: vec![forecast(Some("vm1"), None)],
+            })
+        })
+    }
 }
 
 impl Fake {

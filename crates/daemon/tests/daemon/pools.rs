@@ -273,6 +273,22 @@ fn every_reason_is_counted() {
 }
 
 #[test]
+fn forecasts_are_handed_on() {
+    let world = Arc::new(World::default());
+    let folder = tempfile::tempdir().unwrap();
+    let manager = manager(&world, folder.path());
+    manager
+        .pool_create(pool_request("tank", &["ram:a"], false))
+        .unwrap();
+    let told = manager.pool_what_if("tank").unwrap();
+    assert_eq!((told.fast_ns, told.slow_ns), (Some(100_000), None));
+    assert_eq!(told.pool.points[0].hits, Some(0.75));
+    assert_eq!(told.volumes[0].volume.as_deref(), Some("vm1"));
+    let problem = manager.pool_what_if("lake").unwrap_err();
+    assert_eq!(problem.code, ProblemCode::NotFound);
+}
+
+#[test]
 fn a_running_job_is_never_said_to_be_complete() {
     let world = Arc::new(World::default());
     let folder = tempfile::tempdir().unwrap();

@@ -3,6 +3,7 @@
 use super::explain::{Explanation, MoveCount};
 use super::jobs::Jobs;
 use super::types::*;
+use super::what_if::WhatIf;
 use crate::pool::{Found, Host, Pool, error, importable, lock, report, scan};
 use crate::shard::Audit;
 use reactor::{ReactorThread, Remote};
@@ -382,6 +383,14 @@ impl Engine {
     /// With a sentence that says what to do.
     pub fn pool_moves(&self, pool: &str) -> Result<Vec<MoveCount>> {
         self.pool(pool)?.move_counts()
+    }
+
+    /// What another size of the fast tier would give the pool and its volumes, by the traffic of late.
+    ///
+    /// # Errors
+    /// `Invalid` when the pool has not two tiers.
+    pub fn pool_what_if(&self, pool: &str) -> Result<WhatIf> {
+        self.pool(pool)?.what_if()
     }
 
     /// The exports kept in the pool.

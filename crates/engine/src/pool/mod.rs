@@ -29,6 +29,7 @@ mod status;
 mod taking;
 mod vdrives;
 mod volumes;
+mod what_if;
 mod witness;
 
 pub(crate) use allowances::Allowances;

@@ -1,5 +1,6 @@
 //! Steps of a shard that benchmarks take by themselves.
 
+use super::heat::By;
 use super::leaf::Leaf;
 use super::state::{Shard, drive_error};
 use crate::space::{Class, Run};
@@ -96,7 +97,7 @@ impl Shard {
         leaf.touched.set(true);
         let blocks = std::iter::once(block).collect();
         let mut state = self.state.borrow_mut();
-        state.note_use((volume, chunk), &blocks);
+        state.note_use(By::read(volume), (volume, chunk), &blocks);
         drop(state);
         let place = self.place_of(&leaf, block);
         self.trim_leaves();

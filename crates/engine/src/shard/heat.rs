@@ -31,12 +31,34 @@ pub(super) fn in_extent(blocks: &BlockMask, extent: usize) -> u16 {
     (0..EXTENT_BLOCKS).fold(0, |mask, at| mask | u16::from(blocks.has(first + at)) << at)
 }
 
+/// Which volume's host uses blocks, and how.
+#[derive(Clone, Copy)]
+pub(super) struct By {
+    pub volume: u32,
+    pub write: bool,
+}
+
+impl By {
+    pub fn read(volume: u32) -> Self {
+        let write = false;
+        Self { volume, write }
+    }
+
+    pub fn write(volume: u32) -> Self {
+        let write = true;
+        Self { volume, write }
+    }
+}
+
 impl State {
     /// A layer is no more.
     pub(super) fn forget_heat(&mut self, layer: u32) {
         self.regions.forget(layer);
         if let Some(policy) = &mut self.policy {
             policy.forget(layer);
+        }
+        if let Some(what_if) = &mut self.what_if {
+            what_if.forget(layer);
         }
     }
 
@@ -47,8 +69,11 @@ impl State {
         }
     }
 
-    /// Hosts use blocks of a chunk.
-    pub(super) fn note_use(&mut self, chunk: (u32, u32), blocks: &BlockMask) {
+    /// A volume's host reads (or, `write`, writes) blocks of a layer's chunk.
+    pub(super) fn note_use(&mut self, by: By, chunk: (u32, u32), blocks: &BlockMask) {
+        if let Some(what_if) = &mut self.what_if {
+            what_if.used(by.volume, chunk, blocks.blocks(), by.write);
+        }
         let Some(policy) = &mut self.policy else {
             return;
         };
@@ -68,15 +93,20 @@ impl State {
 impl Shard {
     /// From now on the policy is told: a shard that is only looked at needs none.
     pub(super) fn begin_policy(&self) {
-        let config = Config {
-            fast_blocks: self.fast_share(),
-            ram_blocks: self.config.ram_bytes / BLOCK as u64,
-            margin: MARGIN,
-            seed: u64::from(self.config.shard.0),
-        };
+        let config = self.policy_config(self.config.ram_bytes);
         let mut state = self.state.borrow_mut();
         state.policy = Some(Box::new(Policy::new(config)));
         state.tell_held();
+    }
+
+    /// What the policy is to go by, with so much RAM.
+    pub(super) fn policy_config(&self, ram_bytes: u64) -> Config {
+        Config {
+            fast_blocks: self.fast_share(),
+            ram_blocks: ram_bytes / BLOCK as u64,
+            margin: MARGIN,
+            seed: u64::from(self.config.shard.0),
+        }
     }
 
     /// Tells the policy what of these extents of a chunk is on the fast tier.

@@ -58,6 +58,7 @@ mod stuck;
 mod throttle;
 mod trim;
 mod victims;
+mod what_if;
 mod write;
 mod yielding;
 
@@ -77,3 +78,4 @@ pub use scrub::{FaultPlace, Scrub, ScrubFault, ScrubPoint};
 pub use state::{PoolShared, Shard, ShardConfig};
 pub use status::ShardStatus;
 pub use stuck::Unread;
+pub(crate) use what_if::ShardForecast;

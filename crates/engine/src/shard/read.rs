@@ -1,6 +1,7 @@
 //! Reads: from RAM, slots or homes, every block checked.
 
 use super::balance::Sides;
+use super::heat::By;
 use super::layers::Placed;
 use super::leaf::{Leaf, live};
 use super::state::{Shard, State, drive_error};
@@ -101,7 +102,7 @@ impl Shard {
             let leaf = self.leaf(layer, piece.chunk, false).await.ok().flatten();
             match leaf {
                 Some(leaf) if !self.inherits(layer, &leaf, &todo) => {
-                    self.note_use((layer, piece.chunk), &todo);
+                    self.note_use(volume, (layer, piece.chunk), &todo);
                     todo = self.read_piece(layer, &leaf, piece, todo, buf).await?;
                 }
                 _ => todo = self.read_owned(volume, piece, todo, buf).await?,
@@ -138,9 +139,9 @@ impl Shard {
         let owned = self.look(find).await?;
         self.serve_zeroes(&mut self.state.borrow_mut(), piece, &owned.zero, buf);
         for (layer, _, blocks) in &owned.parts {
-            self.note_use((*layer, piece.chunk), blocks);
+            self.note_use(volume, (*layer, piece.chunk), blocks);
         }
-        let left = self.read_placed(piece, &owned.placed, buf).await;
+        let left = self.read_placed((volume, piece), &owned.placed, buf).await;
         Ok(left.or(self.read_parts(piece, owned.parts, buf).await?))
     }
 
@@ -160,7 +161,12 @@ impl Shard {
 
     /// Reads blocks where digests say that they lie. Returns those that could not be: their pages are to
     /// say what is wrong with them.
-    async fn read_placed(&self, piece: Piece, placed: &[Placed], buf: &mut IoBuf) -> BlockMask {
+    async fn read_placed(
+        &self,
+        (volume, piece): (u32, Piece),
+        placed: &[Placed],
+        buf: &mut IoBuf,
+    ) -> BlockMask {
         let follows = |one: &Placed, next: &Placed| {
             (one.layer, one.block + 1, one.slot.plus(1)) == (next.layer, next.block, next.slot)
         };
@@ -176,7 +182,7 @@ impl Shard {
             if let Ok(data) = result {
                 let known = run.iter().map(|known| known.block).collect();
                 state.digests.used(key);
-                state.note_use(key, &known);
+                state.note_use(By::read(volume), key, &known);
                 state.counters.blocks_fast += run.len() as u64;
                 self.copy_out(piece, block, &data, buf);
             } else {
@@ -187,8 +193,9 @@ impl Shard {
         left
     }
 
-    fn note_use(&self, chunk: (u32, u32), blocks: &BlockMask) {
-        self.state.borrow_mut().note_use(chunk, blocks);
+    fn note_use(&self, volume: u32, chunk: (u32, u32), blocks: &BlockMask) {
+        let mut state = self.state.borrow_mut();
+        state.note_use(By::read(volume), chunk, blocks);
     }
 
     fn serve_zeroes(&self, state: &mut State, piece: Piece, blocks: &BlockMask, buf: &mut IoBuf) {
@@ -212,7 +219,7 @@ impl Shard {
             };
             let mut left = Parts::new();
             for (layer, leaf, mut blocks) in parts {
-                state.note_use((layer, piece.chunk), &blocks);
+                state.note_use(By::read(volume), (layer, piece.chunk), &blocks);
                 self.serve_present(&mut state, &leaf, piece, &mut blocks, buf);
                 if !blocks.is_empty() {
                     left.push((layer, leaf, blocks));
@@ -284,7 +291,7 @@ impl Shard {
             }
             let reads = runs
                 .iter()
-                .map(|run| self.read_run(volume, leaf, piece.chunk, run));
+                .map(|run| self.read_run_timed(volume, leaf, piece.chunk, run));
             let results = join_all(reads).await;
             let mut failed = None;
             for (run, result) in runs.iter().zip(results) {
@@ -419,6 +426,21 @@ impl Shard {
             }
         }
         (runs, wait)
+    }
+
+    /// The same as [`Shard::read_run`]; what forecasts are made from is how long a host waits for each tier.
+    async fn read_run_timed(
+        &self,
+        volume: u32,
+        leaf: &Rc<Leaf>,
+        chunk: u32,
+        run: &Run,
+    ) -> Result<DmaBuf, DriveError> {
+        let began = self.handle.now_ns();
+        let data = self.read_run(volume, leaf, chunk, run).await?;
+        let took = self.handle.now_ns() - began;
+        self.state.borrow_mut().waits.note(run.class, took);
+        Ok(data)
     }
 
     async fn read_run(

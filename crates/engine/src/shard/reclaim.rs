@@ -178,6 +178,7 @@ impl Shard {
             return Ok(false);
         }
         self.fit_ram().await;
+        self.look_at_sizes();
         let (reserve, share) = (self.reserve_slots(), self.fast_share());
         let (free, has_shadows) = {
             let mut state = self.state.borrow_mut();

@@ -14,13 +14,14 @@ use super::sinking::Sinking;
 use super::spare::Asking;
 use super::stuck::Stuck;
 use super::throttle::Meters;
+use super::what_if::Waits;
 use crate::control::types::{IoCounters, SpacePolicy};
 use crate::space::{Allocator, Allowance, Class, GroupTable, Quarantine, SpaceShared};
 use crate::tree::{DirtyNodes, Tree};
 use crate::vdrive::{Legs, VdriveIo};
 use block::{ErrorKind, IoError};
 use format::{BlockCounts, PagePtr};
-use placement::{Policy, Regions};
+use placement::{Policy, Regions, WhatIf};
 use reactor::{Event, Handle, Limit};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -177,6 +178,9 @@ pub(super) struct State {
     pub regions: Regions,
     /// What is worth a place on the fast tier; none before the shard serves.
     pub policy: Option<Box<Policy>>,
+    /// What other sizes of the fast tier would give; none until the mover sees that there are two tiers.
+    pub what_if: Option<Box<WhatIf>>,
+    pub waits: Waits,
     /// What moved of late, and why.
     pub ledger: Ledger,
     /// Chunks with blocks that only the fast tier has: demotion goes through them in order.
@@ -313,6 +317,8 @@ impl Shard {
             ram: RamTier::new(config.ram_bytes),
             regions: Regions::default(),
             policy: None,
+            what_if: None,
+            waits: Waits::default(),
             ledger: Ledger::new(config.ledger, handle.now_ns()),
             dirty_chunks: Sinking::default(),
             shadow_chunks: BTreeSet::new(),

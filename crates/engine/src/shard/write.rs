@@ -1,5 +1,6 @@
 //! Writes: copied and checksummed in one pass, sent to free slots, then recorded.
 
+use super::heat::By;
 use super::journal::Work;
 use super::leaf::Leaf;
 use super::quota::new_blocks;
@@ -173,7 +174,7 @@ impl Shard {
         leaf.touched.set(true);
         let blocks = (first..first + count).collect();
         let mut state = self.state.borrow_mut();
-        state.note_use((layer, piece.chunk), &blocks);
+        state.note_use(By::write(volume), (layer, piece.chunk), &blocks);
         Ok(true)
     }
 
