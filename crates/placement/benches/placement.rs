@@ -4,11 +4,12 @@
 //! what the allocator was asked for and has not got back. Skewed is 90 % of the uses in 10,000 extents,
 //! uniform is over all of the TiB.
 
-use placement::{Blocks, Config, Curve, Extent, Policy};
+use placement::{Blocks, Config, Curve, Extent, Policy, WhatIf};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
+use units::CHUNK_BLOCKS;
 
 /// Counts what is in use.
 struct Counting;
@@ -69,6 +70,7 @@ fn main() {
     let uniform: Vec<u64> = (0..USES).map(|_| next(&mut random) % EXTENTS).collect();
     measure("uniform", &mut policy, &uniform);
     curve();
+    what_if();
 }
 
 /// A use of what is there: where it is, and its heat.
@@ -159,6 +161,41 @@ fn curve() {
         numbers.iter().for_each(|block| curve.used(*block));
         let mean = began.elapsed().as_nanos() as f64 / USES as f64;
         black_box(curve.miss_ratio(1 << 18));
+        println!("{name:<44}{mean:>10.1}");
+    }
+}
+
+fn what_if() {
+    let mut random = 1;
+    let config = Config {
+        fast_blocks: 1 << 24,
+        ram_blocks: 1 << 19,
+        margin: 43.0,
+        seed: 1,
+    };
+    println!(
+        "\n{:<44}{:>10}",
+        "what-if beside a fast tier of 64 GiB, ns a use", "mean"
+    );
+    for (name, blocks) in [
+        ("uniform over 1 TiB", 1 << 28),
+        ("uniform over 4 GiB", 1u64 << 20),
+        ("uniform over 32 MiB", 1 << 13),
+    ] {
+        let numbers: Vec<u64> = (0..USES).map(|_| next(&mut random) % blocks).collect();
+        let mut what_if = WhatIf::new(config);
+        let mut all = || {
+            for number in &numbers {
+                let size = CHUNK_BLOCKS as u64;
+                let at = std::iter::once((number % size) as usize);
+                what_if.used(1, (1, (number / size) as u32), at, false);
+            }
+        };
+        all();
+        let began = now();
+        all();
+        let mean = began.elapsed().as_nanos() as f64 / USES as f64;
+        black_box(what_if.policy());
         println!("{name:<44}{mean:>10.1}");
     }
 }

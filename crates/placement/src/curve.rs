@@ -124,19 +124,14 @@ impl Curve {
     /// A block is used: the number has to be the same for the same block of the same volume.
     #[inline]
     pub fn used(&mut self, block: u64) {
-        self.note(block, false);
+        self.note(block, mix(block), false);
     }
 
-    /// A block is written: it counts as used, and waits for no slow tier wherever it is.
+    /// A block is used, or written: that counts as used, and waits for no slow tier wherever the block is. `hash`: what
+    /// [`mix`] makes of the number.
     #[inline]
-    pub fn wrote(&mut self, block: u64) {
-        self.note(block, true);
-    }
-
-    #[inline]
-    fn note(&mut self, block: u64, write: bool) {
+    pub(crate) fn note(&mut self, block: u64, hash: u64, write: bool) {
         self.counts.all += 1;
-        let hash = mix(block);
         if hash < self.counts.below {
             self.looked_up(block, hash, write);
         }
@@ -348,7 +343,7 @@ mod tests {
     #[test]
     fn what_is_written_never_waits_and_is_there_for_reads() {
         let mut curve = Curve::new(64);
-        (0..10u64).for_each(|block| curve.wrote(block));
+        (0..10u64).for_each(|block| curve.note(block, mix(block), true));
         assert_eq!(curve.miss_ratio(1), 0.0);
         (0..10u64).for_each(|block| curve.used(block));
         assert_eq!(curve.miss_ratio(10), 0.0);

@@ -5,6 +5,7 @@
 //! they tell of the traffic of late. What is kept is bounded whatever hosts do.
 
 use crate::curve::{Counts, Curve};
+use crate::hash::mix;
 use crate::miniature::Miniature;
 use crate::policy::Config;
 use units::CHUNK_BLOCKS;
@@ -50,14 +51,6 @@ impl Recent {
             samples,
             curve: Curve::sampling(samples, SHARE),
             last: None,
-        }
-    }
-
-    #[inline]
-    fn used(&mut self, block: u64, write: bool) {
-        match write {
-            true => self.curve.wrote(block),
-            false => self.curve.used(block),
         }
     }
 
@@ -168,15 +161,17 @@ impl WhatIf {
     ) {
         let first = u64::from(chunk) * CHUNK_BLOCKS as u64;
         let at = self.find(volume);
-        let curve = &mut self.volumes[at].curve;
+        let of_volume = &mut self.volumes[at].curve;
         let (mut low, mut high) = (u64::MAX, 0);
         for block in blocks {
             let number = first + block as u64;
             (low, high) = (low.min(number), high.max(number + 1));
-            self.all.used(u64::from(layer) << 40 ^ number, write);
-            curve.used(u64::from(volume) << 40 ^ number, write);
+            let block = u64::from(layer) << 40 ^ number;
+            let hash = mix(block);
+            self.all.curve.note(block, hash, write);
+            of_volume.curve.note(block, hash, write);
         }
-        curve.turn();
+        of_volume.turn();
         self.all.turn();
         if low < high && self.models[0].miniature.takes(layer, u64::from(chunk)) {
             self.modelled(layer, low, high, write);
@@ -262,7 +257,6 @@ fn of_halves(blocks: u64, halves: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hash::mix;
 
     const CONFIG: Config = Config {
         fast_blocks: 100_000,
