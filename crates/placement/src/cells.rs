@@ -4,9 +4,9 @@
 //! map and one into memory. A TiB of which every region was used takes 128 MiB.
 
 use crate::age::{FORGOTTEN, Tick};
-use crate::hash::Seeded;
 use crate::place::Extent;
 use std::collections::HashMap;
+use units::hash::Seeded;
 
 /// Extents of a region.
 const REGION: u64 = 4096;

@@ -5,8 +5,8 @@
 //! Construction with SHARDS", FAST 2015, the variant of fixed size with its adjustment. While there
 //! are few blocks all are tracked; with more the rate falls by itself. The curve is that of LRU.
 
-use crate::hash::{Seeded, mix};
 use std::collections::{BinaryHeap, HashMap};
+use units::hash::{Seeded, mix};
 
 /// Groups of distances in a doubling.
 const STEPS: usize = 16;

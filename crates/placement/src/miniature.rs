@@ -4,10 +4,10 @@
 //! that part of the real ones, without data (C. A. Waldspurger, T. Saemundson, I. Ahmad, N. Park, "Cache Modeling and
 //! Optimization using Miniature Simulations", USENIX ATC 2017).
 
-use crate::hash::mix;
 use crate::moves::Arrival;
 use crate::place::{Blocks, split};
 use crate::policy::{Config, Policy};
+use units::hash::mix;
 use units::{CHUNK_BLOCKS, EXTENT_BLOCKS};
 
 /// The policy with a part of the chunks.

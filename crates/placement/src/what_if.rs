@@ -5,10 +5,10 @@
 //! they tell of the traffic of late. What is kept is bounded whatever hosts do.
 
 use crate::curve::{Counts, Curve};
-use crate::hash::mix;
 use crate::miniature::Miniature;
 use crate::policy::Config;
 use units::CHUNK_BLOCKS;
+use units::hash::mix;
 
 /// Blocks that the curve of all tracks, and that of a volume.
 const SAMPLES: usize = 8192;

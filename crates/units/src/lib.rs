@@ -4,6 +4,7 @@
 //! Leaves out: anything with behaviour of its own, and every dependency.
 
 mod calendar;
+pub mod hash;
 mod ids;
 pub mod mutation;
 mod size;

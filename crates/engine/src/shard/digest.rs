@@ -7,8 +7,9 @@
 
 use super::leaf::Leaf;
 use format::BlockState;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use units::Place;
+use units::hash::Seeded;
 use units::mutation::{Mutation, is_on};
 
 /// Blocks that a page may have to be worth it: beyond that its digest is not much smaller.
@@ -43,7 +44,7 @@ impl Digest {
 /// Digests of pages, by layer and chunk.
 #[derive(Default)]
 pub(super) struct Digests {
-    known: BTreeMap<(u32, u32), Digest>,
+    known: HashMap<(u32, u32), Digest, Seeded>,
     /// In the order in which they are looked at for eviction; some may be gone.
     queue: VecDeque<((u32, u32), u64)>,
     made: u64,
@@ -125,9 +126,14 @@ impl Digests {
 
     /// Forgets those of a layer.
     pub fn forget_layer(&mut self, layer: u32) {
-        let of = self.known.range((layer, 0)..=(layer, u32::MAX));
-        let keys: Vec<_> = of.map(|(key, _)| *key).collect();
-        keys.into_iter().for_each(|key| self.forget(key));
+        let bytes = &mut self.bytes;
+        self.known.retain(|key, digest| {
+            let stays = key.0 != layer;
+            if !stays {
+                *bytes -= digest.bytes();
+            }
+            stays
+        });
         self.queue.retain(|(key, _)| key.0 != layer);
     }
 

@@ -35,12 +35,15 @@ pub(super) struct Owned {
     /// Blocks that were not followed further down.
     pub beneath: BlockMask,
     /// Blocks whose pages are not in memory, by what their digests say.
-    pub placed: SmallVec<[Placed; 4]>,
+    pub placed: AllPlaced,
 }
+
+/// Blocks of which digests say where they lie: mostly a read has one.
+pub(crate) type AllPlaced = SmallVec<[Placed; 1]>;
 
 /// A block of which a digest says where it lies.
 #[derive(Clone, Copy)]
-pub(super) struct Placed {
+pub(crate) struct Placed {
     /// The layer whose page has it.
     pub layer: u32,
     /// Its number in the chunk.
@@ -147,9 +150,17 @@ impl State {
         pages: Pages,
     ) -> Result<Owned, Missing> {
         let mut owned = Owned::default();
+        let top = layer;
         // Mostly one layer at a time has all: no allocation then.
         let mut todo: SmallVec<[(u32, BlockMask); 4]> = smallvec![(layer, blocks)];
         while let Some((layer, mut blocks)) = todo.pop() {
+            // Of what is inherited the page was mostly given up: its digest is found sooner than that.
+            if pages == Pages::OrDigests && layer != top {
+                blocks = self.without_placed((layer, chunk), blocks, &mut owned.placed);
+                if blocks.is_empty() {
+                    continue;
+                }
+            }
             let view = self.view_above(layer, chunk, floor);
             if let (Err(missing), Pages::OrDigests) = (&view, pages) {
                 let key = (missing.0, chunk);
@@ -198,7 +209,7 @@ impl State {
         &self,
         key: (u32, u32),
         blocks: BlockMask,
-        placed: &mut SmallVec<[Placed; 4]>,
+        placed: &mut AllPlaced,
     ) -> BlockMask {
         let mut left = blocks;
         for block in blocks.blocks() {

@@ -2,7 +2,7 @@
 
 use super::balance::Sides;
 use super::heat::By;
-use super::layers::Placed;
+use super::layers::{AllPlaced, Placed};
 use super::leaf::{Leaf, live};
 use super::state::{Shard, State, drive_error};
 use super::stuck::is_of_blocks;
@@ -43,7 +43,7 @@ pub(crate) enum Looked {
     /// All of it was in memory, and is in the buffer.
     Served,
     /// All lies in one chunk, and these blocks of it are still to be read.
-    Left(Parts),
+    Left(Parts, AllPlaced),
     /// It has to be looked for, all of it.
     Unknown,
 }
@@ -61,10 +61,14 @@ impl Shard {
         buf: &mut IoBuf,
         looked: Looked,
     ) -> Result<(), IoError> {
-        if let (Looked::Left(parts), Some(piece)) =
+        if let (Looked::Left(parts, placed), Some(piece)) =
             (looked, pieces(offset, buf.len() as u64).next())
         {
-            let left = self.read_parts(piece, parts, buf).await?;
+            let mut left = BlockMask::default();
+            if !placed.is_empty() {
+                left = self.read_placed((volume, piece), &placed, buf).await;
+            }
+            left = left.or(self.read_parts(piece, parts, buf).await?);
             return self.read_blocks(volume, piece, left, buf).await;
         }
         for piece in pieces(offset, buf.len() as u64) {
@@ -214,7 +218,7 @@ impl Shard {
         let mut is_only = true;
         while let Some(piece) = pieces.next() {
             is_only &= pieces.peek().is_none();
-            let Some(parts) = self.look_now(&mut state, layer, piece, buf) else {
+            let Some((parts, placed)) = self.look_now(&mut state, layer, piece, buf) else {
                 return Looked::Unknown;
             };
             let mut left = Parts::new();
@@ -225,23 +229,24 @@ impl Shard {
                     left.push((layer, leaf, blocks));
                 }
             }
-            match left.is_empty() {
+            match left.is_empty() && placed.is_empty() {
                 true => {}
-                false if is_only => return Looked::Left(left),
+                false if is_only => return Looked::Left(left, placed),
                 false => return Looked::Unknown,
             }
         }
         Looked::Served
     }
 
-    /// The pages that have the blocks of a piece; those of zeroes are served. None when pages are missing.
+    /// The pages that have the blocks of a piece, and digests' places; those of zeroes are served. None when pages are
+    /// missing.
     fn look_now(
         &self,
         state: &mut State,
         layer: u32,
         piece: Piece,
         buf: &mut IoBuf,
-    ) -> Option<Parts> {
+    ) -> Option<(Parts, AllPlaced)> {
         let (first, count) = piece.blocks();
         let all: BlockMask = (first..first + count).collect();
         let entry = state.volumes.get(&layer)?;
@@ -249,11 +254,11 @@ impl Shard {
             let Lookup::Loaded(leaf) = entry.tree.lookup(piece.chunk) else {
                 return None;
             };
-            return Some(smallvec![(layer, leaf.clone(), all)]);
+            return Some((smallvec![(layer, leaf.clone(), all)], AllPlaced::new()));
         }
-        let owned = state.owned(layer, piece.chunk, all).ok()?;
+        let owned = state.places(layer, piece.chunk, all).ok()?;
         self.serve_zeroes(state, piece, &owned.zero, buf);
-        Some(owned.parts)
+        Some((owned.parts, owned.placed))
     }
 
     /// Reads blocks of a piece that are the page's own. Returns those that it had no more when it

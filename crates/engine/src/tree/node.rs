@@ -3,7 +3,9 @@
 use format::{BlockMask, FANOUT, NodePage, PAGE, Page, PageHeader, PagePtr};
 use format::{TREE_TOP as TOP, first_key};
 use std::cell::Cell;
+use std::collections::HashMap;
 use std::rc::Rc;
+use units::hash::Seeded;
 
 /// What is known of a key.
 pub enum Lookup<'a, L> {
@@ -18,17 +20,18 @@ pub enum Lookup<'a, L> {
 }
 
 /// A node: its page as it lies on the drive, and what of it is in memory.
-struct Node<L> {
+struct Node {
     dirty: bool,
     page: Page,
     /// Pointers that lead somewhere.
     used: BlockMask,
-    below: Below<L>,
+    below: Below,
 }
 
-enum Below<L> {
-    Nodes(Sparse<Box<Node<L>>>),
-    Leaves(Sparse<L>),
+enum Below {
+    Nodes(Sparse<Box<Node>>),
+    /// The leaves that are in memory: the tree has them.
+    Leaves(BlockMask),
 }
 
 /// What is in memory beneath a node, by index: as long as the last of it.
@@ -61,23 +64,16 @@ impl<T> Sparse<T> {
         self.all[at].insert(value)
     }
 
-    fn clear(&mut self, at: usize) {
-        if let Some(slot) = self.all.get_mut(at) {
-            *slot = None;
-            self.here.clear(at);
-        }
-    }
-
     fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
         let here = self.here.blocks();
         here.filter_map(|at| Some((at, self.get(at)?)))
     }
 }
 
-impl<L> Node<L> {
+impl Node {
     fn new(level: u8, page: Page) -> Self {
         let below = if level == 1 {
-            Below::Leaves(Sparse::new())
+            Below::Leaves(BlockMask::default())
         } else {
             Below::Nodes(Sparse::new())
         };
@@ -116,7 +112,9 @@ fn index(key: u32, level: u8) -> usize {
 pub struct Tree<L> {
     owner: u32,
     root: PagePtr,
-    top: Option<Node<L>>,
+    top: Option<Node>,
+    /// The leaves in memory by key: one look into it finds what four nodes lead to.
+    leaves: HashMap<u32, L, Seeded>,
     nodes: usize,
     /// Of these have changed.
     dirty: usize,
@@ -150,6 +148,7 @@ impl<L> Tree<L> {
             root,
             nodes: 0,
             top: None,
+            leaves: HashMap::default(),
             dirty: 0,
             all_dirty: dirty.clone(),
         }
@@ -173,7 +172,7 @@ impl<L> Tree<L> {
 
     /// Memory of its nodes in bytes.
     pub fn bytes(&self) -> usize {
-        self.nodes * (PAGE + FANOUT * size_of::<Option<L>>() + size_of::<Node<L>>())
+        self.nodes * (PAGE + size_of::<Node>()) + self.leaves.capacity() * size_of::<(u32, L)>()
     }
 
     /// The header of the node page of `level` (1 to 4) that holds `key`.
@@ -183,6 +182,18 @@ impl<L> Tree<L> {
 
     /// What is known of `key`.
     pub fn lookup(&self, key: u32) -> Lookup<'_, L> {
+        match self.leaf(key) {
+            Some(leaf) => Lookup::Loaded(leaf),
+            None => self.lookup_unloaded(key),
+        }
+    }
+
+    /// The leaf of `key`, if it is in memory.
+    pub fn leaf(&self, key: u32) -> Option<&L> {
+        self.leaves.get(&key)
+    }
+
+    fn lookup_unloaded(&self, key: u32) -> Lookup<'_, L> {
         let Some(mut node) = self.top.as_ref() else {
             return match self.root.place.is_some() {
                 true => Lookup::NeedNode(TOP, 0, self.root),
@@ -193,13 +204,8 @@ impl<L> Tree<L> {
         loop {
             let at = index(key, level);
             match &node.below {
-                Below::Leaves(leaves) => {
-                    return match leaves.get(at) {
-                        Some(leaf) => Lookup::Loaded(leaf),
-                        None if node.used.has(at) => Lookup::OnDisk(node.ptr(at)),
-                        None => Lookup::Absent,
-                    };
-                }
+                Below::Leaves(_) if node.used.has(at) => return Lookup::OnDisk(node.ptr(at)),
+                Below::Leaves(_) => return Lookup::Absent,
                 Below::Nodes(nodes) => match nodes.get(at) {
                     Some(child) => node = child,
                     None if node.used.has(at) => {
@@ -236,7 +242,7 @@ impl<L> Tree<L> {
         }
     }
 
-    fn node_mut(&mut self, level: u8, key: u32) -> Option<&mut Node<L>> {
+    fn node_mut(&mut self, level: u8, key: u32) -> Option<&mut Node> {
         let mut node = self.top.as_mut()?;
         for above in (level + 1..=TOP).rev() {
             let Below::Nodes(nodes) = &mut node.below else {
@@ -252,7 +258,7 @@ impl<L> Tree<L> {
     ///
     /// # Panics
     /// When a node on the way is not loaded: look the key up first.
-    fn bottom(&mut self, key: u32, dirty: bool) -> &mut Node<L> {
+    fn bottom(&mut self, key: u32, dirty: bool) -> &mut Node {
         let (mut made, mut marked, owner) = (0, 0, self.owner);
         if self.top.is_none() {
             assert!(self.root.place.is_none(), "the top node is loaded");
@@ -289,7 +295,8 @@ impl<L> Tree<L> {
         let Below::Leaves(leaves) = &mut node.below else {
             unreachable!("level 1")
         };
-        leaves.set(index(key, 1), leaf);
+        leaves.set(index(key, 1));
+        self.leaves.insert(key, leaf);
     }
 
     /// Forgets a leaf in memory.
@@ -301,6 +308,7 @@ impl<L> Tree<L> {
             unreachable!("level 1")
         };
         leaves.clear(index(key, 1));
+        self.leaves.remove(&key);
     }
 
     /// Pointer to a leaf as it was last written, if the nodes above it are loaded.
@@ -408,14 +416,14 @@ impl<L> Tree<L> {
     }
 }
 
-fn visit<L>(node: &Node<L>, show: &mut dyn FnMut(PagePtr)) {
+fn visit(node: &Node, show: &mut dyn FnMut(PagePtr)) {
     node.used.blocks().for_each(|at| show(node.ptr(at)));
     if let Below::Nodes(nodes) = &node.below {
         nodes.iter().for_each(|(_, child)| visit(child, show));
     }
 }
 
-fn collect<L>(node: &Node<L>, level: u8, wanted: u8, key: u32, found: &mut Vec<u32>) {
+fn collect(node: &Node, level: u8, wanted: u8, key: u32, found: &mut Vec<u32>) {
     if !node.dirty {
         return;
     }
@@ -431,8 +439,8 @@ fn collect<L>(node: &Node<L>, level: u8, wanted: u8, key: u32, found: &mut Vec<u
     }
 }
 
-fn scan<L>(
-    node: &Node<L>,
+fn scan(
+    node: &Node,
     level: u8,
     key: u32,
     from: u32,
@@ -445,7 +453,7 @@ fn scan<L>(
         index(from, level)
     };
     let here = match &node.below {
-        Below::Leaves(leaves) => leaves.here,
+        Below::Leaves(here) => *here,
         Below::Nodes(nodes) => nodes.here,
     };
     for at in node.used.or(here).blocks().skip_while(|at| *at < start) {
