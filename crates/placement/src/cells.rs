@@ -5,8 +5,7 @@
 
 use crate::age::{FORGOTTEN, Tick};
 use crate::place::Extent;
-use std::collections::HashMap;
-use units::hash::Seeded;
+use units::hash::Table;
 
 /// Extents of a region.
 const REGION: u64 = 4096;
@@ -65,7 +64,7 @@ struct Region {
 /// All cells.
 pub(crate) struct Cells {
     /// Only asked, never walked through: its order depends on nothing that repeats.
-    places: HashMap<(u32, u64), u32, Seeded>,
+    places: Table<(u32, u64), u32>,
     regions: Vec<Region>,
     /// Numbers of regions of volumes that are gone.
     free: Vec<u32>,
@@ -76,7 +75,7 @@ pub(crate) struct Cells {
 impl Cells {
     pub(crate) fn new() -> Self {
         Self {
-            places: HashMap::default(),
+            places: Table::default(),
             regions: Vec::new(),
             free: Vec::new(),
             hand: 0,

@@ -5,8 +5,8 @@
 //! Construction with SHARDS", FAST 2015, the variant of fixed size with its adjustment. While there
 //! are few blocks all are tracked; with more the rate falls by itself. The curve is that of LRU.
 
-use std::collections::{BinaryHeap, HashMap};
-use units::hash::{Seeded, mix};
+use std::collections::BinaryHeap;
+use units::hash::{Table, mix};
 
 /// Groups of distances in a doubling.
 const STEPS: usize = 16;
@@ -95,7 +95,7 @@ pub struct Curve {
     counts: Counts,
     samples: usize,
     /// Where in the order of uses a tracked block was used last.
-    places: HashMap<u64, u32, Seeded>,
+    places: Table<u64, u32>,
     /// The tracked blocks, those with the largest hashes first.
     largest: BinaryHeap<(u64, u64)>,
     order: Order,
@@ -115,7 +115,7 @@ impl Curve {
         Self {
             counts: Counts::new((u64::MAX as f64 * share) as u64),
             samples,
-            places: HashMap::with_capacity_and_hasher(samples + 1, Seeded::default()),
+            places: Table::with_capacity(samples + 1),
             largest: BinaryHeap::with_capacity(samples + 1),
             order: Order::new(samples),
         }
@@ -301,7 +301,7 @@ impl Order {
     }
 
     /// Closes up what is in use, so that there is room again.
-    fn compact(&mut self, places: &mut HashMap<u64, u32, Seeded>) {
+    fn compact(&mut self, places: &mut Table<u64, u32>) {
         self.marked = self
             .marked
             .checked_sub(1)

@@ -331,10 +331,10 @@ impl Run {
             return Ok(());
         }
         // What is under way in the background ends within this, on drives that take no longer
-        // than usual.
+        // than usual; of mirrors one may still keep it waiting.
         self.fault(false);
         self.slow(false);
-        self.rest(10_000_000_000)?;
+        self.rest(self.hangs_for_ns() + 10_000_000_000)?;
         let audit = self.engine().pool_audit(POOL);
         let over = self.is_overpromised();
         self.slow(true);
@@ -350,6 +350,14 @@ impl Run {
             ))),
             None => Ok(()),
         }
+    }
+
+    /// For how long a request of a drive still hangs, in nanoseconds.
+    fn hangs_for_ns(&self) -> u64 {
+        self.world.wait();
+        let drives = self.watch.drives.borrow();
+        let ends = drives.iter().map(|drive| drive.hangs_until_ns()).max();
+        ends.map_or(0, |ends| ends.saturating_sub(self.world.now_ns()))
     }
 
     pub fn reimport(&mut self) -> Step {

@@ -98,6 +98,11 @@ impl SimDrive {
         lock(&self.state).faults = faults;
     }
 
+    /// When the last of its requests that hang ends, in nanoseconds of the loops' clock.
+    pub fn hangs_until_ns(&self) -> u64 {
+        lock(&self.state).hangs_until_ns
+    }
+
     /// Blocks (volume, block) that a flush said were safe and that a power cut may take.
     pub fn lied(&self) -> Vec<(u32, u64)> {
         let state = lock(&self.state);

@@ -91,6 +91,8 @@ pub struct State {
     unreadable: BTreeSet<u64>,
     /// What was written since the last flush began, of what a flush that fails may have to follow.
     since_flush: Vec<Meta>,
+    /// When the last request that hangs ends.
+    pub hangs_until_ns: u64,
     /// What blocks held before their last write, while stale reads are meant.
     before: BTreeMap<u64, Arc<Block>>,
 }
@@ -158,6 +160,7 @@ impl State {
             latency_us,
             unreadable: BTreeSet::new(),
             since_flush: Vec::new(),
+            hangs_until_ns: 0,
             before: BTreeMap::new(),
         }
     }
@@ -187,6 +190,9 @@ impl State {
             (DriveIoKind::Discard, _) => {
                 self.medium.discard(first, io.len / BLOCK as u64);
             }
+        }
+        if begun.delay >= HANG_NS {
+            self.hangs_until_ns = self.hangs_until_ns.max(handle.now_ns() + begun.delay);
         }
         begun
     }

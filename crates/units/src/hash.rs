@@ -1,13 +1,72 @@
-//! A hash that is the same in every run. What is kept by it is looked up by its key; where order counts there are trees.
+//! A hash that is the same in every run, and a table that is kept by it.
 
-use std::hash::{BuildHasherDefault, Hasher};
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 
-/// Builds [`Mixer`]s.
-pub type Seeded = BuildHasherDefault<Mixer>;
+/// What is looked up by its key and by nothing else: where order counts there are trees. No walk through it can
+/// depend on how it is kept.
+pub struct Table<K, V>(HashMap<K, V, BuildHasherDefault<Mixer>>);
+
+impl<K, V> Default for Table<K, V> {
+    fn default() -> Self {
+        Self(HashMap::default())
+    }
+}
+
+impl<K: Eq + Hash, V> Table<K, V> {
+    /// With room for so many.
+    pub fn with_capacity(entries: usize) -> Self {
+        Self(HashMap::with_capacity_and_hasher(
+            entries,
+            BuildHasherDefault::default(),
+        ))
+    }
+
+    /// What a key stands for.
+    #[inline]
+    pub fn get(&self, key: &K) -> Option<&V> {
+        self.0.get(key)
+    }
+
+    /// The same, to change it.
+    #[inline]
+    pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+        self.0.get_mut(key)
+    }
+
+    /// Returns what was there.
+    #[inline]
+    pub fn insert(&mut self, key: K, value: V) -> Option<V> {
+        self.0.insert(key, value)
+    }
+
+    /// Returns what was there.
+    #[inline]
+    pub fn remove(&mut self, key: &K) -> Option<V> {
+        self.0.remove(key)
+    }
+
+    /// How many keys there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Bytes of memory that entries take, used or not.
+    pub fn bytes(&self) -> usize {
+        self.0.capacity() * size_of::<(K, V)>()
+    }
+}
 
 /// Mixes integers; nobody chooses the keys to make them collide who could not do worse.
 #[derive(Clone, Copy, Default)]
-pub struct Mixer(u64);
+struct Mixer(u64);
 
 impl Hasher for Mixer {
     fn finish(&self) -> u64 {

@@ -7,9 +7,9 @@
 
 use super::leaf::Leaf;
 use format::BlockState;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use units::Place;
-use units::hash::Seeded;
+use units::hash::Table;
 use units::mutation::{Mutation, is_on};
 
 /// Blocks that a page may have to be worth it: beyond that its digest is not much smaller.
@@ -44,7 +44,7 @@ impl Digest {
 /// Digests of pages, by layer and chunk.
 #[derive(Default)]
 pub(super) struct Digests {
-    known: HashMap<(u32, u32), Digest, Seeded>,
+    known: Table<(u32, u32), Digest>,
     /// In the order in which they are looked at for eviction; some may be gone.
     queue: VecDeque<((u32, u32), u64)>,
     made: u64,
@@ -126,15 +126,14 @@ impl Digests {
 
     /// Forgets those of a layer.
     pub fn forget_layer(&mut self, layer: u32) {
-        let bytes = &mut self.bytes;
-        self.known.retain(|key, digest| {
+        // The queue has every one of them.
+        self.queue.retain(|(key, _)| {
             let stays = key.0 != layer;
-            if !stays {
-                *bytes -= digest.bytes();
+            if !stays && let Some(digest) = self.known.remove(key) {
+                self.bytes -= digest.bytes();
             }
             stays
         });
-        self.queue.retain(|(key, _)| key.0 != layer);
     }
 
     /// Bytes in memory.

@@ -3,9 +3,8 @@
 use format::{BlockMask, FANOUT, NodePage, PAGE, Page, PageHeader, PagePtr};
 use format::{TREE_TOP as TOP, first_key};
 use std::cell::Cell;
-use std::collections::HashMap;
 use std::rc::Rc;
-use units::hash::Seeded;
+use units::hash::Table;
 
 /// What is known of a key.
 pub enum Lookup<'a, L> {
@@ -114,7 +113,7 @@ pub struct Tree<L> {
     root: PagePtr,
     top: Option<Node>,
     /// The leaves in memory by key: one look into it finds what four nodes lead to.
-    leaves: HashMap<u32, L, Seeded>,
+    leaves: Table<u32, L>,
     nodes: usize,
     /// Of these have changed.
     dirty: usize,
@@ -148,7 +147,7 @@ impl<L> Tree<L> {
             root,
             nodes: 0,
             top: None,
-            leaves: HashMap::default(),
+            leaves: Table::default(),
             dirty: 0,
             all_dirty: dirty.clone(),
         }
@@ -172,7 +171,7 @@ impl<L> Tree<L> {
 
     /// Memory of its nodes in bytes.
     pub fn bytes(&self) -> usize {
-        self.nodes * (PAGE + size_of::<Node>()) + self.leaves.capacity() * size_of::<(u32, L)>()
+        self.nodes * (PAGE + size_of::<Node>()) + self.leaves.bytes()
     }
 
     /// The header of the node page of `level` (1 to 4) that holds `key`.
