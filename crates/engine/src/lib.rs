@@ -18,5 +18,6 @@ pub use control::Engine;
 pub use control::explain::*;
 pub use control::knobs::*;
 pub use control::types::*;
+pub use control::wear::*;
 pub use control::what_if::*;
 pub use shard::Audit;

@@ -1,7 +1,7 @@
 //! What every label of a pool says of the whole pool. JSON within the label's checksum.
 
 use crate::knobs::is_default;
-use crate::{Features, KnobsConfig};
+use crate::{Features, KnobsConfig, WearConfig};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -109,6 +109,9 @@ pub struct DriveConfig {
     /// this one did, and it has the one before at least.
     #[serde(default, skip_serializing_if = "is_default")]
     pub labelled: u64,
+    /// What was written to it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub wear: WearConfig,
 }
 
 /// A volume.
@@ -350,6 +353,9 @@ pub struct PoolConfig {
     /// Per cent at which it is warned that the pool fills, in order; none: it is not warned.
     #[serde(default = "warn_at", skip_serializing_if = "is_warn_at")]
     pub warn_at: Vec<u8>,
+    /// Bytes a day that promotion may write to the fast tier, whole blocks; 0: as many as are worth it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub promotion_budget: u64,
     /// Fields of compatible features that this version does not know: kept as they are.
     #[serde(flatten)]
     pub unknown: BTreeMap<String, serde_json::Value>,

@@ -124,6 +124,11 @@ impl PoolConfig {
             })?;
         }
         check_warn_at(&self.warn_at)?;
+        let budget = self.promotion_budget;
+        need(
+            whole_limit("promotion budget", budget) == Ok(budget),
+            || format!("a promotion budget of {budget} bytes"),
+        )?;
         for receiving in &self.receiving {
             check_name(&receiving.snapshot)?;
         }

@@ -243,6 +243,7 @@ pub(crate) mod tests {
                     size: 1 << 30,
                     offline: false,
                     labelled: 0,
+                    wear: Default::default(),
                 }],
                 vdrives: vec![],
                 volumes: vec![],
@@ -254,6 +255,7 @@ pub(crate) mod tests {
                 next_volume: 1,
                 scrub: crate::ScrubConfig::default(),
                 warn_at: crate::WARN_AT.to_vec(),
+                promotion_budget: 0,
                 unknown: Default::default(),
                 features: Features::default(),
             },
@@ -410,6 +412,26 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn wear_and_the_budget_are_kept_and_take_no_room_where_there_is_none() {
+        let mut label = label();
+        let before = label.encode().unwrap();
+        let text = String::from_utf8_lossy(&before).into_owned();
+        assert!(!text.contains("wear") && !text.contains("promotion_budget"));
+        label.config.promotion_budget = 1 << 30;
+        label.config.drives[0].wear = WearConfig {
+            since_s: 1_700_000_000,
+            hosts: 1,
+            promotion: 2,
+            upkeep: u64::MAX,
+            metadata: 0,
+        };
+        assert_eq!(Label::decode(&label.encode().unwrap()).as_ref(), Ok(&label));
+        let old = Label::decode(&before).unwrap().config;
+        assert_eq!(old.drives[0].wear, WearConfig::default());
+        assert_eq!(old.promotion_budget, 0);
+    }
+
+    #[test]
     fn a_description_that_no_pool_can_have_is_refused() {
         type Change = fn(&mut PoolConfig);
         let cases: &[(&str, Change)] = &[
@@ -429,6 +451,9 @@ pub(crate) mod tests {
             ("no name", |config| config.name = "../x".into()),
             ("warnings at", |config| config.warn_at = vec![90, 80]),
             ("warnings at", |config| config.warn_at = vec![101]),
+            ("a promotion budget of 4097 bytes", |config| {
+                config.promotion_budget = 4097
+            }),
             ("a quota of 4097 bytes", |config| {
                 config.next_volume = 2;
                 config.volumes.push(volume(1));

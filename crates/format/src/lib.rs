@@ -21,6 +21,7 @@ mod node;
 mod page;
 mod record;
 mod volume;
+mod wear;
 
 pub use bytes::crc32c;
 pub use checkpoint::Checkpoint;
@@ -48,3 +49,4 @@ pub use node::{DIRECTORY, FANOUT, HOMES, NodePage, SLOTS, TREE_TOP, first_key};
 pub use page::{PAGE, Page, PageHeader, PageKind, PagePtr};
 pub use record::{BlockMask, Record, RecordError};
 pub use volume::{BlockCounts, VolumePage};
+pub use wear::WearConfig;

@@ -3,6 +3,7 @@
 use super::explain::{Explanation, MoveCount};
 use super::jobs::Jobs;
 use super::types::*;
+use super::wear::PoolChange;
 use super::what_if::WhatIf;
 use crate::pool::{Found, Host, Pool, error, importable, lock, report, scan};
 use crate::shard::Audit;
@@ -367,6 +368,25 @@ impl Engine {
         let pool = self.pool(pool)?;
         pool.set_warnings(levels)?;
         pool.status()
+    }
+
+    /// Changes what promotion of the pool may write.
+    ///
+    /// # Errors
+    /// With a sentence that says what to do.
+    pub fn pool_change(&self, pool: &str, change: &PoolChange) -> Result<PoolStatus> {
+        let pool = self.pool(pool)?;
+        pool.change(change)?;
+        pool.status()
+    }
+
+    /// Puts into the labels what was written to the pool's drives; of those that it does not count for yet it
+    /// does since `now_s`, seconds since 1970.
+    ///
+    /// # Errors
+    /// With a sentence that says what to do.
+    pub fn pool_keep_wear(&self, pool: &str, now_s: u64) -> Result<()> {
+        self.pool(pool)?.keep_wear(now_s)
     }
 
     /// Counters of the pool.

@@ -85,6 +85,7 @@ causes! {
     RosePinned: Ram moves Fast, "pinned", "it left RAM and is pinned to the fast tier";
     RaisedPinned: Slow moves Fast, "pinned", "it is pinned to the fast tier";
     StayedKnobs: Ram drops Slow, "knobs", "RAM needed room, and its volume's knobs keep it off the fast tier: no promotion, a ceiling, a budget or a pin";
+    StayedBudget: Ram drops Slow, "budget", "RAM needed room, and promotion had written as much as the pool's budget allows for now";
     StayedLow: Ram drops Slow, "not_worth", "RAM needed room, and it was not worth a place on the fast tier";
     StayedUnasked: Ram drops Slow, "not_asked", "RAM needed room, and nobody had asked for it there";
     StayedQueued: Ram drops Slow, "many_wait", "RAM needed room, and too much waited to rise to the fast tier";

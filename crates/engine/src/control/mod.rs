@@ -7,6 +7,7 @@ pub mod knobs;
 mod snapshots;
 pub mod types;
 mod wait;
+pub mod wear;
 pub mod what_if;
 
 pub use engine::Engine;

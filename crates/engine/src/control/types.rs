@@ -1,6 +1,7 @@
 //! What the control plane asks of the engine and is told by it. Sizes are bytes, times seconds.
 
 use super::knobs::{KnobsChange, KnobsStatus};
+use super::wear::{BudgetStatus, WearStatus};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -172,6 +173,8 @@ pub struct DriveStatus {
     pub why: String,
     /// How much of what it lacks has been copied, while it is syncing.
     pub synced_percent: Option<u8>,
+    /// What was written to it since it joined.
+    pub wear: WearStatus,
 }
 
 /// State of a vdrive.
@@ -325,6 +328,8 @@ pub struct PoolStatus {
     pub ram_limit: u64,
     /// The scrub that runs, or the last one, with a few of the faults.
     pub scrub: ScrubStatus,
+    /// What promotion may write, if that is limited.
+    pub budget: Option<BudgetStatus>,
 }
 
 /// A pool that could be imported.

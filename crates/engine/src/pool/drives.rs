@@ -260,7 +260,7 @@ impl Pool {
             let Some(known) = known else { return Ok(()) };
             known.drive = Some(drive);
             known.spec.clone_from(&member.spec);
-            known.shared = DriveShared::new(known.shared.limits);
+            known.shared = DriveShared::new(known.shared.limits, known.shared.wear.total(0));
             known.clone()
         };
         self.attach(&returned)
@@ -572,6 +572,7 @@ fn name_new_drive(config: &mut PoolConfig, old: &str, new: &Member) {
             size: Drive::info(&**new.drive.as_ref().expect("it was just opened")).size,
             offline: false,
             labelled: 0,
+            wear: format::WearConfig::default(),
         };
     }
 }

@@ -228,6 +228,7 @@ pub(super) async fn write_one(
         });
         let [one, other] = writes;
         let (one, other) = join(one, other).await;
+        shared.wear.note_label(2 * bytes.len() as u64);
         one.or(other)?;
         flushing.set(true);
         if is_on(Mutation::LabelFlush) {

@@ -29,6 +29,7 @@ mod status;
 mod taking;
 mod vdrives;
 mod volumes;
+mod wear;
 mod what_if;
 mod witness;
 

@@ -208,7 +208,7 @@ impl Pool {
                 spec: here.map_or_else(|| known.spec.clone(), |drive| drive.spec.clone()),
                 drive: here.map(|drive| drive.drive.clone()),
                 size: known.size,
-                shared: DriveShared::new(host.config.drive_limits),
+                shared: DriveShared::new(host.config.drive_limits, known.wear),
             });
         }
         if !missing.is_empty() {
@@ -353,6 +353,7 @@ impl Pool {
             }
         })?;
         self.tell_holders()?;
+        self.tell_budget()?;
         for handle in &self.shards {
             let port = handle.port.clone();
             let started = handle.ask(|shard| async move {
@@ -421,7 +422,9 @@ impl Pool {
             "the pool was closed with an error",
             |shard| async move { shard.close().await },
         );
-        let saved = self.save(self.config(), exported);
+        let mut config = self.config();
+        self.tell_wear(&mut config);
+        let saved = self.save(config, exported);
         self.drop_shards();
         closed.and(saved)
     }
@@ -562,7 +565,7 @@ pub(super) fn new_member(
         spec,
         drive: Some(drive),
         size,
-        shared: DriveShared::new(host.config.drive_limits),
+        shared: DriveShared::new(host.config.drive_limits, format::WearConfig::default()),
     })
 }
 
@@ -619,6 +622,7 @@ fn plan_pool(
                 size: drive.size,
                 offline: false,
                 labelled: 0,
+                wear: format::WearConfig::default(),
             })
             .collect(),
         meta,
@@ -632,6 +636,7 @@ fn plan_pool(
         next_volume: 1,
         scrub: format::ScrubConfig::default(),
         warn_at: format::WARN_AT.to_vec(),
+        promotion_budget: 0,
         unknown: BTreeMap::new(),
         features: Features::default(),
     })

@@ -2,7 +2,7 @@
 
 use super::allowances::{held, on_fast};
 use super::shards::{ask_all, code_of};
-use super::{Pool, Result, knobs, lock};
+use super::{Pool, Result, knobs, lock, wear};
 use crate::control::types::{
     DriveStatus, EngineError, IoCounters, LayoutSpec, MapCell, PoolStatus, Tier, VdriveStatus,
     VolumeStatus,
@@ -82,6 +82,7 @@ impl Pool {
             ram_bytes: shards.iter().map(|shard| shard.ram_bytes).sum(),
             ram_limit: shards.iter().map(|shard| shard.ram_limit).sum(),
             scrub: self.scrub_summary(),
+            budget: self.budget_status(&shards),
         })
     }
 
@@ -172,10 +173,9 @@ impl Pool {
                     .map(|(_, leg)| leg)
                     .collect();
                 let syncing = behind.iter().all(|leg| leg.takes_writes());
-                let by_hand = config
-                    .drives
-                    .iter()
-                    .any(|known| known.offline && known.id == part.drive);
+                let known = config.drives.iter().find(|known| known.id == part.drive);
+                let by_hand = known.is_some_and(|known| known.offline);
+                let since_s = known.map_or(0, |known| known.wear.since_s);
                 let state = match &member.drive {
                     None if by_hand => "offline",
                     None => "missing",
@@ -194,13 +194,14 @@ impl Pool {
                     reads: count(&member.shared.reads),
                     writes: count(&member.shared.writes),
                     read_bytes: count(&member.shared.read_bytes),
-                    write_bytes: count(&member.shared.write_bytes),
+                    write_bytes: member.shared.wear.written(),
                     errors: count(&member.shared.errors),
                     repaired: count(&member.shared.repaired),
                     timeouts: count(&member.shared.timeouts),
                     slow: member.shared.is_slow(),
                     why,
                     synced_percent: self.synced_percent(member.id),
+                    wear: wear::status(&member.shared.wear.total(since_s)),
                 })
             })
             .collect();

@@ -127,6 +127,7 @@ impl Pool {
                         size: drive.size,
                         offline: false,
                         labelled: 0,
+                        wear: format::WearConfig::default(),
                     }));
                 config.vdrives.push(vdrive.clone());
                 Ok(())

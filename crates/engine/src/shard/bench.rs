@@ -4,6 +4,7 @@ use super::heat::By;
 use super::leaf::Leaf;
 use super::state::{Shard, drive_error};
 use crate::space::{Class, Run};
+use crate::vdrive::Purpose;
 use block::{DmaBuf, IoError};
 use format::crc32c;
 use std::rc::Rc;
@@ -55,7 +56,7 @@ impl Shard {
             return Err(self.no_space());
         }
         if let Some(data) = data {
-            let written = self.write_runs(&runs, data).await;
+            let written = self.write_runs(&runs, data, Purpose::Hosts).await;
             written.map_err(|error| drive_error(error, "a benchmark's data"))?;
         }
         let crc = data.map_or(7, |data| crc32c(data));

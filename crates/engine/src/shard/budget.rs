@@ -1,6 +1,7 @@
-//! Bytes a day that promotion may write for a volume.
+//! Bytes a day that promotion may write for a volume, or for a pool.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A day, in nanoseconds.
 const DAY_NS: u64 = 86_400_000_000_000;
@@ -8,6 +9,32 @@ const DAY_NS: u64 = 86_400_000_000_000;
 const SAVED_PART: u64 = 8;
 /// And at least so many bytes, so that an extent can be written.
 const SAVED_LEAST: u64 = 64 << 10;
+
+/// An hour, in nanoseconds.
+const HOUR_NS: u64 = DAY_NS / HOURS as u64;
+/// Hours of a day.
+const HOURS: usize = 24;
+
+/// What was written in each of the last 24 hours.
+#[derive(Default, Debug)]
+struct Day {
+    /// By the hour's number modulo 24.
+    hours: [u64; HOURS],
+    /// Number of the newest hour, by the loops' clock.
+    newest: u64,
+}
+
+impl Day {
+    /// Forgets hours that are no longer of the last 24, and returns the present one.
+    fn hour(&mut self, now_ns: u64) -> &mut u64 {
+        // Loops' clocks may stand a little apart.
+        let now = (now_ns / HOUR_NS).max(self.newest);
+        let gone = (now - self.newest).min(HOURS as u64);
+        (0..gone).for_each(|back| self.hours[((now - back) % HOURS as u64) as usize] = 0);
+        self.newest = now;
+        &mut self.hours[(now % HOURS as u64) as usize]
+    }
+}
 
 /// A bucket of bytes that fills over the day: one for all shards, as promotion in one may write what another does
 /// not. It begins empty: however often a pool is opened, no more is written for that.
@@ -19,6 +46,7 @@ pub struct Budget {
     /// When it was filled last, by the loops' clock; 0: never.
     filled_ns: AtomicU64,
     used: AtomicU64,
+    day: Mutex<Day>,
 }
 
 impl Budget {
@@ -29,7 +57,12 @@ impl Budget {
             left: AtomicI64::new(0),
             filled_ns: AtomicU64::new(0),
             used: AtomicU64::new(0),
+            day: Mutex::default(),
         }
+    }
+
+    fn day(&self) -> MutexGuard<'_, Day> {
+        self.day.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Bytes a day.
@@ -42,6 +75,19 @@ impl Budget {
         self.left.load(Ordering::Relaxed).max(0) as u64
     }
 
+    /// Bytes that may be written at once at a time of the loops' clock.
+    pub fn left_at(&self, now_ns: u64) -> u64 {
+        self.fill(now_ns);
+        self.left()
+    }
+
+    /// Bytes written in the last 24 hours, counted by whole hours.
+    pub fn today(&self, now_ns: u64) -> u64 {
+        let mut day = self.day();
+        day.hour(now_ns);
+        day.hours.iter().sum()
+    }
+
     /// Bytes written so far.
     pub fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
@@ -49,8 +95,7 @@ impl Budget {
 
     /// Whether nothing may be written now.
     pub fn is_empty(&self, now_ns: u64) -> bool {
-        self.fill(now_ns);
-        self.left() == 0
+        self.left_at(now_ns) == 0
     }
 
     /// Takes bytes that are about to be written, if they may be.
@@ -63,6 +108,7 @@ impl Budget {
             .is_ok();
         if taken {
             self.used.fetch_add(bytes, Ordering::Relaxed);
+            *self.day().hour(now_ns) += bytes;
         }
         taken
     }
@@ -71,6 +117,15 @@ impl Budget {
     pub fn give_back(&self, bytes: u64) {
         self.left.fetch_add(bytes as i64, Ordering::Relaxed);
         self.used.fetch_sub(bytes, Ordering::Relaxed);
+        // Where it was taken before the hour began, the last day has so much less all the same.
+        let mut day = self.day();
+        let newest = day.newest;
+        let mut left = bytes;
+        for back in 0..(HOURS as u64).min(newest + 1) {
+            let hour = &mut day.hours[((newest - back) % HOURS as u64) as usize];
+            let part = left.min(*hour);
+            (*hour, left) = (*hour - part, left - part);
+        }
     }
 
     fn fill(&self, now_ns: u64) {
@@ -103,7 +158,6 @@ impl Budget {
 mod tests {
     use super::*;
 
-    const HOUR_NS: u64 = DAY_NS / 24;
     const MIB: u64 = 1 << 20;
 
     #[test]
@@ -118,6 +172,27 @@ mod tests {
         assert_eq!(budget.left(), 3 * MIB);
         budget.give_back(MIB);
         assert_eq!((budget.left(), budget.used()), (4 * MIB, 0));
+    }
+
+    #[test]
+    fn the_last_day_is_told_by_the_hour() {
+        let budget = Budget::new(1 << 40);
+        assert!(budget.is_empty(1));
+        for hour in [3, 4, 5] {
+            assert!(budget.take(hour * MIB, hour * HOUR_NS));
+        }
+        assert_eq!(budget.today(5 * HOUR_NS), 12 * MIB);
+        assert_eq!(
+            budget.today(4 * HOUR_NS),
+            12 * MIB,
+            "a clock that is behind"
+        );
+        budget.give_back(6 * MIB);
+        assert_eq!(budget.today(26 * HOUR_NS), 6 * MIB);
+        assert_eq!(budget.today(27 * HOUR_NS), 3 * MIB);
+        assert_eq!(budget.today(28 * HOUR_NS), 0);
+        assert_eq!(budget.today(1000 * HOUR_NS), 0);
+        assert_eq!(budget.used(), 6 * MIB);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 use super::state::{DIRECTORY, HOMES, SLOTS, Shard, drive_error};
 use crate::space::{Class, GroupKey, NO_PAGE};
 use crate::tree::Tree;
+use crate::vdrive::Purpose;
 use block::{DmaBuf, DriveError, ErrorKind, IoError};
 use format::{Checkpoint, HomesPage, PAGE, Page, PagePtr, SlotsPage, VolumePage};
 use futures_util::future::join_all;
@@ -196,7 +197,7 @@ impl Shard {
                 for (index, (_, page)) in run.iter().enumerate() {
                     joined[index * PAGE..][..PAGE].copy_from_slice(page.bytes());
                 }
-                meta.write(run[0].0.block(), joined)
+                meta.write(run[0].0.block(), joined, Purpose::Metadata)
             });
             let results: Result<(), DriveError> = join_all(sends).await.into_iter().collect();
             results.map_err(|error| drive_error(error, "the metadata region cannot be written"))?;
@@ -494,7 +495,9 @@ impl Shard {
         let meta = self.vdrive(VdriveId(0))?;
         let block = self.checkpoint_block(work.generation);
         let explain = |error| drive_error(error, "the checkpoint cannot be written");
-        meta.write(block, buf).await.map_err(explain)?;
+        meta.write(block, buf, Purpose::Metadata)
+            .await
+            .map_err(explain)?;
         meta.flush().await.map_err(explain)
     }
 

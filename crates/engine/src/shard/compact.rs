@@ -12,6 +12,7 @@ use super::stuck::Unread;
 use super::throttle::Throttle;
 use crate::control::explain::Cause;
 use crate::space::Class;
+use crate::vdrive::Purpose;
 use block::{ErrorKind, IoError};
 use format::{BlockMask, BlockState, ChunkPage};
 use std::rc::Rc;
@@ -227,7 +228,7 @@ impl<'a> Compaction<'a> {
         }
         let target = Target::Slots(runs);
         let mut job = Job::new(shard, (layer, chunk), leaf, busy, blocks, target);
-        let copied = shard.copy_down(&mut job).await;
+        let copied = shard.copy_down(&mut job, Purpose::Upkeep).await;
         if copied.is_err() || job.blocks.is_empty() {
             shard.drop_target(&job);
             copied?;

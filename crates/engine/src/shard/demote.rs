@@ -10,7 +10,7 @@ use super::leaf::{Busy, Leaf};
 use super::state::{Shard, drive_error};
 use super::stuck::StuckBlock;
 use crate::space::{Class, Run};
-use crate::vdrive::all_ended;
+use crate::vdrive::{Purpose, all_ended};
 use block::{DmaBuf, DriveError, IoError};
 use format::{BlockMask, BlockState, ChunkPage, crc32c};
 use futures_util::future::join_all;
@@ -199,7 +199,9 @@ impl Shard {
                 Plan::Nothing => {}
             }
         }
-        let results = join_all(jobs.iter_mut().map(|job| self.copy_down(job))).await;
+        let copies = jobs.iter_mut();
+        let copies = copies.map(|job| self.copy_down(job, Purpose::Upkeep));
+        let results = join_all(copies).await;
         let mut done = Vec::new();
         let mut failure = None;
         for (mut job, result) in jobs.into_iter().zip(results) {
@@ -376,8 +378,9 @@ impl Shard {
         Ok(())
     }
 
-    /// Reads the blocks and writes those that can be read where they go. Every write is waited for.
-    pub(super) async fn copy_down(&self, job: &mut Job) -> Result<(), IoError> {
+    /// Reads the blocks and writes those that can be read where they go, for some purpose. Every write is
+    /// waited for.
+    pub(super) async fn copy_down(&self, job: &mut Job, purpose: Purpose) -> Result<(), IoError> {
         let data = self.gather(job).await;
         self.end_read(job.era);
         if job.blocks.is_empty() {
@@ -390,7 +393,7 @@ impl Shard {
             }
             Target::Slots(runs) => {
                 let runs: Vec<Run> = first_of(runs, job.blocks.len()).collect();
-                self.write_runs(&runs, &data).await
+                self.write_runs(&runs, &data, purpose).await
             }
         };
         result.map_err(|error| {
@@ -445,7 +448,7 @@ impl Shard {
             let vdrive = self.vdrive(at.vdrive()).map_err(|_| DriveError::Gone)?;
             let part = data.slice(done * BLOCK, run.len() * BLOCK);
             done += run.len();
-            writes.push(async move { vdrive.write(at.block(), part).await });
+            writes.push(async move { vdrive.write(at.block(), part, Purpose::Upkeep).await });
         }
         all_ended(join_all(writes).await)
     }

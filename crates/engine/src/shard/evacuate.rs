@@ -6,6 +6,7 @@ use super::state::{Shard, drive_error};
 use super::stuck::{StuckBlock, Unread, is_of_blocks};
 use crate::control::explain::Cause;
 use crate::space::{Class, Run};
+use crate::vdrive::Purpose;
 use block::{DmaBuf, DriveError, ErrorKind, IoError};
 use format::{BlockState, Record, crc32c};
 use std::rc::Rc;
@@ -229,7 +230,7 @@ impl Shard {
 
     async fn write_moved(&self, new: Place, data: DmaBuf) -> Result<(), DriveError> {
         let target = self.vdrive(new.vdrive()).map_err(|_| DriveError::Gone)?;
-        target.write(new.block(), data).await?;
+        target.write(new.block(), data, Purpose::Upkeep).await?;
         target.flush().await
     }
 
@@ -261,7 +262,7 @@ impl Shard {
                 let text = "there are not so many slots as a home has blocks";
                 return Err(IoError::new(ErrorKind::NoSpace, text));
             }
-            if let Err(error) = self.write_runs(&runs, &packed).await {
+            if let Err(error) = self.write_runs(&runs, &packed, Purpose::Upkeep).await {
                 self.give_back_after(&runs, error);
                 return Err(cannot(error));
             }
@@ -384,7 +385,7 @@ impl Shard {
         if !self.try_slots(self.class(from), 1, &mut runs) && !self.try_slots(other, 1, &mut runs) {
             return Err(self.no_space());
         }
-        if let Err(error) = self.write_runs(&runs, &data).await {
+        if let Err(error) = self.write_runs(&runs, &data, Purpose::Upkeep).await {
             self.give_back_after(&runs, error);
             return Err(drive_error(error, "a block cannot be moved"));
         }

@@ -181,6 +181,7 @@ impl Shard {
             promotions,
             ledger,
             volumes,
+            budget,
             ..
         } = &mut *state;
         let page = leaf.page.borrow();
@@ -228,9 +229,10 @@ impl Shard {
             // A dense region moves whole, as long as what is fetched ahead comes to be used. What was read as a whole
             // may be part of a stream, which nobody comes back to.
             let whole = left.touched == u16::MAX;
-            let admitted = admission(volumes, left.chunk, left.extent, now_ns);
+            let admitted = admission(volumes, budget.as_deref(), left.chunk, left.extent, now_ns);
             let (rises, grounds) = match (policy.as_mut(), admitted) {
                 (_, Admission::Never) => (0, Cause::StayedKnobs.into()),
+                (_, Admission::NotToday) => (0, Cause::StayedBudget.into()),
                 _ if promotions.are_full() => (0, Cause::StayedQueued.into()),
                 (_, Admission::Always) => (left.valid, Cause::RosePinned.into()),
                 (_, Admission::ByWorth(reluctance))

@@ -2,6 +2,7 @@
 
 use super::state::{Shard, ShardConfig, State, drive_error};
 use crate::space::Class;
+use crate::vdrive::Purpose;
 use block::{DmaBuf, DmaPool, DriveError, ErrorKind, IoError};
 use format::{JournalHeader, JournalPage, PAGE, Record};
 use futures_util::future::join_all;
@@ -406,7 +407,7 @@ impl Shard {
                 }
                 joined
             };
-            writes.push(meta.write(base + at, buf));
+            writes.push(meta.write(base + at, buf, Purpose::Metadata));
         }
         join_all(writes).await.into_iter().collect()
     }

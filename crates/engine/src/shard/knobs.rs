@@ -56,6 +56,8 @@ pub struct Knobs {
 pub(super) enum Admission {
     /// It is not promoted.
     Never,
+    /// It is not, as the pool's budget is used up.
+    NotToday,
     /// It is.
     Always,
     /// It is when it is worth so many times the margin.
@@ -167,65 +169,21 @@ impl Knobs {
         }
     }
 
-    /// Takes room for blocks of an extent that are about to be promoted, in its ceiling and its budget.
-    fn claim(
-        self: &Arc<Self>,
-        chunk: (u32, u32),
-        extent: usize,
-        blocks: usize,
-        now_ns: u64,
-    ) -> Option<Claim> {
+    /// The most blocks that it may have on the fast tier once some of an extent were promoted; none when they are
+    /// not to be.
+    pub(super) fn most(&self, chunk: (u32, u32), extent: usize, now_ns: u64) -> Option<i64> {
         match self.admission(chunk, extent, now_ns) {
-            Admission::Never => None,
-            Admission::Always => self.claim_within(i64::MAX, blocks, now_ns),
-            Admission::ByWorth(_) => self.claim_within(self.ceiling, blocks, now_ns),
+            Admission::Never | Admission::NotToday => None,
+            Admission::Always => Some(i64::MAX),
+            Admission::ByWorth(_) => Some(self.ceiling),
         }
     }
 
-    /// The same, as long as it has no more than `most` blocks on the fast tier then.
-    fn claim_within(self: &Arc<Self>, most: i64, blocks: usize, now_ns: u64) -> Option<Claim> {
-        let count = blocks as i64;
-        let more = |fast: i64| (fast <= most - count).then(|| fast + count);
-        let claimed = (self.fast).fetch_update(Ordering::AcqRel, Ordering::Relaxed, more);
-        claimed.ok()?;
-        let mut claim = Claim {
-            knobs: self.clone(),
-            blocks: count,
-            unwritten: 0,
-        };
-        if let Some(budget) = &self.budget {
-            let bytes = (blocks * BLOCK) as u64;
-            if !budget.take(bytes, now_ns) {
-                return None;
-            }
-            claim.unwritten = bytes;
-        }
-        Some(claim)
-    }
-}
-
-/// Room that a promotion under way has taken.
-pub(super) struct Claim {
-    knobs: Arc<Knobs>,
-    blocks: i64,
-    /// Bytes of the budget that nothing was written for yet.
-    unwritten: u64,
-}
-
-impl Claim {
-    /// The bytes went to the drive.
-    pub fn wrote(&mut self) {
-        self.unwritten = 0;
-    }
-}
-
-impl Drop for Claim {
-    fn drop(&mut self) {
-        // The map counts what came.
-        self.knobs.note(-self.blocks);
-        if let (Some(budget), true) = (&self.knobs.budget, self.unwritten > 0) {
-            budget.give_back(self.unwritten);
-        }
+    /// Counts so many blocks as on the fast tier, unless it has more than `most` then.
+    pub(super) fn take_room(&self, most: i64, blocks: i64) -> bool {
+        let more = |fast: i64| (fast <= most - blocks).then(|| fast + blocks);
+        let taken = (self.fast).fetch_update(Ordering::AcqRel, Ordering::Relaxed, more);
+        taken.is_ok()
     }
 }
 
@@ -244,17 +202,25 @@ impl Volume {
     }
 }
 
-/// What is to become of an extent of a chunk that leaves RAM.
+/// What is to become of an extent of a chunk that leaves RAM, where the pool's promotion goes by a budget or by
+/// none.
 pub(super) fn admission(
     volumes: &BTreeMap<u32, Volume>,
+    budget: Option<&Budget>,
     chunk: (u32, u32),
     extent: usize,
     now_ns: u64,
 ) -> Admission {
     let knobs = volumes.get(&chunk.0).and_then(|entry| entry.knobs.as_ref());
-    knobs.map_or(Admission::ByWorth(1.0), |knobs| {
+    let admission = knobs.map_or(Admission::ByWorth(1.0), |knobs| {
         knobs.admission(chunk, extent, now_ns)
-    })
+    });
+    match budget {
+        Some(budget) if admission != Admission::Never && budget.is_empty(now_ns) => {
+            Admission::NotToday
+        }
+        _ => admission,
+    }
 }
 
 /// Blocks of some extents of a chunk.
@@ -322,42 +288,6 @@ impl Shard {
         self.raise_soon();
     }
 
-    /// Room for blocks of an extent that are about to be promoted; none has to be taken where nobody chose any
-    /// knobs.
-    ///
-    /// # Errors
-    /// When the knobs do not let them, or not yet.
-    pub(super) fn claim_fast(
-        &self,
-        chunk: (u32, u32),
-        extent: usize,
-        blocks: usize,
-    ) -> Result<Option<Claim>, NotNow> {
-        let now_ns = self.handle.now_ns();
-        match self.state.borrow().knobs_of(chunk.0) {
-            None => Ok(None),
-            Some(knobs) => knobs
-                .claim(chunk, extent, blocks, now_ns)
-                .map(Some)
-                .ok_or(NotNow),
-        }
-    }
-
-    /// The same for blocks that are pinned there: only the budget counts.
-    ///
-    /// # Errors
-    /// As [`Shard::claim_fast`].
-    pub(super) fn claim_pinned(&self, layer: u32, blocks: usize) -> Result<Option<Claim>, NotNow> {
-        let now_ns = self.handle.now_ns();
-        match self.state.borrow().knobs_of(layer) {
-            None => Ok(None),
-            Some(knobs) => {
-                let claim = knobs.claim_within(i64::MAX, blocks, now_ns);
-                claim.map(Some).ok_or(NotNow)
-            }
-        }
-    }
-
     /// Blocks of a layer's chunk that are pinned to the fast tier: not those that only a snapshot has, as far
     /// as that can be seen.
     pub(super) async fn pinned_blocks(&self, (layer, chunk): (u32, u32)) -> BlockMask {
@@ -397,9 +327,6 @@ impl Shard {
         }
     }
 }
-
-/// A promotion is not to be, or not yet.
-pub(super) struct NotNow;
 
 #[cfg(test)]
 mod tests;

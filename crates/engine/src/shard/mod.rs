@@ -13,6 +13,7 @@ mod bench;
 mod budget;
 mod bulk;
 mod checkpoint;
+mod claim;
 mod compact;
 mod demote;
 mod diff;

@@ -4,13 +4,14 @@ use super::demote::{Job, Moving, Target, Wanted};
 use super::explain::Descent;
 use super::fetch::{extents_of, parts};
 use super::journal::Work;
-use super::knobs::{Claim, Knobs};
+use super::knobs::Knobs;
 use super::leaf::{Busy, Leaf};
 use super::promote::Candidate;
 use super::reclaim::SETTLE_NS;
 use super::state::{Shard, State};
 use crate::control::explain::Cause;
 use crate::space::Class;
+use crate::vdrive::Purpose;
 use block::IoError;
 use format::{BlockMask, BlockState, TierConfig, crc32c};
 use std::ops::{Range, RangeInclusive};
@@ -208,7 +209,8 @@ impl Shard {
         if self.closing.get() {
             return Raised::default();
         }
-        let held = self.cooling.get() || self.moves_held.get() > 0;
+        let spent = self.state.borrow().is_spent(self.handle.now_ns());
+        let held = spent || self.cooling.get() || self.moves_held.get() > 0;
         if held || self.shared.promotion_held.load(Ordering::Relaxed) {
             self.wait_open(STEP_NS).await;
             return Raised { blocks: 0, left: 1 };
@@ -336,12 +338,12 @@ impl Shard {
         }
         let target = Target::Slots(runs);
         let mut job = Job::new(self, (layer, chunk), leaf, busy, blocks, target);
-        let copied = self.copy_down(&mut job).await;
+        let copied = self.copy_down(&mut job, Purpose::Promotion).await;
         if copied.is_err() || job.blocks.is_empty() {
             self.drop_target(&job);
             return copied.map(|()| Raised::default());
         }
-        claim.iter_mut().for_each(Claim::wrote);
+        claim.wrote();
         self.settle_demotion(&job, Descent::RAISED)?;
         let came = job.blocks.len() as u64;
         self.state.borrow_mut().counters.promoted_bytes += came * BLOCK as u64;

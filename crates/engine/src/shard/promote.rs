@@ -1,14 +1,15 @@
 //! Promotion: extents that proved themselves in RAM get a copy on the fast tier.
 
+use super::claim::NotNow;
 use super::heat::extent_of;
 use super::journal::Work;
-use super::knobs::Claim;
 use super::leaf::{Busy, Leaf};
 use super::ledger::{Grounds, Move};
 use super::ram::RamExtent;
 use super::state::Shard;
 use crate::control::explain::Cause;
 use crate::space::{Class, Run};
+use crate::vdrive::Purpose;
 use block::{DmaBuf, IoError};
 use format::{BlockState, crc32c};
 use std::collections::VecDeque;
@@ -121,7 +122,8 @@ impl Shard {
         self.tell_placed(&mut state, candidate.chunk, &candidate.leaf, extent);
     }
 
-    /// Promotes what is still as it was, as far as there is room and the volume's knobs let it.
+    /// Promotes what is still as it was, as far as there is room, and the volume's knobs and the pool's budget
+    /// let it.
     ///
     /// # Errors
     /// When the drive or the journal takes it not.
@@ -154,12 +156,14 @@ impl Shard {
                 true => self.claim_pinned(chunk.0, count),
                 false => self.claim_fast(*chunk, start / EXTENT_BLOCKS, count),
             };
-            let Ok(mut claim) = claimed else {
-                if !pinned {
-                    let stays = Cause::StayedKnobs.into();
-                    self.note_promotion(candidate, stays, of_extent(start, count));
+            let mut claim = match claimed {
+                Ok(claim) => claim,
+                Err(NotNow(stays)) => {
+                    if !pinned {
+                        self.note_promotion(candidate, stays.into(), of_extent(start, count));
+                    }
+                    return Ok(());
                 }
-                return Ok(());
             };
             let mut runs = Vec::new();
             if !self.has_spare_fast() || !self.try_slots(Class::Fast, count, &mut runs) {
@@ -172,11 +176,11 @@ impl Shard {
                 return Ok(());
             }
             let part = data.slice((start - first) * BLOCK, count * BLOCK);
-            if let Err(error) = self.write_runs(&runs, &part).await {
+            if let Err(error) = self.write_runs(&runs, &part, Purpose::Promotion).await {
                 self.give_back_after(&runs, error);
                 return Err(super::state::drive_error(error, "a promotion failed"));
             }
-            claim.iter_mut().for_each(Claim::wrote);
+            claim.wrote();
             self.settle_promotion(candidate, start, &runs, &part)?;
         }
         Ok(())

@@ -5,6 +5,7 @@ use super::leaf::Leaf;
 use super::state::Shard;
 use crate::control::explain::Cause;
 use crate::space::{Class, Run};
+use crate::vdrive::Purpose;
 use block::DmaBuf;
 use format::{BlockState, crc32c};
 use std::rc::Rc;
@@ -30,7 +31,7 @@ impl Shard {
         {
             return false;
         }
-        if let Err(error) = self.write_runs(&runs, &good).await {
+        if let Err(error) = self.write_runs(&runs, &good, Purpose::Upkeep).await {
             self.give_back_after(&runs, error);
             return false;
         }

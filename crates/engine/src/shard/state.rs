@@ -1,5 +1,6 @@
 //! What a shard holds.
 
+use super::budget::Budget;
 use super::digest::Digests;
 use super::journal::Journal;
 use super::knobs::Knobs;
@@ -26,8 +27,8 @@ use reactor::{Event, Handle, Limit};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::{Rc, Weak};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use units::{Place, PoolId, ShardId, VdriveId};
 
 pub(super) use format::{DIRECTORY, HOMES, SLOTS};
@@ -44,6 +45,8 @@ pub struct PoolShared {
     pub ram_bytes: AtomicU64,
     /// Which legs of mirrors count.
     pub legs: Arc<Legs>,
+    /// What promotion may write, if that is limited; shards have it as well.
+    pub budget: Mutex<Option<Arc<Budget>>>,
     pub(super) asking: Asking,
     policy: AtomicU8,
 }
@@ -57,6 +60,7 @@ impl PoolShared {
             promotion_held: AtomicBool::new(false),
             ram_bytes: AtomicU64::new(u64::MAX),
             legs,
+            budget: Mutex::default(),
             asking: Asking::default(),
             policy: AtomicU8::new(policy as u8),
         }
@@ -191,6 +195,8 @@ pub(super) struct State {
     pub demote_hand: (u32, u32),
     /// All that layers have, each once.
     pub knobs: Vec<Arc<Knobs>>,
+    /// What promotion may write in all of the pool, if that is limited.
+    pub budget: Option<Arc<Budget>>,
     /// Where eviction of volumes above their ceilings goes on, and what sinks and leaves as it is pinned.
     pub over_hand: (u32, u32),
     pub lower_hands: [(u32, u32); 2],
@@ -325,6 +331,7 @@ impl Shard {
             evict_hand: (0, 0),
             demote_hand: (0, 0),
             knobs: Vec::new(),
+            budget: None,
             over_hand: (0, 0),
             lower_hands: [(0, 0); 2],
             stuck: Stuck::default(),

@@ -32,6 +32,8 @@ pub struct ShardStatus {
     pub ram_bytes: u64,
     /// As much as it may take, in bytes.
     pub ram_limit: u64,
+    /// The time of its loop.
+    pub now_ns: u64,
     /// Why it serves no more.
     pub failed: Option<String>,
 }
@@ -69,6 +71,7 @@ impl Shard {
             map_bytes: (trees + leaves + own + state.alloc.bytes() + state.digests.bytes()) as u64,
             ram_bytes: state.ram.bytes(),
             ram_limit: self.ram_limit(),
+            now_ns: self.handle.now_ns(),
             failed: state.failed.as_ref().map(ToString::to_string),
         }
     }

@@ -6,7 +6,7 @@ use super::leaf::Leaf;
 use super::quota::new_blocks;
 use super::state::{Shard, drive_error};
 use crate::space::{Class, Refusal, Run};
-use crate::vdrive::all_ended;
+use crate::vdrive::{Purpose, all_ended};
 use block::{DmaBuf, DriveError, ErrorKind, IoBuf, IoError};
 use format::{BlockState, crc32c};
 use futures_util::future::join_all;
@@ -139,7 +139,7 @@ impl Shard {
         self.admit(layer, &leaf, first, count)?;
         let crcs: Vec<u32> = data.chunks_exact(BLOCK).map(crc32c).collect();
         let runs = self.take_slots(count).await?;
-        if let Err(error) = self.write_runs(&runs, &data).await {
+        if let Err(error) = self.write_runs(&runs, &data, Purpose::Hosts).await {
             self.give_back_after(&runs, error);
             return Err(drive_error(error, "a write failed"));
         }
@@ -219,12 +219,17 @@ impl Shard {
         self.space_made.notify();
     }
 
-    /// Sends data to its slots.
-    pub(super) async fn write_runs(&self, runs: &[Run], data: &DmaBuf) -> Result<(), DriveError> {
+    /// Sends data to its slots, for some purpose.
+    pub(super) async fn write_runs(
+        &self,
+        runs: &[Run],
+        data: &DmaBuf,
+        purpose: Purpose,
+    ) -> Result<(), DriveError> {
         let gone = |_| DriveError::Gone;
         if let [run] = runs {
             let vdrive = self.vdrive(run.place.vdrive()).map_err(gone)?;
-            return vdrive.write(run.place.block(), data.clone()).await;
+            return vdrive.write(run.place.block(), data.clone(), purpose).await;
         }
         let mut done = 0;
         let mut writes = Vec::new();
@@ -232,7 +237,7 @@ impl Shard {
             let vdrive = self.vdrive(run.place.vdrive()).map_err(gone)?;
             let part = data.slice(done * BLOCK, run.count * BLOCK);
             done += run.count;
-            writes.push(async move { vdrive.write(run.place.block(), part).await });
+            writes.push(async move { vdrive.write(run.place.block(), part, purpose).await });
         }
         all_ended(join_all(writes).await)
     }

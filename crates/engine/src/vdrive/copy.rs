@@ -4,7 +4,7 @@
 //! flight: writes that come meanwhile wait, and those that were sent before are waited for. Every
 //! block has one thread that writes it, so all of this is local to that thread.
 
-use super::{Leg, LegState, VdriveIo};
+use super::{Leg, LegState, Purpose, VdriveIo};
 use block::{DmaBuf, DriveError};
 use reactor::Event;
 use std::cell::Cell;
@@ -142,7 +142,7 @@ impl VdriveIo {
     }
 
     async fn put(&self, leg: usize, block: u64, data: DmaBuf) -> Result<(), DriveError> {
-        let written = self.parts[leg].write(block, data).await;
+        let written = self.parts[leg].write(block, data, Purpose::Upkeep).await;
         written.inspect_err(|error| {
             let why = format!("bringing it up to date failed: {error}");
             self.legs.take_out((self.id.0, leg), &why, false);

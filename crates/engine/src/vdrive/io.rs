@@ -4,9 +4,10 @@ use super::copy::Gate;
 use super::flushing::Flushing;
 use super::read_cost::ReadCost;
 use super::stale::Written;
-use super::{Fragment, Layout, Leg, LegState, Legs, Watch};
+use super::{Fragment, Layout, Leg, LegState, Legs, Purpose, Watch, Wear};
 use crate::control::types::DriveLimits;
 use block::{DmaBuf, DmaPool, DriveError, DriveIoKind, DriveOutcome, DriveQueue};
+use format::WearConfig;
 use futures_util::future::join_all;
 use reactor::{Handle, Limit};
 use std::cell::{Cell, RefCell};
@@ -25,8 +26,8 @@ pub struct DriveShared {
     pub writes: AtomicU64,
     /// Bytes read.
     pub read_bytes: AtomicU64,
-    /// Bytes written.
-    pub write_bytes: AtomicU64,
+    /// Bytes written, by what for.
+    pub wear: Wear,
     /// Requests that failed.
     pub errors: AtomicU64,
     /// Blocks mended from another leg.
@@ -44,10 +45,11 @@ pub struct DriveShared {
 }
 
 impl DriveShared {
-    /// For a drive of which this is asked.
-    pub fn new(limits: DriveLimits) -> Arc<Self> {
+    /// For a drive of which this is asked, and to which the pool wrote so much before.
+    pub fn new(limits: DriveLimits, wear: WearConfig) -> Arc<Self> {
         Arc::new(Self {
             limits,
+            wear: Wear::since(wear),
             ..Self::default()
         })
     }
@@ -61,7 +63,7 @@ impl DriveShared {
         handle: &Handle,
         flush: impl Future<Output = Result<(), DriveError>>,
     ) -> Result<(), DriveError> {
-        let written = self.write_bytes.load(Ordering::Relaxed);
+        let written = self.wear.written();
         let run = self.flushing.run(written, || handle.now_ns(), flush);
         run.await
     }
@@ -134,16 +136,18 @@ impl PartIo {
         channel.counted(result.and_then(|()| buf.ok_or(DriveError::Gone)))
     }
 
-    pub(super) async fn write(&self, block: u64, buf: DmaBuf) -> Result<(), DriveError> {
+    pub(super) async fn write(
+        &self,
+        block: u64,
+        buf: DmaBuf,
+        purpose: Purpose,
+    ) -> Result<(), DriveError> {
         let (bytes, channel) = (buf.len() as u64, self.channel());
         let (_, result) = channel
             .send(DriveIoKind::Write, self.byte(block), Some(buf))
             .await;
         channel.shared.writes.fetch_add(1, Ordering::Relaxed);
-        channel
-            .shared
-            .write_bytes
-            .fetch_add(bytes, Ordering::Relaxed);
+        channel.shared.wear.note(purpose, bytes);
         channel.counted(result)
     }
 
@@ -166,7 +170,7 @@ impl PartIo {
     /// Whether so much was written that a flush pays, `since_ns` after the caller's last.
     fn flush_is_due(&self, since_ns: u64) -> bool {
         let channel = self.channel.borrow();
-        let written = channel.shared.write_bytes.load(Ordering::Relaxed);
+        let written = channel.shared.wear.written();
         channel.shared.flushing.is_due(written, since_ns)
     }
 
@@ -396,7 +400,7 @@ impl VdriveIo {
             if !part.leg.is_in() {
                 continue;
             }
-            match part.write(block, good.clone()).await {
+            match part.write(block, good.clone(), Purpose::Upkeep).await {
                 Ok(()) => part.mended(),
                 Err(error) => drop(self.take_out(leg, error)),
             }
@@ -463,17 +467,17 @@ impl VdriveIo {
             .take_out((self.id.0, leg), &format!("a write failed: {error}"), false)
     }
 
-    /// Writes whole blocks from `block` on, on every leg that is in. A mirror's leg that fails is
+    /// Writes whole blocks from `block` on, for some purpose, on every leg that is in. A mirror's leg that fails is
     /// out from then on, if another one took the write.
     ///
     /// # Errors
     /// When no leg took the write.
-    pub async fn write(&self, block: u64, buf: DmaBuf) -> Result<(), DriveError> {
+    pub async fn write(&self, block: u64, buf: DmaBuf, purpose: Purpose) -> Result<(), DriveError> {
         let count = buf.len() / BLOCK;
         self.check_bounds(block, count)?;
         let first = self.layout.fragment(block, count);
         if first.count == count {
-            return self.write_fragment(first, buf).await;
+            return self.write_fragment(first, buf, purpose).await;
         }
         let mut at = 0;
         let writes: Vec<_> = self
@@ -482,22 +486,28 @@ impl VdriveIo {
             .map(|fragment| {
                 let piece = buf.slice(at * BLOCK, fragment.count * BLOCK);
                 at += fragment.count;
-                self.write_fragment(fragment, piece)
+                self.write_fragment(fragment, piece, purpose)
             })
             .collect();
         all_ended(join_all(writes).await)
     }
 
-    async fn write_fragment(&self, fragment: Fragment, buf: DmaBuf) -> Result<(), DriveError> {
+    async fn write_fragment(
+        &self,
+        fragment: Fragment,
+        buf: DmaBuf,
+        purpose: Purpose,
+    ) -> Result<(), DriveError> {
         if !self.layout.is_mirror() {
-            return self.parts[fragment.part].write(fragment.block, buf).await;
+            let part = &self.parts[fragment.part];
+            return part.write(fragment.block, buf, purpose).await;
         }
         let count = fragment.count as u64;
         let _passage = self.gate.enter(fragment.block, count).await;
         let legs = self.legs_where(Leg::takes_writes);
         let writes = legs
             .iter()
-            .map(|leg| self.parts[*leg].write(fragment.block, buf.clone()));
+            .map(|leg| self.parts[*leg].write(fragment.block, buf.clone(), purpose));
         let results = join_all(writes).await;
         let result = self.settle(&legs, &results, |leg, error| {
             self.take_out(leg, error);

@@ -15,6 +15,7 @@ mod read_cost;
 mod stale;
 mod timed;
 mod verify;
+mod wear;
 
 pub use deadline::Watch;
 pub(crate) use deadline::patience;
@@ -25,3 +26,4 @@ pub use legs::{Leg, LegId, LegState, Legs};
 pub use missing::Missing;
 pub use stale::{StaleMap, region_blocks};
 pub use verify::Verified;
+pub use wear::{Purpose, Wear};

@@ -1,7 +1,7 @@
 //! Reading every copy of a range, for the scrub and for recovery: a mirror's legs are all looked at.
 
-use super::Leg;
 use super::io::{Check, VdriveIo, first_wrong};
+use super::{Leg, Purpose};
 use block::{DmaBuf, DriveError};
 use format::Fragment;
 use futures_util::future::join_all;
@@ -286,7 +286,7 @@ impl VdriveIo {
         if !part.leg.is_in() {
             return false;
         }
-        if let Err(error) = part.write(block, good.clone()).await {
+        if let Err(error) = part.write(block, good.clone(), Purpose::Upkeep).await {
             let _ = self.take_out(leg, error);
             return false;
         }

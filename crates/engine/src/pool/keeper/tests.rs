@@ -119,6 +119,7 @@ fn config(legs: u64) -> PoolConfig {
         next_volume: 1,
         scrub: ScrubConfig::default(),
         warn_at: Vec::new(),
+        promotion_budget: 0,
         unknown: BTreeMap::new(),
         features: Features::default(),
     }

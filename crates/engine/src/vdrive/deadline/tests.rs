@@ -1,7 +1,7 @@
 //! A drive that keeps requests to itself, on a clock that is only a number.
 
 use super::*;
-use crate::vdrive::{Layout, Leg, Legs, PartIo, StaleMap, VdriveIo};
+use crate::vdrive::{Layout, Leg, Legs, PartIo, Purpose, StaleMap, VdriveIo};
 use block::DriveIo;
 use format::LayoutConfig;
 use reactor::Clock;
@@ -66,7 +66,7 @@ fn scene(layout: LayoutConfig, drives: usize) -> Scene {
     let legs = Arc::<Legs>::default();
     let shared: Vec<_> = drives
         .iter()
-        .map(|_| DriveShared::new(DriveLimits::default()))
+        .map(|_| DriveShared::new(DriveLimits::default(), Default::default()))
         .collect();
     let part = |(index, drive): (usize, &Rc<Holding>)| {
         let mirrored = layout == LayoutConfig::Mirror;
@@ -127,7 +127,7 @@ impl Scene {
 
     fn write(&self) -> (Result<(), DriveError>, u64) {
         let (vdrive, buf) = (self.vdrive.clone(), self.handle.dma().get(BLOCK));
-        self.run(async move { vdrive.write(3, buf).await })
+        self.run(async move { vdrive.write(3, buf, Purpose::Hosts).await })
     }
 }
 

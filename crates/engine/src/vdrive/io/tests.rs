@@ -1,7 +1,7 @@
 //! Mirrors over drives that fail when told to, on one thread.
 
 use super::*;
-use crate::vdrive::{StaleMap, VdriveIo};
+use crate::vdrive::{Purpose, StaleMap, VdriveIo};
 use block::DriveIo;
 use format::LayoutConfig;
 use reactor::Clock;
@@ -157,7 +157,7 @@ impl Scene {
     fn write(&self, block: u64, fill: u8) -> Rc<RefCell<Option<Result<(), DriveError>>>> {
         let mut buf = self.handle.dma().get(BLOCK);
         buf.fill(fill);
-        self.start(async move |vdrive| vdrive.write(block, buf).await)
+        self.start(async move |vdrive| vdrive.write(block, buf, Purpose::Hosts).await)
     }
 
     fn wrote(&self, block: u64, fill: u8) -> Result<(), DriveError> {

@@ -1,0 +1,46 @@
+//! What was written to drives, and what promotion may write.
+
+use serde::{Deserialize, Serialize};
+
+/// Bytes that a pool wrote to one of its drives, by what they were for; what was written since the labels were
+/// written last is lost when the power is cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct WearStatus {
+    /// Since when they count: seconds since 1970; 0: nobody said so yet.
+    pub since_s: u64,
+    /// Data that hosts wrote.
+    pub hosts: u64,
+    /// Data that was brought to the fast tier.
+    pub promotion: u64,
+    /// Data that sank, was moved together or off a vdrive, was mended, or copied to a mirror's leg.
+    pub upkeep: u64,
+    /// The metadata region and labels.
+    pub metadata: u64,
+}
+
+impl WearStatus {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        let parts = [self.hosts, self.promotion, self.upkeep, self.metadata];
+        parts.into_iter().fold(0, u64::saturating_add)
+    }
+}
+
+/// What is changed of a pool; what is not given stays.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct PoolChange {
+    /// Bytes a day that promotion may write to the fast tier, rounded up to whole 4 KiB; 0: as many as are worth
+    /// it.
+    pub promotion_budget: Option<u64>,
+}
+
+/// What promotion may write to the fast tier of a pool.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct BudgetStatus {
+    /// Bytes a day.
+    pub daily: u64,
+    /// Bytes written in the last 24 hours, counted by whole hours, since the pool was opened or the budget set.
+    pub today: u64,
+    /// Bytes that may be written at once.
+    pub left: u64,
+}

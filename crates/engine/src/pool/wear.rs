@@ -1,0 +1,117 @@
+//! What was written to a pool's drives, kept in the labels, and what promotion may write.
+
+use super::shards::ask_all;
+use super::{Pool, Result, error, lock};
+use crate::control::types::ErrorCode;
+use crate::control::wear::{BudgetStatus, PoolChange, WearStatus};
+use crate::shard::{Budget, ShardStatus};
+use format::{PoolConfig, WearConfig};
+use std::sync::Arc;
+
+impl Pool {
+    /// Puts into the labels what was written to drives, where they do not tell of it. What nobody said of a drive
+    /// yet counts since `now_s`, seconds since 1970.
+    ///
+    /// # Errors
+    /// When no label can be written.
+    pub fn keep_wear(&self, now_s: u64) -> Result<()> {
+        let _changing = lock(&self.changing);
+        let members = lock(&self.members).clone();
+        let begins = lock(&self.config).drives.iter().any(is_uncounted);
+        if !begins && !members.iter().any(|member| member.shared.wear.has_more()) {
+            return Ok(());
+        }
+        let written = members.iter().map(|member| member.shared.wear.written());
+        let written: Vec<u64> = written.collect();
+        self.update_soon(|config| {
+            let new = config.drives.iter_mut().filter(|drive| is_uncounted(drive));
+            new.for_each(|drive| drive.wear.since_s = now_s.max(1));
+            self.tell_wear(config);
+            Ok(())
+        })?;
+        for (member, written) in members.iter().zip(written) {
+            member.shared.wear.keep(written);
+        }
+        Ok(())
+    }
+
+    /// Says in a description what was written to the drives, as far as somebody said since when that counts.
+    pub(super) fn tell_wear(&self, config: &mut PoolConfig) {
+        let members = lock(&self.members);
+        let counted = config.drives.iter_mut();
+        for drive in counted.filter(|drive| !is_uncounted(drive)) {
+            let mut members = members.iter();
+            if let Some(member) = members.find(|member| member.id.to_string() == drive.id) {
+                drive.wear = member.shared.wear.total(drive.wear.since_s);
+            }
+        }
+    }
+
+    /// Sets what promotion may write in a day (bytes, rounded up to whole 4 KiB; 0: as many as are worth it).
+    ///
+    /// # Errors
+    /// `Invalid`, or when no drive takes the label.
+    pub fn change(&self, change: &PoolChange) -> Result<()> {
+        let _changing = lock(&self.changing);
+        let Some(asked) = change.promotion_budget else {
+            return Ok(());
+        };
+        let bytes = match format::whole_limit("promotion budget", asked) {
+            Ok(bytes) => bytes,
+            Err(wrong) => {
+                let text = format!(
+                    "pool {} would have {wrong}: choose a smaller one",
+                    self.name
+                );
+                return error(ErrorCode::Invalid, text);
+            }
+        };
+        if bytes == lock(&self.config).promotion_budget {
+            return Ok(());
+        }
+        self.update_soon(|config| {
+            config.promotion_budget = bytes;
+            Ok(())
+        })?;
+        self.tell_budget()
+    }
+
+    /// Gives all shards one new bucket, as the description says; it begins empty.
+    pub(super) fn tell_budget(&self) -> Result<()> {
+        let daily = lock(&self.config).promotion_budget;
+        let budget = (daily > 0).then(|| Arc::new(Budget::new(daily)));
+        lock(&self.shared.budget).clone_from(&budget);
+        ask_all(&self.shards, move |shard| {
+            let budget = budget.clone();
+            async move { shard.set_budget(budget) }
+        })
+        .map(drop)
+    }
+
+    /// What promotion may write, if that is limited.
+    pub(super) fn budget_status(&self, shards: &[ShardStatus]) -> Option<BudgetStatus> {
+        let budget = lock(&self.shared.budget).clone()?;
+        let now_ns = shards.iter().map(|shard| shard.now_ns).max().unwrap_or(0);
+        Some(BudgetStatus {
+            daily: budget.daily(),
+            today: budget.today(now_ns),
+            left: budget.left_at(now_ns),
+        })
+    }
+}
+
+/// Whether nobody said yet since when what is written to it counts.
+fn is_uncounted(drive: &format::DriveConfig) -> bool {
+    drive.wear.since_s == 0
+}
+
+/// What was written to a drive.
+pub(super) fn status(wear: &WearConfig) -> WearStatus {
+    WearStatus {
+        since_s: wear.since_s,
+        hosts: wear.hosts,
+        promotion: wear.promotion,
+        upkeep: wear.upkeep,
+        metadata: wear.metadata,
+    }
+}

@@ -1,0 +1,81 @@
+//! What is written to a drive, counted by what it is for.
+
+use format::WearConfig;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What bytes are written for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Purpose {
+    /// A host writes them.
+    Hosts,
+    /// They are brought to the fast tier.
+    Promotion,
+    /// They sink, are moved together or off a vdrive, are mended, or copied to a mirror's leg.
+    Upkeep,
+    /// The metadata region.
+    Metadata,
+}
+
+/// Bytes written to one drive, counted by all shards: of this opening, and what labels tell of before.
+#[derive(Default, Debug)]
+pub struct Wear {
+    before: WearConfig,
+    /// By purpose.
+    bytes: [AtomicU64; 4],
+    /// Labels. They count by themselves, as they are none of what a flush of data waits for, and telling of
+    /// their own bytes is no reason to write them.
+    labels: AtomicU64,
+    /// All of `bytes` that the last label tells of which was written for that.
+    kept: AtomicU64,
+}
+
+impl Wear {
+    /// With what was written before.
+    pub fn since(before: WearConfig) -> Self {
+        Self {
+            before,
+            ..Self::default()
+        }
+    }
+
+    /// A write has ended.
+    pub fn note(&self, purpose: Purpose, bytes: u64) {
+        self.bytes[purpose as usize].fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// A label was written.
+    pub fn note_label(&self, bytes: u64) {
+        self.labels.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes written since the pool was opened, without labels.
+    pub fn written(&self) -> u64 {
+        let all = self.bytes.iter();
+        all.map(|bytes| bytes.load(Ordering::Relaxed)).sum()
+    }
+
+    /// All that was written, with what was before, as it counts since `since_s`.
+    pub fn total(&self, since_s: u64) -> WearConfig {
+        let new = |purpose: Purpose| self.bytes[purpose as usize].load(Ordering::Relaxed);
+        let labels = self.labels.load(Ordering::Relaxed);
+        // What labels say may be anything.
+        let sum = |before: u64, bytes: u64| before.saturating_add(bytes);
+        WearConfig {
+            since_s,
+            hosts: sum(self.before.hosts, new(Purpose::Hosts)),
+            promotion: sum(self.before.promotion, new(Purpose::Promotion)),
+            upkeep: sum(self.before.upkeep, new(Purpose::Upkeep)),
+            metadata: sum(self.before.metadata, new(Purpose::Metadata) + labels),
+        }
+    }
+
+    /// Whether something but labels was written since [`Wear::keep`].
+    pub fn has_more(&self) -> bool {
+        self.written() != self.kept.load(Ordering::Relaxed)
+    }
+
+    /// A label tells of so many bytes, as [`Wear::written`] counts.
+    pub fn keep(&self, written: u64) {
+        self.kept.store(written, Ordering::Relaxed);
+    }
+}
