@@ -214,6 +214,7 @@ routes! {
     PoolCreate, Post, "/v1/pools", 201, takes PoolCreate, gives Pool; "Makes a pool and opens it."
     PoolScan, Post, "/v1/importable", 200, takes PoolScan, gives ImportableList; "Lists the pools on the given drives that are not open."
     PoolShow, Get, "/v1/pools/{pool}", 200, gives Pool; "Shows a pool."
+    PoolChange, Put, "/v1/pools/{pool}", 200, takes PoolChange, gives Pool; "Changes how much promotion of a pool may write."
     PoolDestroy, Delete, "/v1/pools/{pool}", 204; "Forgets a pool and everything in it."
     PoolExport, Post, "/v1/pools/{pool}/export", 204; "Stops the pool's exports and closes its drives, for another host; a pool that could not be opened is forgotten."
     PoolImport, Post, "/v1/pools/{pool}/import", 200, takes PoolImport, gives Pool; "Opens a pool by name or id from its drives and starts its exports."

@@ -1,6 +1,7 @@
 //! What can be written on the command line.
 
 use crate::placement_arguments::Placement;
+use crate::pool_arguments::PoolSet;
 use crate::stream_arguments::{Receive, Send};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -450,6 +451,8 @@ pub enum Pool {
         #[arg(long, conflicts_with_all = ["rate", "wait"])]
         cancel: bool,
     },
+    /// Change how much promotion of a pool may write
+    Set(PoolSet),
     /// Choose at which levels it is warned that a pool fills
     #[command(after_help = WARN_AFTER)]
     Warn {

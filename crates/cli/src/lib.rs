@@ -13,6 +13,7 @@ mod iostat;
 mod map;
 mod parse;
 mod placement_arguments;
+mod pool_arguments;
 mod progress;
 mod run;
 mod show;

@@ -3,9 +3,9 @@
 use block::BlockDevice;
 use engine::{
     DriveReport, Engine, EngineError, Explanation, ExportRecord, Importable, IoCounters, JobStatus,
-    MapCell, MoveCount, PoolSpec, PoolStatus, Promotion, ReceiveSpec, ScheduleSpec, ScheduleStatus,
-    ScheduleTurn, ScrubSpec, ScrubStatus, SnapshotDiff, SnapshotStatus, VdriveSpec, VolumeChange,
-    VolumeSpec, VolumeStatus, WhatIf,
+    MapCell, MoveCount, PoolChange, PoolSpec, PoolStatus, Promotion, ReceiveSpec, ScheduleSpec,
+    ScheduleStatus, ScheduleTurn, ScrubSpec, ScrubStatus, SnapshotDiff, SnapshotStatus, VdriveSpec,
+    VolumeChange, VolumeSpec, VolumeStatus, WhatIf,
 };
 use std::sync::Arc;
 
@@ -51,6 +51,8 @@ control! {
     pool_scrub_cancel(pool: &str) -> Result<()>;
     pool_scrub_status(pool: &str) -> Result<ScrubStatus>;
     pool_scrub_since(pool: &str, since_s: u64) -> Result<()>;
+    pool_change(pool: &str, change: &PoolChange) -> Result<PoolStatus>;
+    pool_keep_wear(pool: &str, now_s: u64) -> Result<()>;
     pool_warn_at(pool: &str, levels: &[u8]) -> Result<PoolStatus>;
     pool_exports(pool: &str) -> Result<Vec<ExportRecord>>;
     pool_set_exports(pool: &str, exports: Vec<ExportRecord>) -> Result<()>;

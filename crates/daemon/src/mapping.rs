@@ -32,10 +32,6 @@ macro_rules! same_fields {
 }
 
 same_fields! {
-    DriveStatus => Drive {
-        id, spec, size, state, reads, writes, read_bytes, write_bytes, errors, repaired,
-        timeouts, slow, why, synced_percent
-    }
     Importable => Importable { id, name, found, missing }
     IoCounters => Counters {
         reads, writes, read_bytes, write_bytes, flushes, blocks_ram, blocks_fast, blocks_slow,
@@ -73,6 +69,30 @@ impl ToApi for engine::EngineError {
     }
 }
 
+/// Without what was written to it, which the manager adds.
+impl ToApi for engine::DriveStatus {
+    type Api = v1::Drive;
+    fn to_api(self) -> v1::Drive {
+        v1::Drive {
+            id: self.id,
+            spec: self.spec,
+            size: self.size,
+            state: self.state,
+            reads: self.reads,
+            writes: self.writes,
+            read_bytes: self.read_bytes,
+            write_bytes: self.write_bytes,
+            errors: self.errors,
+            repaired: self.repaired,
+            timeouts: self.timeouts,
+            slow: self.slow,
+            why: self.why,
+            synced_percent: self.synced_percent,
+            wear: v1::Wear::default(),
+        }
+    }
+}
+
 impl ToApi for engine::DriveReport {
     type Api = v1::DriveReport;
     fn to_api(self) -> v1::DriveReport {
@@ -85,6 +105,7 @@ impl ToApi for engine::DriveReport {
             write_cache: self.write_cache,
             found: self.found,
             pool: self.pool,
+            wear: None,
             error: None,
         }
     }
@@ -220,6 +241,7 @@ pub fn pool(status: engine::PoolStatus, fills: Vec<v1::Fill>) -> v1::Pool {
         ram_bytes: status.ram_bytes,
         ram_limit: status.ram_limit,
         scrub: status.scrub.to_api(),
+        promotion_budget: status.budget.map(ToApi::to_api),
     }
 }
 

@@ -157,6 +157,7 @@ async fn refresh(manager: Arc<Manager>) {
             manager.scrub_what_is_due_now();
             manager.take_what_is_due_now();
             manager.watch_fills_now();
+            manager.watch_wear_now();
         };
         let _ = tokio::task::spawn_blocking(work).await;
     }

@@ -211,7 +211,7 @@ impl Label {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::{DriveConfig, MetaConfig, PartConfig, Policy, VolumeConfig};
+    use crate::{DriveConfig, MetaConfig, PartConfig, Policy, VolumeConfig, WearConfig};
 
     pub fn label() -> Label {
         let drive = "00000000000000000000000000000002";

@@ -30,6 +30,9 @@ pub struct DriveReport {
     pub found: Option<String>,
     /// The pool that uses it now.
     pub pool: Option<String>,
+    /// What that pool wrote to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wear: Option<super::Wear>,
     /// Why it could not be looked at; the other fields mean nothing then.
     pub error: Option<String>,
 }

@@ -13,6 +13,7 @@ mod schedules;
 mod scrubs;
 mod snapshots;
 mod volumes;
+mod wear;
 mod what_if;
 
 pub use drives::{DriveList, DriveOffline, DriveOnline, DriveProbe, DriveReplace, DriveReport};
@@ -39,4 +40,5 @@ pub use volumes::{
     MapCell, Received, Receiving, Volume, VolumeChange, VolumeCreate, VolumeList, VolumeMap,
     VolumeResize,
 };
+pub use wear::{PoolChange, PromotionBudget, Wear};
 pub use what_if::{Forecast, ForecastPoint, WhatIf};

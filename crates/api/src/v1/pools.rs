@@ -158,6 +158,9 @@ pub struct Drive {
     /// How much of what it lacks has been copied, while it is syncing.
     #[serde(default)]
     pub synced_percent: Option<u8>,
+    /// What was written to it since it joined.
+    #[serde(default)]
+    pub wear: super::Wear,
 }
 
 /// State of a vdrive.
@@ -245,6 +248,9 @@ pub struct Pool {
     /// The scrub that runs, or the last one.
     #[serde(default)]
     pub scrub: super::Scrub,
+    /// What promotion may write; nothing: as much as is worth it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub promotion_budget: Option<super::PromotionBudget>,
 }
 
 /// A pool that the daemon knows and could not open.

@@ -1,5 +1,6 @@
 //! `convect drive`.
 
+use super::wear;
 use crate::arguments::Drive;
 use crate::show::{facts, print, print_json, read, table};
 use crate::{Client, Failure, drive_spec};
@@ -43,12 +44,27 @@ pub fn drive(client: &Client, json: bool, command: &Drive) -> Result<(), Failure
                     format_bytes(drive.size),
                     drive.rotation.clone(),
                     bears(drive),
+                    drive
+                        .wear
+                        .map_or_else(String::new, |wear| format_bytes(wear.total)),
+                    drive.wear.map_or_else(String::new, |wear| {
+                        wear::drive_writes(wear.daily, drive.size)
+                    }),
                 ]
             });
-            print(&table(&["DRIVE", ">SIZE", "MEDIUM", "BEARS"], rows))
+            let head = [
+                "DRIVE",
+                ">SIZE",
+                "MEDIUM",
+                "BEARS",
+                ">WRITTEN",
+                ">DRIVE WRITES A DAY",
+            ];
+            print(&table(&head, rows))
         }
         Drive::Show { .. } => {
             let drive: DriveReport = read(&answer)?;
+            let written = drive.wear.map(|wear| wear::line(&wear, drive.size));
             print(&facts(&[
                 ("drive", drive.spec.clone()),
                 ("size", format_bytes(drive.size)),
@@ -60,6 +76,7 @@ pub fn drive(client: &Client, json: bool, command: &Drive) -> Result<(), Failure
                     if drive.write_cache { "yes" } else { "no" }.to_owned(),
                 ),
                 ("bears", bears(&drive)),
+                ("written", written.unwrap_or_default()),
             ]))
         }
     }

@@ -18,6 +18,7 @@ mod snapshot;
 mod stream;
 mod volume;
 mod watch;
+mod wear;
 mod what_if;
 
 pub use check::{check, repair};

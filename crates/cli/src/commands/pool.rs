@@ -2,6 +2,7 @@
 
 use super::drive::here;
 use super::job::follow;
+use super::volume::limit;
 use super::watch::Pace;
 use super::{explain, pool_show, scrub, what_if};
 use crate::arguments::{Policy, Pool as Command, PoolCreate as CreateArguments, Switch};
@@ -12,7 +13,8 @@ use crate::{Client, Failure, Load, drive_spec, load_line, vdrives};
 use api::Operation;
 use api::v1::{
     Counters, DriveOffline, DriveOnline, DriveReplace, HoldPromotion, ImportableList, Pool,
-    PoolCreate, PoolImport, PoolList, PoolScan, PoolWarnings, SpacePolicy, VdriveAdd, VdriveRef,
+    PoolChange, PoolCreate, PoolImport, PoolList, PoolScan, PoolWarnings, SpacePolicy, VdriveAdd,
+    VdriveRef,
 };
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -317,6 +319,16 @@ pub fn pool(client: &Client, json: bool, command: &Command) -> Result<(), Failur
             true => scrub::cancel(client, json, name),
             false => scrub::start(client, json, name, rate.as_deref(), *wait),
         },
+        Command::Set(with) => {
+            let budget = with.promotion_budget.as_deref().map(limit);
+            let request = PoolChange {
+                promotion_budget: budget.transpose()?,
+            };
+            shown(
+                json,
+                &client.send(Operation::PoolChange, &[&with.name], &request)?,
+            )
+        }
         Command::Warn { name, at, .. } => {
             let request = PoolWarnings { at: at.clone() };
             shown(

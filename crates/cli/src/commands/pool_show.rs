@@ -1,7 +1,7 @@
 //! Pools and vdrives as people read them.
 
 use super::fill::{full_in, lines, share};
-use super::scrub;
+use super::{scrub, wear};
 use crate::arguments::Vdrive as Command;
 use crate::show::{facts, print, print_json, read, table};
 use crate::{Client, Failure};
@@ -123,6 +123,13 @@ pub fn status(pool: &Pool) -> String {
                 format_bytes(pool.map_bytes)
             ),
         ),
+        (
+            "promotion budget",
+            pool.promotion_budget
+                .as_ref()
+                .map(wear::budget)
+                .unwrap_or_default(),
+        ),
         ("volumes", pool.volumes.to_string()),
         ("scrub", scrub::line(&pool.scrub)),
     ]);
@@ -133,6 +140,8 @@ pub fn status(pool: &Pool) -> String {
     }
     text.push('\n');
     text.push_str(&vdrive_table(&pool.vdrives));
+    text.push('\n');
+    text.push_str(&wear::drives(&pool.vdrives));
     text
 }
 
@@ -187,5 +196,6 @@ pub fn vdrive(client: &Client, json: bool, command: &Command) -> Result<(), Fail
         return print_json(&answer, true);
     }
     let list: VdriveList = read(&answer)?;
-    print(&vdrive_table(&list.items))
+    let written = wear::drives(&list.items);
+    print(&format!("{}\n{written}", vdrive_table(&list.items)))
 }

@@ -127,6 +127,7 @@ pub fn dispatch(manager: &Arc<Manager>, operation: Operation, with: &Arguments) 
             json(manager.pool_scan(&with.request::<api::v1::PoolScan>()?.drives)?)
         }
         Operation::PoolShow => json(manager.pool_show(pool)?),
+        Operation::PoolChange => json(manager.pool_change(pool, &with.request()?)?),
         Operation::PoolDestroy => nothing(manager.pool_destroy(pool)?),
         Operation::PoolExport => nothing(manager.pool_export(pool)?),
         Operation::PoolImport => json(manager.pool_import(pool, &with.request()?)?),

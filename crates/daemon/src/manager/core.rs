@@ -4,6 +4,7 @@ use super::exports::Running;
 use super::fills::Gauges;
 use super::schedules::{Key, Tried};
 use super::uses::Uses;
+use super::wear::Watched;
 use crate::mapping::ToApi;
 use crate::ram::ALL;
 use crate::{Control, RamPlan, ScrubSchedule, StateDir};
@@ -40,6 +41,8 @@ pub struct Manager {
     pub(super) tried: Mutex<BTreeMap<Key, Tried>>,
     /// How pools filled since the daemon was started. Locked for a look or an entry only.
     pub(super) gauges: Mutex<Gauges>,
+    /// What was written to drives when they were seen first. Locked as `gauges` is.
+    pub(super) wear: Mutex<Watched>,
     /// What is being sent or received.
     pub(super) uses: Uses,
     pub(super) began: Instant,
@@ -87,6 +90,7 @@ impl Manager {
             absent: Mutex::default(),
             tried: Mutex::default(),
             gauges: Mutex::default(),
+            wear: Mutex::default(),
             uses: Uses::default(),
             began: Instant::now(),
         }
@@ -137,10 +141,15 @@ impl Manager {
     /// # Errors
     /// As the engine's.
     pub fn drive_probe(&self, spec: &str) -> Result<v1::DriveReport> {
-        self.control
-            .drive_probe(spec)
-            .map(ToApi::to_api)
-            .map_err(ToApi::to_api)
+        let found = self.control.drive_probe(spec);
+        let mut report: v1::DriveReport = found.map_err(ToApi::to_api)?.to_api();
+        if let Some(name) = &report.pool {
+            let pool = self.control.pool_status(name).map_err(ToApi::to_api)?;
+            let mut drives = pool.vdrives.iter().flat_map(|vdrive| &vdrive.drives);
+            let drive = drives.find(|drive| drive.spec == report.spec);
+            report.wear = drive.map(|drive| self.wear(&pool.id, drive));
+        }
+        Ok(report)
     }
 
     /// The drives of the open pools and the block devices of this host.
@@ -151,7 +160,10 @@ impl Manager {
         let mut items = Vec::new();
         for pool in self.control.pool_list().map_err(ToApi::to_api)? {
             let drives = pool.vdrives.into_iter().flat_map(|vdrive| vdrive.drives);
-            items.extend(drives.map(|drive| self.look(&drive.spec, drive.size, Some(&pool.name))));
+            items.extend(drives.map(|drive| v1::DriveReport {
+                wear: Some(self.wear(&pool.id, &drive)),
+                ..self.look(&drive.spec, drive.size, Some(&pool.name))
+            }));
         }
         for (device, size) in crate::host_drives::block_devices(&self.sys_block) {
             let spec = format!("file:/dev/{device}");
@@ -163,18 +175,20 @@ impl Manager {
     }
 
     fn look(&self, spec: &str, size: u64, pool: Option<&str>) -> v1::DriveReport {
-        self.drive_probe(spec)
-            .unwrap_or_else(|problem| v1::DriveReport {
-                spec: spec.to_owned(),
-                size,
-                logical_sector: 0,
-                physical_sector: 0,
-                rotation: "unknown".to_owned(),
-                write_cache: false,
-                found: None,
-                pool: pool.map(str::to_owned),
-                error: Some(problem.message),
-            })
+        let found = self.control.drive_probe(spec);
+        let found = found.map(ToApi::to_api);
+        found.unwrap_or_else(|problem| v1::DriveReport {
+            spec: spec.to_owned(),
+            size,
+            logical_sector: 0,
+            physical_sector: 0,
+            rotation: "unknown".to_owned(),
+            write_cache: false,
+            found: None,
+            pool: pool.map(str::to_owned),
+            wear: None,
+            error: Some(problem.message),
+        })
     }
 
     /// Jobs, newest first.

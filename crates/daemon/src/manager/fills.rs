@@ -79,7 +79,9 @@ impl Manager {
             fills.push(shown(fill, level, trend));
         }
         drop(gauges);
-        mapping::pool(status, fills)
+        let mut pool = mapping::pool(status.clone(), fills);
+        self.add_wear(&status, &mut pool);
+        pool
     }
 
     /// Looks how full the pools are at `up_s`, seconds by a clock that only goes forward, and says in

@@ -14,6 +14,7 @@ mod send;
 mod snapshots;
 mod uses;
 mod volumes;
+mod wear;
 mod what_if;
 
 pub use core::Manager;

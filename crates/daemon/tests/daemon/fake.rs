@@ -25,6 +25,10 @@ pub struct StoredPool {
     pub schedules: Vec<ScheduleStatus>,
     pub used: u64,
     pub warn_at: Vec<u8>,
+    pub wear: WearStatus,
+    /// When what was written was kept.
+    pub wear_kept: Vec<u64>,
+    pub budget: Option<BudgetStatus>,
     /// The snapshot that a volume receives, and how far it is.
     pub receiving: String,
     pub received: u64,
@@ -96,6 +100,7 @@ impl Fake {
             slow: false,
             why: String::new(),
             synced_percent: None,
+            wear: pool.wear,
         });
         PoolStatus {
             id: pool.id.clone(),
@@ -133,6 +138,7 @@ impl Fake {
             ram_bytes: pool.ram.0,
             ram_limit: pool.ram.1,
             scrub: pool.scrub.clone(),
+            budget: pool.budget,
         }
     }
 }
@@ -292,6 +298,30 @@ impl Control for Fake {
     fn pool_scrub_since(&self, pool: &str, since_s: u64) -> Result<()> {
         self.with(pool, |pool| {
             pool.scrub.began_s = since_s;
+            Ok(())
+        })
+    }
+
+    fn pool_change(&self, pool: &str, change: &PoolChange) -> Result<PoolStatus> {
+        self.with(pool, |pool| {
+            if let Some(daily) = change.promotion_budget {
+                pool.budget = Some(BudgetStatus {
+                    daily,
+                    today: 0,
+                    left: 0,
+                });
+            }
+            Ok(())
+        })?;
+        self.pool_status(pool)
+    }
+
+    fn pool_keep_wear(&self, pool: &str, now_s: u64) -> Result<()> {
+        self.with(pool, |pool| {
+            if pool.wear.since_s == 0 {
+                pool.wear.since_s = now_s;
+            }
+            pool.wear_kept.push(now_s);
             Ok(())
         })
     }

@@ -76,11 +76,15 @@ impl Pool {
         self.tell_budget()
     }
 
-    /// Gives all shards one new bucket, as the description says; it begins empty.
+    /// Gives all shards one new bucket, as the description says; it begins empty. Nobody hears of it when there was
+    /// none and is none.
     pub(super) fn tell_budget(&self) -> Result<()> {
         let daily = lock(&self.config).promotion_budget;
         let budget = (daily > 0).then(|| Arc::new(Budget::new(daily)));
-        lock(&self.shared.budget).clone_from(&budget);
+        let before = std::mem::replace(&mut *lock(&self.shared.budget), budget.clone());
+        if before.is_none() && budget.is_none() {
+            return Ok(());
+        }
         ask_all(&self.shards, move |shard| {
             let budget = budget.clone();
             async move { shard.set_budget(budget) }

@@ -126,6 +126,3 @@ impl Shard {
         Ok(claim)
     }
 }
-
-#[cfg(test)]
-mod tests;

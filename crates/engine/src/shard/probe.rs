@@ -126,6 +126,12 @@ impl Probe {
         }
     }
 
+    /// Bytes that each drive was given to write: the fast one, the slow one.
+    pub fn written(&self) -> [u64; 2] {
+        let drives = self.flushes.each_ref();
+        drives.map(|drive| drive.written.load(Ordering::Relaxed))
+    }
+
     /// How often each drive was flushed since the last time: the fast one, the slow one.
     pub fn since(&self) -> [u64; 2] {
         let now = self.flushes.each_ref();

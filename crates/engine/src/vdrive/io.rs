@@ -267,6 +267,14 @@ impl VdriveIo {
         self.forget_cost();
     }
 
+    /// What was written to the drive of each part.
+    #[cfg(test)]
+    pub fn wear(&self) -> Vec<WearConfig> {
+        let parts = self.parts.iter();
+        let total = |part: &PartIo| part.channel().shared.wear.total(0);
+        parts.map(total).collect()
+    }
+
     /// The time of this thread's loop.
     pub(super) fn now_ns(&self) -> u64 {
         self.parts[0].channel.borrow().watch.handle().now_ns()

@@ -10,6 +10,8 @@ use reactor::Handle;
 use std::sync::atomic::Ordering;
 use units::CHUNK_BLOCKS;
 
+mod pool_budget;
+
 const MIB: u64 = 1 << 20;
 const CHUNK: u64 = CHUNK_BLOCKS as u64;
 /// A second volume, beside the probe's own.

@@ -1,0 +1,145 @@
+//! What is written to drives: kept in the labels from time to time, and told by the day.
+
+use super::core::{Manager, Result, lock};
+use super::scrubs::now_s;
+use crate::mapping::ToApi;
+use api::v1;
+use engine::{DriveStatus, PoolChange, PoolStatus};
+use std::collections::BTreeMap;
+
+/// Time between two labels that are written for this, in seconds.
+const KEEP_S: u64 = 600;
+/// What is told by the day is known of at least so many seconds.
+const LEAST_S: u64 = 60;
+const DAY_S: u64 = 86_400;
+
+/// What the daemon knows of pools and drives, by their ids; moments are seconds by a clock that only goes forward.
+#[derive(Default)]
+pub(super) struct Watched {
+    /// When a drive was seen first, and what had been written to it by then.
+    drives: BTreeMap<(String, String), (u64, u64)>,
+    /// When a pool's labels were written last.
+    kept: BTreeMap<String, u64>,
+}
+
+/// Bytes a day; none of a time that is too short.
+fn daily(bytes: u64, time_s: u64) -> Option<u64> {
+    let daily = u128::from(bytes) * u128::from(DAY_S) / u128::from(time_s.max(1));
+    (time_s >= LEAST_S).then(|| u64::try_from(daily).unwrap_or(u64::MAX))
+}
+
+fn drives(pool: &PoolStatus) -> impl Iterator<Item = &DriveStatus> {
+    pool.vdrives.iter().flat_map(|vdrive| &vdrive.drives)
+}
+
+impl Watched {
+    /// What was written to a drive, as it is told at `up_s` and at `now_s`, seconds since 1970.
+    fn told(&self, pool: &str, drive: &DriveStatus, up_s: u64, now_s: u64) -> v1::Wear {
+        let wear = drive.wear;
+        let total = wear.total();
+        let since_s = Some(wear.since_s).filter(|since_s| *since_s > 0);
+        let first = self.drives.get(&(pool.to_owned(), drive.id.clone()));
+        v1::Wear {
+            since_s,
+            total,
+            hosts: wear.hosts,
+            promotion: wear.promotion,
+            upkeep: wear.upkeep,
+            metadata: wear.metadata,
+            daily: since_s.and_then(|since_s| daily(total, now_s.saturating_sub(since_s))),
+            daily_since_start: first.and_then(|(seen_s, before)| {
+                daily(total.saturating_sub(*before), up_s.saturating_sub(*seen_s))
+            }),
+        }
+    }
+
+    /// Notes what is there now, and returns the pools whose labels are to be written.
+    fn look(&mut self, pools: &[PoolStatus], up_s: u64) -> Vec<String> {
+        let before = std::mem::take(self);
+        let mut due = Vec::new();
+        for pool in pools {
+            for drive in drives(pool) {
+                let key = (pool.id.clone(), drive.id.clone());
+                let first = before.drives.get(&key).copied();
+                let first = first.unwrap_or((up_s, drive.wear.total()));
+                self.drives.insert(key, first);
+            }
+            let kept = before.kept.get(&pool.id).copied().unwrap_or(up_s);
+            let new = drives(pool).any(|drive| drive.wear.since_s == 0);
+            let is_due = new || up_s.saturating_sub(kept) >= KEEP_S;
+            self.kept
+                .insert(pool.id.clone(), if is_due { up_s } else { kept });
+            if is_due {
+                due.push(pool.name.clone());
+            }
+        }
+        due
+    }
+}
+
+impl Manager {
+    /// What was written to a drive of a pool.
+    pub(super) fn wear(&self, pool: &str, drive: &DriveStatus) -> v1::Wear {
+        let up_s = self.began.elapsed().as_secs();
+        lock(&self.wear).told(pool, drive, up_s, now_s())
+    }
+
+    /// Adds that to the drives of a pool, which are told of in the same order.
+    pub(super) fn add_wear(&self, status: &PoolStatus, pool: &mut v1::Pool) {
+        let told = pool
+            .vdrives
+            .iter_mut()
+            .flat_map(|vdrive| &mut vdrive.drives);
+        for (drive, told) in drives(status).zip(told) {
+            told.wear = self.wear(&status.id, drive);
+        }
+    }
+
+    /// Looks what was written to the pools' drives at `up_s`, seconds by a clock that only goes forward, and has it
+    /// kept in the labels where that is due; `now_s` is seconds since 1970.
+    pub fn watch_wear(&self, up_s: u64, now_s: u64) {
+        let pools = match self.control.pool_list() {
+            Ok(pools) => pools,
+            Err(error) => {
+                tracing::error!("the pools cannot be looked at for what is written: {error}");
+                return;
+            }
+        };
+        let due = lock(&self.wear).look(&pools, up_s);
+        for pool in due {
+            if let Err(error) = self.control.pool_keep_wear(&pool, now_s) {
+                tracing::warn!("what was written to pool {pool}'s drives is not kept: {error}");
+            }
+        }
+    }
+
+    /// The same for now.
+    pub fn watch_wear_now(&self) {
+        self.watch_wear(self.began.elapsed().as_secs(), now_s());
+    }
+
+    /// Changes what promotion of a pool may write.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn pool_change(&self, pool: &str, request: &v1::PoolChange) -> Result<v1::Pool> {
+        let change = PoolChange {
+            promotion_budget: request.promotion_budget,
+        };
+        let changed = self.control.pool_change(pool, &change);
+        changed
+            .map(|status| self.pool(status))
+            .map_err(|error| self.pool_problem(pool, error))
+    }
+}
+
+impl ToApi for engine::BudgetStatus {
+    type Api = v1::PromotionBudget;
+    fn to_api(self) -> v1::PromotionBudget {
+        v1::PromotionBudget {
+            daily: self.daily,
+            today: self.today,
+            left: self.left,
+        }
+    }
+}
