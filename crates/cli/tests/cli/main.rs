@@ -7,4 +7,5 @@ mod lab;
 mod scripted;
 mod serve;
 mod thin;
+mod wear;
 mod words;

@@ -11,3 +11,4 @@ mod ram;
 mod schedules;
 mod scrubs;
 mod streams;
+mod wear;
