@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Result, While};
 use crate::interrupt;
 use crate::process::{Process, describe};
-use api::v1::{Counters, JobList, Pool, Volume, VolumeMap};
+use api::v1::{Counters, JobList, Pool, Volume, VolumeMap, WhatIf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::{self, File, OpenOptions};
@@ -249,6 +249,11 @@ impl Daemon {
     /// What a pool counted.
     pub fn counters(&self, pool: &str) -> Result<Counters> {
         self.ask(&["pool", "iostat", pool])
+    }
+
+    /// What other sizes of the fast tier would give a pool.
+    pub fn what_if(&self, pool: &str) -> Result<WhatIf> {
+        self.ask(&["pool", "what-if", pool])
     }
 
     /// A volume's state.

@@ -147,6 +147,8 @@ pub fn run(convect: &Path, with: &Snapshots) -> Result<()> {
             fast: with.fast,
             raw: RAW,
             disks: DISKS,
+            slow: with.volume * 3 / 2,
+            ram: None,
         },
         &with.behind,
     )?;
