@@ -285,6 +285,9 @@ pub struct Snapshots {
     /// Snapshots that are taken and deleted in random order; 0: none
     #[arg(long, default_value_t = 1000)]
     pub deleted: u32,
+    /// Snapshots that are taken of ten volumes together
+    #[arg(long, default_value_t = 10_000)]
+    pub many: u32,
     /// Size of the volume, and of the one without snapshots
     #[arg(long, value_name = "SIZE", default_value = "1T", value_parser = size)]
     pub volume: u64,
@@ -319,6 +322,8 @@ pub enum Part {
     Reading,
     /// Making many clones, and booting them
     Cloning,
+    /// Ten thousand of ten volumes
+    Many,
 }
 
 fn size(text: &str) -> Result<u64, units::SizeError> {
