@@ -7,6 +7,10 @@ use units::EXTENT;
 
 /// Most pins of a volume.
 pub const PINS_MAX: usize = 16;
+/// Most initiators that a volume bypasses.
+pub const BYPASS_MAX: usize = 8;
+/// Longest name of an initiator, in bytes: that of iSCSI and NVMe.
+pub const INITIATOR_MAX: usize = 223;
 /// Where a pin ends that goes to the volume's end, wherever that is.
 const OPEN: u64 = u64::MAX;
 
@@ -56,10 +60,31 @@ pub struct KnobsConfig {
     /// Bytes a day that promotion may write; 0: as many as are worth it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub write_budget: u64,
+    /// Names of initiators that placement is not to hear of: at most 8, each once.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub bypass: Vec<String>,
 }
 
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
+}
+
+/// Checks the name of an initiator: a host as a front end knows it. Names are compared byte by byte.
+///
+/// # Errors
+/// What is wrong, and what to write instead.
+pub fn check_initiator(name: &str) -> Result<(), String> {
+    let what = match name.len() {
+        0 => "it is empty".to_owned(),
+        len if len > INITIATOR_MAX => format!("it has {len} bytes"),
+        _ if name.contains(char::is_control) => "it has a control character".to_owned(),
+        _ => return Ok(()),
+    };
+    let short: String = name.chars().take(32).collect();
+    Err(format!(
+        "{short:?} is no initiator's name, as {what}: write 1 to {INITIATOR_MAX} bytes without control \
+         characters, like iqn.2026-01.com.example:backup"
+    ))
 }
 
 impl PinConfig {
@@ -128,6 +153,29 @@ impl KnobsConfig {
         Ok(())
     }
 
+    /// Bypasses these initiators from now on, and nobody else. One that is named twice is there once.
+    ///
+    /// # Errors
+    /// What is wrong, and what to do.
+    pub fn bypass(&mut self, names: &[String]) -> Result<(), String> {
+        let mut bypass: Vec<String> = Vec::new();
+        for name in names {
+            check_initiator(name)?;
+            if !bypass.contains(name) {
+                bypass.push(name.clone());
+            }
+        }
+        need(bypass.len() <= BYPASS_MAX, || {
+            format!(
+                "{} initiators cannot be bypassed, as a volume bypasses at most {BYPASS_MAX}: leave \
+                 some out",
+                bypass.len()
+            )
+        })?;
+        self.bypass = bypass;
+        Ok(())
+    }
+
     /// Bytes of a volume of `size` that are pinned to a tier.
     pub fn pinned(&self, tier: TierConfig, size: u64) -> u64 {
         let pins = self.pins.iter().filter(|pin| pin.tier == tier);
@@ -162,6 +210,15 @@ impl KnobsConfig {
                 )
             },
         )?;
+        let mut known = self.clone();
+        let bypass = known.bypass(&self.bypass);
+        need(bypass.is_ok() && known.bypass == self.bypass, || {
+            format!(
+                "initiators to bypass that are not at most {BYPASS_MAX} names of 1 to {INITIATOR_MAX} \
+                 bytes, each once: {:?}",
+                self.bypass
+            )
+        })?;
         let limits = [
             ("floor", self.fast_floor),
             ("ceiling", self.fast_ceiling),

@@ -158,6 +158,8 @@ fn volume(pool: &str, spec: &VolumeSpec) -> VolumeStatus {
             fast_ceiling: 0,
             reaction: Reaction::Normal,
             write_budget: 0,
+            bypass: Vec::new(),
+            bypassed: [0; 3],
             budget_used: 0,
             budget_left: 0,
         },
@@ -420,7 +422,15 @@ impl Control for Fake {
         })
     }
 
-    fn volume_open(&self, pool: &str, name: &str) -> Result<Arc<dyn BlockDevice>> {
+    fn volume_open(
+        &self,
+        pool: &str,
+        name: &str,
+        initiator: Option<&str>,
+    ) -> Result<Arc<dyn BlockDevice>> {
+        if initiator == Some("") {
+            return fail(ErrorCode::Invalid, "that is no name");
+        }
         let volume = name.split('@').next().unwrap();
         self.with(pool, |stored| match stored.volumes.contains_key(volume) {
             true => Ok(Arc::new(Nothing) as Arc<dyn BlockDevice>),
