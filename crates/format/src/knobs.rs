@@ -317,6 +317,48 @@ mod tests {
     }
 
     #[test]
+    fn initiators_are_kept_in_order_and_each_once() {
+        let names = |names: &[&str]| -> Vec<String> {
+            names.iter().map(|name| (*name).to_owned()).collect()
+        };
+        let mut knobs = KnobsConfig::default();
+        let text = serde_json::to_string(&knobs).unwrap();
+        assert_eq!(text, "{}");
+        knobs.bypass(&names(&["b", "a", "b"])).unwrap();
+        let text = serde_json::to_string(&knobs).unwrap();
+        assert_eq!(text, r#"{"bypass":["b","a"]}"#);
+        assert_eq!(serde_json::from_str::<KnobsConfig>(&text).unwrap(), knobs);
+        // As an older version wrote them.
+        let older: KnobsConfig = serde_json::from_str(r#"{"fast_floor":4096}"#).unwrap();
+        assert!(older.bypass.is_empty());
+        let long = "x".repeat(INITIATOR_MAX + 1);
+        for (wrong, why) in [
+            ("", "it is empty"),
+            ("a\tb", "control"),
+            (&long, "224 bytes"),
+        ] {
+            let said = knobs.bypass(&names(&["c", wrong])).unwrap_err();
+            assert!(
+                said.contains(why) && said.contains("write 1 to 223"),
+                "{said}"
+            );
+        }
+        let many: Vec<String> = (0..9).map(|at| at.to_string()).collect();
+        let said = knobs.bypass(&many).unwrap_err();
+        assert!(said.contains("at most 8: leave some out"), "{said}");
+        assert_eq!(knobs.bypass, names(&["b", "a"]));
+        knobs.bypass(&many[1..]).unwrap();
+        assert_eq!(knobs.check(), Ok(()));
+        for wrong in [many, names(&["a", "a"]), names(&[""])] {
+            let knobs = KnobsConfig {
+                bypass: wrong,
+                ..KnobsConfig::default()
+            };
+            assert!(knobs.check().is_err(), "{knobs:?}");
+        }
+    }
+
+    #[test]
     fn a_label_that_contradicts_itself_is_refused() {
         let good = KnobsConfig {
             fast_floor: 4096,

@@ -38,6 +38,8 @@ pub struct World {
     pub stored: Mutex<BTreeMap<String, StoredPool>>,
     pub away: Mutex<BTreeSet<String>>,
     pub full: AtomicBool,
+    /// For whom volumes were opened.
+    pub opened_by: Mutex<Vec<Option<String>>>,
 }
 
 impl World {
@@ -431,6 +433,9 @@ impl Control for Fake {
         if initiator == Some("") {
             return fail(ErrorCode::Invalid, "that is no name");
         }
+        let mut opened = self.world.opened_by.lock().unwrap();
+        opened.push(initiator.map(str::to_owned));
+        drop(opened);
         let volume = name.split('@').next().unwrap();
         self.with(pool, |stored| match stored.volumes.contains_key(volume) {
             true => Ok(Arc::new(Nothing) as Arc<dyn BlockDevice>),
