@@ -8,11 +8,13 @@ use crate::shard::heat::extent_of;
 /// MiB of each volume.
 const MIBS: u64 = 8;
 
+/// An extent in RAM: its volume and number, its valid and touched blocks, and whether the hand spares it.
+type InRam = (u32, u64, u16, u16, bool);
+
 /// What placement goes by.
 #[derive(PartialEq)]
 struct Seen {
-    /// Extents in RAM: volume, number, valid and touched blocks, whether the hand spares them.
-    ram: Vec<Option<(u32, u64, u16, u16, bool)>>,
+    ram: Vec<Option<InRam>>,
     /// Uses of each extent, and when it was used last, of one volume after the other.
     heat: Vec<(u8, u64)>,
     promotions: usize,
