@@ -5,6 +5,7 @@ mod support;
 
 use block::OpKind;
 use engine::{Engine, ErrorCode, IoCounters, KnobsChange, VolumeChange};
+use std::time::Duration;
 use support::limits::{change, right, show};
 use support::{Client, Folder, MIB, engine, pattern, start_again, tiered, volume};
 
@@ -39,8 +40,20 @@ fn cold(folder: &Folder) -> Engine {
     for at in 0..MIBS {
         client.write(at * MIB, &pattern(at, MIB as usize)).unwrap();
     }
-    engine.pool_cool("tank").unwrap();
+    cool(&engine);
     engine
+}
+
+/// Brings all of it to the slow tier. What somebody read before may still be on its way up.
+fn cool(engine: &Engine) {
+    for _ in 0..100 {
+        engine.pool_cool("tank").unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+        if warm(engine, "v") == (0, 0) {
+            return;
+        }
+    }
+    panic!("it does not get cold: {:?}", warm(engine, "v"));
 }
 
 /// Reads all of it, 64 KiB at a time.
@@ -87,7 +100,7 @@ fn two_who_have_a_volume_open_are_told_apart_and_a_change_reaches_both_at_once()
     assert!(warm(&engine, "v").0 > 0);
     assert_eq!(counted(), scanned);
     // The other way round, for devices that are open.
-    engine.pool_cool("tank").unwrap();
+    cool(&engine);
     bypass(&engine, &["other", "third"]).unwrap();
     scan(&other);
     assert_eq!(warm(&engine, "v"), (0, 0));
@@ -96,7 +109,7 @@ fn two_who_have_a_volume_open_are_told_apart_and_a_change_reaches_both_at_once()
     assert!(warm(&engine, "v").0 > 0);
     // Nobody, and not a name that is like one.
     for names in [&[][..], &["Backup", "backup "]] {
-        engine.pool_cool("tank").unwrap();
+        cool(&engine);
         bypass(&engine, names).unwrap();
         scan(&backup);
         assert!(warm(&engine, "v").0 > 0, "{names:?}");
@@ -104,7 +117,7 @@ fn two_who_have_a_volume_open_are_told_apart_and_a_change_reaches_both_at_once()
     assert_eq!(counted().0, 2 * scanned.0);
     // Who has no name is never bypassed.
     bypass(&engine, &["backup", "other"]).unwrap();
-    engine.pool_cool("tank").unwrap();
+    cool(&engine);
     scan(&Client::open(&engine, "tank", "v"));
     assert!(warm(&engine, "v").0 > 0);
     let all = engine.pool_counters("tank").unwrap();
@@ -199,4 +212,35 @@ fn nobody_can_be_called_what_is_no_name() {
     bypass(&engine, &names[..8]).unwrap();
     let missing = engine.volume_open("tank", "w", Some("a"));
     assert_eq!(missing.err().unwrap().code, ErrorCode::NotFound);
+}
+
+#[test]
+fn every_part_of_every_operation_is_bypassed() {
+    let folder = Folder::new();
+    let engine = cold(&folder);
+    engine.volume_resize("tank", "v", 512 * MIB, false).unwrap();
+    bypass(&engine, &["backup"]).unwrap();
+    // Two shards have a part of the first each.
+    let (across, alone) = (256 * MIB - 4096, 300 * MIB);
+    let used = || {
+        [across, across + 4096, alone].map(|offset| {
+            let told = engine.volume_explain("tank", "v", offset / 512).unwrap();
+            assert!(!told.places.is_empty());
+            told.heat.is_some()
+        })
+    };
+    let backup = open(&engine, "v", "backup");
+    backup.write(across, &pattern(5, 8192)).unwrap();
+    backup.write(alone, &pattern(6, 4096)).unwrap();
+    assert_eq!(backup.read(across, 8192).unwrap(), pattern(5, 8192));
+    backup.discard(alone + 512, 1024).unwrap();
+    assert_eq!(used(), [false; 3]);
+    cool(&engine);
+    assert_eq!(backup.read(across, 8192).unwrap(), pattern(5, 8192));
+    assert_eq!(used(), [false; 3]);
+    let other = open(&engine, "v", "other");
+    other.read(across, 8192).unwrap();
+    assert_eq!(used(), [true, true, false]);
+    other.discard(alone + 512, 1024).unwrap();
+    assert_eq!(used(), [true; 3]);
 }
