@@ -38,6 +38,8 @@ pub struct World {
     pub stored: Mutex<BTreeMap<String, StoredPool>>,
     pub away: Mutex<BTreeSet<String>>,
     pub full: AtomicBool,
+    /// For whom volumes were opened.
+    pub opened_by: Mutex<Vec<Option<String>>>,
 }
 
 impl World {
@@ -158,6 +160,8 @@ fn volume(pool: &str, spec: &VolumeSpec) -> VolumeStatus {
             fast_ceiling: 0,
             reaction: Reaction::Normal,
             write_budget: 0,
+            bypass: Vec::new(),
+            bypassed: [0; 3],
             budget_used: 0,
             budget_left: 0,
         },
@@ -420,7 +424,18 @@ impl Control for Fake {
         })
     }
 
-    fn volume_open(&self, pool: &str, name: &str) -> Result<Arc<dyn BlockDevice>> {
+    fn volume_open(
+        &self,
+        pool: &str,
+        name: &str,
+        initiator: Option<&str>,
+    ) -> Result<Arc<dyn BlockDevice>> {
+        if initiator == Some("") {
+            return fail(ErrorCode::Invalid, "that is no name");
+        }
+        let mut opened = self.world.opened_by.lock().unwrap();
+        opened.push(initiator.map(str::to_owned));
+        drop(opened);
         let volume = name.split('@').next().unwrap();
         self.with(pool, |stored| match stored.volumes.contains_key(volume) {
             true => Ok(Arc::new(Nothing) as Arc<dyn BlockDevice>),
