@@ -48,7 +48,7 @@ fn cold(folder: &Folder) -> Engine {
 fn cool(engine: &Engine) {
     for _ in 0..100 {
         engine.pool_cool("tank").unwrap();
-        std::thread::sleep(Duration::from_millis(20));
+        std::thread::park_timeout(Duration::from_millis(20));
         if warm(engine, "v") == (0, 0) {
             return;
         }

@@ -32,6 +32,8 @@ pub struct StoredPool {
     pub ram: (u64, u64),
 }
 
+type Device = Arc<dyn BlockDevice>;
+
 /// What outlives an engine: the pools on their drives, and which drives are away.
 #[derive(Default)]
 pub struct World {
@@ -424,21 +426,15 @@ impl Control for Fake {
         })
     }
 
-    fn volume_open(
-        &self,
-        pool: &str,
-        name: &str,
-        initiator: Option<&str>,
-    ) -> Result<Arc<dyn BlockDevice>> {
-        if initiator == Some("") {
+    fn volume_open(&self, pool: &str, name: &str, by: Option<&str>) -> Result<Device> {
+        if by == Some("") {
             return fail(ErrorCode::Invalid, "that is no name");
         }
         let mut opened = self.world.opened_by.lock().unwrap();
-        opened.push(initiator.map(str::to_owned));
-        drop(opened);
+        opened.push(by.map(str::to_owned));
         let volume = name.split('@').next().unwrap();
         self.with(pool, |stored| match stored.volumes.contains_key(volume) {
-            true => Ok(Arc::new(Nothing) as Arc<dyn BlockDevice>),
+            true => Ok(Arc::new(Nothing) as Device),
             false => fail(ErrorCode::NotFound, "there is no such volume"),
         })
     }
