@@ -699,6 +699,10 @@ pub enum Export {
         /// The front end: vhost-user-blk, nbd or fuse
         #[arg(value_name = "FRONT_END")]
         kind: String,
+        /// Whose reads and writes all come through it, as `volume set --bypass` names them; may stand among the
+        /// parameters as well
+        #[arg(long, value_name = "NAME")]
+        initiator: Option<String>,
         /// Its parameters
         #[arg(
             trailing_var_arg = true,

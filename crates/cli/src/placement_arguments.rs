@@ -36,4 +36,7 @@ pub struct Placement {
     /// Bytes a day that promotion may write to the fast tier, or none for as many as are worth it
     #[arg(long, value_name = "SIZE|none", group = "what")]
     pub write_budget: Option<String>,
+    /// Initiators whose reads and writes leave placement alone, like a backup that reads everything once, or none
+    #[arg(long, value_name = "NAME[,NAME]...|none", group = "what")]
+    pub bypass: Option<String>,
 }

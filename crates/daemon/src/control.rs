@@ -68,7 +68,7 @@ control! {
     volume_resize(pool: &str, volume: &str, size: u64, shrink: bool) -> Result<VolumeStatus>;
     volume_change(pool: &str, volume: &str, change: &VolumeChange) -> Result<VolumeStatus>;
     volume_delete(pool: &str, volume: &str) -> Result<u64>;
-    volume_open(pool: &str, volume: &str) -> Result<Arc<dyn BlockDevice>>;
+    volume_open(pool: &str, volume: &str, initiator: Option<&str>) -> Result<Arc<dyn BlockDevice>>;
     volume_counters(pool: &str, volume: &str) -> Result<IoCounters>;
     volume_promote(pool: &str, volume: &str) -> Result<Promotion>;
     volume_roll_back(pool: &str, volume: &str, name: &str) -> Result<VolumeStatus>;

@@ -35,7 +35,8 @@ same_fields! {
     Importable => Importable { id, name, found, missing }
     IoCounters => Counters {
         reads, writes, read_bytes, write_bytes, flushes, blocks_ram, blocks_fast, blocks_slow,
-        blocks_zero, promoted_bytes, demoted_bytes, read_ns, write_ns
+        blocks_zero, bypassed_reads, bypassed_writes, bypassed_blocks, promoted_bytes,
+        demoted_bytes, read_ns, write_ns
     }
     ScrubFaultStatus => ScrubFault { volume, offset, length, drive, error, repaired }
     MapCell => MapCell { ram, fast, slow, empty }

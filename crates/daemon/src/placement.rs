@@ -66,8 +66,19 @@ impl ToApi for engine::KnobsStatus {
                 used: self.budget_used,
                 left: self.budget_left,
             }),
+            bypass: bypass(self.bypass, self.bypassed),
         }
     }
+}
+
+/// Nothing when nobody is bypassed.
+fn bypass(initiators: Vec<String>, [reads, writes, blocks]: [u64; 3]) -> Option<v1::Bypass> {
+    (!initiators.is_empty()).then_some(v1::Bypass {
+        initiators,
+        reads,
+        writes,
+        blocks,
+    })
 }
 
 impl ToEngine for v1::VolumeChange {
@@ -84,6 +95,7 @@ impl ToEngine for v1::VolumeChange {
                 fast_ceiling: self.fast_ceiling,
                 reaction: self.reaction.map(ToEngine::to_engine),
                 write_budget: self.write_budget,
+                bypass: self.bypass,
             },
         }
     }
@@ -99,7 +111,8 @@ mod tests {
         let asked = json!({
             "promotion": false,
             "pins": [{"to": "slow"}, {"offset": 65536, "length": 4096, "to": "fast"}, {"to": "none"}],
-            "fast_floor": 4096, "fast_ceiling": 0, "reaction": "thrifty", "write_budget": 5
+            "fast_floor": 4096, "fast_ceiling": 0, "reaction": "thrifty", "write_budget": 5,
+            "bypass": ["backup"]
         });
         let asked: v1::VolumeChange = serde_json::from_value(asked).unwrap();
         let pin = |offset, length, tier| engine::PinChange {
@@ -118,6 +131,7 @@ mod tests {
             fast_ceiling: Some(0),
             reaction: Some(engine::Reaction::Thrifty),
             write_budget: Some(5),
+            bypass: Some(vec!["backup".to_owned()]),
         };
         let change = asked.to_engine();
         assert_eq!((change.quota, change.knobs), (None, knobs));
@@ -138,14 +152,21 @@ mod tests {
             fast_ceiling: 8192,
             reaction: engine::Reaction::Normal,
             write_budget: 10,
+            bypass: Vec::new(),
+            bypassed: [1, 2, 3],
             budget_used: 3,
             budget_left: 2,
         };
-        let told = serde_json::to_value(status.to_api()).unwrap();
+        let told = serde_json::to_value(status.clone().to_api()).unwrap();
         let expected = json!({
             "promotion": true, "pins": [{"offset": 0, "tier": "fast"}], "fast_ceiling": 8192,
             "reaction": "normal", "write_budget": {"daily": 10, "used": 3, "left": 2}
         });
         assert_eq!(told, expected);
+        let bypass = vec!["backup".to_owned()];
+        let status = engine::KnobsStatus { bypass, ..status };
+        let told = serde_json::to_value(status.to_api()).unwrap();
+        let expected = json!({"initiators": ["backup"], "reads": 1, "writes": 2, "blocks": 3});
+        assert_eq!(told["bypass"], expected);
     }
 }

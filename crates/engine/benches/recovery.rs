@@ -101,7 +101,9 @@ fn measure(tib: u64, changed: usize) -> (Filled, f64) {
     engine
         .pool_import(&specs, "tank", false)
         .expect("it opens again");
-    let device = engine.volume_open("tank", "vm").expect("the volume opens");
+    let device = engine
+        .volume_open("tank", "vm", None)
+        .expect("the volume opens");
     let seconds = begun.elapsed().as_secs_f64();
     drop(device);
     (filled, seconds)

@@ -6,7 +6,7 @@
 use crate::control::types::EngineConfig;
 use crate::pool::{AllKnobs, Allowances, Member, build};
 pub use crate::shard::Located;
-use crate::shard::{Audit, Looked, Shard};
+use crate::shard::{Audit, By, Looked, Shard};
 use crate::{EngineError, ErrorCode, device};
 use block::{IoBuf, IoError};
 use drives::OpenDrive;
@@ -137,9 +137,10 @@ impl Harness {
     pub async fn read(&self, volume: u32, offset: u64, buf: &mut IoBuf) -> Result<(), IoError> {
         let chunk = (offset / CHUNK as u64) as u32;
         let shard = self.shard_of(volume, chunk);
-        match shard.read_now(volume, offset, buf) {
+        let by = By::read(volume);
+        match shard.read_now(by, offset, buf) {
             Looked::Served => Ok(()),
-            looked => shard.read(volume, offset, buf, looked).await,
+            looked => shard.read(by, offset, buf, looked).await,
         }
     }
 

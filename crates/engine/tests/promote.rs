@@ -434,16 +434,16 @@ fn a_snapshot_that_was_opened_before_tells_its_bases_by_their_new_names() {
     let folder = Folder::new();
     let world = with_clone(&folder);
     let engine = &world.engine;
-    let opened = engine.volume_open("tank", "v@b").unwrap();
+    let opened = engine.volume_open("tank", "v@b", None).unwrap();
     let names = |device: &dyn block::BlockDevice| {
         let bases = device.bases().into_iter().map(|(name, _)| name);
         bases.collect::<Vec<_>>()
     };
     assert_eq!(names(&*opened), ["b", "a"]);
     engine.volume_promote("tank", "c").unwrap();
-    let again = engine.volume_open("tank", "c@b").unwrap();
+    let again = engine.volume_open("tank", "c@b", None).unwrap();
     assert_eq!(names(&*again), ["b", "a"]);
-    let parent = engine.volume_open("tank", "v").unwrap();
+    let parent = engine.volume_open("tank", "v", None).unwrap();
     assert_eq!(names(&*parent), ["c@b", "c@a"]);
 }
 
@@ -474,6 +474,7 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
         volume: "v@a".to_owned(),
         kind: "nbd".to_owned(),
         parameters: BTreeMap::new(),
+        initiator: None,
     };
     engine.pool_set_exports("tank", vec![export]).unwrap();
     refused("c", ErrorCode::Busy, "exported as look");

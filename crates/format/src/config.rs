@@ -246,6 +246,9 @@ pub struct ExportConfig {
     pub kind: String,
     /// The front end's parameters.
     pub parameters: BTreeMap<String, String>,
+    /// Whose operations all come through it, where somebody said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initiator: Option<String>,
 }
 
 /// What a scrub read and found.

@@ -7,6 +7,10 @@ use units::EXTENT;
 
 /// Most pins of a volume.
 pub const PINS_MAX: usize = 16;
+/// Most initiators that a volume bypasses.
+pub const BYPASS_MAX: usize = 8;
+/// Longest name of an initiator, in bytes: that of iSCSI and NVMe.
+pub const INITIATOR_MAX: usize = 223;
 /// Where a pin ends that goes to the volume's end, wherever that is.
 const OPEN: u64 = u64::MAX;
 
@@ -56,10 +60,31 @@ pub struct KnobsConfig {
     /// Bytes a day that promotion may write; 0: as many as are worth it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub write_budget: u64,
+    /// Names of initiators that placement is not to hear of: at most 8, each once.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub bypass: Vec<String>,
 }
 
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
+}
+
+/// Checks the name of an initiator: a host as a front end knows it. Names are compared byte by byte.
+///
+/// # Errors
+/// What is wrong, and what to write instead.
+pub fn check_initiator(name: &str) -> Result<(), String> {
+    let what = match name.len() {
+        0 => "it is empty".to_owned(),
+        len if len > INITIATOR_MAX => format!("it has {len} bytes"),
+        _ if name.contains(char::is_control) => "it has a control character".to_owned(),
+        _ => return Ok(()),
+    };
+    let short: String = name.chars().take(32).collect();
+    Err(format!(
+        "{short:?} is no initiator's name, as {what}: write 1 to {INITIATOR_MAX} bytes without control \
+         characters, like iqn.2026-01.com.example:backup"
+    ))
 }
 
 impl PinConfig {
@@ -128,6 +153,29 @@ impl KnobsConfig {
         Ok(())
     }
 
+    /// Bypasses these initiators from now on, and nobody else. One that is named twice is there once.
+    ///
+    /// # Errors
+    /// What is wrong, and what to do.
+    pub fn bypass(&mut self, names: &[String]) -> Result<(), String> {
+        let mut bypass: Vec<String> = Vec::new();
+        for name in names {
+            check_initiator(name)?;
+            if !bypass.contains(name) {
+                bypass.push(name.clone());
+            }
+        }
+        need(bypass.len() <= BYPASS_MAX, || {
+            format!(
+                "{} initiators cannot be bypassed, as a volume bypasses at most {BYPASS_MAX}: leave \
+                 some out",
+                bypass.len()
+            )
+        })?;
+        self.bypass = bypass;
+        Ok(())
+    }
+
     /// Bytes of a volume of `size` that are pinned to a tier.
     pub fn pinned(&self, tier: TierConfig, size: u64) -> u64 {
         let pins = self.pins.iter().filter(|pin| pin.tier == tier);
@@ -162,6 +210,15 @@ impl KnobsConfig {
                 )
             },
         )?;
+        let mut known = self.clone();
+        let bypass = known.bypass(&self.bypass);
+        need(bypass.is_ok() && known.bypass == self.bypass, || {
+            format!(
+                "initiators to bypass that are not at most {BYPASS_MAX} names of 1 to {INITIATOR_MAX} \
+                 bytes, each once: {:?}",
+                self.bypass
+            )
+        })?;
         let limits = [
             ("floor", self.fast_floor),
             ("ceiling", self.fast_ceiling),
@@ -257,6 +314,48 @@ mod tests {
         assert_eq!(knobs.pinned(Slow, 150 * KIB), 22 * KIB);
         knobs.fast_floor = 2048 * KIB;
         assert_eq!(knobs.claimed(1024 * KIB), 2048 * KIB);
+    }
+
+    #[test]
+    fn initiators_are_kept_in_order_and_each_once() {
+        let names = |names: &[&str]| -> Vec<String> {
+            names.iter().map(|name| (*name).to_owned()).collect()
+        };
+        let mut knobs = KnobsConfig::default();
+        let text = serde_json::to_string(&knobs).unwrap();
+        assert_eq!(text, "{}");
+        knobs.bypass(&names(&["b", "a", "b"])).unwrap();
+        let text = serde_json::to_string(&knobs).unwrap();
+        assert_eq!(text, r#"{"bypass":["b","a"]}"#);
+        assert_eq!(serde_json::from_str::<KnobsConfig>(&text).unwrap(), knobs);
+        // As an older version wrote them.
+        let older: KnobsConfig = serde_json::from_str(r#"{"fast_floor":4096}"#).unwrap();
+        assert!(older.bypass.is_empty());
+        let long = "x".repeat(INITIATOR_MAX + 1);
+        for (wrong, why) in [
+            ("", "it is empty"),
+            ("a\tb", "control"),
+            (&long, "224 bytes"),
+        ] {
+            let said = knobs.bypass(&names(&["c", wrong])).unwrap_err();
+            assert!(
+                said.contains(why) && said.contains("write 1 to 223"),
+                "{said}"
+            );
+        }
+        let many: Vec<String> = (0..9).map(|at| at.to_string()).collect();
+        let said = knobs.bypass(&many).unwrap_err();
+        assert!(said.contains("at most 8: leave some out"), "{said}");
+        assert_eq!(knobs.bypass, names(&["b", "a"]));
+        knobs.bypass(&many[1..]).unwrap();
+        assert_eq!(knobs.check(), Ok(()));
+        for wrong in [many, names(&["a", "a"]), names(&[""])] {
+            let knobs = KnobsConfig {
+                bypass: wrong,
+                ..KnobsConfig::default()
+            };
+            assert!(knobs.check().is_err(), "{knobs:?}");
+        }
     }
 
     #[test]

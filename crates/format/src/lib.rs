@@ -38,7 +38,9 @@ pub use geometry::{
 };
 pub use groups::{GroupKey, HOME_GROUPS, HomesPage, SlotsPage};
 pub use journal::{JOURNAL_HEADER, JournalHeader, JournalPage, open_page, page_body, records_of};
-pub use knobs::{KnobsConfig, PINS_MAX, PinConfig, ReactionConfig};
+pub use knobs::{
+    BYPASS_MAX, INITIATOR_MAX, KnobsConfig, PINS_MAX, PinConfig, ReactionConfig, check_initiator,
+};
 pub use label::{
     DATA_START, LABEL_SIZE, Label, LabelError, MAX_DESCRIPTION, data_end, label_offsets,
     label_slots_for, readdress,

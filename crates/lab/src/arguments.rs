@@ -1,5 +1,6 @@
 //! What can be written on the command line.
 
+use crate::replay::Place;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -97,6 +98,26 @@ pub struct Replay {
     #[arg(long, value_name = "PERCENT,...", value_delimiter = ',', default_values_t = [5, 10, 20],
           value_parser = clap::value_parser!(u8).range(1..=100))]
     pub sizes: Vec<u8>,
+    /// Play it against live pools of such sizes, before one modelled disk, and not against a model
+    #[arg(long)]
+    pub live: bool,
+    /// Play it against what is exported there: nbd+unix:///EXPORT?socket=PATH. Writes over it
+    #[arg(
+        long,
+        value_name = "URI",
+        conflicts_with = "live",
+        requires = "overwrite"
+    )]
+    pub on: Option<Place>,
+    /// Nothing on that export is needed any more
+    #[arg(long, requires = "on")]
+    pub overwrite: bool,
+    /// Requests outstanding at a time, of those that are played live
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub outstanding: u16,
+    /// Where modelled disks are kept.
+    #[command(flatten)]
+    pub behind: Behind,
 }
 
 /// `torture`.
@@ -264,6 +285,9 @@ pub struct Snapshots {
     /// Snapshots that are taken and deleted in random order; 0: none
     #[arg(long, default_value_t = 1000)]
     pub deleted: u32,
+    /// Snapshots that are taken of ten volumes together
+    #[arg(long, default_value_t = 10_000)]
+    pub many: u32,
     /// Size of the volume, and of the one without snapshots
     #[arg(long, value_name = "SIZE", default_value = "1T", value_parser = size)]
     pub volume: u64,
@@ -298,6 +322,8 @@ pub enum Part {
     Reading,
     /// Making many clones, and booting them
     Cloning,
+    /// Ten thousand of ten volumes
+    Many,
 }
 
 fn size(text: &str) -> Result<u64, units::SizeError> {

@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Result, While};
 use crate::interrupt;
 use crate::process::{Process, describe};
-use api::v1::{Counters, JobList, Pool, Volume, VolumeMap};
+use api::v1::{Counters, JobList, Pool, Snapshot, SnapshotList, Volume, VolumeMap, WhatIf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::{self, File, OpenOptions};
@@ -249,6 +249,17 @@ impl Daemon {
     /// What a pool counted.
     pub fn counters(&self, pool: &str) -> Result<Counters> {
         self.ask(&["pool", "iostat", pool])
+    }
+
+    /// What other sizes of the fast tier would give a pool.
+    pub fn what_if(&self, pool: &str) -> Result<WhatIf> {
+        self.ask(&["pool", "what-if", pool])
+    }
+
+    /// The snapshots of a volume.
+    pub fn snapshots(&self, volume: &str) -> Result<Vec<Snapshot>> {
+        let list: SnapshotList = self.ask(&["snapshot", "list", volume])?;
+        Ok(list.items)
     }
 
     /// A volume's state.

@@ -1,5 +1,6 @@
 //! The machine in a line.
 
+use crate::failure::{Failure, Result, While};
 use std::fs;
 
 fn field(text: &str, name: &str) -> Option<String> {
@@ -21,4 +22,23 @@ pub fn describe() -> String {
         "{cores} cores ({processor}), {memory} GiB of memory, Linux {}",
         kernel.trim()
     )
+}
+
+/// Bytes of memory that a process has.
+///
+/// # Errors
+/// When there is no such process.
+pub fn resident_bytes(pid: u32) -> Result<u64> {
+    let path = format!("/proc/{pid}/status");
+    let text = fs::read_to_string(&path).during(|| path.clone())?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| {
+        line.trim()
+            .trim_end_matches("kB")
+            .trim()
+            .parse::<u64>()
+            .ok()
+    });
+    kib.map(|kib| kib << 10)
+        .ok_or_else(|| Failure::new(format!("{path} is not as expected")))
 }

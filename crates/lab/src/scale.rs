@@ -6,6 +6,7 @@ use crate::content;
 use crate::daemon::Daemon;
 use crate::failure::{Failure, Result, While};
 use crate::interrupt;
+use crate::machine::resident_bytes;
 use crate::nbd::{Client, Request};
 use crate::scratch::Scratch;
 use crate::screen::{self, thousands};
@@ -25,21 +26,6 @@ const MIB: u64 = 1 << 20;
 /// Requests outstanding.
 const DEPTH: usize = 64;
 const SERVE_TIME: Duration = Duration::from_secs(60);
-
-fn resident_bytes(pid: u32) -> Result<u64> {
-    let path = format!("/proc/{pid}/status");
-    let text = std::fs::read_to_string(&path).during(|| path.clone())?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib = line.and_then(|line| {
-        line.trim()
-            .trim_end_matches("kB")
-            .trim()
-            .parse::<u64>()
-            .ok()
-    });
-    kib.map(|kib| kib << 10)
-        .ok_or_else(|| Failure::new(format!("{path} is not as expected")))
-}
 
 /// First and last block, and random ones; each once.
 fn places(with: &Scale) -> Vec<u64> {

@@ -32,6 +32,10 @@ pub struct Sizes {
     pub raw: u64,
     /// Modelled disks of the slow tier.
     pub disks: u64,
+    /// Of all of those, at least.
+    pub slow: u64,
+    /// Of the RAM tier, where that is not to be what the daemon gives a pool by itself.
+    pub ram: Option<u64>,
 }
 
 impl Sizes {
@@ -43,6 +47,8 @@ impl Sizes {
             fast,
             raw,
             disks: DISKS,
+            slow: volume * 3 / 2,
+            ram: None,
         }
     }
 }
@@ -66,18 +72,20 @@ impl Scene {
         let disks_in = disks_in.transpose()?;
         write_file(&scratch.join("fast.img"), sizes.fast)?;
         write_file(&scratch.join("raw.img"), sizes.raw)?;
-        let daemon = Daemon::start(convect, scratch.path(), "")?;
+        let ram = sizes.ram.map(|bytes| format!("ram_tier = {bytes}\n"));
+        let daemon = Daemon::start(convect, scratch.path(), &ram.unwrap_or_default())?;
         let scene = Self {
             daemon,
             scratch,
             disks_in,
         };
-        scene.create_pool(sizes.volume, sizes.disks)?;
+        scene.create_pool(&sizes)?;
         Ok(scene)
     }
 
-    fn create_pool(&self, volume: u64, disks: u64) -> Result<()> {
-        let disk_gib = (volume * 3 / 2).div_ceil(disks).div_ceil(GIB).max(1);
+    fn create_pool(&self, sizes: &Sizes) -> Result<()> {
+        let &Sizes { volume, disks, .. } = sizes;
+        let disk_gib = sizes.slow.div_ceil(disks).div_ceil(GIB).max(1);
         let mut words = vec![
             "pool".to_owned(),
             "create".into(),

@@ -542,7 +542,7 @@ impl Run {
         let (name, number) = self.volumes[index].clone();
         let device = self
             .engine()
-            .volume_open(POOL, &name)
+            .volume_open(POOL, &name, None)
             .map_err(|failed| Wrong(format!("{name} does not open: {failed}")))?;
         let least = u64::from(device.geometry().lba_size) / SECTOR as u64;
         let fill = self.client.oracle.borrow().fill(number);

@@ -318,7 +318,7 @@ impl Run {
         let Some(name) = self.name_of(number) else {
             return Ok(());
         };
-        let device = self.engine().volume_open(POOL, &name);
+        let device = self.engine().volume_open(POOL, &name, None);
         let device = device.map_err(|failed| Wrong(format!("{name} does not open: {failed}")))?;
         self.client.add(Target {
             volume: number,

@@ -354,7 +354,7 @@ impl Run {
             return Err(Wrong("what is sent is gone".into()));
         };
         let open = |name: &str| {
-            let device = self.engine().volume_open(POOL, name);
+            let device = self.engine().volume_open(POOL, name, None);
             device.map_err(|failed| Wrong(format!("{name} does not open: {failed}")))
         };
         let (source, target) = (open(&source)?, open(name)?);

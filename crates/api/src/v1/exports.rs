@@ -48,6 +48,10 @@ pub struct ExportCreate {
     /// Values of the front end's parameters.
     #[serde(default)]
     pub parameters: BTreeMap<String, String>,
+    /// Whose reads and writes all come through it, for `bypass` of the volume: a name of 1 to 223 bytes without
+    /// control characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initiator: Option<String>,
 }
 
 /// State of an export.
@@ -63,6 +67,9 @@ pub struct Export {
     pub kind: String,
     /// Values of the front end's parameters.
     pub parameters: BTreeMap<String, String>,
+    /// Whose reads and writes all come through it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initiator: Option<String>,
     /// `online` or `failed`.
     pub state: String,
     /// Where it is offered, e.g. `unix:/run/convect/a.sock`.

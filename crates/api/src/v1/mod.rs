@@ -23,7 +23,7 @@ pub use explain::{
 pub use exports::{Export, ExportCreate, ExportList, FrontEnd, FrontEndList, Parameter};
 pub use fills::{Fill, FillPart, PoolWarnings, Trend};
 pub use jobs::{Job, JobList, JobRef, JobState};
-pub use placement::{Pin, PinChange, PinTo, Placement, Reaction, WriteBudget};
+pub use placement::{Bypass, Pin, PinChange, PinTo, Placement, Reaction, WriteBudget};
 pub use pools::{
     AbsentPool, Counters, Drive, HoldPromotion, Importable, ImportableList, Layout, Pool,
     PoolCreate, PoolImport, PoolList, PoolScan, SpacePolicy, Tier, Vdrive, VdriveAdd, VdriveList,

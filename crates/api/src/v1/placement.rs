@@ -74,6 +74,22 @@ pub struct Placement {
     /// What promotion may write; nothing: as much as is worth it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_budget: Option<WriteBudget>,
+    /// Whose reads and writes placement does not hear of; nothing: it hears of everybody's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bypass: Option<Bypass>,
+}
+
+/// Initiators that a volume bypasses, and what came of them since its pool was opened.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+pub struct Bypass {
+    /// Their names.
+    pub initiators: Vec<String>,
+    /// Reads that were bypassed, of the volume and its snapshots.
+    pub reads: u64,
+    /// Writes.
+    pub writes: u64,
+    /// 4 KiB blocks, whole or in part, that both were of.
+    pub blocks: u64,
 }
 
 /// What promotion of a volume may write to the fast tier.

@@ -316,6 +316,15 @@ pub struct Counters {
     pub blocks_slow: u64,
     /// 4 KiB blocks read that were never written.
     pub blocks_zero: u64,
+    /// Reads of initiators that their volume bypasses, among those above.
+    #[serde(default)]
+    pub bypassed_reads: u64,
+    /// Writes of such initiators, among those above.
+    #[serde(default)]
+    pub bypassed_writes: u64,
+    /// 4 KiB blocks, whole or in part, that both were of.
+    #[serde(default)]
+    pub bypassed_blocks: u64,
     /// Bytes promoted to the fast tier.
     pub promoted_bytes: u64,
     /// Bytes copied down to the slow tier.

@@ -66,6 +66,10 @@ pub struct VolumeChange {
     /// worth it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_budget: Option<u64>,
+    /// Names of the initiators whose reads and writes placement does not hear of, in place of those that were: at
+    /// most 8, each of 1 to 223 bytes without control characters. An empty list: nobody is bypassed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bypass: Option<Vec<String>>,
 }
 
 /// A new size.

@@ -5,7 +5,7 @@ use crate::confirm::confirm;
 use crate::show::{facts, print, print_json, read, table};
 use crate::{Client, Failure, front_end_parameters, object};
 use api::Operation;
-use api::v1::{Export, ExportCreate, ExportList, FrontEnd, FrontEndList};
+use api::v1::{Export, ExportCreate, ExportList, FrontEnd, FrontEndList, Parameter};
 
 /// Reads `[POOL/]NAME`.
 fn export_name(text: &str) -> Result<(Option<&str>, &str), Failure> {
@@ -26,6 +26,7 @@ fn show(export: &Export) -> String {
         ("volume", format!("{}/{}", export.pool, export.volume)),
         ("front end", export.kind.clone()),
         ("parameters", parameters.join(" ")),
+        ("initiator", export.initiator.clone().unwrap_or_default()),
         ("state", export.state.clone()),
         ("error", export.error.clone().unwrap_or_default()),
         ("address", export.address.clone().unwrap_or_default()),
@@ -46,6 +47,7 @@ fn row(export: &Export) -> Vec<String> {
         export.name.clone(),
         format!("{}/{}", export.pool, export.volume),
         export.kind.clone(),
+        export.initiator.clone().unwrap_or_default(),
         export.state.clone(),
         export.sessions.to_string(),
         place.unwrap_or_default(),
@@ -64,29 +66,47 @@ fn front_end(client: &Client, kind: &str) -> Result<FrontEnd, Failure> {
     })
 }
 
+/// What every front end's exports have.
+fn initiator() -> Parameter {
+    Parameter {
+        name: "initiator".to_owned(),
+        about: "Whose reads and writes all come through it, as `volume set --bypass` names them"
+            .to_owned(),
+        required: false,
+    }
+}
+
 fn create(
     client: &Client,
     json: bool,
-    name: &str,
-    volume: &str,
+    (name, volume): (&str, &str),
     kind: &str,
+    given: Option<&str>,
     words: &[String],
 ) -> Result<(), Failure> {
     let (pool, volume) = object(volume)?;
-    let row = front_end(client, kind)?;
-    // Everything after the front end's name is its own; only this word is meant for us.
+    let mut row = front_end(client, kind)?;
+    row.parameters.push(initiator());
+    // Everything after the front end's name is its own, or every front end's; only this word is meant for us.
     let json = json || words.iter().any(|word| word == "--json");
     let words: Vec<String> = words
         .iter()
         .filter(|word| *word != "--json")
         .cloned()
         .collect();
+    let mut parameters = front_end_parameters(&row, &words)?;
+    let among = parameters.remove("initiator");
+    if given.is_some() && among.is_some() {
+        let text = "--initiator is there twice: write it once";
+        return Err(Failure::Usage(text.to_owned()));
+    }
     let request = ExportCreate {
         name: name.to_owned(),
         pool: pool.to_owned(),
         volume: volume.to_owned(),
         kind: kind.to_owned(),
-        parameters: front_end_parameters(&row, &words)?,
+        parameters,
+        initiator: given.map(str::to_owned).or(among),
     };
     let answer = client.send(Operation::ExportCreate, &[], &request)?;
     match json {
@@ -102,8 +122,12 @@ pub fn export(client: &Client, json: bool, command: &Command) -> Result<(), Fail
             name,
             volume,
             kind,
+            initiator,
             parameters,
-        } => create(client, json, name, volume, kind, parameters),
+        } => {
+            let given = initiator.as_deref();
+            create(client, json, (name, volume), kind, given, parameters)
+        }
         Command::List => {
             let answer = client.get(Operation::ExportList, &[])?;
             if json {
@@ -114,6 +138,7 @@ pub fn export(client: &Client, json: bool, command: &Command) -> Result<(), Fail
                 "EXPORT",
                 "VOLUME",
                 "FRONT END",
+                "INITIATOR",
                 "STATE",
                 ">SESSIONS",
                 "ADDRESS",

@@ -35,6 +35,23 @@ fn pin(text: &str) -> Result<PinChange, Failure> {
     }
 }
 
+/// `backup,iqn.2026-01.com.example:veeam`: names of initiators, or none of them.
+fn bypass(text: &str) -> Result<Vec<String>, Failure> {
+    let names: Vec<&str> = text.split(',').map(str::trim).collect();
+    let wrong = |why: &str| {
+        Err(Failure::Usage(format!(
+            "'{text}' names no initiators: {why}; write names with commas between them, like \
+             backup,iqn.2026-01.com.example:veeam, or none"
+        )))
+    };
+    match names[..] {
+        ["none"] => Ok(Vec::new()),
+        _ if names.contains(&"none") => wrong("none stands beside a name"),
+        _ if names.contains(&"") => wrong("a name is empty"),
+        _ => Ok(names.into_iter().map(str::to_owned).collect()),
+    }
+}
+
 /// Adds what is asked for to a change.
 pub fn ask(words: &Words, change: VolumeChange) -> Result<VolumeChange, Failure> {
     let size = |words: &Option<String>| words.as_deref().map(limit).transpose();
@@ -50,6 +67,7 @@ pub fn ask(words: &Words, change: VolumeChange) -> Result<VolumeChange, Failure>
             Word::Thrifty => Reaction::Thrifty,
         }),
         write_budget: size(&words.write_budget)?,
+        bypass: words.bypass.as_deref().map(bypass).transpose()?,
         ..change
     })
 }
@@ -85,6 +103,15 @@ pub fn show(placement: Option<&Placement>) -> Vec<(&'static str, String)> {
             format_bytes(budget.left)
         )
     });
+    let bypass = placement.bypass.as_ref().map(|bypass| {
+        format!(
+            "{} ({} reads and {} writes so far, of {} blocks)",
+            bypass.initiators.join(", "),
+            bypass.reads,
+            bypass.writes,
+            bypass.blocks
+        )
+    });
     let reaction = match placement.reaction {
         Reaction::Eager => "eager",
         Reaction::Normal => "",
@@ -98,5 +125,6 @@ pub fn show(placement: Option<&Placement>) -> Vec<(&'static str, String)> {
         ("fast ceiling", bytes(placement.fast_ceiling)),
         ("reaction", reaction.to_owned()),
         ("write budget", budget.unwrap_or_default()),
+        ("bypassed", bypass.unwrap_or_default()),
     ]
 }

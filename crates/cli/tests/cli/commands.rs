@@ -132,6 +132,20 @@ fn an_export_is_asked_for_with_the_parameters_of_its_front_end() {
     let (_, body) = daemon.asked().pop().unwrap();
     let body: serde_json::Value = serde_json::from_str(&body).unwrap();
     assert_eq!(body["parameters"]["listen"], "unix:/n");
+    assert_eq!(body.get("initiator"), None);
+
+    for words in [
+        "--initiator backup e tank/v nbd --listen unix:/n",
+        "e tank/v nbd --listen unix:/n --initiator backup",
+        "e tank/v nbd --initiator=backup --listen unix:/n",
+    ] {
+        daemon.convect(&format!("export create {words}"));
+        let (_, body) = daemon.asked().pop().unwrap();
+        let body: serde_json::Value = serde_json::from_str(&body).unwrap();
+        let asked = (&body["initiator"], &body["parameters"]["listen"]);
+        assert_eq!((asked.0, asked.1), (&"backup".into(), &"unix:/n".into()));
+        assert_eq!(body["parameters"].as_object().unwrap().len(), 1);
+    }
 
     let said = daemon.convect("export create e tank/v nbd --listen unix:/n --json");
     assert!(said.out.starts_with('{'), "{said:?}");
@@ -141,6 +155,14 @@ fn an_export_is_asked_for_with_the_parameters_of_its_front_end() {
             "choose one of nbd",
         ),
         ("export create e tank/v nbd", "needs --listen"),
+        (
+            "export create --initiator a e tank/v nbd --listen a --initiator b",
+            "--initiator is there twice",
+        ),
+        (
+            "export create e tank/v nbd --listen a --initiator",
+            "--initiator has no value",
+        ),
         ("export create e tank/v nbd --port 1", "no parameter --port"),
     ] {
         let before = daemon.asked().len();

@@ -136,7 +136,8 @@ const PLACED: &str = r#"{"id":1,"name":"v","pool":"tank","size":8388608,"lba_siz
     "thick":false,"mapped":1048576,"held":1048576,"fast":65536,"serial":"s","state":"online","exports":[],
     "placement":{"promotion":false,"pins":[{"offset":0,"length":65536,"tier":"fast"},
         {"offset":65536,"tier":"slow"}],"fast_floor":65536,"fast_ceiling":131072,"reaction":"thrifty",
-        "write_budget":{"daily":1048576,"used":4096,"left":0}}}"#;
+        "write_budget":{"daily":1048576,"used":4096,"left":0},
+        "bypass":{"initiators":["backup","veeam"],"reads":12,"writes":3,"blocks":400}}}"#;
 
 #[test]
 fn placement_is_asked_for_in_words() {
@@ -149,7 +150,13 @@ fn placement_is_asked_for_in_words() {
         "volume set tank/v --promotion perhaps",
         "volume set tank/v --reaction quick",
         "volume set tank/v --fast-floor 0",
+        "volume set tank/v --bypass backup,none",
+        "volume set tank/v --bypass backup,,veeam",
     ]);
+    let said = daemon.convect("volume set tank/v --bypass a,");
+    let expected =
+        "'a,' names no initiators: a name is empty; write names with commas between them";
+    assert!(said.error.contains(expected), "{said:?}");
     let asked = |words: &str| {
         let said = daemon.convect(&format!("volume set tank/v {words}"));
         assert_eq!(said.code, 0, "{said:?}");
@@ -168,6 +175,11 @@ fn placement_is_asked_for_in_words() {
         ),
         ("--reaction eager", r#"{"reaction":"eager"}"#),
         (
+            "--bypass backup,iqn.2026-01.com.example:veeam",
+            r#"{"bypass":["backup","iqn.2026-01.com.example:veeam"]}"#,
+        ),
+        ("--bypass none", r#"{"bypass":[]}"#),
+        (
             "--write-budget 1G --quota none",
             r#"{"quota":0,"write_budget":1073741824}"#,
         ),
@@ -179,6 +191,7 @@ fn placement_is_asked_for_in_words() {
         "64 KiB from 0 B on to fast, from 64 KiB on to slow\n",
         "1 MiB a day (4 KiB written so far, 0 B may be at once)\n",
         "thrifty\n",
+        "backup, veeam (12 reads and 3 writes so far, of 400 blocks)\n",
     ] {
         assert!(shown.contains(words), "{words}: {shown}");
     }

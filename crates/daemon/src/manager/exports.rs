@@ -34,6 +34,7 @@ fn to_api(pool: &str, running: &Running) -> v1::Export {
         volume: record.volume,
         kind: record.kind,
         parameters: record.parameters,
+        initiator: record.initiator,
         state: if offer.is_some() { "online" } else { "failed" }.to_owned(),
         address: offer.map(|offer| offer.address()),
         hints: offer.map(|offer| offer.hints()).unwrap_or_default(),
@@ -54,7 +55,8 @@ impl Manager {
         let row = frontends::find(self.front_ends, &record.kind)?;
         frontends::check(row, &record.parameters)?;
         self.check_whole(pool, &record.volume)?;
-        let device = self.control.volume_open(pool, &record.volume);
+        let initiator = record.initiator.as_deref();
+        let device = self.control.volume_open(pool, &record.volume, initiator);
         let device = device.map_err(|error| self.pool_problem(pool, error))?;
         let start = StartExport {
             name: record.name.clone(),
@@ -235,6 +237,7 @@ impl Manager {
             volume: request.volume,
             kind: request.kind,
             parameters: request.parameters,
+            initiator: request.initiator,
         };
         let offer = self.offer(&pool, &record)?;
         let kept = self.control.pool_exports(&pool).and_then(|mut records| {

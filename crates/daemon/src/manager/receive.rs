@@ -110,7 +110,7 @@ impl Receiving {
             .control
             .receive_begin(pool, volume, &spec, self.force);
         let done = begun.map_err(|error| manager.pool_problem(pool, error))?;
-        let device = manager.control.volume_open(pool, volume);
+        let device = manager.control.volume_open(pool, volume, None);
         let device = device.map_err(|error| manager.pool_problem(pool, error))?;
         self.target = Some(Target {
             io: VolumeIo::new(device),

@@ -102,7 +102,10 @@ impl Manager {
             snapshot: snapshot.to_owned(),
         };
         let named = format!("{volume}@{snapshot}");
-        let device = self.control.volume_open(pool, &named).map_err(refused)?;
+        let device = self
+            .control
+            .volume_open(pool, &named, None)
+            .map_err(refused)?;
         let mut ready = Vec::new();
         let encoder = Encoder::begin(&begin, &mut ready);
         let from = from.map(|(known, _)| format!("{}@{}", known.volume, known.name));

@@ -109,5 +109,6 @@ pub fn export_request(name: &str, pool: &str, volume: &str, at: &str) -> api::v1
         volume: volume.to_owned(),
         kind: "pipe".to_owned(),
         parameters: [("listen".to_owned(), at.to_owned())].into(),
+        initiator: None,
     }
 }

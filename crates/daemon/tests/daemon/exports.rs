@@ -36,6 +36,18 @@ fn an_export_is_offered_kept_and_shown() {
     assert_eq!(manager.export_show("e", None).unwrap(), made);
     assert_eq!(manager.volume_show("tank", "a").unwrap().exports, ["e"]);
     assert!(manager.volume_show("tank", "b").unwrap().exports.is_empty());
+    // Nobody said whose operations come through it.
+    assert_eq!(made.initiator, None);
+    let request = ExportCreate {
+        initiator: Some("backup".to_owned()),
+        ..export_request("f", "tank", "b", "shown-2")
+    };
+    let made = manager.export_create(request).unwrap();
+    assert_eq!(made.initiator.as_deref(), Some("backup"));
+    let kept = &world.pools()["tank"].exports[1];
+    assert_eq!(kept.initiator.as_deref(), Some("backup"));
+    let opened = world.opened_by.lock().unwrap().clone();
+    assert_eq!(opened, [None, Some("backup".to_owned())]);
 }
 
 #[test]
@@ -49,7 +61,12 @@ fn a_wrong_request_leaves_nothing_behind() {
         change(&mut request);
         request
     };
-    let cases: [(ExportCreate, ProblemCode, &str); 11] = [
+    let cases: [(ExportCreate, ProblemCode, &str); 12] = [
+        (
+            with(|r| r.initiator = Some(String::new())),
+            ProblemCode::Invalid,
+            "that is no name",
+        ),
         (
             with(|r| r.name = "../e".into()),
             ProblemCode::Invalid,

@@ -36,12 +36,16 @@ pub struct StoredPool {
     pub ram: (u64, u64),
 }
 
+type Device = Arc<dyn BlockDevice>;
+
 /// What outlives an engine: the pools on their drives, and which drives are away.
 #[derive(Default)]
 pub struct World {
     pub stored: Mutex<BTreeMap<String, StoredPool>>,
     pub away: Mutex<BTreeSet<String>>,
     pub full: AtomicBool,
+    /// For whom volumes were opened.
+    pub opened_by: Mutex<Vec<Option<String>>>,
 }
 
 impl World {
@@ -164,6 +168,8 @@ fn volume(pool: &str, spec: &VolumeSpec) -> VolumeStatus {
             fast_ceiling: 0,
             reaction: Reaction::Normal,
             write_budget: 0,
+            bypass: Vec::new(),
+            bypassed: [0; 3],
             budget_used: 0,
             budget_left: 0,
         },
@@ -450,10 +456,15 @@ impl Control for Fake {
         })
     }
 
-    fn volume_open(&self, pool: &str, name: &str) -> Result<Arc<dyn BlockDevice>> {
+    fn volume_open(&self, pool: &str, name: &str, by: Option<&str>) -> Result<Device> {
+        if by == Some("") {
+            return fail(ErrorCode::Invalid, "that is no name");
+        }
+        let mut opened = self.world.opened_by.lock().unwrap();
+        opened.push(by.map(str::to_owned));
         let volume = name.split('@').next().unwrap();
         self.with(pool, |stored| match stored.volumes.contains_key(volume) {
-            true => Ok(Arc::new(Nothing) as Arc<dyn BlockDevice>),
+            true => Ok(Arc::new(Nothing) as Device),
             false => fail(ErrorCode::NotFound, "there is no such volume"),
         })
     }

@@ -543,7 +543,8 @@ impl Engine {
         self.pool(pool)?.delete_volume(volume)
     }
 
-    /// The volume, for a front end.
+    /// The volume, for a front end. `initiator`: the name of whose operations come through this device, where
+    /// that is known; each session may open one of its own.
     ///
     /// # Errors
     /// With a sentence that says what to do.
@@ -551,8 +552,9 @@ impl Engine {
         &self,
         pool: &str,
         volume: &str,
+        initiator: Option<&str>,
     ) -> Result<std::sync::Arc<dyn block::BlockDevice>> {
-        Ok(self.pool(pool)?.open_volume(volume)?)
+        self.pool(pool)?.open_volume_for(volume, initiator)
     }
 
     /// Counters of the volume.

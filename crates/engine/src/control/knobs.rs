@@ -54,6 +54,8 @@ pub struct KnobsChange {
     pub reaction: Option<Reaction>,
     /// Bytes a day that promotion may write, rounded in the same way; 0: as many as are worth it.
     pub write_budget: Option<u64>,
+    /// Names of the initiators that are bypassed, at most 8; none of them: nobody is.
+    pub bypass: Option<Vec<String>>,
 }
 
 /// What holds for the placement of a volume.
@@ -71,6 +73,10 @@ pub struct KnobsStatus {
     pub reaction: Reaction,
     /// As in [`KnobsChange`].
     pub write_budget: u64,
+    /// As in [`KnobsChange`], each once.
+    pub bypass: Vec<String>,
+    /// Reads, writes and 4 KiB blocks of both that were of such initiators since the pool was opened.
+    pub bypassed: [u64; 3],
     /// Bytes that promotion wrote since the pool was opened, or the budget was set.
     pub budget_used: u64,
     /// Bytes that it may write at once.

@@ -558,6 +558,8 @@ pub struct ExportRecord {
     pub kind: String,
     /// Its parameters.
     pub parameters: BTreeMap<String, String>,
+    /// Whose operations all come through it, where somebody said so.
+    pub initiator: Option<String>,
 }
 
 /// Long work.
@@ -604,6 +606,12 @@ pub struct IoCounters {
     pub blocks_slow: u64,
     /// 4 KiB blocks read that were never written.
     pub blocks_zero: u64,
+    /// Reads of initiators that their volume bypasses, among those above.
+    pub bypassed_reads: u64,
+    /// Writes of such initiators, among those above.
+    pub bypassed_writes: u64,
+    /// 4 KiB blocks, whole or in part, that both were of.
+    pub bypassed_blocks: u64,
     /// Bytes promoted to the fast tier.
     pub promoted_bytes: u64,
     /// Bytes copied down to the slow tier.

@@ -132,22 +132,21 @@ impl VolumeDevice {
         Ok(())
     }
 
-    fn push(&self, shard: usize, op: Op) {
+    fn push(&self, shard: usize, op: Op, bypassed: bool) {
         self.in_flight.fetch_add(1, Ordering::AcqRel);
         self.ports[shard].push(ShardOp {
             volume: self.id,
             op,
+            bypassed,
             in_flight: self.in_flight.clone(),
         });
     }
-}
 
-impl BlockDevice for VolumeDevice {
-    fn geometry(&self) -> Geometry {
-        lock(&self.geometry).clone()
-    }
-
-    fn submit(&self, op: Op) -> Result<(), Op> {
+    /// Begins an operation, as [`BlockDevice::submit`] does, of an initiator that the volume may bypass.
+    ///
+    /// # Errors
+    /// The operation, when too many are in flight.
+    pub(super) fn submit_as(&self, op: Op, bypassed: bool) -> Result<(), Op> {
         if let Err(error) = self.check(&op) {
             let completion = Completion {
                 tag: op.tag,
@@ -165,13 +164,13 @@ impl BlockDevice for VolumeDevice {
         if op.kind == OpKind::Flush {
             let parts = vec![(0, 0); shards];
             for (shard, part) in Join::split(op, &parts).into_iter().enumerate() {
-                self.push(shard, part);
+                self.push(shard, part, bypassed);
             }
             return Ok(());
         }
         let (first, last) = (op.offset / REGION, (op.offset + op.len - 1) / REGION);
         if first == last {
-            self.push(shard_of(self.root, first, shards), op);
+            self.push(shard_of(self.root, first, shards), op, bypassed);
             return Ok(());
         }
         let end = op.offset + op.len;
@@ -182,9 +181,19 @@ impl BlockDevice for VolumeDevice {
             })
             .collect();
         for (part, region) in Join::split(op, &parts).into_iter().zip(first..) {
-            self.push(shard_of(self.root, region, shards), part);
+            self.push(shard_of(self.root, region, shards), part, bypassed);
         }
         Ok(())
+    }
+}
+
+impl BlockDevice for VolumeDevice {
+    fn geometry(&self) -> Geometry {
+        lock(&self.geometry).clone()
+    }
+
+    fn submit(&self, op: Op) -> Result<(), Op> {
+        self.submit_as(op, false)
     }
 
     fn on_change(&self, listener: u64, waker: Waker) {

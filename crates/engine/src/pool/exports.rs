@@ -16,6 +16,7 @@ impl Pool {
             volume: export.volume.clone(),
             kind: export.kind.clone(),
             parameters: export.parameters.clone(),
+            initiator: export.initiator.clone(),
         };
         config.exports.iter().map(record).collect()
     }
@@ -23,11 +24,18 @@ impl Pool {
     /// Replaces the exports kept in the pool.
     ///
     /// # Errors
-    /// When an export names a volume that is not there, or the labels cannot be written.
+    /// When an export names a volume that is not there, or an initiator that cannot be, or the labels cannot
+    /// be written.
     pub fn set_exports(&self, exports: Vec<ExportRecord>) -> Result<()> {
         let _changing = lock(&self.changing);
         self.update_soon(|config| {
             for export in &exports {
+                if let Some(Err(wrong)) = export.initiator.as_deref().map(format::check_initiator) {
+                    return error(
+                        ErrorCode::Invalid,
+                        format!("export {}: {wrong}", export.name),
+                    );
+                }
                 if !has_device(config, &export.volume) {
                     return error(
                         ErrorCode::NotFound,
@@ -43,6 +51,7 @@ impl Pool {
                 volume: export.volume,
                 kind: export.kind,
                 parameters: export.parameters,
+                initiator: export.initiator,
             };
             config.exports = exports.into_iter().map(keep).collect();
             Ok(())

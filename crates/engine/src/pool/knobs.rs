@@ -4,7 +4,7 @@
 use super::shards::ask_all;
 use super::{Pool, Result, error, lock};
 use crate::control::knobs::{KnobsChange, KnobsStatus, Pin, Reaction};
-use crate::control::types::{ErrorCode, Tier};
+use crate::control::types::{ErrorCode, IoCounters, Tier};
 use crate::shard::{Audit, Budget, Knobs};
 use format::{KnobsConfig, PoolConfig, ReactionConfig, TierConfig, VolumeConfig};
 use std::collections::BTreeMap;
@@ -115,6 +115,11 @@ pub(super) fn changed(volume: &VolumeConfig, change: &KnobsChange) -> Result<Kno
         Err(text) => return wrong(text),
     }
     knobs.promotion_off = change.promotion.map_or(knobs.promotion_off, |on| !on);
+    if let Some(names) = &change.bypass
+        && let Err(text) = knobs.bypass(names)
+    {
+        return error(ErrorCode::Invalid, text);
+    }
     knobs.reaction = match change.reaction {
         None => knobs.reaction,
         Some(Reaction::Eager) => ReactionConfig::Eager,
@@ -140,7 +145,11 @@ pub(super) fn changed(volume: &VolumeConfig, change: &KnobsChange) -> Result<Kno
 }
 
 /// What holds for a volume's placement.
-pub(super) fn status(knobs: &KnobsConfig, budget: Option<&Budget>) -> KnobsStatus {
+pub(super) fn status(
+    knobs: &KnobsConfig,
+    budget: Option<&Budget>,
+    bypassed: &IoCounters,
+) -> KnobsStatus {
     let pin = |pin: &format::PinConfig| Pin {
         offset: pin.offset,
         length: Some(pin.length).filter(|length| *length > 0),
@@ -159,6 +168,12 @@ pub(super) fn status(knobs: &KnobsConfig, budget: Option<&Budget>) -> KnobsStatu
             ReactionConfig::Normal => Reaction::Normal,
             ReactionConfig::Thrifty => Reaction::Thrifty,
         },
+        bypass: knobs.bypass.clone(),
+        bypassed: [
+            bypassed.bypassed_reads,
+            bypassed.bypassed_writes,
+            bypassed.bypassed_blocks,
+        ],
         write_budget: knobs.write_budget,
         budget_used: budget.map_or(0, Budget::used),
         budget_left: budget.map_or(0, Budget::left),
@@ -177,6 +192,7 @@ impl Pool {
     pub(super) fn tell_knobs(&self) -> Result<()> {
         let of = {
             let config = lock(&self.config);
+            lock(&self.initiators).follow(&config);
             let mut all = lock(&self.knobs);
             match all.follow(&config) {
                 false => return Ok(()),

@@ -10,6 +10,7 @@ mod drives;
 mod explain;
 mod exports;
 mod fills;
+mod initiators;
 mod keeper;
 mod knobs;
 mod labels;
@@ -34,6 +35,7 @@ mod what_if;
 mod witness;
 
 pub(crate) use allowances::Allowances;
+pub(crate) use initiators::AllInitiators;
 pub(crate) use keeper::Keeper;
 pub(crate) use knobs::AllKnobs;
 pub use members::{Member, describe, report};

@@ -322,6 +322,7 @@ impl Pool {
             shards,
             allowances,
             knobs: Mutex::default(),
+            initiators: Mutex::default(),
             devices: Mutex::default(),
             remote: host.remotes[0].clone(),
             jobs: host.jobs.clone(),

@@ -1,6 +1,6 @@
 //! An open pool, and what everything about pools uses.
 
-use super::{AllKnobs, Allowances, Keeper, Member, ShardHandle};
+use super::{AllInitiators, AllKnobs, Allowances, Keeper, Member, ShardHandle};
 use crate::control::Jobs;
 use crate::control::types::{EngineError, ErrorCode};
 use crate::device::VolumeDevice;
@@ -30,6 +30,8 @@ pub struct Pool {
     pub(crate) allowances: Mutex<Allowances>,
     /// The knobs of volumes that have some.
     pub(crate) knobs: Mutex<AllKnobs>,
+    /// Who has volumes open by name.
+    pub(crate) initiators: Mutex<AllInitiators>,
     pub(crate) devices: Mutex<BTreeMap<u32, Arc<VolumeDevice>>>,
     /// The loop that labels are read and written on.
     pub(crate) remote: Remote,

@@ -248,6 +248,7 @@ impl Pool {
         self.shard_statuses()?
             .iter()
             .for_each(|shard| add(&mut sum, &shard.counters));
+        lock(&self.initiators).add_to(&mut sum, None);
         Ok(sum)
     }
 
@@ -263,6 +264,7 @@ impl Pool {
                 add(&mut sum, &totals.counters);
             }
         }
+        lock(&self.initiators).add_to(&mut sum, Some(volume.id));
         Ok(sum)
     }
 
@@ -310,7 +312,11 @@ impl Pool {
             reservation: volume.reservation,
             reserved: self.unused_promise(volume.id),
             fast: on_fast(holders, volume.id, shards) * BLOCK as u64,
-            knobs: knobs::status(&volume.knobs, self.budget(volume.id).as_deref()),
+            knobs: knobs::status(
+                &volume.knobs,
+                self.budget(volume.id).as_deref(),
+                &self.bypassed(volume.id),
+            ),
             serial: self.serial(volume.id),
             state: if volume.deleting {
                 "deleting"

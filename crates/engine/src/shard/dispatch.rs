@@ -1,5 +1,6 @@
 //! Operations on their way to a shard, and their end.
 
+use super::heat::By;
 use super::read::Looked;
 use super::state::Shard;
 use block::{Completion, ErrorKind, IoError, Op, OpKind, StatusExtent};
@@ -18,6 +19,8 @@ pub struct ShardOp {
     pub volume: u32,
     /// What to do; its range lies in one region.
     pub op: Op,
+    /// The volume bypasses who asks for it.
+    pub bypassed: bool,
     /// Counted down when it ends.
     pub in_flight: Arc<AtomicUsize>,
 }
@@ -149,7 +152,8 @@ impl Shard {
             return Looked::Unknown;
         }
         let began = self.handle.now_ns();
-        let looked = self.read_now(op.volume, op.op.offset, &mut op.op.buf);
+        let by = By::read(op.volume).bypassed(op.bypassed);
+        let looked = self.read_now(by, op.op.offset, &mut op.op.buf);
         if let Looked::Served = looked {
             self.count_op(op, began);
         }
@@ -159,6 +163,8 @@ impl Shard {
     async fn execute(self: Rc<Self>, mut op: ShardOp, looked: Looked) {
         let began = self.handle.now_ns();
         let (volume, offset, len) = (op.volume, op.op.offset, op.op.len);
+        let [reads, writes] =
+            [By::read(volume), By::write(volume)].map(|by| by.bypassed(op.bypassed));
         let fua = op.op.flags.fua;
         let mut extents = Vec::new();
         let live = {
@@ -167,11 +173,11 @@ impl Shard {
         };
         let mut result = match (live.and_then(|()| self.check()), op.op.kind) {
             (Err(error), _) => Err(error),
-            (Ok(()), OpKind::Read) => self.read(volume, offset, &mut op.op.buf, looked).await,
-            (Ok(()), OpKind::Write) => self.write(volume, offset, &op.op.buf).await,
+            (Ok(()), OpKind::Read) => self.read(reads, offset, &mut op.op.buf, looked).await,
+            (Ok(()), OpKind::Write) => self.write(writes, offset, &op.op.buf).await,
             (Ok(()), OpKind::Flush) if is_on(Mutation::FlushNothing) => Ok(()),
             (Ok(()), OpKind::Flush) => self.barrier().await,
-            (Ok(()), OpKind::Discard | OpKind::WriteZeroes) => self.trim(volume, offset, len).await,
+            (Ok(()), OpKind::Discard | OpKind::WriteZeroes) => self.trim(writes, offset, len).await,
             (Ok(()), OpKind::Status | OpKind::Changed(_)) => {
                 let since = match op.op.kind {
                     OpKind::Changed(since) => Some(since),

@@ -33,20 +33,33 @@ pub(super) fn in_extent(blocks: &BlockMask, extent: usize) -> u16 {
 
 /// Which volume's host uses blocks, and how.
 #[derive(Clone, Copy)]
-pub(super) struct By {
+pub(crate) struct By {
     pub volume: u32,
     pub write: bool,
+    /// The volume bypasses its initiator: it is served, and placement does not hear of it.
+    pub bypassed: bool,
 }
 
 impl By {
     pub fn read(volume: u32) -> Self {
-        let write = false;
-        Self { volume, write }
+        Self {
+            volume,
+            write: false,
+            bypassed: false,
+        }
     }
 
     pub fn write(volume: u32) -> Self {
         let write = true;
-        Self { volume, write }
+        Self {
+            write,
+            ..Self::read(volume)
+        }
+    }
+
+    /// The same of an initiator that may be bypassed.
+    pub fn bypassed(self, bypassed: bool) -> Self {
+        Self { bypassed, ..self }
     }
 }
 
@@ -71,6 +84,9 @@ impl State {
 
     /// A volume's host reads (or, `write`, writes) blocks of a layer's chunk.
     pub(super) fn note_use(&mut self, by: By, chunk: (u32, u32), blocks: &BlockMask) {
+        if by.bypassed {
+            return;
+        }
         if let Some(what_if) = &mut self.what_if {
             what_if.used(by.volume, chunk, blocks.blocks(), by.write);
         }

@@ -74,6 +74,8 @@ impl Knobs {
             fast_ceiling,
             reaction,
             write_budget: _,
+            // Devices go by it (`device/initiator.rs`).
+            bypass: _,
         } = &volume.knobs;
         let unit = EXTENT as u64;
         let pin = |pin: &format::PinConfig| Pin {

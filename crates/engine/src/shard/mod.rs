@@ -70,6 +70,7 @@ pub use diff::ChangedChunk;
 pub use dispatch::{ShardOp, ShardPort};
 pub use evacuate::{Evacuated, Progress};
 pub(crate) use explain::LayerNames;
+pub(crate) use heat::By;
 pub(crate) use knobs::Knobs;
 pub use layers::Ready;
 pub use locate::Located;

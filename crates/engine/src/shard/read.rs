@@ -49,14 +49,14 @@ pub(crate) enum Looked {
 }
 
 impl Shard {
-    /// Reads into `buf` from `offset` (bytes) of a volume, after [`Shard::read_now`] left it there.
+    /// Reads into `buf` from `offset` (bytes) of `by`'s volume, after [`Shard::read_now`] left it there.
     ///
     /// # Errors
     /// `Medium` when a block is not what was written on any drive that has it, or what a drive
     /// said.
     pub(crate) async fn read(
         &self,
-        volume: u32,
+        by: By,
         offset: u64,
         buf: &mut IoBuf,
         looked: Looked,
@@ -66,50 +66,52 @@ impl Shard {
         {
             let mut left = BlockMask::default();
             if !placed.is_empty() {
-                left = self.read_placed((volume, piece), &placed, buf).await;
+                left = self.read_placed((by, piece), &placed, buf).await;
             }
-            left = left.or(self.read_parts(piece, parts, buf).await?);
-            return self.read_blocks(volume, piece, left, buf).await;
+            left = left.or(self.read_parts(by, piece, parts, buf).await?);
+            return self.read_blocks(by, piece, left, buf).await;
         }
         for piece in pieces(offset, buf.len() as u64) {
-            self.read_chunk(volume, piece, buf).await?;
+            self.read_chunk(by, piece, buf).await?;
         }
         Ok(())
     }
 
-    /// Reads what a piece of a volume's chunk holds, whichever layers have it.
+    /// Reads what a piece of a chunk of `by`'s volume holds, whichever layers have it.
     ///
     /// # Errors
     /// As [`Shard::read`].
     pub(super) async fn read_chunk(
         &self,
-        volume: u32,
+        by: By,
         piece: Piece,
         buf: &mut IoBuf,
     ) -> Result<(), IoError> {
         let (first, count) = piece.blocks();
         let all = (first..first + count).collect();
-        self.read_blocks(volume, piece, all, buf).await
+        self.read_blocks(by, piece, all, buf).await
     }
 
     /// The same, of some blocks of the piece.
     async fn read_blocks(
         &self,
-        volume: u32,
+        by: By,
         piece: Piece,
         mut todo: BlockMask,
         buf: &mut IoBuf,
     ) -> Result<(), IoError> {
         while !todo.is_empty() {
-            let layer = self.state.borrow().live(volume);
+            let layer = self.state.borrow().live(by.volume);
             // The layer may be merged with another one meanwhile.
             let leaf = self.leaf(layer, piece.chunk, false).await.ok().flatten();
             match leaf {
                 Some(leaf) if !self.inherits(layer, &leaf, &todo) => {
-                    self.note_use(volume, (layer, piece.chunk), &todo);
-                    todo = self.read_piece(layer, &leaf, piece, todo, buf).await?;
+                    self.note_use(by, (layer, piece.chunk), &todo);
+                    todo = self
+                        .read_piece((by, layer), &leaf, piece, todo, buf)
+                        .await?;
                 }
-                _ => todo = self.read_owned(volume, piece, todo, buf).await?,
+                _ => todo = self.read_owned(by, piece, todo, buf).await?,
             }
         }
         Ok(())
@@ -130,35 +132,38 @@ impl Shard {
     /// looked for again.
     async fn read_owned(
         &self,
-        volume: u32,
+        by: By,
         piece: Piece,
         blocks: BlockMask,
         buf: &mut IoBuf,
     ) -> Result<BlockMask, IoError> {
         let find = |state: &State| {
-            let layer = state.live(volume);
+            let layer = state.live(by.volume);
             live(state.volumes.get(&layer))?;
             Ok(state.places(layer, piece.chunk, blocks))
         };
         let owned = self.look(find).await?;
         self.serve_zeroes(&mut self.state.borrow_mut(), piece, &owned.zero, buf);
         for (layer, _, blocks) in &owned.parts {
-            self.note_use(volume, (*layer, piece.chunk), blocks);
+            self.note_use(by, (*layer, piece.chunk), blocks);
         }
-        let left = self.read_placed((volume, piece), &owned.placed, buf).await;
-        Ok(left.or(self.read_parts(piece, owned.parts, buf).await?))
+        let left = self.read_placed((by, piece), &owned.placed, buf).await;
+        Ok(left.or(self.read_parts(by, piece, owned.parts, buf).await?))
     }
 
     /// Reads blocks from the pages that have them. Returns what has to be looked for again.
     async fn read_parts(
         &self,
+        by: By,
         piece: Piece,
         parts: Parts,
         buf: &mut IoBuf,
     ) -> Result<BlockMask, IoError> {
         let mut left = BlockMask::default();
         for (layer, leaf, blocks) in parts {
-            left = left.or(self.read_piece(layer, &leaf, piece, blocks, buf).await?);
+            left = left.or(self
+                .read_piece((by, layer), &leaf, piece, blocks, buf)
+                .await?);
         }
         Ok(left)
     }
@@ -167,7 +172,7 @@ impl Shard {
     /// say what is wrong with them.
     async fn read_placed(
         &self,
-        (volume, piece): (u32, Piece),
+        (by, piece): (By, Piece),
         placed: &[Placed],
         buf: &mut IoBuf,
     ) -> BlockMask {
@@ -186,7 +191,7 @@ impl Shard {
             if let Ok(data) = result {
                 let known = run.iter().map(|known| known.block).collect();
                 state.digests.used(key);
-                state.note_use(By::read(volume), key, &known);
+                state.note_use(by, key, &known);
                 state.counters.blocks_fast += run.len() as u64;
                 self.copy_out(piece, block, &data, buf);
             } else {
@@ -197,9 +202,8 @@ impl Shard {
         left
     }
 
-    fn note_use(&self, volume: u32, chunk: (u32, u32), blocks: &BlockMask) {
-        let mut state = self.state.borrow_mut();
-        state.note_use(By::read(volume), chunk, blocks);
+    fn note_use(&self, by: By, chunk: (u32, u32), blocks: &BlockMask) {
+        self.state.borrow_mut().note_use(by, chunk, blocks);
     }
 
     fn serve_zeroes(&self, state: &mut State, piece: Piece, blocks: &BlockMask, buf: &mut IoBuf) {
@@ -211,9 +215,9 @@ impl Shard {
     }
 
     /// Reads what can be had without waiting, and says what is left.
-    pub(crate) fn read_now(&self, volume: u32, offset: u64, buf: &mut IoBuf) -> Looked {
+    pub(crate) fn read_now(&self, by: By, offset: u64, buf: &mut IoBuf) -> Looked {
         let mut state = self.state.borrow_mut();
-        let layer = state.live(volume);
+        let layer = state.live(by.volume);
         let mut pieces = pieces(offset, buf.len() as u64).peekable();
         let mut is_only = true;
         while let Some(piece) = pieces.next() {
@@ -223,8 +227,8 @@ impl Shard {
             };
             let mut left = Parts::new();
             for (layer, leaf, mut blocks) in parts {
-                state.note_use(By::read(volume), (layer, piece.chunk), &blocks);
-                self.serve_present(&mut state, &leaf, piece, &mut blocks, buf);
+                state.note_use(by, (layer, piece.chunk), &blocks);
+                self.serve_present(&mut state, by, (&leaf, piece), &mut blocks, buf);
                 if !blocks.is_empty() {
                     left.push((layer, leaf, blocks));
                 }
@@ -265,7 +269,7 @@ impl Shard {
     /// came to read them.
     pub(super) async fn read_piece(
         &self,
-        volume: u32,
+        (by, layer): (By, u32),
         leaf: &Rc<Leaf>,
         piece: Piece,
         blocks: BlockMask,
@@ -282,7 +286,7 @@ impl Shard {
             let fetched = self.fetched.wait();
             let (runs, wait) = {
                 let mut state = self.state.borrow_mut();
-                self.serve_present(&mut state, leaf, piece, &mut todo, buf);
+                self.serve_present(&mut state, by, (leaf, piece), &mut todo, buf);
                 if todo.is_empty() {
                     return Ok(todo);
                 }
@@ -296,7 +300,7 @@ impl Shard {
             }
             let reads = runs
                 .iter()
-                .map(|run| self.read_run_timed(volume, leaf, piece.chunk, run));
+                .map(|run| self.read_run_timed(by, (layer, piece.chunk), leaf, run));
             let results = join_all(reads).await;
             let mut failed = None;
             for (run, result) in runs.iter().zip(results) {
@@ -307,7 +311,7 @@ impl Shard {
                         todo = without(todo, run.first, run.count);
                     }
                     Err(error) => {
-                        let (chunk, blocks) = ((volume, piece.chunk), (run.first, run.count));
+                        let (chunk, blocks) = ((layer, piece.chunk), (run.first, run.count));
                         if run.shadow {
                             sides.home_failed();
                             self.mend_homes_soon(chunk, leaf, blocks);
@@ -328,7 +332,7 @@ impl Shard {
             if let Some((run, error)) = failed {
                 failures += 1;
                 if failures >= ATTEMPTS {
-                    let chunk = (volume, piece.chunk);
+                    let chunk = (layer, piece.chunk);
                     self.tell_lost(chunk, run.first, run.place, &run.crcs).await;
                     return Err(drive_error(error, "a read failed"));
                 }
@@ -339,12 +343,13 @@ impl Shard {
         }
     }
 
-    /// Copies zeroes and blocks in RAM, and takes them off `todo`.
+    /// Copies zeroes and blocks in RAM, and takes them off `todo`. What somebody reads who is bypassed becomes no
+    /// younger there.
     fn serve_present(
         &self,
         state: &mut State,
-        leaf: &Rc<Leaf>,
-        piece: Piece,
+        by: By,
+        (leaf, piece): (&Rc<Leaf>, Piece),
         todo: &mut BlockMask,
         buf: &mut IoBuf,
     ) {
@@ -380,11 +385,13 @@ impl Shard {
             };
             let (skip, at, len) = overlap(piece, block);
             buf.write(at, &bytes[skip..skip + len]);
-            if cached.dense && cached.touched == 0 {
-                regions.used();
+            if !by.bypassed {
+                if cached.dense && cached.touched == 0 {
+                    regions.used();
+                }
+                cached.touched |= 1 << (block % EXTENT_BLOCKS);
+                cached.referenced = true;
             }
-            cached.touched |= 1 << (block % EXTENT_BLOCKS);
-            cached.referenced = true;
             counters.blocks_ram += 1;
             *todo = without(*todo, block, 1);
         }
@@ -436,29 +443,32 @@ impl Shard {
     /// The same as [`Shard::read_run`]; what forecasts are made from is how long a host waits for each tier.
     async fn read_run_timed(
         &self,
-        volume: u32,
+        by: By,
+        chunk: (u32, u32),
         leaf: &Rc<Leaf>,
-        chunk: u32,
         run: &Run,
     ) -> Result<DmaBuf, DriveError> {
         let began = self.handle.now_ns();
-        let data = self.read_run(volume, leaf, chunk, run).await?;
-        let took = self.handle.now_ns() - began;
-        self.state.borrow_mut().waits.note(run.class, took);
+        let data = self.read_run(by, chunk, leaf, run).await?;
+        if !by.bypassed {
+            let took = self.handle.now_ns() - began;
+            self.state.borrow_mut().waits.note(run.class, took);
+        }
         Ok(data)
     }
 
     async fn read_run(
         &self,
-        volume: u32,
+        by: By,
+        (layer, chunk): (u32, u32),
         leaf: &Rc<Leaf>,
-        chunk: u32,
         run: &Run,
     ) -> Result<DmaBuf, DriveError> {
-        let hold = self.shared.promotion_held.load(Ordering::Relaxed) || !self.is_tiered();
+        let hold =
+            by.bypassed || self.shared.promotion_held.load(Ordering::Relaxed) || !self.is_tiered();
         let at_home = leaf.page.borrow().slot(run.first).is_none();
         if run.cold && at_home && !hold {
-            let fetched = self.fetch(volume, leaf, chunk, run).await;
+            let fetched = self.fetch(layer, leaf, chunk, run).await;
             // What was fetched with it may be what is lost: the blocks that are wanted may be right.
             if fetched.is_ok() {
                 return fetched;
@@ -471,7 +481,7 @@ impl Shard {
         };
         let data = self.read_place(run.place, run.count, &check).await?;
         if run.cold && !hold {
-            self.keep_in_ram(leaf, (volume, chunk), run.first, &data, (u16::MAX, false));
+            self.keep_in_ram(leaf, (layer, chunk), run.first, &data, (u16::MAX, false));
         }
         Ok(data)
     }

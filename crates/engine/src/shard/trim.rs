@@ -1,6 +1,7 @@
 //! Discard, write-zeroes and the allocation status.
 
 use super::emptying::Turns;
+use super::heat::By;
 use super::journal::Work;
 use super::leaf::Leaf;
 use super::leaf::live;
@@ -26,10 +27,10 @@ impl Shard {
     ///
     /// # Errors
     /// As a write's.
-    pub(super) async fn trim(&self, volume: u32, offset: u64, len: u64) -> Result<(), IoError> {
+    pub(super) async fn trim(&self, by: By, offset: u64, len: u64) -> Result<(), IoError> {
         for piece in pieces(offset, len) {
             let room = self.journal_room(Work::Host).await?;
-            let Some((layer, leaf)) = self.trimmable(volume, piece.chunk).await? else {
+            let Some((layer, leaf)) = self.trimmable(by.volume, piece.chunk).await? else {
                 continue;
             };
             let head = piece.start.next_multiple_of(BLOCK);
@@ -44,8 +45,7 @@ impl Shard {
             let end = piece.start + piece.len;
             for (from, to) in [(piece.start, head.min(end)), (tail.max(head), end)] {
                 if from < to {
-                    self.zero_part(volume, base + from as u64, to - from)
-                        .await?;
+                    self.zero_part(by, base + from as u64, to - from).await?;
                 }
             }
         }
@@ -57,13 +57,13 @@ impl Shard {
     /// # Errors
     /// As a write's.
     pub async fn trim_range(&self, volume: u32, offset: u64, len: u64) -> Result<(), IoError> {
-        self.trim(volume, offset, len).await
+        self.trim(By::write(volume), offset, len).await
     }
 
-    async fn zero_part(&self, volume: u32, offset: u64, len: usize) -> Result<(), IoError> {
+    async fn zero_part(&self, by: By, offset: u64, len: usize) -> Result<(), IoError> {
         let zeroes = IoBuf::zeroed(len);
         // A part of a block is at most 4 KiB: the boxed future ends the recursion of types.
-        Box::pin(self.write(volume, offset, &zeroes)).await
+        Box::pin(self.write(by, offset, &zeroes)).await
     }
 
     /// The layer and page that a discard changes now, or nothing when nothing of the chunk can be
@@ -145,7 +145,7 @@ impl Shard {
                     {
                         self.handle.sleep(1_000_000).await;
                     }
-                    self.trim(volume, u64::from(*chunk) * CHUNK as u64, CHUNK as u64)
+                    self.trim_range(volume, u64::from(*chunk) * CHUNK as u64, CHUNK as u64)
                         .await?;
                 }
                 match found.last() {

@@ -66,19 +66,19 @@ impl Piece {
 }
 
 impl Shard {
-    /// Writes `buf` at `offset` (bytes) of a volume. Visible to reads once it returns; durable
+    /// Writes `buf` at `offset` (bytes) of `by`'s volume. Visible to reads once it returns; durable
     /// after the next barrier.
     ///
     /// # Errors
     /// `NoSpace` when the pool is full or the volume's quota is reached, or what a drive said.
-    pub(crate) async fn write(&self, volume: u32, offset: u64, buf: &IoBuf) -> Result<(), IoError> {
+    pub(crate) async fn write(&self, by: By, offset: u64, buf: &IoBuf) -> Result<(), IoError> {
         for piece in pieces(offset, buf.len() as u64) {
             let _room = self.journal_room(Work::Host).await?;
             if piece.is_whole() {
                 let data = self.take_in(buf, piece);
-                self.write_blocks(volume, piece, data, None).await?;
+                self.write_blocks(by, piece, data, None).await?;
             } else {
-                self.write_merged(volume, piece, buf).await?;
+                self.write_merged(by, piece, buf).await?;
             }
         }
         Ok(())
@@ -91,25 +91,26 @@ impl Shard {
     }
 
     /// Writes part of blocks: reads them, merges, and starts again when they changed meanwhile.
-    async fn write_merged(&self, volume: u32, piece: Piece, buf: &IoBuf) -> Result<(), IoError> {
+    async fn write_merged(&self, by: By, piece: Piece, buf: &IoBuf) -> Result<(), IoError> {
         let (first, count) = piece.blocks();
         let whole = Piece {
             start: first * BLOCK,
             len: count * BLOCK,
             ..piece
         };
+        let read = By::read(by.volume).bypassed(by.bypassed);
         for _ in 0..MERGE_ROUNDS {
-            let (_, leaf) = self.writable(volume, piece.chunk).await?;
+            let (_, leaf) = self.writable(by.volume, piece.chunk).await?;
             let seen = versions(&leaf, first, count);
             let mut old = IoBuf::zeroed(count * BLOCK);
-            self.read_chunk(volume, whole_at_zero(whole), &mut old)
+            self.read_chunk(read, whole_at_zero(whole), &mut old)
                 .await?;
             let mut data = self.handle.dma().get(count * BLOCK);
             old.read(0, &mut data);
             let skip = piece.start - first * BLOCK;
             buf.read(piece.at, &mut data[skip..skip + piece.len]);
             let seen = Some((&leaf, &seen[..]));
-            if self.write_blocks(volume, whole, data, seen).await? {
+            if self.write_blocks(by, whole, data, seen).await? {
                 return Ok(());
             }
         }
@@ -129,13 +130,13 @@ impl Shard {
     /// not.
     async fn write_blocks(
         &self,
-        volume: u32,
+        by: By,
         piece: Piece,
         data: DmaBuf,
         seen: Option<(&Rc<Leaf>, &[Version])>,
     ) -> Result<bool, IoError> {
         let (first, count) = piece.blocks();
-        let (layer, leaf) = self.writable(volume, piece.chunk).await?;
+        let (layer, leaf) = self.writable(by.volume, piece.chunk).await?;
         self.admit(layer, &leaf, first, count)?;
         let crcs: Vec<u32> = data.chunks_exact(BLOCK).map(crc32c).collect();
         let runs = self.take_slots(count).await?;
@@ -144,7 +145,7 @@ impl Shard {
             return Err(drive_error(error, "a write failed"));
         }
         // A snapshot may have been taken meanwhile: the page may be another one.
-        let (layer, leaf) = match self.writable(volume, piece.chunk).await {
+        let (layer, leaf) = match self.writable(by.volume, piece.chunk).await {
             Ok(_) if is_on(Mutation::WriteBehind) => (layer, leaf),
             Ok(found) => found,
             Err(error) => {
@@ -174,7 +175,7 @@ impl Shard {
         leaf.touched.set(true);
         let blocks = (first..first + count).collect();
         let mut state = self.state.borrow_mut();
-        state.note_use(By::write(volume), (layer, piece.chunk), &blocks);
+        state.note_use(by, (layer, piece.chunk), &blocks);
         Ok(true)
     }
 

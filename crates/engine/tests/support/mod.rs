@@ -170,7 +170,7 @@ pub struct Client(pub Arc<dyn BlockDevice>);
 
 impl Client {
     pub fn open(engine: &Engine, pool: &str, volume: &str) -> Self {
-        Self(engine.volume_open(pool, volume).unwrap())
+        Self(engine.volume_open(pool, volume, None).unwrap())
     }
 
     pub fn run(&self, kind: OpKind, offset: u64, len: u64, buf: IoBuf, fua: bool) -> Completion {

@@ -9,5 +9,6 @@ mod lane;
 mod run;
 mod second;
 
+pub use histogram::Histogram;
 pub use run::{Load, run};
 pub use second::{Second, Series, rows_of_ten};

@@ -4,11 +4,13 @@ use super::blocks::Uses;
 use super::cost::Tally;
 use super::forecast::{self, Forecast};
 use super::summary::Summary;
-use super::{hits, report, shipping, tiered};
+use super::{hits, live, report, shipping, tiered};
 use crate::arguments::Replay;
+use crate::daemon::find_binary;
 use crate::failure::{Failure, Result, While};
 use crate::interrupt;
 use rivals::{Belady, Lru, POLICIES};
+use std::path::Path;
 use traces::Request;
 use units::EXTENT_BLOCKS;
 
@@ -20,7 +22,10 @@ const SYNTHETIC_REQUESTS: u64 = 500_000;
 const EXTENT: u64 = EXTENT_BLOCKS as u64;
 
 /// Reads or makes the traces, replays them, and prints what came of it.
-pub fn run(with: &Replay) -> Result<()> {
+///
+/// # Errors
+/// When a trace cannot be read or made, a daemon that is to play it cannot be started, or a person ends it.
+pub fn run(convect: Option<&Path>, with: &Replay) -> Result<()> {
     if with.traces.is_empty() && with.synthetic.is_empty() {
         let text = "nothing to replay: name a trace's file, or one of --synthetic's";
         return Err(Failure::new(text));
@@ -31,7 +36,7 @@ pub fn run(with: &Replay) -> Result<()> {
         let trace = trace.during(|| "the trace cannot be replayed".to_owned())?;
         let requests = trace.requests.get(with.skip..).unwrap_or_default();
         report::print_head(&path.display().to_string(), Some(&trace), requests);
-        replay(with, requests, &mut summary)?;
+        replay(convect, with, requests, &mut summary)?;
     }
     for name in &with.synthetic {
         let requests = with.limit.unwrap_or(SYNTHETIC_REQUESTS);
@@ -39,14 +44,25 @@ pub fn run(with: &Replay) -> Result<()> {
         let made = made.during(|| "the trace cannot be made".to_owned())?;
         let requests = made.get(with.skip..).unwrap_or_default();
         report::print_head(name, None, requests);
-        replay(with, requests, &mut summary)?;
+        replay(convect, with, requests, &mut summary)?;
     }
     summary.print();
     Ok(())
 }
 
-fn replay(with: &Replay, requests: &[Request], summary: &mut Summary) -> Result<()> {
+fn replay(
+    convect: Option<&Path>,
+    with: &Replay,
+    requests: &[Request],
+    summary: &mut Summary,
+) -> Result<()> {
     let uses = Uses::of(requests);
+    if let Some(place) = &with.on {
+        return live::elsewhere(with, requests, place);
+    }
+    if with.live {
+        return live::pools(&find_binary(convect)?, with, requests, uses.distinct);
+    }
     let forecast = Forecast::of(&uses.keys);
     for percent in &with.sizes {
         interrupt::check()?;

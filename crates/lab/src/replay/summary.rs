@@ -36,8 +36,11 @@ impl Summary {
         self.gap_closed.extend(hits::gap_closed(rows, "convect"));
     }
 
-    /// Prints means and worst cases.
+    /// Prints means and worst cases, if there was a table.
     pub fn print(&self) {
+        if self.latency.is_empty() {
+            return;
+        }
         let most = |values: &[f64]| values.iter().copied().fold(f64::MIN, f64::max);
         let least = self.gap_closed.iter().copied().fold(f64::MAX, f64::min);
         let mean = self.gap_closed.iter().sum::<f64>() / self.gap_closed.len().max(1) as f64;

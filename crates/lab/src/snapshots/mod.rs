@@ -5,6 +5,7 @@
 
 mod cloning;
 mod deleting;
+mod many;
 mod overlay;
 mod pipeline;
 mod reading;

@@ -1,6 +1,6 @@
 //! The order of the measurements, and what they have in common.
 
-use super::{cloning, deleting, reading, taking, writing};
+use super::{cloning, deleting, many, reading, taking, writing};
 use crate::arguments::{Part, Snapshots};
 use crate::failure::{Failure, Result};
 use crate::fio::{self, Figures, Load, Pattern, Target};
@@ -147,26 +147,32 @@ pub fn run(convect: &Path, with: &Snapshots) -> Result<()> {
             fast: with.fast,
             raw: RAW,
             disks: DISKS,
+            slow: with.volume * 3 / 2,
+            ram: None,
         },
         &with.behind,
     )?;
-    let measured = measure_all(&scene, with);
+    let measured = measure_all(&mut scene, with);
     scene.daemon.explain(measured)?;
     scene.daemon.stop()
 }
 
 type Measurement = fn(&Scene, &Snapshots) -> Result<()>;
 
-fn measure_all(scene: &Scene, with: &Snapshots) -> Result<()> {
+fn measure_all(scene: &mut Scene, with: &Snapshots) -> Result<()> {
     scene.fill(with.used)?;
     let parts: [(Part, Measurement); 5] = [
         (Part::Taking, taking::measure),
         (Part::Writing, writing::measure),
         (Part::Deleting, deleting::measure),
         (Part::Reading, reading::measure),
-        // The last one, since it cools the pool.
+        // The last one of a filled pool, since it cools that.
         (Part::Cloning, cloning::measure),
     ];
     let mut wanted = parts.into_iter().filter(|(part, _)| with.has(*part));
-    wanted.try_for_each(|(_, measure)| measure(scene, with))
+    wanted.try_for_each(|(_, measure)| measure(scene, with))?;
+    match with.has(Part::Many) {
+        true => many::measure(scene, with),
+        false => Ok(()),
+    }
 }

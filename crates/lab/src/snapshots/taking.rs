@@ -54,7 +54,7 @@ impl Plain {
 }
 
 /// That part of them is not larger; of none, NaN.
-fn percentile(values: &mut [f64], part: f64) -> f64 {
+pub(super) fn percentile(values: &mut [f64], part: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     let at = (values.len() as f64 * part) as usize;
     values.get(at).copied().unwrap_or(f64::NAN)

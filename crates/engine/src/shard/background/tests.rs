@@ -1,5 +1,6 @@
 //! Barriers that nobody asked for, on a drive that takes longer for a flush the more was written.
 
+use crate::shard::heat::By;
 use crate::shard::probe::{Probe, run};
 use block::IoBuf;
 use reactor::Handle;
@@ -28,7 +29,11 @@ async fn write(probe: &Probe, from: u64, len: u64) {
     let buf = IoBuf::zeroed(256 << 10);
     for offset in (from..from + len).step_by(256 << 10) {
         let (volume, offset) = (probe.volume, offset % (64 * MIB));
-        probe.shard.write(volume, offset, &buf).await.unwrap();
+        probe
+            .shard
+            .write(By::write(volume), offset, &buf)
+            .await
+            .unwrap();
         probe.shard.written().await.unwrap();
         // Drives in memory answer at once: others would not get their turn.
         probe.shard.loop_handle().yield_now().await;
@@ -59,7 +64,7 @@ fn a_checkpoint_is_flushed_bit_by_bit() {
         let block = IoBuf::zeroed(BLOCK);
         for chunk in 0..1024 {
             let offset = chunk * CHUNK as u64;
-            let written = probe.shard.write(probe.volume, offset, &block);
+            let written = probe.shard.write(By::write(probe.volume), offset, &block);
             written.await.unwrap();
         }
         probe.shard.barrier().await.unwrap();

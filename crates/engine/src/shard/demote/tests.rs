@@ -1,5 +1,6 @@
 //! Which drives are flushed for what sinks, and when.
 
+use crate::shard::heat::By;
 use crate::shard::probe::{Probe, run};
 use block::IoBuf;
 use units::BLOCK;
@@ -12,7 +13,7 @@ fn a_barrier_does_not_flush_what_was_flushed_before_it_sank() {
         let probe = Probe::open(&handle, "demote").await;
         let (shard, volume) = (&probe.shard, probe.volume);
         let block = IoBuf::zeroed(BLOCK);
-        shard.write(volume, 0, &block).await.unwrap();
+        shard.write(By::write(volume), 0, &block).await.unwrap();
         shard.barrier().await.unwrap();
         probe.since();
         // One block of a chunk: it is packed into a slot of the slow tier.
@@ -24,7 +25,7 @@ fn a_barrier_does_not_flush_what_was_flushed_before_it_sank() {
             "its record is, and nothing else"
         );
         // What hosts wrote to slots is flushed by the barrier alone.
-        shard.write(volume, 0, &block).await.unwrap();
+        shard.write(By::write(volume), 0, &block).await.unwrap();
         probe.since();
         shard.barrier().await.unwrap();
         assert!(matches!(probe.since(), [(1..), 0]));

@@ -3,6 +3,7 @@
 use crate::EngineConfig;
 use crate::control::explain::{Cause, CopyKind, Explanation, ExtentPlace, MoveStatus, Spot};
 use crate::shard::demote;
+use crate::shard::heat::By;
 use crate::shard::probe::{Probe, run};
 use crate::shard::read::Looked;
 use block::IoBuf;
@@ -40,13 +41,17 @@ async fn read(probe: &Probe, offset: u64) {
     let mut buf = IoBuf::zeroed(BLOCK);
     let read = probe
         .shard
-        .read(probe.volume, offset, &mut buf, Looked::Unknown);
+        .read(By::read(probe.volume), offset, &mut buf, Looked::Unknown);
     read.await.unwrap();
 }
 
 async fn write(probe: &Probe, offset: u64, len: u64) {
     let buf = IoBuf::zeroed(len as usize);
-    probe.shard.write(probe.volume, offset, &buf).await.unwrap();
+    probe
+        .shard
+        .write(By::write(probe.volume), offset, &buf)
+        .await
+        .unwrap();
 }
 
 /// Where it lies, as what, and what brought it there.
@@ -138,7 +143,10 @@ fn a_block_is_told_of_on_its_way_through_all_tiers() {
         assert_eq!(rose.blocks & 1, 1, "what was asked for");
 
         shard.evict(u64::MAX).await.unwrap();
-        shard.trim(probe.volume, 0, BLOCK as u64).await.unwrap();
+        shard
+            .trim(By::write(probe.volume), 0, BLOCK as u64)
+            .await
+            .unwrap();
         let told = explain(&probe, 0).await;
         assert_eq!(places(&told), []);
         let causes: Vec<Cause> = told.moves.iter().map(|known| known.cause).collect();

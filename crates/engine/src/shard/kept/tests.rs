@@ -1,6 +1,6 @@
 use super::*;
 use crate::SpacePolicy;
-use crate::shard::{Looked, PoolShared, ShardConfig};
+use crate::shard::{By, Looked, PoolShared, ShardConfig};
 use crate::space::{GroupTable, VdriveSpace};
 use crate::vdrive::{DriveShared, Layout, Leg, Legs, PartIo, StaleMap, VdriveIo};
 use block::{DmaBuf, IoBuf};
@@ -82,7 +82,9 @@ async fn leaf(shard: &Shard, chunk: u32) -> Rc<Leaf> {
 async fn first_byte(shard: &Shard, chunk: u32) -> Result<u8, ErrorKind> {
     let mut buf = IoBuf::zeroed(BLOCK);
     let offset = u64::from(chunk) * CHUNK as u64;
-    let read = shard.read(VOLUME, offset, &mut buf, Looked::Unknown).await;
+    let read = shard
+        .read(By::read(VOLUME), offset, &mut buf, Looked::Unknown)
+        .await;
     read.map(|()| buf.as_bytes().unwrap()[0])
         .map_err(|failed| failed.kind)
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::shard::demote;
+use crate::shard::heat::By;
 use crate::shard::probe::{Probe, run};
 use crate::shard::yielding::Yielding;
 use block::IoBuf;
@@ -10,6 +11,7 @@ use reactor::Handle;
 use std::sync::atomic::Ordering;
 use units::CHUNK_BLOCKS;
 
+mod bypass;
 mod pool_budget;
 
 const MIB: u64 = 1 << 20;
@@ -62,10 +64,13 @@ async fn both(handle: &Handle, name: &str, mib: u64) -> Probe {
     shard.set_volume(OTHER, OTHER);
     shard.begin_policy();
     shard.shared.space.set_capacity(1 << 16);
-    let buf = IoBuf::zeroed(MIB as usize);
+    let buf = IoBuf::from_bytes(vec![7; MIB as usize].into());
     for at in 0..mib {
         for volume in [probe.volume, OTHER] {
-            shard.write(volume, at * MIB, &buf).await.unwrap();
+            shard
+                .write(By::write(volume), at * MIB, &buf)
+                .await
+                .unwrap();
         }
     }
     sink(&probe).await;
@@ -120,9 +125,12 @@ async fn read_hot(probe: &Probe, volume: u32, mib: Range<u64>) -> usize {
             for part in 0..16 {
                 let mut buf = IoBuf::zeroed(16 << 10);
                 let offset = at * MIB + part * (64 << 10);
-                let looked = shard.read_now(volume, offset, &mut buf);
+                let looked = shard.read_now(By::read(volume), offset, &mut buf);
                 if !matches!(looked, crate::shard::Looked::Served) {
-                    shard.read(volume, offset, &mut buf, looked).await.unwrap();
+                    shard
+                        .read(By::read(volume), offset, &mut buf, looked)
+                        .await
+                        .unwrap();
                 }
             }
         }
@@ -227,7 +235,7 @@ fn blocks_that_are_pinned_are_not_packed_onto_the_slow_tier() {
         for at in [100, 101] {
             probe
                 .shard
-                .write(probe.volume, at * MIB, &block)
+                .write(By::write(probe.volume), at * MIB, &block)
                 .await
                 .unwrap();
         }
@@ -257,7 +265,7 @@ fn what_is_cold_and_pinned_comes_up_in_the_background() {
         let block = IoBuf::zeroed(BLOCK);
         probe
             .shard
-            .write(probe.volume, 100 * MIB, &block)
+            .write(By::write(probe.volume), 100 * MIB, &block)
             .await
             .unwrap();
         probe
@@ -285,12 +293,12 @@ fn what_is_pinned_to_the_slow_tier_goes_there_and_does_not_come_up() {
         let block = IoBuf::zeroed(BLOCK);
         probe
             .shard
-            .write(probe.volume, 2 * MIB, &block)
+            .write(By::write(probe.volume), 2 * MIB, &block)
             .await
             .unwrap();
         probe
             .shard
-            .write(probe.volume, 9 * MIB, &block)
+            .write(By::write(probe.volume), 9 * MIB, &block)
             .await
             .unwrap();
         set(&probe, probe.volume, pinned(TierConfig::Slow, 2..10));
@@ -406,20 +414,20 @@ fn what_a_volume_has_on_the_fast_tier_is_counted_whatever_happens_to_it() {
         let buf = IoBuf::zeroed(5 * BLOCK);
         probe
             .shard
-            .write(probe.volume, 20 * MIB, &buf)
+            .write(By::write(probe.volume), 20 * MIB, &buf)
             .await
             .unwrap();
         right();
         probe
             .shard
-            .write(probe.volume, MIB / 2, &buf)
+            .write(By::write(probe.volume), MIB / 2, &buf)
             .await
             .unwrap();
         sink(&probe).await;
         right();
         probe
             .shard
-            .trim(probe.volume, 2 * MIB, 3 * MIB)
+            .trim(By::write(probe.volume), 2 * MIB, 3 * MIB)
             .await
             .unwrap();
         right();
@@ -449,7 +457,10 @@ fn what_is_written_after_a_snapshot_goes_by_the_same_knobs() {
         shard.cut(&[(probe.volume, next)]);
         let buf = IoBuf::zeroed(MIB as usize);
         for at in 0..4 {
-            shard.write(probe.volume, at * MIB, &buf).await.unwrap();
+            shard
+                .write(By::write(probe.volume), at * MIB, &buf)
+                .await
+                .unwrap();
         }
         sink(&probe).await;
         let has = [probe.volume, next].map(|layer| fast(&probe, layer));

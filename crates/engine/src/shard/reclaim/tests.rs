@@ -2,6 +2,7 @@
 
 use crate::shard::Shard;
 use crate::shard::demote;
+use crate::shard::heat::By;
 use crate::shard::probe::{Probe, run};
 use crate::shard::yielding::Yielding;
 use crate::space::Class;
@@ -23,7 +24,10 @@ async fn full(handle: &Handle, name: &str) -> (Probe, u64) {
     let buf = IoBuf::zeroed(MIB as usize);
     let mut offset = 0;
     while shard.state.borrow().alloc.free_slots(Class::Fast) >= shard.reserve_slots() {
-        shard.write(probe.volume, offset, &buf).await.unwrap();
+        shard
+            .write(By::write(probe.volume), offset, &buf)
+            .await
+            .unwrap();
         offset += MIB;
     }
     while shard.state.borrow().dirty_chunks.has_ready() {
@@ -75,7 +79,7 @@ fn what_is_used_stays_when_room_is_wanted() {
         let hot = before / 4;
         let mut buf = IoBuf::zeroed(BLOCK);
         for block in (0..8).flat_map(|_| 0..hot) {
-            shard.read_now(probe.volume, block * BLOCK as u64, &mut buf);
+            shard.read_now(By::read(probe.volume), block * BLOCK as u64, &mut buf);
         }
         let mut left = 0;
         while left < before / 2 {
@@ -105,8 +109,10 @@ fn the_ram_tier_holds_what_it_may_now() {
         shard.barrier().await.unwrap();
         let read = async |offset: u64| {
             let mut buf = IoBuf::zeroed(BLOCK);
-            let looked = shard.read_now(probe.volume, offset, &mut buf);
-            let read = shard.read(probe.volume, offset, &mut buf, looked).await;
+            let looked = shard.read_now(By::read(probe.volume), offset, &mut buf);
+            let read = shard
+                .read(By::read(probe.volume), offset, &mut buf, looked)
+                .await;
             read.unwrap();
         };
         let held = || shard.state.borrow().ram.bytes();

@@ -201,7 +201,7 @@ pub fn made(shape: Shape, seed: u64) -> Made {
             reservation: 0,
         };
         engine.volume_create("tank", &volume).unwrap();
-        let device = engine.volume_open("tank", name).unwrap();
+        let device = engine.volume_open("tank", name, None).unwrap();
         let content = BTreeMap::new();
         clients.insert(name, (size, Client { device, content }));
     }
@@ -296,7 +296,7 @@ pub fn written_twice() -> Made {
     };
     engine.volume_create("tank", &volume).unwrap();
     let mut client = Client {
-        device: engine.volume_open("tank", "v").unwrap(),
+        device: engine.volume_open("tank", "v", None).unwrap(),
         content: BTreeMap::new(),
     };
     let mut random = Random(7);
@@ -320,7 +320,7 @@ fn reopen(engine: &Engine, folder: &Path, clients: &mut BTreeMap<&str, (u64, Cli
         .collect();
     engine.pool_import(&drives, "tank", false).unwrap();
     for (name, (_, client)) in clients {
-        client.device = engine.volume_open("tank", name).unwrap();
+        client.device = engine.volume_open("tank", name, None).unwrap();
     }
 }
 

@@ -1,0 +1,169 @@
+//! Initiators: hosts that front ends know by name, some of which a volume bypasses (docs/placement.md).
+//!
+//! Responsible for: one flag for each initiator that has a volume open, which is looked at with every
+//! operation and changed with the volume's knobs; counting what is bypassed. Leaves out: what becomes of
+//! such operations, which shards decide.
+
+use super::VolumeDevice;
+use crate::control::types::IoCounters;
+use block::{BlockDevice, Geometry, Op, OpKind};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::Waker;
+use units::BLOCK;
+
+/// The initiators of one volume and its snapshots.
+#[derive(Default)]
+pub struct Initiators {
+    known: Mutex<Known>,
+    reads: AtomicU64,
+    writes: AtomicU64,
+    blocks: AtomicU64,
+}
+
+#[derive(Default)]
+struct Known {
+    /// Names of those that are bypassed.
+    bypassed: Vec<String>,
+    /// Whether they are, of those that have it open.
+    open: BTreeMap<String, Weak<AtomicBool>>,
+}
+
+impl Initiators {
+    /// From now on the volume bypasses these, whether or not they have it open.
+    pub fn bypass(&self, names: &[String]) {
+        let mut known = self.known();
+        if known.bypassed == names {
+            return;
+        }
+        known.bypassed = names.to_vec();
+        for (name, flag) in &known.open {
+            if let Some(flag) = flag.upgrade() {
+                flag.store(names.contains(name), Ordering::Release);
+            }
+        }
+    }
+
+    /// Adds what was bypassed since the pool was opened.
+    pub fn add_to(&self, sum: &mut IoCounters) {
+        sum.bypassed_reads += self.reads.load(Ordering::Relaxed);
+        sum.bypassed_writes += self.writes.load(Ordering::Relaxed);
+        sum.bypassed_blocks += self.blocks.load(Ordering::Relaxed);
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The flag of one that opens the volume, which all of its sessions share.
+    fn flag(&self, name: &str) -> Arc<AtomicBool> {
+        let mut known = self.known();
+        if let Some(flag) = known.open.get(name).and_then(Weak::upgrade) {
+            return flag;
+        }
+        known.open.retain(|_, flag| flag.strong_count() > 0);
+        let is_bypassed = known.bypassed.iter().any(|bypassed| bypassed == name);
+        let flag = Arc::new(AtomicBool::new(is_bypassed));
+        known.open.insert(name.to_owned(), Arc::downgrade(&flag));
+        flag
+    }
+
+    fn count(&self, kind: OpKind, offset: u64, len: u64) {
+        let ops = match kind {
+            OpKind::Read => &self.reads,
+            OpKind::Write => &self.writes,
+            _ => return,
+        };
+        ops.fetch_add(1, Ordering::Relaxed);
+        let block = BLOCK as u64;
+        let blocks = (offset + len).div_ceil(block) - offset / block;
+        self.blocks.fetch_add(blocks, Ordering::Relaxed);
+    }
+}
+
+/// A volume, or a snapshot of one, as one initiator has it open.
+pub struct InitiatorDevice {
+    device: Arc<VolumeDevice>,
+    initiators: Arc<Initiators>,
+    is_bypassed: Arc<AtomicBool>,
+}
+
+impl InitiatorDevice {
+    /// `device` for the initiator `name`, which is one of those of its volume.
+    pub fn new(device: Arc<VolumeDevice>, initiators: Arc<Initiators>, name: &str) -> Arc<Self> {
+        Arc::new(Self {
+            is_bypassed: initiators.flag(name),
+            device,
+            initiators,
+        })
+    }
+}
+
+impl BlockDevice for InitiatorDevice {
+    fn geometry(&self) -> Geometry {
+        self.device.geometry()
+    }
+
+    fn submit(&self, op: Op) -> Result<(), Op> {
+        let is_bypassed = self.is_bypassed.load(Ordering::Acquire);
+        let (kind, offset, len) = (op.kind, op.offset, op.len);
+        self.device.submit_as(op, is_bypassed)?;
+        if is_bypassed {
+            self.initiators.count(kind, offset, len);
+        }
+        Ok(())
+    }
+
+    fn on_change(&self, listener: u64, waker: Waker) {
+        self.device.on_change(listener, waker);
+    }
+
+    fn is_gone(&self) -> bool {
+        self.device.is_gone()
+    }
+
+    fn bases(&self) -> Vec<(String, u32)> {
+        self.device.bases()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_flag_follows_the_names_for_as_long_as_somebody_has_it() {
+        let initiators = Initiators::default();
+        let is_set = |flag: &Arc<AtomicBool>| flag.load(Ordering::Acquire);
+        initiators.bypass(&names(&["backup"]));
+        let (backup, other) = (initiators.flag("backup"), initiators.flag("other"));
+        assert_eq!((is_set(&backup), is_set(&other)), (true, false));
+        assert!(Arc::ptr_eq(&backup, &initiators.flag("backup")));
+        initiators.bypass(&names(&["Backup", "other"]));
+        assert_eq!((is_set(&backup), is_set(&other)), (false, true));
+        drop(other);
+        initiators.bypass(&[]);
+        assert!(!is_set(&initiators.flag("other")));
+        drop(backup);
+        initiators.flag("third");
+        // Those that nobody has open any more are forgotten.
+        assert!(initiators.known().open.keys().eq(["third"]));
+    }
+
+    #[test]
+    fn blocks_count_whole_where_a_part_is_asked_for() {
+        let initiators = Initiators::default();
+        initiators.count(OpKind::Read, 512, 4096);
+        initiators.count(OpKind::Write, 8192, 512);
+        initiators.count(OpKind::Flush, 0, 0);
+        let mut sum = IoCounters::default();
+        initiators.add_to(&mut sum);
+        assert_eq!((sum.bypassed_reads, sum.bypassed_writes), (1, 1));
+        assert_eq!(sum.bypassed_blocks, 3);
+    }
+}

@@ -1,0 +1,79 @@
+//! Who has volumes open by name, and which of them volumes bypass.
+
+use super::{Pool, Result, error, lock};
+use crate::control::types::{ErrorCode, IoCounters};
+use crate::device::{InitiatorDevice, Initiators};
+use block::BlockDevice;
+use format::{PoolConfig, VolumeConfig};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The initiators of the volumes that somebody has opened by name, by the volumes' numbers.
+#[derive(Default)]
+pub(crate) struct AllInitiators(BTreeMap<u32, Arc<Initiators>>);
+
+impl AllInitiators {
+    /// Follows a pool's description.
+    pub fn follow(&mut self, config: &PoolConfig) {
+        let mut known = std::mem::take(&mut self.0);
+        for volume in &config.volumes {
+            if let Some(initiators) = known.remove(&volume.id) {
+                initiators.bypass(&volume.knobs.bypass);
+                self.0.insert(volume.id, initiators);
+            }
+        }
+    }
+
+    /// Those of a volume.
+    fn of(&mut self, volume: &VolumeConfig) -> Arc<Initiators> {
+        let initiators = self.0.entry(volume.id).or_default();
+        initiators.bypass(&volume.knobs.bypass);
+        initiators.clone()
+    }
+
+    /// Adds what was bypassed of one volume, or of all.
+    pub fn add_to(&self, sum: &mut IoCounters, volume: Option<u32>) {
+        let all = self.0.iter();
+        let asked = all.filter(|(id, _)| volume.is_none_or(|volume| volume == **id));
+        asked.for_each(|(_, initiators)| initiators.add_to(sum));
+    }
+}
+
+impl Pool {
+    /// What was bypassed of a volume, and nothing else.
+    pub(super) fn bypassed(&self, volume: u32) -> IoCounters {
+        let mut sum = IoCounters::default();
+        lock(&self.initiators).add_to(&mut sum, Some(volume));
+        sum
+    }
+
+    /// The volume, or with `volume@snapshot` that snapshot of it, for a front end that knows who uses it,
+    /// or does not.
+    ///
+    /// # Errors
+    /// When there is none of that name, or `Invalid` when nobody can be called so.
+    pub fn open_volume_for(
+        &self,
+        name: &str,
+        initiator: Option<&str>,
+    ) -> Result<Arc<dyn BlockDevice>> {
+        let device = self.open_volume(name)?;
+        let Some(initiator) = initiator else {
+            return Ok(device);
+        };
+        if let Err(wrong) = format::check_initiator(initiator) {
+            return error(ErrorCode::Invalid, wrong);
+        }
+        let volume = name.split_once('@').map_or(name, |(volume, _)| volume);
+        let initiators = {
+            // Nobody changes what is bypassed meanwhile.
+            let config = lock(&self.config);
+            let Some(volume) = config.volumes.iter().find(|known| known.name == volume) else {
+                let text = format!("volume {volume} was deleted meanwhile");
+                return error(ErrorCode::NotFound, text);
+            };
+            lock(&self.initiators).of(volume)
+        };
+        Ok(InitiatorDevice::new(device, initiators, initiator))
+    }
+}
