@@ -82,7 +82,7 @@ fn no_label_is_written_for_it_while_nothing_else_is() {
     client.flush().unwrap();
     let settled = || {
         // A checkpoint or a barrier that is still to come counts as well.
-        std::thread::sleep(std::time::Duration::from_secs(1));
+        std::thread::park_timeout(std::time::Duration::from_secs(1));
         engine.pool_keep_wear("tank", SINCE_S).unwrap();
         generation(&folder, "tank-fast", 192)
     };
