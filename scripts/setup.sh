@@ -98,8 +98,9 @@ install_rust() {
   find_rust && return 0
   version="$(wanted_rust)"
   step "setup: Rust $version"
+  # What other packages only refer to is found, too, with nothing to show.
   if ! command -v rustup >/dev/null 2>&1 && [ "$(id -u)" = 0 ] && command -v apt-cache >/dev/null 2>&1 &&
-    apt-cache show rustup >/dev/null 2>&1; then
+    [ -n "$(apt-cache show rustup 2>/dev/null)" ]; then
     install_packages rustup
   fi
   if ! command -v rustup >/dev/null 2>&1; then
