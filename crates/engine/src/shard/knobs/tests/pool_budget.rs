@@ -116,34 +116,27 @@ fn sum(wear: &WearConfig) -> u64 {
     wear.hosts + wear.promotion + wear.upkeep + wear.metadata
 }
 
+/// What is counted for each drive, after that was held against what the drives saw.
+fn right(probe: &Probe, what: &str) -> [WearConfig; 2] {
+    let wear = wear(probe);
+    assert_eq!(
+        wear.each_ref().map(sum),
+        probe.written(),
+        "{what}: {wear:?}"
+    );
+    wear
+}
+
 #[test]
 fn every_byte_that_a_drive_saw_is_counted_once_by_what_it_was_for() {
     run(|handle| async move {
         let probe = Probe::open(&handle, "wear").await;
-        let right = |what: &str| {
-            let wear = wear(&probe);
-            assert_eq!(
-                wear.each_ref().map(sum),
-                probe.written(),
-                "{what}: {wear:?}"
-            );
-            wear
-        };
-        let opened = right("opening");
+        let opened = right(&probe, "opening");
         assert_eq!((opened[0].hosts, opened[1].hosts), (0, 0));
         drop(probe);
 
         let probe = both(&handle, "wear-2", 4).await;
-        let right = |what: &str| {
-            let wear = wear(&probe);
-            assert_eq!(
-                wear.each_ref().map(sum),
-                probe.written(),
-                "{what}: {wear:?}"
-            );
-            wear
-        };
-        let [quick, slow] = right("writing and sinking");
+        let [quick, slow] = right(&probe, "writing and sinking");
         assert_eq!(
             (quick.hosts, quick.promotion, quick.upkeep),
             (8 * MIB, 0, 0)
@@ -154,11 +147,11 @@ fn every_byte_that_a_drive_saw_is_counted_once_by_what_it_was_for() {
         probe.shard.looked_over.set(true);
         evict(&probe, 8 * CHUNK).await;
         promote_hot(&probe, probe.volume).await;
-        let [quick, _] = right("promotion");
+        let [quick, _] = right(&probe, "promotion");
         assert_eq!(quick.hosts, 8 * MIB);
         assert_eq!(quick.promotion, bytes(fast(&probe, probe.volume)));
         probe.shard.barrier().await.unwrap();
-        let before = right("a barrier")[0].metadata;
+        let before = right(&probe, "a barrier")[0].metadata;
         assert!(before > 0);
     });
 }
