@@ -6,6 +6,7 @@
 use crate::age::{FORGOTTEN, Tick};
 use crate::place::Extent;
 use units::hash::Table;
+use units::prefetch;
 
 /// Extents of a region.
 const REGION: u64 = 4096;
@@ -19,9 +20,14 @@ pub(crate) struct Cell {
     seen: u16,
     /// Blocks that were ever used.
     pub used: u16,
-    /// Its entry among what is present, and one; zero without one.
+    /// Its entry among what is present, and one; zero without one. The highest bit: see [`Cell::came_unasked`].
     at: u32,
 }
+
+/// The bit of `Cell::at` that tells of blocks that came unasked.
+const UNASKED: u32 = 1 << 31;
+/// The most entries that can be told apart.
+pub(crate) const ENTRIES_MOST: u32 = UNASKED - 1;
 
 impl Cell {
     /// Counted uses.
@@ -40,11 +46,23 @@ impl Cell {
 
     /// Its entry, or [`ABSENT`].
     pub(crate) fn at(self) -> u32 {
-        self.at.wrapping_sub(1)
+        (self.at & !UNASKED).wrapping_sub(1)
     }
 
     pub(crate) fn set_at(&mut self, at: u32) {
         self.at = at.wrapping_add(1);
+    }
+
+    /// Its entry may have blocks that came unasked, of which nothing was learned yet: most uses need not look at the
+    /// entry, which lies elsewhere in memory.
+    pub(crate) fn came_unasked(self) -> bool {
+        self.at & UNASKED != 0
+    }
+
+    /// Of a cell that has an entry.
+    pub(crate) fn set_came_unasked(&mut self, unasked: bool) {
+        self.at &= !UNASKED;
+        self.at |= u32::from(unasked) << 31;
     }
 }
 
@@ -114,6 +132,13 @@ impl Cells {
         };
         self.places.insert((volume, number), at);
         self.find(extent).expect("just made")
+    }
+
+    /// Has the processor fetch an extent's cell.
+    pub(crate) fn prefetch(&self, extent: Extent) {
+        if let Some(at) = self.find(extent) {
+            prefetch(&self.regions[at.region as usize].cells[usize::from(at.extent)]);
+        }
     }
 
     pub(crate) fn get(&self, at: CellAt) -> Cell {
@@ -191,6 +216,16 @@ mod tests {
         let cell = cells.get(cells.find(EXTENT).expect("made"));
         assert_eq!((cell.uses(), cell.last(), cell.at()), (9, Tick(4_000), 7));
         assert_eq!(cells.extent(at), EXTENT);
+        cells.get_mut(at).set_came_unasked(true);
+        let cell = cells.get(at);
+        assert_eq!((cell.came_unasked(), cell.at()), (true, 7));
+        cells.get_mut(at).set_came_unasked(false);
+        let cell = cells.get(at);
+        assert_eq!((cell.came_unasked(), cell.at()), (false, 7));
+        cells.get_mut(at).set_came_unasked(true);
+        cells.get_mut(at).set_at(ABSENT);
+        let cell = cells.get(at);
+        assert_eq!((cell.came_unasked(), cell.at()), (false, ABSENT));
         let other = Extent {
             volume: 4,
             ..EXTENT

@@ -199,6 +199,8 @@ impl Policy {
         }
         entry.touched |= arrival.asked;
         entry.ahead |= unasked;
+        let unasked = entry.ahead != 0;
+        self.cells.get_mut(cell).set_came_unasked(unasked);
         if new == 0 {
             self.present.tidy(&mut self.cells, at);
             return;
@@ -285,6 +287,9 @@ impl Policy {
         if let Some(left) = self.present.get_mut(at) {
             (left.touched, left.ahead) = (kept, untouched);
             (left.known, left.kind) = (cell.used, kind);
+            self.cells
+                .get_mut(left.cell)
+                .set_came_unasked(untouched != 0);
         }
         admission.promote = promote;
         admission

@@ -171,6 +171,11 @@ impl Policy {
         self.used(blocks);
     }
 
+    /// An extent is about to be used: what is known of it, far apart in memory, is fetched meanwhile.
+    pub fn prefetch(&self, extent: Extent) {
+        self.cells.prefetch(extent);
+    }
+
     /// What of an extent is on the fast tier now, by its owner's map; `dirty` of it is nowhere else.
     pub fn placed(&mut self, extent: Extent, fast: u16, dirty: u16) {
         let known = self.cells.find(extent);
@@ -298,7 +303,6 @@ impl Policy {
         let now = self.now;
         let cell = self.cells.get_mut(at);
         let (uses, age) = (cell.uses(), now.since(cell.last()));
-        let entry = cell.at();
         if uses == 0 || age >= FORGOTTEN {
             self.hazard.began(1);
             cell.see(1, now);
@@ -312,21 +316,32 @@ impl Policy {
             cell.see(next, now);
         }
         cell.used |= blocks.mask;
-        if let Some(entry) = self.present.get_mut(entry)
-            && entry.ram == 0
-            && entry.ahead != 0
-        {
-            if u32::from(age) <= TICKS_PER_FILL {
-                for (known, of) in [(true, entry.known), (false, !entry.known)] {
-                    let (kind, untouched) = ((entry.kind, known), entry.ahead & of);
-                    let neighbours = &mut self.neighbours;
-                    neighbours.learn(kind, blocks.mask, untouched, entry.touched);
-                }
-            }
-            entry.ahead = 0;
+        if cell.came_unasked() {
+            self.learn_of_unasked(at, blocks.mask, age);
         }
         self.pass(u64::from(blocks.mask.count_ones()));
         at
+    }
+
+    /// Learns which of the blocks that an extent had unasked are used, at its first use since it left RAM.
+    #[cold]
+    fn learn_of_unasked(&mut self, at: CellAt, used: u16, age: u16) {
+        let cell = self.cells.get_mut(at);
+        let Some(entry) = self.present.get_mut(cell.at()) else {
+            return;
+        };
+        if entry.ram != 0 {
+            return;
+        }
+        if u32::from(age) <= TICKS_PER_FILL {
+            for (known, of) in [(true, entry.known), (false, !entry.known)] {
+                let (kind, untouched) = ((entry.kind, known), entry.ahead & of);
+                let neighbours = &mut self.neighbours;
+                neighbours.learn(kind, used, untouched, entry.touched);
+            }
+        }
+        entry.ahead = 0;
+        cell.set_came_unasked(false);
     }
 
     /// Lets time pass: so many blocks were used.

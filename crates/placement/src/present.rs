@@ -1,7 +1,7 @@
 //! The extents of which something is in RAM or on the fast tier: 32 bytes each, and the order in
 //! which RAM lets go.
 
-use crate::cells::{CellAt, Cells};
+use crate::cells::{CellAt, Cells, ENTRIES_MOST};
 
 /// The end of the order.
 const NONE: u32 = u32::MAX;
@@ -98,7 +98,7 @@ impl Present {
             self.free = next;
         } else {
             at = self.entries.len() as u32;
-            assert!(at < NONE, "fewer than 2^32 - 1 extents are present");
+            assert!(at < ENTRIES_MOST, "fewer than 2^31 - 1 extents are present");
             self.entries.push(entry);
         }
         cells.get_mut(cell).set_at(at);

@@ -96,6 +96,30 @@ struct Model {
     last: Option<f64>,
 }
 
+/// What really came to pass, in the same windows as the models'.
+#[derive(Default)]
+struct Seen {
+    blocks: u64,
+    waited: u64,
+    last: Option<f64>,
+}
+
+impl Seen {
+    fn hit_share(&self) -> Option<f64> {
+        // Who waits is told when it is over, by then in another window perhaps.
+        let share = || 1.0 - self.waited.min(self.blocks) as f64 / self.blocks as f64;
+        (self.blocks > 0).then(share)
+    }
+
+    fn count_anew(&mut self) {
+        let last = self.hit_share();
+        *self = Self {
+            last,
+            ..Self::default()
+        };
+    }
+}
+
 /// What is looked at of the traffic of one owner: a shard.
 pub struct WhatIf {
     all: Recent,
@@ -107,6 +131,7 @@ pub struct WhatIf {
     /// The share of the chunks that models have.
     share: f64,
     models: [Model; 3],
+    seen: Seen,
     sizes: (u64, u64),
 }
 
@@ -132,6 +157,7 @@ impl WhatIf {
             uses: 0,
             share,
             models: HALVES.map(model),
+            seen: Seen::default(),
             sizes: (config.fast_blocks, config.ram_blocks),
         }
     }
@@ -148,6 +174,7 @@ impl WhatIf {
             model.miniature.count_anew();
             model.last = None;
         }
+        self.seen = Seen::default();
     }
 
     /// A volume's host uses blocks of one chunk of a layer, by their numbers within the chunk, in order.
@@ -164,6 +191,7 @@ impl WhatIf {
         let of_volume = &mut self.volumes[at].curve;
         let (mut low, mut high) = (u64::MAX, 0);
         for block in blocks {
+            self.seen.blocks += 1;
             let number = first + block as u64;
             (low, high) = (low.min(number), high.max(number + 1));
             let block = u64::from(layer) << 40 ^ number;
@@ -176,6 +204,12 @@ impl WhatIf {
         if low < high && self.models[0].miniature.takes(layer, u64::from(chunk)) {
             self.modelled(layer, low, high, write);
         }
+    }
+
+    /// So many of the blocks that were used came from the slow tier while a host waited.
+    #[inline]
+    pub fn waited(&mut self, blocks: u64) {
+        self.seen.waited += blocks;
     }
 
     /// A layer is no more.
@@ -196,20 +230,39 @@ impl WhatIf {
         Some(blocks.map(|blocks| known.curve.told(blocks)))
     }
 
-    /// The share of the uses of extents that would not wait for the slow tier: with half of the fast tier, all of it,
-    /// and twice as much. Nothing where nothing was used.
+    /// The share of the uses that would not wait for the slow tier: with half of the fast tier, all of it, and twice as
+    /// much. With all of it that is what was seen. Models know neither what else the drives have to do nor what the
+    /// tiers began with, so of theirs only the difference counts: what the smaller one misses more comes on top of
+    /// what was seen to miss, and of that the larger one takes the same part away as of its model's.
+    /// Nothing where nothing was used.
     pub fn policy(&self) -> [Option<f64>; 3] {
         let told = |model: &Model| model.last.or_else(|| model.miniature.hit_share());
-        [0, 1, 2].map(|at: usize| told(&self.models[at]))
+        let [half, same, twice] = [0, 1, 2].map(|at: usize| told(&self.models[at]));
+        let seen = self.seen.last.or_else(|| self.seen.hit_share());
+        let (Some(seen), Some(half), Some(same), Some(twice)) = (seen, half, same, twice) else {
+            return [None; 3];
+        };
+        let less = seen - (same - half).max(0.0);
+        let left = match same < twice {
+            true => (1.0 - twice) / (1.0 - same),
+            false => 1.0,
+        };
+        let more = 1.0 - (1.0 - seen) * left;
+        [Some(less.max(0.0)), Some(seen), Some(more)]
     }
 
     fn modelled(&mut self, layer: u32, first: u64, end: u64, write: bool) {
+        let mut is_over = false;
         for Model { miniature, last } in &mut self.models {
             miniature.used(layer, first, end, write);
             if miniature.uses() >= MINIATURE_WINDOW {
                 *last = miniature.hit_share();
                 miniature.count_anew();
+                is_over = true;
             }
+        }
+        if is_over {
+            self.seen.count_anew();
         }
     }
 
@@ -282,10 +335,10 @@ mod tests {
         assert_eq!(what_if.policy(), [None; 3]);
         assert_eq!(what_if.of_volume(1, [100]), None);
         use_some(&mut what_if, 1, 1_000_000, 200_000, false);
-        let [half, same, twice] = what_if.policy().map(Option::unwrap);
+        let models = [0, 1, 2].map(|at: usize| what_if.models[at].miniature.hit_share().unwrap());
         assert!(
-            half + 0.05 < same && same + 0.05 < twice,
-            "{half} {same} {twice}"
+            models[0] + 0.05 < models[1] && models[1] + 0.05 < models[2],
+            "{models:?}"
         );
         for (blocks, missed) in [(50_000, 0.75), (100_000, 0.5), (150_000, 0.25)] {
             let all = what_if.all(blocks);
@@ -293,6 +346,28 @@ mod tests {
             assert!((all.missed - missed).abs() < 0.1, "{blocks}: {all:?}");
             assert!((all.blocks as f64 - 200_000.0).abs() < 10_000.0, "{all:?}");
         }
+    }
+
+    #[test]
+    fn forecasts_begin_with_what_was_seen() {
+        // Every tenth waits; the models' own misses are more.
+        let mut what_if = WhatIf::new(CONFIG);
+        use_some(&mut what_if, 1, 1_000_000, 200_000, false);
+        what_if.waited(100_000);
+        let [half, same, twice] = what_if.policy().map(Option::unwrap);
+        assert_eq!(same, 0.9);
+        let models = [0, 1, 2].map(|at: usize| what_if.models[at].miniature.hit_share().unwrap());
+        let less = 0.9 - (models[1] - models[0]);
+        assert!((half - less).abs() < 1e-9, "{half} {models:?}");
+        let missed = 0.1 * (1.0 - models[2]) / (1.0 - models[1]);
+        assert!((1.0 - twice - missed).abs() < 1e-9, "{twice} {models:?}");
+        assert!(twice > 0.92, "{twice}");
+        // More waited than were used in this window: they began in the one before.
+        what_if.seen.count_anew();
+        use_some(&mut what_if, 1, 1_000, 200_000, false);
+        what_if.waited(2_000);
+        what_if.seen.count_anew();
+        assert_eq!(what_if.policy()[1], Some(0.0));
     }
 
     #[test]
@@ -343,10 +418,13 @@ mod tests {
     fn another_size_of_the_tier_is_followed() {
         let mut what_if = WhatIf::new(CONFIG);
         use_some(&mut what_if, 1, 400_000, 200_000, false);
-        let before = what_if.policy()[1].unwrap();
+        let hits = |what_if: &WhatIf| what_if.models[1].miniature.hit_share();
+        let before = hits(&what_if).unwrap();
+        what_if.waited(40_000);
         what_if.resize(400_000, 5_000);
         assert_eq!(what_if.policy(), [None; 3]);
         use_some(&mut what_if, 1, 400_000, 200_000, false);
-        assert!(what_if.policy()[1].unwrap() > before + 0.1);
+        assert!(hits(&what_if).unwrap() > before + 0.1);
+        assert_eq!(what_if.policy()[1], Some(1.0));
     }
 }

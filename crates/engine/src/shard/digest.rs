@@ -7,6 +7,7 @@
 
 use super::leaf::Leaf;
 use format::BlockState;
+use smallvec::SmallVec;
 use std::collections::VecDeque;
 use units::Place;
 use units::hash::Table;
@@ -14,21 +15,41 @@ use units::mutation::{Mutation, is_on};
 
 /// Blocks that a page may have to be worth it: beyond that its digest is not much smaller.
 const MOST: usize = 64;
-/// Bytes that a digest takes beside its blocks: itself, its two keys, and what the map and the allocator
+/// Blocks that lie beside the digest's key, so that they are found without another look into memory.
+const BESIDE: usize = 8;
+/// Bytes that a digest takes with so many blocks: itself, its two keys, and what the table and the allocator
 /// need.
-const OVERHEAD: usize = 128;
+const OVERHEAD: usize = 224;
 
-/// One block: its number in the chunk, its checksum and its slot.
+/// One block: its slot, its number in the chunk and its checksum in twelve bytes.
 #[derive(Clone, Copy)]
-struct Entry {
-    block: u8,
-    crc: u32,
-    slot: Place,
+struct Entry([u32; 3]);
+
+impl Entry {
+    fn new(block: usize, slot: Place, crc: u32) -> Self {
+        let place = slot.bits() | (block as u64) << 48;
+        Self([place as u32, (place >> 32) as u32, crc])
+    }
+
+    fn block(self) -> usize {
+        (self.0[1] >> 16) as usize
+    }
+
+    fn slot(self) -> Place {
+        Place::from_bits(u64::from(self.0[0]) | u64::from(self.0[1]) << 32)
+    }
+
+    fn crc(self) -> u32 {
+        self.0[2]
+    }
 }
+
+/// Blocks in order of their numbers.
+type Entries = SmallVec<[Entry; BESIDE]>;
 
 /// The blocks of a page that are its own and lie on the fast tier.
 struct Digest {
-    entries: Box<[Entry]>,
+    entries: Entries,
     /// Looked at since the hand last passed.
     touched: bool,
     /// Its number: the queue tells of this one, and not of an earlier one of the page.
@@ -37,8 +58,31 @@ struct Digest {
 
 impl Digest {
     fn bytes(&self) -> usize {
-        OVERHEAD + size_of_val(&*self.entries)
+        let apart = match self.entries.spilled() {
+            true => self.entries.len() * size_of::<Entry>(),
+            false => 0,
+        };
+        OVERHEAD + apart
     }
+}
+
+/// What a page's digest has, when that is little and not nothing.
+fn entries_of(leaf: &Leaf, is_fast: impl Fn(Place) -> bool) -> Option<Entries> {
+    let page = leaf.page.borrow();
+    let slots = page.slot_mask();
+    if slots.is_empty() || slots.count() > MOST {
+        return None;
+    }
+    let own = slots.blocks().filter(|block| is_fast(page.slot(*block)));
+    let mut entries: Entries = own
+        .map(|block| Entry::new(block, page.slot(block), page.crc(block)))
+        .collect();
+    entries.shrink_to_fit();
+    debug_assert!(entries.iter().all(|entry| {
+        let state = page.state(entry.block());
+        matches!(state, BlockState::Dirty | BlockState::Shadow)
+    }));
+    (!entries.is_empty()).then_some(entries)
 }
 
 /// Digests of pages, by layer and chunk.
@@ -63,25 +107,9 @@ impl Digests {
 
     /// Keeps what a page says that is given up, when that is little. `is_fast`: a place is on the fast tier.
     pub fn keep(&mut self, key: (u32, u32), leaf: &Leaf, is_fast: impl Fn(Place) -> bool) {
-        let page = leaf.page.borrow();
-        let slots = page.slot_mask();
-        if slots.is_empty() || slots.count() > MOST {
+        let Some(entries) = entries_of(leaf, is_fast) else {
             return;
-        }
-        let entry = |block: usize| Entry {
-            block: block as u8,
-            crc: page.crc(block),
-            slot: page.slot(block),
         };
-        let own = slots.blocks().map(entry);
-        let entries: Box<[Entry]> = own.filter(|entry| is_fast(entry.slot)).collect();
-        if entries.is_empty() {
-            return;
-        }
-        debug_assert!(entries.iter().all(|entry| {
-            let state = page.state(usize::from(entry.block));
-            matches!(state, BlockState::Dirty | BlockState::Shadow)
-        }));
         let digest = Digest {
             entries,
             touched: false,
@@ -95,12 +123,24 @@ impl Digests {
         self.trim();
     }
 
+    /// Whether a page's digest would have all of its blocks that are stored, and no other has to go for it.
+    pub fn stands_in(&self, leaf: &Leaf, is_fast: impl Fn(Place) -> bool) -> bool {
+        if self.bytes + OVERHEAD + MOST * size_of::<Entry>() > self.limit {
+            return false;
+        }
+        let all = {
+            let page = leaf.page.borrow();
+            page.slot_mask().or(page.home_mask()).count()
+        };
+        entries_of(leaf, is_fast).is_some_and(|entries| entries.len() == all)
+    }
+
     /// Where a page's block lies, and its checksum.
     pub fn find(&self, key: (u32, u32), block: usize) -> Option<(Place, u32)> {
         let entries = &self.known.get(&key)?.entries;
-        let at = entries.binary_search_by_key(&block, |entry| usize::from(entry.block));
+        let at = entries.binary_search_by_key(&block, |entry| entry.block());
         let entry = entries[at.ok()?];
-        Some((entry.slot, entry.crc))
+        Some((entry.slot(), entry.crc()))
     }
 
     /// A digest told where a block was to be read.
@@ -204,6 +244,20 @@ mod tests {
     }
 
     #[test]
+    fn many_blocks_are_found_as_a_few_are() {
+        for count in [BESIDE, BESIDE + 1, MOST] {
+            let mut digests = Digests::new(1 << 20);
+            let blocks = || (0..count).map(|at| 3 * at + 1);
+            digests.keep((1, 1), &page(blocks()), is_fast);
+            for block in blocks() {
+                let found = Some((place(1, block), block as u32 * 7));
+                assert_eq!(digests.find((1, 1), block), found, "{block} of {count}");
+                assert_eq!(digests.find((1, 1), block + 1), None);
+            }
+        }
+    }
+
+    #[test]
     fn pages_with_much_or_nothing_have_none() {
         let mut digests = Digests::new(1 << 20);
         digests.keep((1, 1), &page(0..MOST + 1), is_fast);
@@ -214,7 +268,7 @@ mod tests {
 
     #[test]
     fn they_stay_within_their_memory_and_what_is_used_stays_longest() {
-        let limit = 100 * (OVERHEAD + size_of::<Entry>());
+        let limit = 100 * OVERHEAD;
         let mut digests = Digests::new(limit);
         for chunk in 0..1000 {
             digests.keep((1, chunk), &page([1].into_iter()), is_fast);

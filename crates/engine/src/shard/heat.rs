@@ -1,5 +1,6 @@
 //! What the policy is told: which blocks hosts use, and what of each extent is on the fast tier.
 
+use super::layers::Placed;
 use super::leaf::Leaf;
 use super::state::{Shard, State};
 use crate::space::Class;
@@ -102,6 +103,22 @@ impl State {
             }
             let extent = extent_of(chunk, at);
             policy.used_by_host(Blocks { extent, mask });
+        }
+    }
+
+    /// [`State::note_use`] will be told of this block in a moment.
+    #[inline]
+    pub(super) fn prefetch_use(&self, chunk: (u32, u32), block: usize) {
+        if let Some(policy) = &self.policy {
+            policy.prefetch(extent_of(chunk, block / EXTENT_BLOCKS));
+        }
+    }
+
+    /// [`State::note_use`] of blocks of which digests say where they lie.
+    pub(super) fn note_placed(&mut self, by: By, chunk: u32, placed: &[Placed]) {
+        for of_layer in placed.chunk_by(|one, next| one.layer == next.layer) {
+            let blocks = of_layer.iter().map(|known| known.block).collect();
+            self.note_use(by, (of_layer[0].layer, chunk), &blocks);
         }
     }
 }

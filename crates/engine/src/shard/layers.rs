@@ -213,6 +213,7 @@ impl State {
     ) -> BlockMask {
         let mut left = blocks;
         for block in blocks.blocks() {
+            self.prefetch_use(key, block);
             let Some((slot, crc)) = self.digests.find(key, block) else {
                 continue;
             };

@@ -1,10 +1,7 @@
 //! Chunks' pages in memory.
 
-use super::heat::extent_of;
 use super::layers::Missing;
-use super::ledger::Move;
 use super::state::{Shard, State, Volume};
-use crate::control::explain::Cause;
 use crate::space::Class;
 use crate::tree::Lookup;
 use block::{ErrorKind, IoError};
@@ -53,7 +50,7 @@ impl Leaf {
         })
     }
 
-    fn ram_extents(&self) -> usize {
+    pub fn ram_extents(&self) -> usize {
         self.ram.iter().filter(|slot| slot.get() != 0).count()
     }
 }
@@ -323,46 +320,6 @@ impl Shard {
                 Some(&mut counts.fast)
             }
             BlockState::Dirty => Some(&mut counts.slow),
-        }
-    }
-
-    /// Keeps the number of pages in memory at what it may be: drops clean ones that nobody uses.
-    pub(super) fn trim_leaves(&self) {
-        let mut state = self.state.borrow_mut();
-        let mut steps = 64;
-        while state.leaf_queue.len() > self.config.leaves && steps > 0 {
-            steps -= 1;
-            let Some((volume, chunk)) = state.leaf_queue.pop_front() else {
-                break;
-            };
-            let Some(entry) = state.volumes.get(&volume) else {
-                continue;
-            };
-            let Lookup::Loaded(leaf) = entry.tree.lookup(chunk) else {
-                continue;
-            };
-            let users = Rc::strong_count(leaf) - 1 - leaf.ram_extents();
-            if leaf.dirty.get() || leaf.touched.replace(false) || users > 0 {
-                state.leaf_queue.push_back((volume, chunk));
-                continue;
-            }
-            let leaf = leaf.clone();
-            let now_ns = self.handle.now_ns();
-            for (at, slot) in leaf.ram.iter().enumerate() {
-                if let Some(slot) = slot.replace(0).checked_sub(1) {
-                    let blocks = state.ram.get(slot).map_or(0, |extent| extent.valid);
-                    let (cause, extent) = (Cause::LeftWithPage, extent_of((volume, chunk), at));
-                    let left = Move::new(now_ns, cause, extent, blocks);
-                    state.ledger.note(left);
-                    state.ram.drop_slot(slot);
-                }
-            }
-            let entry = state.volumes.get_mut(&volume).expect("looked up above");
-            entry.tree.drop_leaf(chunk);
-            if entry.stood_on {
-                let is_fast = |place| self.class(place) == Class::Fast;
-                state.digests.keep((volume, chunk), &leaf, is_fast);
-            }
         }
     }
 }

@@ -23,6 +23,7 @@ mod emptying;
 mod evacuate;
 mod explain;
 mod fetch;
+mod give_up;
 mod heat;
 mod journal;
 mod kept;

@@ -66,7 +66,7 @@ impl Shard {
         {
             let mut left = BlockMask::default();
             if !placed.is_empty() {
-                left = self.read_placed((by, piece), &placed, buf).await;
+                left = self.read_placed(piece, &placed, buf).await;
             }
             left = left.or(self.read_parts(by, piece, parts, buf).await?);
             return self.read_blocks(by, piece, left, buf).await;
@@ -147,7 +147,9 @@ impl Shard {
         for (layer, _, blocks) in &owned.parts {
             self.note_use(by, (*layer, piece.chunk), blocks);
         }
-        let left = self.read_placed((by, piece), &owned.placed, buf).await;
+        let placed = &owned.placed;
+        (self.state.borrow_mut()).note_placed(by, piece.chunk, placed);
+        let left = self.read_placed(piece, placed, buf).await;
         Ok(left.or(self.read_parts(by, piece, owned.parts, buf).await?))
     }
 
@@ -170,36 +172,47 @@ impl Shard {
 
     /// Reads blocks where digests say that they lie. Returns those that could not be: their pages are to
     /// say what is wrong with them.
-    async fn read_placed(
-        &self,
-        (by, piece): (By, Piece),
-        placed: &[Placed],
-        buf: &mut IoBuf,
-    ) -> BlockMask {
+    async fn read_placed(&self, piece: Piece, placed: &[Placed], buf: &mut IoBuf) -> BlockMask {
+        // Mostly it is one block: nothing is allocated for that.
+        if placed.len() == 1 {
+            let read = self.read_placed_run(placed).await;
+            return self.take_placed(piece, placed, read, buf);
+        }
         let follows = |one: &Placed, next: &Placed| {
             (one.layer, one.block + 1, one.slot.plus(1)) == (next.layer, next.block, next.slot)
         };
         let runs: SmallVec<[&[Placed]; 4]> = placed.chunk_by(follows).collect();
-        let reads = runs.iter().map(|run| async move {
-            let check = |index: usize, bytes: &[u8]| crc32c(bytes) == run[index].crc;
-            self.read_place(run[0].slot, run.len(), &check).await
-        });
-        let mut left = BlockMask::default();
-        for (run, result) in runs.iter().zip(join_all(reads).await) {
-            let (key, block) = ((run[0].layer, piece.chunk), run[0].block);
-            let mut state = self.state.borrow_mut();
-            if let Ok(data) = result {
-                let known = run.iter().map(|known| known.block).collect();
-                state.digests.used(key);
-                state.note_use(by, key, &known);
-                state.counters.blocks_fast += run.len() as u64;
-                self.copy_out(piece, block, &data, buf);
-            } else {
-                state.digests.forget(key);
-                left = left.or(run.iter().map(|known| known.block).collect());
-            }
-        }
-        left
+        let reads = join_all(runs.iter().map(|run| self.read_placed_run(run))).await;
+        let taken = runs.iter().zip(reads);
+        taken.fold(BlockMask::default(), |left, (run, read)| {
+            left.or(self.take_placed(piece, run, read, buf))
+        })
+    }
+
+    /// Reads blocks that lie one after the other where digests say.
+    async fn read_placed_run(&self, run: &[Placed]) -> Result<DmaBuf, DriveError> {
+        let check = |index: usize, bytes: &[u8]| crc32c(bytes) == run[index].crc;
+        self.read_place(run[0].slot, run.len(), &check).await
+    }
+
+    /// Takes what was read there. Returns the blocks, when they could not be.
+    fn take_placed(
+        &self,
+        piece: Piece,
+        run: &[Placed],
+        read: Result<DmaBuf, DriveError>,
+        buf: &mut IoBuf,
+    ) -> BlockMask {
+        let key = (run[0].layer, piece.chunk);
+        let mut state = self.state.borrow_mut();
+        let Ok(data) = read else {
+            state.digests.forget(key);
+            return run.iter().map(|known| known.block).collect();
+        };
+        state.digests.used(key);
+        state.counters.blocks_fast += run.len() as u64;
+        self.copy_out(piece, run[0].block, &data, buf);
+        BlockMask::default()
     }
 
     fn note_use(&self, by: By, chunk: (u32, u32), blocks: &BlockMask) {
@@ -235,7 +248,10 @@ impl Shard {
             }
             match left.is_empty() && placed.is_empty() {
                 true => {}
-                false if is_only => return Looked::Left(left, placed),
+                false if is_only => {
+                    state.note_placed(by, piece.chunk, &placed);
+                    return Looked::Left(left, placed);
+                }
                 false => return Looked::Unknown,
             }
         }
@@ -255,6 +271,7 @@ impl Shard {
         let all: BlockMask = (first..first + count).collect();
         let entry = state.volumes.get(&layer)?;
         if entry.parent == 0 {
+            state.prefetch_use((layer, piece.chunk), first);
             let Lookup::Loaded(leaf) = entry.tree.lookup(piece.chunk) else {
                 return None;
             };
@@ -307,7 +324,7 @@ impl Shard {
                 match result {
                     Ok(data) => {
                         self.copy_out(piece, run.first, &data, buf);
-                        self.count_read(run);
+                        self.count_read(by, run);
                         todo = without(todo, run.first, run.count);
                     }
                     Err(error) => {
@@ -510,11 +527,16 @@ impl Shard {
         }
     }
 
-    fn count_read(&self, run: &Run) {
-        let counters = &mut self.state.borrow_mut().counters;
-        match run.class {
-            Class::Slow => counters.blocks_slow += run.count as u64,
-            _ => counters.blocks_fast += run.count as u64,
+    fn count_read(&self, by: By, run: &Run) {
+        let mut state = self.state.borrow_mut();
+        let blocks = run.count as u64;
+        if run.class != Class::Slow {
+            state.counters.blocks_fast += blocks;
+            return;
+        }
+        state.counters.blocks_slow += blocks;
+        if let (Some(what_if), false) = (&mut state.what_if, by.bypassed) {
+            what_if.waited(blocks);
         }
     }
 }
