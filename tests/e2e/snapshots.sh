@@ -64,6 +64,20 @@ write copy 3
 [ "$(digest disk)" = "$now" ] || fail "writing to the clone changed the volume"
 [ "$(digest monday)" = "$before" ] || fail "writing to the clone changed the snapshot"
 
+say "a snapshot is exported to be written, by way of a clone that the export makes"
+refused "there is no front end" convect export create scratch pool/disk@monday scsi --writable
+refused "is no snapshot" convect export create scratch pool/disk nbd --listen "unix:$work/scratch.sock" --writable
+refused "scratch.sock" convect export create scratch pool/disk@monday nbd --listen "unix:$work/none/scratch.sock" --writable
+refused "scratch" convect volume show pool/scratch
+convect export create scratch pool/disk@monday nbd --listen "unix:$work/scratch.sock" --writable
+[ "$(digest scratch)" = "$before" ] || fail "what is written to begins as something else than the snapshot"
+write scratch 4
+[ "$(digest scratch)" != "$before" ] || fail "nothing was written"
+[ "$(digest monday)" = "$before" ] || fail "writing beside the snapshot changed it"
+convect export delete scratch --yes
+convect volume delete pool/scratch --yes
+wait_until 30 nothing_runs
+
 say "what is refused says why"
 refused "is exported as monday" convect snapshot delete pool/disk@monday --yes
 refused "is exported as monday" convect snapshot rename pool/disk@monday tuesday

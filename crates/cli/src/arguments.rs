@@ -693,8 +693,8 @@ pub enum Export {
     Create {
         /// The export's name
         name: String,
-        /// The volume
-        #[arg(value_name = "POOL/VOL")]
+        /// The volume; or a snapshot, to be read
+        #[arg(value_name = "POOL/VOL[@SNAPSHOT]")]
         volume: String,
         /// The front end: vhost-user-blk, nbd or fuse
         #[arg(value_name = "FRONT_END")]
@@ -703,6 +703,10 @@ pub enum Export {
         /// parameters as well
         #[arg(long, value_name = "NAME")]
         initiator: Option<String>,
+        /// Of a snapshot: hosts may write. A clone of it is made, with the export's name, and exported in its place;
+        /// it stays when the export ends. May stand among the parameters as well
+        #[arg(long)]
+        writable: bool,
         /// Its parameters
         #[arg(
             trailing_var_arg = true,

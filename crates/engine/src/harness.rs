@@ -144,6 +144,13 @@ impl Harness {
         }
     }
 
+    /// Gives up the pages for which digests stand in, as shards that serve hosts do while there is memory.
+    pub fn make_digests(&self) {
+        self.shards
+            .iter()
+            .for_each(|shard| shard.make_all_digests());
+    }
+
     /// Where `count` blocks of a volume from `first` on lie, all of one chunk, as a read would find them: `found`
     /// gets each, in any order.
     ///

@@ -41,8 +41,11 @@ pub struct ExportCreate {
     pub name: String,
     /// The volume's pool.
     pub pool: String,
-    /// The volume.
+    /// The volume; or a snapshot, `VOLUME@SNAPSHOT`, to be read.
     pub volume: String,
+    /// Of a snapshot: hosts may write. A clone of it is made, with the export's name, and exported in its place.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub writable: bool,
     /// The front end: `nbd`.
     pub kind: String,
     /// Values of the front end's parameters.

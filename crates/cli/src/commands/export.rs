@@ -79,7 +79,7 @@ fn initiator() -> Parameter {
 fn create(
     client: &Client,
     json: bool,
-    (name, volume): (&str, &str),
+    (name, volume, writable): (&str, &str, bool),
     kind: &str,
     given: Option<&str>,
     words: &[String],
@@ -87,11 +87,12 @@ fn create(
     let (pool, volume) = object(volume)?;
     let mut row = front_end(client, kind)?;
     row.parameters.push(initiator());
-    // Everything after the front end's name is its own, or every front end's; only this word is meant for us.
-    let json = json || words.iter().any(|word| word == "--json");
+    // Everything after the front end's name is its own, or every front end's; only these words are meant for us.
+    let has = |flag: &str| words.iter().any(|word| word == flag);
+    let (json, writable) = (json || has("--json"), writable || has("--writable"));
     let words: Vec<String> = words
         .iter()
-        .filter(|word| *word != "--json")
+        .filter(|word| *word != "--json" && *word != "--writable")
         .cloned()
         .collect();
     let mut parameters = front_end_parameters(&row, &words)?;
@@ -104,6 +105,7 @@ fn create(
         name: name.to_owned(),
         pool: pool.to_owned(),
         volume: volume.to_owned(),
+        writable,
         kind: kind.to_owned(),
         parameters,
         initiator: given.map(str::to_owned).or(among),
@@ -123,10 +125,14 @@ pub fn export(client: &Client, json: bool, command: &Command) -> Result<(), Fail
             volume,
             kind,
             initiator,
+            writable,
             parameters,
         } => {
-            let given = initiator.as_deref();
-            create(client, json, (name, volume), kind, given, parameters)
+            let (what, given) = (
+                (name.as_str(), volume.as_str(), *writable),
+                initiator.as_deref(),
+            );
+            create(client, json, what, kind, given, parameters)
         }
         Command::List => {
             let answer = client.get(Operation::ExportList, &[])?;

@@ -147,6 +147,18 @@ fn an_export_is_asked_for_with_the_parameters_of_its_front_end() {
         assert_eq!(body["parameters"].as_object().unwrap().len(), 1);
     }
 
+    assert_eq!(body.get("writable"), None);
+    for words in [
+        "--writable e tank/v@s nbd --listen unix:/n",
+        "e tank/v@s nbd --listen unix:/n --writable",
+    ] {
+        daemon.convect(&format!("export create {words}"));
+        let (_, body) = daemon.asked().pop().unwrap();
+        let body: serde_json::Value = serde_json::from_str(&body).unwrap();
+        assert_eq!(body["writable"], true);
+        assert_eq!(body["parameters"].as_object().unwrap().len(), 1);
+    }
+
     let said = daemon.convect("export create e tank/v nbd --listen unix:/n --json");
     assert!(said.out.starts_with('{'), "{said:?}");
     for (arguments, why) in [

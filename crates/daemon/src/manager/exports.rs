@@ -216,7 +216,8 @@ impl Manager {
     /// Starts an export and keeps it in its pool.
     ///
     /// # Errors
-    /// When a name or parameter is wrong, the front end cannot start it, or it cannot be kept.
+    /// When a name or parameter is wrong, the front end cannot start it, or it cannot be kept. Then no clone is left
+    /// of a snapshot that was to be written.
     pub fn export_create(&self, request: v1::ExportCreate) -> Result<v1::Export> {
         check_name("an export", &request.name)?;
         let row = frontends::find(self.front_ends, &request.kind)?;
@@ -231,19 +232,34 @@ impl Manager {
                 ),
             ));
         }
+        let is_clone = request.writable;
+        let volume = match is_clone {
+            true => self.clone_to_write(&request)?,
+            false => request.volume,
+        };
         let pool = request.pool;
         let record = ExportRecord {
             name: request.name,
-            volume: request.volume,
+            volume,
             kind: request.kind,
             parameters: request.parameters,
             initiator: request.initiator,
         };
-        let offer = self.offer(&pool, &record)?;
-        let kept = self.control.pool_exports(&pool).and_then(|mut records| {
+        let clone = is_clone.then(|| record.volume.clone());
+        let started = self.offer_and_keep(&pool, record);
+        if let (Err(_), Some(clone)) = (&started, clone) {
+            self.take_back(&pool, &clone);
+        }
+        started
+    }
+
+    /// Starts an export and keeps it in its pool; neither, when one of them fails.
+    fn offer_and_keep(&self, pool: &str, record: ExportRecord) -> Result<v1::Export> {
+        let offer = self.offer(pool, &record)?;
+        let kept = self.control.pool_exports(pool).and_then(|mut records| {
             records.retain(|known| known.name != record.name);
             records.push(record.clone());
-            self.control.pool_set_exports(&pool, records)
+            self.control.pool_set_exports(pool, records)
         });
         if let Err(error) = kept {
             drop(offer);
@@ -254,9 +270,33 @@ impl Manager {
             record,
             offer: Ok(offer),
         };
-        let shown = to_api(&pool, &running);
-        lock(&self.exports).insert((pool, shown.name.clone()), running);
+        let shown = to_api(pool, &running);
+        lock(&self.exports).insert((pool.to_owned(), shown.name.clone()), running);
         Ok(shown)
+    }
+
+    /// The clone, with the export's name, that is exported in place of a snapshot.
+    fn clone_to_write(&self, request: &v1::ExportCreate) -> Result<String> {
+        let (pool, name) = (&request.pool, &request.name);
+        let Some((volume, snapshot)) = request.volume.split_once('@') else {
+            let text = format!(
+                "{pool}/{} is no snapshot, so hosts may write to it as it is: leave writable out",
+                request.volume
+            );
+            return Err(Problem::new(ProblemCode::Invalid, text));
+        };
+        let made = self.control.snapshot_clone(pool, volume, snapshot, name);
+        made.map_err(|error| self.pool_problem(pool, error))?;
+        Ok(name.clone())
+    }
+
+    /// Deletes a clone whose export failed.
+    fn take_back(&self, pool: &str, clone: &str) {
+        if let Err(error) = self.control.volume_delete(pool, clone) {
+            tracing::error!(
+                "clone {pool}/{clone} was made for an export that failed, and could not be deleted: {error}"
+            );
+        }
     }
 
     /// Ends an export and takes it out of its pool.

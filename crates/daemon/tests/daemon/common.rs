@@ -107,6 +107,7 @@ pub fn export_request(name: &str, pool: &str, volume: &str, at: &str) -> api::v1
         name: name.to_owned(),
         pool: pool.to_owned(),
         volume: volume.to_owned(),
+        writable: false,
         kind: "pipe".to_owned(),
         parameters: [("listen".to_owned(), at.to_owned())].into(),
         initiator: None,

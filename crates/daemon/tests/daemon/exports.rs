@@ -1,7 +1,7 @@
 //! Exports: made whole or not at all, kept, started again.
 
 use crate::common::{World, export_request, is_offered, manager, pool_request, volume_request};
-use api::v1::{ExportCreate, ProblemCode};
+use api::v1::{self, ExportCreate, ProblemCode};
 use daemon::Manager;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -142,6 +142,45 @@ fn an_export_that_cannot_be_kept_is_not_offered() {
     assert_eq!(problem.code, ProblemCode::NoSpace);
     assert!(!is_offered("kept-1"));
     assert!(manager.export_list(None).items.is_empty());
+}
+
+#[test]
+fn a_snapshot_is_written_by_way_of_a_clone_that_goes_when_the_export_fails() {
+    let (world, _folder, manager) = setup();
+    let a = v1::SnapshotCreate {
+        pool: "tank".to_owned(),
+        volumes: vec!["a".to_owned()],
+        name: "monday".to_owned(),
+    };
+    manager.snapshot_create(a).unwrap();
+    let writable = |name: &str, volume: &str, at: &str| ExportCreate {
+        writable: true,
+        ..export_request(name, "tank", volume, at)
+    };
+    let volumes = || -> Vec<String> { world.pools()["tank"].volumes.keys().cloned().collect() };
+    let said = manager.export_create(writable("w", "a", "written-1"));
+    assert!(said.unwrap_err().message.contains("is no snapshot"));
+    let said = manager.export_create(writable("w", "a@friday", "written-1"));
+    assert_eq!(said.unwrap_err().code, ProblemCode::NotFound);
+    assert_eq!(volumes(), ["a", "b"]);
+
+    let made = manager.export_create(writable("w", "a@monday", "written-1"));
+    assert_eq!(made.unwrap().volume, "w");
+    assert!(is_offered("written-1"));
+    assert_eq!(volumes(), ["a", "b", "w"]);
+    // The clone is somebody's volume by now: it does not go with the export.
+    manager.export_delete("w", None).unwrap();
+    assert_eq!(volumes(), ["a", "b", "w"]);
+
+    // Of a volume that is there already nothing is taken away.
+    let said = manager.export_create(writable("b", "a@monday", "written-2"));
+    assert_eq!(said.unwrap_err().code, ProblemCode::Exists);
+    assert_eq!(volumes(), ["a", "b", "w"]);
+    world.full.store(true, Ordering::Relaxed);
+    let said = manager.export_create(writable("x", "a@monday", "written-3"));
+    assert_eq!(said.unwrap_err().code, ProblemCode::NoSpace);
+    assert!(!is_offered("written-3"));
+    assert_eq!(volumes(), ["a", "b", "w"]);
 }
 
 #[test]

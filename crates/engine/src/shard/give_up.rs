@@ -62,6 +62,12 @@ impl Shard {
         }
     }
 
+    /// [`Shard::make_digests`] of all pages.
+    pub(crate) fn make_all_digests(&self) {
+        let rounds = self.state.borrow().leaf_queue.len() / STEPS + 1;
+        (0..rounds).for_each(|_| self.make_digests());
+    }
+
     /// Drops a page that is idle, and what of it is in RAM; its digest stays.
     fn give_up(&self, state: &mut State, page: &Candidate) {
         let Candidate { key, leaf, .. } = page;
