@@ -68,7 +68,8 @@ say "a snapshot is exported to be written, by way of a clone that the export mak
 refused "there is no front end" convect export create scratch pool/disk@monday scsi --writable
 refused "is no snapshot" convect export create scratch pool/disk nbd --listen "unix:$work/scratch.sock" --writable
 refused "scratch.sock" convect export create scratch pool/disk@monday nbd --listen "unix:$work/none/scratch.sock" --writable
-refused "scratch" convect volume show pool/scratch
+no_scratch() { ! convect volume show pool/scratch; }
+wait_until 30 no_scratch
 convect export create scratch pool/disk@monday nbd --listen "unix:$work/scratch.sock" --writable
 [ "$(digest scratch)" = "$before" ] || fail "what is written to begins as something else than the snapshot"
 write scratch 4

@@ -290,7 +290,7 @@ impl Manager {
         Ok(name.clone())
     }
 
-    /// Deletes a clone whose export failed.
+    /// Deletes a clone whose export failed: it has nothing of its own, so a moment later its name is free.
     fn take_back(&self, pool: &str, clone: &str) {
         if let Err(error) = self.control.volume_delete(pool, clone) {
             tracing::error!(
