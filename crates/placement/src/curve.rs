@@ -125,19 +125,13 @@ impl Curve {
     #[inline]
     pub fn used(&mut self, block: u64) {
         self.note(block, mix(block), false);
-        self.count(1);
-    }
-
-    /// So many uses were noted: counted for several at once, as most are not sampled.
-    #[inline]
-    pub(crate) fn count(&mut self, uses: u64) {
-        self.counts.all += uses;
     }
 
     /// A block is used, or written: that counts as used, and waits for no slow tier wherever the block is. `hash`: what
-    /// [`mix`] makes of the number. [`Curve::count`] is to follow.
+    /// [`mix`] makes of the number.
     #[inline]
     pub(crate) fn note(&mut self, block: u64, hash: u64, write: bool) {
+        self.counts.all += 1;
         if hash < self.counts.below {
             self.looked_up(block, hash, write);
         }
@@ -350,7 +344,6 @@ mod tests {
     fn what_is_written_never_waits_and_is_there_for_reads() {
         let mut curve = Curve::new(64);
         (0..10u64).for_each(|block| curve.note(block, mix(block), true));
-        curve.count(10);
         assert_eq!(curve.miss_ratio(1), 0.0);
         (0..10u64).for_each(|block| curve.used(block));
         assert_eq!(curve.miss_ratio(10), 0.0);

@@ -189,9 +189,9 @@ impl WhatIf {
         let first = u64::from(chunk) * CHUNK_BLOCKS as u64;
         let at = self.find(volume);
         let of_volume = &mut self.volumes[at].curve;
-        let (mut low, mut high, mut count) = (u64::MAX, 0, 0);
+        let (mut low, mut high) = (u64::MAX, 0);
         for block in blocks {
-            count += 1;
+            self.seen.blocks += 1;
             let number = first + block as u64;
             (low, high) = (low.min(number), high.max(number + 1));
             let block = u64::from(layer) << 40 ^ number;
@@ -199,9 +199,6 @@ impl WhatIf {
             self.all.curve.note(block, hash, write);
             of_volume.curve.note(block, hash, write);
         }
-        of_volume.curve.count(count);
-        self.all.curve.count(count);
-        self.seen.blocks += count;
         of_volume.turn();
         self.all.turn();
         if low < high && self.models[0].miniature.takes(layer, u64::from(chunk)) {
