@@ -24,5 +24,5 @@ pub use miniature::Miniature;
 pub use moves::{Admission, Arrival, Leaving, Victim};
 pub use place::{Blocks, Extent, split};
 pub use policy::{Config, Found, Heat, Policy};
-pub use regions::{Fetch, Regions};
+pub use regions::{Fetch, Fresh, Regions};
 pub use what_if::{Told, WhatIf};

@@ -8,6 +8,10 @@
 //! none, of pieces of 256 KiB that are a twentieth of it nearly all. Both are counted, and a region is fetched
 //! while there are about as many close pairs as there should be.
 //!
+//! How much of what is fetched ahead is hot is seen in RAM: were all of it as hot as what was asked for, of the extents
+//! there as many of the one kind as of the other would come to be asked for, each by its number. Where much fewer are, nothing more is
+//! fetched ahead but on clear evidence.
+//!
 //! What is fetched ahead costs the disk time, and saves it a seek for each extent that somebody asks for before it
 //! is forgotten; both are kept account of, and where the account is overdrawn nothing is fetched
 //! ahead until hosts have earned it.
@@ -21,9 +25,23 @@ const WINDOW: usize = 512;
 const NEEDED: [usize; 5] = [1, 2, 3, 4, 6];
 /// Close pairs that have to be expected before they are missed, and after which what is known counts half.
 const KNOWN: f32 = 3.0;
-const FORGET: f32 = 8.0;
+const FORGET: f32 = 16.0;
 /// Least and most of those expected in a region that is hot all over.
 const CLOSE: std::ops::RangeInclusive<f32> = 0.4..=4.0;
+/// The same for it to be sure, the pairs after which it can be, and the extents of misses that are needed then.
+const SURE: std::ops::RangeInclusive<f32> = 0.7..=4.0;
+const SURELY_KNOWN: f32 = 5.0;
+const SURELY_NEEDED: [usize; 5] = [1, 2, 3, 3, 4];
+/// How hot what is fetched ahead has to be for more to be fetched, and for it to rise to the fast tier though nobody
+/// asked for it; 1 is as hot as what was asked for.
+const HOT_ENOUGH: f32 = 0.3;
+const HOT_AS_ASKED: f32 = 0.5;
+/// Extents that were asked for in RAM by which "as hot" is believed before any were, and after which what is known
+/// counts half.
+const BELIEF: f32 = 8.0;
+const FORGET_USES: f32 = 256.0;
+/// Of what is known, so much is forgotten with every miss: half in 1,400.
+const FADE: f32 = 1.0 - 1.0 / 2048.0;
 /// Seeks for which a disk takes as long as for reading an extent: 64 KiB at 180 MB/s, of 8 ms.
 const COST: f32 = EXTENT as f32 / 180e6 / 8e-3;
 /// Seeks that may be spent before any have been saved: four seconds of a disk.
@@ -49,8 +67,73 @@ pub struct Regions {
     order: VecDeque<(u32, u64)>,
     /// Pairs of misses by level of the region that they share.
     pairs: [Pairs; NEEDED.len()],
+    uses: Uses,
     /// Seeks that may still be spent.
     account: f32,
+}
+
+/// Extents in RAM that nobody asked for since they came.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Fresh {
+    /// Those that came because they were asked for.
+    pub asked: usize,
+    /// Those that came with them.
+    pub ahead: usize,
+}
+
+/// Extents in RAM that were asked for, for the first time since they came.
+#[derive(Clone, Copy, Default)]
+struct Uses {
+    /// All, those that had been fetched ahead, and how many of those there should be were they as hot as the others.
+    all: f32,
+    ahead: f32,
+    expected: f32,
+}
+
+impl Uses {
+    fn note(&mut self, ahead: bool, before: Fresh) {
+        if before.asked == 0 || before.ahead == 0 {
+            return;
+        }
+        self.all += 1.0;
+        self.ahead += f32::from(u8::from(ahead));
+        self.expected += before.ahead as f32 / (before.asked + before.ahead) as f32;
+        if self.all > FORGET_USES {
+            self.fade(0.5);
+        }
+    }
+
+    fn fade(&mut self, to: f32) {
+        self.all *= to;
+        self.ahead *= to;
+        self.expected *= to;
+    }
+
+    /// How hot what is fetched ahead is: 1 is as hot as what was asked for.
+    fn heat(&self) -> f32 {
+        let asked = self.all - self.expected;
+        if asked <= 0.0 || self.expected <= 0.0 {
+            return 1.0;
+        }
+        // As if so many uses had been seen before, as there should be.
+        let more = 1.0 + BELIEF / self.all;
+        let (ahead, others) = (
+            self.ahead + self.expected * (more - 1.0),
+            self.all - self.ahead + asked * (more - 1.0),
+        );
+        (ahead * asked) / (others * self.expected)
+    }
+}
+
+/// What the pairs of a level say of its regions.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Evidence {
+    /// They are not hot all over.
+    Against,
+    /// They may be.
+    Open,
+    /// They are.
+    For,
 }
 
 /// Pairs of misses within 256 KiB: those that there should be if the regions of a level were hot all over, and those
@@ -71,9 +154,16 @@ impl Pairs {
         }
     }
 
-    /// Whether regions seem to be hot all over, or nothing is known of that.
-    fn are_even(&self) -> bool {
-        self.expected < KNOWN || CLOSE.contains(&(self.seen / self.expected))
+    /// Whether regions seem to be hot all over.
+    fn evidence(&self) -> Evidence {
+        let close = self.seen / self.expected;
+        if self.expected >= SURELY_KNOWN && SURE.contains(&close) {
+            Evidence::For
+        } else if self.expected < KNOWN || CLOSE.contains(&close) {
+            Evidence::Open
+        } else {
+            Evidence::Against
+        }
     }
 }
 
@@ -83,19 +173,25 @@ impl Default for Regions {
             recent: BTreeMap::new(),
             order: VecDeque::new(),
             pairs: Default::default(),
+            uses: Uses::default(),
             account: LOAN,
         }
     }
 }
 
 impl Regions {
-    /// What a miss of `extent` of `chunk` fetches: at least that extent.
-    pub fn miss(&mut self, volume: u32, chunk: u32, extent: usize) -> Vec<Fetch> {
-        let at = u64::from(chunk) * CHUNK_EXTENTS as u64 + extent as u64;
+    /// `extent` of `chunk` is missed.
+    pub fn missed(&mut self, volume: u32, chunk: u32, extent: usize) {
+        let at = address(chunk, extent);
         self.count_pairs(volume, at);
         self.remember((volume, at));
+        self.uses.fade(FADE);
         self.account = (self.account + A_MISS).min(LOAN);
-        let (first, count) = self.region(volume, at);
+    }
+
+    /// What a miss of `extent` of `chunk` fetches: at least that extent.
+    pub fn fetch(&self, volume: u32, chunk: u32, extent: usize) -> Vec<Fetch> {
+        let (first, count) = self.region(volume, address(chunk, extent));
         let mut fetches: Vec<Fetch> = Vec::new();
         for extent in first..first + count {
             let (chunk, bit) = (extent / CHUNK_EXTENTS as u64, extent % CHUNK_EXTENTS as u64);
@@ -110,13 +206,18 @@ impl Regions {
 
     /// The largest region around an extent in which misses are dense enough and that can be paid for.
     fn region(&self, volume: u32, at: u64) -> (u64, u64) {
+        let pays = self.uses.heat() >= HOT_ENOUGH;
         for level in (1..NEEDED.len()).rev() {
+            let needed = match (self.pairs[level].evidence(), pays) {
+                (Evidence::For, true) => SURELY_NEEDED[level],
+                (Evidence::For, false) | (Evidence::Open, true) => NEEDED[level],
+                (Evidence::Open, false) | (Evidence::Against, _) => continue,
+            };
             let width = 1u64 << (2 * level);
             let start = at / width * width;
             let range = (volume, start)..(volume, start + width);
-            let dense = self.recent.range(range).take(NEEDED[level]).count() == NEEDED[level];
-            let even = self.pairs[level].are_even();
-            if dense && even && self.account >= width as f32 * COST {
+            let dense = self.recent.range(range).take(needed).count() == needed;
+            if dense && self.account >= width as f32 * COST {
                 return (start, width);
             }
         }
@@ -164,15 +265,19 @@ impl Regions {
         self.account -= extents as f32 * COST;
     }
 
-    /// Somebody asked for an extent that had been fetched ahead, for the first time.
-    pub fn used(&mut self) {
-        self.account = (self.account + 1.0).min(LOAN);
+    /// Somebody asked for an extent in RAM, for the first time since it came; it had been fetched `ahead`, or asked for.
+    /// `before`: those that there were until then, with it.
+    pub fn used(&mut self, ahead: bool, before: Fresh) {
+        self.uses.note(ahead, before);
+        if ahead {
+            self.account = (self.account + 1.0).min(LOAN);
+        }
     }
 
     /// Whether what is fetched ahead comes to be used, as far as is known: then it is worth being kept
     /// beyond its time in RAM.
     pub fn is_sound(&self) -> bool {
-        self.account >= SOUND
+        self.account >= SOUND && self.uses.heat() >= HOT_AS_ASKED
     }
 
     /// Forgets a volume.
@@ -182,129 +287,9 @@ impl Regions {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::hash::Random;
-    use std::collections::BTreeSet;
-
-    fn extents(fetches: &[Fetch]) -> u32 {
-        fetches.iter().map(|fetch| fetch.extents.count_ones()).sum()
-    }
-
-    /// Asks for extents at random until nearly all of `hot` are there; everything that was fetched is kept.
-    /// Returns misses, and extents fetched that nobody asks for.
-    fn read(regions: &mut Regions, hot: &[u64]) -> (usize, usize) {
-        let (mut have, mut misses) = (BTreeSet::new(), 0);
-        let (mut ahead, wanted) = (BTreeSet::new(), hot.iter().collect::<BTreeSet<_>>());
-        let mut random = Random::new(7);
-        for _ in 0..hot.len() * 8 {
-            let at = hot[random.below(hot.len())];
-            if ahead.remove(&at) {
-                regions.used();
-            }
-            if !have.insert(at) {
-                continue;
-            }
-            misses += 1;
-            let fetches = regions.miss(1, (at / 16) as u32, (at % 16) as usize);
-            for fetch in fetches {
-                let bits = (0..16).filter(|bit| fetch.extents >> bit & 1 == 1);
-                let bits = bits.map(|bit| u64::from(fetch.chunk) * 16 + bit);
-                let new: Vec<u64> = bits.filter(|extent| have.insert(*extent)).collect();
-                regions.fetched(new.len() as u32);
-                ahead.extend(new);
-            }
-        }
-        (
-            misses,
-            have.iter()
-                .filter(|extent| !wanted.contains(extent))
-                .count(),
-        )
-    }
-
-    #[test]
-    fn a_lone_miss_fetches_its_extent() {
-        let mut regions = Regions::default();
-        for chunk in [5, 500, 50_000] {
-            assert_eq!(regions.miss(1, chunk, 3), [Fetch { chunk, extents: 8 }]);
-        }
-    }
-
-    #[test]
-    fn what_is_hot_in_one_piece_is_fetched_in_pieces_of_16_mib() {
-        let hot: Vec<u64> = (4096..4096 + 16_384).collect();
-        let (misses, unused) = read(&mut Regions::default(), &hot);
-        assert_eq!(unused, 0);
-        assert!(misses < 500, "{misses} misses for a GiB");
-    }
-
-    #[test]
-    fn what_is_scattered_is_fetched_alone_once_fetching_ahead_did_not_pay() {
-        let hot: Vec<u64> = (0..16_384).map(|part| part * 64).collect();
-        let (misses, unused) = read(&mut Regions::default(), &hot);
-        assert!(misses > 16_000, "{misses}");
-        assert!(unused < 16_384, "{unused}");
-    }
-
-    #[test]
-    fn pieces_that_lie_near_each_other_are_not_taken_for_a_region() {
-        // An extent of 64 KiB in each 512 KiB; pieces of 256 KiB, one in each 8 MiB.
-        let scattered: Vec<u64> = (0..16_384).map(|part| part * 8 + part % 7).collect();
-        let pieces: Vec<u64> = (0..16_384).map(|part| part / 4 * 128 + part % 4).collect();
-        for hot in [scattered, pieces] {
-            let mut regions = Regions::default();
-            let (_, unused) = read(&mut regions, &hot);
-            assert!(unused < 3 * 16_384, "{unused}");
-        }
-    }
-
-    #[test]
-    fn after_scattered_extents_what_is_hot_in_one_piece_is_known_again() {
-        let mut regions = Regions::default();
-        let scattered: Vec<u64> = (0..16_384).map(|part| part * 8 + part % 7).collect();
-        read(&mut regions, &scattered);
-        let hot: Vec<u64> = (1 << 20..(1 << 20) + 16_384).collect();
-        let (misses, _) = read(&mut regions, &hot);
-        assert!(misses < 2_000, "{misses}");
-    }
-
-    #[test]
-    fn fetching_ahead_stops_while_nobody_uses_it_and_is_tried_again() {
-        let mut regions = Regions::default();
-        assert!(regions.is_sound());
-        let mut fetched = 0;
-        for chunk in 0..100_000u32 {
-            let misses = [0, 1, 9].map(|at| extents(&regions.miss(1, chunk * 16, at)));
-            let ahead = misses.iter().map(|extents| extents - 1).sum();
-            regions.fetched(ahead);
-            fetched += u64::from(ahead);
-        }
-        assert!(!regions.is_sound());
-        let (spent, misses) = (fetched as f32 * COST, 300_000.0);
-        assert!(
-            (0.9..1.1).contains(&(spent / (LOAN + misses * A_MISS))),
-            "{spent}"
-        );
-        (0..200).for_each(|_| regions.used());
-        assert!(regions.is_sound());
-    }
-
-    #[test]
-    fn another_volumes_misses_do_not_count() {
-        let mut regions = Regions::default();
-        regions.miss(1, 0, 0);
-        assert_eq!(extents(&regions.miss(2, 0, 1)), 1);
-        assert_eq!(extents(&regions.miss(1, 0, 1)), 4);
-    }
-
-    #[test]
-    fn memory_is_bounded() {
-        let mut regions = Regions::default();
-        (0..100_000).for_each(|chunk| drop(regions.miss(1, chunk * 64, 0)));
-        assert_eq!(regions.recent.len(), WINDOW);
-        regions.forget(1);
-        assert!(regions.recent.is_empty() && regions.order.is_empty());
-    }
+fn address(chunk: u32, extent: usize) -> u64 {
+    u64::from(chunk) * CHUNK_EXTENTS as u64 + extent as u64
 }
+
+#[cfg(test)]
+mod tests;

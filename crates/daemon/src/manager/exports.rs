@@ -232,8 +232,7 @@ impl Manager {
                 ),
             ));
         }
-        let is_clone = request.writable;
-        let volume = match is_clone {
+        let volume = match request.writable {
             true => self.clone_to_write(&request)?,
             false => request.volume,
         };
@@ -245,7 +244,7 @@ impl Manager {
             parameters: request.parameters,
             initiator: request.initiator,
         };
-        let clone = is_clone.then(|| record.volume.clone());
+        let clone = request.writable.then(|| record.volume.clone());
         let started = self.offer_and_keep(&pool, record);
         if let (Err(_), Some(clone)) = (&started, clone) {
             self.take_back(&pool, &clone);

@@ -8,6 +8,7 @@ use super::ram::RamExtent;
 use super::read::{Run, span_of};
 use super::state::{Shard, State};
 use crate::control::explain::Cause;
+use crate::vdrive::Turn;
 use block::{DmaBuf, DriveError};
 use format::{BlockMask, BlockState, crc32c};
 use placement::Blocks;
@@ -15,10 +16,9 @@ use std::rc::Rc;
 use units::{BLOCK, EXTENT_BLOCKS};
 
 /// Why extents are fetched.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Why {
-    /// A host waits for some of them.
-    Asked,
+pub(super) enum Why<'a> {
+    /// A host waits for some of them, and has its turn.
+    Asked(Turn<'a>),
     /// The same, and they are part of a region in which misses are dense: read in turn with the rest of it.
     Dense,
     /// Nobody waits: they are the rest of such a region.
@@ -27,23 +27,34 @@ pub(super) enum Why {
 
 impl Shard {
     /// Reads blocks at home with as much around them as the recent misses suggest, and keeps it
-    /// in RAM. More chunks are fetched in the background.
+    /// in RAM. More chunks are fetched in the background. How much it is is decided when the disk is free for it: by
+    /// then more misses are known. None when another read has brought them meanwhile, or is about to, or they are
+    /// there no more: they are to be looked for again.
     pub(super) async fn fetch(
         &self,
         volume: u32,
         leaf: &Rc<Leaf>,
         chunk: u32,
         run: &Run,
-    ) -> Result<DmaBuf, DriveError> {
-        let fetches = {
-            let mut state = self.state.borrow_mut();
-            state.regions.miss(volume, chunk, run.first / EXTENT_BLOCKS)
-        };
+    ) -> Result<Option<DmaBuf>, DriveError> {
+        let extent = run.first / EXTENT_BLOCKS;
+        (self.state.borrow_mut().regions).missed(volume, chunk, extent);
+        let vdrive = self.vdrive(run.place.vdrive());
+        let vdrive = vdrive.map_err(|_| DriveError::Gone)?;
+        let turn = vdrive.turn(run.place.block(), EXTENT_BLOCKS).await;
+        if !self.is_missing(leaf, run) {
+            return Ok(None);
+        }
+        let fetches = self.state.borrow().regions.fetch(volume, chunk, extent);
         let mut wanted = BlockMask::default();
         (run.first..run.first + run.count).for_each(|block| wanted.set(block));
+        // What is dense is read in turn with the rest of its region.
         let why = match fetches.len() {
-            1 => Why::Asked,
-            _ => Why::Dense,
+            1 => Why::Asked(turn),
+            _ => {
+                drop(turn);
+                Why::Dense
+            }
         };
         let mut extents = 0u16;
         for fetch in &fetches {
@@ -69,7 +80,26 @@ impl Shard {
         let (data, start) = self
             .fetch_extents((volume, chunk), leaf, own, &wanted, why)
             .await?;
-        Ok(data.slice((run.first - start) * BLOCK, run.count * BLOCK))
+        let data = data.slice((run.first - start) * BLOCK, run.count * BLOCK);
+        Ok(Some(data))
+    }
+
+    /// Whether all of a run is at home alone, and nothing of it in RAM or on its way there.
+    fn is_missing(&self, leaf: &Leaf, run: &Run) -> bool {
+        let (state, page) = (self.state.borrow(), leaf.page.borrow());
+        let in_ram = |block: usize| {
+            let slot = leaf.ram[block / EXTENT_BLOCKS].get().checked_sub(1);
+            let extent = slot.and_then(|slot| state.ram.get(slot));
+            extent.is_some_and(|extent| extent.block(block % EXTENT_BLOCKS).is_some())
+        };
+        let mut blocks = run.first..run.first + run.count;
+        !leaf.dissolved.get()
+            && page.home().plus(run.first as u64) == run.place
+            && blocks.all(|block| {
+                page.state(block) == BlockState::Home
+                    && !in_ram(block)
+                    && leaf.fetching.get() >> (block / EXTENT_BLOCKS) & 1 == 0
+            })
     }
 
     /// Those of these extents that have something at home alone, which neither is in RAM nor on its way there.
@@ -91,7 +121,7 @@ impl Shard {
         leaf: &Rc<Leaf>,
         extents: u16,
         wanted: &BlockMask,
-        why: Why,
+        why: Why<'_>,
     ) -> Result<(DmaBuf, usize), DriveError> {
         let (low, high) = (
             extents.trailing_zeros() as usize,
@@ -100,11 +130,12 @@ impl Shard {
         let (start, count) = (low * EXTENT_BLOCKS, (high - low) * EXTENT_BLOCKS);
         let span = (low..high).fold(0u16, |mask, extent| mask | 1 << extent) & !leaf.fetching.get();
         leaf.fetching.set(leaf.fetching.get() | span);
-        let _turn = match why {
-            Why::Asked => None,
-            Why::Dense | Why::Ahead => Some(self.streams.get().await),
+        let ahead = matches!(why, Why::Ahead);
+        let (turn, _stream) = match why {
+            Why::Asked(turn) => (Some(turn), None),
+            Why::Dense | Why::Ahead => (None, Some(self.streams.get().await)),
         };
-        if why == Why::Ahead && self.closing.get() {
+        if ahead && self.closing.get() {
             leaf.fetching.set(leaf.fetching.get() & !span);
             self.fetched.notify();
             return Err(DriveError::Gone);
@@ -121,9 +152,9 @@ impl Shard {
             |index: usize, bytes: &[u8]| expected[index].is_none_or(|crc| crc32c(bytes) == crc);
         let mut start = start;
         let mut data = self
-            .read_place(home.plus(start as u64), count, &check)
+            .read_place_in(turn, home.plus(start as u64), count, &check)
             .await;
-        if data.is_err() && why != Why::Ahead {
+        if data.is_err() && !ahead {
             // What is wrong may be beside what the host asked for.
             let (first, wanted_count) = span_of(wanted);
             let narrow = |index: usize, bytes: &[u8]| check(first - start + index, bytes);
@@ -134,9 +165,9 @@ impl Shard {
         }
         leaf.fetching.set(leaf.fetching.get() & !span);
         if let Ok(data) = &data {
-            let needed = match why {
-                Why::Ahead => 0,
-                Why::Asked | Why::Dense => extents_of(wanted),
+            let needed = match ahead {
+                true => 0,
+                false => extents_of(wanted),
             };
             let ahead = (span & !needed).count_ones();
             self.state.borrow_mut().regions.fetched(ahead);
@@ -214,6 +245,8 @@ impl Shard {
                 touched: 0,
                 referenced: false,
                 dense,
+                ahead: asked >> extent & 1 == 0,
+                fresh: true,
             };
             let left = ram.insert(cached);
             let cause = match asked >> extent & 1 {

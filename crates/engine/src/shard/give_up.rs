@@ -9,8 +9,10 @@ use crate::space::Class;
 use crate::tree::Lookup;
 use std::rc::Rc;
 
-/// Pages that are looked at in a row: less than a tenth of a millisecond.
+/// Pages that are looked at in a row for digests: less than a tenth of a millisecond.
 const STEPS: usize = 256;
+/// The same for room, by every operation that loads a page.
+const TRIM_STEPS: usize = 64;
 
 /// A page at the front of the queue.
 struct Candidate {
@@ -24,14 +26,14 @@ impl Shard {
     /// Keeps the number of pages in memory at what it may be: drops clean ones that nobody uses.
     pub(super) fn trim_leaves(&self) {
         let mut state = self.state.borrow_mut();
-        for _ in 0..STEPS {
+        for _ in 0..TRIM_STEPS {
             if state.leaf_queue.len() <= self.config.leaves {
                 return;
             }
             let Some(found) = next_page(&mut state) else {
                 continue;
             };
-            if found.leaf.touched.replace(false) || !found.is_idle() {
+            if !found.is_idle() || found.leaf.touched.replace(false) {
                 state.leaf_queue.push_back(found.key);
             } else {
                 self.give_up(&mut state, &found);

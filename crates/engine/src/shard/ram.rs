@@ -3,7 +3,7 @@
 use super::heat::extent_of;
 use super::leaf::Leaf;
 use block::{DmaBuf, DmaPool};
-use placement::Extent;
+use placement::{Extent, Fresh};
 use std::rc::Rc;
 use units::mutation::{Mutation, is_on};
 use units::{BLOCK, EXTENT, EXTENT_BLOCKS};
@@ -26,6 +26,10 @@ pub struct RamExtent {
     pub referenced: bool,
     /// Came with others around it, as misses were dense there.
     pub dense: bool,
+    /// Came though no host had asked for it.
+    pub ahead: bool,
+    /// No host has asked for it since it came.
+    pub fresh: bool,
 }
 
 impl RamExtent {
@@ -46,6 +50,7 @@ pub struct RamTier {
     free: Vec<u32>,
     limit: usize,
     hand: usize,
+    fresh: Fresh,
     /// Apart from the loop's, whose registered memory is for what is in flight.
     memory: DmaPool,
 }
@@ -59,6 +64,7 @@ impl RamTier {
             free: Vec::new(),
             limit,
             hand: 0,
+            fresh: Fresh::default(),
             memory: DmaPool::new(),
         }
     }
@@ -124,8 +130,39 @@ impl RamTier {
             },
         };
         extent.leaf.ram[extent.extent].set(slot + 1);
+        if extent.fresh {
+            *self.fresh_of(extent.ahead) += 1;
+        }
         self.slots[slot as usize] = Some(extent);
         left
+    }
+
+    fn fresh_of(&mut self, ahead: bool) -> &mut usize {
+        match ahead {
+            true => &mut self.fresh.ahead,
+            false => &mut self.fresh.asked,
+        }
+    }
+
+    /// A host asks for a block. For the first one since the extent came: whether that had come ahead, and how many were fresh until now.
+    pub fn touch(&mut self, slot: u32, block: usize) -> Option<(bool, Fresh)> {
+        let extent = self.get_mut(slot)?;
+        extent.touched |= 1 << block;
+        extent.referenced = true;
+        if !std::mem::take(&mut extent.fresh) {
+            return None;
+        }
+        let (ahead, before) = (extent.ahead, self.fresh);
+        *self.fresh_of(ahead) -= 1;
+        Some((ahead, before))
+    }
+
+    fn take(&mut self, slot: usize) -> Option<RamExtent> {
+        let taken = self.slots[slot].take()?;
+        if taken.fresh {
+            *self.fresh_of(taken.ahead) -= 1;
+        }
+        Some(taken)
     }
 
     fn evict(&mut self) -> Option<(u32, RamExtent)> {
@@ -138,7 +175,7 @@ impl RamTier {
             if std::mem::take(&mut extent.referenced) {
                 continue;
             }
-            let left = self.slots[at].take()?;
+            let left = self.take(at)?;
             left.leaf.ram[left.extent].set(0);
             return Some((at as u32, left));
         }
@@ -147,7 +184,7 @@ impl RamTier {
 
     /// Forgets an extent whose leaf does not name it any more.
     pub fn drop_slot(&mut self, slot: u32) {
-        if self.slots[slot as usize].take().is_some() {
+        if self.take(slot as usize).is_some() {
             self.free.push(slot);
         }
     }

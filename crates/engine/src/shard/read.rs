@@ -9,6 +9,7 @@ use super::stuck::is_of_blocks;
 use super::write::{Piece, pieces};
 use crate::space::Class;
 use crate::tree::Lookup;
+use crate::vdrive::Turn;
 use block::{DmaBuf, DriveError, IoBuf, IoError};
 use format::{BlockMask, BlockState, crc32c};
 use futures_util::future::join_all;
@@ -26,7 +27,7 @@ const ATTEMPTS: usize = 8;
 pub(super) struct Run {
     pub first: usize,
     pub count: usize,
-    place: Place,
+    pub place: Place,
     crcs: Vec<u32>,
     class: Class,
     /// At home (or in a slow slot): a candidate for RAM.
@@ -322,7 +323,8 @@ impl Shard {
             let mut failed = None;
             for (run, result) in runs.iter().zip(results) {
                 match result {
-                    Ok(data) => {
+                    Ok(None) => {}
+                    Ok(Some(data)) => {
                         self.copy_out(piece, run.first, &data, buf);
                         self.count_read(by, run);
                         todo = without(todo, run.first, run.count);
@@ -394,20 +396,16 @@ impl Shard {
                 counters,
                 ..
             } = state;
-            let Some(cached) = ram.get_mut(slot) else {
-                continue;
-            };
-            let Some(bytes) = cached.block(block % EXTENT_BLOCKS) else {
+            let cached = ram.get(slot);
+            let Some(bytes) = cached.and_then(|cached| cached.block(block % EXTENT_BLOCKS)) else {
                 continue;
             };
             let (skip, at, len) = overlap(piece, block);
             buf.write(at, &bytes[skip..skip + len]);
-            if !by.bypassed {
-                if cached.dense && cached.touched == 0 {
-                    regions.used();
-                }
-                cached.touched |= 1 << (block % EXTENT_BLOCKS);
-                cached.referenced = true;
+            if !by.bypassed
+                && let Some((ahead, before)) = ram.touch(slot, block % EXTENT_BLOCKS)
+            {
+                regions.used(ahead, before);
             }
             counters.blocks_ram += 1;
             *todo = without(*todo, block, 1);
@@ -464,10 +462,10 @@ impl Shard {
         chunk: (u32, u32),
         leaf: &Rc<Leaf>,
         run: &Run,
-    ) -> Result<DmaBuf, DriveError> {
+    ) -> Result<Option<DmaBuf>, DriveError> {
         let began = self.handle.now_ns();
         let data = self.read_run(by, chunk, leaf, run).await?;
-        if !by.bypassed {
+        if data.is_some() && !by.bypassed {
             let took = self.handle.now_ns() - began;
             self.state.borrow_mut().waits.note(run.class, took);
         }
@@ -480,7 +478,7 @@ impl Shard {
         (layer, chunk): (u32, u32),
         leaf: &Rc<Leaf>,
         run: &Run,
-    ) -> Result<DmaBuf, DriveError> {
+    ) -> Result<Option<DmaBuf>, DriveError> {
         let hold =
             by.bypassed || self.shared.promotion_held.load(Ordering::Relaxed) || !self.is_tiered();
         let at_home = leaf.page.borrow().slot(run.first).is_none();
@@ -500,7 +498,7 @@ impl Shard {
         if run.cold && !hold {
             self.keep_in_ram(leaf, (layer, chunk), run.first, &data, (u16::MAX, false));
         }
-        Ok(data)
+        Ok(Some(data))
     }
 
     /// Reads blocks at a place; what lies there is not given to anybody else meanwhile.
@@ -510,11 +508,23 @@ impl Shard {
         count: usize,
         check: crate::vdrive::Check<'_>,
     ) -> Result<DmaBuf, DriveError> {
+        self.read_place_in(None, place, count, check).await
+    }
+
+    /// The same; a read that has its turn already makes use of it.
+    pub(super) async fn read_place_in(
+        &self,
+        turn: Option<Turn<'_>>,
+        place: Place,
+        count: usize,
+        check: crate::vdrive::Check<'_>,
+    ) -> Result<DmaBuf, DriveError> {
         let vdrive = self.vdrive(place.vdrive()).map_err(|_| DriveError::Gone)?;
         let era = self.state.borrow_mut().quarantine.begin_read();
-        let data = match self.class(place) {
-            Class::Slow => vdrive.read_in_turn(place.block(), count, check).await,
-            _ => vdrive.read(place.block(), count, check).await,
+        let data = match (turn, self.class(place)) {
+            (Some(turn), _) => turn.read(place.block(), count, check).await,
+            (None, Class::Slow) => vdrive.read_in_turn(place.block(), count, check).await,
+            (None, _) => vdrive.read(place.block(), count, check).await,
         };
         self.end_read(era);
         data

@@ -25,5 +25,6 @@ pub use io::{Check, DriveShared, PartIo, VdriveIo};
 pub use legs::{Leg, LegId, LegState, Legs};
 pub use missing::Missing;
 pub use stale::{StaleMap, region_blocks};
+pub(crate) use timed::Turn;
 pub use verify::Verified;
 pub use wear::{Purpose, Wear};

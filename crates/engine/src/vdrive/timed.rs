@@ -3,6 +3,7 @@
 use super::io::{Check, VdriveIo};
 use super::read_cost::{Begun, Choice, choose};
 use block::{DmaBuf, DriveError};
+use reactor::Permit;
 
 /// A read under way; one that is dropped counts no more.
 struct Timed<'a> {
@@ -35,6 +36,32 @@ impl Drop for Timed<'_> {
     }
 }
 
+/// A read's turn at a vdrive; the next one has it when this one was read, or dropped.
+pub(crate) struct Turn<'a> {
+    timed: Timed<'a>,
+    permit: Permit,
+}
+
+impl Turn<'_> {
+    /// As [`VdriveIo::read`].
+    ///
+    /// # Errors
+    /// As [`VdriveIo::read`].
+    pub(crate) async fn read(
+        self,
+        block: u64,
+        count: usize,
+        check: Check<'_>,
+    ) -> Result<DmaBuf, DriveError> {
+        let vdrive = self.timed.vdrive;
+        vdrive.check_bounds(block, count)?;
+        let result = vdrive.read_fragments(block, count, check).await;
+        drop(self.permit);
+        self.timed.end(result.is_ok());
+        result
+    }
+}
+
 impl VdriveIo {
     /// Reads `count` blocks from `block` on and checks each.
     ///
@@ -49,11 +76,22 @@ impl VdriveIo {
         count: usize,
         check: Check<'_>,
     ) -> Result<DmaBuf, DriveError> {
-        self.read_timed(block, count, check, false).await
+        self.check_bounds(block, count)?;
+        let timed = Timed::begin(self, count);
+        let result = self.read_fragments(block, count, check).await;
+        timed.end(result.is_ok());
+        result
     }
 
-    /// As [`VdriveIo::read`]: those that wait have their turns in the order of addresses, so that a disk's head goes up and
-    /// down once, however many there are. A drive sorts no more than it has.
+    /// A turn for a read of about `count` blocks from `block` on. Turns go in the order of addresses, so that a disk's head
+    /// goes up and down once, however many wait. A drive sorts no more than it has.
+    pub(crate) async fn turn(&self, block: u64, count: usize) -> Turn<'_> {
+        let timed = Timed::begin(self, count);
+        let permit = self.turns.get_at(block).await;
+        Turn { timed, permit }
+    }
+
+    /// As [`VdriveIo::read`], in its turn.
     ///
     /// # Errors
     /// As [`VdriveIo::read`].
@@ -63,26 +101,11 @@ impl VdriveIo {
         count: usize,
         check: Check<'_>,
     ) -> Result<DmaBuf, DriveError> {
-        self.read_timed(block, count, check, true).await
-    }
-
-    async fn read_timed(
-        &self,
-        block: u64,
-        count: usize,
-        check: Check<'_>,
-        in_turn: bool,
-    ) -> Result<DmaBuf, DriveError> {
         self.check_bounds(block, count)?;
-        let timed = Timed::begin(self, count);
-        let turn = match in_turn {
-            true => Some(self.turns.get_at(block).await),
-            false => None,
-        };
-        let result = self.read_fragments(block, count, check).await;
-        drop(turn);
-        timed.end(result.is_ok());
-        result
+        self.turn(block, count)
+            .await
+            .read(block, count, check)
+            .await
     }
 
     /// Chooses between this vdrive and an `other` one that has the same blocks.

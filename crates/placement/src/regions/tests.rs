@@ -1,0 +1,194 @@
+//! What misses fetch.
+
+use super::*;
+use crate::hash::Random;
+use std::collections::BTreeSet;
+
+/// A miss, and what it fetches.
+fn miss(regions: &mut Regions, volume: u32, chunk: u32, extent: usize) -> Vec<Fetch> {
+    regions.missed(volume, chunk, extent);
+    regions.fetch(volume, chunk, extent)
+}
+
+fn extents(fetches: &[Fetch]) -> u32 {
+    fetches.iter().map(|fetch| fetch.extents.count_ones()).sum()
+}
+
+/// What was fetched and nobody asked for since: those that were missed, and those that came with them.
+#[derive(Default)]
+struct Ram {
+    asked: BTreeSet<u64>,
+    ahead: BTreeSet<u64>,
+}
+
+impl Ram {
+    fn use_of(&mut self, at: u64, regions: &mut Regions) {
+        let before = Fresh {
+            asked: self.asked.len(),
+            ahead: self.ahead.len(),
+        };
+        if self.asked.remove(&at) {
+            regions.used(false, before);
+        } else if self.ahead.remove(&at) {
+            regions.used(true, before);
+        }
+    }
+}
+
+/// Asks for extents at random until nearly all of `hot` are there; everything that was fetched is kept.
+/// Returns misses, and extents fetched that nobody asks for.
+fn read(regions: &mut Regions, hot: &[u64]) -> (usize, usize) {
+    let (mut have, mut misses) = (BTreeSet::new(), 0);
+    let (mut ram, wanted) = (Ram::default(), hot.iter().collect::<BTreeSet<_>>());
+    let mut random = Random::new(7);
+    for _ in 0..hot.len() * 8 {
+        let at = hot[random.below(hot.len())];
+        ram.use_of(at, regions);
+        if !have.insert(at) {
+            continue;
+        }
+        misses += 1;
+        ram.asked.insert(at);
+        let fetches = miss(regions, 1, (at / 16) as u32, (at % 16) as usize);
+        for fetch in fetches {
+            let bits = (0..16).filter(|bit| fetch.extents >> bit & 1 == 1);
+            let bits = bits.map(|bit| u64::from(fetch.chunk) * 16 + bit);
+            let new: Vec<u64> = bits.filter(|extent| have.insert(*extent)).collect();
+            regions.fetched(new.len() as u32);
+            ram.ahead.extend(new);
+        }
+    }
+    let unused = have.iter().filter(|extent| !wanted.contains(extent));
+    (misses, unused.count())
+}
+
+#[test]
+fn a_lone_miss_fetches_its_extent() {
+    let mut regions = Regions::default();
+    for chunk in [5, 500, 50_000] {
+        assert_eq!(
+            miss(&mut regions, 1, chunk, 3),
+            [Fetch { chunk, extents: 8 }]
+        );
+    }
+}
+
+#[test]
+fn what_is_hot_in_one_piece_is_fetched_in_pieces_of_16_mib() {
+    let hot: Vec<u64> = (4096..4096 + 16_384).collect();
+    let (misses, unused) = read(&mut Regions::default(), &hot);
+    assert_eq!(unused, 0);
+    assert!(misses < 500, "{misses} misses for a GiB");
+}
+
+#[test]
+fn what_is_scattered_is_fetched_alone_once_fetching_ahead_did_not_pay() {
+    let hot: Vec<u64> = (0..16_384).map(|part| part * 64).collect();
+    let (misses, unused) = read(&mut Regions::default(), &hot);
+    assert!(misses > 16_000, "{misses}");
+    assert!(unused < 16_384, "{unused}");
+}
+
+#[test]
+fn pieces_that_lie_near_each_other_are_not_taken_for_a_region() {
+    // An extent of 64 KiB in each 512 KiB; pieces of 256 KiB, one in each 8 MiB.
+    let scattered: Vec<u64> = (0..16_384).map(|part| part * 8 + part % 7).collect();
+    let pieces: Vec<u64> = (0..16_384).map(|part| part / 4 * 128 + part % 4).collect();
+    for hot in [scattered, pieces] {
+        let mut regions = Regions::default();
+        let (_, unused) = read(&mut regions, &hot);
+        assert!(unused < 3 * 16_384, "{unused}");
+    }
+}
+
+#[test]
+fn after_scattered_extents_what_is_hot_in_one_piece_is_known_again() {
+    let mut regions = Regions::default();
+    let scattered: Vec<u64> = (0..16_384).map(|part| part * 8 + part % 7).collect();
+    read(&mut regions, &scattered);
+    let hot: Vec<u64> = (1 << 20..(1 << 20) + 16_384).collect();
+    let (misses, _) = read(&mut regions, &hot);
+    assert!(misses < 2_000, "{misses}");
+}
+
+#[test]
+fn fetching_ahead_stops_while_nobody_uses_it_and_is_tried_again() {
+    let mut regions = Regions::default();
+    assert!(regions.is_sound());
+    let mut fetched = 0;
+    for chunk in 0..100_000u32 {
+        let misses = [0, 1, 9].map(|at| extents(&miss(&mut regions, 1, chunk * 16, at)));
+        let ahead = misses.iter().map(|extents| extents - 1).sum();
+        regions.fetched(ahead);
+        fetched += u64::from(ahead);
+    }
+    assert!(!regions.is_sound());
+    let (spent, misses) = (fetched as f32 * COST, 300_000.0);
+    assert!(
+        (0.9..1.1).contains(&(spent / (LOAN + misses * A_MISS))),
+        "{spent}"
+    );
+    (0..200).for_each(|_| regions.used(true, Fresh::default()));
+    assert!(regions.is_sound());
+}
+
+#[test]
+fn another_volumes_misses_do_not_count() {
+    let mut regions = Regions::default();
+    miss(&mut regions, 1, 0, 0);
+    assert_eq!(extents(&miss(&mut regions, 2, 0, 1)), 1);
+    assert_eq!(extents(&miss(&mut regions, 1, 0, 1)), 4);
+}
+
+#[test]
+fn memory_is_bounded() {
+    let mut regions = Regions::default();
+    (0..100_000).for_each(|chunk| drop(miss(&mut regions, 1, chunk * 64, 0)));
+    assert_eq!(regions.recent.len(), WINDOW);
+    regions.forget(1);
+    assert!(regions.recent.is_empty() && regions.order.is_empty());
+}
+
+#[test]
+fn extents_somewhere_in_each_seventh_part_are_fetched_alone() {
+    let mut random = Random::new(3);
+    let part = |part: u64| part * 7 + random.below(7) as u64;
+    let hot: Vec<u64> = (0..16_384).map(part).collect();
+    let (misses, unused) = read(&mut Regions::default(), &hot);
+    assert!(misses > 16_000, "{misses}");
+    assert!(unused < 2_000, "{unused}");
+}
+
+#[test]
+fn what_is_fetched_ahead_and_less_asked_for_than_its_number_is_not_as_hot() {
+    let before = Fresh {
+        asked: 100,
+        ahead: 700,
+    };
+    let heat = |ahead: u32, asked: u32| {
+        let mut regions = Regions::default();
+        for _ in 0..10 {
+            (0..ahead).for_each(|_| regions.used(true, before));
+            (0..asked).for_each(|_| regions.used(false, before));
+        }
+        (regions.uses.heat(), regions.is_sound())
+    };
+    // As their numbers are, a seventh of that, and more.
+    let ((even, sound), (seventh, unsound), (more, _)) = (heat(7, 1), heat(5, 5), heat(19, 1));
+    assert!((0.8..1.2).contains(&even) && sound, "{even}");
+    assert!((0.1..0.3).contains(&seventh) && !unsound, "{seventh}");
+    assert!(more > 1.5, "{more}");
+}
+
+#[test]
+fn what_was_learned_of_uses_fades_with_misses() {
+    let mut regions = Regions::default();
+    let before = Fresh {
+        asked: 100,
+        ahead: 100,
+    };
+    (0..200).for_each(|_| regions.used(false, before));
+    assert!(regions.uses.heat() < 0.1);
+    (0..30_000).for_each(|chunk| regions.missed(1, chunk * 64, 0));
+    assert!(regions.uses.heat() > 0.9);
+}
