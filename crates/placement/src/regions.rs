@@ -39,9 +39,9 @@ const HOT_AS_ASKED: f32 = 0.5;
 /// Extents that were asked for in RAM by which "as hot" is believed before any were, and after which what is known
 /// counts half.
 const BELIEF: f32 = 8.0;
-const FORGET_USES: f32 = 256.0;
-/// Of what is known, so much is forgotten with every miss: half in 1,400.
-const FADE: f32 = 1.0 - 1.0 / 2048.0;
+const FORGET_USES: f32 = 64.0;
+/// What is left with every miss of what is known: half after 350, as long as misses are remembered.
+const FADE: f32 = 1.0 - 1.0 / WINDOW as f32;
 /// Seeks for which a disk takes as long as for reading an extent: 64 KiB at 180 MB/s, of 8 ms.
 const COST: f32 = EXTENT as f32 / 180e6 / 8e-3;
 /// Seeks that may be spent before any have been saved: four seconds of a disk.
@@ -146,8 +146,8 @@ struct Pairs {
 
 impl Pairs {
     fn note(&mut self, expected: f32, seen: f32) {
-        self.expected += expected;
-        self.seen += seen;
+        self.expected = self.expected * FADE + expected;
+        self.seen = self.seen * FADE + seen;
         if self.expected > FORGET {
             self.expected /= 2.0;
             self.seen /= 2.0;
@@ -206,7 +206,7 @@ impl Regions {
 
     /// The largest region around an extent in which misses are dense enough and that can be paid for.
     fn region(&self, volume: u32, at: u64) -> (u64, u64) {
-        let pays = self.uses.heat() >= HOT_ENOUGH;
+        let pays = self.pays();
         for level in (1..NEEDED.len()).rev() {
             let needed = match (self.pairs[level].evidence(), pays) {
                 (Evidence::For, true) => SURELY_NEEDED[level],
@@ -270,8 +270,23 @@ impl Regions {
     pub fn used(&mut self, ahead: bool, before: Fresh) {
         self.uses.note(ahead, before);
         if ahead {
-            self.account = (self.account + 1.0).min(LOAN);
+            self.saved();
         }
+    }
+
+    /// Somebody asked for an extent that was being fetched ahead.
+    pub fn saved(&mut self) {
+        self.account = (self.account + 1.0).min(LOAN);
+    }
+
+    /// Whether what was to be fetched ahead still is, as far as is known by now.
+    pub fn goes_on(&self) -> bool {
+        let evidence = |pairs: &Pairs| pairs.evidence() == Evidence::For;
+        self.pays() || self.pairs.iter().skip(2).any(evidence)
+    }
+
+    fn pays(&self) -> bool {
+        self.uses.heat() >= HOT_ENOUGH
     }
 
     /// Whether what is fetched ahead comes to be used, as far as is known: then it is worth being kept

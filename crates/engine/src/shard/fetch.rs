@@ -135,7 +135,7 @@ impl Shard {
             Why::Asked(turn) => (Some(turn), None),
             Why::Dense | Why::Ahead => (None, Some(self.streams.get().await)),
         };
-        if ahead && self.closing.get() {
+        if ahead && (self.closing.get() || !self.state.borrow().regions.goes_on()) {
             leaf.fetching.set(leaf.fetching.get() & !span);
             self.fetched.notify();
             return Err(DriveError::Gone);

@@ -44,6 +44,16 @@ impl RamExtent {
     }
 }
 
+/// What a host's use of an extent tells.
+pub enum Touch {
+    /// It is the first one since the extent came, `ahead` or asked for. `before`: those that were fresh until then.
+    First { ahead: bool, before: Fresh },
+    /// The extent had been on its way, though nobody had asked for it then.
+    InTime,
+    /// Nothing: it had been asked for before.
+    Again,
+}
+
 /// A bounded set of extents; the one that was not used for longest (by a clock hand) makes room.
 pub struct RamTier {
     slots: Vec<Option<RamExtent>>,
@@ -144,17 +154,30 @@ impl RamTier {
         }
     }
 
-    /// A host asks for a block. For the first one since the extent came: whether that had come ahead, and how many were fresh until now.
-    pub fn touch(&mut self, slot: u32, block: usize) -> Option<(bool, Fresh)> {
-        let extent = self.get_mut(slot)?;
+    /// A host asks for a block. `waited`: since before it came.
+    pub fn touch(&mut self, slot: u32, block: usize, waited: bool) -> Touch {
+        let Some(extent) = self.get_mut(slot) else {
+            return Touch::Again;
+        };
         extent.touched |= 1 << block;
         extent.referenced = true;
-        if !std::mem::take(&mut extent.fresh) {
-            return None;
+        let ahead = extent.ahead;
+        match (extent.fresh, waited, ahead) {
+            (false, ..) | (true, true, false) => Touch::Again,
+            (true, true, true) => {
+                // From now on it is as if it had been asked for.
+                extent.ahead = false;
+                *self.fresh_of(true) -= 1;
+                *self.fresh_of(false) += 1;
+                Touch::InTime
+            }
+            (true, false, _) => {
+                extent.fresh = false;
+                let before = self.fresh;
+                *self.fresh_of(ahead) -= 1;
+                Touch::First { ahead, before }
+            }
         }
-        let (ahead, before) = (extent.ahead, self.fresh);
-        *self.fresh_of(ahead) -= 1;
-        Some((ahead, before))
     }
 
     fn take(&mut self, slot: usize) -> Option<RamExtent> {

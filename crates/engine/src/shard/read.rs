@@ -4,6 +4,7 @@ use super::balance::Sides;
 use super::heat::By;
 use super::layers::{AllPlaced, Placed};
 use super::leaf::{Leaf, live};
+use super::ram::Touch;
 use super::state::{Shard, State, drive_error};
 use super::stuck::is_of_blocks;
 use super::write::{Piece, pieces};
@@ -242,7 +243,7 @@ impl Shard {
             let mut left = Parts::new();
             for (layer, leaf, mut blocks) in parts {
                 state.note_use(by, (layer, piece.chunk), &blocks);
-                self.serve_present(&mut state, by, (&leaf, piece), &mut blocks, buf);
+                self.serve_present(&mut state, (by, false), (&leaf, piece), &mut blocks, buf);
                 if !blocks.is_empty() {
                     left.push((layer, leaf, blocks));
                 }
@@ -295,7 +296,7 @@ impl Shard {
     ) -> Result<BlockMask, IoError> {
         let mut todo = blocks;
         leaf.touched.set(true);
-        let mut failures = 0;
+        let (mut failures, mut waited) = (0, false);
         let mut sides = Sides::default();
         loop {
             if leaf.dissolved.get() {
@@ -304,7 +305,7 @@ impl Shard {
             let fetched = self.fetched.wait();
             let (runs, wait) = {
                 let mut state = self.state.borrow_mut();
-                self.serve_present(&mut state, by, (leaf, piece), &mut todo, buf);
+                self.serve_present(&mut state, (by, waited), (leaf, piece), &mut todo, buf);
                 if todo.is_empty() {
                     return Ok(todo);
                 }
@@ -314,6 +315,7 @@ impl Shard {
             if runs.is_empty() && wait {
                 fetched.await;
                 self.check()?;
+                waited = true;
                 continue;
             }
             let reads = runs
@@ -323,7 +325,7 @@ impl Shard {
             let mut failed = None;
             for (run, result) in runs.iter().zip(results) {
                 match result {
-                    Ok(None) => {}
+                    Ok(None) => waited = true,
                     Ok(Some(data)) => {
                         self.copy_out(piece, run.first, &data, buf);
                         self.count_read(by, run);
@@ -363,11 +365,11 @@ impl Shard {
     }
 
     /// Copies zeroes and blocks in RAM, and takes them off `todo`. What somebody reads who is bypassed becomes no
-    /// younger there.
+    /// younger there. `waited`: since before they came.
     fn serve_present(
         &self,
         state: &mut State,
-        by: By,
+        (by, waited): (By, bool),
         (leaf, piece): (&Rc<Leaf>, Piece),
         todo: &mut BlockMask,
         buf: &mut IoBuf,
@@ -402,10 +404,12 @@ impl Shard {
             };
             let (skip, at, len) = overlap(piece, block);
             buf.write(at, &bytes[skip..skip + len]);
-            if !by.bypassed
-                && let Some((ahead, before)) = ram.touch(slot, block % EXTENT_BLOCKS)
-            {
-                regions.used(ahead, before);
+            if !by.bypassed {
+                match ram.touch(slot, block % EXTENT_BLOCKS, waited) {
+                    Touch::First { ahead, before } => regions.used(ahead, before),
+                    Touch::InTime => regions.saved(),
+                    Touch::Again => {}
+                }
             }
             counters.blocks_ram += 1;
             *todo = without(*todo, block, 1);
