@@ -125,13 +125,19 @@ impl Curve {
     #[inline]
     pub fn used(&mut self, block: u64) {
         self.note(block, mix(block), false);
+        self.count(1);
     }
 
-    /// A block is used, or written: that counts as used, and waits for no slow tier wherever the block is. `hash`: what
-    /// [`mix`] makes of the number.
+    /// So many blocks are used, of which those are noted that may be sampled.
+    #[inline]
+    pub(crate) fn count(&mut self, blocks: u64) {
+        self.counts.all += blocks;
+    }
+
+    /// Looks a block up that is used, or written, if it is of the sample: a write waits for no slow tier wherever the block
+    /// is. `hash`: what [`mix`] makes of the number. The use is counted by itself.
     #[inline]
     pub(crate) fn note(&mut self, block: u64, hash: u64, write: bool) {
-        self.counts.all += 1;
         if hash < self.counts.below {
             self.looked_up(block, hash, write);
         }
@@ -343,7 +349,10 @@ mod tests {
     #[test]
     fn what_is_written_never_waits_and_is_there_for_reads() {
         let mut curve = Curve::new(64);
-        (0..10u64).for_each(|block| curve.note(block, mix(block), true));
+        (0..10u64).for_each(|block| {
+            curve.note(block, mix(block), true);
+            curve.count(1);
+        });
         assert_eq!(curve.miss_ratio(1), 0.0);
         (0..10u64).for_each(|block| curve.used(block));
         assert_eq!(curve.miss_ratio(10), 0.0);

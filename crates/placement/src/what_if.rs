@@ -17,6 +17,8 @@ const VOLUME_SAMPLES: usize = 1024;
 const VOLUMES: usize = 64;
 /// The share of the blocks that is sampled at most.
 const SHARE: f64 = 1.0 / 16.0;
+/// No curve samples a block with a hash from here on.
+const SAMPLED_BELOW: u64 = (u64::MAX as f64 * SHARE) as u64;
 /// Sampled uses of a window for each block that is tracked.
 const WINDOW: u64 = 16;
 /// Blocks that a miniature's fast tier is to have, and between which shares of the chunks that is sought.
@@ -54,14 +56,14 @@ impl Recent {
         }
     }
 
-    /// Begins the next window when this one is over.
-    #[inline]
-    fn turn(&mut self) {
+    fn note(&mut self, block: u64, hash: u64, write: bool) {
+        self.curve.note(block, hash, write);
         if self.curve.counts().sampled >= WINDOW * self.samples as u64 {
             self.begin();
         }
     }
 
+    /// Begins the next window.
     #[cold]
     fn begin(&mut self) {
         self.last = Some((self.curve.counts().clone(), self.curve.blocks()));
@@ -188,22 +190,30 @@ impl WhatIf {
     ) {
         let first = u64::from(chunk) * CHUNK_BLOCKS as u64;
         let at = self.find(volume);
-        let of_volume = &mut self.volumes[at].curve;
-        let (mut low, mut high) = (u64::MAX, 0);
+        let (mut low, mut high, mut count) = (u64::MAX, 0, 0);
         for block in blocks {
-            self.seen.blocks += 1;
+            count += 1;
             let number = first + block as u64;
             (low, high) = (low.min(number), high.max(number + 1));
             let block = u64::from(layer) << 40 ^ number;
             let hash = mix(block);
-            self.all.curve.note(block, hash, write);
-            of_volume.curve.note(block, hash, write);
+            if hash < SAMPLED_BELOW {
+                self.sampled(at, block, hash, write);
+            }
         }
-        of_volume.turn();
-        self.all.turn();
+        self.seen.blocks += count;
+        self.all.curve.count(count);
+        self.volumes[at].curve.curve.count(count);
         if low < high && self.models[0].miniature.takes(layer, u64::from(chunk)) {
             self.modelled(layer, low, high, write);
         }
+    }
+
+    /// What most uses are spared.
+    #[inline(never)]
+    fn sampled(&mut self, at: usize, block: u64, hash: u64, write: bool) {
+        self.all.note(block, hash, write);
+        self.volumes[at].curve.note(block, hash, write);
     }
 
     /// So many of the blocks that were used came from the slow tier while a host waited.
