@@ -48,6 +48,7 @@ fn run(arguments: &Arguments) -> Result<()> {
         Command::Idle(with) => idle::run(&convect()?, with),
         Command::ScrubCost(with) => scrub_cost::run(&convect()?, with),
         Command::Snapshots(with) => snapshots::run(&convect()?, with),
+        Command::Load(with) => load::command(with),
         Command::Replay(with) => replay::run(arguments.convect.as_deref(), with),
     }
 }

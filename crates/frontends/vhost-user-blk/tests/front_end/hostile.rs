@@ -1,9 +1,9 @@
 //! A guest or monitor that breaks the rules harms only itself.
 
 use crate::support::*;
-use vhost_client::{Client, ClientQueue, Command, Options};
 use std::io::Write;
 use std::os::unix::net::UnixStream;
+use vhost_client::{Client, ClientQueue, Command, Options};
 
 const NEXT: u16 = 1;
 const WRITE: u16 = 2;

@@ -2,10 +2,10 @@
 
 use crate::device::TestDevice;
 use crate::support::*;
-use vhost_client::{Client, ClientQueue, Command, Options};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 use std::sync::Arc;
+use vhost_client::{Client, ClientQueue, Command, Options};
 
 #[test]
 fn requests_that_were_not_taken_or_not_answered_are_served_after_a_restart() {

@@ -4,9 +4,9 @@ use crate::device::{Counts, TestDevice, memory_file};
 use crate::support::*;
 use block::ErrorKind;
 use frontend_vhost_user_blk::FRONT_END;
-use vhost_client::{Command, Options};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use vhost_client::{Command, Options};
 
 #[test]
 fn what_is_written_is_read_whatever_was_negotiated() {

@@ -3,7 +3,6 @@
 use crate::device::{TestDevice, memory_file};
 use block::BlockDevice;
 use frontend_vhost_user_blk::FRONT_END;
-use vhost_client::{Client, ClientQueue, Command, Done, Options};
 use reactor::{Export, ReactorThread, StartExport};
 use std::collections::BTreeMap;
 use std::io;
@@ -11,6 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
+use vhost_client::{Client, ClientQueue, Command, Done, Options};
 
 pub const TIMEOUT: Duration = Duration::from_secs(20);
 pub const OK: u8 = 0;
