@@ -1,6 +1,7 @@
 //! What can be written on the command line.
 
-use crate::load::{Arrivals, Blocks, Disk, Pattern};
+use crate::compare::Compare;
+use crate::load::Generate;
 use crate::nbd::Place;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -40,6 +41,8 @@ pub enum Command {
     Snapshots(Snapshots),
     /// Reads and writes a disk by vhost-user-blk, NBD or io_uring, and says how soon it answers
     Load(Generate),
+    /// Convect beside qemu-storage-daemon, qemu-nbd, nbdkit and nbd-server: the same load to each, by the core
+    Compare(Compare),
     /// Block traces through the placement policy and the published ones, at several sizes of the fast tier
     Replay(Replay),
 }
@@ -121,70 +124,6 @@ pub struct Replay {
     /// Where modelled disks are kept.
     #[command(flatten)]
     pub behind: Behind,
-}
-
-/// `load`.
-#[derive(Args, Debug)]
-pub struct Generate {
-    /// vhost-user-blk:SOCKET, nbd+unix:///EXPORT?socket=PATH, or file:PATH (io_uring, O_DIRECT)
-    pub disk: Disk,
-    /// Sizes of requests with their weights, as 4k or 4k:60,64k:40
-    #[arg(long, value_name = "SIZE[:WEIGHT],...", default_value = "4k")]
-    pub blocks: Blocks,
-    /// Reads of a hundred requests; the others are writes
-    #[arg(long, value_name = "PERCENT", default_value_t = 100, value_parser = clap::value_parser!(u8).range(0..=100))]
-    pub reads: u8,
-    /// random, sequential, zipf:EXPONENT, or hot:PERCENT:PERCENT (of the range, of the requests)
-    #[arg(long, default_value = "random")]
-    pub pattern: Pattern,
-    /// Requests outstanding on each queue
-    #[arg(long, value_name = "COUNT", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub depth: u16,
-    /// Queues: rings or connections
-    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
-    pub queues: u16,
-    /// Threads that the queues are divided among
-    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
-    pub threads: u16,
-    /// Processors that the threads are bound to, in turn
-    #[arg(long, value_name = "NUMBER,...", value_delimiter = ',')]
-    pub cores: Vec<usize>,
-    /// Look for answers all the time instead of sleeping until there is one
-    #[arg(long)]
-    pub polling: bool,
-    /// Requests a second, whatever the disk does; latency then counts from when each was due
-    #[arg(long, value_name = "IOPS", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
-    pub rate: Option<u64>,
-    /// How they arrive
-    #[arg(long, value_name = "HOW", default_value = "even", requires = "rate")]
-    pub arrivals: Arrivals,
-    /// Seconds that count
-    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    pub seconds: u64,
-    /// Seconds before those
-    #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..=3_600))]
-    pub warm_up: u64,
-    /// How much of the disk is used, from its beginning on; all of it if not given
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub range: Option<u64>,
-    /// Write all of the range before
-    #[arg(long)]
-    pub fill: bool,
-    /// Fill the range, and check every byte that is read: what is written carries its place, version and a checksum
-    #[arg(long)]
-    pub verify: bool,
-    /// Nothing on the disk is needed any more
-    #[arg(long)]
-    pub overwrite: bool,
-    /// Where chance begins
-    #[arg(long, default_value_t = 1)]
-    pub seed: u64,
-    /// The server's process, whose processor time is to be told
-    #[arg(long, value_name = "PID")]
-    pub server_pid: Option<u32>,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// `torture`.
@@ -393,7 +332,8 @@ pub enum Part {
     Many,
 }
 
-fn size(text: &str) -> Result<u64, units::SizeError> {
+/// A size in bytes.
+pub fn size(text: &str) -> Result<u64, units::SizeError> {
     units::parse_bytes(text)
 }
 

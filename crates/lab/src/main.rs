@@ -6,6 +6,7 @@
 
 mod arguments;
 mod chance;
+mod compare;
 mod content;
 mod daemon;
 mod demo;
@@ -49,6 +50,7 @@ fn run(arguments: &Arguments) -> Result<()> {
         Command::ScrubCost(with) => scrub_cost::run(&convect()?, with),
         Command::Snapshots(with) => snapshots::run(&convect()?, with),
         Command::Load(with) => load::command(with),
+        Command::Compare(with) => compare::run(&convect()?, with),
         Command::Replay(with) => replay::run(arguments.convect.as_deref(), with),
     }
 }

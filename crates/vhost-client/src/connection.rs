@@ -17,7 +17,7 @@ use vhost::vhost_user::{Frontend, VhostUserFrontend};
 use vhost::{VhostBackend, VhostUserMemoryRegionInfo};
 use virtio_bindings::virtio_blk::VIRTIO_BLK_F_FLUSH;
 use virtio_bindings::virtio_config::{
-    VIRTIO_F_ACCESS_PLATFORM, VIRTIO_F_IN_ORDER, VIRTIO_F_RING_PACKED,
+    VIRTIO_F_ACCESS_PLATFORM, VIRTIO_F_IN_ORDER, VIRTIO_F_RING_PACKED, VIRTIO_F_VERSION_1,
 };
 use virtio_bindings::virtio_ring::{VIRTIO_RING_F_EVENT_IDX, VIRTIO_RING_F_INDIRECT_DESC};
 
@@ -112,10 +112,10 @@ fn negotiate(path: &Path, options: &Options) -> io::Result<Negotiated> {
         }
     }
     features &= !VhostUserVirtioFeatures::LOG_ALL.bits();
-    // The crate wants the bit acknowledged before it sends messages of the protocol's features.
-    frontend
-        .set_features(features & VhostUserVirtioFeatures::PROTOCOL_FEATURES.bits())
-        .map_err(failed)?;
+    // The crate wants the bit acknowledged before it sends messages of the protocol's features, and
+    // libvhost-user takes no features without that of the version.
+    let first = VhostUserVirtioFeatures::PROTOCOL_FEATURES.bits() | 1 << VIRTIO_F_VERSION_1;
+    frontend.set_features(features & first).map_err(failed)?;
     let protocol = frontend.get_protocol_features().map_err(failed)? & known();
     frontend.set_protocol_features(protocol).map_err(failed)?;
     if protocol.contains(VhostUserProtocolFeatures::REPLY_ACK) {

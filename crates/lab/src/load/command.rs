@@ -1,23 +1,18 @@
 //! `load`: one load to a disk that somebody serves.
 
-use super::disk::{Disk, Opening};
+use super::arguments::Generate;
+use super::disk::Opening;
+use super::fill::fill;
 use super::pace::Rate;
-use super::plan::Load;
+use super::plan::{Content, Load};
 use super::report::Figures;
 use super::run::{Watched, measure};
 use super::versions::Versions;
-use super::{Blocks, Pattern};
-use crate::arguments::Generate;
 use crate::failure::{Failure, Result, While};
 use crate::screen::{Progress, thousands};
 use std::sync::Arc;
 use units::format_bytes;
 
-/// Bytes and depth of the writes that fill a range.
-const FILL_BYTES: u32 = 256 << 10;
-const FILL_DEPTH: u16 = 8;
-/// A fill that takes longer than a day is given up.
-const FILL_SECONDS: u64 = 86_400;
 /// Bytes of a unit that is checked, where blocks are multiples of it; else a sector.
 const UNIT: u32 = 4096;
 const SECTOR: u32 = 512;
@@ -88,7 +83,7 @@ impl Generate {
     }
 
     /// The load on so many bytes.
-    fn load(&self, bytes: u64, versions: Option<Arc<Versions>>) -> Load {
+    fn load(&self, bytes: u64, content: Content) -> Load {
         Load {
             disks: vec![self.disk.clone()],
             first: 1.0,
@@ -103,60 +98,13 @@ impl Generate {
             cores: self.cores.clone(),
             polling: self.polling,
             rate: self.rate(),
-            versions,
+            content,
             warm_up: self.warm_up,
             seconds: self.seconds,
             requests: None,
             seed: self.seed,
         }
     }
-}
-
-/// Writes all of the first `bytes` of a disk once.
-///
-/// # Errors
-/// As [`measure`].
-pub fn fill(disk: &Disk, bytes: u64, versions: Option<Arc<Versions>>) -> Result<()> {
-    let mut progress = Progress::new();
-    let mut part = |from: u64, to: u64, block: u32| {
-        let load = Load {
-            disks: vec![disk.clone()],
-            first: 1.0,
-            blocks: Blocks::of(block),
-            read_percent: 0,
-            aim: Pattern::Sequential.aim(from..to, block, 0),
-            queues: 1,
-            depth: FILL_DEPTH,
-            threads: 1,
-            cores: Vec::new(),
-            polling: false,
-            rate: None,
-            versions: versions.clone(),
-            warm_up: 0,
-            seconds: FILL_SECONDS,
-            requests: Some((to - from) / u64::from(block)),
-            seed: from,
-        };
-        measure(&load, Watched::default(), |second, _| {
-            if progress.is_due() {
-                progress.draw(&format!("  filling for {second} s"));
-            }
-            Ok(true)
-        })
-    };
-    let whole = bytes / u64::from(FILL_BYTES) * u64::from(FILL_BYTES);
-    if whole > 0 {
-        part(0, whole, FILL_BYTES)?;
-    }
-    if whole < bytes {
-        let rest = if bytes.is_multiple_of(u64::from(UNIT)) {
-            UNIT
-        } else {
-            SECTOR
-        };
-        part(whole, bytes, rest)?;
-    }
-    Ok(())
 }
 
 /// Runs the load and prints its figures.
@@ -170,12 +118,15 @@ pub fn command(with: &Generate) -> Result<()> {
         true => UNIT,
         false => SECTOR,
     };
-    let versions = with.verify.then(|| Arc::new(Versions::new(0..bytes, unit)));
+    let content = match with.verify {
+        true => Content::Checked(Arc::new(Versions::new(0..bytes, unit))),
+        false => Content::Random,
+    };
     if with.fill || with.verify {
-        fill(&with.disk, bytes, versions.clone())
+        fill(&with.disk, bytes, content.clone())
             .during(|| "while the disk is filled".to_owned())?;
     }
-    let load = with.load(bytes, versions);
+    let load = with.load(bytes, content);
     let watched = Watched {
         server: with.server_pid,
     };

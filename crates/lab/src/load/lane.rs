@@ -1,7 +1,7 @@
 //! One thread: what is answered is counted, and something else is sent for it.
 
 use super::pace::Pace;
-use super::plan::Load;
+use super::plan::{Content, Load};
 use super::port::{Port, Request};
 use super::second::{Answer, Series};
 use super::shared::{Shared, locked};
@@ -115,7 +115,7 @@ impl Lane {
 
     /// Writes other bytes than zeroes into every slot, for writes that nobody checks.
     fn fill_slots(&mut self) {
-        if self.load.versions.is_some() || self.load.read_percent == 100 {
+        if !matches!(self.load.content, Content::Random) || self.load.read_percent == 100 {
             return;
         }
         let bytes = self.load.blocks.largest() as usize;

@@ -6,9 +6,11 @@
 //! Leaves out: what is measured, which the benchmarks say.
 
 mod aim;
+mod arguments;
 mod blocks;
 mod command;
 mod disk;
+mod fill;
 mod histogram;
 mod lane;
 mod pace;
@@ -26,12 +28,16 @@ mod versions;
 mod wait;
 
 pub use aim::Pattern;
+pub use arguments::Generate;
 pub use blocks::Blocks;
 pub use command::command;
 pub use disk::Disk;
+pub use fill::fill;
 pub use histogram::Histogram;
-pub use pace::{Arrivals, Rate};
-pub use plan::Load;
+pub use pace::Arrivals;
+pub use plan::{Content, Load};
 pub use report::Figures;
-pub use run::{Outcome, Watched, measure, run};
-pub use second::{Answer, Second, Series, rows_of_ten};
+pub use run::{Watched, measure, run};
+#[cfg(test)]
+pub use second::Answer;
+pub use second::{Second, Series, rows_of_ten};

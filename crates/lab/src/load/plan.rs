@@ -13,6 +13,27 @@ use units::BLOCK;
 /// Queues of the benchmarks' usual load.
 const QUEUES: u16 = 2;
 
+/// What is written.
+#[derive(Clone)]
+pub enum Content {
+    /// What looks like data.
+    Random,
+    /// Zeroes.
+    Zeroes,
+    /// What carries its place, its version and a checksum; and all that is read is checked.
+    Checked(Arc<Versions>),
+}
+
+impl Content {
+    /// The versions, where they are checked.
+    pub fn versions(&self) -> Option<Arc<Versions>> {
+        match self {
+            Self::Checked(versions) => Some(Arc::clone(versions)),
+            Self::Random | Self::Zeroes => None,
+        }
+    }
+}
+
 /// A load.
 #[derive(Clone)]
 pub struct Load {
@@ -38,8 +59,8 @@ pub struct Load {
     pub polling: bool,
     /// How often requests are due; none: as soon as others are answered.
     pub rate: Option<Rate>,
-    /// What is written carries its place and version, and all that is read is checked.
-    pub versions: Option<Arc<Versions>>,
+    /// What is written.
+    pub content: Content,
     /// Seconds at the beginning that are not counted.
     pub warm_up: u64,
     /// Seconds after those, at most.
@@ -67,7 +88,7 @@ impl Load {
             cores: Vec::new(),
             polling: false,
             rate: None,
-            versions: None,
+            content: Content::Random,
             warm_up: 0,
             seconds,
             requests: None,

@@ -92,6 +92,8 @@ pub struct Figures {
     pub client_cores: f64,
     /// Cores that the server took.
     pub server_cores: Option<f64>,
+    /// Cores that everybody else took on this machine.
+    pub other_cores: f64,
     /// Requests a second for each core that the server took.
     pub iops_per_server_core: Option<f64>,
     /// MiB a second for each.
@@ -116,6 +118,8 @@ impl From<&Outcome> for Figures {
             writes: Kind::of(&outcome.writes),
             client_cores: outcome.own / outcome.looked,
             server_cores: server,
+            other_cores: (outcome.all - outcome.own - outcome.server.unwrap_or(0.0)).max(0.0)
+                / outcome.looked,
             iops_per_server_core: per_core(all.iops),
             mib_per_s_per_server_core: per_core(all.mib_per_s),
         }
@@ -151,7 +155,7 @@ impl Figures {
                 thousands(iops)
             );
         }
-        text + "\n"
+        text + &format!("; others {:.2}\n", self.other_cores)
     }
 }
 
@@ -166,6 +170,7 @@ mod tests {
             looked: 2.0,
             own: 1.0,
             server: Some(0.5),
+            all: 1.7,
             ..Outcome::default()
         };
         for number in 0..1_000 {
@@ -184,6 +189,7 @@ mod tests {
             (0.5, Some(0.25))
         );
         assert_eq!(figures.iops_per_server_core, Some(2_000.0));
+        assert!((figures.other_cores - 0.1).abs() < 1e-9);
         assert_eq!(figures.reads.latency.p50_us, 1.0);
         let text = figures.table();
         assert!(text.contains("reads") && !text.contains("writes"), "{text}");

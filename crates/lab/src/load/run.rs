@@ -38,6 +38,8 @@ pub struct Outcome {
     pub own: f64,
     /// The same of the server.
     pub server: Option<f64>,
+    /// The same of everything on this machine.
+    pub all: f64,
 }
 
 /// A load that runs.
@@ -52,6 +54,7 @@ struct Times {
     at: Instant,
     own: f64,
     server: Option<f64>,
+    all: f64,
 }
 
 impl Times {
@@ -60,6 +63,7 @@ impl Times {
             at: Instant::now(),
             own: machine::own_processor_seconds(),
             server: watched.server.map(machine::processor_seconds).transpose()?,
+            all: machine::busy_seconds()?,
         })
     }
 }
@@ -73,7 +77,7 @@ fn places(load: &Load) -> Result<Vec<Place>> {
         slot_bytes: largest,
         polling: load.polling,
         writes: load.read_percent < 100,
-        looks: load.versions.is_some(),
+        looks: load.content.versions().is_some(),
     };
     let mut disks = Vec::new();
     for disk in &load.disks {
@@ -82,7 +86,7 @@ fn places(load: &Load) -> Result<Vec<Place>> {
     let mut places = Vec::new();
     for _ in 0..load.queues {
         for port in disks.iter_mut().filter_map(Iterator::next) {
-            let verify = load.versions.clone();
+            let verify = load.content.versions();
             let verify = verify.map(|versions| Verify::new(versions, load.depth, largest));
             places.push(Place::new(port, load.depth, verify));
         }
@@ -118,7 +122,7 @@ impl Running {
             );
             let cores = &load.cores;
             let core = (!cores.is_empty()).then(|| cores[number % cores.len()]);
-            let bound = move || core.map_or(Ok(()), |core| machine::bind_to_core(0, core));
+            let bound = move || core.map_or(Ok(()), machine::bind_to_core);
             let shared = Arc::clone(&running.shared);
             running
                 .threads
@@ -269,6 +273,7 @@ pub(super) fn measure_on(
             .server
             .zip(before.server)
             .map(|(after, before)| after - before),
+        all: after.all - before.all,
     })
 }
 

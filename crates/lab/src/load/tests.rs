@@ -5,7 +5,7 @@ use super::blocks::Blocks;
 use super::disk::Disk;
 use super::lane::{Counted, Lane, Place};
 use super::pace::{Arrivals, Rate};
-use super::plan::Load;
+use super::plan::{Content, Load};
 use super::port::{Port, Request};
 use super::run::{Watched, measure_on};
 use super::shared::Shared;
@@ -153,7 +153,7 @@ fn load(read_percent: u8, requests: Option<u64>) -> Load {
         cores: Vec::new(),
         polling: true,
         rate: None,
-        versions: Some(Arc::new(Versions::new(0..BYTES, 4096))),
+        content: Content::Checked(Arc::new(Versions::new(0..BYTES, 4096))),
         warm_up: 0,
         seconds: 20,
         requests,
@@ -171,7 +171,7 @@ fn ports(load: &Load, disk: &Arc<Mutex<Vec<u8>>>, fault: Fault) -> Vec<Place> {
             requests: 0,
             begun: Instant::now(),
         };
-        let verify = load.versions.clone();
+        let verify = load.content.versions();
         let verify = verify.map(|versions| Verify::new(versions, SLOTS, SLOT_BYTES));
         Place::new(Box::new(fake), SLOTS, verify)
     };
@@ -225,7 +225,7 @@ fn a_rate_goes_on_while_the_disk_stands_still() {
         let load = Load {
             rate,
             seconds: 1,
-            versions: None,
+            content: Content::Random,
             ..load(100, None)
         };
         let places = ports(&load, &disk, Fault::StandsStill);

@@ -1,7 +1,7 @@
 //! A queue of a vhost-user-blk disk, driven as a guest does.
 
 use crate::load::port::{Port, Request};
-use std::io::{Error, ErrorKind, Result};
+use std::io::{Error, Result};
 use std::os::fd::RawFd;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -86,7 +86,7 @@ impl Port for VhostPort {
             self.queue.take_slot();
             if done.status != 0 {
                 let text = format!("a request was answered with status {}", done.status);
-                return Err(Error::new(ErrorKind::Other, text));
+                return Err(Error::other(text));
             }
             answered.push(done.slot);
         }
