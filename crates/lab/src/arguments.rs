@@ -1,5 +1,6 @@
 //! What can be written on the command line.
 
+use crate::breakdown::Breakdown;
 use crate::compare::Compare;
 use crate::load::Generate;
 use crate::nbd::Place;
@@ -43,6 +44,8 @@ pub enum Command {
     Load(Generate),
     /// Convect beside qemu-storage-daemon, qemu-nbd, nbdkit and nbd-server: the same load to each, by the core
     Compare(Compare),
+    /// Where a server's processor time goes under a load, by layer
+    Breakdown(Breakdown),
     /// Block traces through the placement policy and the published ones, at several sizes of the fast tier
     Replay(Replay),
 }

@@ -5,6 +5,7 @@
 //! and through the front ends.
 
 mod arguments;
+mod breakdown;
 mod chance;
 mod compare;
 mod content;
@@ -51,6 +52,7 @@ fn run(arguments: &Arguments) -> Result<()> {
         Command::Snapshots(with) => snapshots::run(&convect()?, with),
         Command::Load(with) => load::command(with),
         Command::Compare(with) => compare::run(&convect()?, with),
+        Command::Breakdown(with) => breakdown::run(&convect()?, with),
         Command::Replay(with) => replay::run(arguments.convect.as_deref(), with),
     }
 }

@@ -24,21 +24,9 @@ impl Policy {
     }
 }
 
-/// `compare`.
+/// The servers and where they are.
 #[derive(Args, Debug)]
-pub struct Compare {
-    /// Groups of rows, of all: in their own order
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
-    pub only: Vec<Group>,
-    /// Rounds in which all take their turn
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
-    pub rounds: u32,
-    /// Seconds of each measurement, after one that does not count
-    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=600))]
-    pub seconds: u64,
-    /// Measure again, so many times at most, while others take more than a tenth of a core; the quietest counts
-    #[arg(long, value_name = "TIMES", default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=100))]
-    pub again: u32,
+pub struct Setup {
     /// How much each server has
     #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
     pub size: u64,
@@ -54,6 +42,26 @@ pub struct Compare {
     /// Where the peers' files are: a file system in memory
     #[arg(long, value_name = "FOLDER", default_value = "/dev/shm")]
     pub memory_in: PathBuf,
+}
+
+/// `compare`.
+#[derive(Args, Debug)]
+pub struct Compare {
+    /// Groups of rows, of all: in their own order
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub only: Vec<Group>,
+    /// Rounds in which all take their turn
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub rounds: u32,
+    /// Seconds of each measurement, after one that does not count
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=600))]
+    pub seconds: u64,
+    /// Measure again, so many times at most, while others take more than a tenth of a core; the quietest counts
+    #[arg(long, value_name = "TIMES", default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=100))]
+    pub again: u32,
+    /// The servers.
+    #[command(flatten)]
+    pub setup: Setup,
     /// Write everything that was measured to this file
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

@@ -9,7 +9,10 @@ mod peers;
 mod rows;
 mod run;
 mod stage;
+mod system;
 mod table;
 
-pub use arguments::Compare;
+pub use arguments::{Compare, Setup};
 pub use run::run;
+pub use stage::Stage;
+pub use system::System;

@@ -1,6 +1,6 @@
 //! The peers, each as a process of its own.
 
-use super::rows::System;
+use super::system::System;
 use crate::failure::{Failure, Result, While};
 use crate::interrupt;
 use crate::load::Disk;

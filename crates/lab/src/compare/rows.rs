@@ -1,5 +1,6 @@
 //! What is measured: a row each.
 
+use super::system::System;
 use clap::ValueEnum;
 use serde::Serialize;
 
@@ -21,54 +22,6 @@ pub enum Group {
     Fuse,
     /// A file drive beside the file itself
     File,
-}
-
-/// Who serves.
-#[derive(Serialize, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum System {
-    /// By vhost-user-blk, all on drives in memory.
-    Convect,
-    /// The same with null drives.
-    ConvectNull,
-    /// The same with a mirror of two.
-    ConvectMirror,
-    /// The same with a fast drive that is a file.
-    ConvectFile,
-    /// By NBD.
-    ConvectNbd,
-    /// By FUSE.
-    ConvectFuse,
-    /// qemu-storage-daemon by vhost-user-blk, io_uring on a file in memory, as the next ones.
-    QemuVhost,
-    /// qemu-storage-daemon by NBD.
-    QemuStorageNbd,
-    /// qemu-storage-daemon by FUSE.
-    QemuFuse,
-    /// qemu-nbd.
-    QemuNbd,
-    /// nbdkit's memory plugin.
-    Nbdkit,
-    /// nbd-server.
-    NbdServer,
-    /// The file without a server.
-    RawFile,
-}
-
-impl System {
-    /// For people.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Convect | Self::ConvectNbd | Self::ConvectFuse => "Convect",
-            Self::ConvectNull => "Convect, null drives",
-            Self::ConvectMirror => "Convect, mirror",
-            Self::ConvectFile => "Convect, file drive",
-            Self::QemuVhost | Self::QemuStorageNbd | Self::QemuFuse => "qemu-storage-daemon",
-            Self::QemuNbd => "qemu-nbd",
-            Self::Nbdkit => "nbdkit memory",
-            Self::NbdServer => "nbd-server",
-            Self::RawFile => "the file by io_uring",
-        }
-    }
 }
 
 /// By what systems are held against each other.

@@ -2,8 +2,9 @@
 
 use super::arguments::Compare;
 use super::limit::Limit;
-use super::rows::{Group, Judged, ROWS, Row, System};
+use super::rows::{Group, Judged, ROWS, Row};
 use super::stage::{Served, Stage};
+use super::system::System;
 use super::table::{Measured, Report, show};
 use crate::failure::{Result, While};
 use crate::load::{Blocks, Content, Figures, Load, Pattern, Watched, measure};
@@ -23,11 +24,11 @@ fn load(with: &Compare, row: &Row, served: &Served) -> Load {
         first: 1.0,
         blocks: Blocks::of(row.block),
         read_percent: if row.writes { 0 } else { 100 },
-        aim: Pattern::Random.aim(0..with.size, row.block, 1),
+        aim: Pattern::Random.aim(0..with.setup.size, row.block, 1),
         queues: row.queues,
         depth: row.outstanding / row.queues,
         threads: 1,
-        cores: vec![with.client_core],
+        cores: vec![with.setup.client_core],
         polling: true,
         rate: None,
         content: match row.group {
@@ -110,10 +111,12 @@ fn row(stage: &mut Stage<'_>, with: &Compare, row: &Row, report: &mut Report) ->
 }
 
 fn limit(with: &Compare, report: &mut Report) -> Result<()> {
-    let limit = Limit::new(with.size);
+    let limit = Limit::new(with.setup.size);
     for _ in 0..with.rounds {
         let time = Duration::from_secs(with.seconds);
-        report.limit.push(limit.measure(with.server_core, time)?);
+        report
+            .limit
+            .push(limit.measure(with.setup.server_core, time)?);
     }
     Ok(())
 }
@@ -137,20 +140,20 @@ pub fn run(convect: &Path, with: &Compare) -> Result<()> {
         machine: machine::describe(),
         rounds: with.rounds,
         seconds: with.seconds,
-        size: with.size,
-        policy: with.policy.name(),
+        size: with.setup.size,
+        policy: with.setup.policy.name(),
         ..Report::default()
     };
     println!(
         "Servers on core {}, one client that polls on core {}; random requests to {} of each; {} rounds of {} s\n  {}",
-        with.server_core,
-        with.client_core,
-        units::format_bytes(with.size),
+        with.setup.server_core,
+        with.setup.client_core,
+        units::format_bytes(with.setup.size),
         with.rounds,
         with.seconds,
         report.machine
     );
-    let mut stage = Stage::new(convect, with)?;
+    let mut stage = Stage::new(convect, &with.setup)?;
     let measured = rows(&mut stage, with, &mut report);
     stage.explain(measured)?;
     stage.stop()?;

@@ -1,8 +1,8 @@
 //! Every server, started when it is first needed.
 
-use super::arguments::Compare;
+use super::arguments::Setup;
 use super::peers::{Peer, Places};
-use super::rows::System;
+use super::system::System;
 use crate::daemon::Daemon;
 use crate::failure::{Failure, Result};
 use crate::load::{self, Disk};
@@ -25,7 +25,7 @@ pub struct Served {
 
 /// The servers.
 pub struct Stage<'a> {
-    with: &'a Compare,
+    with: &'a Setup,
     convect: &'a Path,
     served: BTreeMap<System, Result<Served, String>>,
     peers: Vec<Peer>,
@@ -40,7 +40,7 @@ impl<'a> Stage<'a> {
     ///
     /// # Errors
     /// When there is no room for files.
-    pub fn new(convect: &'a Path, with: &'a Compare) -> Result<Self> {
+    pub fn new(convect: &'a Path, with: &'a Setup) -> Result<Self> {
         // The file drive and the raw file.
         let on_disk = (FAST_TIMES + 1) * with.size + POOL_BYTES;
         Ok(Self {
@@ -65,7 +65,7 @@ impl<'a> Stage<'a> {
         let started = self.start(system);
         let started = match started {
             Err(failure) if failure.is_interrupt() => return Err(failure),
-            Err(failure) if is_ours(system) => return Err(failure),
+            Err(failure) if system.is_convect() => return Err(failure),
             other => other.map_err(|failure| failure.to_string()),
         };
         self.served.insert(system, started.clone());
@@ -82,7 +82,7 @@ impl<'a> Stage<'a> {
                     pid: None,
                 });
             }
-            _ if is_ours(system) => self.start_convect(system)?,
+            _ if system.is_convect() => self.start_convect(system)?,
             _ => {
                 let places = Places {
                     memory: self.memory.path(),
@@ -202,16 +202,4 @@ impl<'a> Stage<'a> {
     pub fn stop(&mut self) -> Result<()> {
         self.daemons.values_mut().try_for_each(Daemon::stop)
     }
-}
-
-fn is_ours(system: System) -> bool {
-    matches!(
-        system,
-        System::Convect
-            | System::ConvectNull
-            | System::ConvectMirror
-            | System::ConvectFile
-            | System::ConvectNbd
-            | System::ConvectFuse
-    )
 }

@@ -1,6 +1,7 @@
 //! Medians, ratios, and how far apart the rounds are.
 
-use super::rows::{Group, System};
+use super::rows::Group;
+use super::system::System;
 use crate::load::Figures;
 use crate::screen::{self, thousands};
 use serde::Serialize;
