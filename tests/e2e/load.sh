@@ -57,3 +57,9 @@ sleep 1
 lab load "$guest" --reads 0 --overwrite --seconds 1 --warm-up 0 >/dev/null
 if wait "$load"; then fail "wrong data passed for right"; fi
 grep -q 'what is read at byte' load.out || fail "$(cat load.out)"
+
+say "what can be compared without others is compared"
+lab compare --only limit,null,mirror --size 64M --rounds 1 --seconds 1 --again 0 --json compare.json >compare.out
+grep -q 'a core copies and checksums' compare.out || fail "$(cat compare.out)"
+[ "$(field 'len(d["limit"]) == 1 and len(d["rows"]) == 6 and not d["missing"]' <compare.json)" = True ] ||
+  fail "$(cat compare.json)"

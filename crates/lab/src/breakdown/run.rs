@@ -183,7 +183,7 @@ mod tests {
         let sampled = [
             sampled("memmove", 0.4),
             sampled("memset", 0.1),
-            sampled("crc", 0.3),
+            sampled("crc_fast::checksum", 0.3),
         ];
         let parts = parts(&sampled, 1_000.0, 1);
         let names: Vec<_> = parts

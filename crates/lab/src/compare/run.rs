@@ -124,11 +124,22 @@ fn limit(with: &Compare, report: &mut Report) -> Result<()> {
 fn rows(stage: &mut Stage<'_>, with: &Compare, report: &mut Report) -> Result<()> {
     if with.has(Group::Limit) {
         limit(with, report)?;
+        write_json(with, report)?;
     }
     for one in ROWS.iter().filter(|row| with.has(row.group)) {
         row(stage, with, one, report)?;
+        // What was measured is kept, whatever comes.
+        write_json(with, report)?;
     }
     Ok(())
+}
+
+fn write_json(with: &Compare, report: &Report) -> Result<()> {
+    let Some(path) = &with.json else {
+        return Ok(());
+    };
+    let text = serde_json::to_string_pretty(report).during(|| "the figures".to_owned())?;
+    std::fs::write(path, text).during(|| format!("cannot write {}", path.display()))
 }
 
 /// Measures everything that was asked for, and prints it.
@@ -158,9 +169,5 @@ pub fn run(convect: &Path, with: &Compare) -> Result<()> {
     stage.explain(measured)?;
     stage.stop()?;
     print!("{}", show(&report));
-    if let Some(path) = &with.json {
-        let text = serde_json::to_string_pretty(&report).during(|| "the figures".to_owned())?;
-        std::fs::write(path, text).during(|| format!("cannot write {}", path.display()))?;
-    }
     Ok(())
 }
