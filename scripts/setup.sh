@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what is missing, and nothing when nothing is: setup.sh build|demo|test|fuzz.
+# Installs what is missing, and nothing when nothing is: setup.sh build|demo|test|fuzz|compare.
 # Left out: anything that is not a package, the Rust toolchain or cargo-fuzz; it changes no
 # configuration.
 set -Eeuo pipefail
@@ -19,6 +19,13 @@ demo_packages=(
   "qemu-utils qemu-nbd"
   "libnbd-bin nbdinfo"
   "fuse3 fusermount3"
+)
+compare_packages=(
+  "${demo_packages[@]}"
+  "qemu-system-common qemu-storage-daemon"
+  "nbdkit nbdkit"
+  "nbd-server nbd-server"
+  "linux-perf perf"
 )
 fuzz_packages=(
   "${build_packages[@]}"
@@ -132,7 +139,8 @@ case "$level" in
   demo) rows=("${demo_packages[@]}") ;;
   test) rows=("${test_packages[@]}") ;;
   fuzz) rows=("${fuzz_packages[@]}") ;;
-  *) fail "usage: setup.sh build|demo|test|fuzz" ;;
+  compare) rows=("${compare_packages[@]}") ;;
+  *) fail "usage: setup.sh build|demo|test|fuzz|compare" ;;
 esac
 step "setup: packages to $level"
 mapfile -t missing < <(missing_packages "${rows[@]}")

@@ -3,7 +3,7 @@
 use architecture_test::{Manifest, workspace_crates};
 
 /// The workspace's own crates as dependencies name them.
-const OURS: [&str; 17] = [
+const OURS: [&str; 18] = [
     "units",
     "block",
     "reactor",
@@ -21,6 +21,7 @@ const OURS: [&str; 17] = [
     "frontend-nbd",
     "frontend-fuse",
     "frontend-vhost-user-blk",
+    "vhost-client",
 ];
 
 fn find(name: &str) -> Manifest {
@@ -68,9 +69,18 @@ fn each_crate_uses_only_the_crates_beneath_it() {
     only("convect-api", &["units"]);
     only("convect-rivals", &[]);
     only("convect-traces", &[]);
+    only("convect-vhost-client", &[]);
     only(
         "convect-lab",
-        &["units", "api", "placement", "rivals", "traces"],
+        &[
+            "units",
+            "api",
+            "format",
+            "placement",
+            "rivals",
+            "traces",
+            "vhost-client",
+        ],
     );
 }
 

@@ -1,6 +1,9 @@
 //! What can be written on the command line.
 
-use crate::replay::Place;
+use crate::breakdown::Breakdown;
+use crate::compare::Compare;
+use crate::load::Generate;
+use crate::nbd::Place;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -37,6 +40,12 @@ pub enum Command {
     ScrubCost(ScrubCost),
     /// What snapshots and clones cost: taking them, the writes after them, deleting, cloning, reading
     Snapshots(Snapshots),
+    /// Reads and writes a disk by vhost-user-blk, NBD or io_uring, and says how soon it answers
+    Load(Generate),
+    /// Convect beside qemu-storage-daemon, qemu-nbd, nbdkit and nbd-server: the same load to each, by the core
+    Compare(Compare),
+    /// Where a server's processor time goes under a load, by layer
+    Breakdown(Breakdown),
     /// Block traces through the placement policy and the published ones, at several sizes of the fast tier
     Replay(Replay),
 }
@@ -326,7 +335,8 @@ pub enum Part {
     Many,
 }
 
-fn size(text: &str) -> Result<u64, units::SizeError> {
+/// A size in bytes.
+pub fn size(text: &str) -> Result<u64, units::SizeError> {
     units::parse_bytes(text)
 }
 

@@ -2,8 +2,9 @@
 
 use crate::arguments::Idle;
 use crate::daemon::Daemon;
-use crate::failure::{Failure, Result, While};
+use crate::failure::{Failure, Result};
 use crate::interrupt;
+use crate::machine;
 use crate::scratch::Scratch;
 use crate::screen;
 use std::path::Path;
@@ -12,26 +13,6 @@ use std::time::{Duration, Instant};
 const GIB: u64 = 1 << 30;
 /// What follows a start is work of the start, and left out.
 const SETTLE: Duration = Duration::from_secs(3);
-
-/// Processor time of a process so far, in seconds.
-fn processor_seconds(pid: u32) -> Result<f64> {
-    let path = format!("/proc/{pid}/stat");
-    let text = std::fs::read_to_string(&path).during(|| path.clone())?;
-    // The name may hold anything; the fields are counted from its closing bracket on.
-    let rest = text.rsplit_once(')').map_or("", |(_, rest)| rest);
-    let fields: Vec<&str> = rest.split_whitespace().collect();
-    let ticks = |index: usize| {
-        fields
-            .get(index)
-            .and_then(|field| field.parse::<f64>().ok())
-    };
-    // SAFETY: sysconf takes a number and gives one.
-    let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64;
-    match (ticks(11), ticks(12)) {
-        (Some(user), Some(system)) => Ok((user + system) / per_second),
-        _ => Err(Failure::new(format!("{path} is not as expected"))),
-    }
-}
 
 /// Exports volumes, waits, and prints the share of a core that the daemon used.
 pub fn run(convect: &Path, with: &Idle) -> Result<()> {
@@ -60,9 +41,9 @@ pub fn run(convect: &Path, with: &Idle) -> Result<()> {
         ])?;
     }
     interrupt::pause(SETTLE)?;
-    let (begun, before) = (Instant::now(), processor_seconds(daemon.pid())?);
+    let (begun, before) = (Instant::now(), machine::processor_seconds(daemon.pid())?);
     interrupt::pause(Duration::from_secs(with.seconds))?;
-    let used = processor_seconds(daemon.pid())? - before;
+    let used = machine::processor_seconds(daemon.pid())? - before;
     let percent = 100.0 * used / begun.elapsed().as_secs_f64();
     let row = [
         with.volumes.to_string(),

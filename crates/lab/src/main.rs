@@ -5,7 +5,9 @@
 //! and through the front ends.
 
 mod arguments;
+mod breakdown;
 mod chance;
+mod compare;
 mod content;
 mod daemon;
 mod demo;
@@ -48,6 +50,9 @@ fn run(arguments: &Arguments) -> Result<()> {
         Command::Idle(with) => idle::run(&convect()?, with),
         Command::ScrubCost(with) => scrub_cost::run(&convect()?, with),
         Command::Snapshots(with) => snapshots::run(&convect()?, with),
+        Command::Load(with) => load::command(with),
+        Command::Compare(with) => compare::run(&convect()?, with),
+        Command::Breakdown(with) => breakdown::run(&convect()?, with),
         Command::Replay(with) => replay::run(arguments.convect.as_deref(), with),
     }
 }

@@ -10,6 +10,7 @@ mod error;
 mod fields;
 mod formats;
 mod input;
+pub mod law;
 mod read;
 mod request;
 pub mod synthetic;

@@ -15,8 +15,6 @@
 //! that the daemon would give them; its file permissions decide that.
 
 mod chain;
-#[cfg(feature = "client")]
-pub mod client;
 mod config;
 mod control;
 mod event;

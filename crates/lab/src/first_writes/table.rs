@@ -126,12 +126,18 @@ pub fn summary(phases: &[Phase], raw: &[Series; 2], disks: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::Answer;
 
     fn series(counts: &[u64], latency_ns: u64) -> Series {
         let mut series = Series::default();
         for (second, count) in counts.iter().enumerate() {
             for _ in 0..*count {
-                series.answered(second as u64 * 1_000_000_000, latency_ns);
+                let due_ns = second as u64 * 1_000_000_000;
+                series.answered(Answer {
+                    at_ns: due_ns + latency_ns,
+                    due_ns,
+                    bytes: 4096,
+                });
             }
         }
         series

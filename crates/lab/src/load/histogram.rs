@@ -3,11 +3,21 @@
 /// Classes of an octave.
 const FINE: u64 = 32;
 const FINE_BITS: u32 = FINE.trailing_zeros();
+/// All of them. The last one takes what is longer than 18 minutes, in nanoseconds.
+const CLASSES: usize = (40 - FINE_BITS as usize + 1) * FINE as usize;
 
 /// Counts of latencies.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Histogram {
-    counts: Vec<u32>,
+    counts: Box<[u32]>,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self {
+            counts: vec![0; CLASSES].into(),
+        }
+    }
 }
 
 fn class(value: u64) -> usize {
@@ -31,18 +41,11 @@ fn greatest(class: usize) -> u64 {
 impl Histogram {
     /// Counts a latency.
     pub fn add(&mut self, value: u64) {
-        let class = class(value);
-        if self.counts.len() <= class {
-            self.counts.resize(class + 1, 0);
-        }
-        self.counts[class] += 1;
+        self.counts[class(value).min(CLASSES - 1)] += 1;
     }
 
     /// Counts all that another one has.
     pub fn merge(&mut self, other: &Self) {
-        if self.counts.len() < other.counts.len() {
-            self.counts.resize(other.counts.len(), 0);
-        }
         for (count, more) in self.counts.iter_mut().zip(&other.counts) {
             *count += more;
         }
@@ -79,6 +82,16 @@ mod tests {
             assert_eq!(class(top), class(value), "{value}");
             assert_eq!(class(top + 1), class(value) + 1, "{value}");
         }
+    }
+
+    #[test]
+    fn what_takes_longest_is_counted_too() {
+        let mut histogram = Histogram::default();
+        histogram.add(u64::MAX);
+        assert_eq!(
+            (histogram.count(), histogram.percentile(50.0) >> 39),
+            (1, 1)
+        );
     }
 
     #[test]

@@ -1,169 +1,337 @@
-//! One connection: what comes in is counted, and something else is sent for it.
+//! One thread: what is answered is counted, and something else is sent for it.
 
-use super::run::Aim;
-use super::second::Series;
+use super::pace::Pace;
+use super::plan::{Content, Load};
+use super::port::{Port, Request};
+use super::second::{Answer, Series};
+use super::shared::{Shared, locked};
+use super::verify::Verify;
+use super::wait::{wait, watch};
 use crate::chance::Chance;
-use crate::nbd::{protocol as p, read_reply};
-use std::io::{BufReader, Error, Read, Result, Write};
-use std::net::Shutdown;
-use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
-use units::BLOCK;
+use std::io::{Error, Result};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-/// Bits of a request's number below the moment at which it was sent, that tell apart those of one moment.
-const NUMBER_BITS: u32 = 16;
-/// What chance a route is chosen by.
+/// How long a lane sleeps before it looks whether it is to end.
+const LOOK: Duration = Duration::from_millis(50);
+/// What chance is measured by.
 const WHOLE: u64 = 1 << 20;
 
-/// What all connections have in common.
-pub(super) struct Shared {
-    begun: Instant,
-    /// Nothing more is to be sent.
-    pub stop: AtomicBool,
-    /// Requests that are not answered.
-    pub outstanding: AtomicUsize,
-    /// When something was last answered on any connection, in nanoseconds after the beginning.
-    pub last_ns: AtomicU64,
-    /// Why a lane ended before it was to.
-    pub failure: Mutex<Option<String>>,
+/// Reads and writes, second by second. Stalls are with the reads.
+#[derive(Clone, Default)]
+pub(super) struct Counted {
+    pub reads: Series,
+    pub writes: Series,
 }
 
-impl Shared {
-    pub fn new(outstanding: usize) -> Self {
+impl Counted {
+    pub fn with_room(seconds: usize) -> Self {
         Self {
-            begun: Instant::now(),
-            stop: AtomicBool::new(false),
-            outstanding: AtomicUsize::new(outstanding),
-            last_ns: AtomicU64::new(0),
-            failure: Mutex::default(),
+            reads: Series::with_room(seconds),
+            writes: Series::with_room(seconds),
         }
     }
 
-    pub fn now_ns(&self) -> u64 {
-        self.begun.elapsed().as_nanos() as u64
-    }
-}
-
-/// What a lane counted before it panicked is as good as what the others did.
-pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The sending sides of connections that share their requests, one to each export.
-pub(super) struct Group {
-    pub streams: Vec<Mutex<UnixStream>>,
-    /// The part of the requests that goes to the first one, from 0 to 1.
-    pub first: f64,
-    pub aim: Aim,
-    pub writes: bool,
-    /// What is written.
-    pub data: Vec<u8>,
-}
-
-impl Group {
-    /// Sends so many new requests.
-    pub fn send(&self, shared: &Shared, chance: &mut Chance, count: usize) -> Result<()> {
-        let command = if self.writes { p::WRITE } else { p::READ };
-        let mut bytes = vec![Vec::new(); self.streams.len()];
-        let now = shared.now_ns() << NUMBER_BITS;
-        for _ in 0..count {
-            let second =
-                self.streams.len() > 1 && chance.below(WHOLE) as f64 >= self.first * WHOLE as f64;
-            let number = chance.next() & ((1 << NUMBER_BITS) - 1);
-            let head = p::request(command, 0, now | number, (self.aim)(chance), BLOCK as u32);
-            let bytes = &mut bytes[usize::from(second)];
-            bytes.extend(head);
-            if self.writes {
-                bytes.extend(&self.data);
-            }
-        }
-        for (stream, bytes) in self.streams.iter().zip(bytes) {
-            if !bytes.is_empty() {
-                locked(stream).write_all(&bytes)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Says goodbye, and wakes whoever still listens.
-    pub fn close(&self) {
-        for stream in &self.streams {
-            let mut stream = locked(stream);
-            // A server that is gone needs no goodbye.
-            let _ = stream.write_all(&p::request(p::DISCONNECT, 0, 0, 0, 0));
-            let _ = stream.shutdown(Shutdown::Both);
+    fn of(&mut self, write: bool) -> &mut Series {
+        match write {
+            true => &mut self.writes,
+            false => &mut self.reads,
         }
     }
 }
 
-/// The receiving side of a connection.
+/// A request that is not answered.
+#[derive(Clone, Copy, Default)]
+struct Open {
+    due_ns: u64,
+    request: Request,
+}
+
+/// A port with its slots.
+pub(super) struct Place {
+    port: Box<dyn Port>,
+    free: Vec<u16>,
+    open: Vec<Open>,
+    verify: Option<Verify>,
+    queued: bool,
+}
+
+impl Place {
+    pub fn new(port: Box<dyn Port>, slots: u16, verify: Option<Verify>) -> Self {
+        Self {
+            port,
+            free: (0..slots).rev().collect(),
+            open: vec![Open::default(); usize::from(slots)],
+            verify,
+            queued: false,
+        }
+    }
+}
+
+/// A thread's ports and what it counted.
 pub(super) struct Lane {
-    pub stream: BufReader<UnixStream>,
-    pub group: Arc<Group>,
-    pub shared: Arc<Shared>,
-    pub series: Arc<Mutex<Series>>,
-    pub chance: Chance,
+    places: Vec<Place>,
+    load: Load,
+    shared: Arc<Shared>,
+    counted: Arc<Mutex<Counted>>,
+    chance: Chance,
+    pace: Option<Pace>,
+    /// Requests that may be outstanding, and are.
+    most: usize,
+    outstanding: usize,
+    answered: Vec<u16>,
+    watched: Vec<libc::pollfd>,
+    /// The port that the next request of an open loop goes to.
+    turn: usize,
+    now_ns: u64,
 }
 
 impl Lane {
-    /// Waits for an answer and counts it.
-    fn receive(&mut self, data: &mut [u8]) -> Result<()> {
-        let (cookie, error) = read_reply(&mut self.stream)?;
-        if error != 0 {
-            return Err(Error::other(format!(
-                "a request was answered with error {error}"
-            )));
+    pub fn new(
+        load: Load,
+        places: Vec<Place>,
+        shared: Arc<Shared>,
+        counted: Arc<Mutex<Counted>>,
+        chance: Chance,
+        pace: Option<Pace>,
+    ) -> Self {
+        let slots = places.iter().map(|place| place.open.len());
+        Self {
+            most: slots.clone().sum::<usize>() / load.disks.len(),
+            answered: Vec::with_capacity(slots.max().unwrap_or(0)),
+            watched: Vec::with_capacity(places.len()),
+            places,
+            load,
+            shared,
+            counted,
+            chance,
+            pace,
+            outstanding: 0,
+            turn: 0,
+            now_ns: 0,
         }
-        if !self.group.writes {
-            self.stream.read_exact(data)?;
+    }
+
+    /// Writes other bytes than zeroes into every slot, for writes that nobody checks.
+    fn fill_slots(&mut self) {
+        if !matches!(self.load.content, Content::Random) || self.load.read_percent == 100 {
+            return;
         }
-        let now = self.shared.now_ns();
-        if self.shared.stop.load(Ordering::Relaxed) {
+        let bytes = self.load.blocks.largest() as usize;
+        let data: Vec<u8> = (0..bytes / 8)
+            .flat_map(|_| self.chance.next().to_le_bytes())
+            .collect();
+        for place in &mut self.places {
+            (0..place.open.len()).for_each(|slot| place.port.fill(slot as u16, 0, &data));
+        }
+    }
+
+    /// Sends a request by a port that has a free slot.
+    fn send(&mut self, index: usize, due_ns: u64) -> Result<()> {
+        let place = &mut self.places[index];
+        let slot = place.free.pop().expect("a free slot");
+        let length = self.load.blocks.next(&mut self.chance);
+        let reads = u64::from(self.load.read_percent);
+        let request = Request {
+            offset: (self.load.aim)(&mut self.chance, length),
+            length,
+            write: reads < 100 && self.chance.below(100) >= reads,
+        };
+        if let Some(verify) = &mut place.verify {
+            verify.sent(&mut *place.port, slot, request);
+        }
+        place.open[usize::from(slot)] = Open { due_ns, request };
+        place.port.queue(slot, request)?;
+        place.queued = true;
+        self.outstanding += 1;
+        Ok(())
+    }
+
+    /// The port by which the next request goes when each disk has its part of them.
+    fn choose(&mut self) -> usize {
+        let second = self.chance.below(WHOLE) as f64 >= self.load.first * WHOLE as f64;
+        // The ports of the two disks take turns.
+        let ports = self.places.iter().enumerate().skip(usize::from(second));
+        let emptiest = ports.step_by(2).max_by_key(|(_, place)| place.free.len());
+        emptiest.map_or(0, |(index, _)| index)
+    }
+
+    /// Sends as many as may be outstanding.
+    fn send_all(&mut self) -> Result<()> {
+        if self.load.disks.len() > 1 {
+            while self.outstanding < self.most && self.shared.takes_one() {
+                let index = self.choose();
+                self.send(index, self.now_ns)?;
+            }
             return Ok(());
         }
-        let before = self.shared.last_ns.fetch_max(now, Ordering::Relaxed);
-        let mut series = locked(&self.series);
-        series.answered(now, now.saturating_sub(cookie >> NUMBER_BITS));
-        if before < now {
-            series.silent(before, now);
+        for index in 0..self.places.len() {
+            while !self.places[index].free.is_empty() && self.shared.takes_one() {
+                self.send(index, self.now_ns)?;
+            }
         }
         Ok(())
     }
 
-    fn is_more_there(&self) -> bool {
-        let data = if self.group.writes { 0 } else { BLOCK };
-        self.stream.buffer().len() >= p::REPLY_LEN + data
+    /// Sends what is due, as far as slots are free.
+    fn send_due(&mut self, mut pace: Pace) -> Result<Pace> {
+        let now = self.shared.now_ns().min(self.shared.end_ns);
+        while pace.due_ns() < now && self.outstanding < self.most {
+            while self.places[self.turn].free.is_empty() {
+                self.turn = (self.turn + 1) % self.places.len();
+            }
+            self.send(self.turn, pace.due_ns())?;
+            self.turn = (self.turn + 1) % self.places.len();
+            pace.advance(&mut self.chance);
+        }
+        Ok(pace)
+    }
+
+    fn issue(&mut self) -> Result<()> {
+        match self.pace.take() {
+            Some(pace) => self.pace = Some(self.send_due(pace)?),
+            None if self.outstanding < self.most => self.send_all()?,
+            None => {}
+        }
+        for place in &mut self.places {
+            if std::mem::take(&mut place.queued) {
+                place.port.send()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts what was answered; gives how many that were.
+    fn take(&mut self) -> Result<usize> {
+        let mut all = 0;
+        for index in 0..self.places.len() {
+            let place = &mut self.places[index];
+            if place.free.len() == place.open.len() {
+                continue;
+            }
+            self.answered.clear();
+            place.port.take(&mut self.answered)?;
+            if self.answered.is_empty() {
+                continue;
+            }
+            all += self.answered.len();
+            self.now_ns = self.shared.now_ns();
+            self.count(index)?;
+        }
+        self.outstanding -= all;
+        Ok(all)
+    }
+
+    /// Counts the answers of a port.
+    fn count(&mut self, index: usize) -> Result<()> {
+        let now = self.now_ns;
+        let before = self.shared.last_ns.fetch_max(now, Ordering::Relaxed);
+        let mut counted = locked(&self.counted);
+        let place = &mut self.places[index];
+        for slot in self.answered.iter().copied() {
+            let Open { due_ns, request } = place.open[usize::from(slot)];
+            if let Some(verify) = &mut place.verify {
+                let checked = verify.answered(&*place.port, slot, request);
+                checked.map_err(Error::other)?;
+            }
+            let answer = Answer {
+                at_ns: now,
+                due_ns,
+                bytes: request.length.into(),
+            };
+            let series = counted.of(request.write);
+            match self.pace {
+                Some(_) => series.answered_due(answer),
+                None => series.answered(answer),
+            }
+            place.free.push(slot);
+        }
+        if before < now {
+            counted.reads.silent(before, now);
+        }
+        Ok(())
+    }
+
+    /// Passes the time until there is something to do.
+    fn idle(&mut self) -> Result<()> {
+        if self.load.polling {
+            std::hint::spin_loop();
+            return Ok(());
+        }
+        let mut time = LOOK;
+        if let Some(pace) = &self.pace
+            && self.outstanding < self.most
+        {
+            let due = pace.due_ns().saturating_sub(self.shared.now_ns());
+            time = time.min(Duration::from_nanos(due));
+        }
+        if let [place] = &mut self.places[..] {
+            return place.port.wait(time);
+        }
+        self.watched.clear();
+        let mut ready = false;
+        for place in &mut self.places {
+            ready |= place.port.arm();
+            let (fd, writing) = place.port.event();
+            self.watched.push(watch(fd, writing));
+        }
+        if !ready {
+            wait(&mut self.watched, time)?;
+        }
+        for (place, watched) in self.places.iter_mut().zip(&self.watched) {
+            if watched.revents != 0 {
+                place.port.disarm();
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts what was due and could not be sent.
+    fn give_up(&mut self) {
+        let Some(mut pace) = self.pace.take() else {
+            return;
+        };
+        let mut counted = locked(&self.counted);
+        let reads = u64::from(self.load.read_percent);
+        while pace.due_ns() < self.shared.end_ns {
+            let write = self.chance.below(100) >= reads;
+            let series = counted.of(write);
+            series.unsent(pace.due_ns(), self.shared.end_ns);
+            pace.advance(&mut self.chance);
+        }
     }
 
     fn go_on(&mut self) -> Result<()> {
-        let mut data = vec![0; BLOCK];
+        for place in &mut self.places {
+            place.port.begin()?;
+        }
+        self.fill_slots();
+        self.now_ns = self.shared.now_ns();
         loop {
-            let mut answered = 0;
-            loop {
-                self.receive(&mut data)?;
-                answered += 1;
-                if !self.is_more_there() {
-                    break;
-                }
+            let stopping = self.shared.stop.load(Ordering::Relaxed);
+            if !stopping {
+                self.issue()?;
             }
-            if self.shared.stop.load(Ordering::SeqCst) {
-                let outstanding = &self.shared.outstanding;
-                outstanding.fetch_sub(answered, Ordering::SeqCst);
-            } else {
-                self.group.send(&self.shared, &mut self.chance, answered)?;
+            let ending = stopping || self.shared.left.load(Ordering::Relaxed) <= 0;
+            if ending && self.outstanding == 0 {
+                return Ok(());
+            }
+            if self.take()? == 0 {
+                if self.shared.abandon.load(Ordering::Relaxed) {
+                    return Err(Error::other("requests are not answered"));
+                }
+                self.idle()?;
             }
         }
     }
 
-    /// Goes on until its connection is closed.
+    /// Goes on until it is to stop and everything was answered.
     pub fn run(mut self) {
-        if let Err(error) = self.go_on()
-            && !self.shared.stop.load(Ordering::SeqCst)
-        {
-            let mut failure = locked(&self.shared.failure);
-            failure.get_or_insert(error.to_string());
+        let ended = self.go_on();
+        self.give_up();
+        if let Err(error) = ended {
+            locked(&self.shared.failure).get_or_insert(error.to_string());
         }
     }
 }

@@ -1,14 +1,43 @@
-//! A load of 4 KiB random requests over NBD by a client of our own, seen second by second: how many,
-//! how long each took, and for how long none was answered, which fio does not tell.
+//! Loads by clients of our own: vhost-user-blk, NBD and io_uring; seen second by second, with how long each request
+//! took and for how long none was answered.
 //!
-//! Responsible for: keeping requests outstanding over all connections, and the figures.
-//! Leaves out: what is measured, which the benchmarks say; checking what is read.
+//! Responsible for: which requests are sent and when, keeping them outstanding, checking what is read, and the
+//! figures. Nothing is allocated for a request, and with one thread the same seed gives the same requests.
+//! Leaves out: what is measured, which the benchmarks say.
 
+mod aim;
+mod arguments;
+mod blocks;
+mod command;
+mod disk;
+mod fill;
 mod histogram;
 mod lane;
+mod pace;
+mod plan;
+mod port;
+mod ports;
+mod report;
 mod run;
 mod second;
+mod shared;
+#[cfg(test)]
+mod tests;
+mod verify;
+mod versions;
+mod wait;
 
+pub use aim::Pattern;
+pub use arguments::Generate;
+pub use blocks::Blocks;
+pub use command::command;
+pub use disk::Disk;
+pub use fill::fill;
 pub use histogram::Histogram;
-pub use run::{Load, run};
+pub use pace::Arrivals;
+pub use plan::{Content, Load};
+pub use report::Figures;
+pub use run::{Watched, measure, run};
+#[cfg(test)]
+pub use second::Answer;
 pub use second::{Second, Series, rows_of_ten};

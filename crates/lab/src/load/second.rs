@@ -5,10 +5,27 @@ use crate::screen::thousands;
 
 pub const SECOND_NS: u64 = 1_000_000_000;
 
-/// What was answered in a second.
+/// An answer.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Answer {
+    /// When it came, in nanoseconds after the beginning.
+    pub at_ns: u64,
+    /// When its request was due, or sent where nothing says when that is.
+    pub due_ns: u64,
+    /// Bytes read or written.
+    pub bytes: u64,
+}
+
+/// What happened in a second.
 #[derive(Clone, Debug, Default)]
 pub struct Second {
+    /// Of the requests that were due in it where they are due at all, else of those answered in it.
     latencies: Histogram,
+    answered: u64,
+    /// Bytes of what was answered.
+    pub bytes: u64,
+    /// Requests that were due in it and never sent.
+    pub unsent: u64,
     /// The longest latency in nanoseconds.
     pub longest_ns: u64,
     /// The longest time without any answer that reached into this second, in nanoseconds, as long as
@@ -19,7 +36,13 @@ pub struct Second {
 impl Second {
     /// Requests answered.
     pub fn count(&self) -> u64 {
-        self.latencies.count()
+        self.answered
+    }
+
+    /// The latencies of the requests that count in this second.
+    #[cfg(test)]
+    pub fn latencies(&self) -> &Histogram {
+        &self.latencies
     }
 
     /// The latency in nanoseconds that so many of a hundred do not exceed.
@@ -28,8 +51,16 @@ impl Second {
         self.latencies.percentile(percent).min(self.longest_ns)
     }
 
+    fn took(&mut self, latency_ns: u64) {
+        self.latencies.add(latency_ns);
+        self.longest_ns = self.longest_ns.max(latency_ns);
+    }
+
     fn merge(&mut self, other: &Self) {
         self.latencies.merge(&other.latencies);
+        self.answered += other.answered;
+        self.bytes += other.bytes;
+        self.unsent += other.unsent;
         self.longest_ns = self.longest_ns.max(other.longest_ns);
         self.stall_ns = self.stall_ns.max(other.stall_ns);
     }
@@ -47,11 +78,33 @@ impl Series {
         &mut self.0[second]
     }
 
-    /// A request was answered `at_ns` after the beginning.
-    pub fn answered(&mut self, at_ns: u64, latency_ns: u64) {
-        let second = self.at((at_ns / SECOND_NS) as usize);
-        second.latencies.add(latency_ns);
-        second.longest_ns = second.longest_ns.max(latency_ns);
+    /// With room for so many seconds.
+    pub fn with_room(seconds: usize) -> Self {
+        Self(vec![Second::default(); seconds])
+    }
+
+    /// A request was answered that was sent as soon as it could be.
+    pub fn answered(&mut self, answer: Answer) {
+        let second = self.at((answer.at_ns / SECOND_NS) as usize);
+        second.answered += 1;
+        second.bytes += answer.bytes;
+        second.took(answer.at_ns.saturating_sub(answer.due_ns));
+    }
+
+    /// A request was answered that was due at a certain moment: its latency counts in the second of that.
+    pub fn answered_due(&mut self, answer: Answer) {
+        let second = self.at((answer.at_ns / SECOND_NS) as usize);
+        second.answered += 1;
+        second.bytes += answer.bytes;
+        let due = self.at((answer.due_ns / SECOND_NS) as usize);
+        due.took(answer.at_ns.saturating_sub(answer.due_ns));
+    }
+
+    /// A request was due and was not sent until the end; it took that long at least.
+    pub fn unsent(&mut self, due_ns: u64, end_ns: u64) {
+        let second = self.at((due_ns / SECOND_NS) as usize);
+        second.unsent += 1;
+        second.took(end_ns.saturating_sub(due_ns));
     }
 
     /// Nothing was answered between two moments.
@@ -75,8 +128,9 @@ impl Series {
         }
     }
 
-    /// Leaves the first `seconds` whole ones.
-    pub fn cut(&mut self, seconds: usize) {
+    /// Leaves `seconds` whole ones, after those that are left out at the beginning.
+    pub fn cut(&mut self, left_out: usize, seconds: usize) {
+        self.0.drain(..left_out.min(self.0.len()));
         self.0.resize_with(seconds, Second::default);
     }
 
@@ -137,20 +191,47 @@ mod tests {
     #[test]
     fn lanes_add_up_and_a_part_of_a_second_is_cut_off() {
         let (mut one, mut other) = (Series::default(), Series::default());
+        let answer = |at_ns, latency_ns| Answer {
+            at_ns,
+            due_ns: at_ns - latency_ns,
+            bytes: 512,
+        };
         for at in [1, 2, SECOND_NS + 1] {
-            one.answered(at, 1_000);
+            one.answered(answer(1_000 + at, 1_000));
         }
         for at in [3, 2 * SECOND_NS + 1] {
-            other.answered(at, 5_000_000);
+            other.answered(answer(5_000_000 + at, 5_000_000));
         }
         one.merge(&other);
-        one.cut(2);
+        one.cut(0, 2);
         let counts: Vec<u64> = one.0.iter().map(Second::count).collect();
         assert_eq!(counts, [3, 1]);
         assert_eq!((one.mean(), one.end(1), one.iops(1..9)), (2.0, 1.0, 1.0));
         assert_eq!(one.0[0].longest_ns, 5_000_000);
         assert_eq!(one.whole().percentile_ns(100.0), 5_000_000);
         assert_eq!(one.iops(7..9), 0.0);
+        assert_eq!(one.whole().bytes, 4 * 512);
+        one.cut(1, 1);
+        assert_eq!((one.0.len(), one.mean()), (1, 1.0));
+    }
+
+    #[test]
+    fn what_was_due_counts_when_it_was_and_also_when_it_was_never_sent() {
+        let mut series = Series::with_room(3);
+        // A server that stands still for two seconds: one request a millisecond was due.
+        let ms = |count: u64| count * 1_000_000;
+        series.answered_due(Answer {
+            at_ns: ms(2_000),
+            due_ns: 0,
+            bytes: 1,
+        });
+        (1..1_999).for_each(|number| series.unsent(ms(number), ms(2_000)));
+        let whole = series.whole();
+        assert_eq!((whole.count(), whole.unsent), (1, 1_998));
+        let p50 = whole.percentile_ns(50.0);
+        assert!((ms(990)..ms(1_040)).contains(&p50), "{p50}");
+        assert_eq!(series.count(2), 1);
+        assert_eq!(series.0[0].longest_ns, ms(2_000));
     }
 
     #[test]

@@ -50,7 +50,7 @@ fn limit(with: &Moving) -> u64 {
 fn read(scene: &Scene, with: &Moving, name: &'static str, set: HotSet, least: u64) -> Result<Move> {
     let target = Load::all_over(scene.target(), false, 0..with.volume, limit(with));
     let load = Load {
-        aim: Arc::new(move |chance| set.offset(chance)),
+        aim: Arc::new(move |chance, _| set.offset(chance)),
         ..target
     };
     let mut watch = Watch::new(&scene.daemon)?;

@@ -66,15 +66,19 @@ impl<'a> Watch<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::Answer;
 
     fn series(counts: &[u64]) -> Series {
         let mut series = Series::default();
         for (second, count) in counts.iter().enumerate() {
             for _ in 0..*count {
-                series.answered(second as u64 * 1_000_000_000, 1);
+                series.answered(Answer {
+                    at_ns: second as u64 * 1_000_000_000,
+                    ..Answer::default()
+                });
             }
         }
-        series.cut(counts.len());
+        series.cut(0, counts.len());
         series
     }
 

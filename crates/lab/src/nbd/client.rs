@@ -133,15 +133,6 @@ pub fn connect(socket: &Path, export: &str) -> Result<(BufReader<UnixStream>, u6
     Ok((stream, size))
 }
 
-/// A simple reply's head: the request's number and the error, 0 for none.
-pub fn read_reply(stream: &mut impl Read) -> Result<(u64, u32)> {
-    let magic = u32::from_be_bytes(read_array(stream)?);
-    expect("a reply's first word", magic.into(), p::SIMPLE_REPLY.into())?;
-    let error = u32::from_be_bytes(read_array(stream)?);
-    let cookie = u64::from_be_bytes(read_array(stream)?);
-    Ok((cookie, error))
-}
-
 impl Client {
     /// Connects to an export.
     pub fn connect(socket: &Path, export: &str) -> Result<Self> {
@@ -176,7 +167,7 @@ impl Client {
 
     /// Waits for the next answer, in whatever order the server gives them.
     pub fn receive(&mut self) -> Result<Reply> {
-        let (cookie, error) = read_reply(&mut self.stream)?;
+        let (cookie, error) = p::reply(&read_array(&mut self.stream)?).map_err(wrong)?;
         let mut data = Vec::new();
         if let Some(length) = self.reads.remove(&cookie)
             && error == 0

@@ -5,6 +5,8 @@
 //! Leaves out: structured replies and TLS.
 
 mod client;
+mod place;
 pub mod protocol;
 
-pub use client::{Client, Reply, Request, connect, read_reply};
+pub use client::{Client, Reply, Request, connect};
+pub use place::Place;

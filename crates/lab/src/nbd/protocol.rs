@@ -56,3 +56,17 @@ pub fn request(
     head[24..].copy_from_slice(&length.to_be_bytes());
     head
 }
+
+/// A simple reply's head: the request's number and the error, 0 for none.
+///
+/// # Errors
+/// When it is none.
+pub fn reply(head: &[u8; REPLY_LEN]) -> Result<(u64, u32), String> {
+    let word = |at: usize| u32::from_be_bytes(head[at..at + 4].try_into().expect("four bytes"));
+    match word(0) {
+        SIMPLE_REPLY => Ok((u64::from(word(8)) << 32 | u64::from(word(12)), word(4))),
+        other => Err(format!(
+            "a reply begins with {other:#x}, not {SIMPLE_REPLY:#x}"
+        )),
+    }
+}

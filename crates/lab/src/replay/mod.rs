@@ -14,5 +14,4 @@ mod shipping;
 mod summary;
 mod tiered;
 
-pub use live::Place;
 pub use run::run;

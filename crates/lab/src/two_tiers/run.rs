@@ -23,7 +23,7 @@ struct Outcome {
 fn read(stage: &Stage, with: &TwoTiers, name: &str, pools: &[&str], first: f64) -> Result<Series> {
     let target = stage.target(pools[0]);
     let load = Load {
-        targets: pools.iter().map(|pool| stage.target(pool)).collect(),
+        disks: pools.iter().map(|pool| stage.target(pool).into()).collect(),
         first,
         ..Load::all_over(target, false, 0..with.used, with.seconds)
     };

@@ -1,7 +1,8 @@
 //! The patterns that a few lines say.
 
 use super::make::{Access, Pattern, Shape};
-use super::random::{Order, Random, Zipf};
+use super::random::Random;
+use crate::law::{Order, Zipf};
 
 /// Reads of every 100 requests, where writes are mixed in.
 const READS_PERCENT: u64 = 70;
@@ -9,6 +10,8 @@ const READS_PERCENT: u64 = 70;
 const HOT_PERCENT: u64 = 90;
 /// The hot set of `moving` is one of so many parts of the footprint: 5 %.
 const HOT_PART: u64 = 20;
+/// The exponent of zipf's law.
+const EXPONENT: f64 = 0.99;
 /// Places at which the hot set of `moving` is, one after the other.
 const PLACES: u64 = 6;
 /// Blocks of a MiB, and of a request of a scan.
@@ -36,9 +39,9 @@ pub(super) fn uniform(shape: Shape, _: &mut Random) -> Pattern {
 }
 
 pub(super) fn zipf(shape: Shape, random: &mut Random) -> Pattern {
-    let law = Zipf::new(shape.blocks);
-    let order = Order::new(shape.blocks, random);
-    Box::new(move |random, _| mixed(order.at(law.rank(random)), random))
+    let law = Zipf::new(EXPONENT, shape.blocks);
+    let order = Order::new(shape.blocks, random.below(shape.blocks));
+    Box::new(move |random, _| mixed(order.at(law.rank(|| random.unit())), random))
 }
 
 /// The hot set is one range; the places do not overlap, and their order is always the same.
@@ -59,7 +62,7 @@ pub(super) fn moving(shape: Shape, _: &mut Random) -> Pattern {
 pub(super) fn scattered(shape: Shape, random: &mut Random) -> Pattern {
     let hot = shape.blocks / MIB;
     // Where in its MiB the hot block is, other for each.
-    let places = Order::new(MIB - 1, random);
+    let places = Order::new(MIB - 1, random.below(MIB - 1));
     Box::new(move |random, _| {
         let block = if random.percent(HOT_PERCENT) {
             let mib = random.below(hot);
@@ -73,12 +76,12 @@ pub(super) fn scattered(shape: Shape, random: &mut Random) -> Pattern {
 
 /// The scan begins again at the end.
 pub(super) fn scan(shape: Shape, random: &mut Random) -> Pattern {
-    let law = Zipf::new(shape.blocks);
-    let order = Order::new(shape.blocks, random);
+    let law = Zipf::new(EXPONENT, shape.blocks);
+    let order = Order::new(shape.blocks, random.below(shape.blocks));
     let mut position = 0;
     Box::new(move |random, number| {
         if number % 2 == 1 {
-            return read(order.at(law.rank(random)), 1);
+            return read(order.at(law.rank(|| random.unit())), 1);
         }
         let request = read(position, SCAN.min(shape.blocks - position));
         position = (position + request.blocks) % shape.blocks;
@@ -89,13 +92,13 @@ pub(super) fn scan(shape: Shape, random: &mut Random) -> Pattern {
 /// What is read once lies beyond the footprint, in no order, over as many blocks as there are
 /// requests.
 pub(super) fn one_hit(shape: Shape, random: &mut Random) -> Pattern {
-    let law = Zipf::new(shape.blocks);
-    let order = Order::new(shape.blocks, random);
-    let once = Order::new(shape.requests.max(1), random);
+    let law = Zipf::new(EXPONENT, shape.blocks);
+    let order = Order::new(shape.blocks, random.below(shape.blocks));
+    let once = Order::new(shape.requests.max(1), random.below(shape.requests.max(1)));
     Box::new(move |random, number| {
         if random.percent(50) {
             return read(shape.blocks + once.at(number), 1);
         }
-        read(order.at(law.rank(random)), 1)
+        read(order.at(law.rank(|| random.unit())), 1)
     })
 }

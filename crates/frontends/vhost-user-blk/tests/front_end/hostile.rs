@@ -1,9 +1,9 @@
 //! A guest or monitor that breaks the rules harms only itself.
 
 use crate::support::*;
-use frontend_vhost_user_blk::client::{Client, ClientQueue, Command, Options};
 use std::io::Write;
 use std::os::unix::net::UnixStream;
+use vhost_client::{Client, ClientQueue, Command, Options};
 
 const NEXT: u16 = 1;
 const WRITE: u16 = 2;
@@ -25,7 +25,7 @@ fn still_serves(served: &Served, mut client: Client) {
     assert_eq!(read(client.queue(0), 0, 512), [4; 512]);
 }
 
-type Chain = fn(&ClientQueue, u64);
+type Chain = fn(&mut ClientQueue, u64);
 
 #[test]
 fn malformed_chains_come_back_with_nothing_written() {

@@ -2,10 +2,10 @@
 
 use crate::device::TestDevice;
 use crate::support::*;
-use frontend_vhost_user_blk::client::{Client, ClientQueue, Command, Options};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 use std::sync::Arc;
+use vhost_client::{Client, ClientQueue, Command, Options};
 
 #[test]
 fn requests_that_were_not_taken_or_not_answered_are_served_after_a_restart() {
@@ -38,6 +38,7 @@ fn requests_that_were_not_taken_or_not_answered_are_served_after_a_restart() {
             len: 512,
         },
     );
+    queue.publish();
     served.device.fail_with(None);
     served.restart();
     client.reconnect().unwrap();
@@ -146,7 +147,7 @@ impl Writer {
         queue.kick();
     }
 
-    fn take(&mut self, done: frontend_vhost_user_blk::client::Done) {
+    fn take(&mut self, done: vhost_client::Done) {
         assert_eq!((done.status, done.written), (OK, 1));
         self.acknowledged.push(self.in_slot[usize::from(done.slot)]);
         self.in_flight -= 1;

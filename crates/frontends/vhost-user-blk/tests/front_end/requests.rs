@@ -4,9 +4,9 @@ use crate::device::{Counts, TestDevice, memory_file};
 use crate::support::*;
 use block::ErrorKind;
 use frontend_vhost_user_blk::FRONT_END;
-use frontend_vhost_user_blk::client::{Command, Load, Options};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use vhost_client::{Command, Options};
 
 #[test]
 fn what_is_written_is_read_whatever_was_negotiated() {
@@ -209,24 +209,14 @@ fn every_queue_is_served_also_when_the_volume_refuses_for_a_while() {
         .enumerate()
         .map(|(index, mut queue)| {
             std::thread::spawn(move || {
-                let load = Load {
-                    depth: 64,
-                    block: 4096,
-                    first_sector: index as u64 * 8192,
-                    blocks: 1024,
-                    read_percent: 50,
-                    duration: Duration::from_millis(300),
-                    seed: index as u64 + 1,
-                    busy: index % 2 == 0,
-                };
-                queue.run(&load).unwrap()
+                let sector = index as u64 * 8192;
+                keep_busy(&mut queue, 64, sector, Duration::from_millis(300))
             })
         })
         .collect();
     for thread in threads {
-        let result = thread.join().unwrap();
-        assert_eq!(result.errors, 0);
-        assert!(result.requests > 64);
+        let (requests, _) = thread.join().unwrap();
+        assert!(requests > 64);
     }
     assert!(served.device.counts().refused > 0);
 }
@@ -235,19 +225,9 @@ fn every_queue_is_served_also_when_the_volume_refuses_for_a_while() {
 fn kicks_are_spared_while_requests_are_in_flight() {
     let served = serve(volume());
     let mut client = served.connect(Options::default());
-    let load = Load {
-        depth: 32,
-        block: 4096,
-        first_sector: 0,
-        blocks: 1024,
-        read_percent: 100,
-        duration: Duration::from_millis(300),
-        seed: 3,
-        busy: true,
-    };
-    let result = client.queue(0).run(&load).unwrap();
-    assert_eq!(result.errors, 0);
-    assert!(result.kicks < result.requests / 2, "{} kicks", result.kicks);
+    let queue = client.queue(0);
+    let (requests, kicks) = keep_busy(queue, 32, 0, Duration::from_millis(300));
+    assert!(kicks < requests / 2, "{kicks} kicks");
 }
 
 #[test]

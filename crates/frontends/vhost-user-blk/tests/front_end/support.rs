@@ -3,7 +3,6 @@
 use crate::device::{TestDevice, memory_file};
 use block::BlockDevice;
 use frontend_vhost_user_blk::FRONT_END;
-use frontend_vhost_user_blk::client::{Client, ClientQueue, Command, Done, Options};
 use reactor::{Export, ReactorThread, StartExport};
 use std::collections::BTreeMap;
 use std::io;
@@ -11,6 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
+use vhost_client::{Client, ClientQueue, Command, Done, Options};
 
 pub const TIMEOUT: Duration = Duration::from_secs(20);
 pub const OK: u8 = 0;
@@ -138,4 +138,41 @@ pub fn read(queue: &mut ClientQueue, sector: u64, len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     queue.fetch(done.slot, &mut bytes);
     bytes
+}
+
+/// Keeps `depth` reads and writes of 4 KiB outstanding, from a sector on; how many were answered, and
+/// how many kicks the disk wanted.
+pub fn keep_busy(
+    queue: &mut ClientQueue,
+    depth: usize,
+    first: u64,
+    duration: Duration,
+) -> (u64, u64) {
+    let (mut sent, mut answered, mut kicks) = (0, 0, 0);
+    let begun = Instant::now();
+    loop {
+        let ending = begun.elapsed() >= duration;
+        while !ending && sent - answered < depth as u64 {
+            let slot = queue.take_slot().expect("a free slot");
+            let (sector, len) = (first + sent * 7 % 1024 * 8, 4096);
+            queue.push(
+                slot,
+                match sent % 2 {
+                    0 => Command::Read { sector, len },
+                    _ => Command::Write { sector, len },
+                },
+            );
+            sent += 1;
+        }
+        kicks += u64::from(queue.kick());
+        if sent == answered {
+            return (answered, kicks);
+        }
+        let mut done = Some(queue.wait(TIMEOUT).unwrap());
+        while let Some(answer) = done {
+            assert_eq!(answer.status, OK);
+            answered += 1;
+            done = queue.poll();
+        }
+    }
 }

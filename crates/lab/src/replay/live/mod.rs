@@ -8,4 +8,4 @@ mod player;
 mod row;
 mod run;
 
-pub use run::{Place, elsewhere, pools};
+pub use run::{elsewhere, pools};

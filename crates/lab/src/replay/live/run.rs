@@ -5,11 +5,11 @@ use super::player::{Played, play};
 use super::row::{HEAD, Row, forecast, since, slow_requests};
 use crate::arguments::Replay;
 use crate::failure::{Failure, Result, While};
-use crate::nbd::Client;
+use crate::nbd::{Client, Place};
 use crate::scene::{POOL, Scene, Sizes};
 use crate::screen::{self, Progress};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use traces::Request;
 use units::{BLOCK, format_bytes};
 
@@ -25,30 +25,6 @@ const FAST_LEAST: u64 = 32 * MIB;
 /// Pieces in which a volume is written before, and how many of them at a time.
 const FILL: u32 = 1 << 20;
 const FILL_OUTSTANDING: usize = 8;
-
-/// A server of NBD: `nbd+unix:///EXPORT?socket=PATH`.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Place {
-    pub export: String,
-    pub socket: PathBuf,
-}
-
-impl std::str::FromStr for Place {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let parts = text.strip_prefix("nbd+unix:///");
-        let parts = parts.and_then(|parts| parts.split_once("?socket="));
-        let parts = parts.filter(|(_, socket)| !socket.is_empty());
-        let (export, socket) = parts.ok_or_else(|| {
-            format!("'{text}' names no export: write nbd+unix:///EXPORT?socket=PATH")
-        })?;
-        Ok(Self {
-            export: export.to_owned(),
-            socket: socket.into(),
-        })
-    }
-}
 
 /// A trace, ready to be played.
 struct Score<'a> {
@@ -230,29 +206,4 @@ fn in_scene(score: &Score<'_>, scene: &mut Scene, outstanding: u16) -> Result<Ro
         slow: slow_requests(&after) - slow_requests(&pool),
         forecast: [50, 100, 200].map(|percent| forecast(&what_if.pool, percent)),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_place_is_an_export_and_a_socket() {
-        let place: Place = "nbd+unix:///disk?socket=/run/x.sock"
-            .parse()
-            .expect("right");
-        assert_eq!(place.export, "disk");
-        assert_eq!(place.socket, PathBuf::from("/run/x.sock"));
-        for wrong in [
-            "nbd://host/disk",
-            "nbd+unix:///disk",
-            "nbd+unix:///disk?socket=",
-        ] {
-            let refused = wrong.parse::<Place>().expect_err(wrong);
-            assert!(
-                refused.contains("nbd+unix:///EXPORT?socket=PATH"),
-                "{refused}"
-            );
-        }
-    }
 }

@@ -1,7 +1,7 @@
 //! A connection to an export, as a monitor makes it.
 
-use super::memory::{GUEST_BASE, SharedMemory};
-use super::queue::ClientQueue;
+use crate::memory::{GUEST_BASE, SharedMemory};
+use crate::queue::ClientQueue;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsRawFd;
@@ -16,6 +16,9 @@ use vhost::vhost_user::message::{
 use vhost::vhost_user::{Frontend, VhostUserFrontend};
 use vhost::{VhostBackend, VhostUserMemoryRegionInfo};
 use virtio_bindings::virtio_blk::VIRTIO_BLK_F_FLUSH;
+use virtio_bindings::virtio_config::{
+    VIRTIO_F_ACCESS_PLATFORM, VIRTIO_F_IN_ORDER, VIRTIO_F_RING_PACKED, VIRTIO_F_VERSION_1,
+};
 use virtio_bindings::virtio_ring::{VIRTIO_RING_F_EVENT_IDX, VIRTIO_RING_F_INDIRECT_DESC};
 
 const CONFIG_BYTES: u32 = 60;
@@ -30,6 +33,8 @@ pub struct Options {
     pub queue_size: u16,
     /// Bytes of data that each request can have.
     pub slot_bytes: usize,
+    /// Most segments of a request's data.
+    pub segments: usize,
     /// Uses indirect descriptors: as many requests as entries, else a third.
     pub indirect: bool,
     /// Uses event indexes.
@@ -46,6 +51,7 @@ impl Default for Options {
             queues: 1,
             queue_size: 256,
             slot_bytes: 4096,
+            segments: 200,
             indirect: true,
             event_idx: true,
             flush: true,
@@ -75,43 +81,63 @@ struct Negotiated {
     frontend: Frontend,
     notifications: UnixStream,
     features: u64,
+    inflight: bool,
+}
+
+/// What this side knows of the protocol.
+fn known() -> VhostUserProtocolFeatures {
+    VhostUserProtocolFeatures::MQ
+        | VhostUserProtocolFeatures::CONFIG
+        | VhostUserProtocolFeatures::REPLY_ACK
+        | VhostUserProtocolFeatures::BACKEND_REQ
+        | VhostUserProtocolFeatures::INFLIGHT_SHMFD
 }
 
 fn negotiate(path: &Path, options: &Options) -> io::Result<Negotiated> {
     let stream = UnixStream::connect(path)?;
     let mut frontend = Frontend::from_stream(stream, u64::from(options.queues));
     frontend.set_owner().map_err(failed)?;
-    let offered = frontend.get_features().map_err(failed)?;
-    let mut features = offered;
+    let mut features = frontend.get_features().map_err(failed)?;
     for (wanted, bit) in [
         (options.indirect, VIRTIO_RING_F_INDIRECT_DESC),
         (options.event_idx, VIRTIO_RING_F_EVENT_IDX),
         (options.flush, VIRTIO_BLK_F_FLUSH),
+        // What changes the rings or the memory in ways that this side does not know.
+        (false, VIRTIO_F_ACCESS_PLATFORM),
+        (false, VIRTIO_F_RING_PACKED),
+        (false, VIRTIO_F_IN_ORDER),
     ] {
         if !wanted {
             features &= !(1 << bit);
         }
     }
-    // The crate wants the bit acknowledged before it sends messages of the protocol's features.
-    frontend
-        .set_features(features & VhostUserVirtioFeatures::PROTOCOL_FEATURES.bits())
-        .map_err(failed)?;
-    let protocol = frontend.get_protocol_features().map_err(failed)?;
+    features &= !VhostUserVirtioFeatures::LOG_ALL.bits();
+    // The crate wants the bit acknowledged before it sends messages of the protocol's features, and
+    // libvhost-user takes no features without that of the version.
+    let first = VhostUserVirtioFeatures::PROTOCOL_FEATURES.bits() | 1 << VIRTIO_F_VERSION_1;
+    frontend.set_features(features & first).map_err(failed)?;
+    let protocol = frontend.get_protocol_features().map_err(failed)? & known();
     frontend.set_protocol_features(protocol).map_err(failed)?;
     if protocol.contains(VhostUserProtocolFeatures::REPLY_ACK) {
         frontend.set_hdr_flags(VhostUserHeaderFlag::NEED_REPLY);
     }
     frontend.set_features(features).map_err(failed)?;
-    let most = frontend.get_queue_num().map_err(failed)?;
+    let most = match protocol.contains(VhostUserProtocolFeatures::MQ) {
+        true => frontend.get_queue_num().map_err(failed)?,
+        false => 1,
+    };
     if most < u64::from(options.queues) {
         return Err(io::Error::other(format!("the disk has only {most} queues")));
     }
     let (notifications, theirs) = UnixStream::pair()?;
-    frontend.set_backend_request_fd(&theirs).map_err(failed)?;
+    if protocol.contains(VhostUserProtocolFeatures::BACKEND_REQ) {
+        frontend.set_backend_request_fd(&theirs).map_err(failed)?;
+    }
     Ok(Negotiated {
         frontend,
         notifications,
         features,
+        inflight: protocol.contains(VhostUserProtocolFeatures::INFLIGHT_SHMFD),
     })
 }
 
@@ -122,15 +148,17 @@ impl Client {
     /// When there is no such export, or it refuses something.
     pub fn connect(path: &Path, options: Options) -> io::Result<Self> {
         let negotiated = negotiate(path, &options)?;
-        let part = ClientQueue::bytes(options.queue_size, options.slot_bytes);
+        let offered = |bit: u32| negotiated.features & 1 << bit != 0;
+        let options = Options {
+            indirect: options.indirect && offered(VIRTIO_RING_F_INDIRECT_DESC),
+            event_idx: options.event_idx && offered(VIRTIO_RING_F_EVENT_IDX),
+            inflight: options.inflight && negotiated.inflight,
+            ..options
+        };
+        let part = ClientQueue::bytes(&options);
         let memory = Arc::new(SharedMemory::new(part * usize::from(options.queues))?);
         let queues = (0..usize::from(options.queues))
-            .map(|index| {
-                let (base, size) = (part * index, options.queue_size);
-                let mut queue = ClientQueue::new(memory.clone(), base, size, options.slot_bytes)?;
-                queue.negotiated(options.indirect, options.event_idx);
-                Ok(queue)
-            })
+            .map(|index| ClientQueue::new(memory.clone(), part * index, &options))
             .collect::<io::Result<_>>()?;
         let mut client = Self {
             path: path.to_owned(),

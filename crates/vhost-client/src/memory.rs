@@ -6,10 +6,10 @@ use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::sync::atomic::AtomicU16;
 
 /// The guest's address of the memory's first byte.
-pub(super) const GUEST_BASE: u64 = 0x4000_0000;
+pub(crate) const GUEST_BASE: u64 = 0x4000_0000;
 
 /// A mapped memfd.
-pub(super) struct SharedMemory {
+pub(crate) struct SharedMemory {
     file: File,
     map: *mut u8,
     len: usize,
@@ -22,7 +22,7 @@ unsafe impl Send for SharedMemory {}
 unsafe impl Sync for SharedMemory {}
 
 impl SharedMemory {
-    pub(super) fn new(len: usize) -> io::Result<Self> {
+    pub(crate) fn new(len: usize) -> io::Result<Self> {
         // SAFETY: plain system call with a constant name.
         let fd = unsafe { libc::memfd_create(c"guest-memory".as_ptr(), libc::MFD_CLOEXEC) };
         if fd < 0 {
@@ -53,21 +53,21 @@ impl SharedMemory {
         })
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    pub(super) fn fd(&self) -> RawFd {
+    pub(crate) fn fd(&self) -> RawFd {
         self.file.as_raw_fd()
     }
 
     /// This process's address of the byte at `offset`.
-    pub(super) fn user(&self, offset: usize) -> u64 {
+    pub(crate) fn user(&self, offset: usize) -> u64 {
         self.map as u64 + offset as u64
     }
 
     /// The guest's address of the byte at `offset`.
-    pub(super) fn guest(&self, offset: usize) -> u64 {
+    pub(crate) fn guest(&self, offset: usize) -> u64 {
         GUEST_BASE + offset as u64
     }
 
@@ -77,20 +77,20 @@ impl SharedMemory {
         unsafe { self.map.add(offset) }
     }
 
-    pub(super) fn write(&self, offset: usize, bytes: &[u8]) {
+    pub(crate) fn write(&self, offset: usize, bytes: &[u8]) {
         let target = self.at(offset, bytes.len());
         // SAFETY: the range was checked; the memory is no Rust object that could be borrowed.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), target, bytes.len()) };
     }
 
-    pub(super) fn read(&self, offset: usize, bytes: &mut [u8]) {
+    pub(crate) fn read(&self, offset: usize, bytes: &mut [u8]) {
         let source = self.at(offset, bytes.len());
         // SAFETY: as for writing.
         unsafe { std::ptr::copy_nonoverlapping(source, bytes.as_mut_ptr(), bytes.len()) };
     }
 
     /// A 16-bit number that the other side reads or writes too.
-    pub(super) fn half(&self, offset: usize) -> &AtomicU16 {
+    pub(crate) fn half(&self, offset: usize) -> &AtomicU16 {
         assert!(offset.is_multiple_of(2));
         // SAFETY: within the mapping, aligned, and only accessed by atomics.
         unsafe { AtomicU16::from_ptr(self.at(offset, 2).cast()) }

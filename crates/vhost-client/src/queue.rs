@@ -1,11 +1,12 @@
 //! A split ring as a driver drives it.
 
-use super::command::{Command, Done};
-use super::memory::SharedMemory;
+use crate::command::{Command, Done};
+use crate::connection::Options;
+use crate::memory::SharedMemory;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::{AtomicU16, Ordering, fence};
 use std::time::{Duration, Instant};
 use vhost::VringConfigData;
 use virtio_bindings::virtio_blk::{
@@ -15,11 +16,11 @@ use virtio_bindings::virtio_blk::{
 use vmm_sys_util::eventfd::{EFD_NONBLOCK, EventFd};
 
 const PAGE: usize = 4096;
-/// A slot's page: header, status, then the indirect table.
-const STATUS_AT: usize = 16;
-const TABLE_AT: usize = 64;
-/// Data segments that an indirect table can hold here.
-const SEGMENTS_MAX: usize = 200;
+/// A line of the processors' caches.
+const LINE: usize = 64;
+/// A slot's head: the request's header, the indirect table, then the status in a line of its own,
+/// since the device writes that alone. With one segment that is two lines.
+const TABLE_AT: usize = 16;
 /// Another descriptor follows.
 const NEXT: u16 = 1;
 /// The device writes it.
@@ -35,8 +36,11 @@ pub struct ClientQueue {
     indirect: bool,
     event_idx: bool,
     slot_bytes: usize,
+    segments: usize,
     segment_bytes: usize,
     free: Vec<u16>,
+    /// By slot: the type and the length that its descriptors are written for.
+    built: Vec<Option<(u32, usize)>>,
     next_avail: u16,
     kicked_at: u16,
     last_used: u16,
@@ -47,6 +51,16 @@ pub struct ClientQueue {
 
 fn pages(bytes: usize) -> usize {
     bytes.next_multiple_of(PAGE)
+}
+
+/// Where the status is in a slot's head.
+fn status_at(segments: usize) -> usize {
+    (TABLE_AT + 16 * (segments + 2)).next_multiple_of(LINE)
+}
+
+/// Bytes of all slots' heads.
+fn heads(size: u16, segments: usize) -> usize {
+    pages(usize::from(size) * (status_at(segments) + LINE))
 }
 
 /// Waits until an event has happened.
@@ -69,25 +83,31 @@ fn readable(event: &EventFd, deadline: Instant) -> io::Result<()> {
 
 impl ClientQueue {
     /// Bytes of shared memory that a ring needs.
-    pub(super) fn bytes(size: u16, slot_bytes: usize) -> usize {
-        3 * pages(16 * usize::from(size)) + usize::from(size) * (PAGE + pages(slot_bytes))
+    pub(crate) fn bytes(options: &Options) -> usize {
+        let size = options.queue_size;
+        3 * pages(16 * usize::from(size))
+            + heads(size, options.segments)
+            + usize::from(size) * pages(options.slot_bytes)
     }
 
-    pub(super) fn new(
+    pub(crate) fn new(
         memory: Arc<SharedMemory>,
         base: usize,
-        size: u16,
-        slot_bytes: usize,
+        options: &Options,
     ) -> io::Result<Self> {
+        let (size, indirect) = (options.queue_size, options.indirect);
+        let slots = if indirect { size } else { size / 3 };
         Ok(Self {
             memory,
             base,
             size,
-            indirect: false,
-            event_idx: false,
-            slot_bytes: pages(slot_bytes),
+            indirect,
+            event_idx: options.event_idx,
+            slot_bytes: pages(options.slot_bytes),
+            segments: options.segments,
             segment_bytes: usize::MAX,
-            free: Vec::new(),
+            free: (0..slots).rev().collect(),
+            built: vec![None; usize::from(size)],
             next_avail: 0,
             kicked_at: 0,
             last_used: 0,
@@ -97,20 +117,12 @@ impl ClientQueue {
         })
     }
 
-    /// Says what was negotiated; every slot is free afterwards.
-    pub(super) fn negotiated(&mut self, indirect: bool, event_idx: bool) {
-        self.indirect = indirect;
-        self.event_idx = event_idx;
-        let slots = if indirect { self.size } else { self.size / 3 };
-        self.free = (0..slots).rev().collect();
-    }
-
     /// For kicks, notifications and errors.
-    pub(super) fn events(&self) -> [&EventFd; 3] {
+    pub(crate) fn events(&self) -> [&EventFd; 3] {
         [&self.kick, &self.call, &self.error]
     }
 
-    pub(super) fn addresses(&self) -> VringConfigData {
+    pub(crate) fn addresses(&self) -> VringConfigData {
         VringConfigData {
             queue_max_size: self.size,
             queue_size: self.size,
@@ -130,20 +142,28 @@ impl ClientQueue {
         self.avail() + pages(16 * usize::from(self.size))
     }
 
-    fn page(&self, slot: u16) -> usize {
-        self.used()
-            + pages(16 * usize::from(self.size))
-            + usize::from(slot) * (PAGE + self.slot_bytes)
+    fn head(&self, slot: u16) -> usize {
+        let first = self.used() + pages(16 * usize::from(self.size));
+        first + usize::from(slot) * (status_at(self.segments) + LINE)
+    }
+
+    fn status(&self, slot: u16) -> usize {
+        self.head(slot) + status_at(self.segments)
     }
 
     fn data(&self, slot: u16) -> usize {
-        self.page(slot) + PAGE
+        let first = self.used() + pages(16 * usize::from(self.size));
+        first + heads(self.size, self.segments) + usize::from(slot) * self.slot_bytes
     }
 
     /// Splits data into segments of so many bytes; needs indirect descriptors.
+    ///
+    /// # Panics
+    /// When a slot's data would take more segments than [`Options::segments`] says.
     pub fn set_segment_bytes(&mut self, bytes: usize) {
-        assert!(self.slot_bytes.div_ceil(bytes) <= SEGMENTS_MAX);
+        assert!(self.slot_bytes.div_ceil(bytes) <= self.segments);
         self.segment_bytes = bytes;
+        self.built.fill(None);
     }
 
     /// Entries of the ring.
@@ -163,14 +183,24 @@ impl ClientQueue {
 
     /// Puts bytes into a slot's data.
     pub fn fill(&self, slot: u16, bytes: &[u8]) {
-        assert!(bytes.len() <= self.slot_bytes);
-        self.memory.write(self.data(slot), bytes);
+        self.fill_at(slot, 0, bytes);
+    }
+
+    /// Puts bytes into a slot's data from `at` on.
+    pub fn fill_at(&self, slot: u16, at: usize, bytes: &[u8]) {
+        assert!(at + bytes.len() <= self.slot_bytes);
+        self.memory.write(self.data(slot) + at, bytes);
     }
 
     /// Copies bytes out of a slot's data.
     pub fn fetch(&self, slot: u16, bytes: &mut [u8]) {
-        assert!(bytes.len() <= self.slot_bytes);
-        self.memory.read(self.data(slot), bytes);
+        self.fetch_at(slot, 0, bytes);
+    }
+
+    /// Copies bytes out of a slot's data from `at` on.
+    pub fn fetch_at(&self, slot: u16, at: usize, bytes: &mut [u8]) {
+        assert!(at + bytes.len() <= self.slot_bytes);
+        self.memory.read(self.data(slot) + at, bytes);
     }
 
     /// The guest's address of a slot's data.
@@ -188,17 +218,15 @@ impl ClientQueue {
     }
 
     /// Writes a descriptor of the ring's table as it is, however wrong.
-    pub fn raw_descriptor(&self, index: u16, address: u64, len: u32, flags: u16, next: u16) {
+    pub fn raw_descriptor(&mut self, index: u16, address: u64, len: u32, flags: u16, next: u16) {
+        self.built.fill(None);
         self.put(self.base, usize::from(index), address, len, flags, next);
     }
 
     /// Makes a chain available as it is, however wrong.
     pub fn raw_publish(&mut self, head: u16) {
-        let at = self.avail() + 4 + 2 * usize::from(self.next_avail % self.size);
-        self.memory.half(at).store(head, Ordering::Relaxed);
-        self.next_avail = self.next_avail.wrapping_add(1);
-        let index = self.memory.half(self.avail() + 2);
-        index.store(self.next_avail, Ordering::Release);
+        self.enter(head);
+        self.publish();
     }
 
     /// Sets the ring's available index as it is, however wrong.
@@ -207,17 +235,40 @@ impl ClientQueue {
         at.store(index, Ordering::Release);
     }
 
-    /// Makes a request in a slot available. The device may not look before [`Self::kick`].
+    fn enter(&mut self, head: u16) {
+        let at = self.avail() + 4 + 2 * usize::from(self.next_avail % self.size);
+        self.memory.half(at).store(head, Ordering::Relaxed);
+        self.next_avail = self.next_avail.wrapping_add(1);
+    }
+
+    /// Shows the device what was pushed, without waking it.
+    pub fn publish(&self) {
+        let index = self.memory.half(self.avail() + 2);
+        index.store(self.next_avail, Ordering::Release);
+    }
+
+    /// Puts a request in a slot into the ring. The device sees it with the next [`Self::kick`] or
+    /// [`Self::publish`].
     pub fn push(&mut self, slot: u16, command: Command) {
         let (kind, sector, len, writable) = self.prepare(slot, command);
-        let page = self.page(slot);
+        let head = self.head(slot);
         let mut header = [0; 16];
         header[..4].copy_from_slice(&kind.to_le_bytes());
         header[8..].copy_from_slice(&sector.to_le_bytes());
-        self.memory.write(page, &header);
-        self.memory.write(page + STATUS_AT, &[255]);
+        self.memory.write(head, &header);
+        self.memory.write(self.status(slot), &[255]);
+        if self.built[usize::from(slot)] != Some((kind, len)) {
+            self.build(slot, len, writable);
+            self.built[usize::from(slot)] = Some((kind, len));
+        }
+        self.enter(if self.indirect { slot } else { 3 * slot });
+    }
+
+    /// Writes the descriptors of a request in a slot.
+    fn build(&self, slot: u16, len: usize, writable: bool) {
+        let head = self.head(slot);
         let (table, first) = if self.indirect {
-            (page + TABLE_AT, 0)
+            (head + TABLE_AT, 0)
         } else {
             (self.base, 3 * usize::from(slot))
         };
@@ -226,7 +277,7 @@ impl ClientQueue {
             self.put(table, index, address, len as u32, flags, index as u16 + 1);
             index += 1;
         };
-        add(self.memory.guest(page), 16, NEXT);
+        add(self.memory.guest(head), 16, NEXT);
         let flags = NEXT | if writable { WRITE } else { 0 };
         let mut at = 0;
         while at < len {
@@ -234,14 +285,10 @@ impl ClientQueue {
             add(self.memory.guest(self.data(slot) + at), part, flags);
             at += part;
         }
-        add(self.memory.guest(page + STATUS_AT), 1, WRITE);
+        add(self.memory.guest(self.status(slot)), 1, WRITE);
         if self.indirect {
-            let bytes = 16 * index as u32;
-            let address = self.memory.guest(table);
-            self.raw_descriptor(slot, address, bytes, INDIRECT, 0);
-            self.raw_publish(slot);
-        } else {
-            self.raw_publish(3 * slot);
+            let (bytes, address) = (16 * index as u32, self.memory.guest(table));
+            self.put(self.base, usize::from(slot), address, bytes, INDIRECT, 0);
         }
     }
 
@@ -275,8 +322,9 @@ impl ClientQueue {
         }
     }
 
-    /// Tells the device of what was made available, if it wants to know; true when it did.
+    /// Shows the device what was pushed, and wakes it if it wants that; true when it did.
     pub fn kick(&mut self) -> bool {
+        self.publish();
         fence(Ordering::SeqCst);
         let wanted = if self.event_idx {
             let at = self.used() + 4 + 8 * usize::from(self.size);
@@ -316,13 +364,33 @@ impl ClientQueue {
         let head = u32::from_le_bytes(head.try_into().expect("four bytes")) as u16;
         let slot = if self.indirect { head } else { head / 3 };
         let mut status = [0];
-        self.memory.read(self.page(slot) + STATUS_AT, &mut status);
+        self.memory.read(self.status(slot), &mut status);
         self.free.push(slot);
         Some(Done {
             slot,
             status: status[0],
             written: u32::from_le_bytes(written.try_into().expect("four bytes")),
         })
+    }
+
+    /// Asks to be notified of the next answer; true when one is there already.
+    pub fn arm(&mut self) -> bool {
+        if self.event_idx {
+            self.used_event().store(self.last_used, Ordering::Release);
+            fence(Ordering::SeqCst);
+        }
+        self.used_index() != self.last_used
+    }
+
+    /// The descriptor that becomes readable when the device notifies.
+    pub fn notifications(&self) -> RawFd {
+        self.call.as_raw_fd()
+    }
+
+    /// Takes the notifications that came.
+    pub fn disarm(&self) {
+        // Nothing to read means that none came.
+        let _ = self.call.read();
     }
 
     /// Waits for an answer, asleep until the device notifies.
@@ -332,18 +400,12 @@ impl ClientQueue {
     pub fn wait(&mut self, timeout: Duration) -> io::Result<Done> {
         let deadline = Instant::now() + timeout;
         loop {
-            if self.event_idx {
-                let at = self.avail() + 4 + 2 * usize::from(self.size);
-                self.memory
-                    .half(at)
-                    .store(self.last_used, Ordering::Release);
-                fence(Ordering::SeqCst);
-            }
+            self.arm();
             if let Some(done) = self.poll() {
                 return Ok(done);
             }
             readable(&self.call, deadline)?;
-            let _ = self.call.read();
+            self.disarm();
         }
     }
 
@@ -356,13 +418,21 @@ impl ClientQueue {
         self.error.read().map(|_| ())
     }
 
-    /// Asks for no interrupt as far as the ring can say so: for a caller that polls.
+    /// Asks for no notification, for a caller that polls, or for all of them again. With event
+    /// indexes one comes all the same each 65,536 answers.
     pub fn set_polling(&mut self, polling: bool) {
-        if !self.event_idx {
-            self.memory
-                .half(self.avail())
-                .store(u16::from(polling), Ordering::Release);
+        if self.event_idx {
+            let behind = self.last_used.wrapping_sub(u16::from(polling));
+            self.used_event().store(behind, Ordering::Release);
+        } else {
+            let flags = self.memory.half(self.avail());
+            flags.store(u16::from(polling), Ordering::Release);
         }
+    }
+
+    fn used_event(&self) -> &AtomicU16 {
+        let at = self.avail() + 4 + 2 * usize::from(self.size);
+        self.memory.half(at)
     }
 
     /// Sends one request in a slot and waits for its answer.

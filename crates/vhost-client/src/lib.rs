@@ -1,0 +1,15 @@
+//! The other side of vhost-user-blk: what a virtual machine's monitor and its guest do together.
+//!
+//! Responsible for: connecting, sharing memory, and driving split rings by hand, also wrongly on
+//! purpose. For tests and the laboratory.
+//! Leaves out: packed rings, loads (the laboratory has them), and everything of a real monitor
+//! that a disk does not notice.
+
+mod command;
+mod connection;
+mod memory;
+mod queue;
+
+pub use command::{Command, Done};
+pub use connection::{Client, Options};
+pub use queue::ClientQueue;
