@@ -111,6 +111,11 @@ pub fn memory_of(cdb: &[u8; 16], block_size: u64) -> u64 {
     bytes.min(TRANSFER_MAX)
 }
 
+/// Whether what a command has begun goes on when it is aborted: then nobody waits for its end.
+pub fn outlives_abort(cdb: &[u8; 16]) -> bool {
+    find(cdb).is_some_and(|row| row.run == Run::Sanitize)
+}
+
 impl Luns {
     /// Carries out a command that arrived in `generation` ([`Nexus::generation`]), with all of its
     /// data. None when it was aborted: then nothing is to be answered.

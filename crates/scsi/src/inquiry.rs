@@ -172,6 +172,8 @@ fn limits(nexus: &Nexus) -> Vec<u8> {
 fn characteristics(_nexus: &Nexus) -> Vec<u8> {
     let mut body = vec![0; 60];
     put(&mut body, 0, &1u16.to_be_bytes());
+    // What was erased by SANITIZE can be read (WABEREQ).
+    body[3] = 0x40;
     body
 }
 

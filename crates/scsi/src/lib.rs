@@ -32,7 +32,7 @@ mod transfer;
 mod unit;
 
 pub use attention::Attention;
-pub use execute::{Response, memory_of};
+pub use execute::{Response, memory_of, outlives_abort};
 pub use identity::Identity;
 pub use luns::{LUN_MAX, Luns, parse_lun};
 pub use nexus::{Nexus, Ports};

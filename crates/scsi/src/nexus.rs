@@ -200,13 +200,16 @@ impl Nexus {
     }
 
     /// LOGICAL UNIT RESET (SAM-5 6.3.3): commands aborted, reservations of the old kind released,
-    /// mode pages as they were; every nexus is told.
+    /// mode pages as they were; every other nexus is told.
     pub async fn reset_unit(&self) {
         self.unit.reservations.release_legacy(None);
         self.unit.reset_modes();
         for member in self.unit.members() {
             member.abort_all(&self.unit).await;
-            member.tell(Attention::UnitReset);
+            // Who asked for it knows.
+            if member.number != self.member.number {
+                member.tell(Attention::UnitReset);
+            }
         }
     }
 

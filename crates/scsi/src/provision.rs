@@ -10,7 +10,7 @@ use block::{AllocationState, IoBuf, OpKind, StatusExtent};
 use std::ops::Range;
 
 /// Most blocks of one WRITE SAME or UNMAP, and descriptors of one UNMAP (VPD B0h).
-pub(crate) const SAME_BLOCKS_MAX: u64 = 4 << 20;
+pub(crate) const SAME_BLOCKS_MAX: u64 = 65_535;
 pub(crate) const UNMAP_BLOCKS_MAX: u64 = 1 << 20;
 pub(crate) const UNMAP_DESCRIPTORS_MAX: usize = 256;
 /// Descriptors of one GET LBA STATUS.
@@ -96,7 +96,11 @@ impl Call<'_> {
             if total > UNMAP_BLOCKS_MAX {
                 return Err(Sense::INVALID_FIELD_IN_LIST);
             }
-            ranges.push(self.nexus.range(blocks)?);
+            // None at all may be named just past the end.
+            match blocks.count {
+                0 if blocks.lba <= self.nexus.unit.size() / self.nexus.block_size() => {}
+                _ => ranges.push(self.nexus.range(blocks)?),
+            }
         }
         Ok(ranges)
     }
@@ -112,9 +116,6 @@ impl Call<'_> {
         }
         self.nexus.check_writable()?;
         for range in self.unmapped()? {
-            if range.is_empty() {
-                continue;
-            }
             let _held = self.hold(range.clone(), false).await;
             let step = Step::new(OpKind::Discard, range.start, range.end - range.start);
             self.run(step, IoBuf::empty()).await?;

@@ -7,6 +7,7 @@ use crate::execute::{Answer, Call};
 use crate::fields::u16_at;
 use crate::io::{Step, run};
 use crate::nexus::Nexus;
+use crate::once::Once;
 use crate::sense::Sense;
 use crate::transfer::pieces;
 use crate::unit::Unit;
@@ -94,7 +95,10 @@ fn pattern(list: &[u8], lba_size: usize) -> Result<Vec<u8>, Sense> {
 }
 
 impl Call<'_> {
-    pub(crate) async fn sanitize(self) -> Answer {
+    pub(crate) async fn sanitize(mut self) -> Answer {
+        if self.cdb[1] & 0x40 != 0 || self.cdb[2..7].iter().any(|byte| *byte != 0) {
+            return Err(Sense::INVALID_FIELD_IN_CDB.into());
+        }
         let at_once = self.cdb[1] & 0x80 != 0;
         let len = usize::from(u16_at(self.cdb, 7));
         let pattern = match self.cdb[1] & 0x1f {
@@ -112,14 +116,15 @@ impl Call<'_> {
         };
         self.nexus.check_writable()?;
         let work = Work::begin(self.nexus, pattern)?;
-        if at_once {
-            self.nexus.handle.spawn(async move {
-                // Who looks finds the unit ready again; what failed stays readable, and is told
-                // to nobody (SBC-3 has no status for it but this command's).
-                let _ = work.run().await;
-            });
-        } else {
-            work.run().await?;
+        let ended = Arc::new(Once::default());
+        let done = ended.clone();
+        self.nexus
+            .handle
+            .spawn(async move { done.give(work.run().await) });
+        if !at_once {
+            // No abort and no reset ends it, and none waits for it (SBC-3 4.11.2).
+            self.running = None;
+            ended.take().await?;
         }
         Ok(self.took(len as u64))
     }

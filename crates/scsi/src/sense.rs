@@ -80,7 +80,7 @@ impl Sense {
     pub(crate) const SAVING_NOT_SUPPORTED: Self = sense(key::ILLEGAL_REQUEST, 0x39, 0x00);
     pub(crate) const COPY_UNREACHABLE: Self = sense(key::COPY_ABORTED, 0x0d, 0x02);
     pub(crate) const COPY_FAILED: Self = sense(key::COPY_ABORTED, 0x0d, 0x01);
-    pub(crate) const COPY_OUT_OF_RANGE: Self = sense(key::COPY_ABORTED, 0x21, 0x00);
+    pub(crate) const COPY_OUT_OF_RANGE: Self = sense(key::COPY_ABORTED, 0x00, 0x00);
     pub(crate) const MISCOMPARE: Self = sense(key::MISCOMPARE, 0x1d, 0x00);
     pub(crate) const WRITE_PROTECTED: Self = sense(key::DATA_PROTECT, 0x27, 0x00);
     pub(crate) const STOPPED: Self = sense(key::NOT_READY, 0x04, 0x02);

@@ -78,8 +78,8 @@ impl Call<'_> {
         let flags = Flags::parse(self.cdb)?;
         let range = self.nexus.transfer(Blocks::parse_atomic(self.cdb))?;
         let boundary = self.cdb[10] != 0 || self.cdb[11] != 0;
-        let torn = !range.is_empty() && range.start / ATOMIC != (range.end - 1) / ATOMIC;
-        if boundary || torn {
+        let fits = range.start.is_multiple_of(ATOMIC) && len(&range).is_multiple_of(ATOMIC);
+        if boundary || !fits || len(&range) > ATOMIC {
             return Err(Sense::INVALID_FIELD_IN_CDB.into());
         }
         self.store(range, flags.fua).await

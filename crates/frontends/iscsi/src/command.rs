@@ -219,8 +219,11 @@ impl Session {
         else {
             return Err(violation("data of no command"));
         };
+        if head.data_number() != data.data_number {
+            // One was lost, or this is not the one that it seems to be (7.9): the command fails.
+            data.damaged = true;
+        }
         let is_next = head.word_20() == data.tag
-            && head.data_number() == data.data_number
             && head.offset() as usize == data.received
             && end <= data.burst_end;
         if !is_next {
@@ -243,8 +246,9 @@ impl Session {
         if receiving.received == receiving.data.len() {
             let data = std::mem::take(&mut receiving.data);
             if receiving.damaged {
+                let order = task.order;
                 drop(tasks);
-                self.answer(tag, Some(failed(Sense::PROTOCOL_CRC_ERROR)));
+                self.answer((tag, order), Some(failed(Sense::PROTOCOL_CRC_ERROR)));
                 return;
             }
             task.state = State::Waiting(data);
@@ -293,27 +297,28 @@ impl Session {
     /// Carries a command out when it is its turn.
     pub(super) fn begin(self: &Rc<Self>, tag: u32) {
         let begun = self.tasks.borrow_mut().begin(tag);
-        let Some((lun, cdb, data, generation)) = begun else {
+        let Some(begun) = begun else {
             return;
         };
-        let data = match data.is_empty() {
+        let data = match begun.data.is_empty() {
             true => IoBuf::empty(),
-            false => IoBuf::from_bytes(data),
+            false => IoBuf::from_bytes(begun.data),
         };
+        let (order, lun, cdb, generation) = (begun.order, begun.lun, begun.cdb, begun.generation);
         let session = self.clone();
         self.parts.handle.spawn(async move {
             let response = match &session.parts.normal {
                 Some(normal) => normal.luns.execute(lun, &cdb, data, generation).await,
                 None => None,
             };
-            session.answer(tag, response);
+            session.answer((tag, order), response);
         });
     }
 
     /// Ends a command: answers it unless it was aborted, and lets others go on.
-    pub(super) fn answer(self: &Rc<Self>, tag: u32, response: Option<Response>) {
+    fn answer(self: &Rc<Self>, (tag, order): (u32, u64), response: Option<Response>) {
         let mut tasks = self.tasks.borrow_mut();
-        let Some(mut task) = tasks.remove(tag) else {
+        let Some(mut task) = tasks.remove_ended(tag, order) else {
             return;
         };
         let had_ordered = tasks.has_ordered() || task.attribute == crate::tasks::ORDERED;

@@ -28,7 +28,6 @@ pub(crate) mod response {
     pub const DATA_IN: u8 = 0x25;
     pub const LOGOUT: u8 = 0x26;
     pub const R2T: u8 = 0x31;
-    pub const ASYNC: u8 = 0x32;
     pub const REJECT: u8 = 0x3f;
 }
 
@@ -39,7 +38,6 @@ pub(crate) mod reason {
     pub const NOT_SUPPORTED: u8 = 0x05;
     pub const IMMEDIATE: u8 = 0x06;
     pub const TASK_IN_PROGRESS: u8 = 0x07;
-    pub const INVALID_FIELD: u8 = 0x09;
 }
 
 /// The final bit, of every kind of PDU that has one.

@@ -109,8 +109,9 @@ impl Session {
         });
         let ended = self.read(&mut input).await;
         // What was not given all of its data never will be.
-        for tag in self.tasks.borrow().of(None) {
-            drop(self.tasks.borrow_mut().abort(tag, None));
+        let tags = self.tasks.borrow().of(None);
+        for tag in tags {
+            self.tasks.borrow_mut().drop_unless_running(tag);
         }
         if ended.is_err() && !self.parts.seat.is_ending() {
             // Nobody is there to be answered, or nobody who keeps to the rules.

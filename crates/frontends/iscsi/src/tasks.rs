@@ -55,7 +55,13 @@ pub(crate) struct Task {
 }
 
 /// What a command that begins to run needs.
-pub(crate) type Begun = (Option<u16>, [u8; 16], Box<[u8]>, u64);
+pub(crate) struct Begun {
+    pub order: u64,
+    pub lun: Option<u16>,
+    pub cdb: [u8; 16],
+    pub data: Box<[u8]>,
+    pub generation: u64,
+}
 
 /// The table.
 #[derive(Default)]
@@ -96,6 +102,12 @@ impl Tasks {
         Some(task)
     }
 
+    /// Takes out a command that has ended, unless another one has its tag by now.
+    pub(crate) fn remove_ended(&mut self, tag: u32, order: u64) -> Option<Task> {
+        let same = self.table.get(&tag).is_some_and(|task| task.order == order);
+        same.then(|| self.remove(tag)).flatten()
+    }
+
     /// A tag for an R2T.
     pub(crate) fn next_tag(&mut self) -> u32 {
         self.tag = self.tag.wrapping_add(1);
@@ -115,7 +127,7 @@ impl Tasks {
         !before.any(|other| task.attribute == ORDERED || other.attribute == ORDERED)
     }
 
-    /// Has a command run whose data is there, when it may begin: its unit, CDB, data and generation.
+    /// Has a command run whose data is there, when it may begin.
     pub(crate) fn begin(&mut self, tag: u32) -> Option<Begun> {
         let task = self.table.get(&tag)?;
         if !matches!(task.state, State::Waiting(_)) || !self.may_begin(task) {
@@ -123,7 +135,13 @@ impl Tasks {
         }
         let task = self.table.get_mut(&tag)?;
         match std::mem::replace(&mut task.state, State::Running) {
-            State::Waiting(data) => Some((task.lun, task.cdb, data, task.generation)),
+            State::Waiting(data) => Some(Begun {
+                order: task.order,
+                lun: task.lun,
+                cdb: task.cdb,
+                data,
+                generation: task.generation,
+            }),
             _ => None,
         }
     }
@@ -154,13 +172,22 @@ impl Tasks {
         let Some(task) = self.table.get_mut(&tag) else {
             return Aborted::NotThere;
         };
-        if matches!(task.state, State::Running) {
+        if matches!(task.state, State::Running) && !scsi::outlives_abort(&task.cdb) {
             task.aborted.get_or_insert_default().extend(then);
             return Aborted::Later;
         }
         match self.remove(tag) {
             Some(task) => Aborted::Now(Box::new(task)),
             None => Aborted::NotThere,
+        }
+    }
+
+    /// Drops a command that does not run, or whose work nobody waits for.
+    pub(crate) fn drop_unless_running(&mut self, tag: u32) {
+        let runs =
+            |task: &Task| matches!(task.state, State::Running) && !scsi::outlives_abort(&task.cdb);
+        if !self.table.get(&tag).is_none_or(runs) {
+            self.remove(tag);
         }
     }
 
