@@ -77,6 +77,8 @@ struct Progress {
     initiator: String,
     is_discovery: bool,
     reach: Reach,
+    /// CHAP was chosen: nothing goes on without its proof.
+    proving: bool,
     asked: Option<Asked>,
     /// The initiator needs no (more) proof.
     is_known: bool,
@@ -249,6 +251,7 @@ impl Progress {
             initiator: String::new(),
             is_discovery: false,
             reach: Vec::new(),
+            proving: false,
             asked: None,
             is_known: false,
             agreed: Agreed::default(),
@@ -318,7 +321,7 @@ impl Progress {
             replies.extend(self.operational(&pairs)?);
         }
         let stage_flags = current << 2;
-        if !transits || current == SECURITY && self.asked.is_some() && !self.is_known {
+        if !transits || self.proving && !self.is_known {
             return Ok(Next::Reply(replies, stage_flags));
         }
         self.go_unproved()?;
@@ -334,7 +337,7 @@ impl Progress {
         if self.is_known {
             return Ok(());
         }
-        if self.asked.is_some() {
+        if self.proving {
             return Err(Refused::AUTHENTICATION);
         }
         self.keep(|_| false);
@@ -354,13 +357,13 @@ impl Progress {
 
     fn security(&mut self, pairs: &Pairs) -> std::result::Result<Pairs, Refused> {
         if let Some(offered) = find(pairs, "AuthMethod") {
-            if self.is_known || self.asked.is_some() {
+            if self.is_known || self.proving {
                 return Err(Refused::INITIATOR_ERROR);
             }
             return self.choose_method(offered);
         }
         if let Some(list) = find(pairs, "CHAP_A") {
-            if self.is_known || self.asked.is_some() || self.is_open() {
+            if !self.proving || self.is_known || self.asked.is_some() {
                 return Err(Refused::INITIATOR_ERROR);
             }
             let made = Asked::new(list).map_err(|_| Refused::TARGET_ERROR)?;
@@ -384,6 +387,7 @@ impl Progress {
     fn choose_method(&mut self, offered: &str) -> std::result::Result<Pairs, Refused> {
         let offers = |method: &str| offered.split(',').any(|known| known == method);
         let method = if !self.is_open() && offers("CHAP") {
+            self.proving = true;
             "CHAP"
         } else if offers("None") {
             self.go_unproved()?;

@@ -61,7 +61,8 @@ fn portals(text: &str) -> Result<Vec<SocketAddr>> {
     for part in text.split(',') {
         let mut found = part.to_socket_addrs().map_err(|_| form(part))?;
         let portal = found.next().ok_or_else(|| form(part))?;
-        if !portals.contains(&portal) {
+        // The system chooses another port each time that it is asked for any.
+        if portal.port() == 0 || !portals.contains(&portal) {
             portals.push(portal);
         }
     }

@@ -51,15 +51,10 @@ fn target(entry: &[u8]) -> Result<Named, Sense> {
     if entry[0] != IDENTIFICATION {
         return Err(Sense::UNSUPPORTED_TARGET_DESCRIPTOR);
     }
-    let (unit_id, is_null, device_type) = (entry[1] >> 6, entry[1] & 0x20 != 0, entry[1] & 0x1f);
+    // LU ID TYPE and NUL mean nothing since SPC-4.
+    let device_type = entry[1] & 0x1f;
     let (association, kind) = (entry[5] >> 4 & 0x03, entry[5] & 0x0f);
     let len = usize::from(entry[7]);
-    if unit_id != 0 {
-        return Err(Sense::INVALID_FIELD_IN_CDB);
-    }
-    if is_null {
-        return Err(Sense::COPY_UNREACHABLE);
-    }
     if device_type != 0 || association != 0 || len > 20 {
         return Err(Sense::INVALID_FIELD_IN_LIST);
     }
