@@ -1,0 +1,58 @@
+//! An export on loops of its own.
+
+use super::memory_device::MemoryDevice;
+use reactor::{Export, ReactorThread, StartExport};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+pub struct Server {
+    pub device: Arc<MemoryDevice>,
+    pub export: Option<Box<dyn Export>>,
+    pub target: String,
+    pub loops: Vec<ReactorThread>,
+}
+
+impl Server {
+    /// A volume of 8 MiB as unit 0 of a target that no other test has.
+    pub fn start(parameters: &[(&str, &str)]) -> Self {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let target = format!("iqn.2026-11.test:t{number}");
+        let device = MemoryDevice::new(8 << 20, 512);
+        // What is reserved of a volume is known by its serial number.
+        device.set_serial(&format!("memory{number}"));
+        let loops: Vec<_> = (0..2)
+            .map(|seed| ReactorThread::start("iscsi-test", seed).unwrap())
+            .collect();
+        let mut all = vec![("portal", "127.0.0.1:0"), ("target", &target)];
+        all.extend(parameters);
+        let export = (frontend_iscsi::FRONT_END.start)(StartExport {
+            name: "disk".to_owned(),
+            volume: "volume".to_owned(),
+            device: device.clone(),
+            parameters: all
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect(),
+            remotes: loops.iter().map(|each| each.remote().clone()).collect(),
+        });
+        Self {
+            device,
+            export: Some(export.unwrap()),
+            target,
+            loops,
+        }
+    }
+
+    pub fn portal(&self) -> SocketAddr {
+        let address = self.export.as_ref().unwrap().address();
+        let portal = address.trim_start_matches("iscsi:").split('/').next();
+        portal.unwrap().parse().unwrap()
+    }
+
+    pub fn sessions(&self) -> usize {
+        self.export.as_ref().unwrap().sessions()
+    }
+}
