@@ -43,7 +43,7 @@ done
 
 say "the suite, three times at once"
 suite() { # LOG URL...
-  iscsi-test-cu --dataloss --allow-sanitize --silent --test=ALL "${@:2}" >"$1" 2>&1 </dev/null || true
+  iscsi-test-cu --dataloss --allow-sanitize --test=ALL "${@:2}" >"$1" 2>&1 </dev/null || true
 }
 suite plain.log "iscsi://${plain[0]}/$prefix:plain/0" "iscsi://${plain[1]}/$prefix:plain/0" &
 suite native.log "iscsi://$native/$prefix:native/0" &
@@ -57,7 +57,7 @@ judge proved.log WriteSame10.UnmapUntilEnd WriteAtomic16.Simple GetLBAStatus.Unm
 
 say "what may only be read"
 convect export create fixed pool/plain iscsi --portal 127.0.0.1:0 --read-only yes >/dev/null
-iscsi-test-cu --dataloss --silent --test=ALL.ReadOnly "iscsi://$(portals fixed)/$prefix:fixed/0" >fixed.log 2>&1 </dev/null
+iscsi-test-cu --dataloss --test=ALL.ReadOnly "iscsi://$(portals fixed)/$prefix:fixed/0" >fixed.log 2>&1 </dev/null
 judge fixed.log
 
 say "qemu-img in and out"

@@ -11,7 +11,7 @@ struct Slot<T> {
 }
 
 /// Where the value goes.
-pub(crate) struct Once<T>(Mutex<Slot<T>>);
+pub struct Once<T>(Mutex<Slot<T>>);
 
 impl<T> Default for Once<T> {
     fn default() -> Self {
@@ -24,7 +24,7 @@ impl<T> Default for Once<T> {
 
 impl<T> Once<T> {
     /// Gives the value.
-    pub(crate) fn give(&self, value: T) {
+    pub fn give(&self, value: T) {
         let waker = {
             let mut slot = lock(&self.0);
             slot.value = Some(value);
@@ -36,7 +36,7 @@ impl<T> Once<T> {
     }
 
     /// Waits for the value.
-    pub(crate) async fn take(&self) -> T {
+    pub async fn take(&self) -> T {
         poll_fn(|context| {
             let mut slot = lock(&self.0);
             match slot.value.take() {

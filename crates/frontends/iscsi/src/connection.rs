@@ -10,6 +10,7 @@ use crate::within::{SECOND, in_time};
 use reactor::{Handle, Stream};
 use scsi::{Luns, Ports};
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::io::Result;
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::BorrowedFd;
@@ -116,11 +117,13 @@ async fn join(
         target: target.name.clone(),
         target_port: group,
     };
-    let nexuses = granted.0.iter().map(|(lun, offer)| {
-        let nexus = Target::nexus(handle, offer, &ports, &logged_in.initiator);
-        (*lun, Rc::new(nexus))
-    });
-    let luns = Luns::new(nexuses.collect(), groups(target, granted));
+    let mut nexuses = BTreeMap::new();
+    for (lun, offer) in &granted.0 {
+        let device = offer.open(&logged_in.initiator).await;
+        let nexus = Target::nexus(handle, offer, &ports, device);
+        nexuses.insert(*lun, Rc::new(nexus));
+    }
+    let luns = Luns::new(nexuses, groups(target, granted));
     Ok(Normal {
         target: target.clone(),
         luns: Rc::new(luns),
@@ -154,12 +157,8 @@ impl Session {
         normal.target.note_luns(&normal.place, &numbers);
         normal.luns.change(&numbers, groups, |lun| {
             let offer = now.0.get(&lun)?;
-            Some(Target::nexus(
-                &parts.handle,
-                offer,
-                &normal.ports,
-                &parts.initiator,
-            ))
+            let device = offer.device.clone();
+            Some(Target::nexus(&parts.handle, offer, &normal.ports, device))
         });
     }
 }

@@ -3,7 +3,7 @@
 use crate::parameters::{Wanted, parse};
 use crate::portal::Portal;
 use crate::registry;
-use crate::target::{Offer, Open, Target};
+use crate::target::{Offer, Target};
 use block::BlockDevice;
 use reactor::{Export, StartExport};
 use scsi::{NoKeeper, Unit};
@@ -86,11 +86,10 @@ pub(crate) fn start(export: StartExport) -> Result<Box<dyn Export>> {
     let device = export.device;
     let unit = registry::unit(&device, Arc::new(NoKeeper));
     let target = registry::target(&name);
-    let same = device.clone();
-    let open: Open = Arc::new(move |_| same.clone());
     let offer = Offer {
         unit: unit.clone(),
-        open,
+        device: device.clone(),
+        open_for: export.open_for,
         portals: addresses.clone(),
         initiators,
         chap,

@@ -4,20 +4,19 @@ use crate::chap::Credentials;
 use crate::parameters::Secrets;
 use crate::portal::Seat;
 use block::BlockDevice;
-use scsi::{Nexus, Ports, Unit};
+use reactor::OpenFor;
+use scsi::{Nexus, Once, Ports, Unit};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// Gives the volume, opened for an initiator of this name.
-pub(crate) type Open = Arc<dyn Fn(&str) -> Arc<dyn BlockDevice> + Send + Sync>;
-
 /// A unit, as one export offers it.
 pub(crate) struct Offer {
     pub unit: Arc<Unit>,
-    pub open: Open,
+    pub device: Arc<dyn BlockDevice>,
+    pub open_for: Option<OpenFor>,
     pub portals: Vec<SocketAddr>,
     pub initiators: Vec<String>,
     pub chap: Option<Secrets>,
@@ -25,6 +24,21 @@ pub(crate) struct Offer {
 }
 
 impl Offer {
+    /// The volume as this initiator has it open; as the export has it where that cannot be.
+    pub(crate) async fn open(&self, initiator: &str) -> Arc<dyn BlockDevice> {
+        let Some(open_for) = self.open_for.clone() else {
+            return self.device.clone();
+        };
+        let opened: Arc<Once<Option<Arc<dyn BlockDevice>>>> = Arc::default();
+        let (done, initiator) = (opened.clone(), initiator.to_owned());
+        // Opening may wait for loops, of which this is one.
+        let work = Box::new(move || done.give(open_for(&initiator)));
+        match reactor::control::start("iscsi-open".to_owned(), work) {
+            Ok(()) => opened.take().await.unwrap_or_else(|| self.device.clone()),
+            Err(_) => self.device.clone(),
+        }
+    }
+
     /// Whether an initiator may see it, as far as its name says.
     fn is_for(&self, initiator: &str, portal: SocketAddr) -> bool {
         let named =
@@ -299,9 +313,8 @@ impl Target {
         handle: &reactor::Handle,
         offer: &Offer,
         ports: &Ports,
-        initiator: &str,
+        device: Arc<dyn BlockDevice>,
     ) -> Nexus {
-        let device = (offer.open)(initiator);
         Nexus::new(
             handle,
             offer.unit.clone(),

@@ -32,6 +32,7 @@ impl Server {
             name: "disk".to_owned(),
             volume: "volume".to_owned(),
             device: device.clone(),
+            open_for: None,
             parameters: all
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
