@@ -12,6 +12,8 @@ mod compare;
 mod copy;
 mod execute;
 mod fields;
+#[cfg(fuzzing)]
+pub mod fuzz;
 mod identity;
 mod inquiry;
 mod io;

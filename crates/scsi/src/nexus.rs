@@ -200,14 +200,13 @@ impl Nexus {
     }
 
     /// LOGICAL UNIT RESET (SAM-5 6.3.3): commands aborted, reservations of the old kind released,
-    /// mode pages as they were; every other nexus is told.
-    pub async fn reset_unit(&self) {
+    /// mode pages as they were; every nexus is told, this one if it is `for_all`.
+    pub async fn reset_unit(&self, for_all: bool) {
         self.unit.reservations.release_legacy(None);
         self.unit.reset_modes();
         for member in self.unit.members() {
             member.abort_all(&self.unit).await;
-            // Who asked for it knows.
-            if member.number != self.member.number {
+            if for_all || member.number != self.member.number {
                 member.tell(Attention::UnitReset);
             }
         }

@@ -30,7 +30,9 @@ async fn run(function: u8, nexus: &Nexus) {
     match function {
         ABORT_TASK_SET => nexus.abort_own().await,
         CLEAR_TASK_SET => nexus.clear_task_set().await,
-        _ => nexus.reset_unit().await,
+        UNIT_RESET => nexus.reset_unit(true).await,
+        // Who resets a whole target knows; SAM-5 has no such function any more.
+        _ => nexus.reset_unit(false).await,
     }
 }
 

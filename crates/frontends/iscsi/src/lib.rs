@@ -14,6 +14,8 @@ mod discovery;
 mod export;
 mod front_end;
 mod functions;
+#[cfg(fuzzing)]
+pub mod fuzz;
 mod input;
 mod login;
 mod negotiate;

@@ -127,7 +127,7 @@ fn a_command_that_runs_is_aborted_without_an_answer() {
 }
 
 #[test]
-fn a_reset_tells_the_other_nexuses_and_ends_their_commands() {
+fn a_reset_tells_every_nexus_and_ends_their_commands() {
     let server = Server::start(&[]);
     let mut one = Client::log_in(&server, HOST, "").settle();
     let mut two = Client::log_in(&server, "iqn.2026-11.test:other", "").settle();
@@ -145,7 +145,7 @@ fn a_reset_tells_the_other_nexuses_and_ends_their_commands() {
     std::thread::sleep(std::time::Duration::from_millis(100));
     server.device.go_on();
     assert_eq!(one.receive().unwrap().opcode(), 0x22);
-    assert_eq!(one.ready(), 0);
+    assert_eq!((one.ready(), one.ready()), (2, 0));
     assert_eq!(
         (two.ready(), two.ready()),
         (2, 0),
