@@ -16,6 +16,10 @@ use reactor::Handle;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+/// What OVERWRITE writes in a second, in bytes: nobody can use the unit meanwhile, but others use the
+/// drives beneath.
+const RATE: u64 = 256 << 20;
+
 /// What is under way, free of the nexus that began it: it goes on when that is gone or reset.
 struct Work {
     handle: Handle,
@@ -65,7 +69,10 @@ impl Work {
             .take(lba_size)
             .collect();
         let range = 0..if block.is_empty() { 0 } else { size };
+        let began_ns = self.handle.now_ns();
         for piece in pieces(range) {
+            let due_ns = (piece.start >> 20) * (1_000_000_000 / (RATE >> 20));
+            self.handle.sleep_until(began_ns + due_ns).await;
             let len = piece.end - piece.start;
             let bytes = block.repeat(len as usize / lba_size).into_boxed_slice();
             let step = Step::new(OpKind::Write, piece.start, len);
