@@ -9,6 +9,8 @@ mod conflict;
 mod keep;
 mod report;
 mod state;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use change::{Out, change};
 pub use keep::{Keeper, NoKeeper};
