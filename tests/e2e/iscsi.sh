@@ -51,7 +51,7 @@ LIBISCSI_CHAP_TARGET_USERNAME=target LIBISCSI_CHAP_TARGET_PASSWORD=target-secret
   suite proved.log "iscsi://host%host-secret-0001@$proved/$prefix:proved/0?header_digest=crc32c" &
 wait $(jobs -p | grep -v "^$daemon_pid$")
 judge() { python3 "$root/tests/e2e/iscsi_suite.py" "$@"; }
-judge plain.log WriteSame10.UnmapUntilEnd WriteAtomic16.Simple GetLBAStatus.UnmapSingle
+judge plain.log WriteSame10.UnmapUntilEnd WriteAtomic16.Simple GetLBAStatus.UnmapSingle Sanitize.Reset
 judge native.log WriteSame10.UnmapUntilEnd WriteAtomic16.Simple
 judge proved.log WriteSame10.UnmapUntilEnd WriteAtomic16.Simple GetLBAStatus.UnmapSingle
 

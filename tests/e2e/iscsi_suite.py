@@ -44,6 +44,8 @@ FAILED = {
     "WriteAtomic16.Simple": "it writes up to 256 blocks at once, whatever MAXIMUM ATOMIC TRANSFER LENGTH says",
     "GetLBAStatus.UnmapSingle": "it asks at one logical block past a physical one, and expects the answer to "
     "begin at the next physical block",
+    "Sanitize.Reset": "with two paths the test before it leaves its RESERVE(6) on the second, so that its SANITIZE "
+    "is a conflict; it passes with one",
 }
 
 
