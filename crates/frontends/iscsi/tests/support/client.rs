@@ -2,7 +2,7 @@
 
 use super::server::Server;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 pub const NO_TAG: u32 = u32::MAX;
@@ -72,7 +72,11 @@ pub struct Client {
 
 impl Client {
     pub fn connect(server: &Server) -> Self {
-        let stream = TcpStream::connect(server.portal()).unwrap();
+        Self::connect_to(server.portal())
+    }
+
+    pub fn connect_to(portal: SocketAddr) -> Self {
+        let stream = TcpStream::connect(portal).unwrap();
         let limit = Some(Duration::from_secs(20));
         stream.set_read_timeout(limit).unwrap();
         stream.set_write_timeout(limit).unwrap();
@@ -87,11 +91,12 @@ impl Client {
 
     /// A session with these keys beside the names.
     pub fn log_in(server: &Server, initiator: &str, keys: &str) -> Self {
-        let mut client = Self::connect(server);
-        let text = format!(
-            "InitiatorName={initiator}\0TargetName={}\0{keys}",
-            server.target
-        );
+        Self::log_in_to(server.portal(), &server.target, initiator, keys)
+    }
+
+    pub fn log_in_to(portal: SocketAddr, target: &str, initiator: &str, keys: &str) -> Self {
+        let mut client = Self::connect_to(portal);
+        let text = format!("InitiatorName={initiator}\0TargetName={target}\0{keys}");
         let answer = client.login(0x87, &text);
         assert_eq!(answer.head[36..38], [0, 0], "{}", answer.text());
         assert_eq!(
