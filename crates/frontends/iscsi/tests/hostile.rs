@@ -69,6 +69,11 @@ const ATTACKS: &[(&str, Attack)] = &[
         client.send(&data_out(client, r2t.get(20), 0, 0).data(&[0; 16 * 512 + 4]));
         ended(client);
     }),
+    ("data at another offset", |client| {
+        let r2t = asked(client);
+        client.send(&data_out(client, r2t.get(20), 0, 512).data(&[0xee; 16 * 512]));
+        ended(client);
+    }),
     ("data at an offset that wraps", |client| {
         let r2t = asked(client);
         client.send(&data_out(client, r2t.get(20), 0, u32::MAX - 3).data(&[0; 512]));

@@ -213,7 +213,9 @@ impl Client {
     pub fn ready(&mut self) -> u8 {
         let pdu = self.command(0x81, 0, &[0; 6]);
         self.send(&pdu);
-        self.receive().unwrap().head[3]
+        let answer = self.receive().unwrap();
+        assert_eq!(answer.get(16), self.tag, "the answer to another command");
+        answer.head[3]
     }
 
     /// Takes the unit attention of a new nexus.
