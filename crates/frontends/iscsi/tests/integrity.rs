@@ -51,7 +51,7 @@ fn count(at: &At, number: usize) {
         done = now;
         let mut new = block.clone();
         *own(&mut new, number) = (done + 1).to_be_bytes();
-        let cut = (tries + number) % 7 == 0;
+        let cut = (tries + number).is_multiple_of(7);
         match compare_and_write(&mut client, &block, &new, cut) {
             Some(0) => done += 1,
             Some(status) => assert_eq!(status, 2, "somebody else was faster"),
