@@ -70,10 +70,18 @@ qemu-img compare -f raw -F raw data.img "$url"
 qemu-img convert -f raw -O qcow2 "$url" out.qcow2
 qemu-img compare -f raw -F qcow2 data.img out.qcow2
 
+say "an initiator that the volume bypasses is known by its name"
+convect volume set pool/image --bypass iqn.2026-11.test:backup >/dev/null
+qemu-img convert -f raw -O raw "$url" all.img
+convect volume show pool/image | grep -q '(0 reads and 0 writes' || fail "somebody else was bypassed"
+qemu-img convert --image-opts -O raw \
+  "driver=iscsi,transport=tcp,portal=$(portals image),target=$prefix:image,lun=0,initiator-name=iqn.2026-11.test:backup" all.img
+convect volume show pool/image | grep '^bypassed:' | grep -qv '(0 reads' || fail "the backup was not bypassed"
+
 say "it comes back with its pool"
 restart_daemon
 iscsi-inq "iscsi://$(portals plain | head -n 1)/$prefix:plain/0" >/dev/null
 grep -q 'host-secret\|target-secret' daemon.log daemon.out && fail "a secret was logged"
 convect --json export show proved | grep -q 'host-secret\|target-secret' && fail "a secret is shown"
-convect export delete plain
+convect export delete plain --yes
 stop_daemon
