@@ -52,11 +52,16 @@ impl Session {
         let writes = head.flags() & WRITES != 0;
         let expected = head.word_20();
         let out = if writes { expected } else { 0 };
-        let mut data = Vec::new();
+        let unsolicited = writes && !head.is_final();
         let takes = len <= out as usize
             && out <= DATA_OUT_MAX
             && (len == 0 || agreed.immediate_data && len <= agreed.first_burst_max as usize);
-        data.resize(if takes { out as usize } else { len }, 0);
+        // What is not asked for yet gets no memory: many commands may announce much.
+        let room = match unsolicited && takes {
+            true => out.min(agreed.first_burst_max) as usize,
+            false => len,
+        };
+        let mut data = vec![0; room.max(len)];
         let read = input.data_into(&mut data[..len], agreed.data_digest);
         let whole = in_time(&self.parts.handle, READ_NS, read).await?;
         if !whole {
@@ -66,7 +71,6 @@ impl Session {
             return Ok(());
         }
         let reads = head.flags() & READS != 0;
-        let unsolicited = writes && !head.is_final();
         if let Some(why) = self.refusal(head, takes, reads && writes) {
             self.reject(why, head);
             return Ok(());
@@ -80,11 +84,11 @@ impl Session {
         };
         let cdb = head.cdb();
         let held = self.wait_for_memory(&cdb, lun).await;
-        let first_burst = (agreed.first_burst_max as usize).min(data.len()).max(len);
         let receiving = Receiving {
+            burst_end: data.len(),
             data: data.into_boxed_slice(),
+            whole: out as usize,
             received: len,
-            burst_end: if unsolicited { first_burst } else { len },
             tag: NO_TAG,
             data_number: 0,
             r2t_number: 0,
@@ -243,7 +247,7 @@ impl Session {
         let State::Receiving(receiving) = &mut task.state else {
             return;
         };
-        if receiving.received == receiving.data.len() {
+        if receiving.received == receiving.whole {
             let data = std::mem::take(&mut receiving.data);
             if receiving.damaged {
                 let order = task.order;
@@ -256,13 +260,14 @@ impl Session {
             self.begin(tag);
             return;
         }
-        let wants = receiving.data.len() as u64;
+        let wants = receiving.whole as u64;
         if task.granted == 0 {
             let granted = self.granted.get();
             if granted > 0 && granted + wants > GRANTED_MAX {
                 return;
             }
             task.granted = wants;
+            receiving.grow();
             self.granted.set(granted + wants);
         }
         drop(tasks);
@@ -279,7 +284,7 @@ impl Session {
         let State::Receiving(receiving) = &mut task.state else {
             return;
         };
-        let left = receiving.data.len() - receiving.received;
+        let left = receiving.whole - receiving.received;
         let len = left.min(self.parts.agreed.burst_max as usize);
         receiving.tag = transfer_tag;
         receiving.burst_end = receiving.received + len;

@@ -19,7 +19,10 @@ pub(crate) enum State {
 
 /// Data-out that is being collected, in order.
 pub(crate) struct Receiving {
+    /// Memory for what may come: at first for what comes unasked, and for all of it once it is granted.
     pub data: Box<[u8]>,
+    /// Length of all of it.
+    pub whole: usize,
     pub received: usize,
     /// Where the data ends that may come now: the first burst's, or what an R2T asked for.
     pub burst_end: usize,
@@ -30,6 +33,18 @@ pub(crate) struct Receiving {
     pub r2t_number: u32,
     /// A digest was wrong: it is answered with an error when all of it has come.
     pub damaged: bool,
+}
+
+impl Receiving {
+    /// Makes room for all of it.
+    pub(crate) fn grow(&mut self) {
+        if self.data.len() < self.whole {
+            // The system gives zeroes without touching them: what never comes takes no memory.
+            let mut data = vec![0; self.whole].into_boxed_slice();
+            data[..self.received].copy_from_slice(&self.data[..self.received]);
+            self.data = data;
+        }
+    }
 }
 
 /// A command.
