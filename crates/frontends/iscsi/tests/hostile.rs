@@ -322,3 +322,58 @@ fn names_that_were_not_granted_see_nothing() {
     assert_eq!(client.login(0x87, &names).head[36..38], [2, 3]);
     drop(Client::log_in(&server, HOST, ""));
 }
+
+/// An identification descriptor of a volume (SPC-4 6.3.6.2).
+fn descriptor(serial: &str) -> [u8; 32] {
+    let name = scsi::Identity::new(serial).name();
+    let hex = name.trim_start_matches("naa.");
+    let mut entry = [0; 32];
+    (entry[0], entry[4], entry[5], entry[7]) = (0xe4, 1, 3, 16);
+    for (index, byte) in entry[8..24].iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&hex[2 * index..2 * index + 2], 16).unwrap();
+    }
+    entry
+}
+
+/// EXTENDED COPY of one block from unit 0 to the other; the status and the sense key.
+fn copy(client: &mut Client, from: &str, to: &str) -> (u8, Option<u8>) {
+    let mut list = vec![0; 16];
+    (list[3], list[11]) = (64, 28);
+    list.extend(descriptor(from));
+    list.extend(descriptor(to));
+    let mut segment = [0; 28];
+    (segment[0], segment[3], segment[7], segment[11]) = (0x02, 0x18, 1, 1);
+    list.extend(segment);
+    let mut cdb = [0; 16];
+    (cdb[0], cdb[13]) = (0x83, list.len() as u8);
+    let command = client.command(0xa1, list.len() as u32, &cdb);
+    client.send(&command.data(&list));
+    let answer = client.receive().unwrap();
+    (answer.head[3], answer.data.get(4).copied())
+}
+
+#[test]
+fn a_unit_that_was_not_granted_is_neither_listed_nor_copied_to() {
+    let server = Server::start(&[]);
+    let (_export, device, serial) = server.second(&[("initiators", HOST)]);
+    let own = server
+        .target
+        .trim_start_matches("iqn.2026-11.test:")
+        .to_owned();
+    for (name, units, copied) in [(OTHER, 8, (2, Some(0x0a))), (HOST, 16, (0, None))] {
+        let mut client = Client::log_in(&server, name, "").settle();
+        assert_eq!(client.write(0, &[0x77; 512]), 0);
+        let report = client.command(0xc1, 64, &[0xa0, 0, 0, 0, 0, 0, 0, 0, 0, 64]);
+        client.send(&report);
+        assert_eq!(client.receive().unwrap().data[3], units, "{name}");
+        if name == HOST {
+            // Unit 1 is as new to it as unit 0 was.
+            let ready = client.command(0x81, 0, &[0; 6]).byte(9, 1);
+            client.send(&ready);
+            assert_eq!(client.receive().unwrap().head[3], 2);
+        }
+        assert_eq!(copy(&mut client, &own, &serial), copied, "{name}");
+        let expected = if name == HOST { 0x77 } else { 0 };
+        assert_eq!(device.content(0, 512), [expected; 512], "{name}");
+    }
+}
