@@ -80,7 +80,8 @@ convect volume show pool/image | grep '^bypassed:' | grep -qv '(0 reads' || fail
 
 say "it comes back with its pool"
 restart_daemon
-iscsi-inq "iscsi://$(portals plain | head -n 1)/$prefix:plain/0" >/dev/null
+mapfile -t plain < <(portals plain)
+iscsi-inq "iscsi://${plain[0]}/$prefix:plain/0" >/dev/null
 grep -q 'host-secret\|target-secret' daemon.log daemon.out && fail "a secret was logged"
 convect --json export show proved | grep -q 'host-secret\|target-secret' && fail "a secret is shown"
 convect export delete plain --yes
