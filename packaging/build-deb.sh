@@ -64,7 +64,7 @@ Depends: libc6${libc:+ (>= $libc)}, libgcc-s1
 Recommends: fuse3
 Description: hybrid storage for virtual machines and hosts
  Pools RAM, flash and disks, keeps every hot block on the fastest medium, and
- serves volumes by vhost-user-blk, NBD and FUSE.
+ serves volumes by vhost-user-blk, NBD, FUSE and iSCSI.
 TXT
 echo /etc/convect/convect.toml >"$root/DEBIAN/conffiles"
 install -m 755 packaging/debian/postinst packaging/debian/prerm packaging/debian/postrm \

@@ -36,6 +36,8 @@ test_packages=(
   "${fuzz_packages[@]}"
   "python3 python3"
   "python3-libnbd nbdsh"
+  "libiscsi-bin iscsi-test-cu"
+  "qemu-block-extra /usr/lib/*/qemu/block-iscsi.so"
   "qemu-system-x86 qemu-system-x86_64"
   "busybox-static /bin/busybox"
   "cpio cpio"

@@ -261,6 +261,104 @@ fn nbd() {
     save("nbd_request", "request", &request);
 }
 
+fn iscsi() {
+    let keys = "InitiatorName=iqn.a\0TargetName=iqn.t\0SessionType=Normal\0AuthMethod=CHAP,None\0\
+                HeaderDigest=CRC32C,None\0MaxBurstLength=262144\0InitialR2T=No\0";
+    save("iscsi_login", "keys", keys.as_bytes());
+    let proof = "CHAP_N=host\0CHAP_R=0x00112233445566778899aabbccddeeff\0CHAP_I=7\0CHAP_C=0bAAEC\0";
+    save("iscsi_login", "proof", proof.as_bytes());
+    let mut header = [0; 48];
+    header[0] = 0x01;
+    header[1] = 0xa1;
+    header[32] = 0x2a;
+    save("iscsi_login", "command", &header);
+    // A command: unit, sixteenths of its data, CDB, data.
+    let command = |cdb: &[u8], data: &[u8]| {
+        let mut bytes = vec![0, (data.len() / 16) as u8];
+        bytes.extend(cdb);
+        bytes.resize(18, 0);
+        bytes.extend(data);
+        bytes
+    };
+    let ready = command(&[0x00], &[]);
+    let register = |action: u8, key: u8, new: u8| {
+        let mut list = [0; 32];
+        (list[7], list[15]) = (key, new);
+        command(&[0x5f, action, 1, 0, 0, 0, 0, 0, 24, 0], &list)
+    };
+    for (name, commands) in [
+        ("inquiry", vec![command(&[0x12, 1, 0x83, 0, 255], &[])]),
+        (
+            "modes",
+            vec![
+                ready.clone(),
+                command(&[0x5a, 0, 0x3f, 0, 0, 0, 0, 1, 0], &[]),
+            ],
+        ),
+        (
+            "write",
+            vec![
+                ready.clone(),
+                command(&[0x2a, 0, 0, 0, 0, 0, 0, 0, 1], &[7; 512]),
+            ],
+        ),
+        (
+            "compare",
+            vec![
+                ready.clone(),
+                command(&[0x89, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1], &[0; 1024]),
+            ],
+        ),
+        (
+            "unmap",
+            vec![
+                ready.clone(),
+                command(&[0x42, 0, 0, 0, 0, 0, 0, 0, 24], &[0; 32]),
+            ],
+        ),
+        (
+            "copy",
+            vec![
+                ready.clone(),
+                command(&[0x83, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 76], &[0; 80]),
+            ],
+        ),
+        (
+            "status",
+            vec![
+                ready.clone(),
+                command(&[0x9e, 0x12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 64], &[]),
+            ],
+        ),
+        (
+            "sanitize",
+            vec![
+                ready.clone(),
+                command(&[0x48, 0x81, 0, 0, 0, 0, 0, 0, 8], &[1; 16]),
+            ],
+        ),
+        (
+            "reserve",
+            vec![
+                ready.clone(),
+                register(0, 0, 5),
+                register(1, 5, 0),
+                command(&[0x5e, 3, 0, 0, 0, 0, 0, 1, 0], &[]),
+                register(5, 5, 5),
+            ],
+        ),
+        (
+            "opcodes",
+            vec![
+                ready,
+                command(&[0xa3, 0x0c, 0x80, 0, 0, 0, 0, 0, 0xff, 0xff], &[]),
+            ],
+        ),
+    ] {
+        save("scsi_commands", name, &commands.concat());
+    }
+}
+
 fn streams() {
     let id = |epoch| SnapshotId {
         pool: PoolId(1),
@@ -306,5 +404,6 @@ fn main() {
     journal();
     pages();
     nbd();
+    iscsi();
     streams();
 }

@@ -696,7 +696,7 @@ pub enum Export {
         /// The volume; or a snapshot, to be read
         #[arg(value_name = "POOL/VOL[@SNAPSHOT]")]
         volume: String,
-        /// The front end: vhost-user-blk, nbd or fuse
+        /// The front end: vhost-user-blk, nbd, fuse or iscsi
         #[arg(value_name = "FRONT_END")]
         kind: String,
         /// Whose reads and writes all come through it, as `volume set --bypass` names them; may stand among the

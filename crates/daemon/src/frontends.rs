@@ -9,6 +9,7 @@ pub const FRONT_ENDS: &[FrontEnd] = &[
     frontend_vhost_user_blk::FRONT_END,
     frontend_nbd::FRONT_END,
     frontend_fuse::FRONT_END,
+    frontend_iscsi::FRONT_END,
 ];
 
 /// Longest value of a parameter, in bytes.

@@ -17,6 +17,10 @@ pub struct Parameter {
     pub required: bool,
 }
 
+/// Gives the volume as the initiator of a name has it open; none when it cannot be opened any more.
+/// It may wait: not to be called on a loop.
+pub type OpenFor = Arc<dyn Fn(&str) -> Option<Arc<dyn BlockDevice>> + Send + Sync>;
+
 /// What an export is started with.
 pub struct StartExport {
     /// The export's name.
@@ -25,6 +29,8 @@ pub struct StartExport {
     pub volume: String,
     /// The volume.
     pub device: Arc<dyn BlockDevice>,
+    /// For front ends whose sessions know their initiators' names, unless the export is for one alone.
+    pub open_for: Option<OpenFor>,
     /// Values of the front end's parameters; unknown names are refused before this is made.
     pub parameters: BTreeMap<String, String>,
     /// Loops that sessions may run on; at least one.

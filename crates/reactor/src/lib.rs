@@ -18,7 +18,7 @@ mod sync;
 mod timer;
 
 pub use executor::{Clock, Handle, mix};
-pub use frontend::{Export, FrontEnd, Parameter, StartExport};
+pub use frontend::{Export, FrontEnd, OpenFor, Parameter, StartExport};
 pub use net::{DetachedStream, ListenAddress, Listener, Stream, prepare_socket_path};
 pub use readiness::{Interest, Readiness};
 pub use remote::Remote;

@@ -5,8 +5,9 @@ use crate::frontends;
 use crate::mapping::ToApi;
 use api::v1::{self, Problem, ProblemCode};
 use engine::ExportRecord;
-use reactor::{Export, StartExport};
+use reactor::{Export, OpenFor, StartExport};
 use std::io;
+use std::sync::Arc;
 
 /// An export that is offered, or that could not be started.
 pub struct Running {
@@ -62,10 +63,23 @@ impl Manager {
             name: record.name.clone(),
             volume: record.volume.clone(),
             device,
+            open_for: initiator
+                .is_none()
+                .then(|| self.open_for(pool, &record.volume)),
             parameters: record.parameters.clone(),
             remotes: self.control.remotes(),
         };
         (row.start)(start).map_err(|error| start_problem(&record.name, &error))
+    }
+
+    /// Opens a volume for the initiators that a front end's sessions are of.
+    fn open_for(&self, pool: &str, volume: &str) -> OpenFor {
+        let (control, pool, volume) = (self.control.clone(), pool.to_owned(), volume.to_owned());
+        Arc::new(move |initiator| {
+            let opened = control.volume_open(&pool, &volume, Some(initiator));
+            let warn = |error| tracing::warn!("{pool}/{volume} for initiator {initiator}: {error}");
+            opened.map_err(warn).ok()
+        })
     }
 
     /// Refuses a volume that has a part of a snapshot that is being received.

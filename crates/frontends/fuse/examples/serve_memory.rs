@@ -26,6 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         name: "memory".to_owned(),
         volume: "memory".to_owned(),
         device: Memory::volume(size),
+        open_for: None,
         parameters: [("mount".to_owned(), mount)].into(),
         remotes: vec![thread.remote().clone()],
     })?;

@@ -80,6 +80,7 @@ fn what_cannot_be_mounted_is_refused_with_advice() {
             name: "disk".to_owned(),
             volume: String::new(),
             device: device.clone(),
+            open_for: None,
             parameters: [("mount".to_owned(), mount)].into(),
             remotes: vec![place.loops[0].remote().clone()],
         })

@@ -25,6 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         name: "memory".to_owned(),
         volume: "memory".to_owned(),
         device: Memory::volume(size),
+        open_for: None,
         parameters: [("listen".to_owned(), listen)].into(),
         remotes: vec![thread.remote().clone()],
     })?;

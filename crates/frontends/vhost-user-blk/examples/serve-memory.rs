@@ -40,6 +40,7 @@ fn main() -> Result<()> {
         name: "disk".into(),
         volume: "disk".into(),
         device: device.clone(),
+        open_for: None,
         parameters: [("path".to_owned(), socket.clone())].into(),
         remotes: loops.iter().map(|one| one.remote().clone()).collect(),
     })?;

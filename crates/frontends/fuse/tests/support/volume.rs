@@ -49,6 +49,7 @@ impl Place {
             name: name.to_owned(),
             volume: "pool/volume".to_owned(),
             device: device.clone(),
+            open_for: None,
             parameters: all.into_iter().collect(),
             remotes: self
                 .loops

@@ -153,6 +153,11 @@ impl MemoryDevice {
         self.change(|state| state.most_in_flight)
     }
 
+    /// Its serial number, for front ends that know a volume by it.
+    pub fn set_serial(&self, serial: &str) {
+        self.change(|state| state.geometry.serial = serial.to_owned());
+    }
+
     pub fn read_only(&self) {
         self.change(|state| state.geometry.read_only = true);
     }

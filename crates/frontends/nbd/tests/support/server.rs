@@ -54,6 +54,7 @@ impl Server {
             name: NAME.to_owned(),
             volume: "pool/volume".to_owned(),
             device: self.device.clone(),
+            open_for: None,
             parameters: parameters
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))

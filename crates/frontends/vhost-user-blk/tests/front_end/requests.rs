@@ -328,6 +328,7 @@ fn wrong_parameters_are_refused_with_advice() {
             name: "disk".into(),
             volume: "pool/disk".into(),
             device: served.device.clone(),
+            open_for: None,
             parameters: [("path", path), ("queues", queues)]
                 .map(|(key, value)| (key.to_owned(), value.to_owned()))
                 .into(),

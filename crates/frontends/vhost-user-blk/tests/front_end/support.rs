@@ -61,6 +61,7 @@ pub fn start(
         name: "disk".into(),
         volume: "pool/disk".into(),
         device,
+        open_for: None,
         parameters,
         remotes: loops.iter().map(|one| one.remote().clone()).collect(),
     })

@@ -1,0 +1,111 @@
+//! Text requests: SendTargets (RFC 7143, sections 11.10, 11.11 and appendix C).
+
+use crate::input::Input;
+use crate::output::Data;
+use crate::pdu::{FINAL, Head, Made, NO_TAG, StatusNumber, reason, response};
+use crate::session::Session;
+use crate::target::{Granted, Target};
+use crate::text::{self, Pairs};
+use std::io::Result;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+const CONTINUE: u8 = 0x40;
+
+/// A target and where it is reached; `local` is the address that the initiator used, which stands
+/// for a portal that listens on all addresses.
+fn list(target: &Target, granted: &Granted, local: IpAddr) -> Pairs {
+    let mut pairs = vec![("TargetName".to_owned(), target.name.clone())];
+    for (group, portal) in target.portals(granted) {
+        let ip = if portal.ip().is_unspecified() {
+            local
+        } else {
+            portal.ip()
+        };
+        let address = SocketAddr::new(ip, portal.port());
+        pairs.push(("TargetAddress".to_owned(), format!("{address},{group}")));
+    }
+    pairs
+}
+
+impl Session {
+    /// What the initiator may see: in a normal session its target alone.
+    fn send_targets(&self, wanted: &str) -> Option<Pairs> {
+        let parts = &self.parts;
+        let reach: Vec<(Arc<Target>, Granted)> = match &parts.normal {
+            Some(normal) => vec![(normal.target.clone(), normal.granted.clone())],
+            None => parts.reach.clone(),
+        };
+        let is_normal = parts.normal.is_some();
+        if wanted == "All" && is_normal || wanted.is_empty() && !is_normal {
+            return None;
+        }
+        let all = wanted == "All" || wanted.is_empty();
+        let listed = reach
+            .iter()
+            .filter(|(target, _)| all || target.name == wanted);
+        Some(
+            listed
+                .flat_map(|(target, granted)| list(target, granted, parts.local))
+                .collect(),
+        )
+    }
+
+    pub(super) async fn text(&self, head: &Head, input: &mut Input) -> Result<()> {
+        let Some(data) = self.segment(head, input).await? else {
+            return Ok(());
+        };
+        if !self.takes_number(head) {
+            return Ok(());
+        }
+        let left = self.text_left.borrow_mut().take();
+        let goes_on = left.filter(|(tag, _)| *tag == head.word_20() && data.is_empty());
+        let answer = match (goes_on, text::parse(&data)) {
+            (Some((_, left)), _) => left,
+            (None, Ok(pairs)) if head.is_final() && head.word_20() == NO_TAG => {
+                self.answer_text(&pairs)
+            }
+            _ => {
+                self.reject(reason::PROTOCOL, head);
+                return Ok(());
+            }
+        };
+        self.send_text(head, answer);
+        Ok(())
+    }
+
+    fn answer_text(&self, pairs: &Pairs) -> Vec<u8> {
+        let mut replies = Pairs::new();
+        for (key, value) in pairs {
+            match key.as_str() {
+                "SendTargets" => match self.send_targets(value) {
+                    Some(listed) => replies.extend(listed),
+                    None => replies.push((key.clone(), "Reject".to_owned())),
+                },
+                // What was agreed on at login stays.
+                "MaxRecvDataSegmentLength" => replies.push((key.clone(), "Reject".to_owned())),
+                _ => replies.push((key.clone(), "NotUnderstood".to_owned())),
+            }
+        }
+        text::encode(&replies)
+    }
+
+    /// Sends a text, or as much of it as the initiator takes at once.
+    fn send_text(&self, head: &Head, mut text: Vec<u8>) {
+        let most = self.parts.agreed.segment_max as usize;
+        let left = if text.len() > most {
+            text.split_off(most)
+        } else {
+            Vec::new()
+        };
+        let (flags, tag) = match left.is_empty() {
+            true => (FINAL, NO_TAG),
+            false => (CONTINUE, self.tasks.borrow_mut().next_tag()),
+        };
+        if !left.is_empty() {
+            *self.text_left.borrow_mut() = Some((tag, left));
+        }
+        let made = Made::new(response::TEXT, flags, head.task_tag(), StatusNumber::Takes);
+        self.parts.output.push(made.word(20, tag), Data::Own(text));
+    }
+}

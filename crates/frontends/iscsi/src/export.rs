@@ -1,0 +1,162 @@
+//! An export: a unit of a target at its portals, and its end.
+
+use crate::parameters::{Wanted, parse};
+use crate::portal::Portal;
+use crate::registry;
+use crate::target::{Offer, Target};
+use block::BlockDevice;
+use reactor::{Export, StartExport};
+use scsi::{NoKeeper, Unit};
+use std::io::{Error, ErrorKind, Result};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+/// How long sessions may take to answer what is in flight when the export ends, and then to end
+/// after their sockets were cut.
+const ANSWER_MAX: Duration = Duration::from_secs(2);
+const END_MAX: Duration = Duration::from_secs(5);
+/// Numbers of this front end's listeners for changes of a volume: "iscs" above a count.
+static NEXT_LISTENER: AtomicU64 = AtomicU64::new(0x6973_6373_0000_0000);
+
+struct IscsiExport {
+    target: Arc<Target>,
+    lun: u16,
+    addresses: Vec<SocketAddr>,
+    portals: Vec<Arc<Portal>>,
+    watch: Arc<Watch>,
+}
+
+/// Follows the volume: its size, and its end.
+struct Watch {
+    device: Arc<dyn BlockDevice>,
+    unit: Arc<Unit>,
+    number: u64,
+    ended: AtomicBool,
+    waker: std::sync::Mutex<Option<Waker>>,
+}
+
+impl Watch {
+    fn poll(&self, waker: &Waker) -> Poll<()> {
+        *self
+            .waker
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(waker.clone());
+        self.device.on_change(self.number, waker.clone());
+        self.unit.refresh(&self.device);
+        match self.ended.load(Ordering::Acquire) || self.device.is_gone() {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    }
+
+    fn end(&self) {
+        self.ended.store(true, Ordering::Release);
+        let waker = self
+            .waker
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .take();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+/// Starts an export. Not to be called on one of its loops: it waits for the first of them.
+pub(crate) fn start(export: StartExport) -> Result<Box<dyn Export>> {
+    let wanted = parse(&export.parameters, &export.name)?;
+    let portals: Result<Vec<_>> = wanted
+        .portals
+        .iter()
+        .map(|address| registry::portal(*address, &export.remotes))
+        .collect();
+    let portals = portals?;
+    let addresses: Vec<SocketAddr> = portals.iter().map(|portal| portal.address).collect();
+    let Wanted {
+        target: name,
+        lun,
+        initiators,
+        chap,
+        read_only,
+        ..
+    } = wanted;
+    let device = export.device;
+    let unit = registry::unit(&device, Arc::new(NoKeeper));
+    let target = registry::target(&name);
+    let offer = Offer {
+        unit: unit.clone(),
+        device: device.clone(),
+        open_for: export.open_for,
+        portals: addresses.clone(),
+        initiators,
+        chap,
+        read_only,
+    };
+    if !target.add(lun, offer) {
+        return Err(Error::new(
+            ErrorKind::AlreadyExists,
+            format!("target {name} has a unit {lun} already: give another --lun or --target"),
+        ));
+    }
+    let watch = Arc::new(Watch {
+        device,
+        unit,
+        number: NEXT_LISTENER.fetch_add(1, Ordering::Relaxed),
+        ended: AtomicBool::new(false),
+        waker: std::sync::Mutex::default(),
+    });
+    let watching = watch.clone();
+    if let Some(first) = export.remotes.first() {
+        first.spawn(move |_| std::future::poll_fn(move |context| watching.poll(context.waker())));
+    }
+    Ok(Box::new(IscsiExport {
+        target,
+        lun,
+        addresses,
+        portals,
+        watch,
+    }))
+}
+
+impl Export for IscsiExport {
+    fn address(&self) -> String {
+        let portals: Vec<String> = self.addresses.iter().map(SocketAddr::to_string).collect();
+        format!(
+            "iscsi:{}/{}/{}",
+            portals.join(","),
+            self.target.name,
+            self.lun
+        )
+    }
+
+    fn hints(&self) -> Vec<String> {
+        let name = &self.target.name;
+        let mut hints = Vec::new();
+        if let Some(portal) = self.addresses.first() {
+            hints.push(format!("iscsiadm -m discovery -t sendtargets -p {portal}"));
+            hints.push(format!("iscsiadm -m node -T {name} -p {portal} --login"));
+            hints.push(format!(
+                "qemu-img info iscsi://{portal}/{name}/{}",
+                self.lun
+            ));
+        }
+        hints
+    }
+
+    fn sessions(&self) -> usize {
+        self.target.sessions(self.lun)
+    }
+}
+
+impl Drop for IscsiExport {
+    /// Waits, for a bounded time, until the sessions have ended and the addresses are free.
+    fn drop(&mut self) {
+        self.watch.end();
+        self.target.remove(self.lun, (ANSWER_MAX, END_MAX));
+        registry::tidy(&self.target.name);
+        self.portals.clear();
+    }
+}

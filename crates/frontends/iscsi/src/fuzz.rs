@@ -1,0 +1,44 @@
+//! What the fuzz targets reach of the parsers. Not there in any other build.
+
+use crate::chap::Asked;
+use crate::negotiate::Agreed;
+use crate::pdu::{HEAD_LEN, Head};
+use crate::text;
+
+/// Reads a header in every way.
+pub fn header(data: &[u8]) {
+    if let Some(bytes) = data.first_chunk::<HEAD_LEN>() {
+        let head = Head(*bytes);
+        assert!(head.data_len() < 1 << 24 && head.additional_len() <= 1020);
+        let _ = (
+            head.lun(),
+            head.isid(),
+            head.session_handle(),
+            head.connection(),
+        );
+        let _ = scsi::memory_of(&head.cdb(), 512);
+    }
+}
+
+/// Reads a text as logins do, and agrees on what it offers.
+pub fn login(data: &[u8]) {
+    let Ok(pairs) = text::parse(data) else {
+        return;
+    };
+    assert_eq!(
+        text::parse(&text::encode(&pairs)),
+        Ok(pairs.clone()),
+        "as it was written"
+    );
+    for discovery in [false, true] {
+        let mut agreed = Agreed::default();
+        if agreed.negotiate(&pairs, discovery).is_ok() {
+            assert!((512..1 << 24).contains(&agreed.segment_max));
+            assert!((512..=1 << 20).contains(&agreed.burst_max));
+            assert!(agreed.first_burst_max <= agreed.burst_max);
+        }
+    }
+    if let Ok(Some((asked, _))) = Asked::new("5") {
+        let _ = asked.read(&pairs);
+    }
+}

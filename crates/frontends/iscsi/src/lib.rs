@@ -1,0 +1,33 @@
+//! A volume as an iSCSI disk (RFC 7143): for Linux, Windows and VMware on other machines.
+//!
+//! Responsible for: portals, targets, logging in with CHAP, discovery, and carrying SCSI commands and
+//! their data at error recovery level 0. What the commands mean is the crate `scsi`'s. Every header
+//! is copied out of the socket once and then checked; a hostile peer ends its own session and no other.
+//! Leaves out: several connections a session, recovery of connections, and IPsec.
+
+mod bytes;
+mod chap;
+mod command;
+mod connection;
+mod digest;
+mod discovery;
+mod export;
+mod front_end;
+mod functions;
+#[cfg(fuzzing)]
+pub mod fuzz;
+mod input;
+mod login;
+mod negotiate;
+mod output;
+mod parameters;
+mod pdu;
+mod portal;
+mod registry;
+mod session;
+mod target;
+mod tasks;
+mod text;
+mod within;
+
+pub use front_end::FRONT_END;

@@ -1,0 +1,241 @@
+//! What an initiator and this target agree on: every key with its rule (RFC 7143, section 13).
+
+use crate::text::{Pairs, first_of, number};
+
+/// What this target takes in one data segment, in bytes.
+pub(crate) const SEGMENT_MAX: u32 = 256 << 10;
+/// What this target wants of the lengths that are negotiated, in bytes.
+const BURST_MAX: u32 = 1 << 20;
+const FIRST_BURST_MAX: u32 = 64 << 10;
+/// Longest value of lengths (13.12 to 13.14).
+const LENGTH_MAX: u32 = (1 << 24) - 1;
+
+/// How a connection and its session work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Agreed {
+    pub header_digest: bool,
+    pub data_digest: bool,
+    pub initial_r2t: bool,
+    pub immediate_data: bool,
+    /// What the initiator takes in one data segment.
+    pub segment_max: u32,
+    pub burst_max: u32,
+    pub first_burst_max: u32,
+}
+
+impl Default for Agreed {
+    /// What holds when nobody says anything.
+    fn default() -> Self {
+        Self {
+            header_digest: false,
+            data_digest: false,
+            initial_r2t: true,
+            immediate_data: true,
+            segment_max: 8192,
+            burst_max: 256 << 10,
+            first_burst_max: 64 << 10,
+        }
+    }
+}
+
+/// The text that answers a key, or none for what is only declared.
+type Reply = Option<String>;
+
+/// A key or its value that no negotiation can go on with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct BadKey;
+
+fn boolean(value: &str) -> Option<bool> {
+    match value {
+        "Yes" => Some(true),
+        "No" => Some(false),
+        _ => None,
+    }
+}
+
+fn yes_no(value: bool) -> Reply {
+    Some(if value { "Yes" } else { "No" }.to_owned())
+}
+
+fn within(value: &str, least: u32, most: u32) -> Option<u32> {
+    number(value).filter(|number| (least..=most).contains(number))
+}
+
+fn reject() -> Reply {
+    Some("Reject".to_owned())
+}
+
+fn lesser(value: &str, (least, most): (u32, u32), own: u32) -> (Reply, Option<u32>) {
+    match within(value, least, most) {
+        Some(offered) => {
+            let agreed = offered.min(own);
+            (Some(agreed.to_string()), Some(agreed))
+        }
+        None => (reject(), None),
+    }
+}
+
+impl Agreed {
+    fn digest(value: &str, agreed: &mut bool) -> Reply {
+        match first_of(value, &["CRC32C", "None"]) {
+            Some(chosen) => {
+                *agreed = chosen == "CRC32C";
+                Some(chosen.to_owned())
+            }
+            None => reject(),
+        }
+    }
+
+    /// Agrees on one key of the operational stage.
+    fn key(&mut self, key: &str, value: &str) -> Result<Reply, BadKey> {
+        let length = (512, LENGTH_MAX);
+        Ok(match key {
+            "HeaderDigest" => Self::digest(value, &mut self.header_digest),
+            "DataDigest" => Self::digest(value, &mut self.data_digest),
+            "MaxConnections" => lesser(value, (1, 65535), 1).0,
+            "InitialR2T" => match boolean(value) {
+                Some(offered) => {
+                    self.initial_r2t = offered;
+                    yes_no(offered)
+                }
+                None => reject(),
+            },
+            "ImmediateData" => match boolean(value) {
+                Some(offered) => {
+                    self.immediate_data = offered;
+                    yes_no(offered)
+                }
+                None => reject(),
+            },
+            "MaxRecvDataSegmentLength" => {
+                self.segment_max = within(value, 512, LENGTH_MAX).ok_or(BadKey)?;
+                None
+            }
+            "MaxBurstLength" => {
+                let (reply, agreed) = lesser(value, length, BURST_MAX);
+                self.burst_max = agreed.unwrap_or(self.burst_max);
+                reply
+            }
+            "FirstBurstLength" => {
+                let (reply, agreed) = lesser(value, length, FIRST_BURST_MAX);
+                self.first_burst_max = agreed.unwrap_or(self.first_burst_max);
+                reply
+            }
+            "DefaultTime2Wait" => match within(value, 0, 3600) {
+                Some(offered) => Some(offered.max(2).to_string()),
+                None => reject(),
+            },
+            "DefaultTime2Retain" => lesser(value, (0, 3600), 0).0,
+            "MaxOutstandingR2T" => lesser(value, (1, 65535), 1).0,
+            "ErrorRecoveryLevel" => lesser(value, (0, 2), 0).0,
+            "DataPDUInOrder" | "DataSequenceInOrder" => match boolean(value) {
+                Some(_) => yes_no(true),
+                None => reject(),
+            },
+            "iSCSIProtocolLevel" => lesser(value, (0, 31), 1).0,
+            "TaskReporting" => match first_of(value, &["RFC3720"]) {
+                Some(chosen) => Some(chosen.to_owned()),
+                None => reject(),
+            },
+            // Without markers, which RFC 7143 has taken out (13.25).
+            "IFMarker" | "OFMarker" => yes_no(false),
+            "IFMarkInt" | "OFMarkInt" => reject(),
+            "InitiatorAlias" | "InitiatorName" | "TargetName" | "SessionType" => None,
+            _ => Some("NotUnderstood".to_owned()),
+        })
+    }
+
+    /// Agrees on all keys of a text; `discovery` sessions have fewer keys that mean something.
+    pub(crate) fn negotiate(&mut self, offered: &Pairs, discovery: bool) -> Result<Pairs, BadKey> {
+        let mut replies = Pairs::new();
+        for (key, value) in offered {
+            if value == "NotUnderstood" || value == "Irrelevant" || value == "Reject" {
+                continue;
+            }
+            let reply = match (discovery, key.as_str()) {
+                (
+                    true,
+                    "InitialR2T"
+                    | "ImmediateData"
+                    | "MaxBurstLength"
+                    | "FirstBurstLength"
+                    | "MaxOutstandingR2T"
+                    | "DataPDUInOrder"
+                    | "DataSequenceInOrder"
+                    | "MaxConnections",
+                ) => Some("Irrelevant".to_owned()),
+                _ => self.key(key, value)?,
+            };
+            if let Some(reply) = reply {
+                replies.push((key.clone(), reply));
+            }
+        }
+        self.first_burst_max = self.first_burst_max.min(self.burst_max);
+        Ok(replies)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(key: &str, value: &str) -> (Option<String>, Agreed) {
+        let mut agreed = Agreed::default();
+        let replies = agreed.negotiate(&vec![(key.to_owned(), value.to_owned())], false);
+        let reply = replies.unwrap().pop().map(|(_, value)| value);
+        (reply, agreed)
+    }
+
+    #[test]
+    fn every_key_is_answered_by_its_rule() {
+        for (key, value, expected) in [
+            ("HeaderDigest", "CRC32C,None", Some("CRC32C")),
+            ("HeaderDigest", "None,CRC32C", Some("None")),
+            ("DataDigest", "X,CRC32C", Some("CRC32C")),
+            ("DataDigest", "X", Some("Reject")),
+            ("MaxConnections", "8", Some("1")),
+            ("InitialR2T", "No", Some("No")),
+            ("InitialR2T", "Yes", Some("Yes")),
+            ("ImmediateData", "Yes", Some("Yes")),
+            ("ImmediateData", "yes", Some("Reject")),
+            ("MaxRecvDataSegmentLength", "512", None),
+            ("MaxBurstLength", "16776192", Some("1048576")),
+            ("MaxBurstLength", "262144", Some("262144")),
+            ("MaxBurstLength", "511", Some("Reject")),
+            ("FirstBurstLength", "262144", Some("65536")),
+            ("DefaultTime2Wait", "0", Some("2")),
+            ("DefaultTime2Retain", "20", Some("0")),
+            ("MaxOutstandingR2T", "16", Some("1")),
+            ("ErrorRecoveryLevel", "2", Some("0")),
+            ("ErrorRecoveryLevel", "3", Some("Reject")),
+            ("DataPDUInOrder", "No", Some("Yes")),
+            ("DataSequenceInOrder", "Yes", Some("Yes")),
+            ("IFMarker", "No", Some("No")),
+            ("OFMarkInt", "2048", Some("Reject")),
+            ("TaskReporting", "FastAbort,RFC3720", Some("RFC3720")),
+            ("iSCSIProtocolLevel", "2", Some("1")),
+            ("InitiatorAlias", "me", None),
+            ("X-com.example.a", "1", Some("NotUnderstood")),
+        ] {
+            assert_eq!(one(key, value).0.as_deref(), expected, "{key}={value}");
+        }
+    }
+
+    #[test]
+    fn what_is_agreed_on_holds() {
+        let (_, agreed) = one("MaxRecvDataSegmentLength", "0x10000");
+        assert_eq!(agreed.segment_max, 65536);
+        let (_, agreed) = one("MaxBurstLength", "1024");
+        assert_eq!((agreed.burst_max, agreed.first_burst_max), (1024, 1024));
+        assert!(one("DataDigest", "CRC32C").1.data_digest);
+        let bad = vec![("MaxRecvDataSegmentLength".to_owned(), "1".to_owned())];
+        assert_eq!(Agreed::default().negotiate(&bad, false), Err(BadKey));
+    }
+
+    #[test]
+    fn some_keys_mean_nothing_in_a_discovery_session() {
+        let offered = vec![("MaxBurstLength".to_owned(), "1024".to_owned())];
+        let replies = Agreed::default().negotiate(&offered, true).unwrap();
+        assert_eq!(replies[0].1, "Irrelevant");
+    }
+}

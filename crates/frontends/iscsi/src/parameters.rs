@@ -1,0 +1,299 @@
+//! The parameters of an export, read and checked.
+
+use crate::chap::Credentials;
+use std::collections::BTreeMap;
+use std::io::{Error, ErrorKind, Read, Result};
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// Portals of one export.
+const PORTALS_MAX: usize = 16;
+/// Initiators of one export.
+const INITIATORS_MAX: usize = 256;
+/// Longest name (RFC 7143, section 4.2.7.1).
+pub(crate) const NAME_MAX: usize = 223;
+/// Longest file of secrets, in bytes.
+const FILE_MAX: u64 = 4096;
+/// Shortest and longest secret, in bytes (RFC 7143, section 9.2.1: 96 bits at least).
+const SECRET_LEN: std::ops::RangeInclusive<usize> = 12..=255;
+/// What names of targets begin with where none is given.
+const PREFIX: &str = "iqn.2026-11.io.convect:";
+
+/// An export as it was asked for.
+pub(crate) struct Wanted {
+    pub portals: Vec<SocketAddr>,
+    pub target: String,
+    pub lun: u16,
+    /// Those who may log in; everybody where it is empty.
+    pub initiators: Vec<String>,
+    pub chap: Option<Secrets>,
+    pub read_only: bool,
+}
+
+/// What both sides prove.
+pub(crate) struct Secrets {
+    pub initiator: Credentials,
+    pub target: Option<Credentials>,
+}
+
+fn invalid(text: String) -> Error {
+    Error::new(ErrorKind::InvalidInput, text)
+}
+
+/// A name of an initiator or target, as RFC 7143 section 4.2.7 and RFC 3722 have it.
+pub(crate) fn is_name(name: &str) -> bool {
+    let form = ["iqn.", "eui.", "naa."]
+        .iter()
+        .any(|form| name.starts_with(form));
+    let letters =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-:".contains(&byte);
+    form && name.len() <= NAME_MAX && name.len() > 4 && name.bytes().all(letters)
+}
+
+fn portals(text: &str) -> Result<Vec<SocketAddr>> {
+    let form = |part: &str| {
+        invalid(format!(
+            "'{part}' is no portal: write ADDRESS:PORT, for example 192.0.2.1:3260 or [::1]:3260"
+        ))
+    };
+    let mut portals = Vec::new();
+    for part in text.split(',') {
+        let mut found = part.to_socket_addrs().map_err(|_| form(part))?;
+        let portal = found.next().ok_or_else(|| form(part))?;
+        // The system chooses another port each time that it is asked for any.
+        if portal.port() == 0 || !portals.contains(&portal) {
+            portals.push(portal);
+        }
+    }
+    if portals.len() > PORTALS_MAX {
+        return Err(invalid(format!(
+            "at most {PORTALS_MAX} portals: leave some out"
+        )));
+    }
+    Ok(portals)
+}
+
+fn target(given: Option<&String>, export: &str) -> Result<String> {
+    let made = || {
+        let letter = |byte: u8| match byte.to_ascii_lowercase() {
+            byte @ (b'a'..=b'z' | b'0'..=b'9' | b'.' | b'-') => char::from(byte),
+            _ => '-',
+        };
+        PREFIX.chars().chain(export.bytes().map(letter)).collect()
+    };
+    let name = given.cloned().unwrap_or_else(made);
+    match is_name(&name) {
+        true => Ok(name),
+        false => Err(invalid(format!(
+            "'{name}' is no name of a target: write one like {PREFIX}disk, of lower case letters, \
+             digits, dots, dashes and colons"
+        ))),
+    }
+}
+
+fn initiators(text: &str) -> Result<Vec<String>> {
+    let names: Vec<String> = text.split(',').map(str::to_owned).collect();
+    match names.iter().find(|name| !is_name(name)) {
+        Some(bad) => Err(invalid(format!(
+            "'{bad}' is no name of an initiator: hosts show theirs, for example in \
+             /etc/iscsi/initiatorname.iscsi"
+        ))),
+        None if names.len() > INITIATORS_MAX => Err(invalid(format!(
+            "at most {INITIATORS_MAX} initiators: leave some out"
+        ))),
+        None => Ok(names),
+    }
+}
+
+fn yes(parameters: &BTreeMap<String, String>, name: &str) -> Result<bool> {
+    match parameters.get(name).map(String::as_str) {
+        None | Some("no") => Ok(false),
+        Some("yes") => Ok(true),
+        Some(other) => Err(invalid(format!("{name} is '{other}': write yes or no"))),
+    }
+}
+
+/// Reads a file of secrets. No error shows what is in it.
+fn secrets(path: &Path) -> Result<Secrets> {
+    let shown = path.display();
+    if !path.is_absolute() {
+        return Err(invalid(format!(
+            "chap is '{shown}': write the absolute path of a file"
+        )));
+    }
+    let explain = |error: Error| Error::new(error.kind(), format!("{shown}: {error}"));
+    let file = std::fs::File::open(path).map_err(explain)?;
+    let meta = file.metadata().map_err(explain)?;
+    if !meta.is_file() || meta.mode() & 0o077 != 0 {
+        return Err(invalid(format!(
+            "{shown} has to be a file that only its owner may read: chmod 600 {shown}"
+        )));
+    }
+    let mut text = String::new();
+    file.take(FILE_MAX)
+        .read_to_string(&mut text)
+        .map_err(explain)?;
+    parse_secrets(&text).map_err(|why| invalid(format!("{shown}: {why}")))
+}
+
+fn parse_secrets(text: &str) -> std::result::Result<Secrets, String> {
+    let mut words: BTreeMap<&str, &str> = BTreeMap::new();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let pair = line.split_once(char::is_whitespace);
+        let (word, value) = pair.ok_or(format!("line {} has one word alone", number + 1))?;
+        let known = ["name", "secret", "mutual-name", "mutual-secret"].contains(&word);
+        if !known || words.insert(word, value.trim()).is_some() {
+            return Err(format!(
+                "line {}: a line is one of name, secret, mutual-name, mutual-secret, each once",
+                number + 1
+            ));
+        }
+    }
+    let mut credentials =
+        |name: &str, secret: &str| match (words.remove(name), words.remove(secret)) {
+            (None, None) => Ok(None),
+            (Some(_), Some(given)) if !SECRET_LEN.contains(&given.len()) => Err(format!(
+                "{secret} has to have {} to {} bytes",
+                SECRET_LEN.start(),
+                SECRET_LEN.end()
+            )),
+            (Some(name), Some(given)) if name.len() <= NAME_MAX => Ok(Some(Credentials {
+                name: name.to_owned(),
+                secret: given.as_bytes().to_vec(),
+            })),
+            _ => Err(format!("{name} and {secret} belong together")),
+        };
+    let initiator = credentials("name", "secret")?;
+    let target = credentials("mutual-name", "mutual-secret")?;
+    let initiator = initiator.ok_or("it has no lines name and secret")?;
+    if target
+        .as_ref()
+        .is_some_and(|target| target.secret == initiator.secret)
+    {
+        return Err("the two secrets have to differ".to_owned());
+    }
+    Ok(Secrets { initiator, target })
+}
+
+/// Reads all of them.
+pub(crate) fn parse(parameters: &BTreeMap<String, String>, export: &str) -> Result<Wanted> {
+    let get = |name: &str| parameters.get(name);
+    let portals = portals(get("portal").map_or("", String::as_str))?;
+    let lun = match get("lun") {
+        None => 0,
+        Some(text) => {
+            let number = text.parse().ok().filter(|lun| *lun <= scsi::LUN_MAX);
+            number.ok_or_else(|| {
+                invalid(format!(
+                    "lun is '{text}': write a number from 0 to {}",
+                    scsi::LUN_MAX
+                ))
+            })?
+        }
+    };
+    let wanted = Wanted {
+        portals,
+        target: target(get("target"), export)?,
+        lun,
+        initiators: get("initiators").map_or(Ok(Vec::new()), |text| initiators(text))?,
+        chap: get("chap")
+            .map(|path| secrets(Path::new(path)))
+            .transpose()?,
+        read_only: yes(parameters, "read-only")?,
+    };
+    let beyond = wanted
+        .portals
+        .iter()
+        .find(|portal| !portal.ip().is_loopback());
+    if let Some(portal) = beyond
+        && wanted.chap.is_none()
+        && !yes(parameters, "without-authentication")?
+    {
+        return Err(Error::new(
+            ErrorKind::InvalidInput,
+            format!(
+                "{portal} can be reached from other machines, and anybody could log in: give chap \
+                 with a file of secrets, or --without-authentication yes"
+            ),
+        ));
+    }
+    Ok(wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse_of(pairs: &[(&str, &str)]) -> Result<Wanted> {
+        let pairs = pairs
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        parse(&pairs.collect(), "My_disk")
+    }
+
+    #[test]
+    fn what_is_not_given_is_made() {
+        let wanted = parse_of(&[("portal", "127.0.0.1:0,[::1]:3260")]).unwrap();
+        assert_eq!(wanted.target, "iqn.2026-11.io.convect:my-disk");
+        assert_eq!((wanted.lun, wanted.portals.len()), (0, 2));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_what_to_write() {
+        for (pairs, part) in [
+            (&[("portal", "127.0.0.1")][..], "ADDRESS:PORT"),
+            (&[("portal", "127.0.0.1:1"), ("lun", "256")], "0 to 255"),
+            (&[("portal", "127.0.0.1:1"), ("target", "disk")], "iqn."),
+            (
+                &[("portal", "127.0.0.1:1"), ("initiators", "iqn.a,x")],
+                "'x'",
+            ),
+            (
+                &[("portal", "127.0.0.1:1"), ("read-only", "1")],
+                "yes or no",
+            ),
+            (
+                &[("portal", "127.0.0.1:1"), ("chap", "secrets")],
+                "absolute",
+            ),
+            (&[("portal", "192.0.2.1:1")], "--without-authentication"),
+        ] {
+            let error = parse_of(pairs).err().map(|error| error.to_string());
+            assert!(
+                error.as_ref().is_some_and(|text| text.contains(part)),
+                "{error:?}"
+            );
+        }
+        let allowed = [("portal", "192.0.2.1:1"), ("without-authentication", "yes")];
+        assert!(parse_of(&allowed).is_ok());
+    }
+
+    #[test]
+    fn secrets_are_read_and_never_shown() {
+        let both =
+            "# a\nname host\nsecret abcdefghijkl\nmutual-name t\nmutual-secret mnopqrstuvwx\n";
+        let read = parse_secrets(both).unwrap();
+        assert_eq!(read.initiator.name, "host");
+        assert_eq!(read.target.unwrap().secret, b"mnopqrstuvwx");
+        for text in [
+            "",
+            "name host\n",
+            "name host\nsecret short\n",
+            "name host\nsecret abcdefghijkl\nsecret abcdefghijkl\n",
+            "name host\nsecret abcdefghijkl\nmutual-name t\n",
+            "name host\nsecret abcdefghijkl\nmutual-name t\nmutual-secret abcdefghijkl\n",
+            "hidden-word abcdefghijkl\n",
+        ] {
+            let why = parse_secrets(text).err().expect("it is refused");
+            assert!(
+                !why.contains("abcdefghijkl") && !why.contains("hidden"),
+                "{why}"
+            );
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What the exports of this process share: portals, targets and units.
+//!
+//! An export is started alone and knows of no other, yet two may use one portal, be units of one
+//! target, or offer one volume, whose reservations and locks are then the same.
+
+use crate::portal::Portal;
+use crate::target::{Granted, Target};
+use block::BlockDevice;
+use reactor::Remote;
+use scsi::{Keeper, Unit};
+use std::collections::HashMap;
+use std::io::Result;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+
+/// Portals, under a lock of their own: whoever starts one holds it and waits for a loop, where
+/// logins look for targets.
+type Portals = HashMap<SocketAddr, Weak<Portal>>;
+
+#[derive(Default)]
+struct Registry {
+    targets: HashMap<String, Arc<Target>>,
+    units: HashMap<String, Weak<Unit>>,
+}
+
+fn registry() -> MutexGuard<'static, Registry> {
+    static REGISTRY: OnceLock<Mutex<Registry>> = OnceLock::new();
+    let registry = REGISTRY.get_or_init(Mutex::default);
+    registry.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The portal at an address; it begins to listen where it is new.
+pub(crate) fn portal(address: SocketAddr, remotes: &[Remote]) -> Result<Arc<Portal>> {
+    static PORTALS: OnceLock<Mutex<Portals>> = OnceLock::new();
+    let portals = PORTALS.get_or_init(Mutex::default);
+    let mut portals = portals.lock().unwrap_or_else(PoisonError::into_inner);
+    portals.retain(|_, portal| portal.strong_count() > 0);
+    if let Some(portal) = portals.get(&address).and_then(Weak::upgrade) {
+        return Ok(portal);
+    }
+    let portal = Portal::start(address, remotes)?;
+    portals.insert(portal.address, Arc::downgrade(&portal));
+    Ok(portal)
+}
+
+/// The target of a name, made where there is none.
+pub(crate) fn target(name: &str) -> Arc<Target> {
+    let mut registry = registry();
+    let known = registry.targets.entry(name.to_owned());
+    known.or_insert_with(|| Target::new(name)).clone()
+}
+
+/// Forgets a target that offers nothing any more.
+pub(crate) fn tidy(name: &str) {
+    let mut registry = registry();
+    if registry
+        .targets
+        .get(name)
+        .is_some_and(|target| target.is_empty())
+    {
+        registry.targets.remove(name);
+    }
+}
+
+/// The unit of a volume, which all of its exports share.
+pub(crate) fn unit(device: &Arc<dyn BlockDevice>, keeper: Arc<dyn Keeper>) -> Arc<Unit> {
+    let serial = device.geometry().serial;
+    let mut registry = registry();
+    registry.units.retain(|_, unit| unit.strong_count() > 0);
+    if let Some(unit) = registry.units.get(&serial).and_then(Weak::upgrade) {
+        return unit;
+    }
+    let unit = Unit::new(device, keeper);
+    registry.units.insert(serial, Arc::downgrade(&unit));
+    unit
+}
+
+/// The target of a name.
+pub(crate) fn find(name: &str) -> Option<Arc<Target>> {
+    registry().targets.get(name).cloned()
+}
+
+/// What an initiator may see through a portal, target by target.
+pub(crate) fn granted(initiator: &str, portal: SocketAddr) -> Vec<(Arc<Target>, Granted)> {
+    let mut targets: Vec<_> = registry().targets.values().cloned().collect();
+    targets.sort_by(|left, right| left.name.cmp(&right.name));
+    let granted = targets.into_iter().map(|target| {
+        let granted = target.granted(initiator, portal);
+        (target, granted)
+    });
+    granted
+        .filter(|(_, granted)| !granted.0.is_empty())
+        .collect()
+}

@@ -1,0 +1,326 @@
+//! Targets: names under which units are offered, and to whom.
+
+use crate::chap::Credentials;
+use crate::parameters::Secrets;
+use crate::portal::Seat;
+use block::BlockDevice;
+use reactor::OpenFor;
+use scsi::{Nexus, Once, Ports, Unit};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+/// A unit, as one export offers it.
+pub(crate) struct Offer {
+    pub unit: Arc<Unit>,
+    pub device: Arc<dyn BlockDevice>,
+    pub open_for: Option<OpenFor>,
+    pub portals: Vec<SocketAddr>,
+    pub initiators: Vec<String>,
+    pub chap: Option<Secrets>,
+    pub read_only: bool,
+}
+
+impl Offer {
+    /// The volume as this initiator has it open; as the export has it where that cannot be.
+    pub(crate) async fn open(&self, initiator: &str) -> Arc<dyn BlockDevice> {
+        let Some(open_for) = self.open_for.clone() else {
+            return self.device.clone();
+        };
+        let opened: Arc<Once<Option<Arc<dyn BlockDevice>>>> = Arc::default();
+        let (done, initiator) = (opened.clone(), initiator.to_owned());
+        // Opening may wait for loops, of which this is one.
+        let work = Box::new(move || done.give(open_for(&initiator)));
+        match reactor::control::start("iscsi-open".to_owned(), work) {
+            Ok(()) => opened.take().await.unwrap_or_else(|| self.device.clone()),
+            Err(_) => self.device.clone(),
+        }
+    }
+
+    /// Whether an initiator may see it, as far as its name says.
+    fn is_for(&self, initiator: &str, portal: SocketAddr) -> bool {
+        let named =
+            self.initiators.is_empty() || self.initiators.iter().any(|known| known == initiator);
+        named && self.portals.contains(&portal)
+    }
+}
+
+/// A session in its target's list.
+struct Session {
+    number: u64,
+    /// Initiator, ISID and portal group: what a session is known by (RFC 7143, section 4.4.4).
+    port: (String, u16),
+    handle: u16,
+    luns: Vec<u16>,
+    seat: Weak<Seat>,
+}
+
+#[derive(Default)]
+struct State {
+    offers: BTreeMap<u16, Arc<Offer>>,
+    /// Every portal that an offer has had; its place is its group's number less one.
+    portals: Vec<SocketAddr>,
+    sessions: Vec<Session>,
+    next: u64,
+}
+
+/// A target.
+pub(crate) struct Target {
+    pub name: String,
+    state: Mutex<State>,
+    /// Counts changes of the offers.
+    version: AtomicU64,
+    ended: Condvar,
+}
+
+/// A session's place in its target; left when dropped.
+pub(crate) struct Place {
+    target: Arc<Target>,
+    number: u64,
+    /// The session's handle (TSIH).
+    pub handle: u16,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut state = self.target.lock();
+        state
+            .sessions
+            .retain(|session| session.number != self.number);
+        drop(state);
+        self.target.ended.notify_all();
+    }
+}
+
+/// What an initiator may reach.
+#[derive(Clone, Default)]
+pub(crate) struct Granted(pub BTreeMap<u16, Arc<Offer>>);
+
+impl Granted {
+    /// Whether none of it asks for a secret.
+    pub(crate) fn is_open(&self) -> bool {
+        self.0.values().all(|offer| offer.chap.is_none())
+    }
+
+    /// What is left for somebody who has proved what `proves` says.
+    pub(crate) fn proved(&self, proves: impl Fn(&Credentials) -> bool) -> Self {
+        let offers = self.0.iter().filter(|(_, offer)| {
+            offer
+                .chap
+                .as_ref()
+                .is_none_or(|secrets| proves(&secrets.initiator))
+        });
+        Self(offers.map(|(lun, offer)| (*lun, offer.clone())).collect())
+    }
+
+    /// What is left of `now` for somebody to whom this was granted: what asks for no secret, or for
+    /// one that was proved.
+    pub(crate) fn of(&self, now: &Self) -> Self {
+        now.proved(|known| self.closed().any(|secrets| secrets.initiator == *known))
+    }
+
+    /// What asks for a secret.
+    pub(crate) fn closed(&self) -> impl Iterator<Item = &Secrets> {
+        self.0.values().filter_map(|offer| offer.chap.as_ref())
+    }
+}
+
+impl Target {
+    pub(crate) fn new(name: &str) -> Arc<Self> {
+        Arc::new(Self {
+            name: name.to_owned(),
+            state: Mutex::default(),
+            version: AtomicU64::new(0),
+            ended: Condvar::new(),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// Offers a unit. False when its number is taken.
+    pub(crate) fn add(&self, lun: u16, offer: Offer) -> bool {
+        let mut state = self.lock();
+        if state.offers.contains_key(&lun) {
+            return false;
+        }
+        for portal in &offer.portals {
+            if !state.portals.contains(portal) {
+                state.portals.push(*portal);
+            }
+        }
+        state.offers.insert(lun, Arc::new(offer));
+        self.version.fetch_add(1, Ordering::AcqRel);
+        true
+    }
+
+    /// Ends an offer, and the sessions that have it, after what they have in flight; waits for them.
+    pub(crate) fn remove(&self, lun: u16, (answer, end): (Duration, Duration)) {
+        let mut state = self.lock();
+        state.offers.remove(&lun);
+        self.version.fetch_add(1, Ordering::AcqRel);
+        for (limit, whatever) in [(answer, false), (end, true)] {
+            for session in state
+                .sessions
+                .iter()
+                .filter(|session| session.luns.contains(&lun))
+            {
+                if let Some(seat) = session.seat.upgrade() {
+                    seat.end(whatever);
+                }
+            }
+            let deadline = Instant::now() + limit;
+            let has = |state: &State| state.sessions.iter().any(|s| s.luns.contains(&lun));
+            while has(&state) {
+                let left = deadline.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    break;
+                }
+                let waited = self.ended.wait_timeout(state, left);
+                state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            }
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().offers.is_empty()
+    }
+
+    /// The units that are for this initiator through this portal.
+    pub(crate) fn granted(&self, initiator: &str, portal: SocketAddr) -> Granted {
+        let state = self.lock();
+        let offers = state.offers.iter();
+        let offers = offers.filter(|(_, offer)| offer.is_for(initiator, portal));
+        Granted(offers.map(|(lun, offer)| (*lun, offer.clone())).collect())
+    }
+
+    /// The portals where `granted` can be reached, with their groups.
+    pub(crate) fn portals(&self, granted: &Granted) -> Vec<(u16, SocketAddr)> {
+        let state = self.lock();
+        let numbered = (1..).zip(state.portals.iter().copied());
+        let offered = |portal: &SocketAddr| {
+            granted
+                .0
+                .values()
+                .any(|offer| offer.portals.contains(portal))
+        };
+        numbered.filter(|(_, portal)| offered(portal)).collect()
+    }
+
+    /// The number of a portal's group.
+    pub(crate) fn group(&self, portal: SocketAddr) -> u16 {
+        let state = self.lock();
+        let at = state.portals.iter().position(|known| *known == portal);
+        at.map_or(1, |at| at as u16 + 1)
+    }
+
+    /// A place for a session, once the one before it with the same ports has ended.
+    pub(crate) fn join(
+        self: &Arc<Self>,
+        port: (String, u16),
+        granted: &Granted,
+        seat: &Arc<Seat>,
+    ) -> Option<Place> {
+        let mut state = self.lock();
+        let is_there = |(lun, offer): (&u16, &Arc<Offer>)| {
+            state
+                .offers
+                .get(lun)
+                .is_some_and(|known| Arc::ptr_eq(known, offer))
+        };
+        if !granted.0.iter().all(is_there) {
+            // An export has ended since the initiator asked.
+            return None;
+        }
+        state.next += 1;
+        let number = state.next;
+        let taken = |handle: u16| {
+            state
+                .sessions
+                .iter()
+                .any(|session| session.handle == handle)
+        };
+        let mut handle = (number % 0xffff) as u16 + 1;
+        while taken(handle) {
+            handle = handle % 0xffff + 1;
+        }
+        state.sessions.push(Session {
+            number,
+            port,
+            handle,
+            luns: granted.0.keys().copied().collect(),
+            seat: Arc::downgrade(seat),
+        });
+        Some(Place {
+            target: self.clone(),
+            number,
+            handle,
+        })
+    }
+
+    /// Ends the session with these ports (RFC 7143, section 6.3.5); true while it is still there.
+    pub(crate) fn reinstate(&self, port: &(String, u16)) -> bool {
+        let state = self.lock();
+        let mut found = false;
+        for session in state
+            .sessions
+            .iter()
+            .filter(|session| session.port == *port)
+        {
+            found = true;
+            if let Some(seat) = session.seat.upgrade() {
+                seat.end(true);
+            }
+        }
+        found
+    }
+
+    /// Whether there is a session with this handle.
+    pub(crate) fn has_session(&self, port: &(String, u16), handle: u16) -> bool {
+        let state = self.lock();
+        let mut sessions = state.sessions.iter();
+        sessions.any(|session| session.port == *port && session.handle == handle)
+    }
+
+    /// Takes over what a session has now: its numbers of units.
+    pub(crate) fn note_luns(&self, place: &Place, luns: &[u16]) {
+        let mut state = self.lock();
+        let mut own = state.sessions.iter_mut();
+        if let Some(session) = own.find(|session| session.number == place.number) {
+            session.luns = luns.to_vec();
+        }
+    }
+
+    /// Sessions that have this unit.
+    pub(crate) fn sessions(&self, lun: u16) -> usize {
+        let state = self.lock();
+        state
+            .sessions
+            .iter()
+            .filter(|session| session.luns.contains(&lun))
+            .count()
+    }
+
+    /// A nexus to a unit.
+    pub(crate) fn nexus(
+        handle: &reactor::Handle,
+        offer: &Offer,
+        ports: &Ports,
+        device: Arc<dyn BlockDevice>,
+    ) -> Nexus {
+        Nexus::new(
+            handle,
+            offer.unit.clone(),
+            device,
+            ports.clone(),
+            offer.read_only,
+        )
+    }
+}

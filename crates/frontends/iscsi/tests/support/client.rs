@@ -1,0 +1,227 @@
+//! An initiator that says what the test wants byte by byte.
+
+use super::server::Server;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+pub const NO_TAG: u32 = u32::MAX;
+
+/// A PDU.
+#[derive(Clone, Debug)]
+pub struct Pdu {
+    pub head: [u8; 48],
+    pub data: Vec<u8>,
+}
+
+impl Pdu {
+    pub fn new(opcode: u8, flags: u8) -> Self {
+        let mut head = [0; 48];
+        head[0] = opcode;
+        head[1] = flags;
+        Self {
+            head,
+            data: Vec::new(),
+        }
+    }
+
+    pub fn word(mut self, at: usize, value: u32) -> Self {
+        self.head[at..at + 4].copy_from_slice(&value.to_be_bytes());
+        self
+    }
+
+    pub fn byte(mut self, at: usize, value: u8) -> Self {
+        self.head[at] = value;
+        self
+    }
+
+    pub fn data(mut self, data: &[u8]) -> Self {
+        self.data = data.to_vec();
+        self.head[5..8].copy_from_slice(&(data.len() as u32).to_be_bytes()[1..]);
+        self
+    }
+
+    pub fn opcode(&self) -> u8 {
+        self.head[0] & 0x3f
+    }
+
+    pub fn get(&self, at: usize) -> u32 {
+        u32::from_be_bytes(self.head[at..at + 4].try_into().unwrap())
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.data).replace('\0', "\n")
+    }
+}
+
+fn crc(parts: &[&[u8]]) -> [u8; 4] {
+    let mut digest = crc_fast::Digest::new(crc_fast::CrcAlgorithm::Crc32Iscsi);
+    parts.iter().for_each(|part| digest.update(part));
+    (digest.finalize() as u32).to_le_bytes()
+}
+
+pub struct Client {
+    pub stream: TcpStream,
+    pub command_number: u32,
+    pub tag: u32,
+    /// Digests of header and data.
+    pub digests: bool,
+    /// What to turn over in the next digest of data, and of the header.
+    pub spoil: (u8, u8),
+}
+
+impl Client {
+    pub fn connect(server: &Server) -> Self {
+        Self::connect_to(server.portal())
+    }
+
+    pub fn connect_to(portal: SocketAddr) -> Self {
+        let stream = TcpStream::connect(portal).unwrap();
+        let limit = Some(Duration::from_secs(20));
+        stream.set_read_timeout(limit).unwrap();
+        stream.set_write_timeout(limit).unwrap();
+        Self {
+            stream,
+            command_number: 1,
+            tag: 0,
+            digests: false,
+            spoil: (0, 0),
+        }
+    }
+
+    /// A session with these keys beside the names.
+    pub fn log_in(server: &Server, initiator: &str, keys: &str) -> Self {
+        Self::log_in_to(server.portal(), &server.target, initiator, keys)
+    }
+
+    pub fn log_in_to(portal: SocketAddr, target: &str, initiator: &str, keys: &str) -> Self {
+        let mut client = Self::connect_to(portal);
+        let text = format!("InitiatorName={initiator}\0TargetName={target}\0{keys}");
+        let answer = client.login(0x87, &text);
+        assert_eq!(answer.head[36..38], [0, 0], "{}", answer.text());
+        assert_eq!(
+            answer.head[1] & 0x83,
+            0x83,
+            "it is in the full feature phase"
+        );
+        client.digests = keys.contains("Digest=CRC32C");
+        client
+    }
+
+    /// One login request and its answer.
+    pub fn login(&mut self, flags: u8, text: &str) -> Pdu {
+        let pdu = Pdu::new(0x43, flags)
+            .byte(13, 1)
+            .word(24, self.command_number);
+        self.send(&pdu.data(text.as_bytes()));
+        self.receive().expect("an answer to the login")
+    }
+
+    pub fn send(&mut self, pdu: &Pdu) {
+        let mut bytes = pdu.head.to_vec();
+        let (data, head) = std::mem::take(&mut self.spoil);
+        if self.digests {
+            let mut digest = crc(&[&pdu.head]);
+            digest[0] ^= head;
+            bytes.extend(digest);
+        }
+        if !pdu.data.is_empty() {
+            let start = bytes.len();
+            bytes.extend(&pdu.data);
+            bytes.resize(start + pdu.data.len().next_multiple_of(4), 0);
+            if self.digests {
+                let mut digest = crc(&[&bytes[start..]]);
+                digest[0] ^= data;
+                bytes.extend(digest);
+            }
+        }
+        // The peer may have ended the connection already.
+        let _ = self.stream.write_all(&bytes);
+    }
+
+    /// The next PDU; none when the connection has ended.
+    pub fn receive(&mut self) -> Option<Pdu> {
+        let mut head = [0; 48];
+        self.stream.read_exact(&mut head).ok()?;
+        if self.digests {
+            let mut digest = [0; 4];
+            self.stream.read_exact(&mut digest).ok()?;
+            assert_eq!(digest, crc(&[&head]), "the header's digest");
+        }
+        let len = u32::from_be_bytes([0, head[5], head[6], head[7]]) as usize;
+        let mut data = vec![0; len.next_multiple_of(4)];
+        self.stream.read_exact(&mut data).ok()?;
+        if self.digests && len > 0 {
+            let mut digest = [0; 4];
+            self.stream.read_exact(&mut digest).ok()?;
+            assert_eq!(digest, crc(&[&data]), "the data's digest");
+        }
+        data.truncate(len);
+        Some(Pdu { head, data })
+    }
+
+    /// A command's PDU; the numbers go on.
+    pub fn command(&mut self, flags: u8, expected: u32, cdb: &[u8]) -> Pdu {
+        self.tag += 1;
+        let mut pdu = Pdu::new(0x01, flags)
+            .word(16, self.tag)
+            .word(20, expected)
+            .word(24, self.command_number);
+        self.command_number += 1;
+        pdu.head[32..32 + cdb.len()].copy_from_slice(cdb);
+        pdu
+    }
+
+    pub fn write_10(&mut self, lba: u32, blocks: u16, flags: u8) -> Pdu {
+        let mut cdb = [0x2a, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        cdb[2..6].copy_from_slice(&lba.to_be_bytes());
+        cdb[7..9].copy_from_slice(&blocks.to_be_bytes());
+        self.command(flags, u32::from(blocks) * 512, &cdb)
+    }
+
+    /// Writes with all data at once; the status.
+    pub fn write(&mut self, lba: u32, data: &[u8]) -> u8 {
+        let pdu = self.write_10(lba, (data.len() / 512) as u16, 0xa1);
+        self.send(&pdu.data(data));
+        let answer = self.receive().unwrap();
+        assert_eq!(answer.opcode(), 0x21);
+        answer.head[3]
+    }
+
+    /// Reads; the data of all PDUs and the status.
+    pub fn read(&mut self, lba: u32, blocks: u16) -> (Vec<u8>, u8) {
+        let mut cdb = [0x28, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        cdb[2..6].copy_from_slice(&lba.to_be_bytes());
+        cdb[7..9].copy_from_slice(&blocks.to_be_bytes());
+        let pdu = self.command(0xc1, u32::from(blocks) * 512, &cdb);
+        self.send(&pdu);
+        let mut data = Vec::new();
+        loop {
+            let answer = self.receive().unwrap();
+            data.extend(&answer.data);
+            match answer.opcode() {
+                0x25 if answer.head[1] & 1 == 0 => {}
+                0x25 => return (data, answer.head[3]),
+                // What is in it then is sense data.
+                0x21 => return (data, answer.head[3]),
+                other => panic!("opcode {other:02x}"),
+            }
+        }
+    }
+
+    /// TEST UNIT READY: the status.
+    pub fn ready(&mut self) -> u8 {
+        let pdu = self.command(0x81, 0, &[0; 6]);
+        self.send(&pdu);
+        let answer = self.receive().unwrap();
+        assert_eq!(answer.get(16), self.tag, "the answer to another command");
+        answer.head[3]
+    }
+
+    /// Takes the unit attention of a new nexus.
+    pub fn settle(mut self) -> Self {
+        assert_eq!(self.ready(), 2);
+        assert_eq!(self.ready(), 0);
+        self
+    }
+}

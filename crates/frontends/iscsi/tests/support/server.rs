@@ -1,0 +1,87 @@
+//! An export on loops of its own.
+
+use super::memory_device::MemoryDevice;
+use reactor::{Export, ReactorThread, StartExport};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+pub struct Server {
+    pub device: Arc<MemoryDevice>,
+    pub export: Option<Box<dyn Export>>,
+    pub target: String,
+    pub loops: Vec<ReactorThread>,
+}
+
+/// A volume of 8 MiB with a serial number of its own.
+fn device() -> (Arc<MemoryDevice>, String) {
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let device = MemoryDevice::new(8 << 20, 512);
+    // What is reserved of a volume is known by its serial number.
+    let serial = format!("memory{number}");
+    device.set_serial(&serial);
+    (device, serial)
+}
+
+fn export(
+    device: &Arc<MemoryDevice>,
+    loops: &[ReactorThread],
+    parameters: &[(&str, &str)],
+) -> Box<dyn Export> {
+    let export = (frontend_iscsi::FRONT_END.start)(StartExport {
+        name: "disk".to_owned(),
+        volume: "volume".to_owned(),
+        device: device.clone(),
+        open_for: None,
+        parameters: parameters
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect(),
+        remotes: loops.iter().map(|each| each.remote().clone()).collect(),
+    });
+    export.unwrap()
+}
+
+impl Server {
+    /// A volume as unit 0 of a target that no other test has.
+    pub fn start(parameters: &[(&str, &str)]) -> Self {
+        let (device, serial) = device();
+        let target = format!("iqn.2026-11.test:{serial}");
+        let loops: Vec<_> = (0..2)
+            .map(|seed| ReactorThread::start("iscsi-test", seed).unwrap())
+            .collect();
+        let mut all = vec![("portal", "127.0.0.1:0"), ("target", &target)];
+        all.extend(parameters);
+        let export = Some(export(&device, &loops, &all));
+        Self {
+            device,
+            export,
+            target,
+            loops,
+        }
+    }
+
+    /// Another volume as unit 1 of the same target, at the same portal; and its serial number.
+    pub fn second(
+        &self,
+        parameters: &[(&str, &str)],
+    ) -> (Box<dyn Export>, Arc<MemoryDevice>, String) {
+        let (device, serial) = device();
+        let portal = self.portal().to_string();
+        let mut all = vec![("portal", &*portal), ("target", &self.target), ("lun", "1")];
+        all.extend(parameters);
+        (export(&device, &self.loops, &all), device, serial)
+    }
+
+    pub fn portal(&self) -> SocketAddr {
+        let address = self.export.as_ref().unwrap().address();
+        let portal = address.trim_start_matches("iscsi:").split('/').next();
+        portal.unwrap().parse().unwrap()
+    }
+
+    pub fn sessions(&self) -> usize {
+        self.export.as_ref().unwrap().sessions()
+    }
+}

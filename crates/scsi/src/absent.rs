@@ -1,0 +1,37 @@
+//! Commands to a unit that is not there, or not for this initiator (SPC-4 table 153, SAM-5 5.11).
+
+use crate::execute::{Answer, Reply};
+use crate::fields::{u8_at, u16_at, u32_at};
+use crate::report::lun_list;
+use crate::sense::Sense;
+use block::IoBuf;
+
+fn give(mut data: Vec<u8>, allocation: usize) -> Answer {
+    data.truncate(allocation);
+    let data = IoBuf::from_bytes(data.into_boxed_slice());
+    Ok(Reply {
+        length: data.len() as u64,
+        data,
+    })
+}
+
+/// What is answered: the units that there are, that there is none here, or an error.
+pub(crate) fn answer(cdb: &[u8; 16], numbers: &[u16]) -> Answer {
+    match cdb[0] {
+        0xa0 => give(lun_list(numbers), u32_at(cdb, 6) as usize),
+        0x12 if cdb[1] & 0x01 == 0 && cdb[2] == 0 => {
+            let mut data = vec![0; 36];
+            // No unit can be here.
+            data[0] = 0x7f;
+            data[2] = 0x06;
+            data[3] = 0x02;
+            data[4] = 31;
+            give(data, usize::from(u16_at(cdb, 3)))
+        }
+        0x03 => {
+            let data = Sense::UNIT_NOT_SUPPORTED.encode(cdb[1] & 0x01 != 0);
+            give(data, usize::from(u8_at(cdb, 4)))
+        }
+        _ => Err(Sense::UNIT_NOT_SUPPORTED.into()),
+    }
+}

@@ -1,0 +1,46 @@
+//! Unit attentions: what a nexus is told with its next command (SAM-5 5.14, SPC-4 table 49).
+
+use crate::sense::Sense;
+
+/// Something that happened to a unit.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Attention {
+    /// The nexus is new: power on, reset, or bus device reset occurred.
+    PowerOn,
+    /// Somebody reset the unit.
+    UnitReset,
+    /// Somebody aborted this nexus's commands.
+    CommandsCleared,
+    /// The volume has another size.
+    CapacityChanged,
+    /// Somebody changed a mode page.
+    ModeChanged,
+    /// What LUNs there are has changed.
+    LunsChanged,
+    /// Somebody preempted this nexus's reservation.
+    ReservationsPreempted,
+    /// The reservation of which this nexus had a part is gone.
+    ReservationsReleased,
+    /// Somebody preempted this nexus's registration.
+    RegistrationsPreempted,
+    /// The pool is filling.
+    ThinThreshold,
+}
+
+impl Attention {
+    pub(crate) fn sense(self) -> Sense {
+        let (asc, ascq) = match self {
+            Self::PowerOn => (0x29, 0x00),
+            Self::UnitReset => (0x29, 0x03),
+            Self::CommandsCleared => (0x2f, 0x00),
+            Self::CapacityChanged => (0x2a, 0x09),
+            Self::ModeChanged => (0x2a, 0x01),
+            Self::LunsChanged => (0x3f, 0x0e),
+            Self::ReservationsPreempted => (0x2a, 0x03),
+            Self::ReservationsReleased => (0x2a, 0x04),
+            Self::RegistrationsPreempted => (0x2a, 0x05),
+            Self::ThinThreshold => (0x38, 0x07),
+        };
+        Sense::attention(asc, ascq)
+    }
+}

@@ -1,0 +1,125 @@
+//! A unit in memory that fuzz targets give commands to. Not there in any other build.
+
+use crate::luns::Luns;
+use crate::nexus::{Nexus, Ports};
+use crate::reservations::NoKeeper;
+use crate::unit::Unit;
+use block::{AllocationState, BlockDevice, Completion, Geometry, IoBuf, Op, OpKind, StatusExtent};
+use reactor::{Clock, Handle};
+use std::collections::BTreeMap;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+
+/// Bytes of the volume.
+const SIZE: usize = 64 << 10;
+
+struct Still;
+
+impl Clock for Still {
+    fn now_ns(&self) -> u64 {
+        0
+    }
+}
+
+/// A volume whose operations end at once.
+struct Memory {
+    bytes: Mutex<Vec<u8>>,
+    serial: &'static str,
+}
+
+impl BlockDevice for Memory {
+    fn geometry(&self) -> Geometry {
+        Geometry {
+            size: SIZE as u64,
+            lba_size: 512,
+            block_size: 4096,
+            read_only: false,
+            serial: self.serial.to_owned(),
+        }
+    }
+
+    fn submit(&self, mut op: Op) -> Result<(), Op> {
+        let mut bytes = self.bytes.lock().expect("nothing panics under it");
+        let range = op.offset as usize..(op.offset + op.len) as usize;
+        assert!(range.end <= SIZE, "what is past the end is never asked for");
+        let mut extents = Vec::new();
+        match op.kind {
+            OpKind::Read => op.buf.write(0, &bytes[range]),
+            OpKind::Write => op.buf.read(0, &mut bytes[range]),
+            OpKind::Discard | OpKind::WriteZeroes => bytes[range].fill(0),
+            OpKind::Status | OpKind::Changed(_) => extents.push(StatusExtent {
+                len: op.len,
+                state: AllocationState::Data,
+            }),
+            OpKind::Flush => {}
+        }
+        let buf = std::mem::replace(&mut op.buf, IoBuf::empty());
+        op.done.complete(Completion {
+            tag: op.tag,
+            result: Ok(()),
+            buf,
+            extents,
+        });
+        Ok(())
+    }
+
+    fn on_change(&self, _listener: u64, _waker: Waker) {}
+
+    fn is_gone(&self) -> bool {
+        false
+    }
+}
+
+fn nexus(handle: &Handle, serial: &'static str, name: &str, fill: u8) -> Nexus {
+    let device: Arc<dyn BlockDevice> = Arc::new(Memory {
+        bytes: Mutex::new(vec![fill; SIZE]),
+        serial,
+    });
+    let unit = Unit::new(&device, Arc::new(NoKeeper));
+    let ports = Ports {
+        initiator: format!("{name},i,0x000000000001"),
+        target: "iqn.t".to_owned(),
+        target_port: 1,
+    };
+    Nexus::new(handle, unit, device, ports, false)
+}
+
+/// Carries out commands one after the other: of each piece of `data` two bytes tell the unit and how
+/// much data follows, sixteen are its CDB.
+///
+/// # Panics
+/// When a unit that was not granted is read, which is full of 0xa5.
+pub fn commands(data: &[u8]) {
+    let Ok(handle) = Handle::simulated(Box::new(Still), 1) else {
+        return;
+    };
+    let granted = Rc::new(nexus(&handle, "granted", "iqn.a", 0));
+    // There, and not for this session.
+    let _hidden = nexus(&handle, "hidden", "iqn.b", 0xa5);
+    let luns = Luns::new(BTreeMap::from([(0, granted.clone())]), vec![1]);
+    let mut rest = data;
+    while rest.len() >= 18 {
+        let (head, after) = rest.split_at(18);
+        let lun = u16::from(head[0] & 1);
+        let len = (usize::from(head[1]) * 16).min(after.len());
+        let (out, after) = after.split_at(len);
+        rest = after;
+        let mut cdb = [0; 16];
+        cdb.copy_from_slice(&head[2..]);
+        let buf = match out.is_empty() {
+            true => IoBuf::empty(),
+            false => IoBuf::from_bytes(out.into()),
+        };
+        let generation = granted.generation();
+        let mut run = pin!(luns.execute(Some(lun), &cdb, buf, generation));
+        let polled = run.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        if let Poll::Ready(Some(response)) = polled {
+            let bytes = response.data.as_bytes().unwrap_or(&[]);
+            let leaked = !out.contains(&0xa5) && bytes.windows(512).any(|all| all == [0xa5; 512]);
+            assert!(!leaked || data.contains(&0xa5), "another unit's bytes");
+        }
+        handle.run_ready(100);
+    }
+}

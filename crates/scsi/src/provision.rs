@@ -1,0 +1,192 @@
+//! WRITE SAME (SBC-3 5.46), UNMAP (5.28) and GET LBA STATUS (5.6).
+
+use crate::blocks::Blocks;
+use crate::execute::{Answer, Call};
+use crate::fields::{put, u16_at, u32_at, u64_at};
+use crate::io::Step;
+use crate::sense::Sense;
+use crate::transfer::{PIECE, pieces};
+use block::{AllocationState, IoBuf, OpKind, StatusExtent};
+use std::ops::Range;
+
+/// Most blocks of one WRITE SAME or UNMAP, and descriptors of one UNMAP (VPD B0h).
+pub(crate) const SAME_BLOCKS_MAX: u64 = 65_535;
+pub(crate) const UNMAP_BLOCKS_MAX: u64 = 1 << 20;
+pub(crate) const UNMAP_DESCRIPTORS_MAX: usize = 256;
+/// Descriptors of one GET LBA STATUS.
+const STATUS_DESCRIPTORS_MAX: usize = 256;
+
+impl Call<'_> {
+    pub(crate) async fn write_same(self) -> Answer {
+        let mut blocks = Blocks::parse(self.cdb);
+        let is_long = self.cdb[0] == 0x93;
+        let (unmap, anchor) = (self.cdb[1] & 0x08 != 0, self.cdb[1] & 0x10 != 0);
+        let without_data = is_long && self.cdb[1] & 0x01 != 0;
+        if self.cdb[1] >> 5 != 0 || anchor {
+            return Err(Sense::INVALID_FIELD_IN_CDB.into());
+        }
+        if blocks.count == 0 {
+            // To the end (WSNZ is not set).
+            let all = self.nexus.unit.size() / self.nexus.block_size();
+            blocks.count = all.saturating_sub(blocks.lba);
+        }
+        let range = self.nexus.range(blocks)?;
+        if blocks.count > SAME_BLOCKS_MAX {
+            return Err(Sense::INVALID_FIELD_IN_CDB.into());
+        }
+        self.nexus.check_writable()?;
+        let size = self.nexus.block_size();
+        let wanted = if without_data { 0 } else { size };
+        if self.data.len() as u64 != wanted {
+            return Err(Sense::INVALID_FIELD_IN_CDB.into());
+        }
+        let block = self.data(wanted)?;
+        let _held = self.hold(range.clone(), false).await;
+        if block.iter().all(|byte| *byte == 0) {
+            self.zero(range, unmap).await?;
+        } else {
+            self.fill(range, block, false).await?;
+        }
+        Ok(self.took(wanted))
+    }
+
+    async fn zero(&self, range: Range<u64>, unmap: bool) -> Result<(), Sense> {
+        let mut step = Step::new(OpKind::WriteZeroes, range.start, range.end - range.start);
+        step.flags.no_unmap = !unmap;
+        self.run(step, IoBuf::empty()).await?;
+        Ok(())
+    }
+
+    /// Writes a pattern again and again over a range, under a lock that the caller holds.
+    pub(crate) async fn fill(
+        &self,
+        range: Range<u64>,
+        pattern: &[u8],
+        fua: bool,
+    ) -> Result<(), Sense> {
+        for piece in pieces(range) {
+            let len = (piece.end - piece.start) as usize;
+            let bytes: Vec<u8> = pattern.iter().copied().cycle().take(len).collect();
+            self.put(piece.start, bytes.into_boxed_slice(), fua).await?;
+        }
+        Ok(())
+    }
+
+    /// The ranges of an UNMAP, all checked before the first of them goes (SBC-3 5.28.2).
+    fn unmapped(&self) -> Result<Vec<Range<u64>>, Sense> {
+        let list = self.data.as_bytes().unwrap_or(&[]);
+        let announced = usize::from(u16_at(self.cdb, 7));
+        let list = &list[..list.len().min(announced)];
+        if list.len() < 8 {
+            return Err(Sense::PARAMETER_LIST_LENGTH);
+        }
+        let len = usize::from(u16_at(list, 2)).min(list.len() - 8);
+        let descriptors = list[8..8 + len].chunks_exact(16);
+        if descriptors.len() > UNMAP_DESCRIPTORS_MAX {
+            return Err(Sense::INVALID_FIELD_IN_LIST);
+        }
+        let mut total = 0;
+        let mut ranges = Vec::new();
+        for descriptor in descriptors {
+            let blocks = Blocks {
+                lba: u64_at(descriptor, 0),
+                count: u64::from(u32_at(descriptor, 8)),
+            };
+            total += blocks.count;
+            if total > UNMAP_BLOCKS_MAX {
+                return Err(Sense::INVALID_FIELD_IN_LIST);
+            }
+            // None at all may be named just past the end.
+            match blocks.count {
+                0 if blocks.lba <= self.nexus.unit.size() / self.nexus.block_size() => {}
+                _ => ranges.push(self.nexus.range(blocks)?),
+            }
+        }
+        Ok(ranges)
+    }
+
+    pub(crate) async fn unmap(self) -> Answer {
+        let anchor = self.cdb[1] & 0x01 != 0;
+        if anchor {
+            return Err(Sense::INVALID_FIELD_IN_CDB.into());
+        }
+        let announced = u64::from(u16_at(self.cdb, 7));
+        if announced == 0 {
+            return Ok(self.empty());
+        }
+        self.nexus.check_writable()?;
+        for range in self.unmapped()? {
+            let _held = self.hold(range.clone(), false).await;
+            let step = Step::new(OpKind::Discard, range.start, range.end - range.start);
+            self.run(step, IoBuf::empty()).await?;
+        }
+        Ok(self.took(announced))
+    }
+
+    pub(crate) async fn lba_status(self) -> Answer {
+        let allocation = u32_at(self.cdb, 10) as usize;
+        let lba = u64_at(self.cdb, 2);
+        let size = self.nexus.block_size();
+        let range = self.nexus.range(Blocks { lba, count: 1 })?;
+        let end = self.nexus.unit.size() / size * size;
+        let most = (allocation.saturating_sub(8) / 16).clamp(1, STATUS_DESCRIPTORS_MAX);
+        let mut runs: Vec<StatusExtent> = Vec::new();
+        let mut at = range.start;
+        while at < end {
+            let step = Step::new(OpKind::Status, at, end - at);
+            let (_, extents) = self.run(step, IoBuf::empty()).await?;
+            at += add_runs(&mut runs, &extents).max(size);
+            if runs.len() > most {
+                break;
+            }
+        }
+        runs.truncate(most);
+        let mut data = vec![0; 8];
+        put(&mut data, 0, &(4 + 16 * runs.len() as u32).to_be_bytes());
+        let mut at = range.start;
+        for run in runs {
+            // Runs begin and end at blocks: an unaligned hole counts as data.
+            let count = u32::try_from(run.len / size).unwrap_or(u32::MAX);
+            data.extend((at / size).to_be_bytes());
+            data.extend(count.to_be_bytes());
+            data.extend([u8::from(run.state == AllocationState::Hole), 0, 0, 0]);
+            at += run.len;
+        }
+        Ok(self.give_cut(data, allocation))
+    }
+}
+
+/// Adds runs, neighbours of one state joined; gives the bytes that they cover.
+fn add_runs(runs: &mut Vec<StatusExtent>, more: &[StatusExtent]) -> u64 {
+    for extent in more {
+        match runs.last_mut() {
+            Some(last) if last.state == extent.state => last.len += extent.len,
+            _ => runs.push(*extent),
+        }
+    }
+    more.iter().map(|extent| extent.len).sum()
+}
+
+const _: () = assert!(
+    PIECE.is_multiple_of(4096),
+    "a piece is whole blocks of any size"
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_one_state_are_joined() {
+        let run = |len, hole| StatusExtent {
+            len,
+            state: match hole {
+                true => AllocationState::Hole,
+                false => AllocationState::Data,
+            },
+        };
+        let mut runs = vec![run(1, true)];
+        assert_eq!(add_runs(&mut runs, &[run(2, true), run(3, false)]), 5);
+        assert_eq!(runs, [run(3, true), run(3, false)]);
+    }
+}
