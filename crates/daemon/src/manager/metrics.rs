@@ -1,0 +1,58 @@
+//! Figures for a scrape: what is known now, gathered without waiting for work under way.
+
+use super::core::{Manager, Result, lock};
+use crate::mapping::ToApi;
+use crate::metrics::{self, Format, Page, PoolFigures};
+use api::v1;
+use std::time::Instant;
+
+/// A pool of more volumes than this has no counters by volume: asking for each costs what all of them do.
+const COUNTED_MAX: usize = 500;
+
+impl Manager {
+    /// Everything that is known, for a scrape. One is gathered at a time, so that it costs the same however many
+    /// ask.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn metrics(&self, format: Format) -> Result<String> {
+        let _turn = lock(&self.scrapes);
+        let began = Instant::now();
+        let mut page = Page::default();
+        let pools = self.pool_list()?;
+        metrics::daemon(&mut page, self.began.elapsed(), &pools.absent);
+        metrics::jobs(&mut page, &self.job_list()?.items);
+        metrics::exports(&mut page, &self.export_list(None).items);
+        for pool in pools.items {
+            metrics::pool(&mut page, &self.figures(pool));
+        }
+        metrics::took(&mut page, began.elapsed());
+        Ok(page.text(format))
+    }
+
+    /// What a pool tells. It may be closed meanwhile: then the rest is left out.
+    fn figures(&self, pool: v1::Pool) -> PoolFigures {
+        let mut volumes = self.control.volume_list(&pool.name).unwrap_or_default();
+        // What is being deleted may share its name with a new one.
+        volumes.retain(|volume| volume.state == "online");
+        let counted = volumes.len() <= COUNTED_MAX;
+        let counters = |volume: &str| {
+            let counters = self.control.volume_counters(&pool.name, volume);
+            counters.ok().map(ToApi::to_api)
+        };
+        PoolFigures {
+            counters: self.pool_counters(&pool.name).ok(),
+            moves: self
+                .pool_moves(&pool.name)
+                .map_or(Vec::new(), |counts| counts.items),
+            volumes: volumes
+                .into_iter()
+                .map(|volume| {
+                    let counters = counted.then(|| counters(&volume.name)).flatten();
+                    (volume, counters)
+                })
+                .collect(),
+            pool,
+        }
+    }
+}
