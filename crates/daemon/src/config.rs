@@ -121,14 +121,17 @@ pub fn parse_metrics_address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
-struct MetricsAddress(SocketAddr);
+struct MetricsAddress(Option<SocketAddr>);
 
 impl<'de> Deserialize<'de> for MetricsAddress {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        parse_metrics_address(&text)
-            .map(Self)
-            .map_err(D::Error::custom)
+        if text == "off" {
+            return Ok(Self(None));
+        }
+        let address = parse_metrics_address(&text)
+            .map_err(|why| D::Error::custom(format!("{why}; or \"off\"")))?;
+        Ok(Self(Some(address)))
     }
 }
 
@@ -311,7 +314,7 @@ impl Config {
         let default = Self::default();
         Ok(Self {
             socket: file.socket.map_or(default.socket, |path| path.0),
-            metrics: file.metrics.map(|address| address.0),
+            metrics: file.metrics.map_or(default.metrics, |address| address.0),
             metrics_anywhere: file.metrics_anywhere.unwrap_or(default.metrics_anywhere),
             state_dir: file.state_dir.unwrap_or(default.state_dir),
             threads: file.threads.map_or(default.threads, |count| count.0),
