@@ -6,8 +6,9 @@ use crate::metrics::{self, Format, Page, PoolFigures};
 use api::v1;
 use std::time::Instant;
 
-/// A pool of more volumes than this has no counters by volume: asking for each costs what all of them do.
-const COUNTED_MAX: usize = 500;
+/// A pool whose volumes, times its volumes and snapshots, are more has no counters by volume: asking for those of one
+/// costs as much as all volumes and snapshots are.
+const COUNTED_MAX: usize = 100_000;
 
 impl Manager {
     /// Everything that is known, for a scrape. One is gathered at a time, so that it costs the same however many
@@ -35,12 +36,16 @@ impl Manager {
         let mut volumes = self.control.volume_list(&pool.name).unwrap_or_default();
         // What is being deleted may share its name with a new one.
         volumes.retain(|volume| volume.state == "online");
-        let counted = volumes.len() <= COUNTED_MAX;
+        let snapshots = self.control.snapshot_list(&pool.name, None);
+        let snapshots = snapshots.map_or(0, |found| found.len());
+        let counted = volumes.len() * (volumes.len() + snapshots) <= COUNTED_MAX;
         let counters = |volume: &str| {
             let counters = self.control.volume_counters(&pool.name, volume);
             counters.ok().map(ToApi::to_api)
         };
         PoolFigures {
+            snapshots,
+            counted,
             counters: self.pool_counters(&pool.name).ok(),
             moves: self
                 .pool_moves(&pool.name)

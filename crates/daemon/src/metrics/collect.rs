@@ -16,6 +16,10 @@ const DRIVE_STATES: &[&str] = &["online", "syncing", "out", "offline", "missing"
 pub struct PoolFigures {
     /// Its state.
     pub pool: v1::Pool,
+    /// Its snapshots.
+    pub snapshots: usize,
+    /// Whether it is told what each volume did.
+    pub counted: bool,
     /// What it did.
     pub counters: Option<v1::Counters>,
     /// What it moved.
@@ -98,6 +102,8 @@ pub fn pool(page: &mut Page, figures: &PoolFigures) {
     page.add(the::POOL_OVERPROMISED, of, pool.overpromised);
     page.add(the::POOL_PROMISED, of, pool.promised);
     page.add(the::POOL_VOLUMES, of, pool.volumes);
+    page.add(the::POOL_SNAPSHOTS, of, figures.snapshots);
+    page.add(the::POOL_COUNTED, of, u8::from(figures.counted));
     page.add(the::POOL_MAPS, of, pool.map_bytes);
     page.add(the::POOL_HELD, of, u8::from(pool.promotion_held));
     if let Some(budget) = &pool.promotion_budget {
