@@ -289,3 +289,7 @@ fn volume_counters(page: &mut Page, of: &[&str; 2], counters: &v1::Counters) {
         page.add(the::VOLUME_SERVED, &[of[0], of[1], tier], bytes);
     }
 }
+
+#[cfg(test)]
+#[path = "collect_tests.rs"]
+mod tests;
