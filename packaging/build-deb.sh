@@ -34,6 +34,8 @@ done
 install -D -m 644 packaging/convect.service "$root/usr/lib/systemd/system/convect.service"
 install -D -m 644 packaging/convect.toml "$root/etc/convect/convect.toml"
 install -D -m 644 docs/api/openapi.json "$root/usr/share/doc/convect/openapi.json"
+install -D -m 644 packaging/prometheus/convect.rules.yml "$root/usr/share/convect/prometheus/convect.rules.yml"
+install -D -m 644 packaging/grafana/convect.json "$root/usr/share/convect/grafana/convect.json"
 if [[ -f LICENSE ]]; then
   install -D -m 644 LICENSE "$root/usr/share/doc/convect/copyright"
 fi

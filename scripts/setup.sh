@@ -51,6 +51,9 @@ test_packages=(
   "xfsprogs mkfs.xfs"
   "btrfs-progs mkfs.btrfs"
   "postgresql /usr/lib/postgresql/*/bin/pg_ctl"
+  "prometheus promtool"
+  "python3-prometheus-client /usr/lib/python3/dist-packages/prometheus_client"
+  "python3-yaml /usr/lib/python3/dist-packages/yaml"
 )
 
 is_there() {

@@ -18,20 +18,25 @@ fn json(shape: Ref) -> utoipa::openapi::Content {
     ContentBuilder::new().schema(Some(shape)).build()
 }
 
-/// The type of a body, and what it is.
+/// The types that a body may have, and what it is.
 fn content(
     body: Body,
     components: &mut Components,
-) -> Option<(&'static str, utoipa::openapi::Content)> {
+) -> Vec<(&'static str, utoipa::openapi::Content)> {
     match body {
-        Body::None => None,
-        Body::Json(shape) => Some(("application/json", json(shape(components)))),
+        Body::None => Vec::new(),
+        Body::Json(shape) => vec![("application/json", json(shape(components)))],
+        Body::Text(kinds) => {
+            let text = ObjectBuilder::new().schema_type(Type::String).build();
+            let content = ContentBuilder::new().schema(Some(text)).build();
+            kinds.iter().map(|kind| (*kind, content.clone())).collect()
+        }
         Body::Stream => {
             let bytes = ObjectBuilder::new()
                 .schema_type(Type::String)
                 .format(Some(SchemaFormat::KnownFormat(KnownFormat::Binary)));
             let content = ContentBuilder::new().schema(Some(bytes.build())).build();
-            Some(("application/octet-stream", content))
+            vec![("application/octet-stream", content)]
         }
     }
 }
@@ -53,7 +58,7 @@ fn segments(path: &str) -> impl Iterator<Item = &str> {
 
 fn operation(route: &Route, components: &mut Components) -> utoipa::openapi::path::Operation {
     let mut success = ResponseBuilder::new().description("Done.");
-    if let Some((kind, content)) = content(route.answer, components) {
+    for (kind, content) in content(route.answer, components) {
         success = success.content(kind, content);
     }
     let problem = ResponseBuilder::new()
@@ -74,7 +79,7 @@ fn operation(route: &Route, components: &mut Components) -> utoipa::openapi::pat
     for query in route.query {
         built = built.parameter(parameter(query.name, ParameterIn::Query, Some(query.about)));
     }
-    if let Some((kind, content)) = content(route.request, components) {
+    for (kind, content) in content(route.request, components) {
         built = built.request_body(Some(
             RequestBodyBuilder::new()
                 .content(kind, content)

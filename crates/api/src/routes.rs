@@ -80,6 +80,8 @@ pub(crate) enum Body {
     Json(Describe),
     /// Bytes, as many as come (docs/stream.md).
     Stream,
+    /// Text of one of these content types, as the client accepts (docs/metrics.md).
+    Text(&'static [&'static str]),
 }
 
 impl Route {
@@ -105,6 +107,9 @@ macro_rules! shape_of {
     };
     (Stream) => {
         Body::Stream
+    };
+    (Metrics) => {
+        Body::Text(METRICS)
     };
     ($type:ident) => {
         Body::Json(shape::<v1::$type> as Describe)
@@ -138,6 +143,7 @@ macro_rules! routes {
     };
 }
 
+const METRICS: &[&str] = &["application/openmetrics-text", "text/plain"];
 const POOL: &[Query] = &[Query {
     name: "pool",
     about: "Only what belongs to this pool.",
@@ -207,6 +213,7 @@ const LBA: &[Query] = &[Query {
 
 routes! {
     VersionShow, Get, "/v1/version", 200, gives Version; "Says what answers."
+    Metrics, Get, "/metrics", 200, gives Metrics; "Tells all figures as Prometheus reads them."
     DriveList, Get, "/v1/drives", 200, gives DriveList; "Lists the drives of the open pools and the block devices of this host."
     DriveProbe, Post, "/v1/drives/probe", 200, takes DriveProbe, gives DriveReport; "Opens a drive, looks and closes it again."
     FrontEndList, Get, "/v1/frontends", 200, gives FrontEndList; "Lists the front ends and their parameters."

@@ -245,6 +245,12 @@ pub struct Serve {
     /// Where the daemon keeps which pools are open [default: /var/lib/convect]
     #[arg(long, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
+    /// Serve metrics for Prometheus by TCP, without authentication, as /metrics alone
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = daemon::parse_metrics_address)]
+    pub metrics: Option<std::net::SocketAddr>,
+    /// Let the address of the metrics be one that other hosts reach
+    #[arg(long)]
+    pub metrics_anywhere: bool,
 }
 
 /// `drive`.

@@ -41,6 +41,10 @@ fn serve(serve: &Serve, socket: Option<PathBuf>) -> Result<(), Failure> {
     if let Some(state_dir) = &serve.state_dir {
         config.state_dir = absolute(state_dir);
     }
+    if serve.metrics.is_some() {
+        config.metrics = serve.metrics;
+    }
+    config.metrics_anywhere |= serve.metrics_anywhere;
     daemon::serve(&config).map_err(failed)
 }
 

@@ -6,6 +6,7 @@ use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -40,6 +41,10 @@ pub enum LogLevel {
 pub struct Config {
     /// Where the HTTP interface answers.
     pub socket: PathBuf,
+    /// Where figures are served by TCP to whoever asks.
+    pub metrics: Option<SocketAddr>,
+    /// Also where other hosts may ask.
+    pub metrics_anywhere: bool,
     /// What has to be there after a restart, besides the pools themselves.
     pub state_dir: PathBuf,
     /// Threads of the engine; 0 is one a core.
@@ -70,6 +75,8 @@ impl Default for Config {
         let engine = engine::EngineConfig::default();
         Self {
             socket: "/run/convect/convect.sock".into(),
+            metrics: None,
+            metrics_anywhere: false,
             state_dir: "/var/lib/convect".into(),
             threads: engine.threads,
             ram_tier: engine.ram_tier,
@@ -102,6 +109,30 @@ fn check_socket_path(path: &Path) -> Result<(), String> {
         ));
     }
     Ok(())
+}
+
+/// Reads where figures are to be served.
+///
+/// # Errors
+/// A sentence that says what to do.
+pub fn parse_metrics_address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        format!("'{text}' is not an address and a port: write it like 127.0.0.1:9750 or [::1]:9750")
+    })
+}
+
+struct MetricsAddress(Option<SocketAddr>);
+
+impl<'de> Deserialize<'de> for MetricsAddress {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if text == "off" {
+            return Ok(Self(None));
+        }
+        let address = parse_metrics_address(&text)
+            .map_err(|why| D::Error::custom(format!("{why}; or \"off\"")))?;
+        Ok(Self(Some(address)))
+    }
 }
 
 struct SocketPath(PathBuf);
@@ -223,6 +254,8 @@ impl<'de> Deserialize<'de> for SlowFactor {
 #[serde(deny_unknown_fields)]
 struct File {
     socket: Option<SocketPath>,
+    metrics: Option<MetricsAddress>,
+    metrics_anywhere: Option<bool>,
     state_dir: Option<PathBuf>,
     threads: Option<Threads>,
     ram_tier: Option<Memory>,
@@ -281,6 +314,8 @@ impl Config {
         let default = Self::default();
         Ok(Self {
             socket: file.socket.map_or(default.socket, |path| path.0),
+            metrics: file.metrics.map_or(default.metrics, |address| address.0),
+            metrics_anywhere: file.metrics_anywhere.unwrap_or(default.metrics_anywhere),
             state_dir: file.state_dir.unwrap_or(default.state_dir),
             threads: file.threads.map_or(default.threads, |count| count.0),
             ram_tier: file.ram_tier.map_or(default.ram_tier, |size| size.0),
@@ -311,7 +346,17 @@ impl Config {
     /// # Errors
     /// One line that says what to do.
     pub fn check(&self) -> Result<(), ServeError> {
-        check_socket_path(&self.socket).map_err(ServeError::new)
+        check_socket_path(&self.socket).map_err(ServeError::new)?;
+        match self.metrics {
+            Some(at) if !self.metrics_anywhere && !at.ip().to_canonical().is_loopback() => {
+                Err(ServeError::new(format!(
+                    "other hosts may reach {at}, and whoever does can read the metrics: choose a \
+                     loopback address like 127.0.0.1:{}, or add --metrics-anywhere",
+                    at.port()
+                )))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

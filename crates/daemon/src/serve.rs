@@ -103,9 +103,10 @@ pub fn run(
     config.check()?;
     let state = StateDir::open(&config.state_dir)?;
     let socket = http::bind(&config.socket)?;
+    let metrics = config.metrics.map(http::bind_metrics).transpose()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .max_blocking_threads(http::CONNECTIONS_MAX + 2)
+        .max_blocking_threads(http::CONNECTIONS_MAX + http::METRICS_CONNECTIONS_MAX + 2)
         .build()
         .map_err(|error| ServeError::new(format!("the system has no event loop left: {error}")))?;
     let ram = RamPlan {
@@ -123,7 +124,7 @@ pub fn run(
         tokio::spawn(refresh(Arc::clone(&manager)));
         tokio::spawn(fit_ram(Arc::clone(&manager)));
         announce();
-        let served = http::serve(&socket, Arc::clone(&manager), stop).await;
+        let served = http::serve(&socket, metrics, Arc::clone(&manager), stop).await;
         notify::notify("STOPPING=1");
         tracing::info!("stopping");
         let stopping = Arc::clone(&manager);

@@ -1,6 +1,6 @@
 //! One operation: its arguments read and checked, the manager asked, the answer written.
 
-use crate::{Manager, Receiving, Sending};
+use crate::{Format, Manager, Receiving, Sending};
 use api::Operation;
 use api::v1::{Problem, ProblemCode, Version};
 use serde::Serialize;
@@ -18,6 +18,8 @@ pub struct Arguments {
     pub query: BTreeMap<String, String>,
     /// The body.
     pub body: Vec<u8>,
+    /// What kinds of answers the client reads.
+    pub accept: String,
 }
 
 /// What comes of a request.
@@ -26,6 +28,8 @@ pub enum Answer {
     Nothing,
     /// This JSON.
     Json(Vec<u8>),
+    /// Text of this content type.
+    Text(&'static str, String),
     /// A stream.
     Send(Box<Sending>),
     /// What takes the request's body, which is a stream.
@@ -116,6 +120,13 @@ pub fn dispatch(manager: &Arc<Manager>, operation: Operation, with: &Arguments) 
             version: env!("CARGO_PKG_VERSION").to_owned(),
             api: vec!["v1".to_owned()],
         }),
+        Operation::Metrics => {
+            let format = Format::accepted(&with.accept);
+            Ok(Answer::Text(
+                format.content_type(),
+                manager.metrics(format)?,
+            ))
+        }
         Operation::DriveList => json(manager.drive_list()?),
         Operation::DriveProbe => {
             json(manager.drive_probe(&with.request::<api::v1::DriveProbe>()?.spec)?)

@@ -4,7 +4,7 @@ use super::dispatch::{Answer, Arguments, dispatch};
 use super::streams::{self, Ending};
 use crate::Manager;
 use api::v1::{Problem, ProblemCode};
-use api::{Method, Operation, ROUTES};
+use api::{Method, Operation, ROUTES, Route};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::rejection::{BytesRejection, PathRejection, QueryRejection};
@@ -51,6 +51,7 @@ async fn carry_out(
     let work = tokio::task::spawn_blocking(move || dispatch(&manager, operation, &with));
     match work.await {
         Ok(Ok(Answer::Json(body))) => answer(operation.route().status, body),
+        Ok(Ok(Answer::Text(kind, text))) => ([(header::CONTENT_TYPE, kind)], text).into_response(),
         Ok(Ok(Answer::Send(sending))) => {
             let kind = [(header::CONTENT_TYPE, "application/octet-stream")];
             (kind, streams::send(*sending, ending)).into_response()
@@ -82,6 +83,7 @@ fn arguments(
     path: Result<Path<Map>, PathRejection>,
     query: Result<Query<Map>, QueryRejection>,
     body: Result<Bytes, BytesRejection>,
+    accept: String,
 ) -> Result<Arguments, Problem> {
     let unreadable = |what: &str, why: String| {
         let message = format!("the {what} of the request cannot be read: {why}");
@@ -100,13 +102,31 @@ fn arguments(
         path: path.0,
         query: query.0,
         body: body.into(),
+        accept,
     })
+}
+
+/// What the client says that it reads.
+fn accept(request: &Request) -> String {
+    let values = request.headers().get_all(header::ACCEPT);
+    let values = values.iter().filter_map(|value| value.to_str().ok());
+    values.collect::<Vec<_>>().join(",")
 }
 
 /// Every route of the interface, asked of `manager`. Streams end when `ending` says so.
 pub fn router(manager: &Arc<Manager>, ending: &Ending) -> Router {
+    serving(ROUTES, manager, ending)
+}
+
+/// The figures alone.
+pub fn metrics_router(manager: &Arc<Manager>, ending: &Ending) -> Router {
+    let route = std::slice::from_ref(Operation::Metrics.route());
+    serving(route, manager, ending)
+}
+
+fn serving(routes: &'static [Route], manager: &Arc<Manager>, ending: &Ending) -> Router {
     let mut router = Router::new();
-    for route in ROUTES {
+    for route in routes {
         let manager = Arc::clone(manager);
         let ending = ending.clone();
         let operation = route.operation;
@@ -115,11 +135,12 @@ pub fn router(manager: &Arc<Manager>, ending: &Ending) -> Router {
         let handler = move |path: Result<Path<Map>, PathRejection>,
                             query: Result<Query<Map>, QueryRejection>,
                             request: Request| async move {
+            let accept = accept(&request);
             let (body, stream) = match takes_stream {
                 true => (Ok(Bytes::new()), request.into_body()),
                 false => (Bytes::from_request(request, &()).await, Body::empty()),
             };
-            match arguments(path, query, body) {
+            match arguments(path, query, body, accept) {
                 Ok(with) => carry_out(manager, operation, with, stream, ending).await,
                 Err(problem) => refuse(&problem),
             }

@@ -1,7 +1,8 @@
 //! Connections: taken, checked, bounded in number and time, and ended with the daemon.
 
+use super::metrics::serve_metrics;
 use super::peer::{self, Peer};
-use super::router::{refuse, router};
+use super::router::{metrics_router, refuse, router};
 use crate::{Manager, ServeError};
 use api::v1::{Problem, ProblemCode};
 use axum::Router;
@@ -12,13 +13,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::{TcpListener, UnixListener, UnixStream};
 use tokio::sync::{Semaphore, watch};
 
 /// Connections at a time; more wait to be taken.
 pub const CONNECTIONS_MAX: usize = 64;
 /// A connection that is silent or slow for so long before its request is whole is ended.
-const HEADER_TIME: Duration = Duration::from_secs(30);
+pub const HEADER_TIME: Duration = Duration::from_secs(30);
 /// So long may requests take to end after the daemon was told to.
 const END_TIME: Duration = Duration::from_secs(10);
 
@@ -102,12 +103,13 @@ async fn converse(stream: UnixStream, app: Router, mut ending: watch::Receiver<b
     }
 }
 
-/// Answers until `stop` ends; then lets running requests end, for a while.
+/// Answers until `stop` ends, on `metrics` with the figures alone; then lets running requests end, for a while.
 ///
 /// # Errors
 /// When the system gives no event for the socket.
 pub async fn serve(
     socket: &Socket,
+    metrics: Option<std::net::TcpListener>,
     manager: Arc<Manager>,
     stop: impl Future<Output = ()>,
 ) -> std::io::Result<()> {
@@ -116,6 +118,11 @@ pub async fn serve(
     let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let (end, ending) = watch::channel(false);
     let app = router(&manager, &ending);
+    let metrics = metrics.map(TcpListener::from_std).transpose()?;
+    let scrapes = metrics.map(|listener| {
+        let app = metrics_router(&manager, &ending);
+        tokio::spawn(serve_metrics(listener, app)).abort_handle()
+    });
     tokio::pin!(stop);
     loop {
         let permit = tokio::select! {
@@ -144,6 +151,9 @@ pub async fn serve(
             converse(stream, app, ending).await;
             drop(permit);
         });
+    }
+    if let Some(scrapes) = scrapes {
+        scrapes.abort();
     }
     end.send_replace(true);
     let all = permits.acquire_many(CONNECTIONS_MAX as u32);

@@ -45,6 +45,8 @@ pub struct Manager {
     pub(super) wear: Mutex<Watched>,
     /// What is being sent or received.
     pub(super) uses: Uses,
+    /// Held while figures are gathered.
+    pub(super) scrapes: Mutex<()>,
     pub(super) began: Instant,
 }
 
@@ -92,6 +94,7 @@ impl Manager {
             gauges: Mutex::default(),
             wear: Mutex::default(),
             uses: Uses::default(),
+            scrapes: Mutex::default(),
             began: Instant::now(),
         }
     }

@@ -17,13 +17,15 @@ fn an_empty_file_gives_the_defaults() {
 #[test]
 fn every_key_is_read() {
     let config = parse(
-        "socket = '/run/a.sock'\nstate_dir = '/var/a'\nthreads = 3\nram_tier = '1.5G'\n\
+        "socket = '/run/a.sock'\nmetrics = '[::]:9750'\nmetrics_anywhere = true\nstate_dir = '/var/a'\nthreads = 3\nram_tier = '1.5G'\n\
          map_cache = 67108864\npool_ram = { tank = '4G' }\nhost_reserve = '1G'\ndrives = ['file:/dev/sda']\ndrive_deadline = '2m'\ndrive_slow_factor = 20\nlog_level = 'debug'\n\
          [scrub]\nevery = '7d'\nat = 4\nrate = '32M'\n",
     )
     .unwrap();
     let expected = Config {
         socket: "/run/a.sock".into(),
+        metrics: Some(([0u16; 8], 9750).into()),
+        metrics_anywhere: true,
         state_dir: "/var/a".into(),
         threads: 3,
         ram_tier: 3 << 29,
@@ -85,6 +87,11 @@ fn each_mistake_is_named_with_its_line_and_what_to_do() {
         ("[scrub]\nevery = '1m'", 2, "can be 1h to 3650d; or \"off\""),
         ("[scrub]\nat = 24", 2, "24 is no hour: write 0 to 23"),
         ("[scrub]\nrate = '4K'", 2, "at least 1M"),
+        (
+            "metrics = 'localhost:9750'",
+            1,
+            "'localhost:9750' is not an address and a port",
+        ),
         ("log_level = 'loud'", 1, "unknown variant `loud`"),
         ("socket = 'convect.sock'", 1, "not absolute"),
         (long.as_str(), 1, "the system allows 107"),

@@ -7,6 +7,7 @@ mod exports;
 mod fake;
 mod fills;
 mod http;
+mod metrics;
 mod pools;
 mod ram;
 mod schedules;

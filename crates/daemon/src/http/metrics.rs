@@ -1,0 +1,71 @@
+//! The figures alone, by TCP: for Prometheus, which reads no Unix socket. Whoever connects is answered.
+
+use super::server::HEADER_TIME;
+use crate::ServeError;
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+/// Connections at a time; more wait to be taken.
+pub const METRICS_CONNECTIONS_MAX: usize = 8;
+/// A connection is for one request, and is ended after so long.
+const WHOLE_TIME: Duration = Duration::from_secs(30);
+
+/// Makes the socket. Connections wait until [`serve_metrics`] takes them.
+///
+/// # Errors
+/// One line that says what to do.
+pub fn bind_metrics(address: SocketAddr) -> Result<std::net::TcpListener, ServeError> {
+    let fail = |error: std::io::Error| {
+        ServeError::new(format!(
+            "metrics cannot be served at {address}: {error}: choose another with --metrics"
+        ))
+    };
+    let listener = std::net::TcpListener::bind(address).map_err(fail)?;
+    listener.set_nonblocking(true).map_err(fail)?;
+    let bound = listener.local_addr().map_err(fail)?;
+    tracing::info!("metrics at http://{bound}/metrics");
+    Ok(listener)
+}
+
+async fn answer(stream: TcpStream, app: Router) {
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIME)
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(app));
+    match tokio::time::timeout(WHOLE_TIME, connection).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::debug!("a scrape ended: {error}"),
+        Err(_) => tracing::debug!("a scrape took too long"),
+    }
+}
+
+/// Answers until it is dropped, and its connections with it.
+pub async fn serve_metrics(listener: TcpListener, app: Router) {
+    let permits = Arc::new(Semaphore::new(METRICS_CONNECTIONS_MAX));
+    let mut scrapes = JoinSet::new();
+    while let Ok(permit) = Arc::clone(&permits).acquire_owned().await {
+        while scrapes.try_join_next().is_some() {}
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let app = app.clone();
+                scrapes.spawn(async move {
+                    answer(stream, app).await;
+                    drop(permit);
+                });
+            }
+            Err(error) => {
+                tracing::error!("a scrape could not be taken: {error}");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}

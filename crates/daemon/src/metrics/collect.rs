@@ -1,0 +1,295 @@
+//! From what the daemon tells anyway to values of metrics.
+
+use super::encoder::{Family, Page};
+use super::families as the;
+use api::v1;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// Bytes of a block.
+const BLOCK: u64 = 4096;
+const POOL_STATES: &[&str] = &["online", "degraded", "full", "failed"];
+const VDRIVE_STATES: &[&str] = &["online", "degraded", "failed", "evacuating"];
+const DRIVE_STATES: &[&str] = &["online", "syncing", "out", "offline", "missing"];
+
+/// What is known of a pool; what could not be had is left out.
+pub struct PoolFigures {
+    /// Its state.
+    pub pool: v1::Pool,
+    /// Its snapshots.
+    pub snapshots: usize,
+    /// Whether it is told what each volume did.
+    pub counted: bool,
+    /// What it did.
+    pub counters: Option<v1::Counters>,
+    /// What it moved.
+    pub moves: Vec<v1::MoveCount>,
+    /// Its volumes, and what each did.
+    pub volumes: Vec<(engine::VolumeStatus, Option<v1::Counters>)>,
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+/// One value for each state that there may be.
+fn states(page: &mut Page, family: Family, of: &[&str], all: &[&str], state: &str) {
+    let other = Some(state).filter(|state| !all.contains(state));
+    for name in all.iter().copied().chain(other) {
+        let labels: Vec<_> = of.iter().copied().chain([name]).collect();
+        page.add(family, &labels, u8::from(name == state));
+    }
+}
+
+/// What is known of the daemon itself.
+pub fn daemon(page: &mut Page, up: Duration, absent: &[v1::AbsentPool]) {
+    page.add(the::BUILD, &[env!("CARGO_PKG_VERSION")], 1);
+    page.add(the::UPTIME, &[], up.as_secs_f64());
+    let names: BTreeSet<_> = absent.iter().map(|pool| pool.name.as_str()).collect();
+    for name in names {
+        page.add(the::POOL_ABSENT, &[name], 1);
+    }
+}
+
+/// How long gathering took.
+pub fn took(page: &mut Page, time: Duration) {
+    page.add(the::SCRAPE_TOOK, &[], time.as_secs_f64());
+}
+
+/// Jobs, by what they do: each for itself would be a label without bounds.
+pub fn jobs(page: &mut Page, jobs: &[v1::Job]) {
+    let mut counts = BTreeMap::<(&str, &str), u64>::new();
+    let mut left = BTreeMap::<&str, u64>::new();
+    for job in jobs {
+        let state = match job.state {
+            v1::JobState::Running => "running",
+            v1::JobState::Done => "done",
+            v1::JobState::Failed => "failed",
+            v1::JobState::Cancelled => "cancelled",
+        };
+        *counts.entry((&job.kind, state)).or_default() += 1;
+        if job.state == v1::JobState::Running {
+            *left.entry(&job.kind).or_default() += job.total.saturating_sub(job.done);
+        }
+    }
+    for ((kind, state), count) in counts {
+        page.add(the::JOBS, &[kind, state], count);
+    }
+    for (kind, bytes) in left {
+        page.add(the::JOBS_LEFT, &[kind], bytes);
+    }
+}
+
+/// Exports.
+pub fn exports(page: &mut Page, exports: &[v1::Export]) {
+    for export in exports {
+        let of = [&export.pool, &export.volume, &export.name, &export.kind].map(String::as_str);
+        page.add(the::EXPORT_UP, &of, u8::from(export.state == "online"));
+        page.add(the::EXPORT_SESSIONS, &of, export.sessions);
+    }
+}
+
+/// A pool and what belongs to it.
+pub fn pool(page: &mut Page, figures: &PoolFigures) {
+    let pool = &figures.pool;
+    let name = pool.name.as_str();
+    let of = &[name];
+    states(page, the::POOL_STATE, of, POOL_STATES, &pool.state);
+    page.add(the::POOL_MESSAGES, of, pool.messages.len());
+    page.add(the::POOL_CAPACITY, of, pool.capacity);
+    page.add(the::POOL_USED, of, pool.used);
+    page.add(the::POOL_RESERVED, of, pool.reserved);
+    page.add(the::POOL_OVERPROMISED, of, pool.overpromised);
+    page.add(the::POOL_PROMISED, of, pool.promised);
+    page.add(the::POOL_VOLUMES, of, pool.volumes);
+    page.add(the::POOL_SNAPSHOTS, of, figures.snapshots);
+    page.add(the::POOL_COUNTED, of, u8::from(figures.counted));
+    page.add(the::POOL_MAPS, of, pool.map_bytes);
+    page.add(the::POOL_HELD, of, u8::from(pool.promotion_held));
+    if let Some(budget) = &pool.promotion_budget {
+        page.add(the::POOL_BUDGET, of, budget.daily);
+        page.add(the::POOL_BUDGET_LEFT, of, budget.left);
+    }
+    fills(page, name, &pool.fills);
+    tiers(page, pool);
+    scrub(page, name, &pool.scrub);
+    vdrives(page, name, &pool.vdrives);
+    if let Some(counters) = &figures.counters {
+        pool_counters(page, name, counters);
+    }
+    for count in &figures.moves {
+        let dropped = if count.dropped { "true" } else { "false" };
+        let of = [name, &count.from, &count.to, dropped, &count.reason];
+        page.add(the::POOL_MOVES, &of, count.moves);
+        page.add(the::POOL_MOVED, &of, count.bytes);
+    }
+    for (volume, counters) in &figures.volumes {
+        volume_figures(page, volume);
+        if let Some(counters) = counters {
+            volume_counters(page, &[name, &volume.name], counters);
+        }
+    }
+}
+
+fn fills(page: &mut Page, pool: &str, fills: &[v1::Fill]) {
+    for fill in fills {
+        let part = match fill.part {
+            v1::FillPart::Space => "space",
+            v1::FillPart::Metadata => "metadata",
+            v1::FillPart::Fast => "fast",
+            v1::FillPart::Slow => "slow",
+        };
+        let of = &[pool, part];
+        page.add(the::FILL_USED, of, fill.used);
+        page.add(the::FILL_CAPACITY, of, fill.capacity);
+        let level = f64::from(fill.level.unwrap_or(0)) / 100.0;
+        page.add(the::FILL_WARNING, of, level);
+        match fill.seconds_to_full {
+            Some(time) => page.add(the::FILL_FULL, of, time),
+            None => page.add(the::FILL_FULL, of, "+Inf"),
+        }
+    }
+}
+
+fn tier_name(tier: v1::Tier) -> &'static str {
+    match tier {
+        v1::Tier::Fast => "fast",
+        v1::Tier::Slow => "slow",
+    }
+}
+
+fn tiers(page: &mut Page, pool: &v1::Pool) {
+    let name = pool.name.as_str();
+    let mut sums = BTreeMap::from([("ram", (pool.ram_limit, pool.ram_bytes))]);
+    for vdrive in &pool.vdrives {
+        let sum = sums.entry(tier_name(vdrive.tier)).or_default();
+        sum.0 += vdrive.capacity;
+        sum.1 += vdrive.used;
+    }
+    for (tier, (capacity, used)) in &sums {
+        page.add(the::TIER_CAPACITY, &[name, tier], capacity);
+        page.add(the::TIER_USED, &[name, tier], used);
+    }
+    if sums.contains_key("fast") {
+        page.add(the::TIER_DIRTY, &[name, "fast"], pool.fast_dirty);
+        page.add(the::TIER_SHADOW, &[name, "fast"], pool.fast_shadow);
+    }
+}
+
+fn scrub(page: &mut Page, pool: &str, scrub: &v1::Scrub) {
+    let of = &[pool];
+    let running = u8::from(scrub.state == "running");
+    page.add(the::SCRUB_RUNNING, of, running);
+    page.add(the::SCRUB_BEGAN, of, scrub.began_s);
+    page.add(the::SCRUB_TOOK, of, scrub.took_s);
+    page.add(the::SCRUB_READ, of, scrub.bytes);
+    page.add(the::SCRUB_SIZE, of, scrub.total);
+    page.add(the::SCRUB_CHECKED, of, scrub.blocks);
+    page.add(the::SCRUB_BAD, of, scrub.errors);
+    page.add(the::SCRUB_REPAIRED, of, scrub.repaired);
+    page.add(the::SCRUB_LOST, of, scrub.lost);
+}
+
+fn vdrives(page: &mut Page, pool: &str, vdrives: &[v1::Vdrive]) {
+    let mut specs = BTreeSet::new();
+    for vdrive in vdrives {
+        let id = vdrive.id.to_string();
+        let of = [pool, tier_name(vdrive.tier), id.as_str()];
+        states(page, the::VDRIVE_STATES, &of, VDRIVE_STATES, &vdrive.state);
+        page.add(the::VDRIVE_CAPACITY, &of, vdrive.capacity);
+        page.add(the::VDRIVE_USED, &of, vdrive.used);
+        for known in &vdrive.drives {
+            // Two that are missing may have been found in the same place.
+            let spec = match specs.insert(known.spec.as_str()) {
+                true => known.spec.clone(),
+                false => format!("{} {}", known.spec, known.id),
+            };
+            drive(page, [of[0], of[1], of[2], &spec], known);
+        }
+    }
+}
+
+fn drive(page: &mut Page, of: [&str; 4], drive: &v1::Drive) {
+    states(page, the::DRIVE_STATES, &of, DRIVE_STATES, &drive.state);
+    page.add(the::DRIVE_SIZE, &of, drive.size);
+    page.add(the::DRIVE_READS, &of, drive.reads);
+    page.add(the::DRIVE_WRITES, &of, drive.writes);
+    page.add(the::DRIVE_READ, &of, drive.read_bytes);
+    page.add(the::DRIVE_WRITTEN, &of, drive.write_bytes);
+    page.add(the::DRIVE_ERRORS, &of, drive.errors);
+    page.add(the::DRIVE_TIMEOUTS, &of, drive.timeouts);
+    page.add(the::DRIVE_REPAIRED, &of, drive.repaired);
+    page.add(the::DRIVE_SLOW, &of, u8::from(drive.slow));
+    if let Some(percent) = drive.synced_percent {
+        page.add(the::DRIVE_SYNCED, &of, f64::from(percent) / 100.0);
+    }
+    let wear = &drive.wear;
+    for (purpose, bytes) in [
+        ("hosts", wear.hosts),
+        ("promotion", wear.promotion),
+        ("upkeep", wear.upkeep),
+        ("metadata", wear.metadata),
+    ] {
+        let of = [of[0], of[1], of[2], of[3], purpose];
+        page.add(the::DRIVE_WEAR, &of, bytes);
+    }
+}
+
+/// What was read, by where from.
+fn served(counters: &v1::Counters) -> [(&'static str, u64); 4] {
+    [
+        ("ram", counters.blocks_ram * BLOCK),
+        ("fast", counters.blocks_fast * BLOCK),
+        ("slow", counters.blocks_slow * BLOCK),
+        ("none", counters.blocks_zero * BLOCK),
+    ]
+}
+
+fn pool_counters(page: &mut Page, pool: &str, counters: &v1::Counters) {
+    let of = &[pool];
+    page.add(the::POOL_READS, of, counters.reads);
+    page.add(the::POOL_WRITES, of, counters.writes);
+    page.add(the::POOL_FLUSHES, of, counters.flushes);
+    page.add(the::POOL_READ, of, counters.read_bytes);
+    page.add(the::POOL_WRITTEN, of, counters.write_bytes);
+    page.add(the::POOL_READ_TIME, of, seconds(counters.read_ns));
+    page.add(the::POOL_WRITE_TIME, of, seconds(counters.write_ns));
+    page.add(the::POOL_BYPASSED_READS, of, counters.bypassed_reads);
+    page.add(the::POOL_BYPASSED_WRITES, of, counters.bypassed_writes);
+    let bypassed = counters.bypassed_blocks * BLOCK;
+    page.add(the::POOL_BYPASSED, of, bypassed);
+    page.add(the::POOL_PROMOTED, of, counters.promoted_bytes);
+    page.add(the::POOL_DEMOTED, of, counters.demoted_bytes);
+    for (tier, bytes) in served(counters) {
+        page.add(the::POOL_SERVED, &[pool, tier], bytes);
+    }
+}
+
+fn volume_figures(page: &mut Page, volume: &engine::VolumeStatus) {
+    let of = &[volume.pool.as_str(), volume.name.as_str()];
+    page.add(the::VOLUME_SIZE, of, volume.size);
+    page.add(the::VOLUME_MAPPED, of, volume.mapped);
+    page.add(the::VOLUME_HELD, of, volume.held);
+    if volume.quota > 0 {
+        page.add(the::VOLUME_QUOTA, of, volume.quota);
+    }
+    page.add(the::VOLUME_RESERVED, of, volume.reserved);
+    page.add(the::VOLUME_FAST, of, volume.fast);
+}
+
+fn volume_counters(page: &mut Page, of: &[&str; 2], counters: &v1::Counters) {
+    page.add(the::VOLUME_READS, of, counters.reads);
+    page.add(the::VOLUME_WRITES, of, counters.writes);
+    page.add(the::VOLUME_FLUSHES, of, counters.flushes);
+    page.add(the::VOLUME_READ, of, counters.read_bytes);
+    page.add(the::VOLUME_WRITTEN, of, counters.write_bytes);
+    page.add(the::VOLUME_READ_TIME, of, seconds(counters.read_ns));
+    page.add(the::VOLUME_WRITE_TIME, of, seconds(counters.write_ns));
+    for (tier, bytes) in served(counters) {
+        page.add(the::VOLUME_SERVED, &[of[0], of[1], tier], bytes);
+    }
+}
+
+#[cfg(test)]
+#[path = "collect_tests.rs"]
+mod tests;

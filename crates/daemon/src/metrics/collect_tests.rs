@@ -1,0 +1,197 @@
+//! Values by what was told.
+
+use super::*;
+use crate::metrics::Format;
+
+/// Every value of a page, by its name and labels' values.
+fn values(page: &Page) -> BTreeMap<String, String> {
+    let text = page.text(Format::Prometheus);
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let parts = lines.map(|line| line.rsplit_once(' ').expect("a value"));
+    parts
+        .map(|(series, value)| (series.to_owned(), value.to_owned()))
+        .collect()
+}
+
+#[track_caller]
+fn told(values: &BTreeMap<String, String>, all: &[(&str, &str)]) {
+    for (series, value) in all {
+        let known = values.get(*series).map(String::as_str);
+        assert_eq!(known, Some(*value), "{series}");
+    }
+    assert_eq!(values.len(), all.len(), "{values:?}");
+}
+
+fn counters() -> v1::Counters {
+    v1::Counters {
+        reads: 1,
+        writes: 2,
+        read_bytes: 3,
+        write_bytes: 4,
+        flushes: 5,
+        blocks_ram: 6,
+        blocks_fast: 7,
+        blocks_slow: 8,
+        blocks_zero: 9,
+        bypassed_reads: 10,
+        bypassed_writes: 11,
+        bypassed_blocks: 12,
+        promoted_bytes: 13,
+        demoted_bytes: 14,
+        read_ns: 1_500_000_000,
+        write_ns: 2_000_000_001,
+    }
+}
+
+#[test]
+fn counters_of_pools_and_volumes_are_told_each_by_its_name_and_in_base_units() {
+    let mut page = Page::default();
+    pool_counters(&mut page, "p", &counters());
+    let pool = [
+        ("convect_pool_reads_total{pool=\"p\"}", "1"),
+        ("convect_pool_writes_total{pool=\"p\"}", "2"),
+        ("convect_pool_read_bytes_total{pool=\"p\"}", "3"),
+        ("convect_pool_written_bytes_total{pool=\"p\"}", "4"),
+        ("convect_pool_flushes_total{pool=\"p\"}", "5"),
+        (
+            "convect_pool_served_bytes_total{pool=\"p\",tier=\"ram\"}",
+            "24576",
+        ),
+        (
+            "convect_pool_served_bytes_total{pool=\"p\",tier=\"fast\"}",
+            "28672",
+        ),
+        (
+            "convect_pool_served_bytes_total{pool=\"p\",tier=\"slow\"}",
+            "32768",
+        ),
+        (
+            "convect_pool_served_bytes_total{pool=\"p\",tier=\"none\"}",
+            "36864",
+        ),
+        ("convect_pool_bypassed_reads_total{pool=\"p\"}", "10"),
+        ("convect_pool_bypassed_writes_total{pool=\"p\"}", "11"),
+        ("convect_pool_bypassed_bytes_total{pool=\"p\"}", "49152"),
+        ("convect_pool_promoted_bytes_total{pool=\"p\"}", "13"),
+        ("convect_pool_demoted_bytes_total{pool=\"p\"}", "14"),
+        ("convect_pool_read_seconds_total{pool=\"p\"}", "1.5"),
+        (
+            "convect_pool_write_seconds_total{pool=\"p\"}",
+            "2.000000001",
+        ),
+    ];
+    told(&values(&page), &pool);
+    let mut page = Page::default();
+    volume_counters(&mut page, &["p", "v"], &counters());
+    let volume: Vec<_> = pool
+        .iter()
+        .filter(|(series, _)| {
+            !["bypassed", "moted"]
+                .iter()
+                .any(|word| series.contains(word))
+        })
+        .map(|(series, value)| {
+            let series = series.replace("convect_pool_", "convect_volume_");
+            (
+                series.replace("pool=\"p\"", "pool=\"p\",volume=\"v\""),
+                *value,
+            )
+        })
+        .collect();
+    let volume: Vec<_> = volume
+        .iter()
+        .map(|(series, value)| (series.as_str(), *value))
+        .collect();
+    told(&values(&page), &volume);
+}
+
+#[test]
+fn jobs_are_summed_by_what_they_do() {
+    let job = |kind: &str, state, done| v1::Job {
+        id: 1,
+        kind: kind.to_owned(),
+        subject: String::new(),
+        state,
+        done,
+        total: 10,
+        percent: 0.0,
+        rate: 0,
+        seconds_left: None,
+        message: String::new(),
+    };
+    let mut page = Page::default();
+    let all = [
+        job("scrub", v1::JobState::Running, 3),
+        job("scrub", v1::JobState::Running, 12),
+        job("scrub", v1::JobState::Failed, 1),
+        job("delete", v1::JobState::Done, 10),
+    ];
+    jobs(&mut page, &all);
+    told(
+        &values(&page),
+        &[
+            ("convect_jobs{kind=\"scrub\",state=\"running\"}", "2"),
+            ("convect_jobs{kind=\"scrub\",state=\"failed\"}", "1"),
+            ("convect_jobs{kind=\"delete\",state=\"done\"}", "1"),
+            ("convect_jobs_left_bytes{kind=\"scrub\"}", "7"),
+        ],
+    );
+}
+
+#[test]
+fn a_state_that_is_not_known_is_told_too_and_drives_in_one_place_are_told_apart() {
+    let drive = |id: &str| v1::Drive {
+        id: id.to_owned(),
+        spec: "file:/a".to_owned(),
+        size: 1,
+        state: "missing".to_owned(),
+        reads: 0,
+        writes: 0,
+        read_bytes: 0,
+        write_bytes: 0,
+        errors: 0,
+        repaired: 0,
+        timeouts: 0,
+        slow: false,
+        why: String::new(),
+        synced_percent: Some(25),
+        wear: v1::Wear::default(),
+    };
+    let vdrive = v1::Vdrive {
+        id: 2,
+        tier: v1::Tier::Fast,
+        layout: v1::Layout::Mirror,
+        state: "dreaming".to_owned(),
+        capacity: 1,
+        used: 1,
+        drives: vec![drive("x"), drive("y")],
+    };
+    let mut page = Page::default();
+    vdrives(&mut page, "p", &[vdrive]);
+    let values = values(&page);
+    let of = "pool=\"p\",tier=\"fast\",vdrive=\"2\"";
+    for (series, value) in [
+        (
+            format!("convect_vdrive_state{{{of},state=\"dreaming\"}}"),
+            "1",
+        ),
+        (
+            format!("convect_vdrive_state{{{of},state=\"online\"}}"),
+            "0",
+        ),
+        (
+            format!("convect_drive_synced_ratio{{{of},drive=\"file:/a\"}}"),
+            "0.25",
+        ),
+        (
+            format!("convect_drive_synced_ratio{{{of},drive=\"file:/a y\"}}"),
+            "0.25",
+        ),
+    ] {
+        assert_eq!(
+            values.get(&series).map(String::as_str),
+            Some(value),
+            "{series}"
+        );
+    }
+}

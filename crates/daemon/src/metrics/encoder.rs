@@ -1,0 +1,208 @@
+//! The text formats: of OpenMetrics, and the older one of Prometheus. Only their heads differ.
+
+use std::collections::BTreeMap;
+use std::fmt::{Display, Write};
+
+/// What a metric's value does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// It grows, until what it counts begins anew.
+    Counter,
+    /// It goes up and down.
+    Gauge,
+    /// It is 1: its labels tell.
+    Info,
+}
+
+/// A metric, with all its labels' values.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Family {
+    /// Its name, without what its kind adds; its unit is the last word.
+    pub name: &'static str,
+    /// Its kind.
+    pub kind: Kind,
+    /// Names of its labels.
+    pub labels: &'static [&'static str],
+    /// What it is: one line without quotes and backslashes.
+    pub help: &'static str,
+}
+
+impl Family {
+    /// What its kind adds to the name.
+    fn suffix(&self) -> &'static str {
+        match self.kind {
+            Kind::Counter => "_total",
+            Kind::Gauge => "",
+            Kind::Info => "_info",
+        }
+    }
+
+    /// The name that its values have.
+    pub fn sample(&self) -> String {
+        format!("{}{}", self.name, self.suffix())
+    }
+
+    /// Its unit; none of what is counted by the piece.
+    fn unit(&self) -> Option<&'static str> {
+        let last = self.name.rsplit('_').next();
+        last.filter(|word| ["bytes", "seconds", "ratio"].contains(word))
+    }
+}
+
+/// What a client reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    /// OpenMetrics 1.0.0.
+    OpenMetrics,
+    /// The text format of Prometheus, 0.0.4.
+    Prometheus,
+}
+
+impl Format {
+    /// Its content type.
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            Self::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
+        }
+    }
+}
+
+/// Values, by their metrics.
+#[derive(Default)]
+pub struct Page(BTreeMap<&'static str, (Option<Family>, String)>);
+
+fn escape(to: &mut String, value: &str) {
+    for character in value.chars() {
+        match character {
+            '\\' => to.push_str("\\\\"),
+            '"' => to.push_str("\\\""),
+            '\n' => to.push_str("\\n"),
+            other => to.push(other),
+        }
+    }
+}
+
+impl Page {
+    /// Adds a value of a metric; `of` has its labels' values, which no other value of it has.
+    pub fn add(&mut self, family: Family, of: &[&str], value: impl Display) {
+        debug_assert_eq!(family.labels.len(), of.len(), "{}", family.name);
+        let (known, lines) = self.0.entry(family.name).or_default();
+        *known = Some(family);
+        lines.push_str(family.name);
+        lines.push_str(family.suffix());
+        for (number, (label, value)) in family.labels.iter().zip(of).enumerate() {
+            lines.push_str(if number == 0 { "{" } else { "," });
+            lines.push_str(label);
+            lines.push_str("=\"");
+            escape(lines, value);
+            lines.push('"');
+        }
+        let end = if family.labels.is_empty() { "" } else { "}" };
+        // Writing to a string cannot fail.
+        let _ = writeln!(lines, "{end} {value}");
+    }
+
+    /// All of it as text.
+    pub fn text(&self, format: Format) -> String {
+        let mut text = String::new();
+        for (family, lines) in self.0.values() {
+            if let Some(family) = family {
+                head(&mut text, family, format);
+            }
+            text.push_str(lines);
+        }
+        if format == Format::OpenMetrics {
+            text.push_str("# EOF\n");
+        }
+        text
+    }
+}
+
+fn head(text: &mut String, family: &Family, format: Format) {
+    let name = match format {
+        Format::OpenMetrics => family.name.to_owned(),
+        Format::Prometheus => family.sample(),
+    };
+    let kind = match (family.kind, format) {
+        (Kind::Counter, _) => "counter",
+        (Kind::Info, Format::OpenMetrics) => "info",
+        _ => "gauge",
+    };
+    let _ = writeln!(text, "# HELP {name} {}\n# TYPE {name} {kind}", family.help);
+    if let (Some(unit), Format::OpenMetrics) = (family.unit(), format) {
+        let _ = writeln!(text, "# UNIT {name} {unit}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const READ: Family = Family {
+        name: "a_read_bytes",
+        kind: Kind::Counter,
+        labels: &["pool", "drive"],
+        help: "Bytes read.",
+    };
+    const SESSIONS: Family = Family {
+        name: "a_sessions",
+        kind: Kind::Gauge,
+        labels: &[],
+        help: "Hosts.",
+    };
+    const BUILD: Family = Family {
+        name: "a_build",
+        kind: Kind::Info,
+        labels: &["version"],
+        help: "What answers.",
+    };
+
+    fn page() -> Page {
+        let mut page = Page::default();
+        page.add(SESSIONS, &[], 3);
+        page.add(READ, &["tank", "file:/a"], 4096);
+        page.add(BUILD, &["1.0"], 1);
+        page.add(READ, &["tank", "file:/b"], u64::MAX);
+        page
+    }
+
+    #[test]
+    fn openmetrics_names_families_without_suffixes_tells_units_and_ends() {
+        assert_eq!(
+            page().text(Format::OpenMetrics),
+            "# HELP a_build What answers.\n# TYPE a_build info\na_build_info{version=\"1.0\"} 1\n\
+             # HELP a_read_bytes Bytes read.\n# TYPE a_read_bytes counter\n\
+             # UNIT a_read_bytes bytes\n\
+             a_read_bytes_total{pool=\"tank\",drive=\"file:/a\"} 4096\n\
+             a_read_bytes_total{pool=\"tank\",drive=\"file:/b\"} 18446744073709551615\n\
+             # HELP a_sessions Hosts.\n# TYPE a_sessions gauge\na_sessions 3\n# EOF\n"
+        );
+    }
+
+    #[test]
+    fn the_older_format_names_what_values_are_named_and_has_neither_unit_nor_end() {
+        let text = page().text(Format::Prometheus);
+        assert!(text.contains("# TYPE a_read_bytes_total counter\na_read_bytes_total{"));
+        assert!(text.contains("# TYPE a_build_info gauge\n"));
+        assert!(
+            !text.contains("# UNIT") && !text.contains("# EOF"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn quotes_backslashes_and_line_feeds_of_labels_are_escaped() {
+        let mut page = Page::default();
+        page.add(BUILD, &["a\"b\\c\nd,e}ü"], 1);
+        let text = page.text(Format::OpenMetrics);
+        let line = text.lines().nth(2).unwrap();
+        assert_eq!(line, r#"a_build_info{version="a\"b\\c\nd,e}ü"} 1"#);
+    }
+
+    #[test]
+    fn nothing_is_still_a_whole_page() {
+        assert_eq!(Page::default().text(Format::OpenMetrics), "# EOF\n");
+        assert_eq!(Page::default().text(Format::Prometheus), "");
+    }
+}

@@ -1,0 +1,172 @@
+//! Every metric, a row each. docs/metrics.md has the same ones.
+
+use super::encoder::{Family, Kind};
+
+macro_rules! families {
+    ($($id:ident $kind:ident $name:literal $labels:ident $help:literal)*) => {
+        $(pub const $id: Family = Family {
+            name: $name,
+            kind: Kind::$kind,
+            labels: $labels,
+            help: $help,
+        };)*
+        #[cfg(test)]
+        const ALL: &[Family] = &[$($id),*];
+    };
+}
+
+type Labels = &'static [&'static str];
+const NONE: Labels = &[];
+const VERSION: Labels = &["version"];
+const JOB: Labels = &["kind", "state"];
+const KIND: Labels = &["kind"];
+const POOL: Labels = &["pool"];
+const STATE: Labels = &["pool", "state"];
+const PART: Labels = &["pool", "part"];
+const TIER: Labels = &["pool", "tier"];
+const MOVE: Labels = &["pool", "from", "to", "dropped", "reason"];
+const VDRIVE: Labels = &["pool", "tier", "vdrive"];
+const VDRIVE_STATE: Labels = &["pool", "tier", "vdrive", "state"];
+const DRIVE: Labels = &["pool", "tier", "vdrive", "drive"];
+const DRIVE_STATE: Labels = &["pool", "tier", "vdrive", "drive", "state"];
+const PURPOSE: Labels = &["pool", "tier", "vdrive", "drive", "purpose"];
+const VOLUME: Labels = &["pool", "volume"];
+const VOLUME_TIER: Labels = &["pool", "volume", "tier"];
+const EXPORT: Labels = &["pool", "volume", "export", "kind"];
+
+families! {
+    BUILD Info "convect_build" VERSION "The daemon that answers."
+    UPTIME Gauge "convect_uptime_seconds" NONE "Time since the daemon was started."
+    SCRAPE_TOOK Gauge "convect_scrape_duration_seconds" NONE "How long it took to gather these figures."
+    JOBS Gauge "convect_jobs" JOB "Jobs that run, and those of late that ended."
+    JOBS_LEFT Gauge "convect_jobs_left_bytes" KIND "What running jobs have left to do."
+
+    POOL_ABSENT Gauge "convect_pool_absent" POOL "1 for a pool that should be open and is not."
+    POOL_STATE Gauge "convect_pool_state" STATE "1 for the state that the pool is in, 0 for the others."
+    POOL_MESSAGES Gauge "convect_pool_messages" POOL "Sentences that the pool has for a person; 0 when all is well."
+    POOL_CAPACITY Gauge "convect_pool_capacity_bytes" POOL "Usable bytes of all tiers."
+    POOL_USED Gauge "convect_pool_used_bytes" POOL "What holds the only valid copy of something."
+    POOL_RESERVED Gauge "convect_pool_reserved_bytes" POOL "What is promised to volumes and not written yet."
+    POOL_OVERPROMISED Gauge "convect_pool_overpromised_bytes" POOL "What is stored or promised beyond what there is."
+    POOL_PROMISED Gauge "convect_pool_promised_bytes" POOL "Sum of the volumes' sizes."
+    POOL_VOLUMES Gauge "convect_pool_volumes" POOL "Volumes."
+    POOL_SNAPSHOTS Gauge "convect_pool_snapshots" POOL "Snapshots."
+    POOL_COUNTED Gauge "convect_pool_volume_counters" POOL "1 when counters by volume are told, 0 when the pool has too many volumes and snapshots for that."
+    POOL_MAPS Gauge "convect_pool_map_memory_bytes" POOL "Memory for maps."
+    POOL_HELD Gauge "convect_pool_promotion_held" POOL "1 while promotion is held by hand."
+    POOL_BUDGET Gauge "convect_pool_promotion_budget_bytes" POOL "What promotion may write in a day, where a budget is set."
+    POOL_BUDGET_LEFT Gauge "convect_pool_promotion_budget_left_bytes" POOL "What promotion may write at once; it pauses at 0."
+
+    FILL_USED Gauge "convect_fill_used_bytes" PART "What is taken of a part of the pool that can fill."
+    FILL_CAPACITY Gauge "convect_fill_capacity_bytes" PART "What there is room for in it."
+    FILL_WARNING Gauge "convect_fill_warning_ratio" PART "The highest of the pool's warning levels that it reached; 0 for none."
+    FILL_FULL Gauge "convect_fill_full_seconds" PART "Time until it is full at the pace of late; +Inf while it does not fill."
+
+    TIER_CAPACITY Gauge "convect_tier_capacity_bytes" TIER "Usable bytes of a tier; of RAM, as much as it may have now."
+    TIER_USED Gauge "convect_tier_used_bytes" TIER "What is in use of a tier."
+    TIER_DIRTY Gauge "convect_tier_dirty_bytes" TIER "Data of the fast tier that is newer than its home or has none."
+    TIER_SHADOW Gauge "convect_tier_shadow_bytes" TIER "Clean copies on the fast tier."
+
+    POOL_READS Counter "convect_pool_reads" POOL "Reads of hosts that ended."
+    POOL_WRITES Counter "convect_pool_writes" POOL "Writes of hosts that ended."
+    POOL_FLUSHES Counter "convect_pool_flushes" POOL "Flushes of hosts that ended."
+    POOL_READ Counter "convect_pool_read_bytes" POOL "What hosts read."
+    POOL_WRITTEN Counter "convect_pool_written_bytes" POOL "What hosts wrote."
+    POOL_READ_TIME Counter "convect_pool_read_seconds" POOL "Time spent in reads, summed."
+    POOL_WRITE_TIME Counter "convect_pool_write_seconds" POOL "Time spent in writes, summed."
+    POOL_SERVED Counter "convect_pool_served_bytes" TIER "Whole 4 KiB blocks that were read, by where from; none: never written."
+    POOL_BYPASSED_READS Counter "convect_pool_bypassed_reads" POOL "Reads that placement did not hear of."
+    POOL_BYPASSED_WRITES Counter "convect_pool_bypassed_writes" POOL "Writes that placement did not hear of."
+    POOL_BYPASSED Counter "convect_pool_bypassed_bytes" POOL "Whole 4 KiB blocks that both were of."
+    POOL_PROMOTED Counter "convect_pool_promoted_bytes" POOL "What was promoted to the fast tier."
+    POOL_DEMOTED Counter "convect_pool_demoted_bytes" POOL "What was copied down to the slow tier."
+    POOL_MOVES Counter "convect_pool_moves" MOVE "Moves of an extent or a part of one, by way and reason."
+    POOL_MOVED Counter "convect_pool_moved_bytes" MOVE "What they moved, or the copies that they gave up."
+
+    SCRUB_RUNNING Gauge "convect_scrub_running" POOL "1 while the pool is scrubbed."
+    SCRUB_BEGAN Gauge "convect_scrub_start_time_seconds" POOL "When the scrub that runs, or the last one, began, since 1970; 0 for never."
+    SCRUB_TOOK Gauge "convect_scrub_duration_seconds" POOL "How long it ran."
+    SCRUB_READ Gauge "convect_scrub_read_bytes" POOL "What it read from drives."
+    SCRUB_SIZE Gauge "convect_scrub_size_bytes" POOL "What there is to read, while it runs."
+    SCRUB_CHECKED Gauge "convect_scrub_checked_copies" POOL "Copies of blocks and pages that it checked."
+    SCRUB_BAD Gauge "convect_scrub_bad_copies" POOL "Copies that were not right."
+    SCRUB_REPAIRED Gauge "convect_scrub_repaired_copies" POOL "Of those, copies that are right again."
+    SCRUB_LOST Gauge "convect_scrub_lost_blocks" POOL "Blocks and pages of which no right copy is left."
+
+    VDRIVE_STATES Gauge "convect_vdrive_state" VDRIVE_STATE "1 for the state that the vdrive is in, 0 for the others."
+    VDRIVE_CAPACITY Gauge "convect_vdrive_capacity_bytes" VDRIVE "Usable bytes."
+    VDRIVE_USED Gauge "convect_vdrive_used_bytes" VDRIVE "Bytes in use."
+
+    DRIVE_STATES Gauge "convect_drive_state" DRIVE_STATE "1 for the state that the drive is in, 0 for the others."
+    DRIVE_SIZE Gauge "convect_drive_size_bytes" DRIVE "Its size."
+    DRIVE_READS Counter "convect_drive_reads" DRIVE "Reads that ended."
+    DRIVE_WRITES Counter "convect_drive_writes" DRIVE "Writes that ended."
+    DRIVE_READ Counter "convect_drive_read_bytes" DRIVE "What was read."
+    DRIVE_WRITTEN Counter "convect_drive_written_bytes" DRIVE "What was written."
+    DRIVE_ERRORS Counter "convect_drive_errors" DRIVE "Requests that failed."
+    DRIVE_TIMEOUTS Counter "convect_drive_timeouts" DRIVE "Requests that it did not answer within the deadline."
+    DRIVE_REPAIRED Counter "convect_drive_repaired_blocks" DRIVE "Blocks that were wrong and were mended from another leg."
+    DRIVE_SLOW Gauge "convect_drive_slow" DRIVE "1 while it does not answer, or takes far longer than its usual time."
+    DRIVE_SYNCED Gauge "convect_drive_synced_ratio" DRIVE "How much of what it lacks has been copied, while it is brought up to date."
+    DRIVE_WEAR Gauge "convect_drive_wear_bytes" PURPOSE "What was written to it since it joined, by what for."
+
+    VOLUME_SIZE Gauge "convect_volume_size_bytes" VOLUME "Its size as hosts see it."
+    VOLUME_MAPPED Gauge "convect_volume_mapped_bytes" VOLUME "What was written and not discarded."
+    VOLUME_HELD Gauge "convect_volume_held_bytes" VOLUME "What it and its snapshots store."
+    VOLUME_QUOTA Gauge "convect_volume_quota_bytes" VOLUME "The most that these may store, where a quota is set."
+    VOLUME_RESERVED Gauge "convect_volume_reserved_bytes" VOLUME "What is kept for it and it does not store."
+    VOLUME_FAST Gauge "convect_volume_fast_bytes" VOLUME "What it and its snapshots have on the fast tier."
+    VOLUME_READS Counter "convect_volume_reads" VOLUME "Reads of hosts that ended."
+    VOLUME_WRITES Counter "convect_volume_writes" VOLUME "Writes of hosts that ended."
+    VOLUME_FLUSHES Counter "convect_volume_flushes" VOLUME "Flushes of hosts that ended."
+    VOLUME_READ Counter "convect_volume_read_bytes" VOLUME "What hosts read."
+    VOLUME_WRITTEN Counter "convect_volume_written_bytes" VOLUME "What hosts wrote."
+    VOLUME_READ_TIME Counter "convect_volume_read_seconds" VOLUME "Time spent in reads, summed."
+    VOLUME_WRITE_TIME Counter "convect_volume_write_seconds" VOLUME "Time spent in writes, summed."
+    VOLUME_SERVED Counter "convect_volume_served_bytes" VOLUME_TIER "Whole 4 KiB blocks that were read, by where from; none: never written."
+
+    EXPORT_UP Gauge "convect_export_up" EXPORT "1 when it is offered, 0 when it could not be started."
+    EXPORT_SESSIONS Gauge "convect_export_sessions" EXPORT "Connected hosts."
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_document_has_every_metric_with_its_labels_and_no_other() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/metrics.md");
+        let text = std::fs::read_to_string(path).unwrap();
+        let told: BTreeSet<(String, String)> = text
+            .lines()
+            .filter_map(|line| {
+                let mut cells = line.strip_prefix("| `convect_")?.split('|');
+                let name = cells.next()?.trim().trim_end_matches('`');
+                let labels = cells.nth(1)?.trim().replace('`', "");
+                Some((format!("convect_{name}"), labels))
+            })
+            .collect();
+        let known = ALL.iter();
+        let known: BTreeSet<_> = known
+            .map(|family| (family.sample(), family.labels.join(", ")))
+            .collect();
+        let wrong: Vec<_> = told.symmetric_difference(&known).collect();
+        assert!(wrong.is_empty(), "only in one of them: {wrong:#?}");
+    }
+
+    #[test]
+    fn every_row_is_as_the_formats_want_it() {
+        let mut names = BTreeSet::new();
+        for family in ALL {
+            assert!(names.insert(family.name), "{} twice", family.name);
+            let good = |c: char| c.is_ascii_lowercase() || c == '_';
+            assert!(family.name.chars().all(good), "{}", family.name);
+            let help = family.help;
+            assert!(
+                help.ends_with('.') && !help.contains(['"', '\\', '\n']),
+                "{help}"
+            );
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Figures for Prometheus and what reads its format: each metric a row of a table, gathered anew for each scrape.
+
+mod accept;
+mod collect;
+mod encoder;
+mod families;
+
+pub use collect::{PoolFigures, daemon, exports, jobs, pool, took};
+pub use encoder::{Format, Page};
