@@ -107,6 +107,18 @@ fn pings_are_echoed_and_logging_out_ends_the_connection() {
     assert!(client.receive().is_none());
 }
 
+/// Waits until the target has read what was sent before: a ping behind it comes back.
+fn wait_until_read(client: &mut Client) {
+    client.send(
+        &Pdu::new(0x40, 0x80)
+            .word(16, 99)
+            .word(20, NO_TAG)
+            .word(24, client.command_number),
+    );
+    let echo = client.receive().unwrap();
+    assert_eq!((echo.opcode(), echo.get(16)), (0x20, 99));
+}
+
 #[test]
 fn a_command_that_runs_is_aborted_without_an_answer() {
     let server = Server::start(&[]);
@@ -116,7 +128,7 @@ fn a_command_that_runs_is_aborted_without_an_answer() {
     client.send(&command);
     let abort = Pdu::new(0x42, 0x81).word(16, 77).word(20, client.tag);
     client.send(&abort.word(24, client.command_number));
-    std::thread::sleep(std::time::Duration::from_millis(100));
+    wait_until_read(&mut client);
     server.device.go_on();
     let answer = client.receive().unwrap();
     assert_eq!(
@@ -142,7 +154,7 @@ fn a_reset_tells_every_nexus_and_ends_their_commands() {
             .word(16, 5)
             .word(24, one.command_number),
     );
-    std::thread::sleep(std::time::Duration::from_millis(100));
+    wait_until_read(&mut one);
     server.device.go_on();
     assert_eq!(one.receive().unwrap().opcode(), 0x22);
     assert_eq!((one.ready(), one.ready()), (2, 0));
@@ -168,8 +180,8 @@ fn a_volume_that_grows_is_told() {
     let server = Server::start(&[]);
     let mut client = Client::log_in(&server, HOST, "").settle();
     server.device.resize(16 << 20);
-    std::thread::sleep(std::time::Duration::from_millis(100));
-    assert_eq!((client.ready(), client.ready()), (2, 0));
+    let told = (0..10_000).map(|_| client.ready()).find(|told| *told != 0);
+    assert_eq!((told, client.ready()), (Some(2), 0));
     assert_eq!(
         client.read(20_000, 1),
         (vec![0; 512], 0),
