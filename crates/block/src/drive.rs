@@ -76,6 +76,23 @@ pub trait DriveQueue {
 
     /// Requests taken and not ended.
     fn in_flight(&self) -> usize;
+
+    /// Whether the drive has its data in this process's memory, so that the following two mostly can.
+    fn is_in_memory(&self) -> bool {
+        false
+    }
+
+    /// Shows `see` the `len` bytes from `offset` (bytes) on, where the drive has them in this process's
+    /// memory in one piece: a read that has ended when this returns. The bytes stay as they are meanwhile.
+    /// False when it cannot, and then nothing was shown: [`DriveQueue::submit`] can always.
+    fn read_in_place(&self, _offset: u64, _len: usize, _see: &mut dyn FnMut(&[u8])) -> bool {
+        false
+    }
+
+    /// Lets `fill` write the `len` bytes from `offset` (bytes) on, in the same way.
+    fn write_in_place(&self, _offset: u64, _len: usize, _fill: &mut dyn FnMut(&mut [u8])) -> bool {
+        false
+    }
 }
 
 /// The four requests as plain calls that can be awaited.

@@ -33,3 +33,9 @@ pub(crate) fn check(io: &DriveIo, size: u64, sector: u32) -> Result<(), DriveErr
     }
     Ok(())
 }
+
+/// Whether a drive of `size` bytes has this range.
+pub(crate) fn is_within(offset: u64, len: usize, size: u64) -> bool {
+    let end = offset.checked_add(len as u64);
+    end.is_some_and(|end| end <= size)
+}

@@ -139,7 +139,7 @@ impl Harness {
         let shard = self.shard_of(volume, chunk);
         let by = By::read(volume);
         match shard.read_now(by, offset, buf) {
-            Looked::Served => Ok(()),
+            Looked::Served { .. } => Ok(()),
             looked => shard.read(by, offset, buf, looked).await,
         }
     }

@@ -1,9 +1,9 @@
 //! The map of one chunk: where each of its 256 blocks lies and what it must be.
 
-use crate::bytes::{get_place, get_u32, get_u64, put, put_place};
+use crate::bytes::{get_place, get_u16, get_u32, get_u64, put, put_place};
 use crate::page::BODY;
 use crate::{BlockMask, Page, PageHeader, PageKind};
-use units::{CHUNK_BLOCKS, Place};
+use units::{CHUNK_BLOCKS, EXTENT_BLOCKS, Place};
 
 const HOME: usize = BODY;
 const HOME_VALID: usize = BODY + 8;
@@ -126,6 +126,21 @@ impl ChunkPage {
             }
         }
         mask
+    }
+
+    /// Of the 64 KiB `extent`, the blocks that have slots; bit 0 is its first.
+    pub fn slots_of(&self, extent: usize) -> u16 {
+        let all = &self.0.bytes()[SLOTS..SLOTS + SLOT * CHUNK_BLOCKS];
+        let slots = all[extent * EXTENT_BLOCKS * SLOT..].chunks_exact(SLOT);
+        let bits = slots.take(EXTENT_BLOCKS).enumerate();
+        bits.fold(0, |mask, (at, slot)| {
+            mask | u16::from(slot != [0; SLOT]) << at
+        })
+    }
+
+    /// The same of the blocks whose present content is at home.
+    pub fn homes_of(&self, extent: usize) -> u16 {
+        get_u16(self.0.bytes(), HOME_VALID + extent * EXTENT_BLOCKS / 8)
     }
 
     /// Sets the block's slot.

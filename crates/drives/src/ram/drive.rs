@@ -5,7 +5,7 @@
 //! it can be exported and imported again. It is lost with the process.
 
 use super::memory::Memory;
-use crate::check::check;
+use crate::check::{check, is_within};
 use crate::spec::{Named, check_name, exact_size, parse_named};
 use crate::{DriveKind, OpenDrive, OpenError, OpenErrorKind};
 use block::{Drive, DriveInfo, DriveIo, DriveIoKind, DriveQueue, Rotation};
@@ -198,5 +198,19 @@ impl DriveQueue for RamQueue {
 
     fn in_flight(&self) -> usize {
         0
+    }
+
+    fn is_in_memory(&self) -> bool {
+        true
+    }
+
+    fn read_in_place(&self, offset: u64, len: usize, see: &mut dyn FnMut(&[u8])) -> bool {
+        let memory = &self.opened.memory;
+        is_within(offset, len, memory.size()) && memory.read_in_place(offset, len, see)
+    }
+
+    fn write_in_place(&self, offset: u64, len: usize, fill: &mut dyn FnMut(&mut [u8])) -> bool {
+        let memory = &self.opened.memory;
+        is_within(offset, len, memory.size()) && memory.write_in_place(offset, len, fill)
     }
 }

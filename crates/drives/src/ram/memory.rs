@@ -43,9 +43,12 @@ impl Memory {
         if base == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let base = NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mapped at null"))?;
+        let base = NonNull::new(base).ok_or_else(|| io::Error::other("mapped at null"))?;
+        // A hint: with small pages a block somewhere costs the processor a walk through its tables.
+        // SAFETY: our own new mapping.
+        unsafe { libc::madvise(base.as_ptr(), length, libc::MADV_HUGEPAGE) };
         Ok(Self {
-            base,
+            base: base.cast(),
             size,
             locks: (0..LOCKS).map(|_| RwLock::new(())).collect(),
         })
@@ -101,6 +104,35 @@ impl Memory {
         }
     }
 
+    /// Shows `see` a range; false when it lies in several pieces.
+    pub(crate) fn read_in_place(&self, offset: u64, len: usize, see: &mut dyn FnMut(&[u8])) -> bool {
+        let is_one = is_one_piece(offset, len);
+        if is_one {
+            let src = self.at(offset, len);
+            let _guard = self.shared(offset);
+            // SAFETY: valid for the length; writers are kept out by the lock.
+            see(unsafe { std::slice::from_raw_parts(src, len) });
+        }
+        is_one
+    }
+
+    /// Lets `fill` write a range; false when it lies in several pieces.
+    pub(crate) fn write_in_place(
+        &self,
+        offset: u64,
+        len: usize,
+        fill: &mut dyn FnMut(&mut [u8]),
+    ) -> bool {
+        let is_one = is_one_piece(offset, len);
+        if is_one {
+            let dst = self.at(offset, len);
+            let _guard = self.alone(offset);
+            // SAFETY: valid for the length; everybody else is kept out by the lock.
+            fill(unsafe { std::slice::from_raw_parts_mut(dst, len) });
+        }
+        is_one
+    }
+
     /// Zeroes a range and gives its whole pages back to the system.
     pub(crate) fn discard(&self, offset: u64, len: u64) {
         let end = offset + len;
@@ -132,6 +164,10 @@ impl Drop for Memory {
         // SAFETY: mapped in `new` with this length; nobody else holds it any more.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.size as usize) };
     }
+}
+
+fn is_one_piece(offset: u64, len: usize) -> bool {
+    len > 0 && offset / PIECE == (offset + len as u64 - 1) / PIECE
 }
 
 /// Cuts a range at the borders of pieces: each part's offset and its place within the range.

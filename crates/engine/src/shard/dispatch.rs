@@ -3,6 +3,7 @@
 use super::heat::By;
 use super::read::Looked;
 use super::state::Shard;
+use crate::space::Class;
 use block::{Completion, ErrorKind, IoError, Op, OpKind, StatusExtent};
 use reactor::Remote;
 use std::collections::VecDeque;
@@ -116,6 +117,16 @@ fn finish(op: ShardOp, result: Result<(), IoError>, extents: Vec<StatusExtent>) 
     });
 }
 
+/// How far an operation is that waits for nothing.
+enum Done {
+    /// To its end.
+    All,
+    /// What it writes is to be in the ring before its host is told.
+    Recorded,
+    /// It is left to a task, a read with what was found of it.
+    Not(Looked),
+}
+
 impl Shard {
     /// Carries out the operations that arrive at `port`, until it is closed.
     pub async fn serve(self: Rc<Self>, port: Arc<ShardPort>) {
@@ -124,40 +135,78 @@ impl Shard {
             if !poll_fn(|context| port.poll_take(context.waker(), &mut batch)).await {
                 return;
             }
+            // One look at the clock for each: an operation's end is the next one's begin.
+            let mut now = self.handle.now_ns();
+            let mut recorded = Vec::new();
             for mut op in batch.drain(..) {
-                let looked = self.try_now(&mut op);
-                if let Looked::Served = looked {
-                    finish(op, Ok(()), Vec::new());
-                    continue;
+                let began = now;
+                match self.try_now(&mut op, &mut now) {
+                    Done::All => finish(op, Ok(()), Vec::new()),
+                    Done::Recorded => recorded.push((op, began)),
+                    Done::Not(looked) => {
+                        let shard = self.clone();
+                        // One allocation an operation that needs a drive: it carries the whole of its state.
+                        self.handle
+                            .spawn(async move { shard.execute(op, looked).await });
+                    }
                 }
+            }
+            if !recorded.is_empty() {
                 let shard = self.clone();
-                // One allocation an operation that needs a drive: it carries the whole of its state.
                 self.handle
-                    .spawn(async move { shard.execute(op, looked).await });
+                    .spawn(async move { shard.acknowledge(recorded).await });
             }
         }
     }
 
-    /// Serves a read of what is in memory at once.
-    fn try_now(&self, op: &mut ShardOp) -> Looked {
-        if op.op.kind != OpKind::Read || self.check().is_err() {
-            return Looked::Unknown;
+    /// Does at once what can be; `now` is the time before, and when it ended that afterwards.
+    fn try_now(&self, op: &mut ShardOp, now: &mut u64) -> Done {
+        if self.check().is_err() {
+            return Done::Not(Looked::Unknown);
         }
-        let live = {
-            let state = self.state.borrow();
-            let entry = state.volumes.get(&state.live(op.volume));
-            entry.is_some_and(|entry| !entry.gone)
-        };
-        if !live {
-            return Looked::Unknown;
+        let began = *now;
+        match op.op.kind {
+            OpKind::Read => {
+                let live = {
+                    let state = self.state.borrow();
+                    let entry = state.volumes.get(&state.live(op.volume));
+                    entry.is_some_and(|entry| !entry.gone)
+                };
+                if !live {
+                    return Done::Not(Looked::Unknown);
+                }
+                let by = By::read(op.volume).bypassed(op.bypassed);
+                let looked = self.read_now(by, op.op.offset, &mut op.op.buf);
+                let Looked::Served { fast } = looked else {
+                    return Done::Not(looked);
+                };
+                *now = self.handle.now_ns();
+                self.count_op(op, *now - began);
+                if fast && !op.bypassed {
+                    let waits = &mut self.state.borrow_mut().waits;
+                    waits.note(Class::Fast, *now - began);
+                }
+                Done::All
+            }
+            OpKind::Write if !op.op.flags.fua => {
+                let by = By::write(op.volume).bypassed(op.bypassed);
+                match self.write_now(by, op.op.offset, &op.op.buf) {
+                    true => Done::Recorded,
+                    false => Done::Not(Looked::Unknown),
+                }
+            }
+            _ => Done::Not(Looked::Unknown),
         }
-        let began = self.handle.now_ns();
-        let by = By::read(op.volume).bypassed(op.bypassed);
-        let looked = self.read_now(by, op.op.offset, &mut op.op.buf);
-        if let Looked::Served = looked {
-            self.count_op(op, began);
+    }
+
+    /// Ends writes, with when they began, once what they recorded is in the ring.
+    async fn acknowledge(self: Rc<Self>, recorded: Vec<(ShardOp, u64)>) {
+        let result = self.written().await;
+        let now = self.handle.now_ns();
+        for (op, began) in recorded {
+            self.count_op(&op, now - began);
+            self.end(op, result.clone(), Vec::new());
         }
-        looked
     }
 
     async fn execute(self: Rc<Self>, mut op: ShardOp, looked: Looked) {
@@ -203,18 +252,23 @@ impl Shard {
                 self.written().await
             };
         }
+        self.count_op(&op, self.handle.now_ns() - began);
+        self.end(op, result, extents);
+    }
+
+    /// Ends an operation, and tells of an error that is news.
+    fn end(&self, op: ShardOp, result: Result<(), IoError>, extents: Vec<StatusExtent>) {
         if let Err(error) = &result
             && error.kind != ErrorKind::NoSpace
             && error.kind != ErrorKind::Gone
         {
-            tracing::warn!(volume, offset, len, kind = ?op.op.kind, %error, "an operation failed");
+            let (volume, offset, len, kind) = (op.volume, op.op.offset, op.op.len, op.op.kind);
+            tracing::warn!(volume, offset, len, ?kind, %error, "an operation failed");
         }
-        self.count_op(&op, began);
         finish(op, result, extents);
     }
 
-    fn count_op(&self, op: &ShardOp, began: u64) {
-        let took = self.handle.now_ns() - began;
+    fn count_op(&self, op: &ShardOp, took: u64) {
         if matches!(op.op.kind, OpKind::Read | OpKind::Write) {
             self.meters.note(took);
         }

@@ -154,9 +154,8 @@ impl Shard {
             return;
         };
         let page = leaf.page.borrow();
-        let (slots, homes) = (page.slot_mask(), page.home_mask());
         for at in (0..CHUNK_EXTENTS).filter(|at| extents >> at & 1 == 1) {
-            let (slots, homes) = (in_extent(&slots, at), in_extent(&homes, at));
+            let (slots, homes) = (page.slots_of(at), page.homes_of(at));
             // What has a slot on the slow tier is not at home as well.
             let is_slow = |block: &usize| {
                 let place = page.slot(at * EXTENT_BLOCKS + block);

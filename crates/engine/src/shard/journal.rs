@@ -200,7 +200,8 @@ impl Shard {
             );
             return Err(error);
         }
-        state.journal.since_ns.get_or_insert(self.handle.now_ns());
+        let now_ns = || self.handle.now_ns();
+        state.journal.since_ns.get_or_insert_with(now_ns);
         Ok(())
     }
 

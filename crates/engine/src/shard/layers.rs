@@ -450,7 +450,7 @@ fn page_of(entry: &Volume, layer: u32, chunk: u32) -> Result<Option<&Rc<Leaf>>, 
 
 /// The layer whose page of a chunk takes writes that are meant for `layer`: while that is being
 /// merged and has none any more, the one beneath.
-fn writer(state: &State, layer: u32, chunk: u32) -> Result<u32, Missing> {
+pub(super) fn writer(state: &State, layer: u32, chunk: u32) -> Result<u32, Missing> {
     let Some(entry) = state.volumes.get(&layer).filter(|entry| entry.merging) else {
         return Ok(layer);
     };

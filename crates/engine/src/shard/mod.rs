@@ -6,6 +6,7 @@
 
 mod alone;
 mod apply;
+mod at_once;
 mod audit;
 mod background;
 mod balance;

@@ -39,9 +39,14 @@ impl Pacing {
         (self.freed, self.since_ns) = (0, now_ns);
     }
 
+    /// Whether writes wait their turn, while so many slots are free.
+    pub fn is_short(&self, free: u64) -> bool {
+        free < self.reserve && self.rate != 0
+    }
+
     /// How long a write of so many blocks is to wait, in nanoseconds, while so many slots are free.
     pub fn wait_ns(&mut self, now_ns: u64, blocks: u64, free: u64) -> u64 {
-        if free >= self.reserve || self.rate == 0 {
+        if !self.is_short(free) {
             return 0;
         }
         let eighths = (MOST * free / self.reserve).max(LEAST);

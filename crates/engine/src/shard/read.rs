@@ -42,8 +42,8 @@ type Parts = SmallVec<[(u32, Rc<Leaf>, BlockMask); 2]>;
 
 /// What a look at a read without waiting came to.
 pub(crate) enum Looked {
-    /// All of it was in memory, and is in the buffer.
-    Served,
+    /// All of it was in memory, and is in the buffer; `fast`: some of it in a fast drive's.
+    Served { fast: bool },
     /// All lies in one chunk, and these blocks of it are still to be read.
     Left(Parts, AllPlaced),
     /// It has to be looked for, all of it.
@@ -234,30 +234,32 @@ impl Shard {
         let mut state = self.state.borrow_mut();
         let layer = state.live(by.volume);
         let mut pieces = pieces(offset, buf.len() as u64).peekable();
-        let mut is_only = true;
+        let (mut is_only, mut fast) = (true, false);
         while let Some(piece) = pieces.next() {
             is_only &= pieces.peek().is_none();
-            let Some((parts, placed)) = self.look_now(&mut state, layer, piece, buf) else {
+            let Some((parts, mut placed)) = self.look_now(&mut state, layer, piece, buf) else {
                 return Looked::Unknown;
             };
             let mut left = Parts::new();
             for (layer, leaf, mut blocks) in parts {
                 state.note_use(by, (layer, piece.chunk), &blocks);
                 self.serve_present(&mut state, (by, false), (&leaf, piece), &mut blocks, buf);
+                fast |= self.serve_in_place(&mut state, (&leaf, piece), &mut blocks, buf);
                 if !blocks.is_empty() {
                     left.push((layer, leaf, blocks));
                 }
             }
+            if is_only {
+                state.note_placed(by, piece.chunk, &placed);
+                fast |= self.serve_placed(&mut state, piece, &mut placed, buf);
+            }
             match left.is_empty() && placed.is_empty() {
                 true => {}
-                false if is_only => {
-                    state.note_placed(by, piece.chunk, &placed);
-                    return Looked::Left(left, placed);
-                }
+                false if is_only => return Looked::Left(left, placed),
                 false => return Looked::Unknown,
             }
         }
-        Looked::Served
+        Looked::Served { fast }
     }
 
     /// The pages that have the blocks of a piece, and digests' places; those of zeroes are served. None when pages are
@@ -493,11 +495,7 @@ impl Shard {
                 return fetched;
             }
         }
-        let check = |index: usize, bytes: &[u8]| {
-            crc32c(bytes) == run.crcs[index]
-                || is_on(Mutation::ReuseRead)
-                || is_on(Mutation::ReadUnchecked)
-        };
+        let check = |index: usize, bytes: &[u8]| is_right(bytes, run.crcs[index]);
         let data = self.read_place(run.place, run.count, &check).await?;
         if run.cold && !hold {
             self.keep_in_ram(leaf, (layer, chunk), run.first, &data, (u16::MAX, false));
@@ -555,9 +553,14 @@ impl Shard {
     }
 }
 
+/// Whether a block that a host reads is what was written.
+pub(super) fn is_right(bytes: &[u8], crc: u32) -> bool {
+    crc32c(bytes) == crc || is_on(Mutation::ReuseRead) || is_on(Mutation::ReadUnchecked)
+}
+
 /// Which part of a block a piece has: first byte within the block, first byte within the buffer,
 /// length.
-fn overlap(piece: Piece, block: usize) -> (usize, usize, usize) {
+pub(super) fn overlap(piece: Piece, block: usize) -> (usize, usize, usize) {
     let from = piece.start.max(block * BLOCK);
     let to = (piece.start + piece.len).min((block + 1) * BLOCK);
     (

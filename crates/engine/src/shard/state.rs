@@ -17,7 +17,7 @@ use super::stuck::Stuck;
 use super::throttle::Meters;
 use super::what_if::Waits;
 use crate::control::types::{IoCounters, SpacePolicy};
-use crate::space::{Allocator, Allowance, Class, GroupTable, Quarantine, SpaceShared};
+use crate::space::{Allocator, Allowance, Class, GroupTable, Quarantine, Run, SpaceShared};
 use crate::tree::{DirtyNodes, Tree};
 use crate::vdrive::{Legs, VdriveIo};
 use block::{ErrorKind, IoError};
@@ -285,6 +285,8 @@ pub struct Shard {
     pub(super) let_go: Event,
     /// What hosts' operations take, while a scrub runs.
     pub(super) meters: Meters,
+    /// Slots of the write that is being made, kept between writes for its memory.
+    pub(super) scratch: RefCell<Vec<Run>>,
     this: Weak<Self>,
 }
 
@@ -384,6 +386,7 @@ impl Shard {
             streams: Limit::new(STREAMS),
             let_go: Event::default(),
             meters: Meters::default(),
+            scratch: RefCell::default(),
             this: this.clone(),
         })
     }

@@ -60,7 +60,7 @@ impl Piece {
         (first, (self.start + self.len).div_ceil(BLOCK) - first)
     }
 
-    fn is_whole(&self) -> bool {
+    pub(super) fn is_whole(&self) -> bool {
         self.start.is_multiple_of(BLOCK) && self.len.is_multiple_of(BLOCK)
     }
 }
@@ -160,15 +160,32 @@ impl Shard {
             self.give_back(&runs);
             return Ok(false);
         }
-        if let Err(error) = self.claim(layer, &leaf, first, count) {
-            self.give_back(&runs);
+        self.record_write((by, layer), &leaf, piece, &runs, &crcs)?;
+        Ok(true)
+    }
+
+    /// What lies in `runs` is what a piece of a layer's chunk holds from now on.
+    ///
+    /// # Errors
+    /// `NoSpace`, or the journal takes no record any more.
+    pub(super) fn record_write(
+        &self,
+        (by, layer): (By, u32),
+        leaf: &Rc<Leaf>,
+        piece: Piece,
+        runs: &[Run],
+        crcs: &[u32],
+    ) -> Result<(), IoError> {
+        let (first, count) = piece.blocks();
+        if let Err(error) = self.claim(layer, leaf, first, count) {
+            self.give_back(runs);
             return Err(error);
         }
-        self.note_written((layer, piece.chunk), &leaf, first, &runs);
+        self.note_written((layer, piece.chunk), leaf, first, runs);
         let mut done = 0;
-        for run in &runs {
+        for run in runs {
             let crcs = &crcs[done..done + run.count];
-            self.apply_write(layer, piece.chunk, &leaf, first + done, *run, crcs)?;
+            self.apply_write(layer, piece.chunk, leaf, first + done, *run, crcs)?;
             done += run.count;
         }
         leaf.written_ns.set(self.handle.now_ns());
@@ -176,12 +193,12 @@ impl Shard {
         let blocks = (first..first + count).collect();
         let mut state = self.state.borrow_mut();
         state.note_use(by, (layer, piece.chunk), &blocks);
-        Ok(true)
+        Ok(())
     }
 
     /// Refuses a write that needs space that nobody has, that others were promised or that is beyond
     /// the volume's quota.
-    fn admit(&self, volume: u32, leaf: &Leaf, first: usize, count: usize) -> Result<(), IoError> {
+    pub(super) fn admit(&self, volume: u32, leaf: &Leaf, first: usize, count: usize) -> Result<(), IoError> {
         let new = new_blocks(leaf, first, count);
         if new == 0 {
             return Ok(());

@@ -246,6 +246,12 @@ impl Allocator {
         found
     }
 
+    /// Where [`Allocator::take_slots`] goes on, if it has a group.
+    pub fn next_slots_on(&self, class: Class) -> Option<VdriveId> {
+        let group = self.cursors[class as usize].group;
+        group.map(|key| key.vdrive())
+    }
+
     /// Takes a free slot of `class` in a group that is the shard's already: other shards' journals,
     /// not played yet, may name groups that look free.
     pub fn take_own_slot(&mut self, class: Class) -> Option<Place> {

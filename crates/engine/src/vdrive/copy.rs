@@ -57,7 +57,8 @@ impl Gate {
         Passage(self, era)
     }
 
-    fn keeps_out(&self, block: u64, count: u64) -> bool {
+    /// Whether a write would have to wait.
+    pub(super) fn keeps_out(&self, block: u64, count: u64) -> bool {
         let closed = self.closed.get();
         closed.is_some_and(|(first, blocks)| block < first + blocks && first < block + count)
     }

@@ -114,6 +114,11 @@ impl Watch {
         request.await
     }
 
+    /// Whether requests were given up that have not ended yet.
+    pub(super) fn has_late(&self) -> bool {
+        self.late() > 0
+    }
+
     /// Requests given up that have not ended yet.
     fn late(&self) -> usize {
         let mut late = self.late.borrow_mut();

@@ -78,20 +78,20 @@ impl DriveShared {
 const TURNS: usize = 12;
 
 /// One thread's way to a drive.
-struct Channel {
+pub(super) struct Channel {
     /// What people call the drive.
     spec: String,
-    queue: Rc<dyn DriveQueue>,
+    pub(super) queue: Rc<dyn DriveQueue>,
     /// Counters of the drive.
-    shared: Arc<DriveShared>,
+    pub(super) shared: Arc<DriveShared>,
     /// The deadline of its requests.
-    watch: Rc<Watch>,
+    pub(super) watch: Rc<Watch>,
 }
 
 /// One part of a vdrive, as one thread reaches it.
 pub struct PartIo {
     /// The drive; another one after a replacement.
-    channel: RefCell<Rc<Channel>>,
+    pub(super) channel: RefCell<Rc<Channel>>,
     /// First byte of the part on the drive.
     offset: u64,
     /// Whether it counts as a mirror's leg.
@@ -119,7 +119,7 @@ impl PartIo {
         self.channel.borrow().clone()
     }
 
-    fn byte(&self, block: u64) -> u64 {
+    pub(super) fn byte(&self, block: u64) -> u64 {
         self.offset + block * BLOCK as u64
     }
 
@@ -348,7 +348,7 @@ impl VdriveIo {
     }
 
     /// The leg with the least to do; legs that are out come last.
-    fn choose_leg(&self) -> usize {
+    pub(super) fn choose_leg(&self) -> usize {
         let count = self.parts.len();
         let turn = self.turn.get() % count;
         self.turn.set(turn + 1);
@@ -525,7 +525,7 @@ impl VdriveIo {
     }
 
     /// Remembers what was written for the legs that do not have it, or may lose it.
-    fn note_written(&self, block: u64, count: u64, took: &[usize]) {
+    pub(super) fn note_written(&self, block: u64, count: u64, took: &[usize]) {
         let map = &self.parts[0].leg.stale;
         self.written.borrow_mut().add(map, block, count);
         for (index, part) in self.parts.iter().enumerate() {

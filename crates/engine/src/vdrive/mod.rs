@@ -7,6 +7,7 @@ mod copy;
 mod deadline;
 mod flush_cost;
 mod flushing;
+mod in_place;
 mod io;
 mod legs;
 mod missing;

@@ -126,7 +126,7 @@ async fn read_hot(probe: &Probe, volume: u32, mib: Range<u64>) -> usize {
                 let mut buf = IoBuf::zeroed(16 << 10);
                 let offset = at * MIB + part * (64 << 10);
                 let looked = shard.read_now(By::read(volume), offset, &mut buf);
-                if !matches!(looked, crate::shard::Looked::Served) {
+                if !matches!(looked, crate::shard::Looked::Served { .. }) {
                     shard
                         .read(By::read(volume), offset, &mut buf, looked)
                         .await

@@ -78,7 +78,7 @@ async fn read_all(probe: &Probe, by: By, mib: Range<u64>, step: usize) {
     for offset in (mib.start * MIB..mib.end * MIB).step_by(step) {
         let mut buf = IoBuf::zeroed(step);
         let looked = shard.read_now(by, offset, &mut buf);
-        if !matches!(looked, Looked::Served) {
+        if !matches!(looked, Looked::Served { .. }) {
             shard.read(by, offset, &mut buf, looked).await.unwrap();
         }
         let bytes = buf.into_bytes().unwrap();

@@ -1,0 +1,195 @@
+//! Operations that wait for nothing: what lies in memory, the engine's or a drive's, is read and written as
+//! they arrive, straight from and to the host's memory, without a task. Whatever cannot be done so is left as
+//! it was, for a task (`dispatch.rs`).
+
+use super::heat::By;
+use super::journal::Work;
+use super::layers::{AllPlaced, writer};
+use super::leaf::Leaf;
+use super::read::{is_right, overlap};
+use super::state::{Shard, State};
+use super::write::{Piece, pieces};
+use crate::space::{Class, Run};
+use crate::tree::Lookup;
+use crate::vdrive::Purpose;
+use block::IoBuf;
+use format::{BlockMask, crc32c};
+use smallvec::SmallVec;
+use std::rc::Rc;
+use units::{BLOCK, Place};
+
+impl Shard {
+    /// Copies blocks that a fast drive has in memory, and takes them off `todo`: those that are right. True when
+    /// there were any.
+    pub(super) fn serve_in_place(
+        &self,
+        state: &mut State,
+        (leaf, piece): (&Rc<Leaf>, Piece),
+        todo: &mut BlockMask,
+        buf: &mut IoBuf,
+    ) -> bool {
+        if todo.is_empty() || leaf.dissolved.get() {
+            return false;
+        }
+        let page = leaf.page.borrow();
+        let mut served = BlockMask::default();
+        let mut blocks = todo.blocks().peekable();
+        while let Some(first) = blocks.next() {
+            let place = page.slot(first);
+            if place.is_none() || self.class(place) != Class::Fast {
+                continue;
+            }
+            let mut count = 1;
+            let follows = |block: &usize, count: usize| {
+                *block == first + count && page.slot(*block) == place.plus(count as u64)
+            };
+            while blocks.next_if(|block| follows(block, count)).is_some() {
+                count += 1;
+            }
+            let crc = |index: usize| page.crc(first + index);
+            self.copy_in_place(piece, (first, count), place, crc, buf, &mut served);
+        }
+        leaf.touched.set(true);
+        *todo = todo.and_not(served);
+        state.counters.blocks_fast += served.count() as u64;
+        !served.is_empty()
+    }
+
+    /// The same of blocks of which digests say where they lie.
+    pub(super) fn serve_placed(
+        &self,
+        state: &mut State,
+        piece: Piece,
+        placed: &mut AllPlaced,
+        buf: &mut IoBuf,
+    ) -> bool {
+        let before = placed.len();
+        placed.retain(|known| {
+            let mut served = BlockMask::default();
+            if self.class(known.slot) == Class::Fast {
+                let crc = |_: usize| known.crc;
+                self.copy_in_place(piece, (known.block, 1), known.slot, crc, buf, &mut served);
+            }
+            if !served.is_empty() {
+                state.digests.used((known.layer, piece.chunk));
+            }
+            served.is_empty()
+        });
+        let served = before - placed.len();
+        state.counters.blocks_fast += served as u64;
+        served > 0
+    }
+
+    /// Copies `count` blocks of a chunk from `first` on out of a place in a drive's memory, and adds those that
+    /// are right to `served`.
+    fn copy_in_place(
+        &self,
+        piece: Piece,
+        (first, count): (usize, usize),
+        place: Place,
+        crc: impl Fn(usize) -> u32,
+        buf: &mut IoBuf,
+        served: &mut BlockMask,
+    ) {
+        let Ok(vdrive) = self.vdrive(place.vdrive()) else {
+            return;
+        };
+        vdrive.read_in_place(place.block(), count, &mut |bytes| {
+            for (index, bytes) in bytes.chunks_exact(BLOCK).enumerate() {
+                let (skip, at, len) = overlap(piece, first + index);
+                // Copied first, as that is how a processor fetches memory best; then what it was is at hand.
+                buf.write(at, &bytes[skip..skip + len]);
+                if is_right(bytes, crc(index)) {
+                    served.set(first + index);
+                }
+            }
+        });
+    }
+
+    /// Writes whole blocks of one chunk to a drive's memory, if nothing has to be waited for. False when nothing
+    /// has changed. The caller sees to [`Shard::written`].
+    pub(super) fn write_now(&self, by: By, offset: u64, buf: &IoBuf) -> bool {
+        let mut pieces = pieces(offset, buf.len() as u64);
+        let (Some(piece), None) = (pieces.next(), pieces.next()) else {
+            return false;
+        };
+        let Ok(Some(_room)) = self.journal_room_now(Work::Host) else {
+            return false;
+        };
+        let Some((layer, leaf)) = self.writable_now(by.volume, piece.chunk) else {
+            return false;
+        };
+        let (first, count) = piece.blocks();
+        if !piece.is_whole() || self.admit(layer, &leaf, first, count).is_err() {
+            return false;
+        }
+        let mut runs = self.scratch.take();
+        let wrote = self.take_slots_now(count, &mut runs) && {
+            match self.copy_to_slots(&runs, piece, buf) {
+                Some(crcs) => {
+                    let by = (by, layer);
+                    self.record_write(by, &leaf, piece, &runs, &crcs).is_ok()
+                }
+                None => {
+                    self.give_back(&runs);
+                    false
+                }
+            }
+        };
+        runs.clear();
+        self.scratch.replace(runs);
+        wrote
+    }
+
+    /// Slots for a write of a host, if it need not wait its turn for them.
+    fn take_slots_now(&self, count: usize, runs: &mut Vec<Run>) -> bool {
+        let class = self.write_class();
+        let (is_short, on) = {
+            let state = self.state.borrow();
+            let free = state.alloc.free_slots_or(class, state.pacing.reserve);
+            let on = state.alloc.next_slots_on(class);
+            (state.pacing.is_short(free), on)
+        };
+        let in_memory = |on| self.vdrive(on).is_ok_and(|vdrive| vdrive.is_in_memory());
+        on.is_some_and(in_memory)
+            && !is_short
+            && self.starving.get() == 0
+            && self.host_slots(class, count, runs)
+    }
+
+    /// Copies what a host writes to slots in a drive's memory; the blocks' checksums, of what arrived there.
+    fn copy_to_slots(&self, runs: &[Run], piece: Piece, buf: &IoBuf) -> Option<SmallVec<[u32; 16]>> {
+        let mut crcs = SmallVec::new();
+        for run in runs {
+            let vdrive = self.vdrive(run.place.vdrive()).ok()?;
+            let at = piece.at + crcs.len() * BLOCK;
+            let wrote = vdrive.write_in_place(
+                run.place.block(),
+                run.count,
+                Purpose::Hosts,
+                &mut |bytes| {
+                    buf.read(at, bytes);
+                    crcs.extend(bytes.chunks_exact(BLOCK).map(crc32c));
+                },
+            );
+            if !wrote {
+                return None;
+            }
+        }
+        Some(crcs)
+    }
+
+    /// The layer and page that take a write to a chunk, if the page is in memory and nothing holds the volume.
+    fn writable_now(&self, volume: u32, chunk: u32) -> Option<(u32, Rc<Leaf>)> {
+        let state = self.state.borrow();
+        if state.held.contains(&volume) {
+            return None;
+        }
+        let layer = writer(&state, state.live(volume), chunk).ok()?;
+        let entry = state.volumes.get(&layer).filter(|entry| !entry.gone)?;
+        match entry.tree.lookup(chunk) {
+            Lookup::Loaded(leaf) if !leaf.dissolved.get() => Some((layer, leaf.clone())),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Reading and writing without waiting, where drives have their data in this process's memory: no buffer of
+//! the engine's lies in between, and no task.
+
+use super::io::PartIo;
+use super::{Leg, Purpose, VdriveIo};
+use std::sync::atomic::Ordering;
+use units::BLOCK;
+
+impl PartIo {
+    fn read_in_place(&self, block: u64, count: usize, see: &mut dyn FnMut(&[u8])) -> bool {
+        let channel = self.channel.borrow();
+        let len = count * BLOCK;
+        let was_read = channel.queue.read_in_place(self.byte(block), len, see);
+        if was_read {
+            channel.shared.reads.fetch_add(1, Ordering::Relaxed);
+            let bytes = &channel.shared.read_bytes;
+            bytes.fetch_add(len as u64, Ordering::Relaxed);
+        }
+        was_read
+    }
+
+    fn write_in_place(
+        &self,
+        block: u64,
+        count: usize,
+        purpose: Purpose,
+        fill: &mut dyn FnMut(&mut [u8]),
+    ) -> bool {
+        let channel = self.channel.borrow();
+        let len = count * BLOCK;
+        // What was given up and may still land would not be waited for.
+        let was_written = !channel.watch.has_late()
+            && channel.queue.write_in_place(self.byte(block), len, fill);
+        if was_written {
+            channel.shared.writes.fetch_add(1, Ordering::Relaxed);
+            channel.shared.wear.note(purpose, len as u64);
+        }
+        was_written
+    }
+}
+
+impl VdriveIo {
+    /// Whether all of its drives have their data in this process's memory.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        let mut parts = self.parts.iter();
+        parts.all(|part| part.channel.borrow().queue.is_in_memory())
+    }
+
+    /// Shows `see` `count` blocks from `block` on, if they lie in one piece of memory. It checks them: what
+    /// is wrong is read again by [`VdriveIo::read`], which mends it. False when nothing was shown.
+    pub(crate) fn read_in_place(
+        &self,
+        block: u64,
+        count: usize,
+        see: &mut dyn FnMut(&[u8]),
+    ) -> bool {
+        if self.check_bounds(block, count).is_err() {
+            return false;
+        }
+        let fragment = self.layout.fragment(block, count);
+        let leg = match self.layout.is_mirror() {
+            true => self.choose_leg(),
+            false => fragment.part,
+        };
+        let part = &self.parts[leg];
+        fragment.count == count
+            && (part.leg.is_in() || !self.layout.is_mirror())
+            && part.read_in_place(fragment.block, count, see)
+    }
+
+    /// Lets `fill` write `count` blocks from `block` on, as [`VdriveIo::write`] does, if that takes no waiting.
+    /// False when it does, or went wrong: some of it may then be written.
+    pub(crate) fn write_in_place(
+        &self,
+        block: u64,
+        count: usize,
+        purpose: Purpose,
+        fill: &mut dyn FnMut(&mut [u8]),
+    ) -> bool {
+        if self.check_bounds(block, count).is_err() {
+            return false;
+        }
+        let fragment = self.layout.fragment(block, count);
+        if fragment.count != count {
+            return false;
+        }
+        if !self.layout.is_mirror() {
+            let part = &self.parts[fragment.part];
+            return part.write_in_place(fragment.block, count, purpose, fill);
+        }
+        self.write_legs_in_place(fragment.block, count, purpose, fill)
+    }
+
+    fn write_legs_in_place(
+        &self,
+        block: u64,
+        count: usize,
+        purpose: Purpose,
+        fill: &mut dyn FnMut(&mut [u8]),
+    ) -> bool {
+        if self.gate.keeps_out(block, count as u64) {
+            return false;
+        }
+        // The legs get the same, whatever a guest does to its memory meanwhile.
+        let mut data = self.dma.get(count * BLOCK);
+        fill(&mut data);
+        let legs = self.legs_where(Leg::takes_writes);
+        let mut write = |leg: &usize| {
+            let part = &self.parts[*leg];
+            part.write_in_place(block, count, purpose, &mut |bytes| {
+                bytes.copy_from_slice(&data);
+            })
+        };
+        if !legs.iter().all(&mut write) {
+            return false;
+        }
+        self.note_written(block, count as u64, &legs);
+        legs.iter().any(|leg| self.parts[*leg].leg.is_in())
+    }
+}
