@@ -122,6 +122,15 @@ impl CompletionQueue {
         self.lock().ready.pop_front()
     }
 
+    /// Takes all completions that are there.
+    pub fn take(&self, into: &mut VecDeque<Completion>) {
+        let ready = &mut self.lock().ready;
+        match into.is_empty() {
+            true => std::mem::swap(ready, into),
+            false => into.append(ready),
+        }
+    }
+
     /// Waits for a completion. Only one task may wait at a time.
     pub async fn next(&self) -> Completion {
         poll_fn(|context| self.poll_next(context.waker())).await

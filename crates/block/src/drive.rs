@@ -82,6 +82,9 @@ pub trait DriveQueue {
         false
     }
 
+    /// Has the processor fetch the beginning of a block at `offset` (bytes) that will be read in place.
+    fn prefetch(&self, _offset: u64) {}
+
     /// Shows `see` the `len` bytes from `offset` (bytes) on, where the drive has them in this process's
     /// memory in one piece: a read that has ended when this returns. The bytes stay as they are meanwhile.
     /// False when it cannot, and then nothing was shown: [`DriveQueue::submit`] can always.

@@ -1,5 +1,6 @@
 //! A front end's memory: its own, or a guest's.
 
+use smallvec::{SmallVec, smallvec};
 use std::any::Any;
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ enum Keep {
 /// It may be a guest's memory, which the guest can change at any time: it is only ever copied
 /// from and to, through raw pointers, and no reference to it is made.
 pub struct IoBuf {
-    segments: Vec<Segment>,
+    segments: SmallVec<[Segment; 2]>,
     len: usize,
     keep: Keep,
 }
@@ -39,7 +40,7 @@ impl IoBuf {
     /// No memory at all.
     pub fn empty() -> Self {
         Self {
-            segments: Vec::new(),
+            segments: SmallVec::new(),
             len: 0,
             keep: Keep::Empty,
         }
@@ -57,7 +58,7 @@ impl IoBuf {
             len: bytes.len(),
         };
         Self {
-            segments: vec![segment],
+            segments: smallvec![segment],
             len: bytes.len(),
             keep: Keep::Owned(bytes),
         }
@@ -67,7 +68,10 @@ impl IoBuf {
     ///
     /// # Safety
     /// Every segment must be mapped readable and writable for as long as `keep` lives.
-    pub unsafe fn foreign(segments: Vec<Segment>, keep: Arc<dyn Any + Send + Sync>) -> Self {
+    pub unsafe fn foreign(
+        segments: SmallVec<[Segment; 2]>,
+        keep: Arc<dyn Any + Send + Sync>,
+    ) -> Self {
         let len = segments.iter().map(|segment| segment.len).sum();
         Self {
             segments,

@@ -3,7 +3,7 @@
 use crate::bytes::{get_place, get_u16, get_u32, get_u64, put, put_place};
 use crate::page::BODY;
 use crate::{BlockMask, Page, PageHeader, PageKind};
-use units::{CHUNK_BLOCKS, EXTENT_BLOCKS, Place};
+use units::{CHUNK_BLOCKS, EXTENT_BLOCKS, Place, prefetch};
 
 const HOME: usize = BODY;
 const HOME_VALID: usize = BODY + 8;
@@ -62,6 +62,14 @@ impl ChunkPage {
     /// The page, to set its header.
     pub fn page_mut(&mut self) -> &mut Page {
         &mut self.0
+    }
+
+    /// Has the processor fetch what the page says of a block.
+    pub fn prefetch(&self, block: usize) {
+        let bytes = self.0.bytes();
+        for at in [HOME, CRCS + 4 * block, SLOTS + SLOT * block] {
+            prefetch(&bytes[at]);
+        }
     }
 
     /// First block of the 1 MiB home, or none.

@@ -49,6 +49,6 @@ pub use layers::{Owner, Reader, Reap, Viewer};
 pub use layout::{Fragment, Layout};
 pub use node::{DIRECTORY, FANOUT, HOMES, NodePage, SLOTS, TREE_TOP, first_key};
 pub use page::{PAGE, Page, PageHeader, PageKind, PagePtr};
-pub use record::{BlockMask, Record, RecordError};
+pub use record::{BlockMask, Few, Record, RecordError};
 pub use volume::{BlockCounts, VolumePage};
 pub use wear::WearConfig;

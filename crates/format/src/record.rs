@@ -2,6 +2,7 @@
 //! so that playing a journal again from an earlier point ends in the same state.
 
 use crate::bytes::{get_place, get_u16, get_u32, put_place};
+use smallvec::SmallVec;
 use thiserror::Error;
 use units::{CHUNK_BLOCKS, Place};
 
@@ -89,6 +90,9 @@ impl FromIterator<usize> for BlockMask {
 #[error("a journal page holds bytes that are no record of this version")]
 pub struct RecordError;
 
+/// What a record lists for each of its blocks: mostly there is one.
+pub type Few<T> = SmallVec<[T; 2]>;
+
 /// One change. Places that a record frees are named in it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Record {
@@ -104,9 +108,9 @@ pub enum Record {
         /// First of the consecutive slots.
         slot: Place,
         /// CRC32C of each block.
-        crcs: Vec<u32>,
+        crcs: Few<u32>,
         /// Slots that are free by this, one a block; empty when no block had one.
-        old: Vec<Place>,
+        old: Few<Place>,
     },
     /// Blocks are zeroes; `old` as in `Write`, one for each of `count` blocks, or empty.
     Trim {
@@ -119,7 +123,7 @@ pub enum Record {
         /// Number of blocks, 1 to 256.
         count: u16,
         /// Slots that are free by this.
-        old: Vec<Place>,
+        old: Few<Place>,
     },
     /// Blocks that are at home have a copy in consecutive slots, too.
     Promote {
@@ -143,7 +147,7 @@ pub enum Record {
         /// Which blocks.
         mask: BlockMask,
         /// Their slots, in the order of the blocks.
-        old: Vec<Place>,
+        old: Few<Place>,
     },
     /// The chunk's home is `home`, and it holds the present content of the blocks in `mask`, too.
     Home {
@@ -443,7 +447,7 @@ impl<'a> Reader<'a> {
         place.is_some().then_some(place).ok_or(RecordError)
     }
 
-    fn places(&mut self, count: usize) -> Result<Vec<Place>, RecordError> {
+    fn places(&mut self, count: usize) -> Result<Few<Place>, RecordError> {
         (0..count).map(|_| self.place()).collect()
     }
 }
@@ -451,6 +455,7 @@ impl<'a> Reader<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use smallvec::smallvec;
     use units::VdriveId;
 
     #[test]
@@ -463,23 +468,23 @@ mod tests {
                 chunk: 2,
                 first: 0,
                 slot: at(5),
-                crcs: vec![7; 256],
-                old: vec![at(9); 256],
+                crcs: smallvec![7; 256],
+                old: smallvec![at(9); 256],
             },
             Record::Write {
                 volume: 1,
                 chunk: 2,
                 first: 255,
                 slot: at(5),
-                crcs: vec![7],
-                old: vec![],
+                crcs: smallvec![7],
+                old: smallvec![],
             },
             Record::Trim {
                 volume: 1,
                 chunk: u32::MAX,
                 first: 3,
                 count: 2,
-                old: vec![at(1), Place::NONE],
+                old: smallvec![at(1), Place::NONE],
             },
             Record::Promote {
                 volume: 1,
@@ -492,7 +497,7 @@ mod tests {
                 volume: 1,
                 chunk: 2,
                 mask,
-                old: vec![at(3); 4],
+                old: smallvec![at(3); 4],
             },
             Record::Home {
                 volume: 1,

@@ -6,8 +6,10 @@ use crate::instant::{fits, info};
 use crate::medium::{Loss, Medium};
 use crate::plan::DrivePlan;
 use crate::random::Random;
-use crate::request::{Begun, Faults, State};
-use block::{Drive, DriveError, DriveInfo, DriveIo, DriveIoKind, DriveQueue, Rotation};
+use crate::request::{Begun, End, Faults, HANG_NS, State};
+use block::{
+    DmaBuf, Drive, DriveError, DriveInfo, DriveIo, DriveIoKind, DriveQueue, Rotation, oneshot,
+};
 use drives::OpenDrive;
 use reactor::Handle;
 use std::cell::RefCell;
@@ -57,6 +59,7 @@ fn tell(drive: usize, moment: Moment) {
 pub struct SimDrive {
     number: usize,
     info: DriveInfo,
+    in_memory: bool,
     state: Arc<Mutex<State>>,
 }
 
@@ -80,6 +83,7 @@ impl SimDrive {
         Arc::new(Self {
             number,
             info,
+            in_memory: plan.in_memory,
             state: Arc::new(Mutex::new(state)),
         })
     }
@@ -89,6 +93,7 @@ impl SimDrive {
         Arc::new(Self {
             number: self.number,
             info: self.info.clone(),
+            in_memory: self.in_memory,
             state: self.state.clone(),
         })
     }
@@ -140,6 +145,7 @@ impl OpenDrive for SimDrive {
         Ok(Rc::new(Queue {
             number: self.number,
             size: self.info.size,
+            in_memory: self.in_memory,
             state: self.state.clone(),
             handle: handle.clone(),
             in_flight: Rc::new(()),
@@ -150,23 +156,22 @@ impl OpenDrive for SimDrive {
 struct Queue {
     number: usize,
     size: u64,
+    in_memory: bool,
     state: Arc<Mutex<State>>,
     handle: Handle,
     /// Every request in flight holds a clone.
     in_flight: Rc<()>,
 }
 
-impl DriveQueue for Queue {
-    fn submit(&self, mut io: DriveIo) {
-        if !fits(&io, self.size) {
-            return io.done.send((io.buf, Err(DriveError::Bounds)));
-        }
+impl Queue {
+    /// Begins a request, and tells of it: what it will do, after how many nanoseconds, and what will be said.
+    fn begin(&self, io: &DriveIo) -> (End, u64, Result<(), DriveError>) {
         let Begun {
             end,
             delay,
             result,
             moments,
-        } = lock(&self.state).begin(&io, self.size, &self.handle);
+        } = lock(&self.state).begin(io, self.size, &self.handle);
         let number = self.number;
         moments.into_iter().for_each(|moment| tell(number, moment));
         if let (DriveIoKind::Write, Some(buf)) = (io.kind, &io.buf) {
@@ -183,6 +188,34 @@ impl DriveQueue for Queue {
             let moment = moment(first, count, digest);
             tell(self.number, moment);
         }
+        (end, delay, result)
+    }
+
+    /// Does a request at once. None when it does not go well, or at another time.
+    fn in_place(&self, kind: DriveIoKind, offset: u64, buf: DmaBuf) -> Option<DmaBuf> {
+        let mut io = DriveIo {
+            kind,
+            offset,
+            len: buf.len() as u64,
+            buf: Some(buf),
+            done: oneshot().0,
+        };
+        if !fits(&io, self.size) {
+            return None;
+        }
+        let (end, delay, result) = self.begin(&io);
+        lock(&self.state).finish(&mut io, end);
+        io.buf.filter(|_| result.is_ok() && delay < HANG_NS)
+    }
+}
+
+impl DriveQueue for Queue {
+    fn submit(&self, mut io: DriveIo) {
+        if !fits(&io, self.size) {
+            return io.done.send((io.buf, Err(DriveError::Bounds)));
+        }
+        let number = self.number;
+        let (end, delay, result) = self.begin(&io);
         let (state, handle) = (self.state.clone(), self.handle.clone());
         let held = self.in_flight.clone();
         self.handle.spawn(async move {
@@ -198,5 +231,27 @@ impl DriveQueue for Queue {
 
     fn in_flight(&self) -> usize {
         Rc::strong_count(&self.in_flight) - 1
+    }
+
+    fn is_in_memory(&self) -> bool {
+        self.in_memory
+    }
+
+    fn read_in_place(&self, offset: u64, len: usize, see: &mut dyn FnMut(&[u8])) -> bool {
+        if !self.in_memory {
+            return false;
+        }
+        let buf = self.handle.dma().zeroed(len);
+        let read = self.in_place(DriveIoKind::Read, offset, buf);
+        read.map(|buf| see(&buf)).is_some()
+    }
+
+    fn write_in_place(&self, offset: u64, len: usize, fill: &mut dyn FnMut(&mut [u8])) -> bool {
+        if !self.in_memory {
+            return false;
+        }
+        let mut buf = self.handle.dma().zeroed(len);
+        fill(&mut buf);
+        self.in_place(DriveIoKind::Write, offset, buf).is_some()
     }
 }

@@ -56,6 +56,8 @@ pub struct DrivePlan {
     pub slow: bool,
     /// How long a request takes at least and at most, in microseconds.
     pub latency_us: (u64, u64),
+    /// It reads and writes in place, where that goes well.
+    pub in_memory: bool,
 }
 
 /// A pool, and what may join it.
@@ -335,6 +337,8 @@ impl Plan {
             true => *random.pick(&[(500, 12_000), (50, 400)]),
             false => (10, 150),
         };
+        // Told by what was drawn for other ends, so that what was seen with a seed stays.
+        let in_memory = !slow && reactor::mix(size ^ self.drives.len() as u64).is_multiple_of(3);
         let mut specs = Vec::new();
         for _ in 0..count {
             let spec = format!("given:{}", self.drives.len());
@@ -344,6 +348,7 @@ impl Plan {
                 size,
                 slow,
                 latency_us,
+                in_memory,
             });
         }
         VdriveSpec {

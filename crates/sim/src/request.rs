@@ -13,7 +13,7 @@ use units::BLOCK;
 /// EIO.
 const FAILED: i32 = 5;
 /// How long a request hangs, in nanoseconds: longer than the engine waits.
-const HANG_NS: u64 = 45_000_000_000;
+pub const HANG_NS: u64 = 45_000_000_000;
 /// Bytes of a drive's sector.
 const SECTOR: usize = 512;
 

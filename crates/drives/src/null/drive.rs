@@ -101,7 +101,9 @@ impl DriveQueue for NullQueue {
     }
 
     fn read_in_place(&self, offset: u64, len: usize, see: &mut dyn FnMut(&[u8])) -> bool {
-        let zeroes = ZEROES.get(..len).filter(|_| is_within(offset, len, self.size));
+        let zeroes = ZEROES
+            .get(..len)
+            .filter(|_| is_within(offset, len, self.size));
         zeroes.map(see).is_some()
     }
 

@@ -204,6 +204,10 @@ impl DriveQueue for RamQueue {
         true
     }
 
+    fn prefetch(&self, offset: u64) {
+        self.opened.memory.prefetch(offset);
+    }
+
     fn read_in_place(&self, offset: u64, len: usize, see: &mut dyn FnMut(&[u8])) -> bool {
         let memory = &self.opened.memory;
         is_within(offset, len, memory.size()) && memory.read_in_place(offset, len, see)

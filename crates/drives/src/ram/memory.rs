@@ -3,11 +3,14 @@
 use std::io;
 use std::ptr::NonNull;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use units::prefetch;
 
 /// Bytes under one lock.
 const PIECE: u64 = 1 << 20;
 /// Locks; pieces share them in turn.
 const LOCKS: usize = 64;
+/// Bytes from one line of memory to the next that is prefetched.
+const PREFETCH: usize = 1024;
 /// Bytes in a page that can be given back.
 const PAGE: u64 = 4096;
 
@@ -104,8 +107,21 @@ impl Memory {
         }
     }
 
+    /// Has the processor fetch some of a block: enough for it to see that more of it is wanted.
+    pub(crate) fn prefetch(&self, offset: u64) {
+        let end = offset.saturating_add(PAGE).min(self.size);
+        for at in (offset..end).step_by(PREFETCH) {
+            prefetch(self.at(at, 1));
+        }
+    }
+
     /// Shows `see` a range; false when it lies in several pieces.
-    pub(crate) fn read_in_place(&self, offset: u64, len: usize, see: &mut dyn FnMut(&[u8])) -> bool {
+    pub(crate) fn read_in_place(
+        &self,
+        offset: u64,
+        len: usize,
+        see: &mut dyn FnMut(&[u8]),
+    ) -> bool {
         let is_one = is_one_piece(offset, len);
         if is_one {
             let src = self.at(offset, len);

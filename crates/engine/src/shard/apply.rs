@@ -5,7 +5,7 @@ use super::leaf::Leaf;
 use super::state::{Shard, State};
 use crate::space::{Class, Run};
 use block::IoError;
-use format::{BlockMask, BlockState, ChunkPage, Record};
+use format::{BlockMask, BlockState, ChunkPage, Few, Record};
 use std::rc::Rc;
 use units::Place;
 use units::mutation::{Mutation, is_on};
@@ -67,12 +67,12 @@ impl Shard {
     }
 
     /// Slots of blocks, if any has one.
-    pub(super) fn slots_of(page: &ChunkPage, blocks: impl Iterator<Item = usize>) -> Vec<Place> {
-        let slots: Vec<_> = blocks.map(|block| page.slot(block)).collect();
+    pub(super) fn slots_of(page: &ChunkPage, blocks: impl Iterator<Item = usize>) -> Few<Place> {
+        let slots: Few<_> = blocks.map(|block| page.slot(block)).collect();
         if slots.iter().any(|slot| slot.is_some()) {
             slots
         } else {
-            Vec::new()
+            Few::new()
         }
     }
 
@@ -118,7 +118,7 @@ impl Shard {
                 chunk,
                 first: first as u8,
                 slot: run.place,
-                crcs: crcs.to_vec(),
+                crcs: crcs.into(),
                 old: old.clone(),
             },
         )?;
@@ -279,7 +279,7 @@ impl Shard {
             return Ok(());
         }
         let mut state = self.state.borrow_mut();
-        let old: Vec<_> = mask
+        let old: Few<_> = mask
             .blocks()
             .map(|block| leaf.page.borrow().slot(block))
             .collect();

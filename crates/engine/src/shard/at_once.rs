@@ -158,20 +158,21 @@ impl Shard {
     }
 
     /// Copies what a host writes to slots in a drive's memory; the blocks' checksums, of what arrived there.
-    fn copy_to_slots(&self, runs: &[Run], piece: Piece, buf: &IoBuf) -> Option<SmallVec<[u32; 16]>> {
+    fn copy_to_slots(
+        &self,
+        runs: &[Run],
+        piece: Piece,
+        buf: &IoBuf,
+    ) -> Option<SmallVec<[u32; 16]>> {
         let mut crcs = SmallVec::new();
         for run in runs {
             let vdrive = self.vdrive(run.place.vdrive()).ok()?;
             let at = piece.at + crcs.len() * BLOCK;
-            let wrote = vdrive.write_in_place(
-                run.place.block(),
-                run.count,
-                Purpose::Hosts,
-                &mut |bytes| {
+            let wrote =
+                vdrive.write_in_place(run.place.block(), run.count, Purpose::Hosts, &mut |bytes| {
                     buf.read(at, bytes);
                     crcs.extend(bytes.chunks_exact(BLOCK).map(crc32c));
-                },
-            );
+                });
             if !wrote {
                 return None;
             }

@@ -1,5 +1,6 @@
 //! Operations on their way to a shard, and their end.
 
+use super::ahead::Ahead;
 use super::heat::By;
 use super::read::Looked;
 use super::state::Shard;
@@ -11,7 +12,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Waker};
 use units::mutation::{Mutation, is_on};
 
 /// An operation for a shard.
@@ -137,8 +138,13 @@ impl Shard {
             }
             // One look at the clock for each: an operation's end is the next one's begin.
             let mut now = self.handle.now_ns();
-            let mut recorded = Vec::new();
-            for mut op in batch.drain(..) {
+            let (mut recorded, mut ahead) = (Vec::new(), Ahead::default());
+            loop {
+                self.look_ahead(&mut ahead, &batch);
+                let Some(mut op) = batch.pop_front() else {
+                    break;
+                };
+                ahead.taken();
                 let began = now;
                 match self.try_now(&mut op, &mut now) {
                     Done::All => finish(op, Ok(()), Vec::new()),
@@ -152,9 +158,12 @@ impl Shard {
                 }
             }
             if !recorded.is_empty() {
-                let shard = self.clone();
-                self.handle
-                    .spawn(async move { shard.acknowledge(recorded).await });
+                // With a journal in memory it waits for nothing, and needs no turn of its own.
+                let mut ending = Box::pin(self.clone().acknowledge(recorded));
+                let mut context = Context::from_waker(Waker::noop());
+                if ending.as_mut().poll(&mut context).is_pending() {
+                    self.handle.spawn(ending);
+                }
             }
         }
     }

@@ -408,7 +408,10 @@ impl Shard {
                 }
                 joined
             };
-            writes.push(meta.write(base + at, buf, Purpose::Metadata));
+            let in_place = |bytes: &mut [u8]| bytes.copy_from_slice(&buf);
+            if !meta.write_in_place(base + at, count, Purpose::Metadata, &mut { in_place }) {
+                writes.push(meta.write(base + at, buf, Purpose::Metadata));
+            }
         }
         join_all(writes).await.into_iter().collect()
     }

@@ -4,6 +4,7 @@
 //! between tiers. Everything runs as tasks of one loop; [`State`] is borrowed only between
 //! awaits. Leaves out: pools as a whole, names, and anything about other shards.
 
+mod ahead;
 mod alone;
 mod apply;
 mod at_once;

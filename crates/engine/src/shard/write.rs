@@ -198,7 +198,13 @@ impl Shard {
 
     /// Refuses a write that needs space that nobody has, that others were promised or that is beyond
     /// the volume's quota.
-    pub(super) fn admit(&self, volume: u32, leaf: &Leaf, first: usize, count: usize) -> Result<(), IoError> {
+    pub(super) fn admit(
+        &self,
+        volume: u32,
+        leaf: &Leaf,
+        first: usize,
+        count: usize,
+    ) -> Result<(), IoError> {
         let new = new_blocks(leaf, first, count);
         if new == 0 {
             return Ok(());

@@ -29,8 +29,8 @@ impl PartIo {
         let channel = self.channel.borrow();
         let len = count * BLOCK;
         // What was given up and may still land would not be waited for.
-        let was_written = !channel.watch.has_late()
-            && channel.queue.write_in_place(self.byte(block), len, fill);
+        let was_written =
+            !channel.watch.has_late() && channel.queue.write_in_place(self.byte(block), len, fill);
         if was_written {
             channel.shared.writes.fetch_add(1, Ordering::Relaxed);
             channel.shared.wear.note(purpose, len as u64);
@@ -44,6 +44,18 @@ impl VdriveIo {
     pub(crate) fn is_in_memory(&self) -> bool {
         let mut parts = self.parts.iter();
         parts.all(|part| part.channel.borrow().queue.is_in_memory())
+    }
+
+    /// Has the processor fetch the beginning of a block that will be read in place.
+    pub(crate) fn prefetch(&self, block: u64) {
+        if self.check_bounds(block, 1).is_ok() && !self.layout.is_mirror() {
+            let fragment = self.layout.fragment(block, 1);
+            let part = &self.parts[fragment.part];
+            part.channel
+                .borrow()
+                .queue
+                .prefetch(part.byte(fragment.block));
+        }
     }
 
     /// Shows `see` `count` blocks from `block` on, if they lie in one piece of memory. It checks them: what

@@ -3,14 +3,15 @@
 //! It walks from any head, since a request that the last daemon left open is no longer in the
 //! available ring.
 
+use crate::guest::Guest;
 use virtio_queue::desc::split::Descriptor;
-use vm_memory::{Bytes, GuestAddress, GuestMemoryMmap};
+use vm_memory::GuestAddress;
 
 const DESCRIPTOR_BYTES: u32 = 16;
 
 /// Walks a chain; an error ends it and says what is wrong.
 pub(crate) struct Chain<'a> {
-    memory: &'a GuestMemoryMmap,
+    memory: &'a Guest,
     table: GuestAddress,
     table_len: u32,
     /// The next descriptor's index; none at the end.
@@ -23,7 +24,7 @@ impl<'a> Chain<'a> {
     /// The chain that begins at `head` of a table of `table_len` descriptors, at most `limit`
     /// descriptors long.
     pub(crate) fn new(
-        memory: &'a GuestMemoryMmap,
+        memory: &'a Guest,
         table: GuestAddress,
         table_len: u16,
         head: u16,
@@ -46,7 +47,7 @@ impl<'a> Chain<'a> {
         let offset = u64::from(index) * u64::from(DESCRIPTOR_BYTES);
         let address = self.table.0.checked_add(offset).map(GuestAddress);
         address
-            .and_then(|address| self.memory.read_obj(address).ok())
+            .and_then(|address| self.memory.read(address))
             .ok_or("a descriptor lies outside of the memory")
     }
 

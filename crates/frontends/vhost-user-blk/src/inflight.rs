@@ -266,16 +266,18 @@ impl InflightQueue {
         self.inflight(head).store(1, Ordering::Release);
     }
 
-    /// A chain is about to be put into the used ring, as a batch of its own.
+    /// A chain is about to be put into the used ring, with others whose index is moved together.
     pub(crate) fn ending(&mut self, head: u16) {
         let last = self.last_batch_head().load(Ordering::Relaxed);
         self.next(head).store(last, Ordering::Release);
         self.last_batch_head().store(head, Ordering::Release);
     }
 
-    /// The chain is in the used ring, whose index is now `used`.
-    pub(crate) fn ended(&mut self, head: u16, used: u16) {
-        self.inflight(head).store(0, Ordering::Release);
+    /// These chains are in the used ring, whose index is now `used`.
+    pub(crate) fn ended(&mut self, heads: &[u16], used: u16) {
+        for head in heads {
+            self.inflight(*head).store(0, Ordering::Release);
+        }
         self.used_idx().store(used, Ordering::Release);
     }
 }
@@ -316,7 +318,7 @@ mod tests {
             first.begin(head);
         }
         first.ending(2);
-        first.ended(2, 65_535);
+        first.ended(&[2], 65_535);
         drop(first);
         let recovered = queue(&info, &file).recover(65_535, 0);
         assert_eq!(recovered.heads, [5, 7, 0]);
@@ -336,6 +338,22 @@ mod tests {
         let recovered = queue(&info, &file).recover(1, 0);
         assert_eq!(recovered.heads, [4]);
         assert_eq!(recovered.next_avail, 2);
+    }
+
+    #[test]
+    fn a_death_within_a_batch_answers_all_of_it_once_or_none() {
+        let (info, file) = region();
+        for published in [0, 3] {
+            let mut first = queue(&info, &file);
+            first.version().store(0, Ordering::Release);
+            first.recover(0, 0);
+            (3..7).for_each(|head| first.begin(head));
+            [5, 3, 6].iter().for_each(|head| first.ending(*head));
+            drop(first);
+            let heads = queue(&info, &file).recover(published, 0).heads;
+            let left: &[u16] = if published == 0 { &[3, 4, 5, 6] } else { &[4] };
+            assert_eq!(heads, left);
+        }
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! What passes between the control thread and the task that serves a ring.
 
 use crate::event::{EventFd, EventSlot};
+use crate::guest::Guest;
 use crate::inflight::InflightQueue;
+use crate::ring::Ring;
 use crate::volume::Volume;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Waker};
-use virtio_queue::Queue;
-use vm_memory::GuestMemoryMmap;
 
 /// What the control thread says to the task.
 #[derive(Default)]
@@ -70,8 +70,8 @@ pub(crate) struct Ended {
 pub(crate) struct Parts {
     pub(crate) index: u16,
     pub(crate) volume: Arc<Volume>,
-    pub(crate) memory: Arc<GuestMemoryMmap>,
-    pub(crate) queue: Queue,
+    pub(crate) memory: Guest,
+    pub(crate) ring: Ring,
     pub(crate) kick: Arc<EventFd>,
     pub(crate) call: Arc<EventSlot>,
     pub(crate) error: Arc<EventSlot>,

@@ -5,16 +5,17 @@
 
 use crate::chain::Chain;
 use crate::config::{RANGE_SECTORS_MAX, REQUEST_BYTES_MAX, SECTOR};
+use crate::guest::Guest;
 use crate::status;
 use crate::volume::Volume;
 use block::{IoBuf, OpFlags, OpKind, Segment};
-use std::sync::Arc;
+use smallvec::SmallVec;
 use virtio_bindings::virtio_blk::{
     VIRTIO_BLK_ID_BYTES, VIRTIO_BLK_T_DISCARD, VIRTIO_BLK_T_FLUSH, VIRTIO_BLK_T_GET_ID,
     VIRTIO_BLK_T_IN, VIRTIO_BLK_T_OUT, VIRTIO_BLK_T_WRITE_ZEROES,
     VIRTIO_BLK_WRITE_ZEROES_FLAG_UNMAP,
 };
-use vm_memory::{Bytes, GuestAddress, GuestMemory, GuestMemoryMmap, Permissions};
+use vm_memory::{Bytes, GuestAddress, Permissions};
 
 const HEADER_BYTES: usize = 16;
 const RANGE_BYTES: usize = 16;
@@ -82,12 +83,20 @@ fn total(pieces: &[Piece]) -> u64 {
 }
 
 /// Copies the first bytes of the pieces; false when there are too few or outside of the memory.
-fn copy(memory: &GuestMemoryMmap, pieces: &[Piece], target: &mut [u8]) -> bool {
+fn copy<const LEN: usize>(memory: &Guest, pieces: &[Piece], target: &mut [u8; LEN]) -> bool {
+    if let [(address, len), ..] = pieces
+        && *len as usize >= LEN
+        && let Some(at) = memory.at(*address, LEN)
+    {
+        // SAFETY: mapped for that length.
+        *target = unsafe { at.cast::<[u8; LEN]>().read_unaligned() };
+        return true;
+    }
     let mut filled = 0;
     for (address, len) in pieces {
         let take = (*len as usize).min(target.len() - filled);
         let part = &mut target[filled..filled + take];
-        if memory.read_slice(part, *address).is_err() {
+        if memory.map().read_slice(part, *address).is_err() {
             return false;
         }
         filled += take;
@@ -99,19 +108,20 @@ fn copy(memory: &GuestMemoryMmap, pieces: &[Piece], target: &mut [u8]) -> bool {
 }
 
 fn segments(
-    memory: &GuestMemoryMmap,
+    memory: &Guest,
     pieces: &[Piece],
     access: Permissions,
-) -> Option<Vec<Segment>> {
-    let mut segments = Vec::with_capacity(pieces.len());
+) -> Option<SmallVec<[Segment; 2]>> {
+    let mut segments = SmallVec::new();
     for (address, len) in pieces {
-        let slices = memory.get_slices(*address, *len as usize, access).ok()?;
-        for slice in slices {
-            let slice = slice.ok()?;
+        let take = |at: std::ptr::NonNull<u8>, len| {
             segments.push(Segment {
-                ptr: slice.ptr_guard_mut().as_ptr(),
-                len: slice.len(),
+                ptr: at.as_ptr(),
+                len,
             });
+        };
+        if !memory.pieces(*address, *len as usize, access, take) {
+            return None;
         }
     }
     Some(segments)
@@ -137,7 +147,7 @@ impl Parser {
     }
 
     /// Takes the status byte off the end of the writable pieces.
-    fn take_status(&mut self, memory: &GuestMemoryMmap) -> Option<GuestAddress> {
+    fn take_status(&mut self, memory: &Guest) -> Option<GuestAddress> {
         while let Some((address, len)) = self.writable.pop() {
             if len == 0 {
                 continue;
@@ -146,9 +156,7 @@ impl Parser {
             if len > 1 {
                 self.writable.push((address, len - 1));
             }
-            return memory
-                .check_range(last, 1, Permissions::Write)
-                .then_some(last);
+            return memory.at(last, 1).map(|_| last);
         }
         None
     }
@@ -156,7 +164,7 @@ impl Parser {
     /// Reads one chain. `write_through` makes every write durable before it is answered.
     pub(crate) fn parse(
         &mut self,
-        memory: &Arc<GuestMemoryMmap>,
+        memory: &Guest,
         chain: Chain<'_>,
         volume: &Volume,
         write_through: bool,
@@ -180,7 +188,7 @@ impl Parser {
     /// What to do with a request that can be answered; the error is its status.
     fn decide(
         &mut self,
-        memory: &Arc<GuestMemoryMmap>,
+        memory: &Guest,
         volume: &Volume,
         write_through: bool,
         answer: Answer,
@@ -238,7 +246,7 @@ impl Parser {
         &mut self,
         kind: OpKind,
         sector: u64,
-        memory: &Arc<GuestMemoryMmap>,
+        memory: &Guest,
         volume: &Volume,
         mut answer: Answer,
     ) -> Result<Request, u8> {
@@ -264,7 +272,7 @@ impl Parser {
         }
         // SAFETY: the segments lie within the mapped memory, which `memory` keeps mapped readable
         // and writable.
-        let buf = unsafe { IoBuf::foreign(segments, memory.clone()) };
+        let buf = unsafe { IoBuf::foreign(segments, memory.map().clone()) };
         Ok(Request::Submit(Submission {
             kind,
             flags: OpFlags::default(),
@@ -277,7 +285,7 @@ impl Parser {
 
     fn identify(
         &mut self,
-        memory: &GuestMemoryMmap,
+        memory: &Guest,
         volume: &Volume,
         mut answer: Answer,
     ) -> Result<Request, u8> {
@@ -289,6 +297,7 @@ impl Parser {
         for (address, len) in &self.writable {
             let (part, after) = rest.split_at(rest.len().min(*len as usize));
             memory
+                .map()
                 .write_slice(part, *address)
                 .map_err(|_| status::IO_ERROR)?;
             answer.written += part.len() as u32;
@@ -301,7 +310,7 @@ impl Parser {
     }
 
     /// The one range of a discard or write-zeroes, in bytes, and its flags.
-    fn range(&self, memory: &GuestMemoryMmap, volume: &Volume) -> Result<(u64, u64, u32), u8> {
+    fn range(&self, memory: &Guest, volume: &Volume) -> Result<(u64, u64, u32), u8> {
         let mut bytes = [0; RANGE_BYTES];
         if total(&self.readable) != RANGE_BYTES as u64
             || !copy(memory, &self.readable, &mut bytes)

@@ -19,8 +19,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
-use virtio_queue::{QueueOwnedT, QueueT};
-use vm_memory::{Bytes, GuestAddress};
 
 /// How long the ring is looked at without anything happening before the task sleeps.
 const POLL_NS: u64 = 20_000;
@@ -32,15 +30,13 @@ const SOON_NS: u64 = 2 * POLL_NS;
 const RETRY_NS: u64 = 500_000;
 /// How often the ring may say that it has entries while none can be read.
 const UNREADABLE_MAX: u32 = 16;
-/// The driver wants no interrupts (virtio 1.2, section 2.7.6).
-const AVAIL_NO_INTERRUPT: u16 = 1;
 
 /// The ring cannot be served any further.
 struct Broken(String);
 
-impl From<virtio_queue::Error> for Broken {
-    fn from(error: virtio_queue::Error) -> Self {
-        Self(error.to_string())
+impl From<&'static str> for Broken {
+    fn from(reason: &'static str) -> Self {
+        Self(reason.into())
     }
 }
 
@@ -56,12 +52,16 @@ struct Server {
     /// An operation that the volume refused for the moment; nothing is taken meanwhile.
     refused: Option<Op>,
     resubmit: VecDeque<u16>,
+    /// Chains in the used ring that the guest was not told of yet.
+    put: Vec<u16>,
+    /// Completions that are being answered, kept for its memory.
+    arrived: VecDeque<Completion>,
     gone: bool,
 }
 
 /// Serves a ring until it is stopped, broken, or the volume is gone.
 pub(crate) async fn serve(handle: Handle, parts: Parts, ended: std::sync::mpsc::Sender<Ended>) {
-    let size = usize::from(parts.queue.size());
+    let size = usize::from(parts.ring.size());
     let mut server = Server {
         handle,
         parser: Parser::default(),
@@ -70,12 +70,15 @@ pub(crate) async fn serve(handle: Handle, parts: Parts, ended: std::sync::mpsc::
         submitted: 0,
         refused: None,
         resubmit: parts.resubmit.iter().copied().collect(),
+        put: Vec::with_capacity(size),
+        arrived: VecDeque::new(),
         gone: false,
         parts,
     };
     // What a daemon that died had put into the used ring may never have been notified.
     server.parts.call.signal();
     if let Err(Broken(reason)) = server.run().await {
+        server.publish();
         tracing::error!(
             queue = server.parts.index,
             reason,
@@ -84,7 +87,7 @@ pub(crate) async fn serve(handle: Handle, parts: Parts, ended: std::sync::mpsc::
         server.parts.error.signal();
         server.wait_for_device().await;
     }
-    let next_avail = server.parts.queue.next_avail();
+    let next_avail = server.parts.ring.next_avail();
     let _ = ended.send(Ended { next_avail });
 }
 
@@ -94,14 +97,14 @@ impl Server {
         let (mut busy_until, mut unreadable) = (0, 0);
         // Whether the ring is looked at for a moment with no request in flight, too.
         let mut eager = false;
-        self.parts.queue.disable_notification(&*self.parts.memory)?;
+        self.parts.ring.disable_kicks();
         loop {
             let stopping = self.parts.control.stopping() || self.gone;
             let mut progress = self.offer_again();
             if !stopping {
                 progress |= self.take_requests()?;
             }
-            progress |= self.answer_all(None)?;
+            progress |= self.answer_all()?;
             if self.parts.control.abandoned()
                 || (stopping && self.submitted == 0 && self.refused.is_none())
             {
@@ -117,7 +120,7 @@ impl Server {
                 continue;
             }
             let may_take = !stopping && self.refused.is_none();
-            if may_take && self.parts.queue.enable_notification(&*self.parts.memory)? {
+            if may_take && self.parts.ring.enable_kicks() {
                 unreadable += 1;
                 if unreadable > UNREADABLE_MAX {
                     return Err(Broken("its available entries cannot be read".into()));
@@ -128,7 +131,7 @@ impl Server {
             self.sleep(&mut kick, stopping).await?;
             let progressed_at = busy_until.saturating_sub(POLL_NS);
             eager = rested && self.handle.now_ns() < progressed_at + SOON_NS;
-            self.parts.queue.disable_notification(&*self.parts.memory)?;
+            self.parts.ring.disable_kicks();
         }
     }
 
@@ -162,7 +165,8 @@ impl Server {
         })
         .await
         .map_err(|error| Broken(format!("cannot wait for kicks: {error}")))?;
-        self.answer_all(arrived)?;
+        self.arrived.extend(arrived);
+        self.answer_all()?;
         Ok(())
     }
 
@@ -187,15 +191,13 @@ impl Server {
     /// Takes what the guest has made available; true when there was anything.
     fn take_requests(&mut self) -> Result<bool, Broken> {
         let mut any = false;
-        let mut answered = false;
         while self.refused.is_none() {
             let head = match self.resubmit.pop_front() {
                 Some(head) => head,
                 None => {
-                    let memory = &*self.parts.memory;
-                    let next = self.parts.queue.iter(memory)?.next();
-                    let Some(chain) = next else { break };
-                    let head = chain.head_index();
+                    let Some(head) = self.parts.ring.take()? else {
+                        break;
+                    };
                     if usize::from(head) >= self.open.len() {
                         return Err(Broken(format!("chain head {head} past the end")));
                     }
@@ -206,16 +208,14 @@ impl Server {
                 }
             };
             any = true;
-            answered |= self.start(head)?;
+            self.start(head)?;
         }
-        if answered {
-            self.notify()?;
-        }
+        self.publish();
         Ok(any)
     }
 
-    /// Starts one request; true when it was answered at once.
-    fn start(&mut self, head: u16) -> Result<bool, Broken> {
+    /// Starts one request, or answers it at once.
+    fn start(&mut self, head: u16) -> Result<(), Broken> {
         let slot = usize::from(head);
         if self.open[slot].is_some() {
             return Err(Broken(format!("chain {head} was made available twice")));
@@ -223,13 +223,12 @@ impl Server {
         let write_through = self.parts.write_through.load(Ordering::Relaxed);
         let Parts {
             memory,
-            queue,
+            ring,
             volume,
             ..
         } = &self.parts;
-        let limit = usize::from(queue.size()).max(SEGMENTS_MAX as usize + 2);
-        let table = GuestAddress(queue.desc_table());
-        let chain = Chain::new(memory, table, queue.size(), head, limit);
+        let limit = usize::from(ring.size()).max(SEGMENTS_MAX as usize + 2);
+        let chain = Chain::new(memory, ring.table(), ring.size(), head, limit);
         match self.parser.parse(memory, chain, volume, write_through) {
             Request::Submit(Submission {
                 kind,
@@ -249,33 +248,24 @@ impl Server {
                     buf,
                     done: self.completions.clone(),
                 });
-                Ok(false)
+                Ok(())
             }
-            Request::Done { status, answer } => {
-                self.give_back(head, Some((status, answer)))?;
-                Ok(true)
-            }
+            Request::Done { status, answer } => self.give_back(head, Some((status, answer))),
             Request::Malformed(reason) => {
                 tracing::debug!(queue = self.parts.index, reason, "malformed request");
-                self.give_back(head, None)?;
-                Ok(true)
+                self.give_back(head, None)
             }
         }
     }
 
-    /// Answers what has completed, after `first`, with one notification; true when there was
-    /// anything.
-    fn answer_all(&mut self, first: Option<Completion>) -> Result<bool, Broken> {
-        let mut any = false;
-        let mut next = first.or_else(|| self.completions.try_next());
-        while let Some(completion) = next {
+    /// Answers what has completed, with one notification; true when there was anything.
+    fn answer_all(&mut self) -> Result<bool, Broken> {
+        self.completions.take(&mut self.arrived);
+        let any = !self.arrived.is_empty();
+        while let Some(completion) = self.arrived.pop_front() {
             self.answer(completion)?;
-            any = true;
-            next = self.completions.try_next();
         }
-        if any {
-            self.notify()?;
-        }
+        self.publish();
         Ok(any)
     }
 
@@ -302,14 +292,13 @@ impl Server {
         }
     }
 
-    /// Puts a chain into the used ring.
+    /// Puts a chain into the used ring; the guest is told by [`Server::publish`].
     fn give_back(&mut self, head: u16, answer: Option<(u8, Answer)>) -> Result<(), Broken> {
-        let memory = &*self.parts.memory;
         let written = match answer {
             Some((status, answer)) => {
-                memory
-                    .write_obj(status, answer.status_at)
-                    .map_err(|error| Broken(format!("cannot write a status: {error}")))?;
+                if !self.parts.memory.write_byte(answer.status_at, status) {
+                    return Err(Broken("cannot write a status".into()));
+                }
                 answer.written
             }
             None => 0,
@@ -317,28 +306,25 @@ impl Server {
         if let Some(inflight) = &mut self.parts.inflight {
             inflight.ending(head);
         }
-        self.parts.queue.add_used(memory, head, written)?;
-        if let Some(inflight) = &mut self.parts.inflight {
-            inflight.ended(head, self.parts.queue.next_used());
-        }
+        self.parts.ring.put(head, written);
+        self.put.push(head);
         Ok(())
     }
 
-    /// Tells the guest of what is new in the used ring, if it wants to know.
-    fn notify(&mut self) -> Result<(), Broken> {
-        let memory = &*self.parts.memory;
-        let queue = &mut self.parts.queue;
-        let mut wanted = queue.needs_notification(memory)?;
-        if !queue.event_idx_enabled() {
-            let flags: u16 = memory
-                .load(GuestAddress(queue.avail_ring()), Ordering::Relaxed)
-                .map_err(|error| Broken(error.to_string()))?;
-            wanted = u16::from_le(flags) & AVAIL_NO_INTERRUPT == 0;
+    /// Shows the guest what is new in the used ring, and notifies it if it wants that.
+    fn publish(&mut self) {
+        if self.put.is_empty() {
+            return;
         }
-        if wanted {
+        let ring = &mut self.parts.ring;
+        ring.publish();
+        if let Some(inflight) = &mut self.parts.inflight {
+            inflight.ended(&self.put, ring.next_used());
+        }
+        self.put.clear();
+        if ring.wants_call() {
             self.parts.call.signal();
         }
-        Ok(())
     }
 
     /// Waits for what the volume still has, without answering it.

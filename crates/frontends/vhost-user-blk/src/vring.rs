@@ -2,15 +2,17 @@
 
 use crate::config::{QUEUE_SIZE_MAX, has};
 use crate::event::{EventFd, EventSlot};
+use crate::guest::Guest;
 use crate::inflight::{InflightRegion, Recovered};
 use crate::memory::Memory;
 use crate::parts::{Control, Ended, Parts};
+use crate::ring::Ring;
 use crate::server::serve;
 use crate::volume::Volume;
 use reactor::Remote;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Instant;
 use virtio_bindings::virtio_ring::VIRTIO_RING_F_EVENT_IDX;
@@ -70,31 +72,26 @@ impl Vring {
         if !self.enabled || self.size == 0 || self.is_running() {
             return Ok(());
         }
-        let mut queue = self.queue(addresses, common)?;
-        let memory = common.memory.map.clone();
-        let used = queue
-            .used_idx(&*memory, Ordering::Acquire)
-            .map_err(|error| invalid(&error.to_string()))?
-            .0;
+        let map = &common.memory.map;
+        let mut ring = Ring::new(&self.queue(addresses, common)?, map.clone())?;
         let mut inflight = common
             .inflight
             .as_ref()
             .and_then(|region| region.queue(index, self.size));
         let recovered = match &mut inflight {
-            Some(inflight) => inflight.recover(used, self.base),
+            Some(inflight) => inflight.recover(ring.next_used(), self.base),
             None => Recovered {
                 heads: Vec::new(),
                 next_avail: self.base,
             },
         };
-        queue.set_next_avail(recovered.next_avail);
-        queue.set_next_used(used);
+        ring.go_on(recovered.next_avail);
         let control = Arc::new(Control::default());
         let parts = Parts {
             index,
             volume: common.volume.clone(),
-            memory,
-            queue,
+            memory: Guest::new(map.clone()),
+            ring,
             kick,
             call: self.call.clone(),
             error: self.error.clone(),
@@ -138,11 +135,7 @@ impl Vring {
             .map_err(wrong)?;
         queue.set_event_idx(has(common.features, VIRTIO_RING_F_EVENT_IDX));
         queue.set_ready(true);
-        if queue.is_valid(&*common.memory.map) {
-            Ok(queue)
-        } else {
-            Err(invalid("a ring does not lie within the shared memory"))
-        }
+        Ok(queue)
     }
 
     /// Asks it to stop, without waiting.

@@ -3,8 +3,10 @@
 use super::*;
 use crate::chain::Chain;
 use block::{BlockDevice, Geometry, Op};
+use std::sync::Arc;
 use std::task::Waker;
 use virtio_queue::desc::split::Descriptor;
+use vm_memory::GuestMemoryMmap;
 
 const TABLE: u64 = 0x1000;
 const HEADER: u64 = 0x2000;
@@ -40,7 +42,8 @@ impl BlockDevice for Large {
 
 fn parse(kind: u32, sector: u64, data: &[(u64, u32, u16)]) -> Request {
     let ranges = [(GuestAddress(0), MEMORY)];
-    let memory = Arc::new(GuestMemoryMmap::from_ranges(&ranges).unwrap());
+    let map = Arc::new(GuestMemoryMmap::from_ranges(&ranges).unwrap());
+    let (memory, guest) = (map.clone(), Guest::new(map));
     memory.write_obj(kind, GuestAddress(HEADER)).unwrap();
     memory.write_obj(sector, GuestAddress(HEADER + 8)).unwrap();
     let mut chain = vec![(HEADER, 16, 0)];
@@ -53,9 +56,9 @@ fn parse(kind: u32, sector: u64, data: &[(u64, u32, u16)]) -> Request {
         let at = GuestAddress(TABLE + 16 * index as u64);
         memory.write_obj(descriptor, at).unwrap();
     }
-    let chain = Chain::new(&memory, GuestAddress(TABLE), 256, 0, 128);
+    let chain = Chain::new(&guest, GuestAddress(TABLE), 256, 0, 128);
     let volume = Volume::new(Arc::new(Large));
-    Parser::default().parse(&memory, chain, &volume, false)
+    Parser::default().parse(&guest, chain, &volume, false)
 }
 
 fn status_of(request: Request) -> u8 {
@@ -103,7 +106,8 @@ fn ranges_are_checked_with_their_flags() {
     let range = |kind, sector: u64, sectors: u32, flags: u32, len: u32| {
         // The header's page has room behind the header for the range.
         let ranges = [(GuestAddress(0), MEMORY)];
-        let memory = Arc::new(GuestMemoryMmap::from_ranges(&ranges).unwrap());
+        let map = Arc::new(GuestMemoryMmap::from_ranges(&ranges).unwrap());
+        let (memory, guest) = (map.clone(), Guest::new(map));
         for (at, word) in [(0, kind), (16 + 8, sectors), (16 + 12, flags)] {
             memory.write_obj(word, GuestAddress(HEADER + at)).unwrap();
         }
@@ -114,9 +118,9 @@ fn ranges_are_checked_with_their_flags() {
         };
         put(0, Descriptor::new(HEADER, 16 + len, NEXT, 1));
         put(1, Descriptor::new(STATUS, 1, WRITE, 0));
-        let chain = Chain::new(&memory, GuestAddress(TABLE), 256, 0, 128);
+        let chain = Chain::new(&guest, GuestAddress(TABLE), 256, 0, 128);
         let volume = Volume::new(Arc::new(Large));
-        Parser::default().parse(&memory, chain, &volume, true)
+        Parser::default().parse(&guest, chain, &volume, true)
     };
     let (discard, zeroes) = (VIRTIO_BLK_T_DISCARD, VIRTIO_BLK_T_WRITE_ZEROES);
     let unsupported = status::UNSUPPORTED;

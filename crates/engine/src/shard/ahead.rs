@@ -1,0 +1,98 @@
+//! Memory that the operations of a batch will need, fetched by the processor while those before them are
+//! carried out: the page that says where a block lies, what the policy knows of it, and the block itself, where
+//! a drive has it in memory. Without that an operation mostly waits for memory.
+
+use super::dispatch::ShardOp;
+use super::leaf::Leaf;
+use super::state::{Shard, State};
+use block::OpKind;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use units::{BLOCK, CHUNK, prefetch};
+
+/// Operations ahead of the present one whose pages are looked for.
+const STEPS: usize = 4;
+
+/// The page of an operation's first block.
+struct Seen {
+    leaf: Rc<Leaf>,
+    chunk: (u32, u32),
+    block: usize,
+    reads: bool,
+}
+
+/// How far was looked, in numbers of operations.
+#[derive(Default)]
+pub(super) struct Ahead {
+    /// The first operation of the batch that is left.
+    front: usize,
+    found: usize,
+    asked: usize,
+    read: usize,
+    seen: [Option<Seen>; STEPS],
+}
+
+impl Ahead {
+    /// The first operation was taken out of the batch.
+    pub fn taken(&mut self) {
+        self.front += 1;
+    }
+}
+
+impl Shard {
+    /// Has fetched what the first operations of `batch` need, each a step further than at the last call.
+    pub(super) fn look_ahead(&self, ahead: &mut Ahead, batch: &VecDeque<ShardOp>) {
+        let upto = |steps: usize| ahead.front + steps.min(batch.len());
+        let (found, asked, read) = (upto(STEPS), upto(STEPS - 1), upto(STEPS - 2));
+        let state = self.state.borrow();
+        for number in ahead.found.max(ahead.front)..found {
+            let seen = find(&state, &batch[number - ahead.front]);
+            if let Some(seen) = &seen {
+                seen.leaf.prefetch();
+            }
+            ahead.seen[number % STEPS] = seen;
+        }
+        for number in ahead.asked.max(ahead.front)..asked {
+            if let Some(seen) = &ahead.seen[number % STEPS] {
+                seen.leaf.page.borrow().prefetch(seen.block);
+                state.prefetch_use(seen.chunk, seen.block);
+            }
+        }
+        for number in ahead.read.max(ahead.front)..read {
+            if let Some(seen) = &ahead.seen[number % STEPS]
+                && seen.reads
+            {
+                let place = seen.leaf.page.borrow().slot(seen.block);
+                if place.is_some()
+                    && let Ok(vdrive) = self.vdrive(place.vdrive())
+                {
+                    vdrive.prefetch(place.block());
+                }
+            }
+        }
+        (ahead.found, ahead.asked, ahead.read) = (found, asked, read);
+    }
+}
+
+fn find(state: &State, op: &ShardOp) -> Option<Seen> {
+    let reads = op.op.kind == OpKind::Read;
+    if !reads && op.op.kind != OpKind::Write {
+        return None;
+    }
+    let layer = state.live(op.volume);
+    let chunk = (op.op.offset / CHUNK as u64) as u32;
+    let leaf = state.volumes.get(&layer)?.tree.leaf(chunk)?;
+    Some(Seen {
+        leaf: leaf.clone(),
+        chunk: (layer, chunk),
+        block: (op.op.offset % CHUNK as u64) as usize / BLOCK,
+        reads,
+    })
+}
+
+impl Leaf {
+    fn prefetch(&self) {
+        prefetch(&self.page);
+        prefetch(&self.ram);
+    }
+}

@@ -1,0 +1,166 @@
+//! The guest's memory as this process sees it.
+//!
+//! The guest may change it at any time: it is read and written through raw pointers alone, each value once.
+
+use std::cell::Cell;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use vm_memory::{
+    ByteValued, Bytes, GuestAddress, GuestMemory, GuestMemoryBackend, GuestMemoryMmap,
+    GuestMemoryRegion, GuestRegionMmap, MemoryRegionAddress, Permissions,
+};
+
+/// Mapped memory, with the region that was asked for last: mostly it is the next one, too.
+pub(crate) struct Guest {
+    map: Arc<GuestMemoryMmap>,
+    last: Cell<Option<Mapped>>,
+}
+
+/// A region: its first address, its length in bytes and where it is mapped.
+#[derive(Clone, Copy)]
+struct Mapped {
+    first: u64,
+    len: u64,
+    at: NonNull<u8>,
+}
+
+// SAFETY: the pointer leads into memory that `map` keeps mapped, for any thread.
+unsafe impl Send for Guest {}
+
+impl Guest {
+    pub(crate) fn new(map: Arc<GuestMemoryMmap>) -> Self {
+        let last = Cell::new(None);
+        Self { map, last }
+    }
+
+    /// What keeps it mapped.
+    pub(crate) fn map(&self) -> &Arc<GuestMemoryMmap> {
+        &self.map
+    }
+
+    /// Where `len` bytes from `address` on are, if they lie in one region. Valid as long as the map is.
+    #[inline]
+    pub(crate) fn at(&self, address: GuestAddress, len: usize) -> Option<NonNull<u8>> {
+        let within = |mapped: &Mapped| mapped.at(address.0, len as u64);
+        if let Some(at) = self.last.get().as_ref().and_then(within) {
+            return Some(at);
+        }
+        let mapped = Mapped::of(GuestMemoryBackend::find_region(&*self.map, address)?)?;
+        self.last.set(Some(mapped));
+        within(&mapped)
+    }
+
+    /// Copies a value out, wherever it lies.
+    #[inline]
+    pub(crate) fn read<T: ByteValued>(&self, address: GuestAddress) -> Option<T> {
+        match self.at(address, size_of::<T>()) {
+            // SAFETY: mapped for the value's length; any bytes are a value of it.
+            Some(at) => Some(unsafe { at.cast::<T>().read_unaligned() }),
+            None => self.map.read_obj(address).ok(),
+        }
+    }
+
+    /// Writes a byte; false when there is none at that address.
+    #[inline]
+    pub(crate) fn write_byte(&self, address: GuestAddress, byte: u8) -> bool {
+        let at = self.at(address, 1);
+        if let Some(at) = at {
+            // SAFETY: mapped writable.
+            unsafe { at.write_volatile(byte) };
+        }
+        at.is_some()
+    }
+
+    /// Calls `take` with where each piece of a range lies; false when some of it does not lie anywhere.
+    pub(crate) fn pieces(
+        &self,
+        address: GuestAddress,
+        len: usize,
+        access: Permissions,
+        mut take: impl FnMut(NonNull<u8>, usize),
+    ) -> bool {
+        if let Some(at) = self.at(address, len) {
+            take(at, len);
+            return true;
+        }
+        let Ok(slices) = GuestMemory::get_slices(&*self.map, address, len, access) else {
+            return false;
+        };
+        for slice in slices {
+            let Ok(slice) = slice else { return false };
+            let at = NonNull::new(slice.ptr_guard_mut().as_ptr());
+            let Some(at) = at else { return false };
+            take(at, slice.len());
+        }
+        true
+    }
+}
+
+impl Mapped {
+    fn of(region: &GuestRegionMmap) -> Option<Self> {
+        let at = region.get_host_address(MemoryRegionAddress(0)).ok()?;
+        Some(Self {
+            first: region.start_addr().0,
+            len: region.len(),
+            at: NonNull::new(at)?,
+        })
+    }
+
+    #[inline]
+    fn at(&self, address: u64, len: u64) -> Option<NonNull<u8>> {
+        let offset = address.checked_sub(self.first)?;
+        let end = offset.checked_add(len)?;
+        // SAFETY: within the region's mapping.
+        (end <= self.len).then(|| unsafe { self.at.add(offset as usize) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_found_outside_of_a_region() {
+        let ranges = [
+            (GuestAddress(0x1000), 0x1000),
+            (GuestAddress(0x4000), 0x1000),
+        ];
+        let guest = Guest::new(Arc::new(GuestMemoryMmap::from_ranges(&ranges).unwrap()));
+        for (address, len, found) in [
+            (0x1000, 0x1000, true),
+            (0x1fff, 1, true),
+            (0x1fff, 2, false),
+            (0x0fff, 1, false),
+            (0x2000, 1, false),
+            (0x4ffe, 2, true),
+            (0x4ffe, usize::MAX, false),
+            (u64::MAX, 2, false),
+        ] {
+            let at = guest.at(GuestAddress(address), len);
+            assert_eq!(at.is_some(), found, "{len} bytes at {address:#x}");
+        }
+        guest.map().write_obj(7u32, GuestAddress(0x4010)).unwrap();
+        assert_eq!(guest.read::<u32>(GuestAddress(0x4010)), Some(7));
+        assert_eq!(guest.read::<u32>(GuestAddress(0x4ffe)), None);
+        assert!(guest.write_byte(GuestAddress(0x4010), 9));
+        assert_eq!(guest.read::<u32>(GuestAddress(0x4010)), Some(9));
+        assert!(!guest.write_byte(GuestAddress(0x5000), 9));
+    }
+
+    #[test]
+    fn a_range_over_two_regions_comes_in_pieces() {
+        let ranges = [(GuestAddress(0), 0x1000), (GuestAddress(0x1000), 0x1000)];
+        let guest = Guest::new(Arc::new(GuestMemoryMmap::from_ranges(&ranges).unwrap()));
+        let mut lens = Vec::new();
+        let start = GuestAddress(0xff0);
+        assert!(guest.pieces(start, 0x30, Permissions::Read, |_, len| lens.push(len)));
+        assert_eq!(lens, [0x10, 0x20]);
+        let outside = guest.pieces(start, 0x1011, Permissions::Read, |_, _| {});
+        assert!(!outside);
+        guest
+            .map()
+            .write_obj(0x0102_0304u32, GuestAddress(0xffe))
+            .unwrap();
+        assert_eq!(guest.read::<u32>(GuestAddress(0xffe)), Some(0x0102_0304));
+    }
+}
