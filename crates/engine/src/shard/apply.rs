@@ -111,6 +111,7 @@ impl Shard {
         let mut state = self.state.borrow_mut();
         let blocks = first..first + run.count;
         let old = Self::slots_of(&leaf.page.borrow(), blocks.clone());
+        let were_there = self.are_fast_alone(&leaf.page.borrow(), blocks.clone());
         self.append(
             &mut state,
             &Record::Write {
@@ -137,13 +138,24 @@ impl Shard {
         self.mark_dirty(&mut state, volume, chunk, leaf);
         if self.class(run.place) == Class::Fast {
             state.dirty_chunks.written((volume, chunk));
-            let extents = extents_of(&(first..first + run.count).collect());
-            self.tell_placed(&mut state, (volume, chunk), leaf, extents);
+            // Other slots are nothing that the policy knows of.
+            if !were_there {
+                let extents = extents_of(&(first..first + run.count).collect());
+                self.tell_placed(&mut state, (volume, chunk), leaf, extents);
+            }
         } else {
             self.note_chunk(&mut state, volume, chunk, leaf);
             self.note_lowered(&state, (volume, chunk), first, run.count);
         }
         Ok(())
+    }
+
+    /// Whether the fast tier has these blocks, and nothing else.
+    fn are_fast_alone(&self, page: &ChunkPage, mut blocks: std::ops::Range<usize>) -> bool {
+        blocks.all(|block| {
+            let slot = page.slot(block);
+            slot.is_some() && !page.home_valid(block) && self.class(slot) == Class::Fast
+        })
     }
 
     /// Blocks are zeroes.

@@ -164,16 +164,20 @@ impl Shard {
         piece: Piece,
         buf: &IoBuf,
     ) -> Option<SmallVec<[u32; 16]>> {
-        let mut crcs = SmallVec::new();
+        let mut crcs: SmallVec<[u32; 16]> = SmallVec::new();
+        let mut block = self.block.borrow_mut();
         for run in runs {
             let vdrive = self.vdrive(run.place.vdrive()).ok()?;
-            let at = piece.at + crcs.len() * BLOCK;
-            let wrote =
-                vdrive.write_in_place(run.place.block(), run.count, Purpose::Hosts, &mut |bytes| {
-                    buf.read(at, bytes);
-                    crcs.extend(bytes.chunks_exact(BLOCK).map(crc32c));
-                });
-            if !wrote {
+            let mut take_in = |bytes: &mut [u8]| {
+                for bytes in bytes.chunks_exact_mut(BLOCK) {
+                    // By way of memory that is at hand: what has just gone to a drive's is not, for a while.
+                    buf.read(piece.at + crcs.len() * BLOCK, &mut block[..]);
+                    crcs.push(crc32c(&block[..]));
+                    bytes.copy_from_slice(&block[..]);
+                }
+            };
+            let (place, count) = (run.place.block(), run.count);
+            if !vdrive.write_in_place(place, count, Purpose::Hosts, &mut take_in) {
                 return None;
             }
         }

@@ -29,7 +29,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::{Rc, Weak};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use units::{Place, PoolId, ShardId, VdriveId};
+use units::{BLOCK, Place, PoolId, ShardId, VdriveId};
 
 pub(super) use format::{DIRECTORY, HOMES, SLOTS};
 
@@ -287,6 +287,8 @@ pub struct Shard {
     pub(super) meters: Meters,
     /// Slots of the write that is being made, kept between writes for its memory.
     pub(super) scratch: RefCell<Vec<Run>>,
+    /// The same for one of its blocks.
+    pub(super) block: RefCell<Box<[u8; BLOCK]>>,
     this: Weak<Self>,
 }
 
@@ -387,6 +389,7 @@ impl Shard {
             let_go: Event::default(),
             meters: Meters::default(),
             scratch: RefCell::default(),
+            block: RefCell::new(Box::new([0; BLOCK])),
             this: this.clone(),
         })
     }

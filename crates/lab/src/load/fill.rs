@@ -1,6 +1,6 @@
-//! Writing all of a disk once.
+//! Writing to a disk before it is measured.
 
-use super::aim::Pattern;
+use super::aim::{Aim, Pattern};
 use super::blocks::Blocks;
 use super::disk::Disk;
 use super::plan::{Content, Load};
@@ -22,32 +22,10 @@ const SECTOR: u32 = 512;
 /// # Errors
 /// As [`measure`].
 pub fn fill(disk: &Disk, bytes: u64, content: Content) -> Result<()> {
-    let mut progress = Progress::new();
-    let mut part = |from: u64, to: u64, block: u32| {
-        let load = Load {
-            disks: vec![disk.clone()],
-            first: 1.0,
-            blocks: Blocks::of(block),
-            read_percent: 0,
-            aim: Pattern::Sequential.aim(from..to, block, 0),
-            queues: 1,
-            depth: FILL_DEPTH,
-            threads: 1,
-            cores: Vec::new(),
-            polling: false,
-            rate: None,
-            content: content.clone(),
-            warm_up: 0,
-            seconds: FILL_SECONDS,
-            requests: Some((to - from) / u64::from(block)),
-            seed: from,
-        };
-        measure(&load, Watched::default(), |second, _| {
-            if progress.is_due() {
-                progress.draw(&format!("  filling for {second} s"));
-            }
-            Ok(true)
-        })
+    let part = |from: u64, to: u64, block: u32| {
+        let aim = Pattern::Sequential.aim(from..to, block, 0);
+        let requests = (to - from) / u64::from(block);
+        write(disk, (aim, block, requests), content.clone(), "filling")
     };
     let whole = bytes / u64::from(FILL_BYTES) * u64::from(FILL_BYTES);
     if whole > 0 {
@@ -61,5 +39,49 @@ pub fn fill(disk: &Disk, bytes: u64, content: Content) -> Result<()> {
         };
         part(whole, bytes, rest)?;
     }
+    Ok(())
+}
+
+/// Writes `bytes` to blocks anywhere in the first `size` bytes of a disk.
+///
+/// # Errors
+/// As [`measure`].
+pub fn scatter(disk: &Disk, size: u64, bytes: u64, content: Content) -> Result<()> {
+    let aim = Pattern::Random.aim(0..size, UNIT, 0);
+    let requests = bytes / u64::from(UNIT);
+    write(disk, (aim, UNIT, requests), content, "writing anywhere")
+}
+
+fn write(
+    disk: &Disk,
+    (aim, block, requests): (Aim, u32, u64),
+    content: Content,
+    doing: &str,
+) -> Result<()> {
+    let mut progress = Progress::new();
+    let load = Load {
+        disks: vec![disk.clone()],
+        first: 1.0,
+        blocks: Blocks::of(block),
+        read_percent: 0,
+        aim,
+        queues: 1,
+        depth: FILL_DEPTH,
+        threads: 1,
+        cores: Vec::new(),
+        polling: false,
+        rate: None,
+        content,
+        warm_up: 0,
+        seconds: FILL_SECONDS,
+        requests: Some(requests),
+        seed: requests,
+    };
+    measure(&load, Watched::default(), |second, _| {
+        if progress.is_due() {
+            progress.draw(&format!("  {doing} for {second} s"));
+        }
+        Ok(true)
+    })?;
     Ok(())
 }

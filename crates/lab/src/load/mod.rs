@@ -32,7 +32,7 @@ pub use arguments::Generate;
 pub use blocks::Blocks;
 pub use command::command;
 pub use disk::Disk;
-pub use fill::fill;
+pub use fill::{fill, scatter};
 pub use histogram::Histogram;
 pub use pace::Arrivals;
 pub use plan::{Content, Load};
