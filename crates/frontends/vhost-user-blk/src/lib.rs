@@ -24,6 +24,7 @@ mod inflight;
 mod memory;
 mod notify;
 mod parts;
+mod polling;
 mod request;
 mod ring;
 mod server;

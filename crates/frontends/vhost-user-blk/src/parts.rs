@@ -3,6 +3,7 @@
 use crate::event::{EventFd, EventSlot};
 use crate::guest::Guest;
 use crate::inflight::InflightQueue;
+use crate::polling::Choice;
 use crate::ring::Ring;
 use crate::volume::Volume;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -79,6 +80,7 @@ pub(crate) struct Parts {
     pub(crate) inflight: Option<InflightQueue>,
     /// Chains to serve first, which the last daemon took and did not answer.
     pub(crate) resubmit: Vec<u16>,
+    pub(crate) polling: Arc<Choice>,
     /// Writes are durable before they are answered.
     pub(crate) write_through: Arc<AtomicBool>,
     /// Called once when the volume is gone.

@@ -1,14 +1,13 @@
 //! One ring, served by a task on one of the daemon's loops.
 //!
 //! While requests come and go the task looks at the ring itself and the guest does not kick.
-//! When nothing has happened for a moment it allows kicks and sleeps until a kick, a completion
-//! or the end, so that a request never waits for the completion of another one. With no request in
-//! flight that moment is none, unless the last sleep was hardly worth it: a guest that sends one
-//! request after the other is looked at, and one that pauses costs nothing.
+//! When nothing has happened for as long as the export's policy says (`polling.rs`) it allows kicks and sleeps
+//! until a kick, a completion or the end, so that a request never waits for the completion of another one.
 
 use crate::chain::Chain;
 use crate::config::SEGMENTS_MAX;
 use crate::parts::{Ended, Parts};
+use crate::polling::Looking;
 use crate::request::{Answer, Parser, Request, Submission};
 use crate::status;
 use block::{Completion, CompletionQueue, Op};
@@ -20,11 +19,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
 
-/// How long the ring is looked at without anything happening before the task sleeps.
-const POLL_NS: u64 = 20_000;
-/// A kick so soon after the last progress would have been seen without sleeping: waking up takes its
-/// time, too.
-const SOON_NS: u64 = 2 * POLL_NS;
 /// How long to wait before an operation is offered again that the volume refused, when no
 /// completion of this ring will come first.
 const RETRY_NS: u64 = 500_000;
@@ -94,12 +88,11 @@ pub(crate) async fn serve(handle: Handle, parts: Parts, ended: std::sync::mpsc::
 impl Server {
     async fn run(&mut self) -> Result<(), Broken> {
         let mut kick: Option<Readiness> = None;
-        let (mut busy_until, mut unreadable) = (0, 0);
-        // Whether the ring is looked at for a moment with no request in flight, too.
-        let mut eager = false;
+        let (mut looking, mut unreadable) = (Looking::default(), 0);
         self.parts.ring.disable_kicks();
         loop {
             let stopping = self.parts.control.stopping() || self.gone;
+            let waited = self.submitted > 0;
             let mut progress = self.offer_again();
             if !stopping {
                 progress |= self.take_requests()?;
@@ -110,12 +103,14 @@ impl Server {
             {
                 return Ok(());
             }
+            let now_ns = self.handle.now_ns();
             if progress {
                 unreadable = 0;
-                busy_until = self.handle.now_ns() + POLL_NS;
+                looking.progressed(now_ns, waited);
             }
-            let looks = self.submitted > 0 || (eager && !stopping);
-            if progress || (looks && self.handle.now_ns() < busy_until) {
+            let (polling, under_way) = (self.parts.polling.get(), self.submitted > 0);
+            let looks = (under_way || !stopping) && looking.goes_on(polling, now_ns, under_way);
+            if progress || looks {
                 self.handle.yield_now().await;
                 continue;
             }
@@ -129,8 +124,7 @@ impl Server {
             }
             let rested = self.submitted == 0;
             self.sleep(&mut kick, stopping).await?;
-            let progressed_at = busy_until.saturating_sub(POLL_NS);
-            eager = rested && self.handle.now_ns() < progressed_at + SOON_NS;
+            looking.woke(self.handle.now_ns(), rested);
             self.parts.ring.disable_kicks();
         }
     }

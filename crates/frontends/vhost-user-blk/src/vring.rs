@@ -6,6 +6,7 @@ use crate::guest::Guest;
 use crate::inflight::{InflightRegion, Recovered};
 use crate::memory::Memory;
 use crate::parts::{Control, Ended, Parts};
+use crate::polling::Choice;
 use crate::ring::Ring;
 use crate::server::serve;
 use crate::volume::Volume;
@@ -33,6 +34,7 @@ pub(crate) struct Common {
     pub(crate) memory: Arc<Memory>,
     pub(crate) features: u64,
     pub(crate) inflight: Option<Arc<InflightRegion>>,
+    pub(crate) polling: Arc<Choice>,
     pub(crate) write_through: Arc<AtomicBool>,
     pub(crate) hang_up: Arc<dyn Fn() + Send + Sync>,
 }
@@ -98,6 +100,7 @@ impl Vring {
             control: control.clone(),
             inflight,
             resubmit: recovered.heads,
+            polling: common.polling.clone(),
             write_through: common.write_through.clone(),
             hang_up: common.hang_up.clone(),
         };

@@ -1,0 +1,148 @@
+//! How long a ring is looked at without being asked to, before its task sleeps.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// How long a ring is looked at after something happened.
+const LOOK_NS: u64 = 20_000;
+/// A kick so soon after the last progress would have been seen without sleeping: waking up takes its
+/// time, too.
+const SOON_NS: u64 = 2 * LOOK_NS;
+/// The longest wait for a drive that is usual for which the processor does not sleep.
+const SHORT_NS: u64 = 150_000;
+/// Weight of a wait in what is usual.
+const USUAL: u64 = 8;
+
+/// What an export's rings do while nothing happens.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Polling {
+    /// They look as long as requests are under way and short waits are usual, and sleep else.
+    Adaptive,
+    /// They never sleep.
+    Busy,
+    /// They sleep at once.
+    Interrupt,
+}
+
+impl Polling {
+    pub(crate) const ALL: [(&'static str, Self); 3] = [
+        ("adaptive", Self::Adaptive),
+        ("busy", Self::Busy),
+        ("interrupt", Self::Interrupt),
+    ];
+
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let mut all = Self::ALL.into_iter();
+        all.find_map(|(name, polling)| (name == text).then_some(polling))
+    }
+}
+
+/// What was chosen, for all rings of an export; it may change while they are served.
+pub(crate) struct Choice(AtomicU8);
+
+impl Choice {
+    pub(crate) fn new(polling: Polling) -> Self {
+        Self(AtomicU8::new(polling as u8))
+    }
+
+    pub(crate) fn set(&self, polling: Polling) {
+        self.0.store(polling as u8, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> Polling {
+        Polling::ALL[usize::from(self.0.load(Ordering::Relaxed))].1
+    }
+}
+
+/// What one ring has seen of waits.
+#[derive(Default)]
+pub(crate) struct Looking {
+    progressed_ns: u64,
+    /// What was usual between two moments at which something happened, while requests were under way.
+    usual_ns: u64,
+    /// The last sleep with no request under way was hardly worth it.
+    eager: bool,
+}
+
+impl Looking {
+    /// Something happened; `waited`: requests were under way before.
+    pub(crate) fn progressed(&mut self, now_ns: u64, waited: bool) {
+        let took = now_ns.saturating_sub(self.progressed_ns);
+        if waited && self.progressed_ns > 0 {
+            self.usual_ns = self.usual_ns - self.usual_ns / USUAL + took / USUAL;
+        }
+        self.progressed_ns = now_ns;
+    }
+
+    /// A sleep has ended that began with no request under way, or did not.
+    pub(crate) fn woke(&mut self, now_ns: u64, rested: bool) {
+        self.eager = rested && now_ns < self.progressed_ns.saturating_add(SOON_NS);
+    }
+
+    /// Whether to look once more before sleeping.
+    pub(crate) fn goes_on(&self, polling: Polling, now_ns: u64, under_way: bool) -> bool {
+        let window = match polling {
+            Polling::Busy => return true,
+            Polling::Interrupt => return false,
+            Polling::Adaptive if !under_way && !self.eager => return false,
+            Polling::Adaptive if under_way && self.usual_ns <= SHORT_NS => {
+                LOOK_NS + 2 * self.usual_ns
+            }
+            Polling::Adaptive => LOOK_NS,
+        };
+        now_ns < self.progressed_ns.saturating_add(window)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const US: u64 = 1_000;
+
+    /// A ring whose requests take so long, after some of them: when it stops looking, in microseconds.
+    fn looks_for(took_us: u64, under_way: bool) -> u64 {
+        let (mut looking, mut now) = (Looking::default(), US);
+        for _ in 0..100 {
+            looking.progressed(now, true);
+            now += took_us * US;
+        }
+        looking.progressed(now, true);
+        let on = |us: &u64| looking.goes_on(Polling::Adaptive, now + us * US, under_way);
+        (0..10_000).take_while(on).count() as u64
+    }
+
+    #[test]
+    fn short_waits_are_looked_through_and_long_ones_slept_through() {
+        let fast = looks_for(70, true);
+        assert!((100..200).contains(&fast), "{fast}");
+        assert_eq!(looks_for(4_000, true), 20, "a disk");
+        assert_eq!(looks_for(70, false), 0, "nothing is under way");
+    }
+
+    #[test]
+    fn a_guest_that_sends_the_next_request_soon_is_looked_for() {
+        let mut looking = Looking::default();
+        looking.progressed(100 * US, false);
+        looking.woke(110 * US, true);
+        assert!(looking.goes_on(Polling::Adaptive, 119 * US, false));
+        assert!(!looking.goes_on(Polling::Adaptive, 120 * US, false));
+        looking.woke(500 * US, true);
+        assert!(!looking.goes_on(Polling::Adaptive, 101 * US, false));
+    }
+
+    #[test]
+    fn the_other_two_always_or_never_look() {
+        let looking = Looking::default();
+        for under_way in [false, true] {
+            assert!(looking.goes_on(Polling::Busy, u64::MAX, under_way));
+            assert!(!looking.goes_on(Polling::Interrupt, 0, under_way));
+        }
+        let choice = Choice::new(Polling::Adaptive);
+        for (name, polling) in Polling::ALL {
+            assert_eq!(Polling::parse(name), Some(polling));
+            choice.set(polling);
+            assert_eq!(choice.get(), polling);
+        }
+        assert_eq!(Polling::parse("often"), None);
+    }
+}
