@@ -21,6 +21,42 @@ pub struct Parameter {
 /// It may wait: not to be called on a loop.
 pub type OpenFor = Arc<dyn Fn(&str) -> Option<Arc<dyn BlockDevice>> + Send + Sync>;
 
+/// Told whether it was kept.
+pub type Kept = Box<dyn FnOnce(bool) + Send>;
+
+/// Where it is kept what hosts have reserved of a volume, for as long as the volume is.
+pub trait Keeper: Send + Sync {
+    /// Whether it keeps anything at all: hosts are told.
+    fn is_there(&self) -> bool;
+
+    /// What was kept last. It may wait: not to be called on a loop.
+    ///
+    /// # Errors
+    /// When that cannot be told.
+    fn load(&self) -> io::Result<Option<String>>;
+
+    /// Keeps `state` in place of what was kept before, or nothing; calls `done`, from any thread, when
+    /// that is durable or has failed. It does not wait. A second call comes after `done` of the first.
+    fn keep(&self, state: Option<String>, done: Kept);
+}
+
+/// Keeps nothing, for volumes that nobody writes to and for tests.
+pub struct NoKeeper;
+
+impl Keeper for NoKeeper {
+    fn is_there(&self) -> bool {
+        false
+    }
+
+    fn load(&self) -> io::Result<Option<String>> {
+        Ok(None)
+    }
+
+    fn keep(&self, _state: Option<String>, done: Kept) {
+        done(true);
+    }
+}
+
 /// What an export is started with.
 pub struct StartExport {
     /// The export's name.
@@ -31,6 +67,8 @@ pub struct StartExport {
     pub device: Arc<dyn BlockDevice>,
     /// For front ends whose sessions know their initiators' names, unless the export is for one alone.
     pub open_for: Option<OpenFor>,
+    /// For front ends whose hosts reserve volumes.
+    pub keeper: Arc<dyn Keeper>,
     /// Values of the front end's parameters; unknown names are refused before this is made.
     pub parameters: BTreeMap<String, String>,
     /// Loops that sessions may run on; at least one.

@@ -2,10 +2,9 @@
 
 use crate::luns::Luns;
 use crate::nexus::{Nexus, Ports};
-use crate::reservations::NoKeeper;
 use crate::unit::Unit;
 use block::{AllocationState, BlockDevice, Completion, Geometry, IoBuf, Op, OpKind, StatusExtent};
-use reactor::{Clock, Handle};
+use reactor::{Clock, Handle, NoKeeper};
 use std::collections::BTreeMap;
 use std::pin::pin;
 use std::rc::Rc;
@@ -77,7 +76,7 @@ fn nexus(handle: &Handle, serial: &'static str, name: &str, fill: u8) -> Nexus {
         bytes: Mutex::new(vec![fill; SIZE]),
         serial,
     });
-    let unit = Unit::new(&device, Arc::new(NoKeeper));
+    let unit = Unit::new(&device, Arc::new(NoKeeper)).expect("nothing is kept");
     let ports = Ports {
         initiator: format!("{name},i,0x000000000001"),
         target: "iqn.t".to_owned(),

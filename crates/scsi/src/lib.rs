@@ -39,6 +39,5 @@ pub use identity::Identity;
 pub use luns::{LUN_MAX, Luns, parse_lun};
 pub use nexus::{Nexus, Ports};
 pub use once::Once;
-pub use reservations::{Keeper, NoKeeper};
 pub use sense::{Sense, Status};
 pub use unit::Unit;

@@ -313,6 +313,13 @@ pub(crate) static ROWS: &[Row] = &[
         persistent!(0x5f, 0x06, 0x00),
     ),
     action(
+        0x5f,
+        0x07,
+        Persistent,
+        Run::PersistentOut,
+        persistent!(0x5f, 0x07, 0x00),
+    ),
+    action(
         0x83,
         0x00,
         Write,

@@ -4,8 +4,10 @@ use crate::attention::Attention;
 use crate::identity::Identity;
 use crate::nexus::Member;
 use crate::ranges::Ranges;
-use crate::reservations::{Keeper, Reservations};
+use crate::reservations::Reservations;
 use block::BlockDevice;
+use reactor::Keeper;
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
@@ -46,21 +48,24 @@ pub struct Unit {
 }
 
 impl Unit {
-    /// The unit of a volume, with the reservations that `keeper` has kept.
-    pub fn new(device: &Arc<dyn BlockDevice>, keeper: Arc<dyn Keeper>) -> Arc<Self> {
+    /// The unit of a volume, with the reservations that `keeper` has kept. Not to be called on a loop.
+    ///
+    /// # Errors
+    /// When those cannot be read.
+    pub fn new(device: &Arc<dyn BlockDevice>, keeper: Arc<dyn Keeper>) -> io::Result<Arc<Self>> {
         let geometry = device.geometry();
-        Arc::new(Self {
+        Ok(Arc::new(Self {
             identity: Identity::new(&geometry.serial),
             switches: Switches::default(),
             ranges: Arc::default(),
-            reservations: Reservations::new(keeper),
+            reservations: Reservations::new(keeper)?,
             lba_size: geometry.lba_size,
             block_size: geometry.block_size,
             size: AtomicU64::new(geometry.size),
             read_only: AtomicBool::new(geometry.read_only),
             members: Mutex::default(),
             quiet: Mutex::default(),
-        })
+        }))
     }
 
     /// Size in bytes.

@@ -66,6 +66,7 @@ impl Manager {
             open_for: initiator
                 .is_none()
                 .then(|| self.open_for(pool, &record.volume)),
+            keeper: self.keeper(pool, &record.volume),
             parameters: record.parameters.clone(),
             remotes: self.control.remotes(),
         };

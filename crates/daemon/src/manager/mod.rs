@@ -9,6 +9,7 @@ mod mirrors;
 mod pools;
 mod ram;
 mod receive;
+mod reservations;
 mod schedules;
 mod scrubs;
 mod send;

@@ -6,8 +6,7 @@ use crate::output::Output;
 use crate::portal::Seat;
 use crate::session::{DEPTH, Normal, Parts, Session};
 use crate::target::{Granted, Place, Target};
-use crate::within::{SECOND, in_time};
-use reactor::{Handle, Stream};
+use reactor::{Handle, SECOND_NS, Stream, in_time};
 use scsi::{Luns, Ports};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -18,10 +17,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// A peer has this long to log in.
-const LOGIN_NS: u64 = 15 * SECOND;
+const LOGIN_NS: u64 = 15 * SECOND_NS;
 /// The session before this one has this long to end, looked at so often.
 const REINSTATE_TRIES: usize = 1000;
-const REINSTATE_NS: u64 = SECOND / 200;
+const REINSTATE_NS: u64 = SECOND_NS / 200;
 
 /// The address that the initiator has connected to.
 fn local_address(stream: &Stream) -> Option<IpAddr> {

@@ -6,7 +6,7 @@ use crate::registry;
 use crate::target::{Offer, Target};
 use block::BlockDevice;
 use reactor::{Export, StartExport};
-use scsi::{NoKeeper, Unit};
+use scsi::Unit;
 use std::io::{Error, ErrorKind, Result};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -84,7 +84,7 @@ pub(crate) fn start(export: StartExport) -> Result<Box<dyn Export>> {
         ..
     } = wanted;
     let device = export.device;
-    let unit = registry::unit(&device, Arc::new(NoKeeper));
+    let unit = registry::unit(&device, export.keeper)?;
     let target = registry::target(&name);
     let offer = Offer {
         unit: unit.clone(),

@@ -28,6 +28,5 @@ mod session;
 mod target;
 mod tasks;
 mod text;
-mod within;
 
 pub use front_end::FRONT_END;

@@ -6,8 +6,8 @@
 use crate::portal::Portal;
 use crate::target::{Granted, Target};
 use block::BlockDevice;
-use reactor::Remote;
-use scsi::{Keeper, Unit};
+use reactor::{Keeper, Remote};
+use scsi::Unit;
 use std::collections::HashMap;
 use std::io::Result;
 use std::net::SocketAddr;
@@ -62,17 +62,20 @@ pub(crate) fn tidy(name: &str) {
     }
 }
 
-/// The unit of a volume, which all of its exports share.
-pub(crate) fn unit(device: &Arc<dyn BlockDevice>, keeper: Arc<dyn Keeper>) -> Arc<Unit> {
+/// The unit of a volume, which all of its exports share. Not to be called on a loop.
+///
+/// # Errors
+/// When what was kept of its reservations cannot be read.
+pub(crate) fn unit(device: &Arc<dyn BlockDevice>, keeper: Arc<dyn Keeper>) -> Result<Arc<Unit>> {
     let serial = device.geometry().serial;
     let mut registry = registry();
     registry.units.retain(|_, unit| unit.strong_count() > 0);
     if let Some(unit) = registry.units.get(&serial).and_then(Weak::upgrade) {
-        return unit;
+        return Ok(unit);
     }
-    let unit = Unit::new(device, keeper);
+    let unit = Unit::new(device, keeper)?;
     registry.units.insert(serial, Arc::downgrade(&unit));
-    unit
+    Ok(unit)
 }
 
 /// The target of a name.

@@ -11,8 +11,7 @@ use crate::pdu::{
 use crate::portal::Seat;
 use crate::target::{Granted, Place, Target};
 use crate::tasks::Tasks;
-use crate::within::{SECOND, in_time, within};
-use reactor::{Event, Handle, Stream};
+use reactor::{Event, Handle, SECOND_NS, Stream, in_time, within};
 use scsi::{Luns, Ports};
 use std::cell::{Cell, RefCell};
 use std::io::{Error, ErrorKind, Result};
@@ -26,9 +25,9 @@ pub(super) const IMMEDIATE_MAX: usize = 16;
 /// PDUs that may wait to be written before no more is read.
 const WAITING_MAX: usize = 1024;
 /// A silent peer is asked whether it is there after this time, and given up after another.
-const SILENCE_NS: u64 = 30 * SECOND;
+const SILENCE_NS: u64 = 30 * SECOND_NS;
 /// A peer has this long to send a data segment.
-pub(super) const READ_NS: u64 = 60 * SECOND;
+pub(super) const READ_NS: u64 = 60 * SECOND_NS;
 
 /// What a session is made of.
 pub(crate) struct Parts {
