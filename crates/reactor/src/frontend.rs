@@ -75,6 +75,33 @@ pub struct StartExport {
     pub remotes: Vec<Remote>,
 }
 
+/// A host's session with an export.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SessionInfo {
+    /// Its number, which no other session of this process has had.
+    pub id: u64,
+    /// Who it says it is.
+    pub initiator: String,
+    /// The host's address.
+    pub address: String,
+    /// What it logged in to.
+    pub target: String,
+    /// The address that it came to.
+    pub portal: String,
+    /// The name whose secret it proved.
+    pub user: Option<String>,
+    /// When it began: seconds since 1970.
+    pub since_s: u64,
+    /// Its connections.
+    pub connections: u32,
+    /// Commands that are not answered yet.
+    pub commands: u64,
+    /// Bytes that it read, and wrote.
+    pub read: u64,
+    /// See `read`.
+    pub written: u64,
+}
+
 /// A volume that is being offered. Dropping it ends the sessions and removes its sockets.
 pub trait Export: Send {
     /// Where it is offered, e.g. `unix:/run/convect/a.sock`.
@@ -85,6 +112,28 @@ pub trait Export: Send {
 
     /// Connected hosts.
     fn sessions(&self) -> usize;
+
+    /// The sessions that can be told apart and ended; none where the front end has none such.
+    fn session_list(&self) -> Vec<SessionInfo> {
+        Vec::new()
+    }
+
+    /// Has a session end soon; false when there is none of this number.
+    fn end_session(&self, _id: u64) -> bool {
+        false
+    }
+
+    /// Takes over parameters that have changed, while hosts go on; all of them are given.
+    ///
+    /// # Errors
+    /// One sentence that says what to do; then nothing has changed.
+    fn change(&self, _parameters: &BTreeMap<String, String>) -> io::Result<()> {
+        Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "parameters of this front end cannot be changed while it runs: delete the export and make \
+             it anew",
+        ))
+    }
 }
 
 /// A kind of front end: one row of the daemon's table.

@@ -20,7 +20,9 @@ mod timer;
 mod within;
 
 pub use executor::{Clock, Handle, mix};
-pub use frontend::{Export, FrontEnd, Keeper, Kept, NoKeeper, OpenFor, Parameter, StartExport};
+pub use frontend::{
+    Export, FrontEnd, Keeper, Kept, NoKeeper, OpenFor, Parameter, SessionInfo, StartExport,
+};
 pub use net::{DetachedStream, ListenAddress, Listener, Stream, prepare_socket_path};
 pub use read_buffer::ReadBuffer;
 pub use readiness::{Interest, Readiness};

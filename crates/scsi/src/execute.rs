@@ -8,7 +8,7 @@ use crate::ranges::Held;
 use crate::sense::{Sense, Status};
 use crate::table::{Access, Row, Run, cdb_len, find};
 use crate::unit::Switches;
-use crate::{absent, copy, inquiry, log, mode, report};
+use crate::{absent, copy, inquiry, log, mode, port_groups, report};
 use block::{IoBuf, IoError, StatusExtent};
 use std::ops::Range;
 
@@ -229,6 +229,9 @@ fn check(
         });
     };
     let member = &nexus.member;
+    if let Some(sense) = nexus.groups.refuses(member.ports.target_port, row.run) {
+        return Err(sense.into());
+    }
     let reservations = &nexus.unit.reservations;
     if reservations.conflicts(access(row, cdb), member.number, &member.ports) {
         return Err(Failure::Conflict);
@@ -299,7 +302,9 @@ fn dispatch_at_once(run: Run, call: &Call<'_>) -> Answer {
         Run::CopyStatus => copy::status(call),
         Run::CopyParameters => copy::parameters(call),
         Run::ReportLuns => report::luns(call),
-        Run::ReportPortGroups => report::port_groups(call),
+        Run::ReportPortGroups => port_groups::report(call),
+        Run::SetPortGroups => port_groups::set(call),
+        Run::ReportReferrals => port_groups::referrals(call),
         Run::ReportOpcodes => report::opcodes(call),
         Run::ReportFunctions => report::functions(call),
         _ => Err(Sense::INVALID_OPCODE.into()),

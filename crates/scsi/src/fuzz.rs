@@ -2,6 +2,7 @@
 
 use crate::luns::Luns;
 use crate::nexus::{Nexus, Ports};
+use crate::port_groups::{AccessState, PortGroups};
 use crate::unit::Unit;
 use block::{AllocationState, BlockDevice, Completion, Geometry, IoBuf, Op, OpKind, StatusExtent};
 use reactor::{Clock, Handle, NoKeeper};
@@ -82,7 +83,8 @@ fn nexus(handle: &Handle, serial: &'static str, name: &str, fill: u8) -> Nexus {
         target: "iqn.t".to_owned(),
         target_port: 1,
     };
-    Nexus::new(handle, unit, device, ports, false)
+    let groups = PortGroups::new([(1, AccessState::Optimized)]);
+    Nexus::new(handle, unit, device, (ports, Arc::new(groups)), false)
 }
 
 /// Carries out commands one after the other: of each piece of `data` two bytes tell the unit and how
@@ -97,7 +99,7 @@ pub fn commands(data: &[u8]) {
     let granted = Rc::new(nexus(&handle, "granted", "iqn.a", 0));
     // There, and not for this session.
     let _hidden = nexus(&handle, "hidden", "iqn.b", 0xa5);
-    let luns = Luns::new(BTreeMap::from([(0, granted.clone())]), vec![1]);
+    let luns = Luns::new(BTreeMap::from([(0, granted.clone())]));
     let mut rest = data;
     while rest.len() >= 18 {
         let (head, after) = rest.split_at(18);

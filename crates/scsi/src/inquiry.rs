@@ -4,6 +4,7 @@ use crate::blocks::TRANSFER_MAX;
 use crate::execute::{Answer, Call};
 use crate::fields::{put, put_text, u16_at};
 use crate::nexus::Nexus;
+use crate::port_groups;
 use crate::provision::{SAME_BLOCKS_MAX, UNMAP_BLOCKS_MAX, UNMAP_DESCRIPTORS_MAX};
 use crate::sense::Sense;
 use crate::transfer::ATOMIC;
@@ -54,6 +55,10 @@ const PAGES: &[Page] = &[
         code: 0xb2,
         body: provisioning,
     },
+    Page {
+        code: 0xb3,
+        body: port_groups::referrals_page,
+    },
 ];
 
 pub(crate) fn inquiry(call: &Call<'_>) -> Answer {
@@ -80,8 +85,8 @@ fn standard() -> Vec<u8> {
     data[2] = 0x06;
     data[3] = 0x12;
     data[4] = 91;
-    // Implicit access of target port groups, third-party copy; several ports; command queues.
-    data[5] = 0x10 | 0x08;
+    // Access of target port groups, implicit and explicit, third-party copy; several ports; command queues.
+    data[5] = 0x30 | 0x08;
     data[6] = 0x10;
     data[7] = 0x02;
     put_text(&mut data[8..16], VENDOR);
@@ -142,6 +147,8 @@ fn extended(_nexus: &Nexus) -> Vec<u8> {
     body[1] = 0x07;
     body[2] = 0x01;
     body[3] = 0x01;
+    // Referrals (R_SUP).
+    body[4] = 0x10;
     body
 }
 

@@ -4,6 +4,7 @@
 
 use crate::attention::Attention;
 use crate::copy::CopyEnded;
+use crate::port_groups::PortGroups;
 use crate::unit::{Unit, lock};
 use block::BlockDevice;
 use reactor::Handle;
@@ -100,7 +101,9 @@ pub struct Nexus {
     pub(crate) device: Arc<dyn BlockDevice>,
     pub(crate) member: Arc<Member>,
     /// Whether only reading was granted.
-    pub(crate) read_only: bool,
+    pub(crate) read_only: Cell<bool>,
+    /// The target's ports that offer the unit.
+    pub(crate) groups: Arc<PortGroups>,
     /// PREVENT ALLOW MEDIUM REMOVAL.
     pub(crate) prevents_removal: Cell<bool>,
     /// Copies that have ended, for RECEIVE COPY RESULTS.
@@ -132,12 +135,13 @@ impl Drop for Running {
 }
 
 impl Nexus {
-    /// A new nexus. `device` is the unit's volume, opened for this initiator.
+    /// A new nexus. `device` is the unit's volume, opened for this initiator; `groups` are the ports that
+    /// offer it.
     pub fn new(
         handle: &Handle,
         unit: Arc<Unit>,
         device: Arc<dyn BlockDevice>,
-        ports: Ports,
+        (ports, groups): (Ports, Arc<PortGroups>),
         read_only: bool,
     ) -> Self {
         let member = Member::new(ports);
@@ -148,7 +152,8 @@ impl Nexus {
             unit,
             device,
             member,
-            read_only,
+            read_only: Cell::new(read_only),
+            groups,
             prevents_removal: Cell::new(false),
             copies: RefCell::default(),
         }
@@ -157,6 +162,13 @@ impl Nexus {
     /// The unit.
     pub fn unit(&self) -> &Arc<Unit> {
         &self.unit
+    }
+
+    /// Only reading is granted from now on, or writing as well.
+    pub fn set_read_only(&self, read_only: bool) {
+        if self.read_only.replace(read_only) != read_only {
+            self.tell(Attention::ModeChanged);
+        }
     }
 
     /// The number of aborts so far, for a command that is still to be given all of its data.
@@ -185,7 +197,7 @@ impl Nexus {
     }
 
     pub(crate) fn is_read_only(&self) -> bool {
-        self.read_only || self.unit.is_read_only()
+        self.read_only.get() || self.unit.is_read_only()
     }
 
     /// ABORT TASK SET: what this nexus has begun.

@@ -84,6 +84,9 @@ impl Sense {
     pub(crate) const MISCOMPARE: Self = sense(key::MISCOMPARE, 0x1d, 0x00);
     pub(crate) const WRITE_PROTECTED: Self = sense(key::DATA_PROTECT, 0x27, 0x00);
     pub(crate) const STOPPED: Self = sense(key::NOT_READY, 0x04, 0x02);
+    pub(crate) const PORT_STANDBY: Self = sense(key::NOT_READY, 0x04, 0x0b);
+    pub(crate) const PORT_UNAVAILABLE: Self = sense(key::NOT_READY, 0x04, 0x0c);
+    pub(crate) const OFFLINE: Self = sense(key::NOT_READY, 0x04, 0x12);
     pub(crate) const SANITIZING: Self = sense(key::NOT_READY, 0x04, 0x1b);
     pub(crate) const SPACE_EXHAUSTED: Self = sense(key::DATA_PROTECT, 0x27, 0x07);
     pub(crate) const UNREADABLE: Self = sense(key::MEDIUM_ERROR, 0x11, 0x00);

@@ -141,7 +141,7 @@ impl Call<'_> {
         let list = self.data.as_bytes().unwrap_or(&[]);
         let turn = reservations.turn().await;
         let mut state = reservations.state();
-        let groups = self.luns.groups();
+        let groups = nexus.groups.numbers();
         let own = (&nexus.member.ports, groups.as_slice());
         let may_persist = reservations.keeper().is_there();
         let outcome = change(&mut state, own, self.cdb, list, may_persist);

@@ -54,6 +54,8 @@ pub(crate) enum Run {
     LbaStatus,
     ReportLuns,
     ReportPortGroups,
+    SetPortGroups,
+    ReportReferrals,
     ReportOpcodes,
     ReportFunctions,
 }
@@ -349,6 +351,16 @@ pub(crate) static ROWS: &[Row] = &[
     row(0x9c, Write, Run::WriteAtomic, sixteen!(0x9c, 0xf8)),
     action(0x9e, 0x10, Free, Run::ReadCapacity16, sixteen!(0x9e, 0x10)),
     action(0x9e, 0x12, Read, Run::LbaStatus, sixteen!(0x9e, 0x12)),
+    action(
+        0x9e,
+        0x13,
+        Free,
+        Run::ReportReferrals,
+        &[
+            0x9e, 0x13, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0,
+            0x07,
+        ],
+    ),
     row(0xa0, Always, Run::ReportLuns, in_twelve!(0xa0, 0x00, 0xff)),
     action(
         0xa3,
@@ -370,6 +382,13 @@ pub(crate) static ROWS: &[Row] = &[
         Free,
         Run::ReportFunctions,
         in_twelve!(0xa3, 0x0d, 0x80),
+    ),
+    action(
+        0xa4,
+        0x0a,
+        Write,
+        Run::SetPortGroups,
+        &[0xa4, 0x0a, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0x07],
     ),
     row(0xa8, Read, Run::Read, twelve!(0xa8, 0xf8)),
     row(0xaa, Write, Run::Write, twelve!(0xaa, 0xf8)),

@@ -13,6 +13,7 @@ mod reservations;
 mod schedules;
 mod scrubs;
 mod send;
+mod sessions;
 mod snapshots;
 mod uses;
 mod volumes;

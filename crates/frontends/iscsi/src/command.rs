@@ -18,6 +18,9 @@ const DATA_OUT_MAX: u32 = 16 << 20;
 const GRANTED_MAX: u64 = 16 << 20;
 const HELD_MAX: u64 = 16 << 20;
 
+/// EXTENDED COPY and its like, whose refusals are logged: they may reach for units of others.
+const THIRD_PARTY_COPY: u8 = 0x83;
+
 const READS: u8 = 0x40;
 const WRITES: u8 = 0x20;
 const OVERFLOW: u8 = 0x04;
@@ -113,7 +116,11 @@ impl Session {
             let output = &self.parts.output;
             output.in_use.set(output.in_use.get() + 1);
         }
-        self.tasks.borrow_mut().add(tag, task);
+        {
+            let mut tasks = self.tasks.borrow_mut();
+            tasks.add(tag, task);
+            self.count_commands(&tasks);
+        }
         if !unsolicited {
             self.go_on(tag);
         }
@@ -255,6 +262,9 @@ impl Session {
                 self.answer((tag, order), Some(failed(Sense::PROTOCOL_CRC_ERROR)));
                 return;
             }
+            if let Some(normal) = &self.parts.normal {
+                normal.place.account.add_written(data.len() as u64);
+            }
             task.state = State::Waiting(data);
             drop(tasks);
             self.begin(tag);
@@ -326,6 +336,7 @@ impl Session {
         let Some(mut task) = tasks.remove_ended(tag, order) else {
             return;
         };
+        self.count_commands(&tasks);
         let had_ordered = tasks.has_ordered() || task.attribute == crate::tasks::ORDERED;
         drop(tasks);
         let aborted = task.aborted.take();
@@ -380,7 +391,13 @@ impl Session {
         let ends_command = !task.immediate;
         let data_len = response.data.len().min(task.expected as usize);
         let status = response.status.code();
+        if task.cdb[0] == THIRD_PARTY_COPY && response.status != Status::Good {
+            self.note(format_args!("copy refused or failed: {:02x?}", task.cdb));
+        }
         if task.reads && data_len > 0 && response.status == Status::Good {
+            if let Some(normal) = &self.parts.normal {
+                normal.place.account.add_read(data_len as u64);
+            }
             let end = (flag, count, status, ends_command);
             self.data_in(tag, task, Rc::new(response.data), data_len, end);
             return;

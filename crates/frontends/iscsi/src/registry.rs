@@ -3,6 +3,7 @@
 //! An export is started alone and knows of no other, yet two may use one portal, be units of one
 //! target, or offer one volume, whose reservations and locks are then the same.
 
+use crate::access::Peer;
 use crate::portal::Portal;
 use crate::target::{Granted, Target};
 use block::BlockDevice;
@@ -83,12 +84,12 @@ pub(crate) fn find(name: &str) -> Option<Arc<Target>> {
     registry().targets.get(name).cloned()
 }
 
-/// What an initiator may see through a portal, target by target.
-pub(crate) fn granted(initiator: &str, portal: SocketAddr) -> Vec<(Arc<Target>, Granted)> {
+/// What an initiator may see, target by target.
+pub(crate) fn granted(peer: &Peer) -> Vec<(Arc<Target>, Granted)> {
     let mut targets: Vec<_> = registry().targets.values().cloned().collect();
     targets.sort_by(|left, right| left.name.cmp(&right.name));
     let granted = targets.into_iter().map(|target| {
-        let granted = target.granted(initiator, portal);
+        let granted = target.granted(peer);
         (target, granted)
     });
     granted

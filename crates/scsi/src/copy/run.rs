@@ -10,7 +10,7 @@ use crate::io::{Step, run};
 use crate::luns::Luns;
 use crate::nexus::Nexus;
 use crate::sense::Sense;
-use crate::table::Access;
+use crate::table::{Access, Run};
 use crate::transfer::pieces;
 use block::{IoBuf, OpKind};
 use std::ops::Range;
@@ -49,10 +49,15 @@ impl Named {
     }
 }
 
-fn conflicts(nexus: &Nexus, access: Access) -> bool {
+/// Whether a unit is reserved by another, or the session's port does not serve it.
+fn refuses(nexus: &Nexus, access: Access, run: Run) -> bool {
     let member = &nexus.member;
     let reservations = &nexus.unit.reservations;
     reservations.conflicts(access, member.number, &member.ports)
+        || nexus
+            .groups
+            .refuses(member.ports.target_port, run)
+            .is_some()
 }
 
 fn bytes(nexus: &Nexus, lba: u64, len: u64) -> Result<Range<u64>, Sense> {
@@ -77,7 +82,8 @@ async fn copy(units: &[Rc<Nexus>], segment: &Segment) -> Result<(), Sense> {
     }
     let from = bytes(source, segment.source_lba, len)?;
     let to = bytes(destination, segment.destination_lba, len)?;
-    let refused = conflicts(source, Access::Read) || conflicts(destination, Access::Write);
+    let refused =
+        refuses(source, Access::Read, Run::Read) || refuses(destination, Access::Write, Run::Write);
     if refused || destination.check_writable().is_err() {
         return Err(Sense::COPY_FAILED);
     }

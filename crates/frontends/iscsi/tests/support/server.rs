@@ -94,6 +94,17 @@ impl Server {
         )
     }
 
+    /// Changes parameters while sessions go on.
+    pub fn change(&mut self, parameters: &[(&str, &str)]) -> std::io::Result<()> {
+        for (name, value) in parameters {
+            self.parameters.retain(|(known, _)| known != name);
+            self.parameters
+                .push(((*name).to_owned(), (*value).to_owned()));
+        }
+        let all = self.parameters.iter().cloned().collect();
+        self.export.as_ref().unwrap().change(&all)
+    }
+
     /// Ends the export and starts it again, as another process would.
     pub fn restart(&mut self) {
         self.export = None;
