@@ -21,12 +21,27 @@ enum Keep {
     Empty,
 }
 
+/// One segment needs no memory of its own.
+enum Segments {
+    One([Segment; 1]),
+    Many(Vec<Segment>),
+}
+
+impl Segments {
+    fn as_slice(&self) -> &[Segment] {
+        match self {
+            Self::One(one) => one,
+            Self::Many(many) => many,
+        }
+    }
+}
+
 /// Memory that an operation reads into or writes from, in one or more segments.
 ///
 /// It may be a guest's memory, which the guest can change at any time: it is only ever copied
 /// from and to, through raw pointers, and no reference to it is made.
 pub struct IoBuf {
-    segments: Vec<Segment>,
+    segments: Segments,
     len: usize,
     keep: Keep,
 }
@@ -39,7 +54,7 @@ impl IoBuf {
     /// No memory at all.
     pub fn empty() -> Self {
         Self {
-            segments: Vec::new(),
+            segments: Segments::Many(Vec::new()),
             len: 0,
             keep: Keep::Empty,
         }
@@ -57,7 +72,7 @@ impl IoBuf {
             len: bytes.len(),
         };
         Self {
-            segments: vec![segment],
+            segments: Segments::One([segment]),
             len: bytes.len(),
             keep: Keep::Owned(bytes),
         }
@@ -70,7 +85,7 @@ impl IoBuf {
     pub unsafe fn foreign(segments: Vec<Segment>, keep: Arc<dyn Any + Send + Sync>) -> Self {
         let len = segments.iter().map(|segment| segment.len).sum();
         Self {
-            segments,
+            segments: Segments::Many(segments),
             len,
             keep: Keep::Foreign(keep),
         }
@@ -109,7 +124,7 @@ impl IoBuf {
             "range outside of the buffer"
         );
         let (mut skip, mut done) = (at, 0);
-        for segment in &self.segments {
+        for segment in self.segments.as_slice() {
             if skip >= segment.len {
                 skip -= segment.len;
                 continue;

@@ -102,6 +102,17 @@ pub struct SessionInfo {
     pub written: u64,
 }
 
+/// How full the pool is that a volume takes its space of, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Space {
+    /// What is taken; may be more than there is room for.
+    pub used: u64,
+    /// What there is room for.
+    pub capacity: u64,
+    /// At how much that is taken hosts are to be warned first.
+    pub warn_at: Option<u64>,
+}
+
 /// A volume that is being offered. Dropping it ends the sessions and removes its sockets.
 pub trait Export: Send {
     /// Where it is offered, e.g. `unix:/run/convect/a.sock`.
@@ -122,6 +133,10 @@ pub trait Export: Send {
     fn end_session(&self, _id: u64) -> bool {
         false
     }
+
+    /// Takes over how full the volume's pool is; `warns` says that another level was reached at which
+    /// hosts are to be warned. For front ends whose hosts can be told.
+    fn note_space(&self, _space: Space, _warns: bool) {}
 
     /// Takes over parameters that have changed, while hosts go on; all of them are given.
     ///

@@ -21,7 +21,7 @@ mod within;
 
 pub use executor::{Clock, Handle, mix};
 pub use frontend::{
-    Export, FrontEnd, Keeper, Kept, NoKeeper, OpenFor, Parameter, SessionInfo, StartExport,
+    Export, FrontEnd, Keeper, Kept, NoKeeper, OpenFor, Parameter, SessionInfo, Space, StartExport,
 };
 pub use net::{DetachedStream, ListenAddress, Listener, Stream, prepare_socket_path};
 pub use read_buffer::ReadBuffer;

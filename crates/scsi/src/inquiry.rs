@@ -1,6 +1,7 @@
 //! INQUIRY (SPC-4 6.6) and the vital product data pages (SPC-4 7.8, SBC-3 6.5).
 
 use crate::blocks::TRANSFER_MAX;
+use crate::copy;
 use crate::execute::{Answer, Call};
 use crate::fields::{put, put_text, u16_at};
 use crate::nexus::Nexus;
@@ -42,6 +43,10 @@ const PAGES: &[Page] = &[
     Page {
         code: 0x86,
         body: extended,
+    },
+    Page {
+        code: 0x8f,
+        body: copy::page,
     },
     Page {
         code: 0xb0,
@@ -186,8 +191,8 @@ fn characteristics(_nexus: &Nexus) -> Vec<u8> {
 
 /// Logical block provisioning (SBC-3 6.5.4): thin; UNMAP and both WRITE SAMEs give space back, and
 /// what was given back reads as zeroes.
-fn provisioning(_nexus: &Nexus) -> Vec<u8> {
-    vec![0, 0xe0 | 0x04, 0x02, 0]
+fn provisioning(nexus: &Nexus) -> Vec<u8> {
+    vec![nexus.unit.set_exponent(), 0xe0 | 0x04, 0x02, 0]
 }
 
 #[cfg(test)]

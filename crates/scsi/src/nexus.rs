@@ -3,7 +3,7 @@
 //! Responsible for: attentions that wait for the nexus, and which of its commands are aborted.
 
 use crate::attention::Attention;
-use crate::copy::CopyEnded;
+use crate::copy::{CopyEnded, Ended};
 use crate::port_groups::PortGroups;
 use crate::unit::{Unit, lock};
 use block::BlockDevice;
@@ -108,6 +108,8 @@ pub struct Nexus {
     pub(crate) prevents_removal: Cell<bool>,
     /// Copies that have ended, for RECEIVE COPY RESULTS.
     pub(crate) copies: RefCell<Vec<CopyEnded>>,
+    /// The same of those with long list identifiers, and of tokens.
+    pub(crate) offloads: RefCell<Vec<Ended>>,
 }
 
 /// A command that runs; it counts until it is dropped.
@@ -156,6 +158,7 @@ impl Nexus {
             groups,
             prevents_removal: Cell::new(false),
             copies: RefCell::default(),
+            offloads: RefCell::default(),
         }
     }
 

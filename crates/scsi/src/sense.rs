@@ -75,6 +75,9 @@ impl Sense {
     pub(crate) const TOO_MANY_SEGMENTS: Self = sense(key::ILLEGAL_REQUEST, 0x26, 0x08);
     pub(crate) const UNSUPPORTED_SEGMENT_DESCRIPTOR: Self = sense(key::ILLEGAL_REQUEST, 0x26, 0x09);
     pub(crate) const INLINE_DATA_LENGTH: Self = sense(key::ILLEGAL_REQUEST, 0x26, 0x0b);
+    pub(crate) const TOKEN_UNKNOWN: Self = sense(key::ILLEGAL_REQUEST, 0x23, 0x04);
+    pub(crate) const TOKEN_REVOKED: Self = sense(key::ILLEGAL_REQUEST, 0x23, 0x06);
+    pub(crate) const NO_RESOURCES: Self = sense(key::ILLEGAL_REQUEST, 0x55, 0x03);
     pub(crate) const NO_REGISTRATION_ROOM: Self = sense(key::ILLEGAL_REQUEST, 0x55, 0x04);
     pub(crate) const REMOVAL_PREVENTED: Self = sense(key::ILLEGAL_REQUEST, 0x53, 0x02);
     pub(crate) const SAVING_NOT_SUPPORTED: Self = sense(key::ILLEGAL_REQUEST, 0x39, 0x00);

@@ -47,6 +47,11 @@ pub(crate) enum Run {
     PersistentIn,
     PersistentOut,
     ExtendedCopy,
+    ExtendedCopyLong,
+    PopulateToken,
+    WriteUsingToken,
+    LongCopyStatus,
+    TokenInformation,
     CopyStatus,
     CopyParameters,
     CompareAndWrite,
@@ -131,6 +136,22 @@ macro_rules! copy_results {
     ($action:literal) => {
         &[
             0x84, $action, 0xff, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0x07,
+        ]
+    };
+}
+/// Results by a list identifier of four bytes.
+macro_rules! long_results {
+    ($action:literal) => {
+        &[
+            0x84, $action, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0x07,
+        ]
+    };
+}
+/// Commands of tokens, with a list identifier of four bytes.
+macro_rules! token {
+    ($action:literal) => {
+        &[
+            0x83, $action, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x1f, 0x07,
         ]
     };
 }
@@ -330,8 +351,21 @@ pub(crate) static ROWS: &[Row] = &[
             0x83, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0x07,
         ],
     ),
+    action(
+        0x83,
+        0x01,
+        Write,
+        Run::ExtendedCopyLong,
+        &[
+            0x83, 0x01, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0x07,
+        ],
+    ),
+    action(0x83, 0x10, Read, Run::PopulateToken, token!(0x10)),
+    action(0x83, 0x11, Write, Run::WriteUsingToken, token!(0x11)),
     action(0x84, 0x00, Write, Run::CopyStatus, copy_results!(0x00)),
     action(0x84, 0x03, Free, Run::CopyParameters, copy_results!(0x03)),
+    action(0x84, 0x05, Free, Run::LongCopyStatus, long_results!(0x05)),
+    action(0x84, 0x07, Free, Run::TokenInformation, long_results!(0x07)),
     row(0x88, Read, Run::Read, sixteen!(0x88, 0xf8)),
     row(
         0x89,

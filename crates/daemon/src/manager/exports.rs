@@ -5,7 +5,7 @@ use crate::frontends;
 use crate::mapping::ToApi;
 use api::v1::{self, Problem, ProblemCode};
 use engine::ExportRecord;
-use reactor::{Export, OpenFor, StartExport};
+use reactor::{Export, OpenFor, Space, StartExport};
 use std::io;
 use std::sync::Arc;
 
@@ -148,6 +148,17 @@ impl Manager {
             ended
         };
         drop(ended);
+    }
+
+    /// Tells hosts how full a pool is, where a front end can.
+    pub(super) fn note_space(&self, pool: &str, space: Space, warns: bool) {
+        for ((of, _), running) in &*lock(&self.exports) {
+            if of == pool
+                && let Ok(offer) = &running.offer
+            {
+                offer.note_space(space, warns);
+            }
+        }
     }
 
     /// Names of the exports of a pool or of one volume of it.

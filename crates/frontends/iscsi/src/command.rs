@@ -4,7 +4,7 @@ use crate::input::Input;
 use crate::output::{Data, Pdu};
 use crate::pdu::{FINAL, Head, Made, NO_TAG, StatusNumber, reason, response};
 use crate::session::{IMMEDIATE_MAX, READ_NS, Session, violation};
-use crate::tasks::{Receiving, State, Task};
+use crate::tasks::{Receiving, State, Task, spare};
 use block::IoBuf;
 use reactor::in_time;
 use scsi::{Response, Sense, Status, memory_of};
@@ -64,7 +64,8 @@ impl Session {
             true => out.min(agreed.first_burst_max) as usize,
             false => len,
         };
-        let mut data = vec![0; room.max(len)];
+        // All of it is overwritten before the command is carried out.
+        let mut data = spare(room.max(len));
         let read = input.data_into(&mut data[..len], agreed.data_digest);
         let whole = in_time(&self.parts.handle, READ_NS, read).await?;
         if !whole {
@@ -89,7 +90,7 @@ impl Session {
         let held = self.wait_for_memory(&cdb, lun).await;
         let receiving = Receiving {
             burst_end: data.len(),
-            data: data.into_boxed_slice(),
+            data,
             whole: out as usize,
             received: len,
             tag: NO_TAG,
@@ -321,7 +322,7 @@ impl Session {
         };
         let (order, lun, cdb, generation) = (begun.order, begun.lun, begun.cdb, begun.generation);
         let session = self.clone();
-        self.parts.handle.spawn(async move {
+        self.parts.handle.start(async move {
             let response = match &session.parts.normal {
                 Some(normal) => normal.luns.execute(lun, &cdb, data, generation).await,
                 None => None,

@@ -5,7 +5,7 @@ use crate::portal::Portal;
 use crate::registry;
 use crate::target::{Offer, Target};
 use block::BlockDevice;
-use reactor::{Export, SessionInfo, StartExport};
+use reactor::{Export, SessionInfo, Space, StartExport};
 use scsi::{AccessState, PortGroups, Unit};
 use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind, Result};
@@ -191,6 +191,10 @@ impl Export for IscsiExport {
 
     fn end_session(&self, id: u64) -> bool {
         self.target.end_session(id)
+    }
+
+    fn note_space(&self, space: Space, warns: bool) {
+        self.watch.unit.note_space(space, warns);
     }
 
     /// Takes over who may do what, and states of portals. A file of secrets is read again.

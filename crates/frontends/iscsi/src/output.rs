@@ -27,6 +27,15 @@ pub(crate) enum Data {
 }
 
 impl Data {
+    /// Leaves the memory to the next command.
+    fn give_back(self) {
+        if let Self::Part(buf, _) = self
+            && let Ok(buf) = Rc::try_unwrap(buf)
+        {
+            buf.give_back();
+        }
+    }
+
     fn bytes(&self) -> &[u8] {
         match self {
             Self::None => &[],
@@ -190,7 +199,11 @@ impl Output {
                 broken = true;
                 stream.shutdown();
             }
-            let held: u64 = batch.pdus.drain(..).map(|(_, _, pdu)| pdu.held).sum();
+            let mut held = 0;
+            for (_, _, pdu) in batch.pdus.drain(..) {
+                held += pdu.held;
+                pdu.data.give_back();
+            }
             batch.small.clear();
             self.held.set(self.held.get() - held);
             self.room.notify();
