@@ -3,6 +3,7 @@
 use crate::luns::Luns;
 use crate::nexus::{Nexus, Ports};
 use crate::port_groups::{AccessState, PortGroups};
+use crate::reservations::{change, decode, encode};
 use crate::unit::Unit;
 use block::{AllocationState, BlockDevice, Completion, Geometry, IoBuf, Op, OpKind, StatusExtent};
 use reactor::{Clock, Handle, NoKeeper};
@@ -85,6 +86,35 @@ fn nexus(handle: &Handle, serial: &'static str, name: &str, fill: u8) -> Nexus {
     };
     let groups = PortGroups::new([(1, AccessState::Optimized)]);
     Nexus::new(handle, unit, device, (ports, Arc::new(groups)), false)
+}
+
+/// Reads what may have been kept of reservations, and changes them by PERSISTENT RESERVE OUT: of each piece
+/// of the rest a byte tells who does it, one how long its list is, and two are action and type.
+///
+/// # Panics
+/// When a state comes about that cannot be kept and read again.
+pub fn reservations(data: &[u8]) {
+    let mut parts = data.splitn(2, |byte| *byte == 0);
+    let kept = parts.next().and_then(|kept| std::str::from_utf8(kept).ok());
+    let mut state = kept.and_then(decode).unwrap_or_default();
+    let mut rest = parts.next().unwrap_or_default();
+    while let [who, len, action, kind, after @ ..] = rest {
+        let (list, after) = after.split_at(usize::from(*len).min(after.len()));
+        rest = after;
+        let ports = Ports {
+            initiator: format!("iqn.{},i,0x00023d000001", who & 3),
+            target: "iqn.t".to_owned(),
+            target_port: 1,
+        };
+        let mut cdb = [0x5f, *action, *kind, 0, 0, 0, 0, 0, 0, 0];
+        cdb[8] = list.len() as u8;
+        let mut changed = state.clone();
+        if change(&mut changed, (&ports, &[1, 2]), &cdb, list, true).is_ok() {
+            state = changed;
+        }
+        let read = decode(&encode(&state));
+        assert_eq!(read.map(|read| encode(&read)), Some(encode(&state)));
+    }
 }
 
 /// Carries out commands one after the other: of each piece of `data` two bytes tell the unit and how

@@ -19,7 +19,7 @@ fn line(word: &str, value: u64, ports: &Ports) -> String {
 }
 
 /// The state as text: a line a registration. Names have no spaces (RFC 3722).
-pub(super) fn encode(state: &State) -> String {
+pub(crate) fn encode(state: &State) -> String {
     let mut text = format!("{HEAD}\ngeneration {:x}\n", state.generation);
     for known in &state.registrations {
         text += &line("registration", known.key, &known.ports);
@@ -41,7 +41,7 @@ fn ports<'a>(mut words: impl Iterator<Item = &'a str>) -> Option<Ports> {
 }
 
 /// What a text says; none when it says anything that cannot be, or that this version does not know.
-pub(super) fn decode(kept: &str) -> Option<State> {
+pub(crate) fn decode(kept: &str) -> Option<State> {
     let mut lines = kept.lines();
     if kept.len() > KEPT_MAX || lines.next() != Some(HEAD) {
         return None;

@@ -15,5 +15,7 @@ mod tests;
 mod transport;
 
 pub(crate) use change::{Out, change};
+#[cfg(fuzzing)]
+pub(crate) use keep::{decode, encode};
 pub(crate) use report::report;
 pub(crate) use state::Reservations;
