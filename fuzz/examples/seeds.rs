@@ -348,6 +348,31 @@ fn iscsi() {
             ],
         ),
         (
+            "populate",
+            vec![
+                ready.clone(),
+                command(
+                    &[0x83, 0x10, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 32],
+                    &[
+                        0, 30, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0,
+                        0, 8, 0, 0, 0, 0,
+                    ],
+                ),
+                command(&[0x84, 0x07, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 2, 0], &[]),
+            ],
+        ),
+        (
+            "groups",
+            vec![
+                ready.clone(),
+                command(
+                    &[0xa4, 0x0a, 0, 0, 0, 0, 0, 0, 0, 8],
+                    &[0, 0, 0, 0, 2, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0],
+                ),
+                command(&[0xa3, 0x0a, 0, 0, 0, 0, 0, 0, 0, 255], &[]),
+            ],
+        ),
+        (
             "opcodes",
             vec![
                 ready,
@@ -357,6 +382,30 @@ fn iscsi() {
     ] {
         save("scsi_commands", name, &commands.concat());
     }
+}
+
+fn reservations() {
+    let kept = "reservations 1\ngeneration 2\n\
+                registration 7 1 iqn.t iqn.0,i,0x00023d000001\n\
+                registration 8 1 iqn.t iqn.1,i,0x00023d000001\n\
+                reservation 5 1 iqn.t iqn.0,i,0x00023d000001\n";
+    save("reservations", "kept", kept.as_bytes());
+    let list = |key: u8, new: u8, flags: u8| {
+        let mut list = [0; 24];
+        (list[7], list[15], list[20]) = (key, new, flags);
+        list
+    };
+    let mut commands = vec![0];
+    for (who, action, list) in [
+        (0, 0, list(0, 7, 5)),
+        (1, 6, list(0, 8, 1)),
+        (0, 1, list(7, 0, 0)),
+        (1, 5, list(8, 7, 0)),
+    ] {
+        commands.extend([who, 24, action, 6]);
+        commands.extend(list);
+    }
+    save("reservations", "commands", &commands);
 }
 
 fn streams() {
@@ -405,5 +454,6 @@ fn main() {
     pages();
     nbd();
     iscsi();
+    reservations();
     streams();
 }

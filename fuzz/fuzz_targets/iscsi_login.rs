@@ -8,5 +8,6 @@ fuzz_target!(|data: &[u8]| {
     bounded(1 << 20, || {
         frontend_iscsi::fuzz::header(data);
         frontend_iscsi::fuzz::login(data);
+        frontend_iscsi::fuzz::networks(data);
     });
 });

@@ -12,6 +12,7 @@ mod error;
 mod iobuf;
 mod oneshot;
 mod op;
+mod spare;
 
 pub use device::{
     AllocationState, BlockDevice, Completion, CompletionQueue, CompletionSink, Geometry,

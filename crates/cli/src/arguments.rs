@@ -1,5 +1,6 @@
 //! What can be written on the command line.
 
+use crate::export_arguments::{Export, Session};
 use crate::placement_arguments::Placement;
 use crate::pool_arguments::PoolSet;
 use crate::stream_arguments::{Receive, Send};
@@ -56,6 +57,9 @@ pub enum Command {
     /// Offer volumes to hosts and virtual machines
     #[command(subcommand)]
     Export(Export),
+    /// Look at hosts' sessions with exports, and end them
+    #[command(subcommand)]
+    Session(Session),
     /// Show where a volume lies: RAM red, fast orange, slow blue, empty grey
     Map(Map),
     /// Say where a block lies, since when, why it was moved there and what it displaced
@@ -690,55 +694,6 @@ pub enum Schedule {
 const SCHEDULE_AFTER: &str = "\
 They are due at whole multiples of the span, UTC: 15m at each quarter of an hour, 1d at midnight, 7d \
 on Mondays. Those that are held, cloned from, exported or renamed are not deleted and do not count.";
-
-/// `export`.
-#[derive(Subcommand, Debug)]
-pub enum Export {
-    /// Offer a volume, now and after every start of the daemon
-    #[command(after_help = "Leave the parameters out to be told those of the front end.")]
-    Create {
-        /// The export's name
-        name: String,
-        /// The volume; or a snapshot, to be read
-        #[arg(value_name = "POOL/VOL[@SNAPSHOT]")]
-        volume: String,
-        /// The front end: vhost-user-blk, nbd, fuse or iscsi
-        #[arg(value_name = "FRONT_END")]
-        kind: String,
-        /// Whose reads and writes all come through it, as `volume set --bypass` names them; may stand among the
-        /// parameters as well
-        #[arg(long, value_name = "NAME")]
-        initiator: Option<String>,
-        /// Of a snapshot: hosts may write. A clone of it is made, with the export's name, and exported in its place;
-        /// it stays when the export ends. May stand among the parameters as well
-        #[arg(long)]
-        writable: bool,
-        /// Its parameters
-        #[arg(
-            trailing_var_arg = true,
-            allow_hyphen_values = true,
-            value_name = "--KEY VALUE"
-        )]
-        parameters: Vec<String>,
-    },
-    /// List the exports
-    List,
-    /// Show an export and how to use it
-    Show {
-        /// The export
-        #[arg(value_name = "[POOL/]NAME")]
-        name: String,
-    },
-    /// End an export
-    Delete {
-        /// The export
-        #[arg(value_name = "[POOL/]NAME")]
-        name: String,
-        /// Do not ask
-        #[arg(long)]
-        yes: bool,
-    },
-}
 
 /// `map`.
 #[derive(Args, Debug)]

@@ -9,6 +9,7 @@ mod client;
 mod commands;
 mod confirm;
 mod error;
+mod export_arguments;
 mod iostat;
 mod map;
 mod parse;

@@ -85,6 +85,7 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Send(options) => commands::send(&client(), json, options),
         Command::Receive(options) => commands::receive(&client(), json, options),
         Command::Export(command) => commands::export(&client(), json, command),
+        Command::Session(command) => commands::session(&client(), json, command),
         Command::Explain(command) => commands::explain(&client(), json, command),
         Command::Map(command) => commands::map(&client(), json, command),
         Command::Job(command) => commands::job(&client(), json, command),

@@ -209,6 +209,18 @@ pub struct ReceivingConfig {
     pub done: u64,
 }
 
+/// Longest state of one volume's reservations, in bytes.
+pub const RESERVATIONS_MAX: usize = 128 << 10;
+
+/// What hosts have reserved of a volume and want kept (docs/iscsi.md).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ReservationsConfig {
+    /// Number of the volume; one that is no more is passed over.
+    pub volume: u32,
+    /// Who has registered and reserved, as text that names its own version.
+    pub state: String,
+}
+
 /// When snapshots of some volumes are taken by themselves, and how many are kept
 /// (docs/snapshots.md).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -346,6 +358,9 @@ pub struct PoolConfig {
     /// Volumes that are being received.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub receiving: Vec<ReceivingConfig>,
+    /// Reservations that outlive the daemon and a loss of power.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reservations: Vec<ReservationsConfig>,
     /// Exports.
     pub exports: Vec<ExportConfig>,
     /// Number of the next volume or layer.

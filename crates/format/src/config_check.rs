@@ -1,5 +1,6 @@
 //! Refusing a description that no pool can have: the engine divides, counts and looks up by it.
 
+use crate::config::RESERVATIONS_MAX;
 use crate::{
     DATA_START, LayoutConfig, PartConfig, PoolConfig, VdriveConfig, VolumeConfig, pages_start,
 };
@@ -131,6 +132,15 @@ impl PoolConfig {
         )?;
         for receiving in &self.receiving {
             check_name(&receiving.snapshot)?;
+        }
+        for kept in &self.reservations {
+            need(kept.state.len() <= RESERVATIONS_MAX, || {
+                format!(
+                    "reservations of volume {} of {} bytes",
+                    kept.volume,
+                    kept.state.len()
+                )
+            })?;
         }
         self.exports
             .iter()

@@ -251,6 +251,7 @@ pub(crate) mod tests {
                 snapshots: vec![],
                 schedules: vec![],
                 receiving: vec![],
+                reservations: vec![],
                 exports: vec![],
                 next_volume: 1,
                 scrub: crate::ScrubConfig::default(),
@@ -466,6 +467,12 @@ pub(crate) mod tests {
                     to: String::new(),
                     from: String::new(),
                     done: 0,
+                })
+            }),
+            ("reservations of volume 1", |config| {
+                config.reservations.push(crate::ReservationsConfig {
+                    volume: 1,
+                    state: "x".repeat(crate::RESERVATIONS_MAX + 1),
                 })
             }),
             ("every 0 s", |config| {

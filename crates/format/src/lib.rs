@@ -28,8 +28,8 @@ pub use checkpoint::Checkpoint;
 pub use chunk::{BlockState, ChunkPage};
 pub use config::{
     DriveConfig, ExportConfig, LayerConfig, LayoutConfig, MetaConfig, PartConfig, Policy,
-    PoolConfig, ReceivingConfig, ScheduleConfig, ScrubConfig, ScrubRunning, ScrubTotals,
-    SnapshotConfig, TierConfig, VdriveConfig, VolumeConfig, WARN_AT,
+    PoolConfig, RESERVATIONS_MAX, ReceivingConfig, ReservationsConfig, ScheduleConfig, ScrubConfig,
+    ScrubRunning, ScrubTotals, SnapshotConfig, TierConfig, VdriveConfig, VolumeConfig, WARN_AT,
 };
 pub use config_check::{check_warn_at, whole_limit};
 pub use features::{Features, KNOWN, LAYERS, Newer};

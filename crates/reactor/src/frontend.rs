@@ -21,6 +21,42 @@ pub struct Parameter {
 /// It may wait: not to be called on a loop.
 pub type OpenFor = Arc<dyn Fn(&str) -> Option<Arc<dyn BlockDevice>> + Send + Sync>;
 
+/// Told whether it was kept.
+pub type Kept = Box<dyn FnOnce(bool) + Send>;
+
+/// Where it is kept what hosts have reserved of a volume, for as long as the volume is.
+pub trait Keeper: Send + Sync {
+    /// Whether it keeps anything at all: hosts are told.
+    fn is_there(&self) -> bool;
+
+    /// What was kept last. It may wait: not to be called on a loop.
+    ///
+    /// # Errors
+    /// When that cannot be told.
+    fn load(&self) -> io::Result<Option<String>>;
+
+    /// Keeps `state` in place of what was kept before, or nothing; calls `done`, from any thread, when
+    /// that is durable or has failed. It does not wait. A second call comes after `done` of the first.
+    fn keep(&self, state: Option<String>, done: Kept);
+}
+
+/// Keeps nothing, for volumes that nobody writes to and for tests.
+pub struct NoKeeper;
+
+impl Keeper for NoKeeper {
+    fn is_there(&self) -> bool {
+        false
+    }
+
+    fn load(&self) -> io::Result<Option<String>> {
+        Ok(None)
+    }
+
+    fn keep(&self, _state: Option<String>, done: Kept) {
+        done(true);
+    }
+}
+
 /// What an export is started with.
 pub struct StartExport {
     /// The export's name.
@@ -31,10 +67,50 @@ pub struct StartExport {
     pub device: Arc<dyn BlockDevice>,
     /// For front ends whose sessions know their initiators' names, unless the export is for one alone.
     pub open_for: Option<OpenFor>,
+    /// For front ends whose hosts reserve volumes.
+    pub keeper: Arc<dyn Keeper>,
     /// Values of the front end's parameters; unknown names are refused before this is made.
     pub parameters: BTreeMap<String, String>,
     /// Loops that sessions may run on; at least one.
     pub remotes: Vec<Remote>,
+}
+
+/// A host's session with an export.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SessionInfo {
+    /// Its number, which no other session of this process has had.
+    pub id: u64,
+    /// Who it says it is.
+    pub initiator: String,
+    /// The host's address.
+    pub address: String,
+    /// What it logged in to.
+    pub target: String,
+    /// The address that it came to.
+    pub portal: String,
+    /// The name whose secret it proved.
+    pub user: Option<String>,
+    /// When it began: seconds since 1970.
+    pub since_s: u64,
+    /// Its connections.
+    pub connections: u32,
+    /// Commands that are not answered yet.
+    pub commands: u64,
+    /// Bytes that it read, and wrote.
+    pub read: u64,
+    /// See `read`.
+    pub written: u64,
+}
+
+/// How full the pool is that a volume takes its space of, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Space {
+    /// What is taken; may be more than there is room for.
+    pub used: u64,
+    /// What there is room for.
+    pub capacity: u64,
+    /// At how much that is taken hosts are to be warned first.
+    pub warn_at: Option<u64>,
 }
 
 /// A volume that is being offered. Dropping it ends the sessions and removes its sockets.
@@ -47,6 +123,32 @@ pub trait Export: Send {
 
     /// Connected hosts.
     fn sessions(&self) -> usize;
+
+    /// The sessions that can be told apart and ended; none where the front end has none such.
+    fn session_list(&self) -> Vec<SessionInfo> {
+        Vec::new()
+    }
+
+    /// Has a session end soon; false when there is none of this number.
+    fn end_session(&self, _id: u64) -> bool {
+        false
+    }
+
+    /// Takes over how full the volume's pool is; `warns` says that another level was reached at which
+    /// hosts are to be warned. For front ends whose hosts can be told.
+    fn note_space(&self, _space: Space, _warns: bool) {}
+
+    /// Takes over parameters that have changed, while hosts go on; all of them are given.
+    ///
+    /// # Errors
+    /// One sentence that says what to do; then nothing has changed.
+    fn change(&self, _parameters: &BTreeMap<String, String>) -> io::Result<()> {
+        Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "parameters of this front end cannot be changed while it runs: delete the export and make \
+             it anew",
+        ))
+    }
 }
 
 /// A kind of front end: one row of the daemon's table.

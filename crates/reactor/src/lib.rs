@@ -9,6 +9,7 @@ pub mod control;
 mod executor;
 mod frontend;
 mod net;
+mod read_buffer;
 mod readiness;
 mod remote;
 mod ring;
@@ -16,13 +17,18 @@ mod ringfile;
 mod run;
 mod sync;
 mod timer;
+mod within;
 
 pub use executor::{Clock, Handle, mix};
-pub use frontend::{Export, FrontEnd, OpenFor, Parameter, StartExport};
+pub use frontend::{
+    Export, FrontEnd, Keeper, Kept, NoKeeper, OpenFor, Parameter, SessionInfo, Space, StartExport,
+};
 pub use net::{DetachedStream, ListenAddress, Listener, Stream, prepare_socket_path};
+pub use read_buffer::ReadBuffer;
 pub use readiness::{Interest, Readiness};
 pub use remote::Remote;
 pub use ringfile::RingFile;
 pub use run::{Reactor, ReactorThread};
 pub use sync::{Event, Limit, Permit};
 pub use timer::Sleep;
+pub use within::{SECOND_NS, in_time, within};

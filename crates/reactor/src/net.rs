@@ -1,6 +1,7 @@
 //! Sockets of a loop: Unix and TCP streams.
 
 use crate::{Handle, Interest};
+use std::cell::Cell;
 use std::fmt;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -196,6 +197,9 @@ impl DetachedStream {
 pub struct Stream {
     handle: Handle,
     socket: StreamSocket,
+    /// The last read took all that was there: the next one waits first, and saves the system call that
+    /// would mostly find nothing.
+    drained: Cell<bool>,
 }
 
 impl Stream {
@@ -210,6 +214,7 @@ impl Stream {
         Ok(Self {
             handle: handle.clone(),
             socket,
+            drained: Cell::new(false),
         })
     }
 
@@ -231,6 +236,10 @@ impl Stream {
     /// # Errors
     /// When the connection broke.
     pub async fn read(&self, buf: &mut [u8]) -> io::Result<usize> {
+        if self.drained.get() {
+            self.handle.ready(self.fd(), Interest::Read).await?;
+            self.drained.set(false);
+        }
         loop {
             let read = match &self.socket {
                 StreamSocket::Unix(socket) => (&*socket).read(buf),
@@ -241,7 +250,11 @@ impl Stream {
                     self.handle.ready(self.fd(), Interest::Read).await?;
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                other => return other,
+                Ok(count) => {
+                    self.drained.set(count > 0 && count < buf.len());
+                    return Ok(count);
+                }
+                Err(error) => return Err(error),
             }
         }
     }

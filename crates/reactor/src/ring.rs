@@ -289,6 +289,11 @@ impl Ring {
         count
     }
 
+    /// Whether it has requests of drives.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.in_kernel.get() > 0
+    }
+
     /// Drive requests whose memory the kernel may still write to.
     pub(crate) fn drives_in_flight(&self) -> usize {
         self.slots

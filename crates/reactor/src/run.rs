@@ -12,6 +12,9 @@ use std::time::Instant;
 
 /// Rounds of ready tasks before the kernel is looked at again.
 const TURNS: usize = 16;
+/// The same while it has requests of drives, or is to get some: tasks that look for others' requests are
+/// always ready, and these would wait for them.
+const TURNS_BUSY: usize = 4;
 /// Memory for transfers that a loop registers with the kernel, in bytes: the data of 4,096 small
 /// writes, or half of that and the large ones of a checkpoint.
 const BUFFERS: usize = 32 << 20;
@@ -96,7 +99,8 @@ impl Reactor {
         let ring = inner.ring.as_ref().expect("made with a ring");
         while !inner.inbox.is_stopping() {
             self.handle.fire_timers();
-            self.handle.run_ready(TURNS);
+            let turns = if ring.is_busy() { TURNS_BUSY } else { TURNS };
+            self.handle.run_ready(turns);
             if ended() {
                 break;
             }

@@ -15,6 +15,8 @@ pub enum Attention {
     CapacityChanged,
     /// Somebody changed a mode page.
     ModeChanged,
+    /// A port serves the unit better or worse than before.
+    AccessStateChanged,
     /// What LUNs there are has changed.
     LunsChanged,
     /// Somebody preempted this nexus's reservation.
@@ -35,6 +37,7 @@ impl Attention {
             Self::CommandsCleared => (0x2f, 0x00),
             Self::CapacityChanged => (0x2a, 0x09),
             Self::ModeChanged => (0x2a, 0x01),
+            Self::AccessStateChanged => (0x2a, 0x06),
             Self::LunsChanged => (0x3f, 0x0e),
             Self::ReservationsPreempted => (0x2a, 0x03),
             Self::ReservationsReleased => (0x2a, 0x04),

@@ -8,7 +8,7 @@ use crate::ranges::Held;
 use crate::sense::{Sense, Status};
 use crate::table::{Access, Row, Run, cdb_len, find};
 use crate::unit::Switches;
-use crate::{absent, copy, inquiry, log, mode, report};
+use crate::{absent, copy, inquiry, log, mode, port_groups, report};
 use block::{IoBuf, IoError, StatusExtent};
 use std::ops::Range;
 
@@ -70,8 +70,9 @@ impl Call<'_> {
         run(&self.nexus.handle, &self.nexus.device, step, buf).await
     }
 
+    /// Holds what is about to be changed.
     pub(crate) async fn hold(&self, range: Range<u64>, alone: bool) -> Held {
-        self.nexus.unit.ranges.hold(range, alone).await
+        self.nexus.unit.hold_to_change(range, alone).await
     }
 
     /// Nothing is transferred.
@@ -105,7 +106,13 @@ impl Call<'_> {
 pub fn memory_of(cdb: &[u8; 16], block_size: u64) -> u64 {
     let bytes = match find(cdb).map(|row| row.run) {
         Some(Run::Read) => Blocks::parse(cdb).count.saturating_mul(block_size),
-        Some(Run::Verify | Run::WriteVerify | Run::ExtendedCopy) => 2 << 20,
+        Some(
+            Run::Verify
+            | Run::WriteVerify
+            | Run::ExtendedCopy
+            | Run::ExtendedCopyLong
+            | Run::WriteUsingToken,
+        ) => 2 << 20,
         _ => 4096,
     };
     bytes.min(TRANSFER_MAX)
@@ -200,6 +207,8 @@ fn needs_medium(run: Run) -> bool {
             | Run::CompareAndWrite
             | Run::OrWrite
             | Run::LbaStatus
+            | Run::PopulateToken
+            | Run::WriteUsingToken
     )
 }
 
@@ -229,6 +238,9 @@ fn check(
         });
     };
     let member = &nexus.member;
+    if let Some(sense) = nexus.groups.refuses(member.ports.target_port, row.run) {
+        return Err(sense.into());
+    }
     let reservations = &nexus.unit.reservations;
     if reservations.conflicts(access(row, cdb), member.number, &member.ports) {
         return Err(Failure::Conflict);
@@ -271,6 +283,9 @@ async fn dispatch_rare(run: Run, call: Call<'_>) -> Answer {
         Run::Sanitize => call.sanitize().await,
         Run::PersistentOut => call.persistent_out().await,
         Run::ExtendedCopy => copy::extended_copy(call).await,
+        Run::ExtendedCopyLong => copy::extended_copy_long(call).await,
+        Run::PopulateToken => copy::populate(call).await,
+        Run::WriteUsingToken => copy::write_using(call).await,
         _ => dispatch_at_once(run, &call),
     }
 }
@@ -297,9 +312,13 @@ fn dispatch_at_once(run: Run, call: &Call<'_>) -> Answer {
         Run::LogSense => log::sense(call),
         Run::PersistentIn => call.persistent_in(),
         Run::CopyStatus => copy::status(call),
+        Run::LongCopyStatus => copy::long_status(call),
+        Run::TokenInformation => copy::token_information(call),
         Run::CopyParameters => copy::parameters(call),
         Run::ReportLuns => report::luns(call),
-        Run::ReportPortGroups => report::port_groups(call),
+        Run::ReportPortGroups => port_groups::report(call),
+        Run::SetPortGroups => port_groups::set(call),
+        Run::ReportReferrals => port_groups::referrals(call),
         Run::ReportOpcodes => report::opcodes(call),
         Run::ReportFunctions => report::functions(call),
         _ => Err(Sense::INVALID_OPCODE.into()),

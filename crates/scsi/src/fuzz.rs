@@ -2,10 +2,11 @@
 
 use crate::luns::Luns;
 use crate::nexus::{Nexus, Ports};
-use crate::reservations::NoKeeper;
+use crate::port_groups::{AccessState, PortGroups};
+use crate::reservations::{change, decode, encode};
 use crate::unit::Unit;
 use block::{AllocationState, BlockDevice, Completion, Geometry, IoBuf, Op, OpKind, StatusExtent};
-use reactor::{Clock, Handle};
+use reactor::{Clock, Handle, NoKeeper};
 use std::collections::BTreeMap;
 use std::pin::pin;
 use std::rc::Rc;
@@ -77,13 +78,43 @@ fn nexus(handle: &Handle, serial: &'static str, name: &str, fill: u8) -> Nexus {
         bytes: Mutex::new(vec![fill; SIZE]),
         serial,
     });
-    let unit = Unit::new(&device, Arc::new(NoKeeper));
+    let unit = Unit::new(&device, Arc::new(NoKeeper)).expect("nothing is kept");
     let ports = Ports {
         initiator: format!("{name},i,0x000000000001"),
         target: "iqn.t".to_owned(),
         target_port: 1,
     };
-    Nexus::new(handle, unit, device, ports, false)
+    let groups = PortGroups::new([(1, AccessState::Optimized)]);
+    Nexus::new(handle, unit, device, (ports, Arc::new(groups)), false)
+}
+
+/// Reads what may have been kept of reservations, and changes them by PERSISTENT RESERVE OUT: of each piece
+/// of the rest a byte tells who does it, one how long its list is, and two are action and type.
+///
+/// # Panics
+/// When a state comes about that cannot be kept and read again.
+pub fn reservations(data: &[u8]) {
+    let mut parts = data.splitn(2, |byte| *byte == 0);
+    let kept = parts.next().and_then(|kept| std::str::from_utf8(kept).ok());
+    let mut state = kept.and_then(decode).unwrap_or_default();
+    let mut rest = parts.next().unwrap_or_default();
+    while let [who, len, action, kind, after @ ..] = rest {
+        let (list, after) = after.split_at(usize::from(*len).min(after.len()));
+        rest = after;
+        let ports = Ports {
+            initiator: format!("iqn.{},i,0x00023d000001", who & 3),
+            target: "iqn.t".to_owned(),
+            target_port: 1,
+        };
+        let mut cdb = [0x5f, *action, *kind, 0, 0, 0, 0, 0, 0, 0];
+        cdb[8] = list.len() as u8;
+        let mut changed = state.clone();
+        if change(&mut changed, (&ports, &[1, 2]), &cdb, list, true).is_ok() {
+            state = changed;
+        }
+        let read = decode(&encode(&state));
+        assert_eq!(read.map(|read| encode(&read)), Some(encode(&state)));
+    }
 }
 
 /// Carries out commands one after the other: of each piece of `data` two bytes tell the unit and how
@@ -98,7 +129,7 @@ pub fn commands(data: &[u8]) {
     let granted = Rc::new(nexus(&handle, "granted", "iqn.a", 0));
     // There, and not for this session.
     let _hidden = nexus(&handle, "hidden", "iqn.b", 0xa5);
-    let luns = Luns::new(BTreeMap::from([(0, granted.clone())]), vec![1]);
+    let luns = Luns::new(BTreeMap::from([(0, granted.clone())]));
     let mut rest = data;
     while rest.len() >= 18 {
         let (head, after) = rest.split_at(18);

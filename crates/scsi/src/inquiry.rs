@@ -1,9 +1,11 @@
 //! INQUIRY (SPC-4 6.6) and the vital product data pages (SPC-4 7.8, SBC-3 6.5).
 
 use crate::blocks::TRANSFER_MAX;
+use crate::copy;
 use crate::execute::{Answer, Call};
 use crate::fields::{put, put_text, u16_at};
 use crate::nexus::Nexus;
+use crate::port_groups;
 use crate::provision::{SAME_BLOCKS_MAX, UNMAP_BLOCKS_MAX, UNMAP_DESCRIPTORS_MAX};
 use crate::sense::Sense;
 use crate::transfer::ATOMIC;
@@ -43,6 +45,10 @@ const PAGES: &[Page] = &[
         body: extended,
     },
     Page {
+        code: 0x8f,
+        body: copy::page,
+    },
+    Page {
         code: 0xb0,
         body: limits,
     },
@@ -53,6 +59,10 @@ const PAGES: &[Page] = &[
     Page {
         code: 0xb2,
         body: provisioning,
+    },
+    Page {
+        code: 0xb3,
+        body: port_groups::referrals_page,
     },
 ];
 
@@ -80,8 +90,8 @@ fn standard() -> Vec<u8> {
     data[2] = 0x06;
     data[3] = 0x12;
     data[4] = 91;
-    // Implicit access of target port groups, third-party copy; several ports; command queues.
-    data[5] = 0x10 | 0x08;
+    // Access of target port groups, implicit and explicit, third-party copy; several ports; command queues.
+    data[5] = 0x30 | 0x08;
     data[6] = 0x10;
     data[7] = 0x02;
     put_text(&mut data[8..16], VENDOR);
@@ -142,6 +152,8 @@ fn extended(_nexus: &Nexus) -> Vec<u8> {
     body[1] = 0x07;
     body[2] = 0x01;
     body[3] = 0x01;
+    // Referrals (R_SUP).
+    body[4] = 0x10;
     body
 }
 
@@ -179,8 +191,8 @@ fn characteristics(_nexus: &Nexus) -> Vec<u8> {
 
 /// Logical block provisioning (SBC-3 6.5.4): thin; UNMAP and both WRITE SAMEs give space back, and
 /// what was given back reads as zeroes.
-fn provisioning(_nexus: &Nexus) -> Vec<u8> {
-    vec![0, 0xe0 | 0x04, 0x02, 0]
+fn provisioning(nexus: &Nexus) -> Vec<u8> {
+    vec![nexus.unit.set_exponent(), 0xe0 | 0x04, 0x02, 0]
 }
 
 #[cfg(test)]

@@ -21,49 +21,37 @@ pub fn parse_lun(bytes: [u8; 8]) -> Option<u16> {
 }
 
 /// What a session may reach.
-pub struct Luns {
-    nexuses: RefCell<BTreeMap<u16, Rc<Nexus>>>,
-    /// Numbers of the target's port groups.
-    groups: RefCell<Vec<u16>>,
-}
+pub struct Luns(RefCell<BTreeMap<u16, Rc<Nexus>>>);
 
 impl Luns {
-    /// These units, of a target with ports in these groups.
-    pub fn new(nexuses: BTreeMap<u16, Rc<Nexus>>, groups: Vec<u16>) -> Self {
-        Self {
-            nexuses: RefCell::new(nexuses),
-            groups: RefCell::new(groups),
-        }
+    /// These units.
+    pub fn new(nexuses: BTreeMap<u16, Rc<Nexus>>) -> Self {
+        Self(RefCell::new(nexuses))
     }
 
     /// The nexus to a unit.
     pub fn get(&self, lun: u16) -> Option<Rc<Nexus>> {
-        self.nexuses.borrow().get(&lun).cloned()
+        self.0.borrow().get(&lun).cloned()
     }
 
     /// All nexuses.
     pub fn all(&self) -> Vec<Rc<Nexus>> {
-        self.nexuses.borrow().values().cloned().collect()
+        self.0.borrow().values().cloned().collect()
     }
 
     /// The numbers there are.
     pub fn numbers(&self) -> Vec<u16> {
-        self.nexuses.borrow().keys().copied().collect()
-    }
-
-    pub(crate) fn groups(&self) -> Vec<u16> {
-        self.groups.borrow().clone()
+        self.0.borrow().keys().copied().collect()
     }
 
     /// Takes over what is there now: `make` makes a nexus for each number that is new. Those that
     /// stay are told.
-    pub fn change(&self, numbers: &[u16], groups: Vec<u16>, make: impl Fn(u16) -> Option<Nexus>) {
-        *self.groups.borrow_mut() = groups;
+    pub fn change(&self, numbers: &[u16], make: impl Fn(u16) -> Option<Nexus>) {
         let before = self.numbers();
         if before == numbers {
             return;
         }
-        let mut nexuses = self.nexuses.borrow_mut();
+        let mut nexuses = self.0.borrow_mut();
         nexuses.retain(|number, _| numbers.contains(number));
         for nexus in nexuses.values() {
             nexus.tell(Attention::LunsChanged);

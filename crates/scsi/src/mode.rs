@@ -5,7 +5,7 @@ use crate::execute::{Answer, Call};
 use crate::fields::{put, u8_at, u16_at};
 use crate::nexus::Nexus;
 use crate::sense::Sense;
-use crate::unit::Switches;
+use crate::unit::{Switches, sets};
 use std::sync::atomic::Ordering;
 
 const RECOVERY: u8 = 0x01;
@@ -15,6 +15,10 @@ const EXCEPTIONS: u8 = 0x1c;
 const ALL: u8 = 0x3f;
 /// In the order in which all of them are returned.
 const PAGES: [u8; 4] = [RECOVERY, CACHING, CONTROL, EXCEPTIONS];
+
+/// Sub-page of logical block provisioning, of the page of exceptions (SBC-3 6.5.9), and all sub-pages.
+const PROVISIONING: u8 = 0x02;
+const ALL_SUB: u8 = 0xff;
 
 const D_SENSE: u8 = 0x04;
 const SWP: u8 = 0x08;
@@ -55,6 +59,23 @@ fn page(nexus: &Nexus, code: u8, changeable: bool) -> Vec<u8> {
     page
 }
 
+/// The soft threshold at which hosts are warned that the pool fills; it is the pool's, and none can change it.
+fn provisioning(nexus: &Nexus, changeable: bool) -> Vec<u8> {
+    let warn_at = nexus.unit.space().and_then(|space| space.warn_at);
+    let mut page = vec![0; 16];
+    page[0] = 0x40 | EXCEPTIONS;
+    page[1] = PROVISIONING;
+    if let Some(warn_at) = warn_at {
+        // Enabled, soft, armed while the count of what is used (2) grows.
+        let mut descriptor = [0x81, 0x02, 0, 0, 0, 0, 0, 0];
+        put(&mut descriptor, 4, &sets(warn_at).to_be_bytes());
+        page.extend(if changeable { [0; 8] } else { descriptor });
+    }
+    let len = page.len() as u16 - 4;
+    put(&mut page, 2, &len.to_be_bytes());
+    page
+}
+
 fn block_descriptor(nexus: &Nexus, long: bool) -> Vec<u8> {
     let size = nexus.block_size();
     let count = nexus.unit.size() / size;
@@ -85,7 +106,14 @@ pub(crate) fn sense(call: &Call<'_>) -> Answer {
         _ => return Err(Sense::SAVING_NOT_SUPPORTED.into()),
     };
     let all = wanted == ALL;
-    if !(all || PAGES.contains(&wanted)) || sub_page != 0 && !(all && sub_page == 0xff) {
+    let has_sub = all || wanted == EXCEPTIONS;
+    let is_known = match sub_page {
+        0 => all || PAGES.contains(&wanted),
+        PROVISIONING => wanted == EXCEPTIONS,
+        ALL_SUB => has_sub,
+        _ => false,
+    };
+    if !is_known {
         return Err(Sense::INVALID_FIELD_IN_CDB.into());
     }
     let nexus = call.nexus;
@@ -114,9 +142,12 @@ pub(crate) fn sense(call: &Call<'_>) -> Answer {
     };
     data.extend(descriptor);
     for code in PAGES {
-        if all || code == wanted {
+        if (all || code == wanted) && sub_page != PROVISIONING {
             data.extend(page(nexus, code, changeable));
         }
+    }
+    if sub_page != 0 {
+        data.extend(provisioning(nexus, changeable));
     }
     match is_long {
         true => {

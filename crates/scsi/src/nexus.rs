@@ -3,7 +3,8 @@
 //! Responsible for: attentions that wait for the nexus, and which of its commands are aborted.
 
 use crate::attention::Attention;
-use crate::copy::CopyEnded;
+use crate::copy::{CopyEnded, Ended};
+use crate::port_groups::PortGroups;
 use crate::unit::{Unit, lock};
 use block::BlockDevice;
 use reactor::Handle;
@@ -100,11 +101,15 @@ pub struct Nexus {
     pub(crate) device: Arc<dyn BlockDevice>,
     pub(crate) member: Arc<Member>,
     /// Whether only reading was granted.
-    pub(crate) read_only: bool,
+    pub(crate) read_only: Cell<bool>,
+    /// The target's ports that offer the unit.
+    pub(crate) groups: Arc<PortGroups>,
     /// PREVENT ALLOW MEDIUM REMOVAL.
     pub(crate) prevents_removal: Cell<bool>,
     /// Copies that have ended, for RECEIVE COPY RESULTS.
     pub(crate) copies: RefCell<Vec<CopyEnded>>,
+    /// The same of those with long list identifiers, and of tokens.
+    pub(crate) offloads: RefCell<Vec<Ended>>,
 }
 
 /// A command that runs; it counts until it is dropped.
@@ -132,12 +137,13 @@ impl Drop for Running {
 }
 
 impl Nexus {
-    /// A new nexus. `device` is the unit's volume, opened for this initiator.
+    /// A new nexus. `device` is the unit's volume, opened for this initiator; `groups` are the ports that
+    /// offer it.
     pub fn new(
         handle: &Handle,
         unit: Arc<Unit>,
         device: Arc<dyn BlockDevice>,
-        ports: Ports,
+        (ports, groups): (Ports, Arc<PortGroups>),
         read_only: bool,
     ) -> Self {
         let member = Member::new(ports);
@@ -148,15 +154,24 @@ impl Nexus {
             unit,
             device,
             member,
-            read_only,
+            read_only: Cell::new(read_only),
+            groups,
             prevents_removal: Cell::new(false),
             copies: RefCell::default(),
+            offloads: RefCell::default(),
         }
     }
 
     /// The unit.
     pub fn unit(&self) -> &Arc<Unit> {
         &self.unit
+    }
+
+    /// Only reading is granted from now on, or writing as well.
+    pub fn set_read_only(&self, read_only: bool) {
+        if self.read_only.replace(read_only) != read_only {
+            self.tell(Attention::ModeChanged);
+        }
     }
 
     /// The number of aborts so far, for a command that is still to be given all of its data.
@@ -185,7 +200,7 @@ impl Nexus {
     }
 
     pub(crate) fn is_read_only(&self) -> bool {
-        self.read_only || self.unit.is_read_only()
+        self.read_only.get() || self.unit.is_read_only()
     }
 
     /// ABORT TASK SET: what this nexus has begun.

@@ -1,5 +1,5 @@
-//! What the target tells of itself: REPORT LUNS (SPC-4 6.33), REPORT TARGET PORT GROUPS (6.37),
-//! REPORT SUPPORTED OPERATION CODES (6.35) and TASK MANAGEMENT FUNCTIONS (6.36).
+//! What the target tells of itself: REPORT LUNS (SPC-4 6.33), REPORT SUPPORTED OPERATION CODES (6.35)
+//! and TASK MANAGEMENT FUNCTIONS (6.36).
 
 use crate::execute::{Answer, Call};
 use crate::fields::{put, u16_at, u32_at};
@@ -29,29 +29,6 @@ pub(crate) fn luns(call: &Call<'_>) -> Answer {
         return Err(Sense::INVALID_FIELD_IN_CDB.into());
     }
     Ok(call.give_cut(lun_list(&numbers), allocation))
-}
-
-/// Every group is active and optimized, with one port: a volume is served by all of them alike.
-pub(crate) fn port_groups(call: &Call<'_>) -> Answer {
-    let extended = match call.cdb[1] >> 5 {
-        0 => false,
-        1 => true,
-        _ => return Err(Sense::INVALID_FIELD_IN_CDB.into()),
-    };
-    let mut body = Vec::new();
-    if extended {
-        body.extend([0x10, 0, 0, 0]);
-    }
-    for group in call.luns.groups() {
-        // Active and optimized; only that state is there.
-        body.extend([0x00, 0x01]);
-        body.extend(group.to_be_bytes());
-        body.extend([0, 0, 0, 1, 0, 0]);
-        body.extend(group.to_be_bytes());
-    }
-    let mut data = (body.len() as u32).to_be_bytes().to_vec();
-    data.extend(body);
-    Ok(call.give_cut(data, u32_at(call.cdb, 6) as usize))
 }
 
 /// Ten seconds for every command, or none recommended (SPC-4 6.35.4).

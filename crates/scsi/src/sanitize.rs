@@ -54,7 +54,7 @@ impl Work {
 
     async fn run(self) -> Result<(), IoError> {
         let size = self.unit.size();
-        let _held = self.unit.ranges.hold(0..size, true).await;
+        let _held = self.unit.hold_to_change(0..size, true).await;
         if self.pattern.is_empty() {
             let step = Step::new(OpKind::Discard, 0, size);
             run(&self.handle, &self.device, step, IoBuf::empty()).await?;

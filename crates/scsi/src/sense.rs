@@ -75,6 +75,9 @@ impl Sense {
     pub(crate) const TOO_MANY_SEGMENTS: Self = sense(key::ILLEGAL_REQUEST, 0x26, 0x08);
     pub(crate) const UNSUPPORTED_SEGMENT_DESCRIPTOR: Self = sense(key::ILLEGAL_REQUEST, 0x26, 0x09);
     pub(crate) const INLINE_DATA_LENGTH: Self = sense(key::ILLEGAL_REQUEST, 0x26, 0x0b);
+    pub(crate) const TOKEN_UNKNOWN: Self = sense(key::ILLEGAL_REQUEST, 0x23, 0x04);
+    pub(crate) const TOKEN_REVOKED: Self = sense(key::ILLEGAL_REQUEST, 0x23, 0x06);
+    pub(crate) const NO_RESOURCES: Self = sense(key::ILLEGAL_REQUEST, 0x55, 0x03);
     pub(crate) const NO_REGISTRATION_ROOM: Self = sense(key::ILLEGAL_REQUEST, 0x55, 0x04);
     pub(crate) const REMOVAL_PREVENTED: Self = sense(key::ILLEGAL_REQUEST, 0x53, 0x02);
     pub(crate) const SAVING_NOT_SUPPORTED: Self = sense(key::ILLEGAL_REQUEST, 0x39, 0x00);
@@ -84,6 +87,9 @@ impl Sense {
     pub(crate) const MISCOMPARE: Self = sense(key::MISCOMPARE, 0x1d, 0x00);
     pub(crate) const WRITE_PROTECTED: Self = sense(key::DATA_PROTECT, 0x27, 0x00);
     pub(crate) const STOPPED: Self = sense(key::NOT_READY, 0x04, 0x02);
+    pub(crate) const PORT_STANDBY: Self = sense(key::NOT_READY, 0x04, 0x0b);
+    pub(crate) const PORT_UNAVAILABLE: Self = sense(key::NOT_READY, 0x04, 0x0c);
+    pub(crate) const OFFLINE: Self = sense(key::NOT_READY, 0x04, 0x12);
     pub(crate) const SANITIZING: Self = sense(key::NOT_READY, 0x04, 0x1b);
     pub(crate) const SPACE_EXHAUSTED: Self = sense(key::DATA_PROTECT, 0x27, 0x07);
     pub(crate) const UNREADABLE: Self = sense(key::MEDIUM_ERROR, 0x11, 0x00);

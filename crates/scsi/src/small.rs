@@ -137,8 +137,14 @@ impl Call<'_> {
     pub(crate) async fn persistent_out(mut self) -> Answer {
         let nexus = self.nexus;
         let unit = &nexus.unit;
+        let reservations = &unit.reservations;
         let list = self.data.as_bytes().unwrap_or(&[]);
-        let outcome = change(&unit.reservations, &nexus.member.ports, self.cdb, list);
+        let turn = reservations.turn().await;
+        let mut state = reservations.state();
+        let groups = nexus.groups.numbers();
+        let own = (&nexus.member.ports, groups.as_slice());
+        let may_persist = reservations.keeper().is_there();
+        let outcome = change(&mut state, own, self.cdb, list, may_persist);
         let outcome = outcome.map_err(|out| match out {
             Out::Conflict => Failure::Conflict,
             Out::Check(sense) => Failure::Check(sense),
@@ -146,6 +152,8 @@ impl Call<'_> {
         if let Some(kept) = outcome.keep {
             self.keep(kept).await?;
         }
+        reservations.install(state);
+        drop(turn);
         // Two that abort each other would wait for each other: this one runs no more.
         self.running = None;
         for member in unit.members() {
@@ -160,8 +168,8 @@ impl Call<'_> {
         Ok(self.took(self.data.len() as u64))
     }
 
-    /// Waits until the reservations are kept.
-    async fn keep(&self, text: Option<Vec<u8>>) -> Result<(), Sense> {
+    /// Waits until the reservations are kept. When that fails, all is as it was before.
+    async fn keep(&self, text: Option<String>) -> Result<(), Sense> {
         let ended = Arc::new(Once::default());
         let done = ended.clone();
         let keeper = self.nexus.unit.reservations.keeper();

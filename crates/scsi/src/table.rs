@@ -47,6 +47,11 @@ pub(crate) enum Run {
     PersistentIn,
     PersistentOut,
     ExtendedCopy,
+    ExtendedCopyLong,
+    PopulateToken,
+    WriteUsingToken,
+    LongCopyStatus,
+    TokenInformation,
     CopyStatus,
     CopyParameters,
     CompareAndWrite,
@@ -54,6 +59,8 @@ pub(crate) enum Run {
     LbaStatus,
     ReportLuns,
     ReportPortGroups,
+    SetPortGroups,
+    ReportReferrals,
     ReportOpcodes,
     ReportFunctions,
 }
@@ -129,6 +136,22 @@ macro_rules! copy_results {
     ($action:literal) => {
         &[
             0x84, $action, 0xff, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0x07,
+        ]
+    };
+}
+/// Results by a list identifier of four bytes.
+macro_rules! long_results {
+    ($action:literal) => {
+        &[
+            0x84, $action, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0x07,
+        ]
+    };
+}
+/// Commands of tokens, with a list identifier of four bytes.
+macro_rules! token {
+    ($action:literal) => {
+        &[
+            0x83, $action, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x1f, 0x07,
         ]
     };
 }
@@ -313,6 +336,13 @@ pub(crate) static ROWS: &[Row] = &[
         persistent!(0x5f, 0x06, 0x00),
     ),
     action(
+        0x5f,
+        0x07,
+        Persistent,
+        Run::PersistentOut,
+        persistent!(0x5f, 0x07, 0x00),
+    ),
+    action(
         0x83,
         0x00,
         Write,
@@ -321,8 +351,21 @@ pub(crate) static ROWS: &[Row] = &[
             0x83, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0x07,
         ],
     ),
+    action(
+        0x83,
+        0x01,
+        Write,
+        Run::ExtendedCopyLong,
+        &[
+            0x83, 0x01, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0x07,
+        ],
+    ),
+    action(0x83, 0x10, Read, Run::PopulateToken, token!(0x10)),
+    action(0x83, 0x11, Write, Run::WriteUsingToken, token!(0x11)),
     action(0x84, 0x00, Write, Run::CopyStatus, copy_results!(0x00)),
     action(0x84, 0x03, Free, Run::CopyParameters, copy_results!(0x03)),
+    action(0x84, 0x05, Free, Run::LongCopyStatus, long_results!(0x05)),
+    action(0x84, 0x07, Free, Run::TokenInformation, long_results!(0x07)),
     row(0x88, Read, Run::Read, sixteen!(0x88, 0xf8)),
     row(
         0x89,
@@ -342,6 +385,16 @@ pub(crate) static ROWS: &[Row] = &[
     row(0x9c, Write, Run::WriteAtomic, sixteen!(0x9c, 0xf8)),
     action(0x9e, 0x10, Free, Run::ReadCapacity16, sixteen!(0x9e, 0x10)),
     action(0x9e, 0x12, Read, Run::LbaStatus, sixteen!(0x9e, 0x12)),
+    action(
+        0x9e,
+        0x13,
+        Free,
+        Run::ReportReferrals,
+        &[
+            0x9e, 0x13, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0,
+            0x07,
+        ],
+    ),
     row(0xa0, Always, Run::ReportLuns, in_twelve!(0xa0, 0x00, 0xff)),
     action(
         0xa3,
@@ -363,6 +416,13 @@ pub(crate) static ROWS: &[Row] = &[
         Free,
         Run::ReportFunctions,
         in_twelve!(0xa3, 0x0d, 0x80),
+    ),
+    action(
+        0xa4,
+        0x0a,
+        Write,
+        Run::SetPortGroups,
+        &[0xa4, 0x0a, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0x07],
     ),
     row(0xa8, Read, Run::Read, twelve!(0xa8, 0xf8)),
     row(0xaa, Write, Run::Write, twelve!(0xaa, 0xf8)),

@@ -45,7 +45,8 @@ impl Call<'_> {
     /// Reads `range` whole.
     pub(crate) async fn fetch(&self, range: Range<u64>) -> Result<IoBuf, Sense> {
         let step = Step::new(OpKind::Read, range.start, len(&range));
-        let buf = IoBuf::zeroed(len(&range) as usize);
+        // A read that succeeds has filled all of it.
+        let buf = IoBuf::spare(len(&range) as usize);
         Ok(self.run(step, buf).await?.0)
     }
 
@@ -102,7 +103,7 @@ impl Call<'_> {
                 buf = IoBuf::from_bytes(bytes);
             }
             let step = Step::new(OpKind::Write, range.start, take).fua(fua);
-            self.run(step, buf).await?;
+            self.run(step, buf).await?.0.give_back();
         }
         Ok(self.took(wanted))
     }

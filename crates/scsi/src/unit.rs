@@ -1,11 +1,15 @@
 //! A logical unit: a volume with everything that all of its nexuses share.
 
 use crate::attention::Attention;
+use crate::copy::UnitTokens;
 use crate::identity::Identity;
 use crate::nexus::Member;
-use crate::ranges::Ranges;
-use crate::reservations::{Keeper, Reservations};
+use crate::ranges::{Held, Ranges};
+use crate::reservations::Reservations;
 use block::BlockDevice;
+use reactor::{Keeper, Space};
+use std::io;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
@@ -35,32 +39,40 @@ pub struct Unit {
     pub identity: Identity,
     pub(crate) switches: Switches,
     pub(crate) ranges: Arc<Ranges>,
+    pub(crate) tokens: UnitTokens,
     pub(crate) reservations: Reservations,
     lba_size: u32,
     block_size: u32,
     size: AtomicU64,
     read_only: AtomicBool,
+    /// How full the pool is; none as long as nobody has told.
+    space: Mutex<Option<Space>>,
     members: Mutex<Vec<Weak<Member>>>,
     /// Tasks that wait until commands have ended.
     quiet: Mutex<Vec<Waker>>,
 }
 
 impl Unit {
-    /// The unit of a volume, with the reservations that `keeper` has kept.
-    pub fn new(device: &Arc<dyn BlockDevice>, keeper: Arc<dyn Keeper>) -> Arc<Self> {
+    /// The unit of a volume, with the reservations that `keeper` has kept. Not to be called on a loop.
+    ///
+    /// # Errors
+    /// When those cannot be read.
+    pub fn new(device: &Arc<dyn BlockDevice>, keeper: Arc<dyn Keeper>) -> io::Result<Arc<Self>> {
         let geometry = device.geometry();
-        Arc::new(Self {
+        Ok(Arc::new(Self {
             identity: Identity::new(&geometry.serial),
             switches: Switches::default(),
             ranges: Arc::default(),
-            reservations: Reservations::new(keeper),
+            tokens: UnitTokens::default(),
+            reservations: Reservations::new(keeper)?,
             lba_size: geometry.lba_size,
             block_size: geometry.block_size,
             size: AtomicU64::new(geometry.size),
             read_only: AtomicBool::new(geometry.read_only),
+            space: Mutex::default(),
             members: Mutex::default(),
             quiet: Mutex::default(),
-        })
+        }))
     }
 
     /// Size in bytes.
@@ -108,9 +120,31 @@ impl Unit {
         }
     }
 
-    /// Tells every nexus that the pool of the volume is filling (SBC-3 4.7.3.8).
-    pub fn warn_of_space(&self) {
-        self.tell(Attention::ThinThreshold, |_| true);
+    /// Holds a range that is about to be changed, in bytes: tokens that stand for it end.
+    pub(crate) async fn hold_to_change(&self, range: Range<u64>, alone: bool) -> Held {
+        let held = self.ranges.hold(range.clone(), alone).await;
+        self.tokens.written(&range);
+        held
+    }
+
+    /// Takes over how full the pool of the volume is; where that is to be `warned` of, tells every nexus
+    /// (SBC-3 4.7.3.8).
+    pub fn note_space(&self, space: Space, warns: bool) {
+        *lock(&self.space) = Some(space);
+        if warns {
+            self.tell(Attention::ThinThreshold, |_| true);
+        }
+    }
+
+    /// How full the pool is, as told last.
+    pub(crate) fn space(&self) -> Option<Space> {
+        *lock(&self.space)
+    }
+
+    /// Logical blocks of a threshold set, as a power of two (SBC-3 6.6.4): 1 MiB. Counts of space are of
+    /// these.
+    pub(crate) fn set_exponent(&self) -> u8 {
+        (SET_BYTES / self.lba_size()).ilog2() as u8
     }
 
     pub(crate) fn join(&self, member: &Arc<Member>) {
@@ -145,6 +179,14 @@ impl Unit {
     pub(crate) fn wait_for_commands(&self, waker: &Waker) {
         lock(&self.quiet).push(waker.clone());
     }
+}
+
+/// Bytes of a threshold set.
+const SET_BYTES: u64 = 1 << 20;
+
+/// Bytes in threshold sets, as many as are whole.
+pub(crate) fn sets(bytes: u64) -> u32 {
+    u32::try_from(bytes / SET_BYTES).unwrap_or(u32::MAX)
 }
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -57,6 +57,14 @@ pub struct ExportCreate {
     pub initiator: Option<String>,
 }
 
+/// Parameters of an export that change while hosts go on.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExportChange {
+    /// New values by name; an empty one takes the parameter away. Others stay as they are.
+    pub parameters: BTreeMap<String, String>,
+}
+
 /// State of an export.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Export {

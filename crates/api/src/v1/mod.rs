@@ -11,6 +11,7 @@ mod pools;
 mod problem;
 mod schedules;
 mod scrubs;
+mod sessions;
 mod snapshots;
 mod volumes;
 mod wear;
@@ -20,7 +21,9 @@ pub use drives::{DriveList, DriveOffline, DriveOnline, DriveProbe, DriveReplace,
 pub use explain::{
     BlockPlace, DrivePlace, Explanation, ExtentHeat, ExtentPlace, Move, MoveCount, MoveCountList,
 };
-pub use exports::{Export, ExportCreate, ExportList, FrontEnd, FrontEndList, Parameter};
+pub use exports::{
+    Export, ExportChange, ExportCreate, ExportList, FrontEnd, FrontEndList, Parameter,
+};
 pub use fills::{Fill, FillPart, PoolWarnings, Trend};
 pub use jobs::{Job, JobList, JobRef, JobState};
 pub use placement::{Bypass, Pin, PinChange, PinTo, Placement, Reaction, WriteBudget};
@@ -32,6 +35,7 @@ pub use pools::{
 pub use problem::{Problem, ProblemCode, Version};
 pub use schedules::{Schedule, ScheduleList, ScheduleSet};
 pub use scrubs::{Scrub, ScrubFault, ScrubStart};
+pub use sessions::{Session, SessionList};
 pub use snapshots::{
     ChangedRange, Promotion, Snapshot, SnapshotChange, SnapshotClone, SnapshotCreate, SnapshotDiff,
     SnapshotList, VolumeRollBack,

@@ -1,11 +1,11 @@
 //! `convect export`.
 
-use crate::arguments::Export as Command;
 use crate::confirm::confirm;
+use crate::export_arguments::Export as Command;
 use crate::show::{facts, print, print_json, read, table};
 use crate::{Client, Failure, front_end_parameters, object};
 use api::Operation;
-use api::v1::{Export, ExportCreate, ExportList, FrontEnd, FrontEndList, Parameter};
+use api::v1::{Export, ExportChange, ExportCreate, ExportList, FrontEnd, FrontEndList, Parameter};
 
 /// Reads `[POOL/]NAME`.
 fn export_name(text: &str) -> Result<(Option<&str>, &str), Failure> {
@@ -117,6 +117,32 @@ fn create(
     }
 }
 
+fn set(client: &Client, json: bool, name: &str, words: &[String]) -> Result<(), Failure> {
+    let (pool, name) = export_name(name)?;
+    let query = pool.map(|pool| ("pool", pool));
+    let query = query.as_slice();
+    let answer = client.call(Operation::ExportShow, &[name], query, None)?;
+    let mut row = front_end(client, &read::<Export>(&answer)?.kind)?;
+    for parameter in &mut row.parameters {
+        parameter.required = false;
+    }
+    let json = json || words.iter().any(|word| word == "--json");
+    let words: Vec<String> = words
+        .iter()
+        .filter(|word| *word != "--json")
+        .cloned()
+        .collect();
+    let change = ExportChange {
+        parameters: front_end_parameters(&row, &words)?,
+    };
+    let body = serde_json::to_vec(&change).map_err(|error| Failure::Failed(error.to_string()))?;
+    let answer = client.call(Operation::ExportSet, &[name], query, Some(body))?;
+    match json {
+        true => print_json(&answer, true),
+        false => print(&show(&read(&answer)?)),
+    }
+}
+
 /// Does what the command says.
 pub fn export(client: &Client, json: bool, command: &Command) -> Result<(), Failure> {
     match command {
@@ -134,6 +160,7 @@ pub fn export(client: &Client, json: bool, command: &Command) -> Result<(), Fail
             );
             create(client, json, what, kind, given, parameters)
         }
+        Command::Set { name, parameters } => set(client, json, name, parameters),
         Command::List => {
             let answer = client.get(Operation::ExportList, &[])?;
             if json {

@@ -213,6 +213,11 @@ pub fn dispatch(manager: &Arc<Manager>, operation: Operation, with: &Arguments) 
         Operation::ExportCreate => json(manager.export_create(with.request()?)?),
         Operation::ExportShow => json(manager.export_show(export, with.asked("pool"))?),
         Operation::ExportDelete => nothing(manager.export_delete(export, with.asked("pool"))?),
+        Operation::ExportSet => {
+            json(manager.export_set(export, with.asked("pool"), with.request()?)?)
+        }
+        Operation::SessionList => json(manager.session_list()),
+        Operation::SessionEnd => nothing(manager.session_end(with.number("session")?)?),
         Operation::JobList => json(manager.job_list()?),
         Operation::JobShow => json(manager.job_show(with.number("job")?)?),
         Operation::JobCancel => nothing(manager.job_cancel(with.number("job")?)?),

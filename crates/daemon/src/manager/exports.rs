@@ -5,14 +5,14 @@ use crate::frontends;
 use crate::mapping::ToApi;
 use api::v1::{self, Problem, ProblemCode};
 use engine::ExportRecord;
-use reactor::{Export, OpenFor, StartExport};
+use reactor::{Export, OpenFor, Space, StartExport};
 use std::io;
 use std::sync::Arc;
 
 /// An export that is offered, or that could not be started.
 pub struct Running {
-    record: ExportRecord,
-    offer: std::result::Result<Box<dyn Export>, String>,
+    pub(super) record: ExportRecord,
+    pub(super) offer: std::result::Result<Box<dyn Export>, String>,
 }
 
 fn start_problem(name: &str, error: &io::Error) -> Problem {
@@ -23,7 +23,7 @@ fn start_problem(name: &str, error: &io::Error) -> Problem {
         io::ErrorKind::PermissionDenied => ProblemCode::Refused,
         _ => ProblemCode::Io,
     };
-    Problem::new(code, format!("export {name} could not be started: {error}"))
+    Problem::new(code, format!("export {name}: {error}"))
 }
 
 fn to_api(pool: &str, running: &Running) -> v1::Export {
@@ -66,6 +66,7 @@ impl Manager {
             open_for: initiator
                 .is_none()
                 .then(|| self.open_for(pool, &record.volume)),
+            keeper: self.keeper(pool, &record.volume),
             parameters: record.parameters.clone(),
             remotes: self.control.remotes(),
         };
@@ -147,6 +148,17 @@ impl Manager {
             ended
         };
         drop(ended);
+    }
+
+    /// Tells hosts how full a pool is, where a front end can.
+    pub(super) fn note_space(&self, pool: &str, space: Space, warns: bool) {
+        for ((of, _), running) in &*lock(&self.exports) {
+            if of == pool
+                && let Ok(offer) = &running.offer
+            {
+                offer.note_space(space, warns);
+            }
+        }
     }
 
     /// Names of the exports of a pool or of one volume of it.
@@ -310,6 +322,63 @@ impl Manager {
                 "clone {pool}/{clone} was made for an export that failed, and could not be deleted: {error}"
             );
         }
+    }
+
+    /// Changes parameters of an export while hosts go on, and keeps them in its pool; neither, when one
+    /// of them fails.
+    ///
+    /// # Errors
+    /// When there is no such export, the front end cannot change that, or it cannot be kept.
+    pub fn export_set(
+        &self,
+        name: &str,
+        pool: Option<&str>,
+        change: v1::ExportChange,
+    ) -> Result<v1::Export> {
+        let _changes = lock(&self.changes);
+        let found = self.export_show(name, pool)?;
+        let row = frontends::find(self.front_ends, &found.kind)?;
+        let before = found.parameters;
+        let mut after = before.clone();
+        for (name, value) in change.parameters {
+            match value.is_empty() {
+                true => after.remove(&name),
+                false => after.insert(name, value),
+            };
+        }
+        frontends::check(row, &after)?;
+        let mut exports = lock(&self.exports);
+        let running = exports.get_mut(&(found.pool.clone(), found.name));
+        let Some(Running {
+            record,
+            offer: Ok(offer),
+        }) = running
+        else {
+            return Err(Problem::new(
+                ProblemCode::Refused,
+                format!("export {name} is not online: see `convect export show {name}`"),
+            ));
+        };
+        let refused = |error| start_problem(name, &error);
+        offer.change(&after).map_err(refused)?;
+        let kept = self
+            .control
+            .pool_exports(&found.pool)
+            .and_then(|mut records| {
+                let of_name = records.iter_mut().filter(|known| known.name == name);
+                of_name.for_each(|known| known.parameters.clone_from(&after));
+                self.control.pool_set_exports(&found.pool, records)
+            });
+        if let Err(error) = kept {
+            if let Err(why) = offer.change(&before) {
+                tracing::error!("export {name} could not be set back: {why}");
+            }
+            return Err(error.to_api());
+        }
+        record.parameters = after;
+        drop(exports);
+        tracing::info!("export {name} was changed");
+        self.export_show(name, Some(&found.pool))
     }
 
     /// Ends an export and takes it out of its pool.

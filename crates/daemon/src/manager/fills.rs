@@ -5,6 +5,7 @@ use crate::fill::{Gauge, Trend, level};
 use crate::mapping::{self, ToApi};
 use api::v1;
 use engine::{FillPart, FillStatus, PoolStatus};
+use reactor::Space;
 use std::collections::{BTreeMap, BTreeSet};
 use units::{format_bytes, roughly};
 
@@ -41,6 +42,16 @@ fn sentence(fill: &FillStatus, trend: Trend) -> String {
         format_bytes(fill.used),
         format_bytes(fill.capacity)
     )
+}
+
+/// The same for hosts.
+fn space(fill: &FillStatus, pool: &PoolStatus) -> Space {
+    let at = |level: &u8| (u128::from(fill.capacity) * u128::from(*level) / 100) as u64;
+    Space {
+        used: fill.used,
+        capacity: fill.capacity,
+        warn_at: pool.warn_at.first().map(at),
+    }
 }
 
 fn shown(fill: &FillStatus, level: u8, trend: Trend) -> v1::Fill {
@@ -95,6 +106,7 @@ impl Manager {
             }
         };
         let mut gauges = lock(&self.gauges);
+        let mut told = Vec::new();
         let mut seen = BTreeSet::new();
         for pool in &pools {
             for fill in &pool.fills {
@@ -104,6 +116,9 @@ impl Manager {
                 gauge.note(up_s, fill.used);
                 let before = gauge.level;
                 gauge.level = level(before, fill.used, fill.capacity, &pool.warn_at);
+                if fill.part == FillPart::Space {
+                    told.push((pool.name.clone(), space(fill, pool), gauge.level > before));
+                }
                 if gauge.level > before {
                     let sentence = sentence(fill, gauge.trend(fill.capacity));
                     tracing::warn!("pool {}: {sentence}", pool.name);
@@ -114,6 +129,10 @@ impl Manager {
             }
         }
         gauges.retain(|key, _| seen.contains(key));
+        drop(gauges);
+        for (pool, space, warns) in told {
+            self.note_space(&pool, space, warns);
+        }
     }
 
     /// The same for now.

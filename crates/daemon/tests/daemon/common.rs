@@ -3,8 +3,8 @@
 pub use crate::fake::{Fake, World};
 
 use daemon::{Manager, StateDir};
-use reactor::{Export, FrontEnd, Parameter, StartExport};
-use std::collections::BTreeSet;
+use reactor::{Export, FrontEnd, Parameter, SessionInfo, StartExport};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -14,6 +14,13 @@ static OFFERED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 pub fn is_offered(address: &str) -> bool {
     OFFERED.lock().unwrap().contains(address)
+}
+
+/// Number of queues of each address whose export was changed.
+static QUEUES: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
+
+pub fn queues(address: &str) -> Option<String> {
+    QUEUES.lock().unwrap().get(address).cloned()
 }
 
 struct Offer(String);
@@ -29,6 +36,36 @@ impl Export for Offer {
 
     fn sessions(&self) -> usize {
         3
+    }
+
+    /// One session, whose number is the address's length.
+    fn session_list(&self) -> Vec<SessionInfo> {
+        vec![SessionInfo {
+            id: self.0.len() as u64,
+            initiator: "host".to_owned(),
+            address: "there".to_owned(),
+            target: "shared".to_owned(),
+            portal: "here".to_owned(),
+            user: None,
+            since_s: 1,
+            connections: 1,
+            commands: 0,
+            read: 2,
+            written: 3,
+        }]
+    }
+
+    fn end_session(&self, id: u64) -> bool {
+        id == self.0.len() as u64
+    }
+
+    fn change(&self, parameters: &BTreeMap<String, String>) -> io::Result<()> {
+        if parameters["listen"] != self.0 {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it stays"));
+        }
+        let queues = parameters.get("queues").cloned().unwrap_or_default();
+        QUEUES.lock().unwrap().insert(self.0.clone(), queues);
+        Ok(())
     }
 }
 

@@ -1,6 +1,8 @@
 //! Exports: made whole or not at all, kept, started again.
 
-use crate::common::{World, export_request, is_offered, manager, pool_request, volume_request};
+use crate::common::{
+    World, export_request, is_offered, manager, pool_request, queues, volume_request,
+};
 use api::v1::{self, ExportCreate, ProblemCode};
 use daemon::Manager;
 use std::sync::Arc;
@@ -181,6 +183,76 @@ fn a_snapshot_is_written_by_way_of_a_clone_that_goes_when_the_export_fails() {
     assert_eq!(said.unwrap_err().code, ProblemCode::NoSpace);
     assert!(!is_offered("written-3"));
     assert_eq!(volumes(), ["a", "b", "w"]);
+}
+
+#[test]
+fn parameters_are_changed_and_kept_or_stay_as_they_were() {
+    let (world, _folder, manager) = setup();
+    manager
+        .export_create(export_request("e", "tank", "a", "changed-1"))
+        .unwrap();
+    let set = |pairs: &[(&str, &str)]| {
+        let pairs = pairs.iter();
+        let parameters = pairs.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let parameters = parameters.collect();
+        manager.export_set("e", None, v1::ExportChange { parameters })
+    };
+    let kept = || world.pools()["tank"].exports[0].parameters.clone();
+    let shown = set(&[("queues", "7")]).unwrap();
+    assert_eq!(shown.parameters["queues"], "7");
+    assert_eq!(queues("changed-1").as_deref(), Some("7"));
+    assert_eq!(kept(), shown.parameters);
+    for (pairs, code) in [
+        (
+            &[("listen", "elsewhere"), ("queues", "8")][..],
+            ProblemCode::Invalid,
+        ),
+        (&[("lisen", "x")], ProblemCode::Invalid),
+        (&[("listen", "")], ProblemCode::Invalid),
+    ] {
+        assert_eq!(set(pairs).unwrap_err().code, code);
+        assert_eq!(queues("changed-1").as_deref(), Some("7"));
+        assert_eq!(kept(), shown.parameters);
+    }
+    world.full.store(true, Ordering::Relaxed);
+    assert_eq!(
+        set(&[("queues", "9")]).unwrap_err().code,
+        ProblemCode::NoSpace
+    );
+    assert_eq!(queues("changed-1").as_deref(), Some("7"), "set back");
+    assert_eq!(manager.export_show("e", None).unwrap(), shown);
+    world.full.store(false, Ordering::Relaxed);
+    assert!(
+        !set(&[("queues", "")])
+            .unwrap()
+            .parameters
+            .contains_key("queues")
+    );
+}
+
+#[test]
+fn a_session_is_listed_once_with_all_its_exports() {
+    let (_world, _folder, manager) = setup();
+    for (name, volume, at) in [
+        ("e", "a", "session-1"),
+        ("f", "b", "session-2"),
+        ("g", "a", "session"),
+    ] {
+        manager
+            .export_create(export_request(name, "tank", volume, at))
+            .unwrap();
+    }
+    let listed: Vec<_> = manager
+        .session_list()
+        .items
+        .into_iter()
+        .map(|session| (session.id, session.exports.join(" ")))
+        .collect();
+    let both = "tank/e tank/f".to_owned();
+    assert_eq!(listed, [(7, "tank/g".to_owned()), (9, both)]);
+    manager.session_end(9).unwrap();
+    let problem = manager.session_end(10).unwrap_err();
+    assert_eq!(problem.code, ProblemCode::NotFound);
 }
 
 #[test]

@@ -355,6 +355,19 @@ impl Control for Fake {
         })
     }
 
+    fn volume_reservations(&self, pool: &str, _volume: &str) -> Result<Option<String>> {
+        self.with(pool, |_| Ok(None))
+    }
+
+    fn volume_set_reservations(
+        &self,
+        pool: &str,
+        _volume: &str,
+        _state: Option<String>,
+    ) -> Result<()> {
+        self.with(pool, |_| Ok(()))
+    }
+
     fn vdrive_add(&self, pool: &str, spec: &VdriveSpec, _force: bool) -> Result<u8> {
         self.with(pool, |pool| {
             pool.drives.extend(spec.drives.clone());

@@ -429,6 +429,27 @@ impl Engine {
         self.pool(pool)?.set_exports(exports)
     }
 
+    /// What hosts have reserved of a volume, as it was kept last.
+    ///
+    /// # Errors
+    /// With a sentence that says what to do.
+    pub fn volume_reservations(&self, pool: &str, volume: &str) -> Result<Option<String>> {
+        self.pool(pool)?.reservations(volume)
+    }
+
+    /// Keeps what hosts have reserved of a volume, durably; none: nothing.
+    ///
+    /// # Errors
+    /// With a sentence that says what to do.
+    pub fn volume_set_reservations(
+        &self,
+        pool: &str,
+        volume: &str,
+        state: Option<String>,
+    ) -> Result<()> {
+        self.pool(pool)?.set_reservations(volume, state)
+    }
+
     /// Adds a vdrive; returns its number.
     ///
     /// # Errors

@@ -21,6 +21,7 @@ mod plan;
 mod promote;
 mod reap;
 mod receive;
+mod reservations;
 mod schedules;
 mod scrub;
 mod shards;

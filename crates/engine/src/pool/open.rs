@@ -633,6 +633,7 @@ fn plan_pool(
         snapshots: Vec::new(),
         schedules: Vec::new(),
         receiving: Vec::new(),
+        reservations: Vec::new(),
         exports: Vec::new(),
         next_volume: 1,
         scrub: format::ScrubConfig::default(),

@@ -232,6 +232,9 @@ impl Pool {
                 .for_each(|known| known.deleting = true);
             config.unschedule(volume.id, None);
             config.receiving.retain(|known| known.volume != volume.id);
+            config
+                .reservations
+                .retain(|known| known.volume != volume.id);
             Ok(())
         })?;
         self.end_count(&volume)?;

@@ -12,7 +12,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Poll, Waker};
 use units::mutation::{Mutation, is_on};
 
 /// An operation for a shard.
@@ -159,11 +159,7 @@ impl Shard {
             }
             if !recorded.is_empty() {
                 // With a journal in memory it waits for nothing, and needs no turn of its own.
-                let mut ending = Box::pin(self.clone().acknowledge(recorded));
-                let mut context = Context::from_waker(Waker::noop());
-                if ending.as_mut().poll(&mut context).is_pending() {
-                    self.handle.spawn(ending);
-                }
+                self.handle.start(self.clone().acknowledge(recorded));
             }
         }
     }

@@ -81,6 +81,7 @@ fn what_cannot_be_mounted_is_refused_with_advice() {
             volume: String::new(),
             device: device.clone(),
             open_for: None,
+            keeper: std::sync::Arc::new(reactor::NoKeeper),
             parameters: [("mount".to_owned(), mount)].into(),
             remotes: vec![place.loops[0].remote().clone()],
         })

@@ -4,9 +4,9 @@ use crate::input::Input;
 use crate::output::{Data, Pdu};
 use crate::pdu::{FINAL, Head, Made, NO_TAG, StatusNumber, reason, response};
 use crate::session::{IMMEDIATE_MAX, READ_NS, Session, violation};
-use crate::tasks::{Receiving, State, Task};
-use crate::within::in_time;
+use crate::tasks::{Receiving, State, Task, spare};
 use block::IoBuf;
+use reactor::in_time;
 use scsi::{Response, Sense, Status, memory_of};
 use std::io::Result;
 use std::rc::Rc;
@@ -17,6 +17,9 @@ const DATA_OUT_MAX: u32 = 16 << 20;
 /// goes on.
 const GRANTED_MAX: u64 = 16 << 20;
 const HELD_MAX: u64 = 16 << 20;
+
+/// EXTENDED COPY and its like, whose refusals are logged: they may reach for units of others.
+const THIRD_PARTY_COPY: u8 = 0x83;
 
 const READS: u8 = 0x40;
 const WRITES: u8 = 0x20;
@@ -61,7 +64,8 @@ impl Session {
             true => out.min(agreed.first_burst_max) as usize,
             false => len,
         };
-        let mut data = vec![0; room.max(len)];
+        // All of it is overwritten before the command is carried out.
+        let mut data = spare(room.max(len));
         let read = input.data_into(&mut data[..len], agreed.data_digest);
         let whole = in_time(&self.parts.handle, READ_NS, read).await?;
         if !whole {
@@ -86,7 +90,7 @@ impl Session {
         let held = self.wait_for_memory(&cdb, lun).await;
         let receiving = Receiving {
             burst_end: data.len(),
-            data: data.into_boxed_slice(),
+            data,
             whole: out as usize,
             received: len,
             tag: NO_TAG,
@@ -113,7 +117,11 @@ impl Session {
             let output = &self.parts.output;
             output.in_use.set(output.in_use.get() + 1);
         }
-        self.tasks.borrow_mut().add(tag, task);
+        {
+            let mut tasks = self.tasks.borrow_mut();
+            tasks.add(tag, task);
+            self.count_commands(&tasks);
+        }
         if !unsolicited {
             self.go_on(tag);
         }
@@ -255,6 +263,9 @@ impl Session {
                 self.answer((tag, order), Some(failed(Sense::PROTOCOL_CRC_ERROR)));
                 return;
             }
+            if let Some(normal) = &self.parts.normal {
+                normal.place.account.add_written(data.len() as u64);
+            }
             task.state = State::Waiting(data);
             drop(tasks);
             self.begin(tag);
@@ -311,7 +322,7 @@ impl Session {
         };
         let (order, lun, cdb, generation) = (begun.order, begun.lun, begun.cdb, begun.generation);
         let session = self.clone();
-        self.parts.handle.spawn(async move {
+        self.parts.handle.start(async move {
             let response = match &session.parts.normal {
                 Some(normal) => normal.luns.execute(lun, &cdb, data, generation).await,
                 None => None,
@@ -326,6 +337,7 @@ impl Session {
         let Some(mut task) = tasks.remove_ended(tag, order) else {
             return;
         };
+        self.count_commands(&tasks);
         let had_ordered = tasks.has_ordered() || task.attribute == crate::tasks::ORDERED;
         drop(tasks);
         let aborted = task.aborted.take();
@@ -380,7 +392,13 @@ impl Session {
         let ends_command = !task.immediate;
         let data_len = response.data.len().min(task.expected as usize);
         let status = response.status.code();
+        if task.cdb[0] == THIRD_PARTY_COPY && response.status != Status::Good {
+            self.note(format_args!("copy refused or failed: {:02x?}", task.cdb));
+        }
         if task.reads && data_len > 0 && response.status == Status::Good {
+            if let Some(normal) = &self.parts.normal {
+                normal.place.account.add_read(data_len as u64);
+            }
             let end = (flag, count, status, ends_command);
             self.data_in(tag, task, Rc::new(response.data), data_len, end);
             return;

@@ -32,9 +32,16 @@ impl Session {
     /// What the initiator may see: in a normal session its target alone.
     fn send_targets(&self, wanted: &str) -> Option<Pairs> {
         let parts = &self.parts;
+        // As it is now, which may be less than at the login.
+        let now = |(target, granted): &(Arc<Target>, Granted)| {
+            let now = granted.of(&target.granted(&parts.peer));
+            (!now.0.is_empty()).then(|| (target.clone(), now))
+        };
         let reach: Vec<(Arc<Target>, Granted)> = match &parts.normal {
-            Some(normal) => vec![(normal.target.clone(), normal.granted.clone())],
-            None => parts.reach.clone(),
+            Some(normal) => now(&(normal.target.clone(), normal.granted.clone()))
+                .into_iter()
+                .collect(),
+            None => parts.reach.iter().filter_map(now).collect(),
         };
         let is_normal = parts.normal.is_some();
         if wanted == "All" && is_normal || wanted.is_empty() && !is_normal {

@@ -1,12 +1,13 @@
 //! An export: a unit of a target at its portals, and its end.
 
-use crate::parameters::{Wanted, parse};
+use crate::parameters::{Wanted, check_states, parse};
 use crate::portal::Portal;
 use crate::registry;
 use crate::target::{Offer, Target};
 use block::BlockDevice;
-use reactor::{Export, StartExport};
-use scsi::{NoKeeper, Unit};
+use reactor::{Export, SessionInfo, Space, StartExport};
+use scsi::{AccessState, PortGroups, Unit};
+use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind, Result};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -26,6 +27,10 @@ struct IscsiExport {
     lun: u16,
     addresses: Vec<SocketAddr>,
     portals: Vec<Arc<Portal>>,
+    groups: Arc<PortGroups>,
+    /// As it was asked for: what cannot change while it runs.
+    parameters: BTreeMap<String, String>,
+    export: String,
     watch: Arc<Watch>,
 }
 
@@ -78,22 +83,23 @@ pub(crate) fn start(export: StartExport) -> Result<Box<dyn Export>> {
     let Wanted {
         target: name,
         lun,
-        initiators,
-        chap,
-        read_only,
+        grant,
+        states,
         ..
     } = wanted;
+    check_states(&states, &addresses)?;
     let device = export.device;
-    let unit = registry::unit(&device, Arc::new(NoKeeper));
+    let unit = registry::unit(&device, export.keeper)?;
     let target = registry::target(&name);
+    let numbers = target.number(&addresses);
+    let groups = Arc::new(PortGroups::new(states_of(&numbers, &addresses, &states)));
     let offer = Offer {
         unit: unit.clone(),
         device: device.clone(),
         open_for: export.open_for,
         portals: addresses.clone(),
-        initiators,
-        chap,
-        read_only,
+        groups: groups.clone(),
+        grant,
     };
     if !target.add(lun, offer) {
         return Err(Error::new(
@@ -117,9 +123,38 @@ pub(crate) fn start(export: StartExport) -> Result<Box<dyn Export>> {
         lun,
         addresses,
         portals,
+        groups,
+        parameters: export.parameters,
+        export: export.name,
         watch,
     }))
 }
+
+/// The state of each portal, under its number.
+fn states_of(
+    numbers: &[u16],
+    portals: &[SocketAddr],
+    states: &[(SocketAddr, AccessState)],
+) -> Vec<(u16, AccessState)> {
+    let state = |portal: &SocketAddr| {
+        let named = states.iter().find(|(known, _)| known == portal);
+        named.map_or(AccessState::Optimized, |(_, state)| *state)
+    };
+    let pairs = numbers.iter().zip(portals);
+    pairs
+        .map(|(number, portal)| (*number, state(portal)))
+        .collect()
+}
+
+/// Parameters that change while hosts go on.
+const CHANGEABLE: [&str; 6] = [
+    "initiators",
+    "addresses",
+    "chap",
+    "without-authentication",
+    "read-only",
+    "states",
+];
 
 impl Export for IscsiExport {
     fn address(&self) -> String {
@@ -148,6 +183,45 @@ impl Export for IscsiExport {
 
     fn sessions(&self) -> usize {
         self.target.sessions(self.lun)
+    }
+
+    fn session_list(&self) -> Vec<SessionInfo> {
+        self.target.list(self.lun)
+    }
+
+    fn end_session(&self, id: u64) -> bool {
+        self.target.end_session(id)
+    }
+
+    fn note_space(&self, space: Space, warns: bool) {
+        self.watch.unit.note_space(space, warns);
+    }
+
+    /// Takes over who may do what, and states of portals. A file of secrets is read again.
+    fn change(&self, parameters: &BTreeMap<String, String>) -> Result<()> {
+        let mut names = self.parameters.keys().chain(parameters.keys());
+        let fixed = names.find(|name| {
+            !CHANGEABLE.contains(&name.as_str())
+                && self.parameters.get(*name) != parameters.get(*name)
+        });
+        if let Some(name) = fixed {
+            return Err(Error::new(
+                ErrorKind::InvalidInput,
+                format!(
+                    "{name} cannot be changed while hosts go on: delete the export and make it anew. \
+                     These can: {}",
+                    CHANGEABLE.join(", ")
+                ),
+            ));
+        }
+        let wanted = parse(parameters, &self.export)?;
+        check_states(&wanted.states, &self.addresses)?;
+        self.target.regrant(self.lun, wanted.grant);
+        let numbers = self.target.number(&self.addresses);
+        let states = states_of(&numbers, &self.addresses, &wanted.states);
+        self.groups
+            .change(&self.watch.unit, &self.target.name, &states);
+        Ok(())
     }
 }
 

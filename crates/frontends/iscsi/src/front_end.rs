@@ -31,6 +31,18 @@ pub const FRONT_END: FrontEnd = FrontEnd {
             required: false,
         },
         Parameter {
+            name: "addresses",
+            about: "where initiators may come from: addresses, or ranges like 192.0.2.0/24 and \
+                    2001:db8::/64, with commas; from everywhere when not given",
+            required: false,
+        },
+        Parameter {
+            name: "states",
+            about: "how well portals serve the unit (ALUA): ADDRESS:PORT=STATE with commas; \
+                    active-optimized when not given, active-nonoptimized, standby, unavailable, offline",
+            required: false,
+        },
+        Parameter {
             name: "chap",
             about: "a file that only its owner may read, with lines `name NAME` and `secret SECRET` \
                     that initiators prove, and `mutual-name NAME` and `mutual-secret SECRET` that \

@@ -1,5 +1,6 @@
 //! What the fuzz targets reach of the parsers. Not there in any other build.
 
+use crate::access::Network;
 use crate::chap::Asked;
 use crate::negotiate::Agreed;
 use crate::pdu::{HEAD_LEN, Head};
@@ -17,6 +18,15 @@ pub fn header(data: &[u8]) {
             head.connection(),
         );
         let _ = scsi::memory_of(&head.cdb(), 512);
+    }
+}
+
+/// Reads ranges of addresses.
+pub fn networks(data: &[u8]) {
+    let text = std::str::from_utf8(data).unwrap_or_default();
+    if let Some(network) = Network::parse(text) {
+        let again = Network::parse(&network.to_string());
+        assert_eq!(again, Some(network), "as it was written");
     }
 }
 

@@ -5,6 +5,8 @@
 //! is copied out of the socket once and then checked; a hostile peer ends its own session and no other.
 //! Leaves out: several connections a session, recovery of connections, and IPsec.
 
+mod access;
+mod account;
 mod bytes;
 mod chap;
 mod command;
@@ -19,6 +21,8 @@ pub mod fuzz;
 mod input;
 mod login;
 mod negotiate;
+mod notices;
+mod open;
 mod output;
 mod parameters;
 mod pdu;
@@ -28,6 +32,5 @@ mod session;
 mod target;
 mod tasks;
 mod text;
-mod within;
 
 pub use front_end::FRONT_END;

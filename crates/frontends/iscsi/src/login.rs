@@ -3,16 +3,19 @@
 //! Responsible for: stages and their keys, authentication, and what of a target the initiator may
 //! reach then. Leaves out: what follows.
 
+use crate::access::Peer;
 use crate::bytes::put;
 use crate::chap::{Answered, Asked};
 use crate::input::Input;
 use crate::negotiate::{Agreed, SEGMENT_MAX};
+use crate::notices::{self, Shown};
 use crate::parameters::is_name;
 use crate::pdu::{Head, Made, StatusNumber, request, response};
 use crate::registry;
 use crate::target::{Granted, Target};
 use crate::text::{self, Pairs, find};
 use reactor::Stream;
+use std::fmt;
 use std::io::{Error, ErrorKind, IoSlice, Result};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -36,6 +39,23 @@ const CONTINUE: u8 = 0x40;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Refused(pub u8, pub u8);
 
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let why = match *self {
+            Self::AUTHENTICATION => "it has not proved a secret that is wanted",
+            Self::NOT_FOUND => "there is no such target, or not for it",
+            Self::VERSION => "another version of the protocol",
+            Self::TOO_MANY_CONNECTIONS => "too many connections of its session",
+            Self::MISSING => "it does not say what it has to",
+            Self::SESSION_TYPE => "a kind of session that there is not",
+            Self::NO_SESSION => "no session of this handle",
+            Self::TARGET_ERROR => "the target cannot take it now",
+            _ => "it does not keep to the protocol",
+        };
+        write!(f, "{why} ({:02x}{:02x})", self.0, self.1)
+    }
+}
+
 impl Refused {
     pub(crate) const INITIATOR_ERROR: Self = Self(2, 0);
     pub(crate) const AUTHENTICATION: Self = Self(2, 1);
@@ -56,7 +76,9 @@ pub(crate) type Reach = Vec<(Arc<Target>, Granted)>;
 /// An initiator that has logged in.
 pub(crate) struct LoggedIn {
     pub agreed: Agreed,
-    pub initiator: String,
+    pub peer: Peer,
+    /// The name whose secret it has proved.
+    pub user: Option<String>,
     pub isid: [u8; 6],
     pub session_handle: u16,
     pub connection: u16,
@@ -74,7 +96,8 @@ pub(crate) struct LoggedIn {
 /// What is known so far.
 struct Progress {
     stage: Option<u8>,
-    initiator: String,
+    peer: Peer,
+    user: Option<String>,
     is_discovery: bool,
     reach: Reach,
     /// CHAP was chosen: nothing goes on without its proof.
@@ -86,7 +109,6 @@ struct Progress {
     /// Keys of the operational stage that have been named.
     named: Vec<String>,
     has_declared: bool,
-    portal: SocketAddr,
 }
 
 /// How one request is answered.
@@ -100,17 +122,27 @@ enum Next {
 pub(crate) struct Login<'a> {
     pub stream: &'a Stream,
     pub input: &'a mut Input,
+    /// The host, and where it came to.
+    pub address: SocketAddr,
     pub portal: SocketAddr,
     status_number: u32,
+    /// What the initiator calls itself, for the log.
+    name: String,
 }
 
 impl<'a> Login<'a> {
-    pub(crate) fn new(stream: &'a Stream, input: &'a mut Input, portal: SocketAddr) -> Self {
+    pub(crate) fn new(
+        stream: &'a Stream,
+        input: &'a mut Input,
+        (address, portal): (SocketAddr, SocketAddr),
+    ) -> Self {
         Self {
             stream,
             input,
+            address,
             portal,
             status_number: 1,
+            name: String::new(),
         }
     }
 
@@ -150,10 +182,10 @@ impl<'a> Login<'a> {
     async fn refuse(&mut self, head: &Head, why: Refused) -> Error {
         let handle = head.session_handle();
         let _ = self.send(head, 0, handle, why, &[]).await;
-        Error::new(
-            ErrorKind::PermissionDenied,
-            format!("login refused: {why:?}"),
-        )
+        let peer = format_args!("{} at {}", self.address, self.portal);
+        let name = Shown(&self.name);
+        notices::refused(peer, format_args!("login of '{name}' refused: {why}"));
+        Error::new(ErrorKind::PermissionDenied, format!("login refused: {why}"))
     }
 
     /// One request, with the text that it and those that it continues carry.
@@ -184,7 +216,7 @@ impl<'a> Login<'a> {
 
     /// Runs until the initiator is to be let in, which [`Login::admit`] tells it.
     pub(crate) async fn run(&mut self) -> Result<LoggedIn> {
-        let mut progress = Progress::new(self.portal);
+        let mut progress = Progress::new(self.address, self.portal);
         let mut first: Option<Head> = None;
         for _ in 0..PDUS_MAX {
             let (head, text) = self.request().await?;
@@ -194,6 +226,7 @@ impl<'a> Login<'a> {
                 return Err(self.refuse(&head, Refused::INVALID).await);
             }
             let next = progress.step(&head, &text);
+            self.name.clone_from(&progress.peer.initiator);
             match next {
                 Err(why) => return Err(self.refuse(&head, why).await),
                 Ok(Next::Reply(pairs, flags)) => {
@@ -205,7 +238,8 @@ impl<'a> Login<'a> {
                 Ok(Next::Done(replies)) => {
                     return Ok(LoggedIn {
                         agreed: progress.agreed,
-                        initiator: progress.initiator,
+                        peer: progress.peer,
+                        user: progress.user,
                         isid: head.isid(),
                         session_handle: head.session_handle(),
                         connection: head.connection(),
@@ -245,10 +279,15 @@ fn pair(key: &str, value: impl Into<String>) -> (String, String) {
 }
 
 impl Progress {
-    fn new(portal: SocketAddr) -> Self {
+    fn new(address: SocketAddr, portal: SocketAddr) -> Self {
         Self {
             stage: None,
-            initiator: String::new(),
+            peer: Peer {
+                initiator: String::new(),
+                address,
+                portal,
+            },
+            user: None,
             is_discovery: false,
             reach: Vec::new(),
             proving: false,
@@ -257,7 +296,6 @@ impl Progress {
             agreed: Agreed::default(),
             named: Vec::new(),
             has_declared: false,
-            portal,
         }
     }
 
@@ -269,6 +307,7 @@ impl Progress {
         let name = find(pairs, "InitiatorName").ok_or(Refused::MISSING)?;
         // Initiators have names in capitals, too: they are the same (RFC 3722).
         let name = name.to_lowercase();
+        self.peer.initiator.clone_from(&name);
         if !is_name(&name) {
             return Err(Refused::INITIATOR_ERROR);
         }
@@ -278,18 +317,17 @@ impl Progress {
             Some(_) => return Err(Refused::SESSION_TYPE),
         };
         self.reach = match (self.is_discovery, find(pairs, "TargetName")) {
-            (true, _) => registry::granted(&name, self.portal),
+            (true, _) => registry::granted(&self.peer),
             (false, None) => return Err(Refused::MISSING),
             (false, Some(target)) => {
                 let target = registry::find(&target.to_lowercase()).ok_or(Refused::NOT_FOUND)?;
-                let granted = target.granted(&name, self.portal);
+                let granted = target.granted(&self.peer);
                 if granted.0.is_empty() {
                     return Err(Refused::NOT_FOUND);
                 }
                 vec![(target, granted)]
             }
         };
-        self.initiator = name;
         Ok(())
     }
 
@@ -311,7 +349,7 @@ impl Progress {
         self.stage = Some(current);
         let mut replies = Pairs::new();
         if is_first && !self.is_discovery {
-            let group = self.reach[0].0.group(self.portal);
+            let group = self.reach[0].0.group(self.peer.portal);
             replies.push(pair("TargetPortalGroupTag", group.to_string()));
         }
         if current == SECURITY {
@@ -406,6 +444,7 @@ impl Progress {
                 .filter(|secrets| asked.proves(answered, &secrets.initiator))
                 .collect();
             let secrets = proved.first().ok_or(Refused::AUTHENTICATION)?;
+            self.user = Some(secrets.initiator.name.clone());
             asked.answer(answered, secrets.target.as_ref())
         };
         let text = text.ok_or(Refused::AUTHENTICATION)?;

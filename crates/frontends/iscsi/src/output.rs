@@ -4,9 +4,8 @@ use crate::bytes::put;
 use crate::digest::{self, padding};
 use crate::negotiate::Agreed;
 use crate::pdu::{HEAD_LEN, Made, StatusNumber};
-use crate::within::{SECOND, in_time};
 use block::IoBuf;
-use reactor::{Event, Handle, Stream};
+use reactor::{Event, Handle, SECOND_NS, Stream, in_time};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io::{IoSlice, Result};
@@ -17,7 +16,7 @@ use std::rc::Rc;
 const BATCH_PDUS: usize = 128;
 const BATCH_BYTES: usize = 1 << 20;
 /// A peer has this long to take a batch.
-const WRITE_NS: u64 = 60 * SECOND;
+const WRITE_NS: u64 = 60 * SECOND_NS;
 
 /// The data segment of a PDU.
 pub(crate) enum Data {
@@ -28,6 +27,15 @@ pub(crate) enum Data {
 }
 
 impl Data {
+    /// Leaves the memory to the next command.
+    fn give_back(self) {
+        if let Self::Part(buf, _) = self
+            && let Ok(buf) = Rc::try_unwrap(buf)
+        {
+            buf.give_back();
+        }
+    }
+
     fn bytes(&self) -> &[u8] {
         match self {
             Self::None => &[],
@@ -191,7 +199,11 @@ impl Output {
                 broken = true;
                 stream.shutdown();
             }
-            let held: u64 = batch.pdus.drain(..).map(|(_, _, pdu)| pdu.held).sum();
+            let mut held = 0;
+            for (_, _, pdu) in batch.pdus.drain(..) {
+                held += pdu.held;
+                pdu.data.give_back();
+            }
             batch.small.clear();
             self.held.set(self.held.get() - held);
             self.room.notify();

@@ -1,6 +1,8 @@
 //! The parameters of an export, read and checked.
 
+use crate::access::{Grant, Network};
 use crate::chap::Credentials;
+use scsi::AccessState;
 use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind, Read, Result};
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -9,8 +11,9 @@ use std::path::Path;
 
 /// Portals of one export.
 const PORTALS_MAX: usize = 16;
-/// Initiators of one export.
+/// Initiators, and networks, of one export.
 const INITIATORS_MAX: usize = 256;
+const NETWORKS_MAX: usize = 256;
 /// Longest name (RFC 7143, section 4.2.7.1).
 pub(crate) const NAME_MAX: usize = 223;
 /// Longest file of secrets, in bytes.
@@ -25,13 +28,13 @@ pub(crate) struct Wanted {
     pub portals: Vec<SocketAddr>,
     pub target: String,
     pub lun: u16,
-    /// Those who may log in; everybody where it is empty.
-    pub initiators: Vec<String>,
-    pub chap: Option<Secrets>,
-    pub read_only: bool,
+    pub grant: Grant,
+    /// States of portals; those that are not named are active and optimized.
+    pub states: Vec<(SocketAddr, AccessState)>,
 }
 
 /// What both sides prove.
+#[derive(Clone)]
 pub(crate) struct Secrets {
     pub initiator: Credentials,
     pub target: Option<Credentials>,
@@ -103,6 +106,56 @@ fn initiators(text: &str) -> Result<Vec<String>> {
             "at most {INITIATORS_MAX} initiators: leave some out"
         ))),
         None => Ok(names),
+    }
+}
+
+fn networks(text: &str) -> Result<Vec<Network>> {
+    let read = |part: &str| {
+        Network::parse(part).ok_or_else(|| {
+            invalid(format!(
+                "'{part}' is no range of addresses: write one like 192.0.2.7, 192.0.2.0/24 or \
+                 2001:db8::/64, with no bits beyond its prefix"
+            ))
+        })
+    };
+    let networks: Vec<Network> = text.split(',').map(read).collect::<Result<_>>()?;
+    match networks.len() > NETWORKS_MAX {
+        true => Err(invalid(format!(
+            "at most {NETWORKS_MAX} ranges of addresses: leave some out"
+        ))),
+        false => Ok(networks),
+    }
+}
+
+/// Reads `ADDRESS:PORT=STATE`, several with commas.
+fn states(text: &str) -> Result<Vec<(SocketAddr, AccessState)>> {
+    let names: Vec<&str> = AccessState::NAMES.iter().map(|(name, _)| *name).collect();
+    let read = |part: &str| {
+        let (portal, name) = part.split_once('=')?;
+        let found = AccessState::NAMES.iter().find(|(known, _)| *known == name);
+        Some((portal.parse().ok()?, found?.1))
+    };
+    let each = text.split(',').map(|part| {
+        read(part).ok_or_else(|| {
+            invalid(format!(
+                "'{part}' is no state of a portal: write ADDRESS:PORT=STATE, with one of {}",
+                names.join(", ")
+            ))
+        })
+    });
+    each.collect()
+}
+
+/// Refuses states of portals that there are not.
+pub(crate) fn check_states(
+    states: &[(SocketAddr, AccessState)],
+    portals: &[SocketAddr],
+) -> Result<()> {
+    match states.iter().find(|(portal, _)| !portals.contains(portal)) {
+        None => Ok(()),
+        Some((portal, _)) => Err(invalid(format!(
+            "states names {portal}, which is no portal of this export: name one of its portals"
+        ))),
     }
 }
 
@@ -200,18 +253,22 @@ pub(crate) fn parse(parameters: &BTreeMap<String, String>, export: &str) -> Resu
         portals,
         target: target(get("target"), export)?,
         lun,
-        initiators: get("initiators").map_or(Ok(Vec::new()), |text| initiators(text))?,
-        chap: get("chap")
-            .map(|path| secrets(Path::new(path)))
-            .transpose()?,
-        read_only: yes(parameters, "read-only")?,
+        grant: Grant {
+            initiators: get("initiators").map_or(Ok(Vec::new()), |text| initiators(text))?,
+            networks: get("addresses").map_or(Ok(Vec::new()), |text| networks(text))?,
+            chap: get("chap")
+                .map(|path| secrets(Path::new(path)))
+                .transpose()?,
+            read_only: yes(parameters, "read-only")?,
+        },
+        states: get("states").map_or(Ok(Vec::new()), |text| states(text))?,
     };
     let beyond = wanted
         .portals
         .iter()
         .find(|portal| !portal.ip().is_loopback());
     if let Some(portal) = beyond
-        && wanted.chap.is_none()
+        && wanted.grant.chap.is_none()
         && !yes(parameters, "without-authentication")?
     {
         return Err(Error::new(
@@ -252,6 +309,14 @@ mod tests {
             (
                 &[("portal", "127.0.0.1:1"), ("initiators", "iqn.a,x")],
                 "'x'",
+            ),
+            (
+                &[("portal", "127.0.0.1:1"), ("addresses", "10.0.0.1/8")],
+                "'10.0.0.1/8'",
+            ),
+            (
+                &[("portal", "127.0.0.1:1"), ("states", "127.0.0.1:1=best")],
+                "active-optimized, active-nonoptimized, standby",
             ),
             (
                 &[("portal", "127.0.0.1:1"), ("read-only", "1")],

@@ -28,6 +28,7 @@ pub(crate) mod response {
     pub const DATA_IN: u8 = 0x25;
     pub const LOGOUT: u8 = 0x26;
     pub const R2T: u8 = 0x31;
+    pub const ASYNCHRONOUS: u8 = 0x32;
     pub const REJECT: u8 = 0x3f;
 }
 

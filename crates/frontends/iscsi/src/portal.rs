@@ -1,6 +1,8 @@
 //! A portal: an address where connections are taken. Exports share it; it ends with the last.
 
 use crate::connection::serve;
+use crate::notices;
+use crate::open;
 use reactor::{Handle, ListenAddress, Listener, Remote, Stream};
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
@@ -45,6 +47,8 @@ struct Shared {
 pub(crate) struct Seat {
     shared: Arc<Shared>,
     number: u64,
+    /// The loop of the connection.
+    remote: Remote,
     logged_in: AtomicBool,
     ending: AtomicBool,
 }
@@ -75,6 +79,11 @@ impl Seat {
         }
     }
 
+    /// Has the session of a number, which this connection is of, ask its initiator to log out.
+    pub(crate) fn ask_to_log_out(&self, session: u64) {
+        open::ask_to_log_out(&self.remote, session);
+    }
+
     pub(crate) fn is_ending(&self) -> bool {
         self.ending.load(Ordering::Acquire)
     }
@@ -93,7 +102,7 @@ impl Shared {
     }
 
     /// A place for a connection, unless there are too many or the portal ends.
-    fn sit(self: &Arc<Self>, fd: BorrowedFd<'_>) -> Option<Seat> {
+    fn sit(self: &Arc<Self>, fd: BorrowedFd<'_>, remote: &Remote) -> Option<Seat> {
         let second = fd.try_clone_to_owned().ok()?;
         let mut state = self.lock();
         let is_full =
@@ -108,6 +117,7 @@ impl Shared {
         Some(Seat {
             shared: self.clone(),
             number,
+            remote: remote.clone(),
             logged_in: AtomicBool::new(false),
             ending: AtomicBool::new(false),
         })
@@ -238,12 +248,16 @@ impl Accepting {
     fn hand_over(&mut self, stream: Stream) {
         // SAFETY: the descriptor is open as long as `stream` is, which outlives this use.
         let fd = unsafe { BorrowedFd::borrow_raw(stream.fd()) };
-        let Some(seat) = self.shared.sit(fd) else {
+        let remote = &self.remotes[self.next % self.remotes.len()];
+        let Some(seat) = self.shared.sit(fd, remote) else {
+            notices::refused(
+                format_args!("portal {}", self.portal),
+                "a connection was closed at once: there are too many, or too many that do not log in",
+            );
             return;
         };
         keep_alive(&stream);
         let (detached, portal) = (stream.detach(), self.portal);
-        let remote = &self.remotes[self.next % self.remotes.len()];
         self.next += 1;
         remote.spawn(move |handle| async move {
             if let Ok(stream) = detached.attach(&handle) {

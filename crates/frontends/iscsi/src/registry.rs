@@ -3,11 +3,12 @@
 //! An export is started alone and knows of no other, yet two may use one portal, be units of one
 //! target, or offer one volume, whose reservations and locks are then the same.
 
+use crate::access::Peer;
 use crate::portal::Portal;
 use crate::target::{Granted, Target};
 use block::BlockDevice;
-use reactor::Remote;
-use scsi::{Keeper, Unit};
+use reactor::{Keeper, Remote};
+use scsi::Unit;
 use std::collections::HashMap;
 use std::io::Result;
 use std::net::SocketAddr;
@@ -62,17 +63,20 @@ pub(crate) fn tidy(name: &str) {
     }
 }
 
-/// The unit of a volume, which all of its exports share.
-pub(crate) fn unit(device: &Arc<dyn BlockDevice>, keeper: Arc<dyn Keeper>) -> Arc<Unit> {
+/// The unit of a volume, which all of its exports share. Not to be called on a loop.
+///
+/// # Errors
+/// When what was kept of its reservations cannot be read.
+pub(crate) fn unit(device: &Arc<dyn BlockDevice>, keeper: Arc<dyn Keeper>) -> Result<Arc<Unit>> {
     let serial = device.geometry().serial;
     let mut registry = registry();
     registry.units.retain(|_, unit| unit.strong_count() > 0);
     if let Some(unit) = registry.units.get(&serial).and_then(Weak::upgrade) {
-        return unit;
+        return Ok(unit);
     }
-    let unit = Unit::new(device, keeper);
+    let unit = Unit::new(device, keeper)?;
     registry.units.insert(serial, Arc::downgrade(&unit));
-    unit
+    Ok(unit)
 }
 
 /// The target of a name.
@@ -80,12 +84,12 @@ pub(crate) fn find(name: &str) -> Option<Arc<Target>> {
     registry().targets.get(name).cloned()
 }
 
-/// What an initiator may see through a portal, target by target.
-pub(crate) fn granted(initiator: &str, portal: SocketAddr) -> Vec<(Arc<Target>, Granted)> {
+/// What an initiator may see, target by target.
+pub(crate) fn granted(peer: &Peer) -> Vec<(Arc<Target>, Granted)> {
     let mut targets: Vec<_> = registry().targets.values().cloned().collect();
     targets.sort_by(|left, right| left.name.cmp(&right.name));
     let granted = targets.into_iter().map(|target| {
-        let granted = target.granted(initiator, portal);
+        let granted = target.granted(peer);
         (target, granted)
     });
     granted

@@ -1,9 +1,12 @@
 //! The full feature phase of one connection: a task that reads PDUs, one that writes, and one for
 //! each command that runs, all on one loop.
 
+use crate::access::Peer;
 use crate::input::Input;
 use crate::login::Reach;
 use crate::negotiate::{Agreed, SEGMENT_MAX};
+use crate::notices;
+use crate::open;
 use crate::output::{Data, Output};
 use crate::pdu::{
     FINAL, Head, Made, NO_TAG, StatusNumber, is_before, reason, reject, request, response,
@@ -11,12 +14,11 @@ use crate::pdu::{
 use crate::portal::Seat;
 use crate::target::{Granted, Place, Target};
 use crate::tasks::Tasks;
-use crate::within::{SECOND, in_time, within};
-use reactor::{Event, Handle, Stream};
+use reactor::{Event, Handle, SECOND_NS, Stream, in_time, within};
 use scsi::{Luns, Ports};
 use std::cell::{Cell, RefCell};
 use std::io::{Error, ErrorKind, Result};
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -26,17 +28,31 @@ pub(super) const IMMEDIATE_MAX: usize = 16;
 /// PDUs that may wait to be written before no more is read.
 const WAITING_MAX: usize = 1024;
 /// A silent peer is asked whether it is there after this time, and given up after another.
-const SILENCE_NS: u64 = 30 * SECOND;
+const SILENCE_NS: u64 = 30 * SECOND_NS;
 /// A peer has this long to send a data segment.
-pub(super) const READ_NS: u64 = 60 * SECOND;
+pub(super) const READ_NS: u64 = 60 * SECOND_NS;
+
+/// An initiator that is asked to log out has this long, in seconds; one whose session was ended waits
+/// this long before it comes again (Time2Wait).
+const LOGOUT_S: u16 = 3;
+const TIME_TO_WAIT_S: u16 = 2;
+/// Events of asynchronous messages (11.9.1).
+const LOG_OUT: u8 = 1;
+const DROPS_ALL: u8 = 3;
+
+/// An asynchronous message with its second and third parameter (11.9).
+fn asynchronous(event: u8, (second, third): (u16, u16)) -> Made {
+    Made::new(response::ASYNCHRONOUS, FINAL, NO_TAG, StatusNumber::Takes)
+        .byte(36, event)
+        .word(40, u32::from(second) << 16 | u32::from(third))
+}
 
 /// What a session is made of.
 pub(crate) struct Parts {
     pub handle: Handle,
     pub stream: Rc<Stream>,
     pub agreed: Agreed,
-    pub initiator: String,
-    pub portal: SocketAddr,
+    pub peer: Peer,
     /// The address that the initiator has connected to.
     pub local: IpAddr,
     /// What a discovery session lists.
@@ -107,6 +123,8 @@ impl Session {
                 .write(&parts.handle, &parts.stream, &parts.agreed)
                 .await;
         });
+        let normal = self.parts.normal.as_ref();
+        let _open = normal.map(|normal| open::enter(normal.place.number, &self));
         let ended = self.read(&mut input).await;
         // What was not given all of its data never will be.
         let tags = self.tasks.borrow().of(None);
@@ -116,6 +134,14 @@ impl Session {
         if ended.is_err() && !self.parts.seat.is_ending() {
             // Nobody is there to be answered, or nobody who keeps to the rules.
             self.over.set(true);
+        }
+        match ended {
+            Err(error) if error.kind() == ErrorKind::InvalidData => self.note(&error),
+            Err(_) if self.parts.seat.is_ending() => {
+                let made = asynchronous(DROPS_ALL, (TIME_TO_WAIT_S, 0));
+                self.parts.output.push(made, Data::None);
+            }
+            _ => {}
         }
         loop {
             let ended = self.ended.wait();
@@ -190,7 +216,18 @@ impl Session {
         Ok(Some(data))
     }
 
+    /// Notes how many commands are not answered yet.
+    pub(super) fn count_commands(&self, tasks: &Tasks) {
+        if let Some(normal) = &self.parts.normal {
+            normal.place.account.set_commands(tasks.len());
+        }
+    }
+
     pub(super) fn reject(&self, why: u8, head: &Head) {
+        let opcode = head.opcode();
+        self.note(format_args!(
+            "PDU {opcode:02x} rejected for reason {why:02x}"
+        ));
         let (made, data) = reject(why, head);
         self.parts.output.push(made, Data::Own(data));
     }
@@ -208,6 +245,29 @@ impl Session {
         }
         output.command_number.set(next.wrapping_add(1));
         true
+    }
+
+    /// Logs what the initiator did that it may not.
+    pub(super) fn note(&self, why: impl std::fmt::Display) {
+        let Peer {
+            initiator,
+            address,
+            portal,
+        } = &self.parts.peer;
+        notices::refused(format_args!("{initiator} from {address} at {portal}"), why);
+    }
+
+    /// Asks the initiator to log out, and ends the session when it has not done so in time.
+    pub(crate) fn ask_to_log_out(self: &Rc<Self>) {
+        let made = asynchronous(LOG_OUT, (0, LOGOUT_S));
+        self.parts.output.push(made, Data::None);
+        let (handle, seat) = (self.parts.handle.clone(), Arc::downgrade(&self.parts.seat));
+        self.parts.handle.spawn(async move {
+            handle.sleep(u64::from(LOGOUT_S) * SECOND_NS).await;
+            if let Some(seat) = seat.upgrade() {
+                seat.end(true);
+            }
+        });
     }
 
     fn ping(&self) {

@@ -1,26 +1,29 @@
 //! Targets: names under which units are offered, and to whom.
 
+use crate::access::{Grant, Peer};
+use crate::account::Account;
 use crate::chap::Credentials;
 use crate::parameters::Secrets;
 use crate::portal::Seat;
 use block::BlockDevice;
-use reactor::OpenFor;
-use scsi::{Nexus, Once, Ports, Unit};
+use reactor::{OpenFor, SessionInfo};
+use scsi::{Nexus, Once, PortGroups, Ports, Unit};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// A unit, as one export offers it.
+#[derive(Clone)]
 pub(crate) struct Offer {
     pub unit: Arc<Unit>,
     pub device: Arc<dyn BlockDevice>,
     pub open_for: Option<OpenFor>,
     pub portals: Vec<SocketAddr>,
-    pub initiators: Vec<String>,
-    pub chap: Option<Secrets>,
-    pub read_only: bool,
+    /// The portals' groups with their states.
+    pub groups: Arc<PortGroups>,
+    pub grant: Grant,
 }
 
 impl Offer {
@@ -39,11 +42,9 @@ impl Offer {
         }
     }
 
-    /// Whether an initiator may see it, as far as its name says.
-    fn is_for(&self, initiator: &str, portal: SocketAddr) -> bool {
-        let named =
-            self.initiators.is_empty() || self.initiators.iter().any(|known| known == initiator);
-        named && self.portals.contains(&portal)
+    /// Whether a host may see it, as far as its name and address say.
+    fn is_for(&self, peer: &Peer) -> bool {
+        self.portals.contains(&peer.portal) && self.grant.is_for(peer)
     }
 }
 
@@ -55,6 +56,43 @@ struct Session {
     handle: u16,
     luns: Vec<u16>,
     seat: Weak<Seat>,
+    peer: Peer,
+    user: Option<String>,
+    since: SystemTime,
+    account: Arc<Account>,
+}
+
+impl Session {
+    fn info(&self, target: &str) -> SessionInfo {
+        let (read, written, commands) = self.account.all();
+        let since = self.since.duration_since(UNIX_EPOCH);
+        SessionInfo {
+            id: self.number,
+            initiator: self.peer.initiator.clone(),
+            address: self.peer.address.to_string(),
+            target: target.to_owned(),
+            portal: self.peer.portal.to_string(),
+            user: self.user.clone(),
+            since_s: since.map_or(0, |since| since.as_secs()),
+            connections: 1,
+            commands,
+            read,
+            written,
+        }
+    }
+}
+
+/// Numbers of sessions, of all targets.
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+/// Who asks for a place.
+pub(crate) struct Joining<'a> {
+    /// Initiator port and portal group.
+    pub port: (String, u16),
+    pub peer: &'a Peer,
+    pub user: Option<String>,
+    pub granted: &'a Granted,
+    pub seat: &'a Arc<Seat>,
 }
 
 #[derive(Default)]
@@ -63,7 +101,6 @@ struct State {
     /// Every portal that an offer has had; its place is its group's number less one.
     portals: Vec<SocketAddr>,
     sessions: Vec<Session>,
-    next: u64,
 }
 
 /// A target.
@@ -78,9 +115,11 @@ pub(crate) struct Target {
 /// A session's place in its target; left when dropped.
 pub(crate) struct Place {
     target: Arc<Target>,
-    number: u64,
+    /// The session's number, which no other has.
+    pub number: u64,
     /// The session's handle (TSIH).
     pub handle: u16,
+    pub account: Arc<Account>,
 }
 
 impl Drop for Place {
@@ -101,16 +140,14 @@ pub(crate) struct Granted(pub BTreeMap<u16, Arc<Offer>>);
 impl Granted {
     /// Whether none of it asks for a secret.
     pub(crate) fn is_open(&self) -> bool {
-        self.0.values().all(|offer| offer.chap.is_none())
+        self.0.values().all(|offer| offer.grant.chap.is_none())
     }
 
     /// What is left for somebody who has proved what `proves` says.
     pub(crate) fn proved(&self, proves: impl Fn(&Credentials) -> bool) -> Self {
         let offers = self.0.iter().filter(|(_, offer)| {
-            offer
-                .chap
-                .as_ref()
-                .is_none_or(|secrets| proves(&secrets.initiator))
+            let chap = offer.grant.chap.as_ref();
+            chap.is_none_or(|secrets| proves(&secrets.initiator))
         });
         Self(offers.map(|(lun, offer)| (*lun, offer.clone())).collect())
     }
@@ -123,7 +160,9 @@ impl Granted {
 
     /// What asks for a secret.
     pub(crate) fn closed(&self) -> impl Iterator<Item = &Secrets> {
-        self.0.values().filter_map(|offer| offer.chap.as_ref())
+        self.0
+            .values()
+            .filter_map(|offer| offer.grant.chap.as_ref())
     }
 }
 
@@ -145,16 +184,25 @@ impl Target {
         self.version.load(Ordering::Acquire)
     }
 
+    /// The numbers of portals, in their order; those that are new get one.
+    pub(crate) fn number(&self, portals: &[SocketAddr]) -> Vec<u16> {
+        let mut state = self.lock();
+        let mut number = |portal: &SocketAddr| {
+            let known = state.portals.iter().position(|known| known == portal);
+            let at = known.unwrap_or_else(|| {
+                state.portals.push(*portal);
+                state.portals.len() - 1
+            });
+            at as u16 + 1
+        };
+        portals.iter().map(&mut number).collect()
+    }
+
     /// Offers a unit. False when its number is taken.
     pub(crate) fn add(&self, lun: u16, offer: Offer) -> bool {
         let mut state = self.lock();
         if state.offers.contains_key(&lun) {
             return false;
-        }
-        for portal in &offer.portals {
-            if !state.portals.contains(portal) {
-                state.portals.push(*portal);
-            }
         }
         state.offers.insert(lun, Arc::new(offer));
         self.version.fetch_add(1, Ordering::AcqRel);
@@ -189,15 +237,47 @@ impl Target {
         }
     }
 
+    /// Offers a unit to others, or in another way. Sessions that have nothing left are ended; the rest
+    /// takes it over with its next command.
+    pub(crate) fn regrant(&self, lun: u16, grant: Grant) {
+        let mut state = self.lock();
+        let Some(offer) = state.offers.get_mut(&lun) else {
+            return;
+        };
+        let chap_before = offer.grant.chap.clone();
+        let mut changed = Offer::clone(offer);
+        changed.grant = grant;
+        let same_secret = chap_before.map(|known| known.initiator)
+            == changed
+                .grant
+                .chap
+                .as_ref()
+                .map(|known| known.initiator.clone());
+        *offer = Arc::new(changed);
+        self.version.fetch_add(1, Ordering::AcqRel);
+        for session in &state.sessions {
+            let keeps = |lun: &u16| {
+                let offer = state.offers.get(lun);
+                offer.is_some_and(|offer| offer.is_for(&session.peer))
+            };
+            let is_left = |known: &u16| keeps(known) && (*known != lun || same_secret);
+            if !session.luns.iter().any(is_left)
+                && let Some(seat) = session.seat.upgrade()
+            {
+                seat.end(false);
+            }
+        }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.lock().offers.is_empty()
     }
 
-    /// The units that are for this initiator through this portal.
-    pub(crate) fn granted(&self, initiator: &str, portal: SocketAddr) -> Granted {
+    /// The units that are for this initiator.
+    pub(crate) fn granted(&self, peer: &Peer) -> Granted {
         let state = self.lock();
         let offers = state.offers.iter();
-        let offers = offers.filter(|(_, offer)| offer.is_for(initiator, portal));
+        let offers = offers.filter(|(_, offer)| offer.is_for(peer));
         Granted(offers.map(|(lun, offer)| (*lun, offer.clone())).collect())
     }
 
@@ -222,12 +302,8 @@ impl Target {
     }
 
     /// A place for a session, once the one before it with the same ports has ended.
-    pub(crate) fn join(
-        self: &Arc<Self>,
-        port: (String, u16),
-        granted: &Granted,
-        seat: &Arc<Seat>,
-    ) -> Option<Place> {
+    pub(crate) fn join(self: &Arc<Self>, joining: Joining<'_>) -> Option<Place> {
+        let granted = joining.granted;
         let mut state = self.lock();
         let is_there = |(lun, offer): (&u16, &Arc<Offer>)| {
             state
@@ -239,8 +315,7 @@ impl Target {
             // An export has ended since the initiator asked.
             return None;
         }
-        state.next += 1;
-        let number = state.next;
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let taken = |handle: u16| {
             state
                 .sessions
@@ -251,17 +326,23 @@ impl Target {
         while taken(handle) {
             handle = handle % 0xffff + 1;
         }
+        let account: Arc<Account> = Arc::default();
         state.sessions.push(Session {
             number,
-            port,
+            port: joining.port,
             handle,
             luns: granted.0.keys().copied().collect(),
-            seat: Arc::downgrade(seat),
+            seat: Arc::downgrade(joining.seat),
+            peer: joining.peer.clone(),
+            user: joining.user,
+            since: SystemTime::now(),
+            account: account.clone(),
         });
         Some(Place {
             target: self.clone(),
             number,
             handle,
+            account,
         })
     }
 
@@ -308,6 +389,25 @@ impl Target {
             .count()
     }
 
+    /// The sessions that have this unit.
+    pub(crate) fn list(&self, lun: u16) -> Vec<SessionInfo> {
+        let state = self.lock();
+        let sessions = state.sessions.iter();
+        let having = sessions.filter(|session| session.luns.contains(&lun));
+        having.map(|session| session.info(&self.name)).collect()
+    }
+
+    /// Has a session log out; false when there is none of this number.
+    pub(crate) fn end_session(&self, number: u64) -> bool {
+        let state = self.lock();
+        let mut sessions = state.sessions.iter();
+        let found = sessions.find(|session| session.number == number);
+        if let Some(seat) = found.and_then(|session| session.seat.upgrade()) {
+            seat.ask_to_log_out(number);
+        }
+        found.is_some()
+    }
+
     /// A nexus to a unit.
     pub(crate) fn nexus(
         handle: &reactor::Handle,
@@ -319,8 +419,8 @@ impl Target {
             handle,
             offer.unit.clone(),
             device,
-            ports.clone(),
-            offer.read_only,
+            (ports.clone(), offer.groups.clone()),
+            offer.grant.read_only,
         )
     }
 }

@@ -1,6 +1,7 @@
 //! Commands of one session, from their arrival until they are answered.
 
 use crate::pdu::{Made, NO_TAG};
+use block::IoBuf;
 use std::collections::HashMap;
 
 /// Task attributes (RFC 7143, section 11.3.1).
@@ -15,6 +16,12 @@ pub(crate) enum State {
     Waiting(Box<[u8]>),
     /// The unit.
     Running,
+}
+
+/// Memory for data-out, with whatever content it had. Much of it the system gives without touching it: what
+/// never comes takes no memory.
+pub(crate) fn spare(len: usize) -> Box<[u8]> {
+    IoBuf::spare(len).into_bytes().unwrap_or_default()
 }
 
 /// Data-out that is being collected, in order.
@@ -39,10 +46,10 @@ impl Receiving {
     /// Makes room for all of it.
     pub(crate) fn grow(&mut self) {
         if self.data.len() < self.whole {
-            // The system gives zeroes without touching them: what never comes takes no memory.
-            let mut data = vec![0; self.whole].into_boxed_slice();
+            let mut data = spare(self.whole);
             data[..self.received].copy_from_slice(&self.data[..self.received]);
-            self.data = data;
+            let before = std::mem::replace(&mut self.data, data);
+            IoBuf::from_bytes(before).give_back();
         }
     }
 }

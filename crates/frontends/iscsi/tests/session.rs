@@ -194,5 +194,11 @@ fn an_export_that_ends_ends_its_sessions() {
     let mut server = Server::start(&[]);
     let mut client = Client::log_in(&server, HOST, "").settle();
     server.export = None;
+    let told = client.receive().unwrap();
+    assert_eq!(
+        (told.opcode(), told.head[36]),
+        (0x32, 3),
+        "all connections of the session are dropped"
+    );
     assert!(client.receive().is_none());
 }

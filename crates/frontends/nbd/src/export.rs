@@ -3,8 +3,7 @@
 use crate::address::parse;
 use crate::session::serve;
 use crate::shared::{Listening, Shared};
-use crate::within::SECOND;
-use reactor::{Export, Handle, ListenAddress, Listener, Remote, StartExport, Stream};
+use reactor::{Export, Handle, ListenAddress, Listener, Remote, SECOND_NS, StartExport, Stream};
 use std::future::{Future, poll_fn};
 use std::io::{Error, Result};
 use std::os::fd::BorrowedFd;
@@ -21,7 +20,7 @@ const START_MAX: Duration = Duration::from_secs(10);
 const ANSWER_MAX: Duration = Duration::from_secs(2);
 const END_MAX: Duration = Duration::from_secs(5);
 /// How long to wait when the system gives no connection (out of descriptors, say).
-const ACCEPT_RETRY_NS: u64 = SECOND / 10;
+const ACCEPT_RETRY_NS: u64 = SECOND_NS / 10;
 /// Numbers of this front end's listeners for changes of a volume: "nbd" above a count.
 static NEXT_LISTENER: AtomicU64 = AtomicU64::new(0x6e62_6400_0000_0000);
 

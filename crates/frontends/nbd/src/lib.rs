@@ -26,6 +26,5 @@ mod protocol;
 mod session;
 mod shared;
 mod transmission;
-mod within;
 
 pub use front_end::FRONT_END;

@@ -7,20 +7,19 @@ use crate::input::Input;
 use crate::protocol::{HEADER_LEN, Header, PAYLOAD_MAX, command};
 use crate::shared::{Seat, Shared};
 use crate::transmission::{Limits, Task, answer, check, parts};
-use crate::within::{SECOND, within};
 use block::{Completion, CompletionQueue, CompletionSink, IoBuf, IoError, Op, OpKind};
-use reactor::{Event, Handle, Stream};
+use reactor::{Event, Handle, SECOND_NS, Stream, within};
 use std::cell::RefCell;
 use std::io::{Error, ErrorKind, Result};
 use std::rc::Rc;
 use std::sync::Arc;
 
 /// A peer has this long for its handshake.
-const HANDSHAKE_NS: u64 = 10 * SECOND;
+const HANDSHAKE_NS: u64 = 10 * SECOND_NS;
 /// A peer has this long to send a mebibyte of a payload, or to take a batch of replies.
-const TRANSFER_NS: u64 = 60 * SECOND;
+const TRANSFER_NS: u64 = 60 * SECOND_NS;
 /// When the device gave an operation back, it is asked again after this time at the latest.
-const RETRY_NS: u64 = SECOND / 1000;
+const RETRY_NS: u64 = SECOND_NS / 1000;
 /// Bytes counted for what one context tells in answer to a block status.
 const STATUS_HELD: usize = 16 << 10;
 /// The number of a completion that only wakes the writer.

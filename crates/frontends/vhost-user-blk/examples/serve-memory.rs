@@ -41,6 +41,7 @@ fn main() -> Result<()> {
         volume: "disk".into(),
         device: device.clone(),
         open_for: None,
+        keeper: std::sync::Arc::new(reactor::NoKeeper),
         parameters: [("path".to_owned(), socket.clone())].into(),
         remotes: loops.iter().map(|one| one.remote().clone()).collect(),
     })?;

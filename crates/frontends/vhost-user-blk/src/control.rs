@@ -1,6 +1,7 @@
 //! The thread of an export that takes connections and handles their control messages.
 
 use crate::notify;
+use crate::polling::{Choice, Polling};
 use crate::session::Session;
 use crate::volume::Volume;
 use reactor::Remote;
@@ -29,6 +30,7 @@ pub(crate) struct Shared {
     pub(crate) volume: Arc<Volume>,
     pub(crate) remotes: Vec<Remote>,
     pub(crate) queues: u16,
+    pub(crate) polling: Arc<Choice>,
     stopping: AtomicBool,
     sessions: AtomicUsize,
     connection: Mutex<Connection>,
@@ -40,12 +42,14 @@ impl Shared {
         volume: Arc<Volume>,
         remotes: Vec<Remote>,
         queues: u16,
+        polling: Polling,
     ) -> Arc<Self> {
         Arc::new(Self {
             name,
             volume,
             remotes,
             queues,
+            polling: Arc::new(Choice::new(polling)),
             stopping: AtomicBool::new(false),
             sessions: AtomicUsize::new(0),
             connection: Mutex::default(),
@@ -139,6 +143,7 @@ fn serve(shared: &Arc<Shared>, stream: UnixStream, peeked: &UnixStream) {
         shared.volume.clone(),
         shared.remotes.clone(),
         shared.queues,
+        shared.polling.clone(),
         hang_up,
     )));
     let mut handler = BackendReqHandler::from_stream(stream, session.clone());

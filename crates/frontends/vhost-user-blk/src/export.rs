@@ -2,8 +2,10 @@
 
 use crate::control::{self, Shared};
 use crate::notify;
+use crate::polling::Polling;
 use crate::volume::Volume;
 use reactor::{Export, FrontEnd, Parameter, StartExport, prepare_socket_path};
+use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind, Result};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixListener;
@@ -27,6 +29,12 @@ pub const FRONT_END: FrontEnd = FrontEnd {
         Parameter {
             name: "queues",
             about: "most request queues that a guest can use, 1 to 16; 4 if not given",
+            required: false,
+        },
+        Parameter {
+            name: "polling",
+            about: "what queues do while nothing happens: adaptive (look while requests are under way and waits \
+                    are short; the default), busy (never sleep) or interrupt (always sleep)",
             required: false,
         },
     ],
@@ -56,6 +64,17 @@ fn queues(text: Option<&String>) -> Result<u16> {
         })
 }
 
+fn polling(text: Option<&String>) -> Result<Polling> {
+    let Some(text) = text else {
+        return Ok(Polling::Adaptive);
+    };
+    Polling::parse(text).ok_or_else(|| {
+        let names: Vec<_> = Polling::ALL.iter().map(|(name, _)| *name).collect();
+        let why = format!("polling is '{text}': give one of {}", names.join(", "));
+        Error::new(ErrorKind::InvalidInput, why)
+    })
+}
+
 fn bind(path: &Path) -> Result<UnixListener> {
     UnixListener::bind(path).map_err(|error| {
         let advice = match error.kind() {
@@ -81,6 +100,7 @@ fn start(request: StartExport) -> Result<Box<dyn Export>> {
         )
     })?;
     let queues = queues(request.parameters.get("queues"))?;
+    let polling = polling(request.parameters.get("polling"))?;
     let path = std::path::absolute(path)?;
     prepare_socket_path(&path)?;
     let listener = Arc::new(bind(&path)?);
@@ -89,6 +109,7 @@ fn start(request: StartExport) -> Result<Box<dyn Export>> {
         Arc::new(Volume::new(request.device)),
         request.remotes,
         queues,
+        polling,
     );
     // Dropping a half-started export removes its socket and ends what has begun.
     let mut export = VhostUserBlk {
@@ -131,6 +152,21 @@ impl Export for VhostUserBlk {
 
     fn sessions(&self) -> usize {
         self.shared.sessions()
+    }
+
+    fn change(&self, parameters: &BTreeMap<String, String>) -> Result<()> {
+        let path = parameters
+            .get("path")
+            .map(std::path::absolute)
+            .transpose()?;
+        let same = path.as_ref() == Some(&self.path)
+            && queues(parameters.get("queues"))? == self.shared.queues;
+        if !same {
+            let why = "of a running export only polling can be changed: delete it and make it anew";
+            return Err(Error::new(ErrorKind::InvalidInput, why));
+        }
+        self.shared.polling.set(polling(parameters.get("polling"))?);
+        Ok(())
     }
 }
 

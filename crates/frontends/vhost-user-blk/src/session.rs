@@ -4,6 +4,7 @@ use crate::config;
 use crate::event::EventFd;
 use crate::inflight::InflightRegion;
 use crate::memory::{Memory, REGIONS_MAX};
+use crate::polling::Choice;
 use crate::volume::Volume;
 use crate::vring::{Addresses, Common, Vring};
 use reactor::Remote;
@@ -41,6 +42,7 @@ impl Session {
         volume: Arc<Volume>,
         remotes: Vec<Remote>,
         queues: u16,
+        polling: Arc<Choice>,
         hang_up: Arc<dyn Fn() + Send + Sync>,
     ) -> Self {
         Self {
@@ -50,6 +52,7 @@ impl Session {
                 memory: Arc::default(),
                 features: 0,
                 inflight: None,
+                polling,
                 write_through: Arc::default(),
                 hang_up,
             },

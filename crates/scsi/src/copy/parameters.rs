@@ -3,7 +3,8 @@
 use crate::fields::{u8_at, u16_at, u24_at, u32_at, u64_at};
 use crate::sense::Sense;
 
-/// Limits that RECEIVE COPY RESULTS tells.
+/// Limits that RECEIVE COPY RESULTS and VPD 8Fh tell: longest list, in bytes, and what is in it.
+pub(super) const LIST_MAX: u64 = 64 << 10;
 pub(super) const TARGETS_MAX: usize = 16;
 pub(super) const SEGMENTS_MAX: usize = 64;
 /// Longest segment, in bytes.
@@ -96,7 +97,53 @@ fn segments(mut list: &[u8]) -> Result<Vec<Segment>, Sense> {
     Ok(segments)
 }
 
-/// Reads the whole list.
+/// Descriptors of targets and segments, one after the other, with nothing inline.
+fn descriptors(
+    body: &[u8],
+    (targets_len, segments_len): (usize, usize),
+) -> Result<(Vec<Named>, Vec<Segment>), Sense> {
+    if !targets_len.is_multiple_of(TARGET_LEN) {
+        return Err(Sense::PARAMETER_LIST_LENGTH);
+    }
+    if targets_len > TARGETS_MAX * TARGET_LEN {
+        return Err(Sense::TOO_MANY_TARGETS);
+    }
+    if segments_len > SEGMENTS_MAX * SEGMENT_LEN {
+        return Err(Sense::TOO_MANY_SEGMENTS);
+    }
+    let targets = body
+        .get(..targets_len)
+        .ok_or(Sense::PARAMETER_LIST_LENGTH)?;
+    let rest = body.get(targets_len..targets_len + segments_len);
+    let targets: Result<_, _> = targets.chunks_exact(TARGET_LEN).map(target).collect();
+    Ok((
+        targets?,
+        segments(rest.ok_or(Sense::PARAMETER_LIST_LENGTH)?)?,
+    ))
+}
+
+/// Length of the head of EXTENDED COPY(LID4)'s list (SPC-4 table 126), and of the header descriptor in it.
+const LONG_HEAD_LEN: usize = 48;
+const HEADER_DESCRIPTOR_LEN: u16 = 32;
+
+/// Reads the whole list of EXTENDED COPY(LID4): its identifier, targets and segments.
+pub(super) fn parse_long(list: &[u8]) -> Result<(u32, Vec<Named>, Vec<Segment>), Sense> {
+    if list.len() < LONG_HEAD_LEN {
+        return Err(Sense::PARAMETER_LIST_LENGTH);
+    }
+    let is_known = list[0] == 0x01 && u16_at(list, 2) == HEADER_DESCRIPTOR_LEN && list[16] == 0xff;
+    if !is_known {
+        return Err(Sense::INVALID_FIELD_IN_LIST);
+    }
+    if u16_at(list, 46) != 0 {
+        return Err(Sense::INLINE_DATA_LENGTH);
+    }
+    let lengths = (usize::from(u16_at(list, 42)), usize::from(u16_at(list, 44)));
+    let (targets, segments) = descriptors(&list[LONG_HEAD_LEN..], lengths)?;
+    Ok((u32_at(list, 20), targets, segments))
+}
+
+/// Reads the whole list of EXTENDED COPY(LID1).
 pub(super) fn parse(list: &[u8]) -> Result<List, Sense> {
     if list.len() < HEAD_LEN {
         return Err(Sense::PARAMETER_LIST_LENGTH);
@@ -112,26 +159,12 @@ pub(super) fn parse(list: &[u8]) -> Result<List, Sense> {
     if u32_at(list, 12) != 0 {
         return Err(Sense::INLINE_DATA_LENGTH);
     }
-    if !targets_len.is_multiple_of(TARGET_LEN) {
-        return Err(Sense::PARAMETER_LIST_LENGTH);
-    }
-    if targets_len > TARGETS_MAX * TARGET_LEN {
-        return Err(Sense::TOO_MANY_TARGETS);
-    }
-    if segments_len > SEGMENTS_MAX * SEGMENT_LEN {
-        return Err(Sense::TOO_MANY_SEGMENTS);
-    }
-    let body = &list[HEAD_LEN..];
-    let targets = body
-        .get(..targets_len)
-        .ok_or(Sense::PARAMETER_LIST_LENGTH)?;
-    let rest = body.get(targets_len..targets_len + segments_len);
-    let targets: Result<_, _> = targets.chunks_exact(TARGET_LEN).map(target).collect();
+    let (targets, segments) = descriptors(&list[HEAD_LEN..], (targets_len, segments_len))?;
     Ok(List {
         id,
         no_result,
-        targets: targets?,
-        segments: segments(rest.ok_or(Sense::PARAMETER_LIST_LENGTH)?)?,
+        targets,
+        segments,
     })
 }
 

@@ -1,8 +1,9 @@
 //! Copying, and its results.
 
+use super::offload::end;
 use super::parameters::{
-    BLOCK_TO_BLOCK, IDENTIFICATION, List, Named, SEGMENT_MAX, SEGMENTS_MAX, Segment, TARGETS_MAX,
-    parse,
+    BLOCK_TO_BLOCK, IDENTIFICATION, LIST_MAX, Named, SEGMENT_MAX, SEGMENTS_MAX, Segment,
+    TARGETS_MAX, parse, parse_long,
 };
 use crate::execute::{Answer, Call};
 use crate::fields::{put, u8_at, u32_at};
@@ -10,14 +11,12 @@ use crate::io::{Step, run};
 use crate::luns::Luns;
 use crate::nexus::Nexus;
 use crate::sense::Sense;
-use crate::table::Access;
+use crate::table::{Access, Run};
 use crate::transfer::pieces;
 use block::{IoBuf, OpKind};
 use std::ops::Range;
 use std::rc::Rc;
 
-/// Longest parameter list, in bytes.
-const LIST_MAX: u64 = 64 << 10;
 /// Results kept for one nexus.
 const RESULTS_MAX: usize = 16;
 
@@ -49,10 +48,15 @@ impl Named {
     }
 }
 
-fn conflicts(nexus: &Nexus, access: Access) -> bool {
+/// Whether a unit is reserved by another, or the session's port does not serve it.
+fn refuses(nexus: &Nexus, access: Access, run: Run) -> bool {
     let member = &nexus.member;
     let reservations = &nexus.unit.reservations;
     reservations.conflicts(access, member.number, &member.ports)
+        || nexus
+            .groups
+            .refuses(member.ports.target_port, run)
+            .is_some()
 }
 
 fn bytes(nexus: &Nexus, lba: u64, len: u64) -> Result<Range<u64>, Sense> {
@@ -77,41 +81,43 @@ async fn copy(units: &[Rc<Nexus>], segment: &Segment) -> Result<(), Sense> {
     }
     let from = bytes(source, segment.source_lba, len)?;
     let to = bytes(destination, segment.destination_lba, len)?;
-    let refused = conflicts(source, Access::Read) || conflicts(destination, Access::Write);
+    let refused =
+        refuses(source, Access::Read, Run::Read) || refuses(destination, Access::Write, Run::Write);
     if refused || destination.check_writable().is_err() {
         return Err(Sense::COPY_FAILED);
     }
-    let _held = destination.unit.ranges.hold(to.clone(), false).await;
+    let _held = destination.unit.hold_to_change(to.clone(), false).await;
     for piece in pieces(from.clone()) {
         let at = to.start + (piece.start - from.start);
         let len = piece.end - piece.start;
         let step = Step::new(OpKind::Read, piece.start, len);
-        let buf = IoBuf::zeroed(len as usize);
+        let buf = IoBuf::spare(len as usize);
         let read = run(&source.handle, &source.device, step, buf).await;
         let (buf, _) = read.map_err(|_| Sense::COPY_FAILED)?;
         let step = Step::new(OpKind::Write, at, len);
         let written = run(&destination.handle, &destination.device, step, buf).await;
-        written.map_err(|_| Sense::COPY_FAILED)?;
+        let (buf, _) = written.map_err(|_| Sense::COPY_FAILED)?;
+        buf.give_back();
     }
     Ok(())
 }
 
-async fn copy_all(call: &Call<'_>, list: &List) -> (usize, Result<(), Sense>) {
-    let found: Result<Vec<_>, _> = list
-        .targets
-        .iter()
-        .map(|named| named.find(call.luns))
-        .collect();
+async fn copy_all(
+    call: &Call<'_>,
+    targets: &[Named],
+    segments: &[Segment],
+) -> (usize, Result<(), Sense>) {
+    let found: Result<Vec<_>, _> = targets.iter().map(|named| named.find(call.luns)).collect();
     let units = match found {
         Ok(units) => units,
         Err(sense) => return (0, Err(sense)),
     };
-    for (done, segment) in list.segments.iter().enumerate() {
+    for (done, segment) in segments.iter().enumerate() {
         if let Err(sense) = copy(&units, segment).await {
             return (done, Err(sense));
         }
     }
-    (list.segments.len(), Ok(()))
+    (segments.len(), Ok(()))
 }
 
 pub(crate) async fn extended_copy(call: Call<'_>) -> Answer {
@@ -124,7 +130,7 @@ pub(crate) async fn extended_copy(call: Call<'_>) -> Answer {
     }
     let list = call.data(announced.min(call.data.len() as u64))?;
     let list = parse(list)?;
-    let (segments, ended) = copy_all(&call, &list).await;
+    let (segments, ended) = copy_all(&call, &list.targets, &list.segments).await;
     if !list.no_result {
         let mut results = call.nexus.copies.borrow_mut();
         results.retain(|known| known.id != list.id);
@@ -139,6 +145,28 @@ pub(crate) async fn extended_copy(call: Call<'_>) -> Answer {
     }
     ended?;
     Ok(call.took(announced))
+}
+
+/// EXTENDED COPY(LID4): the list names its identifier itself, and the end is told by RECEIVE COPY
+/// STATUS(LID4).
+pub(crate) async fn extended_copy_long(call: Call<'_>) -> Answer {
+    let announced = u64::from(u32_at(call.cdb, 10));
+    if announced == 0 {
+        return Ok(call.empty());
+    }
+    if announced > LIST_MAX {
+        return Err(Sense::PARAMETER_LIST_LENGTH.into());
+    }
+    let (id, targets, segments) = parse_long(call.data(announced)?)?;
+    let (done, ended) = copy_all(&call, &targets, &segments).await;
+    let status = if ended.is_ok() { 1 } else { 2 };
+    end(
+        &call,
+        id,
+        (status, done as u64, done as u16),
+        None,
+        ended.err(),
+    )
 }
 
 /// COPY STATUS: of a copy that has ended.

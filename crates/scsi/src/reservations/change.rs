@@ -1,14 +1,17 @@
 //! PERSISTENT RESERVE OUT (SPC-4 6.16).
 
-use super::keep::encode;
-use super::state::{Kind, REGISTRATIONS_MAX, Registration, Reservation, Reservations, State};
+use super::keep::{KEPT_MAX, encode};
+use super::register::{register, register_and_move};
+use super::state::{Kind, Registration, Reservation, State};
 use crate::attention::Attention;
 use crate::fields::{u8_at, u32_at, u64_at};
 use crate::nexus::Ports;
 use crate::sense::Sense;
 
-/// Length of the parameter list.
+/// Length of the parameter list, of what is not longer.
 const LIST_LEN: usize = 24;
+/// REGISTER AND MOVE, which has a list of its own.
+const MOVE: u8 = 7;
 const SPEC_I_PT: u8 = 0x08;
 const ALL_TG_PT: u8 = 0x04;
 const APTPL: u8 = 0x01;
@@ -28,29 +31,41 @@ pub(crate) struct Outcome {
     /// Whose commands are aborted.
     pub aborted: Vec<Ports>,
     /// What is to be kept from now on, when that has changed.
-    pub keep: Option<Option<Vec<u8>>>,
+    pub keep: Option<Option<String>>,
 }
 
 #[derive(Clone, Copy)]
-struct Request {
-    action: u8,
+pub(super) struct Request {
+    pub action: u8,
     /// Scope and type.
     reserve: u8,
-    key: u64,
+    pub key: u64,
     /// SERVICE ACTION RESERVATION KEY.
-    new_key: u64,
-    persists: bool,
+    pub new_key: u64,
+    /// APTPL: all of it is to be kept.
+    pub persists: bool,
+    /// SPEC_I_PT: the list names further initiator ports.
+    pub names_others: bool,
+    /// ALL_TG_PT: it is for every port of the target.
+    pub at_all_ports: bool,
 }
 
 fn parse(cdb: &[u8], list: &[u8], may_persist: bool) -> Result<Request, Sense> {
     let action = u8_at(cdb, 1) & 0x1f;
-    if u32_at(cdb, 5) as usize != LIST_LEN || list.len() < LIST_LEN {
+    if list.len() < LIST_LEN {
         return Err(Sense::PARAMETER_LIST_LENGTH);
     }
-    let flags = u8_at(list, 20);
+    let flags = u8_at(list, if action == MOVE { 17 } else { 20 });
     let registers = matches!(action, 0 | 6);
-    let persists = registers && flags & APTPL != 0;
-    if registers && flags & (SPEC_I_PT | ALL_TG_PT) != 0 || persists && !may_persist {
+    let names_others = registers && flags & SPEC_I_PT != 0;
+    if names_others && action != 0 {
+        return Err(Sense::INVALID_FIELD_IN_LIST);
+    }
+    if list.len() != LIST_LEN && !names_others && action != MOVE {
+        return Err(Sense::PARAMETER_LIST_LENGTH);
+    }
+    let persists = (registers || action == MOVE) && flags & APTPL != 0;
+    if persists && !may_persist {
         return Err(Sense::INVALID_FIELD_IN_LIST);
     }
     Ok(Request {
@@ -59,6 +74,8 @@ fn parse(cdb: &[u8], list: &[u8], may_persist: bool) -> Result<Request, Sense> {
         key: u64_at(list, 0),
         new_key: u64_at(list, 8),
         persists,
+        names_others,
+        at_all_ports: registers && flags & ALL_TG_PT != 0,
     })
 }
 
@@ -71,35 +88,47 @@ impl Request {
     }
 }
 
-/// Carries out the command for the nexus with these ports.
+/// Carries out the command for the nexus with these ports, of a target with ports of these numbers:
+/// `state` becomes what it is to be then, or something of no meaning where an error is returned.
 pub(crate) fn change(
-    reservations: &Reservations,
-    ports: &Ports,
+    state: &mut State,
+    (ports, target_ports): (&Ports, &[u16]),
     cdb: &[u8],
     list: &[u8],
+    may_persist: bool,
 ) -> Result<Outcome, Out> {
-    let may_persist = reservations.keeper.is_there();
+    let list = list.get(..u32_at(cdb, 5) as usize);
+    let list = list.ok_or(Out::Check(Sense::PARAMETER_LIST_LENGTH))?;
     let request = parse(cdb, list, may_persist).map_err(Out::Check)?;
-    let mut state = reservations.lock();
-    let before = state.persists;
+    let before = state.clone();
     let mut outcome = Outcome::default();
+    let own = (ports, target_ports);
     match request.action {
-        0 | 6 => register(&mut state, ports, request, &mut outcome)?,
-        1 => reserve(&mut state, ports, request)?,
-        2 => release(&mut state, ports, request, &mut outcome)?,
-        3 => clear(&mut state, ports, request, &mut outcome)?,
-        4 | 5 => preempt(&mut state, ports, request, &mut outcome)?,
+        0 | 6 => register(state, own, request, list, &mut outcome)?,
+        1 => reserve(state, ports, request)?,
+        2 => release(state, ports, request, &mut outcome)?,
+        3 => clear(state, ports, request, &mut outcome)?,
+        4 | 5 => preempt(state, ports, request, &mut outcome)?,
+        MOVE => register_and_move(state, own, list, &mut outcome)?,
         _ => return Err(Out::Check(Sense::INVALID_FIELD_IN_CDB)),
     }
-    if before || state.persists {
-        outcome.keep = Some(state.persists.then(|| encode(&state)));
+    if (before.persists || state.persists) && *state != before {
+        let kept = state.persists.then(|| encode(state));
+        if kept.as_ref().is_some_and(|kept| kept.len() > KEPT_MAX) {
+            return Err(Out::Check(Sense::NO_REGISTRATION_ROOM));
+        }
+        outcome.keep = Some(kept);
     }
-    reservations.refresh(&state);
     Ok(outcome)
 }
 
 /// Tells every registered nexus but `ports`.
-fn tell_others(state: &State, ports: &Ports, attention: Attention, outcome: &mut Outcome) {
+pub(super) fn tell_others(
+    state: &State,
+    ports: &Ports,
+    attention: Attention,
+    outcome: &mut Outcome,
+) {
     let others = state
         .registrations
         .iter()
@@ -113,52 +142,6 @@ fn check_registered(state: &State, ports: &Ports, request: Request) -> Result<()
     match state.registration(ports) {
         Some(known) if known.key == request.key => Ok(()),
         _ => Err(Out::Conflict),
-    }
-}
-
-fn register(
-    state: &mut State,
-    ports: &Ports,
-    request: Request,
-    outcome: &mut Outcome,
-) -> Result<(), Out> {
-    let known = state.registration(ports).map(|known| known.key);
-    if request.action == 0 && known.unwrap_or(0) != request.key {
-        return Err(Out::Conflict);
-    }
-    match (known, request.new_key) {
-        (None, 0) => return Ok(()),
-        (Some(_), 0) => unregister(state, ports, outcome),
-        (None, key) => {
-            if state.registrations.len() == REGISTRATIONS_MAX {
-                return Err(Out::Check(Sense::NO_REGISTRATION_ROOM));
-            }
-            let ports = ports.clone();
-            state.registrations.push(Registration { ports, key });
-        }
-        (Some(_), key) => {
-            let own = state.registrations.iter_mut();
-            own.filter(|known| known.ports == *ports)
-                .for_each(|known| known.key = key);
-        }
-    }
-    state.generation = state.generation.wrapping_add(1);
-    state.persists = request.persists;
-    Ok(())
-}
-
-fn unregister(state: &mut State, ports: &Ports, outcome: &mut Outcome) {
-    let was_holder = state.is_holder(ports);
-    state.registrations.retain(|known| known.ports != *ports);
-    let Some(held) = &state.reservation else {
-        return;
-    };
-    let kind = held.kind;
-    if kind.is_all() && state.registrations.is_empty() || !kind.is_all() && was_holder {
-        state.reservation = None;
-        if kind.is_for_registrants() {
-            tell_others(state, ports, Attention::ReservationsReleased, outcome);
-        }
     }
 }
 

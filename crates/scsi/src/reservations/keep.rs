@@ -1,45 +1,13 @@
 //! Reservations that outlive a loss of power (APTPL, SPC-4 5.13.5).
 
-use super::state::{Kind, Registration, Reservation, State};
+use super::state::{Kind, REGISTRATIONS_MAX, Registration, Reservation, State};
+use super::transport::is_port;
 use crate::nexus::Ports;
 
-/// Longest text that is read back, in bytes.
-const KEPT_MAX: usize = 256 << 10;
+/// Longest text, in bytes.
+pub(super) const KEPT_MAX: usize = 128 << 10;
 /// The first line of what is kept.
 const HEAD: &str = "reservations 1";
-
-/// Told how keeping ended.
-pub type Kept = Box<dyn FnOnce(bool) + Send>;
-
-/// Where a unit's reservations are kept.
-pub trait Keeper: Send + Sync {
-    /// Whether it keeps anything at all: hosts are told.
-    fn is_there(&self) -> bool;
-
-    /// What was kept last.
-    fn load(&self) -> Option<Vec<u8>>;
-
-    /// Keeps `text` in place of what was kept before, or nothing; calls `done`, from any thread, when
-    /// that is durable or has failed.
-    fn keep(&self, text: Option<Vec<u8>>, done: Kept);
-}
-
-/// Keeps nothing: hosts are told that they cannot ask for it.
-pub struct NoKeeper;
-
-impl Keeper for NoKeeper {
-    fn is_there(&self) -> bool {
-        false
-    }
-
-    fn load(&self) -> Option<Vec<u8>> {
-        None
-    }
-
-    fn keep(&self, _text: Option<Vec<u8>>, done: Kept) {
-        done(true);
-    }
-}
 
 fn line(word: &str, value: u64, ports: &Ports) -> String {
     let Ports {
@@ -51,7 +19,7 @@ fn line(word: &str, value: u64, ports: &Ports) -> String {
 }
 
 /// The state as text: a line a registration. Names have no spaces (RFC 3722).
-pub(super) fn encode(state: &State) -> Vec<u8> {
+pub(crate) fn encode(state: &State) -> String {
     let mut text = format!("{HEAD}\ngeneration {:x}\n", state.generation);
     for known in &state.registrations {
         text += &line("registration", known.key, &known.ports);
@@ -59,13 +27,23 @@ pub(super) fn encode(state: &State) -> Vec<u8> {
     if let Some(held) = &state.reservation {
         text += &line("reservation", u64::from(held.kind.code()), &held.holder);
     }
-    text.into_bytes()
+    text
 }
 
-pub(super) fn decode(kept: &[u8]) -> Option<State> {
-    let text = std::str::from_utf8(kept.get(..KEPT_MAX.min(kept.len()))?).ok()?;
-    let mut lines = text.lines();
-    if lines.next() != Some(HEAD) {
+/// Names two ports, as far as a text can.
+fn ports<'a>(mut words: impl Iterator<Item = &'a str>) -> Option<Ports> {
+    let ports = Ports {
+        target_port: words.next()?.parse().ok()?,
+        target: words.next()?.to_owned(),
+        initiator: words.next()?.to_owned(),
+    };
+    (is_port(&ports.initiator) && !ports.target.is_empty()).then_some(ports)
+}
+
+/// What a text says; none when it says anything that cannot be, or that this version does not know.
+pub(crate) fn decode(kept: &str) -> Option<State> {
+    let mut lines = kept.lines();
+    if kept.len() > KEPT_MAX || lines.next() != Some(HEAD) {
         return None;
     }
     let mut state = State {
@@ -74,29 +52,33 @@ pub(super) fn decode(kept: &[u8]) -> Option<State> {
     };
     for line in lines {
         let mut words = line.splitn(5, ' ');
-        let mut next = || words.next();
-        let (word, value) = (next()?, u64::from_str_radix(next()?, 16).ok()?);
-        if word == "generation" {
-            state.generation = u32::try_from(value).ok()?;
-            continue;
-        }
-        let ports = Ports {
-            target_port: next()?.parse().ok()?,
-            target: next()?.to_owned(),
-            initiator: next()?.to_owned(),
-        };
+        let (word, value) = (words.next()?, u64::from_str_radix(words.next()?, 16).ok()?);
         match word {
-            "registration" => state.registrations.push(Registration { ports, key: value }),
-            "reservation" => {
-                state.reservation = Some(Reservation {
-                    holder: ports,
-                    kind: Kind::parse(u8::try_from(value).ok()?)?,
-                });
+            "generation" => state.generation = u32::try_from(value).ok()?,
+            "registration" => {
+                let ports = ports(words)?;
+                let is_full = state.registrations.len() == REGISTRATIONS_MAX;
+                if value == 0 || is_full || state.registration(&ports).is_some() {
+                    return None;
+                }
+                state.registrations.push(Registration { ports, key: value });
+            }
+            "reservation" if state.reservation.is_none() => {
+                let holder = ports(words)?;
+                let kind = Kind::parse(u8::try_from(value).ok()?)?;
+                state.reservation = Some(Reservation { holder, kind });
             }
             _ => return None,
         }
     }
-    Some(state)
+    let is_held = state
+        .reservation
+        .as_ref()
+        .is_none_or(|held| match held.kind.is_all() {
+            true => !state.registrations.is_empty(),
+            false => state.registration(&held.holder).is_some(),
+        });
+    is_held.then_some(state)
 }
 
 #[cfg(test)]
@@ -129,13 +111,23 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_nothing() {
+        let one = "registration 1 1 iqn.t iqn.a,i,0x00023d000001\n";
+        let held = "reservation 3 1 iqn.t iqn.b,i,0x00023d000001\n";
+        assert!(decode(&format!("reservations 1\n{one}")).is_some());
         for text in [
-            "",
-            "reservations 2\n",
-            "reservations 1\nregistration zz",
-            "\u{0}",
+            "".to_owned(),
+            "reservations 2\n".to_owned(),
+            "reservations 1\nregistration zz".to_owned(),
+            "\u{0}".to_owned(),
+            format!("reservations 1\n{one}{one}"),
+            format!("reservations 1\n{one}{held}"),
+            format!("reservations 1\n{held}"),
+            format!("reservations 1\n{}", one.replace(" 1 1 ", " 0 1 ")),
+            format!("reservations 1\n{}", one.replace(",i,", " ")),
+            format!("reservations 1\n{one}unknown 1\n"),
+            format!("reservations 1\n{}", " ".repeat(KEPT_MAX)),
         ] {
-            assert_eq!(decode(text.as_bytes()), None, "{text}");
+            assert_eq!(decode(&text), None, "{text}");
         }
     }
 }

@@ -1,8 +1,8 @@
 //! PERSISTENT RESERVE IN (SPC-4 6.15).
 
 use super::state::{Reservations, State};
+use super::transport;
 use crate::fields::u8_at;
-use crate::nexus::Ports;
 use crate::sense::Sense;
 
 /// Parameter data, whole; the caller cuts it at the allocation length.
@@ -11,7 +11,7 @@ pub(crate) fn report(reservations: &Reservations, cdb: &[u8]) -> Result<Vec<u8>,
     match u8_at(cdb, 1) & 0x1f {
         0 => Ok(keys(&state)),
         1 => Ok(reservation(&state)),
-        2 => Ok(capabilities(&state, reservations.keeper.is_there())),
+        2 => Ok(capabilities(&state, reservations.keeper().is_there())),
         3 => Ok(full_status(&state)),
         _ => Err(Sense::INVALID_FIELD_IN_CDB),
     }
@@ -50,7 +50,8 @@ fn reservation(state: &State) -> Vec<u8> {
 fn capabilities(state: &State, keeps: bool) -> Vec<u8> {
     let mut data = vec![0; 8];
     data[1] = 8;
-    data[2] = u8::from(keeps);
+    // Initiator ports can be named (SIP_C), and all target ports meant (ATP_C); PTPL_C.
+    data[2] = 0x08 | 0x04 | u8::from(keeps);
     // TMV; ALLOW COMMANDS 3: TEST UNIT READY, MODE SENSE and the like as the tables say.
     data[3] = 0x80 | u8::from(keeps && state.persists);
     // The six types.
@@ -62,7 +63,7 @@ fn capabilities(state: &State, keeps: bool) -> Vec<u8> {
 fn full_status(state: &State) -> Vec<u8> {
     let mut body = Vec::new();
     for known in &state.registrations {
-        let name = transport_id(&known.ports);
+        let name = transport::encode(&known.ports.initiator);
         let mut entry = [0; 24];
         entry[..8].copy_from_slice(&known.key.to_be_bytes());
         if let Some(held) = &state.reservation
@@ -77,15 +78,4 @@ fn full_status(state: &State) -> Vec<u8> {
         body.extend(name);
     }
     head(state, &body)
-}
-
-/// The iSCSI transport identifier with initiator port, format 01b (SPC-4 table 390).
-fn transport_id(ports: &Ports) -> Vec<u8> {
-    let mut name = ports.initiator.clone().into_bytes();
-    name.push(0);
-    name.resize(name.len().next_multiple_of(4).max(20), 0);
-    let mut id = vec![0x45, 0];
-    id.extend((name.len() as u16).to_be_bytes());
-    id.extend(name);
-    id
 }

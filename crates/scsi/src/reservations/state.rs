@@ -1,8 +1,11 @@
 //! What is registered and reserved.
 
-use super::keep::{Keeper, decode};
+use super::keep::decode;
 use crate::nexus::Ports;
+use crate::ranges::{Held, Ranges};
 use crate::unit::lock;
+use reactor::Keeper;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -76,11 +79,11 @@ pub(super) struct Reservation {
 }
 
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub(super) struct State {
+pub(crate) struct State {
     /// Counts changes of registrations (PRGENERATION).
     pub generation: u32,
-    pub registrations: Vec<Registration>,
-    pub reservation: Option<Reservation>,
+    pub(super) registrations: Vec<Registration>,
+    pub(super) reservation: Option<Reservation>,
     /// All of it is to be kept when the power is lost.
     pub persists: bool,
     /// The nexus that has reserved the unit by RESERVE(6).
@@ -108,20 +111,47 @@ pub(crate) struct Reservations {
     state: Mutex<State>,
     /// Something is reserved: without it no command needs to look further.
     active: AtomicBool,
-    pub(super) keeper: Arc<dyn Keeper>,
+    keeper: Arc<dyn Keeper>,
+    /// Changes come one after the other, each as a whole.
+    turns: Arc<Ranges>,
 }
 
 impl Reservations {
-    pub(crate) fn new(keeper: Arc<dyn Keeper>) -> Self {
-        let state = keeper
-            .load()
-            .and_then(|kept| decode(&kept))
-            .unwrap_or_default();
-        Self {
+    /// Those that `keeper` has kept. Not to be called on a loop.
+    pub(crate) fn new(keeper: Arc<dyn Keeper>) -> io::Result<Self> {
+        let state = match keeper.load()? {
+            None => State::default(),
+            Some(kept) => decode(&kept).ok_or_else(|| {
+                io::Error::other(
+                    "what the pool keeps of this volume's reservations cannot be read, and without \
+                     it hosts that were shut out could write: a newer version may read it",
+                )
+            })?,
+        };
+        Ok(Self {
             active: AtomicBool::new(state.reservation.is_some()),
             state: Mutex::new(state),
             keeper,
-        }
+            turns: Arc::default(),
+        })
+    }
+
+    /// The turn of a change, until it is dropped.
+    pub(crate) async fn turn(&self) -> Held {
+        self.turns.hold(0..1, true).await
+    }
+
+    /// The state of now, for a change.
+    pub(crate) fn state(&self) -> State {
+        self.lock().clone()
+    }
+
+    /// Takes over a changed state. What RESERVE(6) did meanwhile stays.
+    pub(crate) fn install(&self, changed: State) {
+        let mut state = self.lock();
+        let legacy = state.legacy;
+        *state = State { legacy, ..changed };
+        self.refresh(&state);
     }
 
     pub(crate) fn keeper(&self) -> &Arc<dyn Keeper> {

@@ -1,12 +1,13 @@
 //! Persistent reservations as a list of commands and what comes of them.
 
-use super::keep::{Keeper, Kept, NoKeeper};
 use super::state::Reservations;
 use super::{Out, change, report};
 use crate::attention::Attention;
 use crate::fields::u32_at;
 use crate::nexus::Ports;
+use crate::sense::Sense;
 use crate::table::Access;
+use reactor::{Keeper, Kept, NoKeeper};
 use std::sync::{Arc, Mutex};
 
 fn ports(name: &str) -> Ports {
@@ -15,6 +16,21 @@ fn ports(name: &str) -> Ports {
         target: "iqn.t".to_owned(),
         target_port: 1,
     }
+}
+
+/// What a parameter list comes to at a nexus of port 1, of a target with the ports 1 and 2.
+fn change_of(
+    reservations: &Reservations,
+    who: &str,
+    (action, kind): (u8, u8),
+    list: &[u8],
+) -> Result<super::change::Outcome, Out> {
+    let cdb = [0x5f, action, kind, 0, 0, 0, 0, 0, list.len() as u8, 0];
+    let keeps = reservations.keeper().is_there();
+    let mut state = reservations.state();
+    let outcome = change(&mut state, (&ports(who), &[1, 2]), &cdb, list, keeps)?;
+    reservations.install(state);
+    Ok(outcome)
 }
 
 /// A command of a nexus: action, type, its key, the other key.
@@ -26,12 +42,11 @@ fn out(
     let mut list = [0; 24];
     list[..8].copy_from_slice(&key.to_be_bytes());
     list[8..16].copy_from_slice(&new.to_be_bytes());
-    let cdb = [0x5f, action, kind, 0, 0, 0, 0, 0, 24, 0];
-    change(reservations, &ports(who), &cdb, &list)
+    change_of(reservations, who, (action, kind), &list)
 }
 
 fn registered(names: &[(&str, u64)]) -> Reservations {
-    let reservations = Reservations::new(Arc::new(NoKeeper));
+    let reservations = Reservations::new(Arc::new(NoKeeper)).unwrap();
     for (name, key) in names {
         assert!(out(&reservations, name, (0, 0, 0, *key)).is_ok());
     }
@@ -192,45 +207,162 @@ fn the_old_kind_and_the_new_exclude_each_other() {
 }
 
 #[derive(Default)]
-struct Memory(Mutex<Option<Vec<u8>>>);
+struct Memory(Mutex<Option<String>>);
 
 impl Keeper for Memory {
     fn is_there(&self) -> bool {
         true
     }
 
-    fn load(&self) -> Option<Vec<u8>> {
-        self.0.lock().unwrap().clone()
+    fn load(&self) -> std::io::Result<Option<String>> {
+        Ok(self.0.lock().unwrap().clone())
     }
 
-    fn keep(&self, text: Option<Vec<u8>>, done: Kept) {
+    fn keep(&self, text: Option<String>, done: Kept) {
         *self.0.lock().unwrap() = text;
         done(true);
     }
 }
 
+/// A parameter list of REGISTER with these flags.
+fn register_list(new: u8, flags: u8) -> [u8; 24] {
+    let mut list = [0; 24];
+    (list[15], list[20]) = (new, flags);
+    list
+}
+
 #[test]
 fn what_a_host_wants_kept_is_there_again() {
     let keeper = Arc::new(Memory::default());
-    let reservations = Reservations::new(keeper.clone());
-    let mut list = [0; 24];
-    (list[15], list[20]) = (7, 1);
-    let cdb = [0x5f, 0, 0, 0, 0, 0, 0, 0, 24, 0];
-    let kept = change(&reservations, &ports("a"), &cdb, &list)
-        .unwrap()
-        .keep;
-    assert!(matches!(&kept, Some(Some(_))));
+    let reservations = Reservations::new(keeper.clone()).unwrap();
+    let kept = change_of(&reservations, "a", (0, 0), &register_list(7, 1));
+    assert!(matches!(kept.unwrap().keep, Some(Some(_))));
     let kept = out(&reservations, "a", (1, 3, 7, 0)).unwrap().keep;
     keeper.keep(kept.unwrap(), Box::new(|_| ()));
-    let again = Reservations::new(keeper);
+    let again = out(&reservations, "a", (1, 3, 7, 0)).unwrap().keep;
+    assert_eq!(again, None, "nothing has changed");
+    let restarted = Reservations::new(keeper).unwrap();
     assert_eq!(
-        (may(&again, "a"), may(&again, "b")),
+        (may(&restarted, "a"), may(&restarted, "b")),
         ((true, true), (false, false))
     );
+    let kept = out(&restarted, "a", (6, 0, 0, 7)).unwrap().keep;
+    assert_eq!(kept, Some(None), "registered anew without APTPL");
     let without = registered(&[]);
-    let refused = change(&without, &ports("a"), &cdb, &list);
+    let refused = change_of(&without, "a", (0, 0), &register_list(7, 1));
     assert!(
         matches!(refused, Err(Out::Check(_))),
         "without a keeper it is refused"
     );
+}
+
+#[test]
+fn what_was_kept_and_cannot_be_read_is_not_taken_for_nothing() {
+    let keeper = Memory(Mutex::new(Some("reservations 2".to_owned())));
+    assert!(Reservations::new(Arc::new(keeper)).is_err());
+}
+
+/// Whether the nexus with port 2 may write.
+fn may_at_second_port(reservations: &Reservations, who: &str) -> bool {
+    let mut ports = ports(who);
+    ports.target_port = 2;
+    !reservations.conflicts(Access::Write, 99, &ports)
+}
+
+#[test]
+fn all_target_ports_are_registered_and_unregistered_at_once() {
+    let reservations = registered(&[]);
+    assert!(change_of(&reservations, "a", (0, 0), &register_list(7, 4)).is_ok());
+    assert!(out(&reservations, "a", (1, 5, 7, 0)).is_ok());
+    assert!(may_at_second_port(&reservations, "a"));
+    assert!(!may_at_second_port(&reservations, "b"));
+    let mut list = register_list(0, 4);
+    list[7] = 7;
+    assert!(change_of(&reservations, "a", (0, 0), &list).is_ok());
+    assert_eq!(report(&reservations, &[0x5e, 0]).unwrap().len(), 8);
+}
+
+/// A list of REGISTER with SPEC_I_PT for these initiators.
+fn naming(new: u8, others: &[&str]) -> Vec<u8> {
+    let ids = others.iter();
+    let ids: Vec<u8> = ids
+        .flat_map(|name| super::transport::encode(&ports(name).initiator))
+        .collect();
+    let mut list = register_list(new, 8).to_vec();
+    list.extend((ids.len() as u32).to_be_bytes());
+    list.extend(ids);
+    list
+}
+
+#[test]
+fn others_are_registered_by_name_or_nobody_is() {
+    let reservations = registered(&[("c", 3)]);
+    for (list, sense) in [
+        (naming(7, &["b", "c"]), Sense::INVALID_FIELD_IN_LIST),
+        (naming(7, &["b", "b"]), Sense::INVALID_FIELD_IN_LIST),
+        (naming(0, &["b"]), Sense::INVALID_FIELD_IN_LIST),
+        (
+            naming(7, &["b"])[..30].to_vec(),
+            Sense::PARAMETER_LIST_LENGTH,
+        ),
+    ] {
+        let refused = change_of(&reservations, "a", (0, 0), &list);
+        assert_eq!(refused, Err(Out::Check(sense)));
+    }
+    let refused = change_of(&reservations, "a", (6, 0), &naming(7, &["b"]));
+    assert!(refused.is_err(), "REGISTER alone may name others");
+    let keys = report(&reservations, &[0x5e, 0]).unwrap();
+    assert_eq!(u32_at(&keys, 4), 8, "c alone");
+    assert!(change_of(&reservations, "a", (0, 0), &naming(7, &["b", "d"])).is_ok());
+    assert!(out(&reservations, "b", (1, 1, 7, 0)).is_ok());
+}
+
+/// A list of REGISTER AND MOVE.
+fn moving(key: u8, new: u8, flags: u8, port: u8, to: &str) -> Vec<u8> {
+    let id = super::transport::encode(&ports(to).initiator);
+    let mut list = vec![0; 24];
+    (list[7], list[15], list[17], list[19]) = (key, new, flags, port);
+    list[20..].copy_from_slice(&(id.len() as u32).to_be_bytes());
+    list.extend(id);
+    list
+}
+
+#[test]
+fn a_reservation_is_moved_by_its_holder_alone() {
+    let reservations = registered(&[("a", 1), ("b", 2)]);
+    let go = |who: &str, list: &[u8]| change_of(&reservations, who, (7, 0), list);
+    let refused = go("a", &moving(1, 9, 0, 1, "c"));
+    assert_eq!(refused, Err(Out::Conflict), "nothing is held");
+    assert!(out(&reservations, "a", (1, 3, 1, 0)).is_ok());
+    for (who, list) in [
+        ("b", moving(2, 9, 0, 1, "c")),
+        ("c", moving(0, 9, 0, 1, "c")),
+        ("a", moving(2, 9, 0, 1, "c")),
+    ] {
+        assert_eq!(go(who, &list), Err(Out::Conflict), "{who}");
+    }
+    for list in [
+        moving(1, 0, 0, 1, "c"),
+        moving(1, 9, 0, 3, "c"),
+        moving(1, 9, 0, 1, "a"),
+        [moving(1, 9, 0, 1, "c"), vec![0; 4]].concat(),
+    ] {
+        assert!(matches!(go("a", &list), Err(Out::Check(_))));
+    }
+    assert_eq!(may(&reservations, "a"), (true, true), "nothing was done");
+    assert!(go("a", &moving(1, 9, 2, 1, "c")).is_ok());
+    assert_eq!(may(&reservations, "c"), (true, true));
+    assert_eq!(may(&reservations, "a"), (false, false));
+    assert_eq!(out(&reservations, "a", (2, 3, 1, 0)), Err(Out::Conflict));
+    assert!(out(&reservations, "c", (2, 3, 9, 0)).is_ok());
+}
+
+#[test]
+fn capabilities_say_what_there_is() {
+    let capabilities = |keeper: Arc<dyn Keeper>| {
+        let reservations = Reservations::new(keeper).unwrap();
+        report(&reservations, &[0x5e, 2]).unwrap()
+    };
+    assert_eq!(capabilities(Arc::new(NoKeeper))[2], 0x0c);
+    assert_eq!(capabilities(Arc::<Memory>::default())[2], 0x0d);
 }

@@ -115,6 +115,7 @@ fn config(legs: u64) -> PoolConfig {
         snapshots: Vec::new(),
         schedules: Vec::new(),
         receiving: Vec::new(),
+        reservations: Vec::new(),
         exports: Vec::new(),
         next_volume: 1,
         scrub: ScrubConfig::default(),

@@ -50,6 +50,7 @@ impl Place {
             volume: "pool/volume".to_owned(),
             device: device.clone(),
             open_for: None,
+            keeper: std::sync::Arc::new(reactor::NoKeeper),
             parameters: all.into_iter().collect(),
             remotes: self
                 .loops

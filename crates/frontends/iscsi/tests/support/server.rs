@@ -1,7 +1,7 @@
 //! An export on loops of its own.
 
 use super::memory_device::MemoryDevice;
-use reactor::{Export, ReactorThread, StartExport};
+use reactor::{Export, Keeper, NoKeeper, ReactorThread, StartExport};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,6 +13,8 @@ pub struct Server {
     pub export: Option<Box<dyn Export>>,
     pub target: String,
     pub loops: Vec<ReactorThread>,
+    keeper: Arc<dyn Keeper>,
+    parameters: Vec<(String, String)>,
 }
 
 /// A volume of 8 MiB with a serial number of its own.
@@ -27,6 +29,7 @@ fn device() -> (Arc<MemoryDevice>, String) {
 
 fn export(
     device: &Arc<MemoryDevice>,
+    keeper: Arc<dyn Keeper>,
     loops: &[ReactorThread],
     parameters: &[(&str, &str)],
 ) -> Box<dyn Export> {
@@ -35,6 +38,7 @@ fn export(
         volume: "volume".to_owned(),
         device: device.clone(),
         open_for: None,
+        keeper,
         parameters: parameters
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
@@ -47,6 +51,11 @@ fn export(
 impl Server {
     /// A volume as unit 0 of a target that no other test has.
     pub fn start(parameters: &[(&str, &str)]) -> Self {
+        Self::keeping(Arc::new(NoKeeper), parameters)
+    }
+
+    /// The same, with a place for what is reserved.
+    pub fn keeping(keeper: Arc<dyn Keeper>, parameters: &[(&str, &str)]) -> Self {
         let (device, serial) = device();
         let target = format!("iqn.2026-11.test:{serial}");
         let loops: Vec<_> = (0..2)
@@ -54,12 +63,18 @@ impl Server {
             .collect();
         let mut all = vec![("portal", "127.0.0.1:0"), ("target", &target)];
         all.extend(parameters);
-        let export = Some(export(&device, &loops, &all));
+        let export = Some(export(&device, keeper.clone(), &loops, &all));
+        let parameters = all
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let parameters = parameters.collect();
         Self {
             device,
             export,
             target,
             loops,
+            keeper,
+            parameters,
         }
     }
 
@@ -72,7 +87,31 @@ impl Server {
         let portal = self.portal().to_string();
         let mut all = vec![("portal", &*portal), ("target", &self.target), ("lun", "1")];
         all.extend(parameters);
-        (export(&device, &self.loops, &all), device, serial)
+        (
+            export(&device, Arc::new(NoKeeper), &self.loops, &all),
+            device,
+            serial,
+        )
+    }
+
+    /// Changes parameters while sessions go on.
+    pub fn change(&mut self, parameters: &[(&str, &str)]) -> std::io::Result<()> {
+        for (name, value) in parameters {
+            self.parameters.retain(|(known, _)| known != name);
+            self.parameters
+                .push(((*name).to_owned(), (*value).to_owned()));
+        }
+        let all = self.parameters.iter().cloned().collect();
+        self.export.as_ref().unwrap().change(&all)
+    }
+
+    /// Ends the export and starts it again, as another process would.
+    pub fn restart(&mut self) {
+        self.export = None;
+        let pairs = self.parameters.iter();
+        let parameters: Vec<_> = pairs.map(|(name, value)| (&**name, &**value)).collect();
+        let keeper = self.keeper.clone();
+        self.export = Some(export(&self.device, keeper, &self.loops, &parameters));
     }
 
     pub fn portal(&self) -> SocketAddr {

@@ -55,6 +55,7 @@ impl Server {
             volume: "pool/volume".to_owned(),
             device: self.device.clone(),
             open_for: None,
+            keeper: std::sync::Arc::new(reactor::NoKeeper),
             parameters: parameters
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))

@@ -329,6 +329,7 @@ fn wrong_parameters_are_refused_with_advice() {
             volume: "pool/disk".into(),
             device: served.device.clone(),
             open_for: None,
+            keeper: std::sync::Arc::new(reactor::NoKeeper),
             parameters: [("path", path), ("queues", queues)]
                 .map(|(key, value)| (key.to_owned(), value.to_owned()))
                 .into(),

@@ -62,6 +62,7 @@ pub fn start(
         volume: "pool/disk".into(),
         device,
         open_for: None,
+        keeper: std::sync::Arc::new(reactor::NoKeeper),
         parameters,
         remotes: loops.iter().map(|one| one.remote().clone()).collect(),
     })

@@ -1,7 +1,7 @@
 //! Serves a volume in memory, to measure what the front end itself costs:
 //!
 //! ```text
-//! cargo run --release -p convect-nbd --example serve_memory -- unix:/tmp/memory.sock 1G
+//! cargo run --release -p convect-nbd --example serve_memory_nbd -- unix:/tmp/memory.sock 1G
 //! fio --name=a --ioengine=nbd --uri='nbd+unix:///?socket=/tmp/memory.sock' --rw=randread \
 //!     --bs=4k --iodepth=64 --size=1G --time_based --runtime=10
 //! ```
@@ -17,7 +17,7 @@ use std::io::Read;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let (Some(listen), Some(size)) = (arguments.next(), arguments.next()) else {
-        return Err("usage: serve_memory unix:PATH|tcp:ADDRESS:PORT SIZE".into());
+        return Err("usage: serve_memory_nbd unix:PATH|tcp:ADDRESS:PORT SIZE".into());
     };
     let size = units::parse_bytes(&size)?;
     let thread = ReactorThread::start("serve-memory", 1)?;
@@ -26,6 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         volume: "memory".to_owned(),
         device: Memory::volume(size),
         open_for: None,
+        keeper: std::sync::Arc::new(reactor::NoKeeper),
         parameters: [("listen".to_owned(), listen)].into(),
         remotes: vec![thread.remote().clone()],
     })?;

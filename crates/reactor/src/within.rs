@@ -1,21 +1,17 @@
 //! A bound in time for one step.
 
-use reactor::Handle;
+use crate::Handle;
 use std::future::{Future, poll_fn};
 use std::io::{ErrorKind, Result};
 use std::pin::{Pin, pin};
 use std::task::Poll;
 
 /// One second, in nanoseconds.
-pub(crate) const SECOND: u64 = 1_000_000_000;
+pub const SECOND_NS: u64 = 1_000_000_000;
 
 /// What `future` gives, or `None` when it takes longer than `ns` nanoseconds. No timer is set
 /// when it is ready at once.
-pub(crate) async fn within<T>(
-    handle: &Handle,
-    ns: u64,
-    future: impl Future<Output = T>,
-) -> Option<T> {
+pub async fn within<T>(handle: &Handle, ns: u64, future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
     let mut limit = None;
     poll_fn(|context| {
@@ -28,8 +24,11 @@ pub(crate) async fn within<T>(
     .await
 }
 
-/// The same for what may fail: too late is an error as well.
-pub(crate) async fn in_time<T>(
+/// The same for what may fail.
+///
+/// # Errors
+/// Its own, or `TimedOut`.
+pub async fn in_time<T>(
     handle: &Handle,
     ns: u64,
     future: impl Future<Output = Result<T>>,

@@ -1,7 +1,7 @@
 //! Serves a volume in memory, to measure what the front end itself costs:
 //!
 //! ```text
-//! cargo run --release -p convect-iscsi --example serve_memory -- 127.0.0.1:3260 1G
+//! cargo run --release -p convect-iscsi --example serve_memory_iscsi -- 127.0.0.1:3260 1G
 //! iscsi-perf -m 32 -b 8 -t 10 -r iscsi://127.0.0.1:3260/iqn.2026-11.io.convect:memory/0
 //! ```
 //!
@@ -17,7 +17,7 @@ use std::io::Read;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let (Some(portal), Some(size)) = (arguments.next(), arguments.next()) else {
-        return Err("usage: serve_memory ADDRESS:PORT SIZE".into());
+        return Err("usage: serve_memory_iscsi ADDRESS:PORT SIZE".into());
     };
     let size = units::parse_bytes(&size)?;
     let thread = ReactorThread::start("serve-memory", 1)?;
@@ -26,6 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         volume: "memory".to_owned(),
         device: Memory::volume(size),
         open_for: None,
+        keeper: std::sync::Arc::new(reactor::NoKeeper),
         parameters: [("portal".to_owned(), portal)].into(),
         remotes: vec![thread.remote().clone()],
     })?;

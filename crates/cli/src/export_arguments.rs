@@ -1,0 +1,78 @@
+//! Arguments of `export` and `session`.
+
+use clap::Subcommand;
+
+/// `export`.
+#[derive(Subcommand, Debug)]
+pub enum Export {
+    /// Offer a volume, now and after every start of the daemon
+    #[command(after_help = "Leave the parameters out to be told those of the front end.")]
+    Create {
+        /// The export's name
+        name: String,
+        /// The volume; or a snapshot, to be read
+        #[arg(value_name = "POOL/VOL[@SNAPSHOT]")]
+        volume: String,
+        /// The front end: vhost-user-blk, nbd, fuse or iscsi
+        #[arg(value_name = "FRONT_END")]
+        kind: String,
+        /// Whose reads and writes all come through it, as `volume set --bypass` names them; may stand among the
+        /// parameters as well
+        #[arg(long, value_name = "NAME")]
+        initiator: Option<String>,
+        /// Of a snapshot: hosts may write. A clone of it is made, with the export's name, and exported in its place;
+        /// it stays when the export ends. May stand among the parameters as well
+        #[arg(long)]
+        writable: bool,
+        /// Its parameters
+        #[arg(
+            trailing_var_arg = true,
+            allow_hyphen_values = true,
+            value_name = "--KEY VALUE"
+        )]
+        parameters: Vec<String>,
+    },
+    /// Change parameters while hosts go on, as far as the front end can; an empty value takes one away
+    Set {
+        /// The export
+        #[arg(value_name = "[POOL/]NAME")]
+        name: String,
+        /// What is to be changed
+        #[arg(
+            trailing_var_arg = true,
+            allow_hyphen_values = true,
+            required = true,
+            value_name = "--KEY VALUE"
+        )]
+        parameters: Vec<String>,
+    },
+    /// List the exports
+    List,
+    /// Show an export and how to use it
+    Show {
+        /// The export
+        #[arg(value_name = "[POOL/]NAME")]
+        name: String,
+    },
+    /// End an export
+    Delete {
+        /// The export
+        #[arg(value_name = "[POOL/]NAME")]
+        name: String,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+/// `session`.
+#[derive(Subcommand, Debug)]
+pub enum Session {
+    /// List hosts' sessions, of front ends that know them
+    List,
+    /// Ask a host to log out, and end its session soon; it may come again unless its access is taken
+    End {
+        /// Its number
+        id: u64,
+    },
+}

@@ -1,0 +1,66 @@
+//! What hosts have reserved of volumes, kept in their pools (docs/iscsi.md).
+
+use super::core::{Manager, lock};
+use crate::control::Control;
+use reactor::{Keeper, Kept, NoKeeper};
+use std::io;
+use std::sync::{Arc, Mutex};
+
+/// Keeps what is reserved of one volume in its pool's labels.
+struct InPool {
+    control: Arc<dyn Control>,
+    pool: String,
+    volume: String,
+}
+
+impl Keeper for InPool {
+    fn is_there(&self) -> bool {
+        true
+    }
+
+    fn load(&self) -> io::Result<Option<String>> {
+        let kept = self.control.volume_reservations(&self.pool, &self.volume);
+        kept.map_err(|error| io::Error::other(error.message))
+    }
+
+    fn keep(&self, state: Option<String>, done: Kept) {
+        let (control, pool, volume) =
+            (self.control.clone(), self.pool.clone(), self.volume.clone());
+        let done = Arc::new(Mutex::new(Some(done)));
+        let tell = {
+            move |kept: bool| {
+                if let Some(done) = lock(&done).take() {
+                    done(kept);
+                }
+            }
+        };
+        let tell_at_once = tell.clone();
+        let place = format!("{pool}/{volume}");
+        // Writing labels waits for a loop, of which the caller may be one.
+        let work = Box::new(move || {
+            let kept = control.volume_set_reservations(&pool, &volume, state);
+            if let Err(error) = &kept {
+                tracing::warn!("reservations of {pool}/{volume} could not be kept: {error}");
+            }
+            tell(kept.is_ok());
+        });
+        if let Err(error) = reactor::control::start("reservations".to_owned(), work) {
+            tracing::warn!("reservations of {place} could not be kept: {error}");
+            tell_at_once(false);
+        }
+    }
+}
+
+impl Manager {
+    /// Where it is kept what hosts reserve of a volume; nothing is kept of snapshots.
+    pub(super) fn keeper(&self, pool: &str, volume: &str) -> Arc<dyn Keeper> {
+        if volume.contains('@') {
+            return Arc::new(NoKeeper);
+        }
+        Arc::new(InPool {
+            control: self.control.clone(),
+            pool: pool.to_owned(),
+            volume: volume.to_owned(),
+        })
+    }
+}

@@ -1,0 +1,57 @@
+//! Hosts' sessions: listed and ended.
+
+use super::core::{Manager, Result, lock};
+use api::v1::{Problem, ProblemCode, Session, SessionList};
+use std::collections::BTreeMap;
+
+impl Manager {
+    /// Hosts' sessions, of front ends that know them.
+    pub fn session_list(&self) -> SessionList {
+        let mut found: BTreeMap<u64, Session> = BTreeMap::new();
+        for ((pool, name), running) in &*lock(&self.exports) {
+            let Ok(offer) = &running.offer else {
+                continue;
+            };
+            for info in offer.session_list() {
+                let entry = found.entry(info.id).or_insert_with(|| Session {
+                    id: info.id,
+                    exports: Vec::new(),
+                    kind: running.record.kind.clone(),
+                    initiator: info.initiator,
+                    address: info.address,
+                    target: info.target,
+                    portal: info.portal,
+                    user: info.user,
+                    since_s: info.since_s,
+                    connections: info.connections,
+                    commands: info.commands,
+                    bytes_read: info.read,
+                    bytes_written: info.written,
+                });
+                entry.exports.push(format!("{pool}/{name}"));
+            }
+        }
+        SessionList {
+            items: found.into_values().collect(),
+        }
+    }
+
+    /// Asks a host to log out, and ends its session soon.
+    ///
+    /// # Errors
+    /// `NotFound` when there is no such session.
+    pub fn session_end(&self, id: u64) -> Result<()> {
+        let exports = lock(&self.exports);
+        let mut offers = exports
+            .values()
+            .filter_map(|running| running.offer.as_ref().ok());
+        if offers.any(|offer| offer.end_session(id)) {
+            tracing::info!("session {id} is to end");
+            return Ok(());
+        }
+        Err(Problem::new(
+            ProblemCode::NotFound,
+            format!("there is no session {id}: `convect session list` shows those that are"),
+        ))
+    }
+}

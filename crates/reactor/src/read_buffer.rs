@@ -1,0 +1,86 @@
+//! What a peer sends, through a buffer: several small requests cost one system call.
+
+use crate::Stream;
+use std::io::{ErrorKind, Result};
+use std::rc::Rc;
+
+/// The reading end of a connection.
+pub struct ReadBuffer {
+    stream: Rc<Stream>,
+    buf: Box<[u8]>,
+    start: usize,
+    end: usize,
+    direct: usize,
+}
+
+impl ReadBuffer {
+    /// Reads ahead at most `size` bytes; what is wanted beyond the buffer and is longer than `direct`
+    /// bytes, which is at most `size`, goes straight to where it belongs.
+    pub fn new(stream: Rc<Stream>, size: usize, direct: usize) -> Self {
+        assert!(direct <= size, "a rest that is read ahead fits the buffer");
+        Self {
+            stream,
+            buf: vec![0; size].into_boxed_slice(),
+            start: 0,
+            end: 0,
+            direct,
+        }
+    }
+
+    /// Waits until `need` bytes, at most the buffer's size, are there, and returns all that are. Nothing
+    /// is lost when this is given up.
+    ///
+    /// # Errors
+    /// `UnexpectedEof` when the stream ends first.
+    pub async fn fill(&mut self, need: usize) -> Result<&[u8]> {
+        while self.end - self.start < need {
+            if self.start == self.end {
+                (self.start, self.end) = (0, 0);
+            } else if self.buf.len() - self.start < need {
+                self.buf.copy_within(self.start..self.end, 0);
+                self.end -= self.start;
+                self.start = 0;
+            }
+            match self.stream.read(&mut self.buf[self.end..]).await? {
+                0 => return Err(ErrorKind::UnexpectedEof.into()),
+                count => self.end += count,
+            }
+        }
+        Ok(&self.buf[self.start..self.end])
+    }
+
+    /// Drops `count` bytes that are there.
+    pub fn consume(&mut self, count: usize) {
+        assert!(count <= self.end - self.start, "they are there");
+        self.start += count;
+    }
+
+    /// The next `N` bytes.
+    ///
+    /// # Errors
+    /// As [`ReadBuffer::fill`].
+    pub async fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let mut bytes = [0; N];
+        bytes.copy_from_slice(&self.fill(N).await?[..N]);
+        self.consume(N);
+        Ok(bytes)
+    }
+
+    /// Fills the whole of `target`.
+    ///
+    /// # Errors
+    /// As [`ReadBuffer::fill`].
+    pub async fn exact(&mut self, target: &mut [u8]) -> Result<()> {
+        let buffered = (self.end - self.start).min(target.len());
+        target[..buffered].copy_from_slice(&self.buf[self.start..self.start + buffered]);
+        self.start += buffered;
+        let rest = &mut target[buffered..];
+        if rest.len() > self.direct {
+            return self.stream.read_exact(rest).await;
+        }
+        let len = rest.len();
+        rest.copy_from_slice(&self.fill(len).await?[..len]);
+        self.consume(len);
+        Ok(())
+    }
+}
