@@ -67,6 +67,11 @@ impl std::fmt::Debug for IoBuf {
 pub trait CompletionSink: Send + Sync {
     /// Takes one completion.
     fn complete(&self, completion: Completion);
+
+    /// Takes several, and leaves none.
+    fn complete_all(&self, completions: &mut Vec<Completion>) {
+        completions.drain(..).for_each(|one| self.complete(one));
+    }
 }
 
 /// A volume that operations can be given to, from any thread.
@@ -160,6 +165,17 @@ impl CompletionSink for CompletionQueue {
         let waker = {
             let mut state = self.lock();
             state.ready.push_back(completion);
+            state.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    fn complete_all(&self, completions: &mut Vec<Completion>) {
+        let waker = {
+            let mut state = self.lock();
+            state.ready.extend(completions.drain(..));
             state.waker.take()
         };
         if let Some(waker) = waker {

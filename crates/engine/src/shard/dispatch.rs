@@ -1,14 +1,11 @@
 //! Operations on their way to a shard, and their end.
 
-use super::ahead::Ahead;
 use super::heat::By;
 use super::read::Looked;
-use super::state::Shard;
-use crate::space::Class;
+use super::state::{Shard, State};
 use block::{Completion, ErrorKind, IoError, Op, OpKind, StatusExtent};
 use reactor::Remote;
 use std::collections::VecDeque;
-use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -93,7 +90,8 @@ impl ShardPort {
         }
     }
 
-    fn poll_take(&self, waker: &Waker, into: &mut VecDeque<ShardOp>) -> Poll<bool> {
+    /// Takes what has arrived; false when the port is closed.
+    pub(super) fn poll_take(&self, waker: &Waker, into: &mut VecDeque<ShardOp>) -> Poll<bool> {
         let mut queue = self.lock();
         if queue.closed {
             return Poll::Ready(false);
@@ -107,7 +105,7 @@ impl ShardPort {
     }
 }
 
-fn finish(op: ShardOp, result: Result<(), IoError>, extents: Vec<StatusExtent>) {
+pub(super) fn finish(op: ShardOp, result: Result<(), IoError>, extents: Vec<StatusExtent>) {
     let ShardOp { op, in_flight, .. } = op;
     in_flight.fetch_sub(1, Ordering::AcqRel);
     op.done.complete(Completion {
@@ -118,103 +116,9 @@ fn finish(op: ShardOp, result: Result<(), IoError>, extents: Vec<StatusExtent>) 
     });
 }
 
-/// How far an operation is that waits for nothing.
-enum Done {
-    /// To its end.
-    All,
-    /// What it writes is to be in the ring before its host is told.
-    Recorded,
-    /// It is left to a task, a read with what was found of it.
-    Not(Looked),
-}
-
 impl Shard {
-    /// Carries out the operations that arrive at `port`, until it is closed.
-    pub async fn serve(self: Rc<Self>, port: Arc<ShardPort>) {
-        let mut batch = VecDeque::new();
-        loop {
-            if !poll_fn(|context| port.poll_take(context.waker(), &mut batch)).await {
-                return;
-            }
-            // One look at the clock for each: an operation's end is the next one's begin.
-            let mut now = self.handle.now_ns();
-            let (mut recorded, mut ahead) = (Vec::new(), Ahead::default());
-            loop {
-                self.look_ahead(&mut ahead, &batch);
-                let Some(mut op) = batch.pop_front() else {
-                    break;
-                };
-                ahead.taken();
-                let began = now;
-                match self.try_now(&mut op, &mut now) {
-                    Done::All => finish(op, Ok(()), Vec::new()),
-                    Done::Recorded => recorded.push((op, began)),
-                    Done::Not(looked) => {
-                        let shard = self.clone();
-                        // One allocation an operation that needs a drive: it carries the whole of its state.
-                        self.handle
-                            .spawn(async move { shard.execute(op, looked).await });
-                    }
-                }
-            }
-            if !recorded.is_empty() {
-                // With a journal in memory it waits for nothing, and needs no turn of its own.
-                self.handle.start(self.clone().acknowledge(recorded));
-            }
-        }
-    }
-
-    /// Does at once what can be; `now` is the time before, and when it ended that afterwards.
-    fn try_now(&self, op: &mut ShardOp, now: &mut u64) -> Done {
-        if self.check().is_err() {
-            return Done::Not(Looked::Unknown);
-        }
-        let began = *now;
-        match op.op.kind {
-            OpKind::Read => {
-                let live = {
-                    let state = self.state.borrow();
-                    let entry = state.volumes.get(&state.live(op.volume));
-                    entry.is_some_and(|entry| !entry.gone)
-                };
-                if !live {
-                    return Done::Not(Looked::Unknown);
-                }
-                let by = By::read(op.volume).bypassed(op.bypassed);
-                let looked = self.read_now(by, op.op.offset, &mut op.op.buf);
-                let Looked::Served { fast } = looked else {
-                    return Done::Not(looked);
-                };
-                *now = self.handle.now_ns();
-                self.count_op(op, *now - began);
-                if fast && !op.bypassed {
-                    let waits = &mut self.state.borrow_mut().waits;
-                    waits.note(Class::Fast, *now - began);
-                }
-                Done::All
-            }
-            OpKind::Write if !op.op.flags.fua => {
-                let by = By::write(op.volume).bypassed(op.bypassed);
-                match self.write_now(by, op.op.offset, &op.op.buf) {
-                    true => Done::Recorded,
-                    false => Done::Not(Looked::Unknown),
-                }
-            }
-            _ => Done::Not(Looked::Unknown),
-        }
-    }
-
-    /// Ends writes, with when they began, once what they recorded is in the ring.
-    async fn acknowledge(self: Rc<Self>, recorded: Vec<(ShardOp, u64)>) {
-        let result = self.written().await;
-        let now = self.handle.now_ns();
-        for (op, began) in recorded {
-            self.count_op(&op, now - began);
-            self.end(op, result.clone(), Vec::new());
-        }
-    }
-
-    async fn execute(self: Rc<Self>, mut op: ShardOp, looked: Looked) {
+    /// Carries out an operation that may have to wait.
+    pub(super) async fn execute(self: Rc<Self>, mut op: ShardOp, looked: Looked) {
         let began = self.handle.now_ns();
         let (volume, offset, len) = (op.volume, op.op.offset, op.op.len);
         let [reads, writes] =
@@ -262,7 +166,7 @@ impl Shard {
     }
 
     /// Ends an operation, and tells of an error that is news.
-    fn end(&self, op: ShardOp, result: Result<(), IoError>, extents: Vec<StatusExtent>) {
+    pub(super) fn end(&self, op: ShardOp, result: Result<(), IoError>, extents: Vec<StatusExtent>) {
         if let Err(error) = &result
             && error.kind != ErrorKind::NoSpace
             && error.kind != ErrorKind::Gone
@@ -273,26 +177,56 @@ impl Shard {
         finish(op, result, extents);
     }
 
-    fn count_op(&self, op: &ShardOp, took: u64) {
-        if matches!(op.op.kind, OpKind::Read | OpKind::Write) {
+    pub(super) fn count_op(&self, op: &ShardOp, took: u64) {
+        let counted = Counted::of(op);
+        if counted.has_data() {
             self.meters.note(took);
         }
-        let mut state = self.state.borrow_mut();
-        let layer = state.live(op.volume);
-        let super::state::State {
+        self.state.borrow_mut().count_op(counted, took);
+    }
+}
+
+/// What of an operation counts.
+#[derive(Clone, Copy)]
+pub(super) struct Counted {
+    volume: u32,
+    kind: OpKind,
+    len: u64,
+}
+
+impl Counted {
+    pub fn of(op: &ShardOp) -> Self {
+        Self {
+            volume: op.volume,
+            kind: op.op.kind,
+            len: op.op.len,
+        }
+    }
+
+    /// Whether it is a read or a write.
+    pub fn has_data(&self) -> bool {
+        matches!(self.kind, OpKind::Read | OpKind::Write)
+    }
+}
+
+impl State {
+    /// An operation took so long.
+    pub(super) fn count_op(&mut self, op: Counted, took: u64) {
+        let layer = self.live(op.volume);
+        let Self {
             counters, volumes, ..
-        } = &mut *state;
+        } = self;
         let of_volume = volumes.get_mut(&layer).map(|volume| &mut volume.counters);
         for counters in std::iter::once(counters).chain(of_volume) {
-            match op.op.kind {
+            match op.kind {
                 OpKind::Read => {
                     counters.reads += 1;
-                    counters.read_bytes += op.op.len;
+                    counters.read_bytes += op.len;
                     counters.read_ns += took;
                 }
                 OpKind::Write => {
                     counters.writes += 1;
-                    counters.write_bytes += op.op.len;
+                    counters.write_bytes += op.len;
                     counters.write_ns += took;
                 }
                 OpKind::Flush => counters.flushes += 1,

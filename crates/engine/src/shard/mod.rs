@@ -54,6 +54,7 @@ mod replay;
 mod rescue;
 mod resync;
 mod scrub;
+mod serve;
 mod sinking;
 mod spare;
 mod state;

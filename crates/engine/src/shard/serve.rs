@@ -1,0 +1,177 @@
+//! A shard's operations as they arrive, a batch at a time: what waits for nothing is done here, one after the
+//! other, with a look at the clock and a word to its session for several; the rest becomes tasks.
+
+use super::ahead::Ahead;
+use super::dispatch::{Counted, ShardOp, ShardPort};
+use super::heat::By;
+use super::read::Looked;
+use super::state::Shard;
+use crate::space::Class;
+use block::{Completion, CompletionSink, OpKind};
+use smallvec::SmallVec;
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Reads that are counted, and told of, together.
+const TOGETHER: usize = 8;
+/// Writes that wait for one write of the journal.
+const RECORDED: usize = 64;
+
+/// How far an operation is that waits for nothing.
+enum Done {
+    /// To its end; `fast`: some of it came out of a fast drive's memory.
+    Read { fast: bool },
+    /// What it writes is to be in the ring before its host is told.
+    Recorded,
+    /// It is left to a task, a read with what was found of it.
+    Not(Looked),
+}
+
+/// Reads that have ended and are not counted yet, one after the other since `since_ns`.
+struct Ended {
+    since_ns: u64,
+    reads: SmallVec<[(Counted, bool); TOGETHER]>,
+    told: Option<Arc<dyn CompletionSink>>,
+    completions: Vec<Completion>,
+}
+
+impl Ended {
+    fn add(&mut self, op: ShardOp, fast: bool) {
+        self.reads.push((Counted::of(&op), fast && !op.bypassed));
+        let ShardOp { op, in_flight, .. } = op;
+        in_flight.fetch_sub(1, Ordering::AcqRel);
+        if !(self.told.as_ref()).is_some_and(|told| Arc::ptr_eq(told, &op.done)) {
+            self.tell();
+            self.told = Some(op.done);
+        }
+        self.completions.push(Completion {
+            tag: op.tag,
+            result: Ok(()),
+            buf: op.buf,
+            extents: Vec::new(),
+        });
+    }
+
+    fn tell(&mut self) {
+        if let Some(told) = &self.told {
+            told.complete_all(&mut self.completions);
+        }
+    }
+}
+
+impl Shard {
+    /// Carries out the operations that arrive at `port`, until it is closed.
+    pub async fn serve(self: Rc<Self>, port: Arc<ShardPort>) {
+        let mut batch = VecDeque::new();
+        let mut completions = Vec::new();
+        loop {
+            if !poll_fn(|context| port.poll_take(context.waker(), &mut batch)).await {
+                return;
+            }
+            let mut ended = Ended {
+                since_ns: self.handle.now_ns(),
+                reads: SmallVec::new(),
+                told: None,
+                completions: std::mem::take(&mut completions),
+            };
+            let (mut recorded, mut ahead) = (Vec::new(), Ahead::default());
+            loop {
+                self.look_ahead(&mut ahead, &batch);
+                let Some(mut op) = batch.pop_front() else {
+                    break;
+                };
+                ahead.taken();
+                match self.try_now(&mut op) {
+                    Done::Read { fast } => ended.add(op, fast),
+                    Done::Recorded => recorded.push((op, ended.since_ns)),
+                    Done::Not(looked) => {
+                        let shard = self.clone();
+                        // One allocation an operation that needs a drive: it carries the whole of its state.
+                        self.handle
+                            .spawn(async move { shard.execute(op, looked).await });
+                    }
+                }
+                if ended.reads.len() == TOGETHER {
+                    self.count_ended(&mut ended);
+                }
+                if recorded.len() == RECORDED {
+                    self.acknowledge_soon(std::mem::take(&mut recorded));
+                }
+            }
+            self.count_ended(&mut ended);
+            self.acknowledge_soon(recorded);
+            completions = ended.completions;
+        }
+    }
+
+    /// Tells of reads, and counts them with their mean time.
+    fn count_ended(&self, ended: &mut Ended) {
+        if ended.reads.is_empty() {
+            return;
+        }
+        ended.tell();
+        let now = self.handle.now_ns();
+        let took = (now - ended.since_ns) / ended.reads.len() as u64;
+        ended.since_ns = now;
+        let mut state = self.state.borrow_mut();
+        for (read, fast) in ended.reads.drain(..) {
+            self.meters.note(took);
+            state.count_op(read, took);
+            if fast {
+                state.waits.note(Class::Fast, took);
+            }
+        }
+    }
+
+    /// Does at once what can be.
+    fn try_now(&self, op: &mut ShardOp) -> Done {
+        if self.check().is_err() {
+            return Done::Not(Looked::Unknown);
+        }
+        match op.op.kind {
+            OpKind::Read => {
+                let live = {
+                    let state = self.state.borrow();
+                    let entry = state.volumes.get(&state.live(op.volume));
+                    entry.is_some_and(|entry| !entry.gone)
+                };
+                if !live {
+                    return Done::Not(Looked::Unknown);
+                }
+                let by = By::read(op.volume).bypassed(op.bypassed);
+                match self.read_now(by, op.op.offset, &mut op.op.buf) {
+                    Looked::Served { fast } => Done::Read { fast },
+                    looked => Done::Not(looked),
+                }
+            }
+            OpKind::Write if !op.op.flags.fua => {
+                let by = By::write(op.volume).bypassed(op.bypassed);
+                match self.write_now(by, op.op.offset, &op.op.buf) {
+                    true => Done::Recorded,
+                    false => Done::Not(Looked::Unknown),
+                }
+            }
+            _ => Done::Not(Looked::Unknown),
+        }
+    }
+
+    /// Ends writes, with when they began, once what they recorded is in the ring.
+    fn acknowledge_soon(self: &Rc<Self>, recorded: Vec<(ShardOp, u64)>) {
+        if recorded.is_empty() {
+            return;
+        }
+        let shard = self.clone();
+        // With a journal in memory it waits for nothing, and needs no turn of its own.
+        self.handle.start(async move {
+            let result = shard.written().await;
+            let now = shard.handle.now_ns();
+            for (op, began) in recorded {
+                shard.count_op(&op, now - began);
+                shard.end(op, result.clone(), Vec::new());
+            }
+        });
+    }
+}
