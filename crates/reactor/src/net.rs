@@ -11,6 +11,19 @@ use std::path::PathBuf;
 /// Longest path of a Unix socket, in bytes (`sun_path` less its final zero).
 const SOCKET_PATH_MAX: usize = 107;
 
+/// Connections that may wait to be taken; the system has a limit of its own (`net.core.somaxconn`).
+const BACKLOG: libc::c_int = 4096;
+
+/// Lets more connections wait than the standard library asks for: hosts that log in all at once would
+/// else be left to try again after a second, and after two and four.
+fn deepen(socket: &impl AsRawFd) -> io::Result<()> {
+    // SAFETY: the descriptor is open during the call, which only changes the length of the queue.
+    match unsafe { libc::listen(socket.as_raw_fd(), BACKLOG) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Where connections are taken.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ListenAddress {
@@ -112,6 +125,7 @@ impl Listener {
             }
             ListenAddress::Tcp(at) => {
                 let socket = TcpListener::bind(at).map_err(explain)?;
+                deepen(&socket)?;
                 socket.set_nonblocking(true)?;
                 ListenSocket::Tcp(socket)
             }

@@ -3,6 +3,7 @@
 use reactor::{Event, Interest, Limit, ListenAddress, Listener, Reactor, ReactorThread};
 use std::cell::RefCell;
 use std::io::{IoSlice, Read, Write};
+use std::net::TcpStream;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
@@ -42,6 +43,24 @@ fn another_thread_reaches_a_sleeping_loop() {
     let remote = thread.remote().clone();
     drop(thread);
     assert!(!remote.run(|_| ()));
+}
+
+#[test]
+fn many_connections_wait_until_the_loop_takes_them() {
+    let reactor = Reactor::new(1).unwrap();
+    let any = ListenAddress::Tcp("127.0.0.1:0".parse().unwrap());
+    let listener = Listener::bind(reactor.handle(), &any).unwrap();
+    let Ok(ListenAddress::Tcp(address)) = listener.address() else {
+        panic!("another address")
+    };
+    let most = std::fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap();
+    let count = most.trim().parse::<usize>().unwrap().min(600);
+    let limit = std::time::Duration::from_secs(20);
+    // Nobody takes them: one for which there is no room would never be connected.
+    let waiting: Vec<_> = (0..count)
+        .map(|_| TcpStream::connect_timeout(&address, limit).unwrap())
+        .collect();
+    assert_eq!(waiting.len(), count);
 }
 
 #[test]
