@@ -15,6 +15,7 @@ mod failure;
 mod fio;
 mod first_writes;
 mod idle;
+mod increments;
 mod interrupt;
 mod iscsi;
 mod load;
@@ -53,6 +54,7 @@ fn run(arguments: &Arguments) -> Result<()> {
         Command::ScrubCost(with) => scrub_cost::run(&convect()?, with),
         Command::Snapshots(with) => snapshots::run(&convect()?, with),
         Command::Sessions(with) => sessions::run(&convect()?, with),
+        Command::Increments(with) => increments::run(with),
         Command::Load(with) => load::command(with),
         Command::Compare(with) => compare::run(&convect()?, with),
         Command::Breakdown(with) => breakdown::run(&convect()?, with),

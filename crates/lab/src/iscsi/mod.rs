@@ -1,12 +1,12 @@
 //! A small iSCSI initiator of our own (RFC 7143): one connection a session, many commands outstanding. `load` measures
-//! by it, and `sessions` makes many.
+//! by it, `sessions` makes many, and `increments` counts by it.
 //!
-//! Leaves out: authentication, digests, error recovery, discovery.
+//! Leaves out: authentication, error recovery, discovery.
 
 mod lun;
-mod names;
 pub mod protocol;
 mod session;
+mod wire;
 
 pub use lun::Lun;
-pub use session::{Opened, Waiting};
+pub use session::{Initiator, Opened, Waiting};

@@ -17,7 +17,6 @@ pub const RESPONSE: u8 = 0x21;
 pub const LOGIN_RESPONSE: u8 = 0x23;
 pub const DATA_IN: u8 = 0x25;
 pub const R2T: u8 = 0x31;
-pub const ASYNC: u8 = 0x32;
 
 /// The bit of a PDU that may pass others.
 pub const IMMEDIATE: u8 = 0x40;
@@ -94,6 +93,14 @@ pub fn transfer(write: bool, lba: u64, blocks: u32) -> [u8; 16] {
     cdb[0] = if write { 0x8a } else { 0x88 };
     cdb[2..10].copy_from_slice(&lba.to_be_bytes());
     cdb[10..14].copy_from_slice(&blocks.to_be_bytes());
+    cdb
+}
+
+/// COMPARE AND WRITE (SBC-4, 5.3), in blocks: the data are what is expected there, and then what is to be there.
+pub fn compare_and_write(lba: u64, blocks: u8) -> [u8; 16] {
+    let mut cdb = [0; 16];
+    (cdb[0], cdb[13]) = (0x89, blocks);
+    cdb[2..10].copy_from_slice(&lba.to_be_bytes());
     cdb
 }
 

@@ -1,19 +1,39 @@
-//! Logging in, step by step, so that many sessions can do it at once; and the numbers of a session.
+//! Logging in, step by step, so that many sessions can do it at once; the numbers of a session; and commands of which
+//! one waits for the other.
 
 use super::lun::Lun;
-use super::names;
 use super::protocol::{self as p, Head};
-use std::io::{Error, ErrorKind, Read, Result, Write};
-use std::net::TcpStream;
-use std::time::Duration;
+use super::wire::{Wire, wrong};
+use std::io::Result;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-/// An answer to a login that takes longer than this never comes.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// Unit attentions of a new session, and states in which a unit is not ready yet, at most.
 const ATTENTIONS_MAX: usize = 100;
 
-pub(super) fn wrong(text: impl Into<String>) -> Error {
-    Error::new(ErrorKind::InvalidData, text.into())
+/// Who logs in, and how.
+#[derive(Clone, Debug)]
+pub struct Initiator {
+    /// Its name (RFC 7143, section 4.2.7).
+    pub name: String,
+    /// Whether headers and data have digests.
+    pub digests: bool,
+}
+
+impl Default for Initiator {
+    /// The same for all sessions of this program, without digests.
+    fn default() -> Self {
+        Self {
+            name: format!("iqn.2026-11.io.convect.lab:{}", std::process::id()),
+            digests: false,
+        }
+    }
+}
+
+/// An ISID of the random type (RFC 7143, section 11.12.5) that no other session of this program has.
+fn next_isid() -> [u8; 6] {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+    [0x80, number[0], number[1], number[2], number[3], 0]
 }
 
 /// The numbers of a session (RFC 7143, section 4.2.2).
@@ -22,7 +42,7 @@ pub struct Numbers {
     /// CmdSN of the next command.
     pub command: u32,
     /// The last CmdSN that the target takes.
-    pub command_max: u32,
+    command_max: u32,
     /// The next StatSN that is expected.
     pub status: u32,
 }
@@ -30,7 +50,7 @@ pub struct Numbers {
 impl Numbers {
     /// Takes over what a target's PDU says.
     pub fn note(&mut self, head: &Head) {
-        if p::ASYNC == head.opcode() || head.status().is_some() {
+        if head.status().is_some() {
             self.status = head.get(24).wrapping_add(1);
         }
         let most = head.get(32);
@@ -54,33 +74,20 @@ impl Numbers {
 
 /// A session whose login was sent.
 pub struct Waiting {
-    stream: TcpStream,
+    wire: Wire,
     lun: u8,
+    digests: bool,
 }
 
 /// A session in the full feature phase.
 pub struct Opened {
-    pub stream: TcpStream,
+    pub wire: Wire,
     pub numbers: Numbers,
     pub lun: u8,
     /// Bytes of data that may come with a command.
     pub immediate_max: usize,
     /// Bytes of a data segment that the target takes.
     pub segment_max: usize,
-}
-
-fn receive(stream: &mut TcpStream) -> Result<(Head, Vec<u8>)> {
-    let mut bytes = [0; p::HEAD_LEN];
-    stream.read_exact(&mut bytes)?;
-    let head = Head(bytes);
-    let (len, pad) = head.segment();
-    if len > p::SEGMENT_MAX || bytes[4] != 0 {
-        return Err(wrong(format!("a data segment of {len} bytes")));
-    }
-    let mut data = vec![0; len + pad];
-    stream.read_exact(&mut data)?;
-    data.truncate(len);
-    Ok((head, data))
 }
 
 /// What a target said of a key that is a number.
@@ -96,31 +103,26 @@ impl Waiting {
     ///
     /// # Errors
     /// When nobody listens there.
-    pub fn begin(lun: &Lun) -> Result<Self> {
-        let mut stream = TcpStream::connect(lun.portal)?;
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
+    pub fn begin(lun: &Lun, initiator: &Initiator) -> Result<Self> {
+        let mut wire = Wire::connect(lun.portal)?;
+        let digest = if initiator.digests { "CRC32C" } else { "None" };
         let text = format!(
-            "InitiatorName={}\0TargetName={}\0SessionType=Normal\0HeaderDigest=None\0DataDigest=None\0\
+            "InitiatorName={}\0TargetName={}\0SessionType=Normal\0HeaderDigest={digest}\0DataDigest={digest}\0\
              InitialR2T=Yes\0ImmediateData=Yes\0MaxRecvDataSegmentLength={}\0MaxBurstLength=1048576\0\
              FirstBurstLength=262144\0MaxOutstandingR2T=1\0",
-            names::initiator(),
+            initiator.name,
             lun.target,
             p::SEGMENT_MAX,
         );
         // From the operational stage to the full feature phase.
         let head = Head::new(p::LOGIN | p::IMMEDIATE, 0x87, 0)
-            .bytes(8, &names::next_isid())
-            .word(24, 1)
-            .data_len(text.len());
-        let mut bytes = head.0.to_vec();
-        bytes.extend(text.as_bytes());
-        bytes.resize(bytes.len().next_multiple_of(4), 0);
-        stream.write_all(&bytes)?;
+            .bytes(8, &next_isid())
+            .word(24, 1);
+        wire.send(head, text.as_bytes())?;
         Ok(Self {
-            stream,
+            wire,
             lun: lun.number,
+            digests: initiator.digests,
         })
     }
 
@@ -129,7 +131,7 @@ impl Waiting {
     /// # Errors
     /// When the target refuses, or wants more than one step.
     pub fn end(mut self) -> Result<Opened> {
-        let (head, data) = receive(&mut self.stream)?;
+        let (head, data) = self.wire.receive()?;
         let text = String::from_utf8_lossy(&data);
         if head.opcode() != p::LOGIN_RESPONSE || head.0[36..38] != [0, 0] {
             let (class, detail) = (head.0[36], head.0[37]);
@@ -140,18 +142,23 @@ impl Waiting {
         if head.0[1] & 0x83 != 0x83 {
             return Err(wrong("the target does not go to the full feature phase"));
         }
+        let agreed = |pair: &str| text.split('\0').any(|said| said == pair);
+        if self.digests && !(agreed("HeaderDigest=CRC32C") && agreed("DataDigest=CRC32C")) {
+            return Err(wrong("the target has no digests"));
+        }
+        self.wire.digests = self.digests;
         let segment_max = number(&text, "MaxRecvDataSegmentLength").unwrap_or(8192);
         let burst = number(&text, "FirstBurstLength").unwrap_or(65_536);
-        let immediate = !text.split('\0').any(|pair| pair == "ImmediateData=No");
+        let at_once = !agreed("ImmediateData=No");
         Ok(Opened {
             numbers: Numbers {
                 command: head.get(28),
                 command_max: head.get(32),
                 status: head.get(24).wrapping_add(1),
             },
-            stream: self.stream,
+            wire: self.wire,
             lun: self.lun,
-            immediate_max: if immediate { burst.min(segment_max) } else { 0 },
+            immediate_max: if at_once { burst.min(segment_max) } else { 0 },
             segment_max,
         })
     }
@@ -162,20 +169,29 @@ impl Opened {
     ///
     /// # Errors
     /// As [`Waiting::begin`] and [`Waiting::end`].
-    pub fn open(lun: &Lun) -> Result<Self> {
-        Waiting::begin(lun)?.end()
+    pub fn open(lun: &Lun, initiator: &Initiator) -> Result<Self> {
+        Waiting::begin(lun, initiator)?.end()
     }
 
-    /// One command after all before it have ended: its status and its data.
-    fn ask(&mut self, expected: u32, cdb: &[u8; 16]) -> Result<(u8, Vec<u8>)> {
-        let way = (expected > 0).then_some(false);
-        let head = self
-            .numbers
-            .stamp(p::command(0, self.lun, way, expected, cdb));
-        self.stream.write_all(&head.0)?;
+    /// The header of the next command: `data` goes with it, or `expected` bytes come back.
+    pub fn next_command(&mut self, cdb: &[u8; 16], data: &[u8], expected: u32) -> Head {
+        let (way, expected) = match (data.len(), expected) {
+            (0, 0) => (None, 0),
+            (0, expected) => (Some(false), expected),
+            (len, _) => (Some(true), len as u32),
+        };
+        let head = p::command(0, self.lun, way, expected, cdb);
+        self.numbers.stamp(head)
+    }
+
+    /// Waits until the command before has ended: its status and its data.
+    ///
+    /// # Errors
+    /// When the connection broke.
+    pub fn answer(&mut self) -> Result<(u8, Vec<u8>)> {
         let mut data = Vec::new();
         loop {
-            let (head, part) = receive(&mut self.stream)?;
+            let (head, part) = self.wire.receive()?;
             self.numbers.note(&head);
             if head.opcode() == p::DATA_IN {
                 data.extend(part);
@@ -186,14 +202,24 @@ impl Opened {
         }
     }
 
+    /// One command that brings data or none, after all before it have ended: its status and its data.
+    ///
+    /// # Errors
+    /// When the connection broke.
+    pub fn ask(&mut self, cdb: &[u8; 16], expected: u32) -> Result<(u8, Vec<u8>)> {
+        let head = self.next_command(cdb, &[], expected);
+        self.wire.send(head, &[])?;
+        self.answer()
+    }
+
     /// Waits until the unit is ready; its blocks and the bytes of each.
     ///
     /// # Errors
     /// When it is not there.
     pub fn capacity(&mut self) -> Result<(u64, u32)> {
         for _ in 0..ATTENTIONS_MAX {
-            if self.ask(0, &p::TEST_UNIT_READY)?.0 == 0 {
-                let (status, data) = self.ask(p::CAPACITY_LEN, &p::read_capacity())?;
+            if self.ask(&p::TEST_UNIT_READY, 0)?.0 == 0 {
+                let (status, data) = self.ask(&p::read_capacity(), p::CAPACITY_LEN)?;
                 let last = data.first_chunk().map(|bytes| u64::from_be_bytes(*bytes));
                 let size = data
                     .get(8..12)

@@ -4,7 +4,7 @@ use crate::arguments::Sessions;
 use crate::daemon::Daemon;
 use crate::failure::{Failure, Result, While};
 use crate::interrupt;
-use crate::iscsi::{Lun, Opened, Waiting};
+use crate::iscsi::{Initiator, Lun, Opened, Waiting};
 use crate::load::{self, Blocks, Content, Figures, Load, Pattern, Watched, measure};
 use crate::machine;
 use crate::scratch::Scratch;
@@ -40,7 +40,9 @@ impl Scene {
         let drive = |name| format!("ram:{name}?size={}", 2 * with.size + (256 << 20));
         let (fast, slow) = (drive("fast"), drive("slow"));
         let create = ["pool", "create", "many", "fast", &fast, "slow", &slow];
-        daemon.run(&[&create[..], &["--accept-unmirrored"]].concat())?;
+        // Nothing moves by itself: the drives are memory, too.
+        let policy = ["--policy", "fast-first", "--accept-unmirrored"];
+        daemon.run(&[&create[..], &policy].concat())?;
         let size = with.size.to_string();
         daemon.run(&["volume", "create", VOLUME, "--size", &size])?;
         let portal = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
@@ -59,12 +61,6 @@ impl Scene {
             idle_bytes: 0,
             _scratch: scratch,
         };
-        load::fill(
-            &load::Disk::Iscsi(scene.lun.clone()),
-            with.size,
-            Content::Random,
-        )?;
-        scene.wait_for_sessions(0)?;
         scene.idle_bytes = machine::resident_bytes(scene.daemon.pid())?;
         Ok(scene)
     }
@@ -85,9 +81,10 @@ impl Scene {
 
     /// All connections and their logins first, then the answers.
     fn log_in(&self, count: u32) -> Result<Vec<Opened>> {
+        let initiator = Initiator::default();
         let mut waiting = Vec::new();
         for _ in 0..count {
-            let begun = Waiting::begin(&self.lun);
+            let begun = Waiting::begin(&self.lun, &initiator);
             waiting.push(begun.during(|| format!("session {} cannot begin", waiting.len()))?);
         }
         let mut opened = Vec::new();
@@ -131,9 +128,12 @@ impl Scene {
     }
 
     fn storm(&self, with: &Sessions) -> Result<()> {
+        let disk = load::Disk::Iscsi(self.lun.clone());
+        load::fill(&disk, with.size, Content::Random)?;
+        self.wait_for_sessions(0)?;
         let blocks: Blocks = BOOT_BLOCKS.parse().map_err(Failure::new)?;
         let load = Load {
-            disks: vec![load::Disk::Iscsi(self.lun.clone())],
+            disks: vec![disk],
             first: 1.0,
             read_percent: 100,
             aim: Pattern::Zipf(BOOT_ZIPF).aim(0..with.size, blocks.smallest(), 1),

@@ -2,7 +2,7 @@
 
 use super::memory::Pages;
 use crate::iscsi::protocol::{self as p, Head};
-use crate::iscsi::{Lun, Opened};
+use crate::iscsi::{Initiator, Lun, Opened};
 use crate::load::port::{Port, Request};
 use std::collections::VecDeque;
 use std::io::{Error, ErrorKind, Read, Result, Write};
@@ -55,9 +55,9 @@ impl IscsiPort {
     /// # Errors
     /// When there is no such unit.
     pub fn connect(lun: &Lun, slots: u16, slot_bytes: usize, keep: bool) -> Result<(Self, u64)> {
-        let mut session = Opened::open(lun)?;
+        let mut session = Opened::open(lun, &Initiator::default())?;
         let (blocks, block) = session.capacity()?;
-        session.stream.set_nonblocking(true)?;
+        session.wire.stream.set_nonblocking(true)?;
         let slots = usize::from(slots);
         let all = slots * (slot_bytes + p::HEAD_LEN);
         let port = Self {
@@ -274,7 +274,7 @@ impl Port for IscsiPort {
 
     fn send(&mut self) -> Result<()> {
         while self.sent < self.outgoing.len() {
-            match self.session.stream.write(&self.outgoing[self.sent..]) {
+            match self.session.wire.stream.write(&self.outgoing[self.sent..]) {
                 Ok(bytes) => self.sent += bytes,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => return Err(error),
@@ -291,7 +291,12 @@ impl Port for IscsiPort {
             self.filled -= self.seen;
             self.seen = 0;
             let room = self.incoming.len() - self.filled;
-            match self.session.stream.read(&mut self.incoming[self.filled..]) {
+            match self
+                .session
+                .wire
+                .stream
+                .read(&mut self.incoming[self.filled..])
+            {
                 Ok(0) => return Err(wrong("the target closed the connection".to_owned())),
                 Ok(bytes) => {
                     self.filled += bytes;
@@ -322,7 +327,10 @@ impl Port for IscsiPort {
     }
 
     fn event(&self) -> (RawFd, bool) {
-        (self.session.stream.as_raw_fd(), !self.outgoing.is_empty())
+        (
+            self.session.wire.stream.as_raw_fd(),
+            !self.outgoing.is_empty(),
+        )
     }
 }
 
@@ -333,6 +341,6 @@ impl Drop for IscsiPort {
             .numbers
             .stamp(Head::new(p::LOGOUT | p::IMMEDIATE, p::FINAL, 0));
         // A target that is gone needs no goodbye.
-        let _ = self.session.stream.write(&head.0);
+        let _ = self.session.wire.stream.write(&head.0);
     }
 }
