@@ -36,6 +36,8 @@ struct Counter<'a> {
     block_len: u32,
     session: Opened,
     chance: Chance,
+    /// How far it has counted, as it last saw.
+    done: u64,
     seen: Seen,
 }
 
@@ -92,10 +94,11 @@ impl Counter<'_> {
         self.seen.cut += 1;
     }
 
-    /// One step; how far it has counted before. An error of the connection leaves open whether it was done.
-    fn step(&mut self, done: u64, counts: u64) -> std::io::Result<Result<u64>> {
+    /// One step. An error of the connection leaves open whether it was done, which the next one sees.
+    fn step(&mut self, counts: u64) -> std::io::Result<Result<()>> {
+        let done = self.done;
         let blocks = read(&mut self.session, self.block_len, self.number, 2)?;
-        let now = match count::counted(&blocks, self.number) {
+        self.done = match count::counted(&blocks, self.number) {
             Ok(now) if now == done || now == done + 1 => now,
             Ok(now) => {
                 let text = format!(
@@ -106,8 +109,8 @@ impl Counter<'_> {
             }
             Err(why) => return Ok(Err(Failure::new(why))),
         };
-        if now == counts {
-            return Ok(Ok(now));
+        if self.done == counts {
+            return Ok(Ok(()));
         }
         let data = [&blocks[..], &count::next(&blocks, self.number)].concat();
         let cdb = p::compare_and_write(self.number as u64, 2);
@@ -121,18 +124,21 @@ impl Counter<'_> {
         self.session.wire.stream.write_all(&bytes)?;
         let answer = self.session.answer()?;
         Ok(match answer {
-            (0, _) => Ok(now + 1),
+            (0, _) => {
+                self.done += 1;
+                Ok(())
+            }
             // Sense data follow their length.
             (CHECK_CONDITION, sense)
                 if sense.get(4).is_some_and(|key| key & 0x0f == MISCOMPARE) =>
             {
                 self.seen.overtaken += 1;
-                Ok(now)
+                Ok(())
             }
             (CHECK_CONDITION, sense)
                 if sense.get(4).is_some_and(|key| key & 0x0f == UNIT_ATTENTION) =>
             {
-                Ok(now)
+                Ok(())
             }
             (status, sense) => Err(Failure::new(format!(
                 "COMPARE AND WRITE ended with status {status:#04x}, sense data {sense:02x?}"
@@ -141,20 +147,19 @@ impl Counter<'_> {
     }
 
     fn count(mut self, counts: u64) -> Result<Seen> {
-        let mut done = 0;
         for _ in 0..counts.saturating_mul(TRIES_MAX) {
             interrupt::check()?;
-            match self.step(done, counts) {
-                Ok(now) => done = now?,
+            match self.step(counts) {
+                Ok(done) => done?,
                 Err(_) => self.session = log_in(self.lun, &self.initiator)?.0,
             }
-            if done == counts {
+            if self.done == counts {
                 return Ok(self.seen);
             }
         }
         Err(Failure::new(format!(
-            "initiator {} has counted to {done} of {counts} in {TRIES_MAX} steps for each",
-            self.number
+            "initiator {} has counted to {} of {counts} in {TRIES_MAX} steps for each",
+            self.number, self.done
         )))
     }
 }
@@ -169,6 +174,7 @@ fn begin<'a>(with: &'a Increments, number: usize, chance: &mut Chance) -> Result
         block_len,
         session,
         chance: Chance::new(chance.next()),
+        done: 0,
         seen: Seen::default(),
     })
 }

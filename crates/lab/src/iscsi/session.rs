@@ -184,7 +184,8 @@ impl Opened {
         self.numbers.stamp(head)
     }
 
-    /// Waits until the command before has ended: its status and its data.
+    /// Waits until the command before has ended: its status, and its data; or its sense data, after their length
+    /// in two bytes (RFC 7143, section 11.4.7).
     ///
     /// # Errors
     /// When the connection broke.
@@ -193,8 +194,10 @@ impl Opened {
         loop {
             let (head, part) = self.wire.receive()?;
             self.numbers.note(&head);
-            if head.opcode() == p::DATA_IN {
-                data.extend(part);
+            match head.opcode() {
+                p::DATA_IN => data.extend(part),
+                p::RESPONSE => data = part,
+                _ => {}
             }
             if let Some(status) = head.status() {
                 return Ok((status, data));
