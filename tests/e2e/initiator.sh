@@ -23,6 +23,14 @@ guest_begins() { # SCRIPT [KEY=VALUE...]
   # shellcheck disable=SC2064  # this guest
   defer "kill $guest_pid 2>/dev/null; wait $guest_pid 2>/dev/null"
 }
+# It has not ended yet, so that what is waited for may still come.
+guest_runs() { # NAME
+  kill -0 "$guest_pid" 2>/dev/null || { tail -n 40 "$1.log" >&3; fail "the guest has ended already"; }
+}
+said() { # NAME PATTERN
+  guest_runs "$1"
+  grep -q "$2" "$1.log"
+}
 guest_ends() { # NAME WHAT
   wait "$guest_pid" || { tail -n 40 "$1.log"; fail "$2"; }
 }
@@ -38,7 +46,7 @@ session="$(free_port)" one="$(free_port)" two="$(free_port)"
 say "mutual CHAP, a file system, and a kill of the daemon while it is written"
 convect export create session pool/session iscsi --portal "127.0.0.1:$session" --chap "$work/secrets" >/dev/null
 guest_begins session host="10.0.2.2:$session" steps=60
-wait_until 200 grep -q "GUEST-STEP 15" session.log
+wait_until 200 said session "^GUEST-STEP 15"
 kill_daemon
 start_daemon
 guest_ends session "the guest did not find what it wrote"
@@ -62,15 +70,19 @@ right_pid=$relay_pid
 guest_begins multipath one="10.0.2.2:$left" two="10.0.2.2:$right" end="10.0.2.2:$end"
 # How many paths there are last, and how far the load is.
 paths() { grep '^GUEST-PATHS' multipath.log | tail -n 1 | tr -dc 0-9; }
-paths_are() { [ "$(paths)" = "$1" ]; }
-step() { grep '^GUEST-STEP' multipath.log | tail -n 1 | tr -dc 0-9; }
-goes_on() { # writes five files more
-  local from
-  from="$(step)"
-  wait_until 120 eval "[ \$(step) -ge $((from + 5)) ]"
+paths_are() {
+  guest_runs multipath
+  [ "$(paths)" = "$1" ]
 }
+step() { grep '^GUEST-STEP' multipath.log | tail -n 1 | tr -dc 0-9; }
+is_at() {
+  guest_runs multipath
+  [ "$(step)" -ge "$1" ]
+}
+# It writes five files more.
+goes_on() { wait_until 120 is_at $(($(step) + 5)); }
 wait_until 200 paths_are 2
-wait_until 60 grep -q "^GUEST-STEP 3" multipath.log
+wait_until 60 is_at 3
 say "the first swallows everything"
 kill -STOP "$left_pid"
 wait_until 120 paths_are 1

@@ -64,6 +64,43 @@ fn many_connections_wait_until_the_loop_takes_them() {
 }
 
 #[test]
+fn a_peer_that_sends_one_request_after_the_other_is_answered_and_one_that_pauses_too() {
+    let reactor = Reactor::new(1).unwrap();
+    let any = ListenAddress::Tcp("127.0.0.1:0".parse().unwrap());
+    let listener = Listener::bind(reactor.handle(), &any).unwrap();
+    let Ok(ListenAddress::Tcp(address)) = listener.address() else {
+        panic!("another address")
+    };
+    let peer = std::thread::spawn(move || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        for number in 0..500u32 {
+            if number % 100 == 99 {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            stream.write_all(&number.to_be_bytes()).unwrap();
+            let mut answer = [0; 4];
+            stream.read_exact(&mut answer).unwrap();
+            assert_eq!(u32::from_be_bytes(answer), number + 1);
+        }
+    });
+    let answered = reactor
+        .block_on(async move {
+            let stream = listener.accept().await.unwrap();
+            let (mut answered, mut request) = (0, [0; 4]);
+            while let 4 = stream.read_soon(&mut request).await.unwrap() {
+                answered += 1;
+                let answer = (u32::from_be_bytes(request) + 1).to_be_bytes();
+                let parts = &mut [IoSlice::new(&answer)];
+                stream.write_all(parts).await.unwrap();
+            }
+            answered
+        })
+        .unwrap();
+    peer.join().unwrap();
+    assert_eq!(answered, 500, "and then it sees the end");
+}
+
+#[test]
 fn a_limit_lets_so_many_in_and_wakes_the_next() {
     let reactor = Reactor::new(1).unwrap();
     let handle = reactor.handle().clone();

@@ -43,7 +43,7 @@ impl Input {
                 self.end -= self.start;
                 self.start = 0;
             }
-            match self.stream.read(&mut self.buf[self.end..]).await? {
+            match self.stream.read_soon(&mut self.buf[self.end..]).await? {
                 0 => return Err(ErrorKind::UnexpectedEof.into()),
                 count => self.end += count,
             }
