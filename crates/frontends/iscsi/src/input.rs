@@ -8,6 +8,8 @@ use std::rc::Rc;
 
 /// Bytes read ahead; more than a header with all that may follow it.
 const BUFFER: usize = 64 << 10;
+/// What a connection has of those until it sends more at a time: thousands may be there and send little.
+const FIRST_BUFFER: usize = 4 << 10;
 /// A rest of a data segment longer than this is read straight to where it belongs.
 const DIRECT: usize = 16 << 10;
 
@@ -27,14 +29,23 @@ impl Input {
     pub(crate) fn new(stream: Rc<Stream>) -> Self {
         Self {
             stream,
-            buf: vec![0; BUFFER].into_boxed_slice(),
+            buf: vec![0; FIRST_BUFFER].into_boxed_slice(),
             start: 0,
             end: 0,
         }
     }
 
+    fn grow(&mut self) {
+        let mut buf = vec![0; BUFFER].into_boxed_slice();
+        buf[..self.end].copy_from_slice(&self.buf[..self.end]);
+        self.buf = buf;
+    }
+
     /// Waits until `need` bytes are in the buffer. Nothing is lost when this is given up.
     async fn fill(&mut self, need: usize) -> Result<()> {
+        if need > self.buf.len() {
+            self.grow();
+        }
         while self.end - self.start < need {
             if self.start == self.end {
                 (self.start, self.end) = (0, 0);
@@ -46,6 +57,9 @@ impl Input {
             match self.stream.read_soon(&mut self.buf[self.end..]).await? {
                 0 => return Err(ErrorKind::UnexpectedEof.into()),
                 count => self.end += count,
+            }
+            if self.end == self.buf.len() && self.buf.len() < BUFFER {
+                self.grow();
             }
         }
         Ok(())
