@@ -79,20 +79,23 @@ class Relay:
         for end in (half.source, half.sink):
             if self.halves.pop(end, None) is None:
                 continue
-            self.selector.unregister(end)
+            if end.fileno() in self.selector.get_map():
+                self.selector.unregister(end)
             end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             end.close()
 
-    def watch(self, end):
-        """Reads while there is room for it, writes while there is something."""
-        half, back = self.halves.get(end), next((h for h in self.halves.values() if h.sink is end), None)
-        if half is None:
-            return
+    def watch(self, half):
+        """Looks at a socket for reading while there is room for it, for writing while there is something."""
         events = selectors.EVENT_READ if len(half.waiting) < WAITING_MAX else 0
-        if back is not None and back.waiting:
+        if self.halves[half.sink].waiting:
             events |= selectors.EVENT_WRITE
-        # Nothing to look for is nothing that can be registered: the other end then is looked at for writing.
-        self.selector.modify(end, events or selectors.EVENT_WRITE)
+        known = self.selector.get_map().get(half.source.fileno())
+        if known and not events:
+            self.selector.unregister(half.source)
+        elif known and known.events != events:
+            self.selector.modify(half.source, events)
+        elif not known and events:
+            self.selector.register(half.source, events)
 
     def write(self, half):
         if half.waiting:
@@ -122,8 +125,8 @@ class Relay:
                 except OSError:
                     self.close(half)
                     return
-        self.watch(half.source)
-        self.watch(half.sink)
+        self.watch(half)
+        self.watch(back)
 
     def run(self):
         while True:
