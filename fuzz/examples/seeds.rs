@@ -112,30 +112,30 @@ fn records() -> Vec<Record> {
             chunk,
             first: 3,
             slot: at(5),
-            crcs: vec![7, 8],
-            old: vec![],
+            crcs: vec![7, 8].into(),
+            old: vec![].into(),
         },
         Record::Write {
             volume,
             chunk,
             first: 0,
             slot: at(9),
-            crcs: vec![7; 16],
-            old: vec![at(9); 16],
+            crcs: vec![7; 16].into(),
+            old: vec![at(9); 16].into(),
         },
         Record::Trim {
             volume,
             chunk,
             first: 3,
             count: 2,
-            old: vec![at(1), Place::NONE],
+            old: vec![at(1), Place::NONE].into(),
         },
         Record::Trim {
             volume,
             chunk,
             first: 0,
             count: 256,
-            old: vec![],
+            old: vec![].into(),
         },
         Record::Promote {
             volume,
@@ -148,7 +148,7 @@ fn records() -> Vec<Record> {
             volume,
             chunk,
             mask,
-            old: vec![at(3); 4],
+            old: vec![at(3); 4].into(),
         },
         Record::Home {
             volume,
@@ -297,6 +297,21 @@ fn sessions() {
             "renegotiate",
             1,
             vec![text("MaxRecvDataSegmentLength=8192\0")],
+        ),
+        // The unit that is somebody else's: its attention first.
+        (
+            "elsewhere",
+            0,
+            vec![
+                pdu(0x01, 0x81, &[(8, 0x0001_0000), (16, 1)], &[], &[]),
+                pdu(
+                    0x01,
+                    0xc1,
+                    &[(8, 0x0001_0000), (16, 2), (20, 4096)],
+                    &read,
+                    &[],
+                ),
+            ],
         ),
         (
             "reads",
