@@ -26,6 +26,7 @@ compare_packages=(
   "nbdkit nbdkit"
   "nbd-server nbd-server"
   "linux-perf perf"
+  "tgt tgtd"
 )
 fuzz_packages=(
   "${build_packages[@]}"
@@ -42,6 +43,9 @@ test_packages=(
   "busybox-static /bin/busybox"
   "cpio cpio"
   "dmsetup dmsetup"
+  "syslinux syslinux"
+  "mtools mcopy"
+  "dosfstools mkfs.vfat"
   "kmod modprobe"
   "xz-utils xz"
   "mount mount"

@@ -112,30 +112,30 @@ fn records() -> Vec<Record> {
             chunk,
             first: 3,
             slot: at(5),
-            crcs: vec![7, 8],
-            old: vec![],
+            crcs: vec![7, 8].into(),
+            old: vec![].into(),
         },
         Record::Write {
             volume,
             chunk,
             first: 0,
             slot: at(9),
-            crcs: vec![7; 16],
-            old: vec![at(9); 16],
+            crcs: vec![7; 16].into(),
+            old: vec![at(9); 16].into(),
         },
         Record::Trim {
             volume,
             chunk,
             first: 3,
             count: 2,
-            old: vec![at(1), Place::NONE],
+            old: vec![at(1), Place::NONE].into(),
         },
         Record::Trim {
             volume,
             chunk,
             first: 0,
             count: 256,
-            old: vec![],
+            old: vec![].into(),
         },
         Record::Promote {
             volume,
@@ -148,7 +148,7 @@ fn records() -> Vec<Record> {
             volume,
             chunk,
             mask,
-            old: vec![at(3); 4],
+            old: vec![at(3); 4].into(),
         },
         Record::Home {
             volume,
@@ -261,6 +261,192 @@ fn nbd() {
     save("nbd_request", "request", &request);
 }
 
+/// One of every kind of PDU, and what belongs together.
+fn sessions() {
+    // How it is sent, sixteenths of its data, its header, its data.
+    let pdu = |opcode: u8, flags: u8, words: &[(usize, u32)], cdb: &[u8], data: &[u8]| {
+        let mut bytes = vec![0, (data.len() / 16) as u8];
+        let mut head = [0; 48];
+        (head[0], head[1]) = (opcode, flags);
+        for (at, value) in words {
+            head[*at..at + 4].copy_from_slice(&value.to_be_bytes());
+        }
+        head[32..32 + cdb.len()].copy_from_slice(cdb);
+        bytes.extend(head);
+        bytes.extend(data);
+        bytes
+    };
+    let none = u32::MAX;
+    let ready = |tag| pdu(0x01, 0x81, &[(16, tag)], &[], &[]);
+    let read = [0x28, 0, 0, 0, 0, 0, 0, 0, 8, 0];
+    // As much as one PDU of the input can carry.
+    let write = [0x2a, 0, 0, 0, 0, 0, 0, 0, 7, 0];
+    let text = |words: &str| {
+        let mut text = words.as_bytes().to_vec();
+        text.resize(text.len().next_multiple_of(16), 0);
+        pdu(0x04, 0x80, &[(16, 1), (20, none)], &[], &text)
+    };
+    for (name, choice, pdus) in [
+        (
+            "ping",
+            0,
+            vec![pdu(0x40, 0x80, &[(16, 9), (20, none)], &[], &[1; 32])],
+        ),
+        ("targets", 0, vec![text("SendTargets=All\0")]),
+        (
+            "renegotiate",
+            1,
+            vec![text("MaxRecvDataSegmentLength=8192\0")],
+        ),
+        // The unit that is somebody else's: its attention first.
+        (
+            "elsewhere",
+            0,
+            vec![
+                pdu(0x01, 0x81, &[(8, 0x0001_0000), (16, 1)], &[], &[]),
+                pdu(
+                    0x01,
+                    0xc1,
+                    &[(8, 0x0001_0000), (16, 2), (20, 4096)],
+                    &read,
+                    &[],
+                ),
+            ],
+        ),
+        (
+            "reads",
+            2,
+            vec![
+                ready(1),
+                pdu(0x01, 0xc1, &[(16, 2), (20, 4096)], &read, &[]),
+                pdu(
+                    0x01,
+                    0xc1,
+                    &[(8, 0x0001_0000), (16, 3), (20, 4096)],
+                    &read,
+                    &[],
+                ),
+            ],
+        ),
+        (
+            "at once",
+            1,
+            vec![
+                ready(1),
+                pdu(0x01, 0xa1, &[(16, 2), (20, 3584)], &write, &[7; 3584]),
+            ],
+        ),
+        (
+            "unasked",
+            1,
+            vec![
+                ready(1),
+                pdu(0x01, 0x21, &[(16, 2), (20, 3584)], &write, &[7; 1024]),
+                pdu(
+                    0x05,
+                    0x00,
+                    &[(16, 2), (20, none), (40, 1024)],
+                    &[],
+                    &[8; 1024],
+                ),
+                pdu(
+                    0x05,
+                    0x80,
+                    &[(16, 2), (20, none), (36, 1), (40, 2048)],
+                    &[],
+                    &[9; 1536],
+                ),
+            ],
+        ),
+        (
+            "asked for",
+            2,
+            vec![
+                ready(1),
+                pdu(0x01, 0xa1, &[(16, 2), (20, 3584)], &write, &[]),
+                pdu(0x05, 0x80, &[(16, 2), (20, 1)], &[], &[7; 3584]),
+            ],
+        ),
+        (
+            "functions",
+            0,
+            [1, 2, 3, 4, 5, 6, 7]
+                .map(|function| pdu(0x42, 0x80 | function, &[(16, 5), (20, 1)], &[], &[]))
+                .to_vec(),
+        ),
+        (
+            "leaves",
+            0,
+            vec![pdu(0x46, 0x80, &[(16, 3)], &[], &[]), ready(4)],
+        ),
+        (
+            "acknowledges",
+            0,
+            vec![
+                pdu(0x10, 0x80, &[(16, none), (20, none)], &[], &[]),
+                ready(1),
+            ],
+        ),
+        (
+            "again",
+            0,
+            vec![pdu(0x43, 0x87, &[(16, 1)], &[], b"InitiatorName=a\0")],
+        ),
+        (
+            "keys",
+            0,
+            vec![
+                ready(1),
+                pdu(
+                    0x01,
+                    0xc1,
+                    &[(16, 2), (20, 64)],
+                    &[0x5e, 0, 0, 0, 0, 0, 0, 0, 64],
+                    &[],
+                ),
+            ],
+        ),
+    ] {
+        save(
+            "iscsi_session",
+            name,
+            &[vec![choice], pdus.concat()].concat(),
+        );
+    }
+}
+
+/// Who, what, by which key, with which new key, of what type, with which flags.
+fn reservations() {
+    let (register, reserve, release, clear, preempt, abort, ignore) = (0, 1, 2, 3, 4, 5, 6);
+    let (one, two): ([u8; 6], [u8; 6]) = ([0, register, 0, 1, 0, 0], [1, register, 0, 2, 0, 0]);
+    for kind in [1, 3, 5, 6, 7, 8] {
+        let steps = [
+            one,
+            two,
+            [0, reserve, 1, 0, kind, 0],
+            [1, reserve, 2, 0, kind, 0],
+            [1, preempt, 2, 1, kind, 0],
+            [1, release, 2, 0, kind, 0],
+        ];
+        save("scsi_reservations", &format!("type{kind}"), &steps.concat());
+    }
+    let taken = [
+        one,
+        two,
+        [0, reserve, 1, 0, 5, 0],
+        [1, abort, 2, 1, 5, 0],
+        [1, clear, 2, 0, 0, 0],
+    ];
+    save("scsi_reservations", "aborted", &taken.concat());
+    let old = [
+        [2, 8, 0, 0, 0, 0],
+        one,
+        [2, 9, 0, 0, 0, 0],
+        [0, ignore, 0, 3, 0, 1],
+    ];
+    save("scsi_reservations", "old", &old.concat());
+}
+
 fn iscsi() {
     let keys = "InitiatorName=iqn.a\0TargetName=iqn.t\0SessionType=Normal\0AuthMethod=CHAP,None\0\
                 HeaderDigest=CRC32C,None\0MaxBurstLength=262144\0InitialR2T=No\0";
@@ -272,6 +458,8 @@ fn iscsi() {
     header[1] = 0xa1;
     header[32] = 0x2a;
     save("iscsi_login", "command", &header);
+    sessions();
+    reservations();
     // A command: unit, sixteenths of its data, CDB, data.
     let command = |cdb: &[u8], data: &[u8]| {
         let mut bytes = vec![0, (data.len() / 16) as u8];

@@ -5,5 +5,5 @@ use convect_fuzz::bounded;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
-    bounded(4 << 20, || scsi::fuzz::reservations(data));
+    bounded(4 << 20, || scsi::fuzz::kept(data));
 });

@@ -81,6 +81,12 @@ field() { python3 -c 'import json,sys
 d = json.load(sys.stdin)
 print(eval(sys.argv[1]))' "$1"; }
 
+# A TCP port of the loopback that nobody listens at, for what has to keep it over a restart.
+free_port() { python3 -c 'import socket
+s = socket.socket()
+s.bind(("127.0.0.1", 0))
+print(s.getsockname()[1])'; }
+
 # Waits up to $1 seconds until a command succeeds.
 wait_until() {
   local limit=$((SECONDS + $1))

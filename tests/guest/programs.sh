@@ -1,4 +1,4 @@
-# What build.sh and thin.sh share: sourced, not run.
+# What the scripts of this folder share: sourced, not run.
 
 # Copies programs with their libraries, at the paths that they were linked with: take_programs ROOT TOOL...
 take_programs() {
@@ -13,4 +13,54 @@ take_programs() {
             cp -L "$library" "$to$library"
         done
     done
+}
+
+# Copies the libraries that programs below ROOT need and that are not there, at the paths that they have
+# here: take_libraries_of_all ROOT
+take_libraries_of_all() {
+    tree=$1
+    # What only opens when it is needed: threads that are cancelled.
+    set -- /lib/x86_64-linux-gnu/libgcc_s.so.1
+    for library in "$@"; do
+        mkdir -p "$tree$(dirname "$library")"
+        cp -L "$library" "$tree$library"
+    done
+    find "$tree" -type f \( -perm -u+x -o -name '*.so*' \) | while read -r file; do
+        LD_LIBRARY_PATH=$tree/lib:$tree/lib/x86_64-linux-gnu:$tree/usr/lib/x86_64-linux-gnu \
+            ldd "$file" 2>/dev/null | grep -o '/[^ ]*' | grep -v "^$tree" || true
+    done | sort -u | while read -r library; do
+        [ -e "$library" ] || continue
+        mkdir -p "$tree$(dirname "$library")"
+        cp -L "$library" "$tree$library"
+    done
+}
+
+# Makes one initramfs of the guest's and a script, with its parameters: compose OUT FOLDER SCRIPT MORE
+# [KEY=VALUE]... MORE is another archive of FOLDER, or nothing. The kernel unpacks archives that follow one
+# another into the same root; the one that is not compressed comes first, since its length is a multiple of
+# the alignment.
+compose() {
+    out=$1 folder=$2 script=$3 more=$4
+    shift 4
+    mkdir -p "$out.root"
+    cp "$script" "$out.root/script"
+    for pair in "$@"; do
+        printf "%s='%s'\n" "${pair%%=*}" "${pair#*=}"
+    done >"$out.root/parameters"
+    (cd "$out.root" && printf 'script\nparameters\n' | cpio -o -H newc --quiet) >"$out.cpio"
+    cat "$out.cpio" "$folder/initramfs" ${more:+"$folder/$more"} >"$out"
+}
+
+# What the kernel is told.
+guest_line="console=ttyS0 quiet panic=-1"
+
+# Makes an image that a BIOS boots, a FAT with a kernel and its initramfs: make_bootable IMAGE KERNEL INITRAMFS
+make_bootable() {
+    truncate -s 40M "$1"
+    mkfs.vfat "$1" >/dev/null
+    printf 'DEFAULT guest\nLABEL guest\nKERNEL vmlinuz\nINITRD initramfs\nAPPEND %s\n' "$guest_line" >"$1.cfg"
+    mcopy -i "$1" "$2" ::vmlinuz
+    mcopy -i "$1" "$3" ::initramfs
+    mcopy -i "$1" "$1.cfg" ::syslinux.cfg
+    syslinux --install "$1"
 }

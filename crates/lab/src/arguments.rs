@@ -2,6 +2,7 @@
 
 use crate::breakdown::Breakdown;
 use crate::compare::Compare;
+use crate::iscsi::Lun;
 use crate::load::Generate;
 use crate::nbd::Place;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -40,9 +41,13 @@ pub enum Command {
     ScrubCost(ScrubCost),
     /// What snapshots and clones cost: taking them, the writes after them, deleting, cloning, reading
     Snapshots(Snapshots),
-    /// Reads and writes a disk by vhost-user-blk, NBD or io_uring, and says how soon it answers
+    /// Many iSCSI sessions that log in at once, the memory that they take, and a storm of booting guests
+    Sessions(Sessions),
+    /// Many initiators count in the same blocks of an iSCSI unit by COMPARE AND WRITE, while connections are cut
+    Increments(Increments),
+    /// Reads and writes a disk by vhost-user-blk, NBD, iSCSI or io_uring, and says how soon it answers
     Load(Generate),
-    /// Convect beside qemu-storage-daemon, qemu-nbd, nbdkit and nbd-server: the same load to each, by the core
+    /// Convect beside qemu-storage-daemon, qemu-nbd, nbdkit, nbd-server and tgt: the same load to each, by the core
     Compare(Compare),
     /// Where a server's processor time goes under a load, by layer
     Breakdown(Breakdown),
@@ -316,6 +321,42 @@ impl Snapshots {
     pub fn has(&self, part: Part) -> bool {
         self.only.is_empty() || self.only.contains(&part)
     }
+}
+
+/// `sessions`.
+#[derive(Args, Debug)]
+pub struct Sessions {
+    /// Sessions that log in at once
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=4000))]
+    pub sessions: u32,
+    /// How many times
+    #[arg(long, default_value_t = 3)]
+    pub rounds: u32,
+    /// Sessions that read in the boot storm
+    #[arg(long, default_value_t = 600, value_parser = clap::value_parser!(u16).range(1..=4000))]
+    pub booting: u16,
+    /// Seconds of the boot storm
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=600))]
+    pub seconds: u64,
+    /// Size of the volume
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
+    pub size: u64,
+}
+
+/// `increments`.
+#[derive(Args, Debug)]
+pub struct Increments {
+    /// The unit: iscsi://ADDRESS:PORT/TARGET/LUN. Its first blocks are written over
+    pub lun: Lun,
+    /// Initiators, each with a name and a session of its own
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=32))]
+    pub initiators: u8,
+    /// How far each counts
+    #[arg(long, default_value_t = 500)]
+    pub counts: u64,
+    /// Where chance begins
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
 }
 
 /// A measurement of `snapshots`.

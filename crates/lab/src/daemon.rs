@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Result, While};
 use crate::interrupt;
 use crate::process::{Process, describe};
-use api::v1::{Counters, JobList, Pool, Snapshot, SnapshotList, Volume, VolumeMap, WhatIf};
+use api::v1::{Counters, Export, JobList, Pool, Snapshot, SnapshotList, Volume, VolumeMap, WhatIf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::{self, File, OpenOptions};
@@ -265,6 +265,11 @@ impl Daemon {
     /// A volume's state.
     pub fn volume(&self, volume: &str) -> Result<Volume> {
         self.ask(&["volume", "show", volume])
+    }
+
+    /// An export's state.
+    pub fn export(&self, export: &str) -> Result<Export> {
+        self.ask(&["export", "show", export])
     }
 
     /// Long work, newest first.

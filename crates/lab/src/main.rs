@@ -15,7 +15,9 @@ mod failure;
 mod fio;
 mod first_writes;
 mod idle;
+mod increments;
 mod interrupt;
+mod iscsi;
 mod load;
 mod machine;
 mod moving;
@@ -28,6 +30,7 @@ mod scene;
 mod scratch;
 mod screen;
 mod scrub_cost;
+mod sessions;
 mod snapshots;
 mod torture;
 mod two_tiers;
@@ -50,6 +53,8 @@ fn run(arguments: &Arguments) -> Result<()> {
         Command::Idle(with) => idle::run(&convect()?, with),
         Command::ScrubCost(with) => scrub_cost::run(&convect()?, with),
         Command::Snapshots(with) => snapshots::run(&convect()?, with),
+        Command::Sessions(with) => sessions::run(&convect()?, with),
+        Command::Increments(with) => increments::run(with),
         Command::Load(with) => load::command(with),
         Command::Compare(with) => compare::run(&convect()?, with),
         Command::Breakdown(with) => breakdown::run(&convect()?, with),

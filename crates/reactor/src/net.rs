@@ -12,6 +12,24 @@ use std::path::PathBuf;
 /// Longest path of a Unix socket, in bytes (`sun_path` less its final zero).
 const SOCKET_PATH_MAX: usize = 107;
 
+/// Connections that may wait to be taken; the system has a limit of its own (`net.core.somaxconn`).
+const BACKLOG: libc::c_int = 4096;
+
+/// How long [`Stream::read_soon`] looks before it sleeps.
+const LOOK_NS: u64 = 20_000;
+/// What comes so soon would have been seen without sleeping: waking up takes its time, too.
+const SOON_NS: u64 = 2 * LOOK_NS;
+
+/// Lets more connections wait than the standard library asks for: hosts that log in all at once would
+/// else be left to try again after a second, and after two and four.
+fn deepen(socket: &impl AsRawFd) -> io::Result<()> {
+    // SAFETY: the descriptor is open during the call, which only changes the length of the queue.
+    match unsafe { libc::listen(socket.as_raw_fd(), BACKLOG) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Where connections are taken.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ListenAddress {
@@ -113,6 +131,7 @@ impl Listener {
             }
             ListenAddress::Tcp(at) => {
                 let socket = TcpListener::bind(at).map_err(explain)?;
+                deepen(&socket)?;
                 socket.set_nonblocking(true)?;
                 ListenSocket::Tcp(socket)
             }
@@ -200,6 +219,8 @@ pub struct Stream {
     /// The last read took all that was there: the next one waits first, and saves the system call that
     /// would mostly find nothing.
     drained: Cell<bool>,
+    /// The last sleep of [`Stream::read_soon`] was hardly worth it.
+    eager: Cell<bool>,
 }
 
 impl Stream {
@@ -215,6 +236,7 @@ impl Stream {
             handle: handle.clone(),
             socket,
             drained: Cell::new(false),
+            eager: Cell::new(false),
         })
     }
 
@@ -241,22 +263,57 @@ impl Stream {
             self.drained.set(false);
         }
         loop {
-            let read = match &self.socket {
-                StreamSocket::Unix(socket) => (&*socket).read(buf),
-                StreamSocket::Tcp(socket) => (&*socket).read(buf),
-            };
-            match read {
+            match self.read_now(buf) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     self.handle.ready(self.fd(), Interest::Read).await?;
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Ok(count) => {
-                    self.drained.set(count > 0 && count < buf.len());
-                    return Ok(count);
-                }
+                Ok(count) => return Ok(self.took(count, buf.len())),
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    fn read_now(&self, buf: &mut [u8]) -> io::Result<usize> {
+        match &self.socket {
+            StreamSocket::Unix(socket) => (&*socket).read(buf),
+            StreamSocket::Tcp(socket) => (&*socket).read(buf),
+        }
+    }
+
+    /// As [`Stream::read`], for a peer that may send one request after the other: it is looked for during 20 µs, and
+    /// other tasks run meanwhile, before it sleeps. One that pauses costs nothing: it only looks when the last
+    /// sleep was hardly worth it.
+    ///
+    /// # Errors
+    /// When the connection broke.
+    pub async fn read_soon(&self, buf: &mut [u8]) -> io::Result<usize> {
+        let begun_ns = self.handle.now_ns();
+        loop {
+            let read = match self.drained.get() && !self.eager.get() {
+                true => Err(ErrorKind::WouldBlock.into()),
+                false => self.read_now(buf),
+            };
+            match read {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    if self.eager.get() && self.handle.now_ns() < begun_ns + LOOK_NS {
+                        self.handle.yield_now().await;
+                        continue;
+                    }
+                    self.handle.ready(self.fd(), Interest::Read).await?;
+                    self.drained.set(false);
+                    self.eager.set(self.handle.now_ns() < begun_ns + SOON_NS);
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Ok(count) => return Ok(self.took(count, buf.len())),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn took(&self, count: usize, of: usize) -> usize {
+        self.drained.set(count > 0 && count < of);
+        count
     }
 
     /// Fills `buf`.

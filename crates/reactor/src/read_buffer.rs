@@ -4,10 +4,15 @@ use crate::Stream;
 use std::io::{ErrorKind, Result};
 use std::rc::Rc;
 
+/// What a connection has until it sends more at a time, in bytes: thousands may be there and send little.
+const FIRST: usize = 4 << 10;
+
 /// The reading end of a connection.
 pub struct ReadBuffer {
     stream: Rc<Stream>,
     buf: Box<[u8]>,
+    /// How much it may grow to, in bytes.
+    size: usize,
     start: usize,
     end: usize,
     direct: usize,
@@ -20,11 +25,18 @@ impl ReadBuffer {
         assert!(direct <= size, "a rest that is read ahead fits the buffer");
         Self {
             stream,
-            buf: vec![0; size].into_boxed_slice(),
+            buf: vec![0; size.min(FIRST)].into_boxed_slice(),
+            size,
             start: 0,
             end: 0,
             direct,
         }
+    }
+
+    fn grow(&mut self) {
+        let mut buf = vec![0; self.size].into_boxed_slice();
+        buf[..self.end].copy_from_slice(&self.buf[..self.end]);
+        self.buf = buf;
     }
 
     /// Waits until `need` bytes, at most the buffer's size, are there, and returns all that are. Nothing
@@ -33,6 +45,9 @@ impl ReadBuffer {
     /// # Errors
     /// `UnexpectedEof` when the stream ends first.
     pub async fn fill(&mut self, need: usize) -> Result<&[u8]> {
+        if need > self.buf.len() {
+            self.grow();
+        }
         while self.end - self.start < need {
             if self.start == self.end {
                 (self.start, self.end) = (0, 0);
@@ -41,9 +56,12 @@ impl ReadBuffer {
                 self.end -= self.start;
                 self.start = 0;
             }
-            match self.stream.read(&mut self.buf[self.end..]).await? {
+            match self.stream.read_soon(&mut self.buf[self.end..]).await? {
                 0 => return Err(ErrorKind::UnexpectedEof.into()),
                 count => self.end += count,
+            }
+            if self.end == self.buf.len() && self.buf.len() < self.size {
+                self.grow();
             }
         }
         Ok(&self.buf[self.start..self.end])

@@ -3,6 +3,7 @@
 use reactor::{Event, Interest, Limit, ListenAddress, Listener, Reactor, ReactorThread};
 use std::cell::RefCell;
 use std::io::{IoSlice, Read, Write};
+use std::net::TcpStream;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
@@ -42,6 +43,61 @@ fn another_thread_reaches_a_sleeping_loop() {
     let remote = thread.remote().clone();
     drop(thread);
     assert!(!remote.run(|_| ()));
+}
+
+#[test]
+fn many_connections_wait_until_the_loop_takes_them() {
+    let reactor = Reactor::new(1).unwrap();
+    let any = ListenAddress::Tcp("127.0.0.1:0".parse().unwrap());
+    let listener = Listener::bind(reactor.handle(), &any).unwrap();
+    let Ok(ListenAddress::Tcp(address)) = listener.address() else {
+        panic!("another address")
+    };
+    let most = std::fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap();
+    let count = most.trim().parse::<usize>().unwrap().min(600);
+    let limit = std::time::Duration::from_secs(20);
+    // Nobody takes them: one for which there is no room would never be connected.
+    let waiting: Vec<_> = (0..count)
+        .map(|_| TcpStream::connect_timeout(&address, limit).unwrap())
+        .collect();
+    assert_eq!(waiting.len(), count);
+}
+
+#[test]
+fn a_peer_that_sends_one_request_after_the_other_is_answered_and_one_that_pauses_too() {
+    let reactor = Reactor::new(1).unwrap();
+    let any = ListenAddress::Tcp("127.0.0.1:0".parse().unwrap());
+    let listener = Listener::bind(reactor.handle(), &any).unwrap();
+    let Ok(ListenAddress::Tcp(address)) = listener.address() else {
+        panic!("another address")
+    };
+    let peer = std::thread::spawn(move || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        for number in 0..500u32 {
+            if number % 100 == 99 {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            stream.write_all(&number.to_be_bytes()).unwrap();
+            let mut answer = [0; 4];
+            stream.read_exact(&mut answer).unwrap();
+            assert_eq!(u32::from_be_bytes(answer), number + 1);
+        }
+    });
+    let answered = reactor
+        .block_on(async move {
+            let stream = listener.accept().await.unwrap();
+            let (mut answered, mut request) = (0, [0; 4]);
+            while let 4 = stream.read_soon(&mut request).await.unwrap() {
+                answered += 1;
+                let answer = (u32::from_be_bytes(request) + 1).to_be_bytes();
+                let parts = &mut [IoSlice::new(&answer)];
+                stream.write_all(parts).await.unwrap();
+            }
+            answered
+        })
+        .unwrap();
+    peer.join().unwrap();
+    assert_eq!(answered, 500, "and then it sees the end");
 }
 
 #[test]

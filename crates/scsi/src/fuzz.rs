@@ -1,5 +1,9 @@
 //! A unit in memory that fuzz targets give commands to. Not there in any other build.
 
+mod reservations;
+
+pub use reservations::reservations;
+
 use crate::luns::Luns;
 use crate::nexus::{Nexus, Ports};
 use crate::port_groups::{AccessState, PortGroups};
@@ -27,7 +31,15 @@ impl Clock for Still {
 /// A volume whose operations end at once.
 struct Memory {
     bytes: Mutex<Vec<u8>>,
-    serial: &'static str,
+    serial: String,
+}
+
+/// A volume of 64 KiB full of one byte, whose operations end at once.
+pub fn volume(serial: &str, fill: u8) -> Arc<dyn BlockDevice> {
+    Arc::new(Memory {
+        bytes: Mutex::new(vec![fill; SIZE]),
+        serial: serial.to_owned(),
+    })
 }
 
 impl BlockDevice for Memory {
@@ -37,7 +49,7 @@ impl BlockDevice for Memory {
             lba_size: 512,
             block_size: 4096,
             read_only: false,
-            serial: self.serial.to_owned(),
+            serial: self.serial.clone(),
         }
     }
 
@@ -73,19 +85,21 @@ impl BlockDevice for Memory {
     }
 }
 
-fn nexus(handle: &Handle, serial: &'static str, name: &str, fill: u8) -> Nexus {
-    let device: Arc<dyn BlockDevice> = Arc::new(Memory {
-        bytes: Mutex::new(vec![fill; SIZE]),
-        serial,
-    });
-    let unit = Unit::new(&device, Arc::new(NoKeeper)).expect("nothing is kept");
+fn nexus(handle: &Handle, device: &Arc<dyn BlockDevice>, unit: &Arc<Unit>, name: &str) -> Nexus {
     let ports = Ports {
         initiator: format!("{name},i,0x000000000001"),
         target: "iqn.t".to_owned(),
         target_port: 1,
     };
     let groups = PortGroups::new([(1, AccessState::Optimized)]);
+    let (unit, device) = (unit.clone(), device.clone());
     Nexus::new(handle, unit, device, (ports, Arc::new(groups)), false)
+}
+
+fn unit(serial: &str, fill: u8) -> (Arc<dyn BlockDevice>, Arc<Unit>) {
+    let device = volume(serial, fill);
+    let unit = Unit::new(&device, Arc::new(NoKeeper)).expect("nothing is kept");
+    (device, unit)
 }
 
 /// Reads what may have been kept of reservations, and changes them by PERSISTENT RESERVE OUT: of each piece
@@ -93,7 +107,7 @@ fn nexus(handle: &Handle, serial: &'static str, name: &str, fill: u8) -> Nexus {
 ///
 /// # Panics
 /// When a state comes about that cannot be kept and read again.
-pub fn reservations(data: &[u8]) {
+pub fn kept(data: &[u8]) {
     let mut parts = data.splitn(2, |byte| *byte == 0);
     let kept = parts.next().and_then(|kept| std::str::from_utf8(kept).ok());
     let mut state = kept.and_then(decode).unwrap_or_default();
@@ -126,9 +140,11 @@ pub fn commands(data: &[u8]) {
     let Ok(handle) = Handle::simulated(Box::new(Still), 1) else {
         return;
     };
-    let granted = Rc::new(nexus(&handle, "granted", "iqn.a", 0));
+    let (device, shown) = unit("granted", 0);
+    let granted = Rc::new(nexus(&handle, &device, &shown, "iqn.a"));
     // There, and not for this session.
-    let _hidden = nexus(&handle, "hidden", "iqn.b", 0xa5);
+    let (device, hidden) = unit("hidden", 0xa5);
+    let _hidden = nexus(&handle, &device, &hidden, "iqn.b");
     let luns = Luns::new(BTreeMap::from([(0, granted.clone())]));
     let mut rest = data;
     while rest.len() >= 18 {

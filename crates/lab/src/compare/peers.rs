@@ -3,10 +3,12 @@
 use super::system::System;
 use crate::failure::{Failure, Result, While};
 use crate::interrupt;
+use crate::iscsi::Lun;
 use crate::load::Disk;
 use crate::nbd::Place;
 use crate::process::Process;
 use std::fs::{self, File};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -16,6 +18,8 @@ use std::time::Duration;
 const START_TIME: Duration = Duration::from_secs(20);
 /// Queues of a vhost-user-blk export.
 const QUEUES: u16 = 4;
+/// What iSCSI targets are called.
+pub(super) const TARGET: &str = "iqn.2026-11.io.convect.lab:disk";
 /// What NBD exports are called.
 const EXPORT: &str = "disk";
 
@@ -33,6 +37,15 @@ impl Drop for Forked {
 enum Running {
     Child(Process),
     Forked(Forked),
+}
+
+/// An address of the loopback at which nobody listens.
+///
+/// # Errors
+/// When there is none.
+pub(super) fn free_portal() -> Result<SocketAddr> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    Ok(listener.local_addr()?)
 }
 
 /// A running peer.
@@ -158,6 +171,42 @@ impl Places<'_> {
         })
     }
 
+    /// Starts tgt's daemon and tells it what to serve.
+    fn tgt(&self) -> Result<Peer> {
+        let (file, portal) = (self.file("tgt")?, free_portal()?);
+        // Its control socket goes by a number, which another daemon of its kind may have.
+        let control = (1 + std::process::id() % 32_000).to_string();
+        let listen = format!("portal={portal}");
+        let arguments = ["-f", "-C", &control, "--iscsi", &listen].map(str::to_owned);
+        let process = self.start("tgtd", &arguments, || TcpStream::connect(portal).is_ok())?;
+        let file = file.display().to_string();
+        let tell = |what: &[&str]| -> Result<()> {
+            let mut command = Command::new("tgtadm");
+            command.args(["-C", &control, "--lld", "iscsi", "--tid", "1", "--op"]);
+            let output = command.args(what).stdin(Stdio::null()).output();
+            let output = output.during(|| "cannot run tgtadm".to_owned())?;
+            match output.status.success() {
+                true => Ok(()),
+                false => Err(Failure::new(format!(
+                    "tgtadm {}: {}",
+                    what.join(" "),
+                    String::from_utf8_lossy(&output.stderr).trim()
+                ))),
+            }
+        };
+        tell(&["new", "--mode", "target", "-T", TARGET])?;
+        tell(&["new", "--mode", "logicalunit", "--lun", "1", "-b", &file])?;
+        tell(&["bind", "--mode", "target", "-I", "ALL"])?;
+        Ok(Peer {
+            disk: Disk::Iscsi(Lun {
+                portal,
+                target: TARGET.to_owned(),
+                number: 1,
+            }),
+            running: Running::Child(process),
+        })
+    }
+
     /// Starts a peer.
     ///
     /// # Errors
@@ -228,6 +277,7 @@ impl Places<'_> {
                 })
             }
             System::NbdServer => self.forked_nbd_server(),
+            System::Tgt => self.tgt(),
             _ => Err(Failure::new(format!("{} is no peer", system.name()))),
         }
     }

@@ -20,6 +20,8 @@ pub enum Group {
     Nbd,
     /// FUSE
     Fuse,
+    /// iSCSI over the loopback
+    Iscsi,
     /// A file drive beside the file itself
     File,
 }
@@ -41,6 +43,9 @@ pub struct Row {
     /// Bytes of a request.
     pub block: u32,
     pub writes: bool,
+    /// Places follow one another, instead of lying anywhere.
+    pub sequential: bool,
+    /// Rings or connections.
     pub queues: u16,
     /// Requests outstanding over all queues.
     pub outstanding: u16,
@@ -56,6 +61,7 @@ const fn row(group: Group, systems: &'static [System]) -> Row {
         systems,
         block: 4 * KIB,
         writes: false,
+        sequential: false,
         queues: 1,
         outstanding: 32,
         judged: Judged::ByCore,
@@ -86,6 +92,13 @@ impl Row {
         }
     }
 
+    const fn sequential(self) -> Self {
+        Self {
+            sequential: true,
+            ..self
+        }
+    }
+
     const fn by_rate(self) -> Self {
         Self {
             judged: Judged::ByRate,
@@ -102,18 +115,23 @@ impl Row {
             Group::Mirror => "vhost-user-blk, mirror",
             Group::Nbd => "NBD",
             Group::Fuse => "FUSE",
+            Group::Iscsi => "iSCSI",
             Group::File => "file",
         };
         let size = match self.block {
             MIB => "1 MiB",
             _ => "4 KiB",
         };
+        let order = if self.sequential { " sequential" } else { "" };
         let what = if self.writes { "writes" } else { "reads" };
         let queues = match self.queues {
             1 => String::new(),
             queues => format!(", {queues} queues"),
         };
-        format!("{way}: {size} {what}, QD {}{queues}", self.outstanding)
+        format!(
+            "{way}: {size}{order} {what}, QD {}{queues}",
+            self.outstanding
+        )
     }
 }
 
@@ -131,10 +149,11 @@ const NBD: Row = row(
     ],
 );
 const FUSE: Row = row(Group::Fuse, &[System::ConvectFuse, System::QemuFuse]);
+const ISCSI: Row = row(Group::Iscsi, &[System::ConvectIscsi, System::Tgt]);
 const FILE: Row = row(Group::File, &[System::ConvectFile, System::RawFile]).by_rate();
 
 /// All rows.
-pub const ROWS: [Row; 28] = [
+pub const ROWS: [Row; 36] = [
     VHOST.at(1, 1),
     VHOST.at(1, 1).writes(),
     VHOST.at(1, 32),
@@ -157,6 +176,14 @@ pub const ROWS: [Row; 28] = [
     FUSE,
     FUSE.writes(),
     FUSE.large(),
+    ISCSI.at(1, 1),
+    ISCSI,
+    ISCSI.writes(),
+    ISCSI.at(1, 128),
+    ISCSI.at(1, 128).writes(),
+    ISCSI.at(4, 128),
+    ISCSI.large().sequential(),
+    ISCSI.large().sequential().writes(),
     FILE.at(1, 1),
     FILE.at(1, 1).writes(),
     FILE.at(1, 32),

@@ -24,7 +24,11 @@ fn load(with: &Compare, row: &Row, served: &Served) -> Load {
         first: 1.0,
         blocks: Blocks::of(row.block),
         read_percent: if row.writes { 0 } else { 100 },
-        aim: Pattern::Random.aim(0..with.setup.size, row.block, 1),
+        aim: match row.sequential {
+            true => Pattern::Sequential,
+            false => Pattern::Random,
+        }
+        .aim(0..with.setup.size, row.block, 1),
         queues: row.queues,
         depth: row.outstanding / row.queues,
         threads: 1,
@@ -156,7 +160,7 @@ pub fn run(convect: &Path, with: &Compare) -> Result<()> {
         ..Report::default()
     };
     println!(
-        "Servers on core {}, one client that polls on core {}; random requests to {} of each; {} rounds of {} s\n  {}",
+        "Servers on core {}, one client that polls on core {}; requests to {} of each; {} rounds of {} s\n  {}",
         with.setup.server_core,
         with.setup.client_core,
         units::format_bytes(with.setup.size),

@@ -1,7 +1,7 @@
 //! Every server, started when it is first needed.
 
 use super::arguments::Setup;
-use super::peers::{Peer, Places};
+use super::peers::{Peer, Places, TARGET, free_portal};
 use super::system::System;
 use crate::daemon::Daemon;
 use crate::failure::{Failure, Result};
@@ -178,6 +178,14 @@ impl<'a> Stage<'a> {
                     "export", "create", "disk.img", &volume, "fuse", "--mount", &path,
                 ])?;
                 format!("file:{}", mount.join("disk.img").display())
+            }
+            System::ConvectIscsi => {
+                let portal = free_portal()?.to_string();
+                daemon.run(&[
+                    "export", "create", "lun", &volume, "iscsi", "--portal", &portal, "--target",
+                    TARGET,
+                ])?;
+                format!("iscsi://{portal}/{TARGET}/0")
             }
             _ => {
                 let socket = folder.join("guest.sock").display().to_string();

@@ -18,6 +18,8 @@ pub enum System {
     ConvectNbd,
     /// Convect by FUSE
     ConvectFuse,
+    /// Convect by iSCSI
+    ConvectIscsi,
     /// qemu-storage-daemon by vhost-user-blk, io_uring on a file in memory, as the next ones
     QemuVhost,
     /// qemu-storage-daemon by NBD
@@ -30,6 +32,8 @@ pub enum System {
     Nbdkit,
     /// nbd-server
     NbdServer,
+    /// tgt by iSCSI, on a file in memory
+    Tgt,
     /// A file without a server
     RawFile,
 }
@@ -38,7 +42,7 @@ impl System {
     /// For people.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Convect | Self::ConvectNbd | Self::ConvectFuse => "Convect",
+            Self::Convect | Self::ConvectNbd | Self::ConvectFuse | Self::ConvectIscsi => "Convect",
             Self::ConvectNull => "Convect, null drives",
             Self::ConvectMirror => "Convect, mirror",
             Self::ConvectFile => "Convect, file drive",
@@ -46,6 +50,7 @@ impl System {
             Self::QemuNbd => "qemu-nbd",
             Self::Nbdkit => "nbdkit memory",
             Self::NbdServer => "nbd-server",
+            Self::Tgt => "tgt",
             Self::RawFile => "the file by io_uring",
         }
     }
@@ -60,6 +65,7 @@ impl System {
                 | Self::ConvectFile
                 | Self::ConvectNbd
                 | Self::ConvectFuse
+                | Self::ConvectIscsi
         )
     }
 }

@@ -7,7 +7,7 @@ use clap::Args;
 /// `load`.
 #[derive(Args, Debug)]
 pub struct Generate {
-    /// vhost-user-blk:SOCKET, nbd+unix:///EXPORT?socket=PATH, or file:PATH (io_uring, O_DIRECT)
+    /// vhost-user-blk:SOCKET, nbd+unix:///EXPORT?socket=PATH, iscsi://ADDRESS:PORT/TARGET/LUN, or file:PATH (io_uring, O_DIRECT)
     pub disk: Disk,
     /// Sizes of requests with their weights, as 4k or 4k:60,64k:40
     #[arg(long, value_name = "SIZE[:WEIGHT],...", default_value = "4k")]

@@ -1,9 +1,10 @@
 //! What a load goes to.
 
 use super::port::Port;
-use super::ports::{FilePort, NbdPort, VhostPort};
+use super::ports::{FilePort, IscsiPort, NbdPort, VhostPort};
 use crate::failure::{Result, While};
 use crate::fio::Target;
+use crate::iscsi::Lun;
 use crate::nbd::Place;
 use std::fmt;
 use std::path::PathBuf;
@@ -16,6 +17,8 @@ pub enum Disk {
     VhostUserBlk(PathBuf),
     /// An NBD export.
     Nbd(Place),
+    /// A unit of an iSCSI target.
+    Iscsi(Lun),
     /// A file or a block device, by io_uring and O_DIRECT.
     File(PathBuf),
 }
@@ -34,9 +37,12 @@ impl FromStr for Disk {
         if let Some(path) = path("file:") {
             return Ok(Self::File(path));
         }
-        text.parse().map(Self::Nbd).map_err(|_| {
+        let nbd = || text.parse().map(Self::Nbd).ok();
+        let iscsi = || text.parse().map(Self::Iscsi).ok();
+        nbd().or_else(iscsi).ok_or_else(|| {
             format!(
-                "'{text}' is no disk: write vhost-user-blk:SOCKET, nbd+unix:///EXPORT?socket=PATH or file:PATH"
+                "'{text}' is no disk: write vhost-user-blk:SOCKET, nbd+unix:///EXPORT?socket=PATH, \
+                 iscsi://ADDRESS:PORT/TARGET/LUN or file:PATH"
             )
         })
     }
@@ -49,6 +55,7 @@ impl fmt::Display for Disk {
             Self::Nbd(Place { export, socket }) => {
                 write!(f, "nbd+unix:///{export}?socket={}", socket.display())
             }
+            Self::Iscsi(lun) => lun.fmt(f),
             Self::File(path) => write!(f, "file:{}", path.display()),
         }
     }
@@ -109,6 +116,14 @@ impl Disk {
                     ports.push(Box::new(port));
                 }
             }
+            Self::Iscsi(lun) => {
+                for _ in 0..with.queues {
+                    let connected = IscsiPort::connect(lun, slots, bytes, with.looks);
+                    let (port, disk_size) = connected.during(doing)?;
+                    size = disk_size;
+                    ports.push(Box::new(port));
+                }
+            }
             Self::File(path) => {
                 for _ in 0..with.queues {
                     let opened = FilePort::open(path, slots, bytes, with.writes, with.polling);
@@ -131,6 +146,7 @@ mod tests {
         for text in [
             "vhost-user-blk:/run/a.sock",
             "nbd+unix:///disk?socket=/run/b.sock",
+            "iscsi://127.0.0.1:3260/iqn.a:b/0",
             "file:/dev/vdb",
         ] {
             let disk: Disk = text.parse().expect(text);

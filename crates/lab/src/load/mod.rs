@@ -1,4 +1,4 @@
-//! Loads by clients of our own: vhost-user-blk, NBD and io_uring; seen second by second, with how long each request
+//! Loads by clients of our own: vhost-user-blk, NBD, iSCSI and io_uring; seen second by second, with how long each request
 //! took and for how long none was answered.
 //!
 //! Responsible for: which requests are sent and when, keeping them outstanding, checking what is read, and the
