@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what is missing, and nothing when nothing is: setup.sh build|demo|test|fuzz|compare.
+# Installs what is missing, and nothing when nothing is: setup.sh build|demo|test|fuzz|compare|count.
 # Left out: anything that is not a package, the Rust toolchain or cargo-fuzz; it changes no
 # configuration.
 set -Eeuo pipefail
@@ -32,9 +32,14 @@ fuzz_packages=(
   "${build_packages[@]}"
   "g++ c++"
 )
+count_packages=(
+  "${build_packages[@]}"
+  "valgrind valgrind"
+)
 test_packages=(
   "${demo_packages[@]}"
   "${fuzz_packages[@]}"
+  "${count_packages[@]}"
   "python3 python3"
   "python3-libnbd nbdsh"
   "libiscsi-bin iscsi-test-cu"
@@ -149,7 +154,8 @@ case "$level" in
   test) rows=("${test_packages[@]}") ;;
   fuzz) rows=("${fuzz_packages[@]}") ;;
   compare) rows=("${compare_packages[@]}") ;;
-  *) fail "usage: setup.sh build|demo|test|fuzz|compare" ;;
+  count) rows=("${count_packages[@]}") ;;
+  *) fail "usage: setup.sh build|demo|test|fuzz|compare|count" ;;
 esac
 step "setup: packages to $level"
 mapfile -t missing < <(missing_packages "${rows[@]}")

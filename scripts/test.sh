@@ -43,7 +43,7 @@ count_results() {
   local passed_here failed_here
   read -r passed_here failed_here < <(
     sed -nE -e 's/^test result: [A-Za-z]+\. ([0-9]+) passed; ([0-9]+) failed.*/\1 \2/p' \
-      -e 's/^(end to end|fuzz|simulation): ([0-9]+) passed, ([0-9]+) failed$/\2 \3/p' "$logs/step" |
+      -e 's/^(end to end|fuzz|simulation|instructions): ([0-9]+) passed, ([0-9]+) failed$/\2 \3/p' "$logs/step" |
       awk '{p += $1; f += $2} END {print p + 0, f + 0}'
   )
   passed_count=$((passed_count + passed_here))
@@ -57,6 +57,8 @@ check "clippy" cargo clippy --workspace --all-targets -- -D warnings
 # Programs and tests at once: built apart they would differ in features, and much would be built twice.
 check "build" cargo build --workspace --bins --tests
 check "unit and integration tests" cargo test --workspace --no-fail-fast
+count_results
+check "instructions of the key cases" bash scripts/instructions.sh
 count_results
 if [ "$end_to_end" = yes ]; then
   check "end to end" bash scripts/e2e.sh

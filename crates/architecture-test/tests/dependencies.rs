@@ -73,6 +73,7 @@ fn each_crate_uses_only_the_crates_beneath_it() {
     only("convect-rivals", &[]);
     only("convect-traces", &[]);
     only("convect-vhost-client", &[]);
+    only("convect-bench", &["block", "engine", "format", "reactor"]);
     only(
         "convect-lab",
         &[

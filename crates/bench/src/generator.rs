@@ -1,4 +1,4 @@
-//! Requests that come into being on a shard's own loop.
+//! Requests that come into being on a loop.
 
 use block::{BlockDevice, CompletionQueue, IoBuf, Op, OpFlags, OpKind};
 use reactor::Handle;
@@ -10,27 +10,37 @@ use std::sync::Arc;
 pub struct Generator {
     pub device: Arc<dyn BlockDevice>,
     pub kind: OpKind,
-    /// First byte, and blocks of 4 KiB.
-    pub range: (u64, u64),
+    /// The range that the requests lie in, in bytes.
+    pub first: u64,
+    /// See `first`.
+    pub bytes: u64,
+    /// Bytes of each.
+    pub length: u64,
+    /// They follow one another, instead of lying anywhere.
+    pub sequential: bool,
+    /// Each is followed by a flush, which does not count as a request.
+    pub flush: bool,
     pub requests: u64,
     /// Requests outstanding.
     pub depth: u64,
 }
 
-/// When the first request was sent and the last one answered, in nanoseconds of the process.
+/// When the first request was sent and the last one answered, in nanoseconds of the loop.
 pub type Span = (u64, u64);
 
-const BLOCK: usize = 4096;
-
 impl Generator {
-    fn send(&self, tag: u64, buf: IoBuf, done: &Arc<CompletionQueue>) {
-        let (first, blocks) = self.range;
+    fn submit(&self, kind: OpKind, tag: u64, buf: IoBuf, done: &Arc<CompletionQueue>) {
+        let places = self.bytes / self.length;
+        let place = match self.sequential {
+            true => tag,
+            false => reactor::mix(tag),
+        };
         let op = Op {
             tag,
-            kind: self.kind,
+            kind,
             flags: OpFlags::default(),
-            offset: first + reactor::mix(tag) % blocks * BLOCK as u64,
-            len: BLOCK as u64,
+            offset: self.first + place % places * self.length,
+            len: self.length,
             buf,
             done: done.clone(),
         };
@@ -44,9 +54,10 @@ impl Generator {
     /// The first that failed, as text.
     pub async fn run(self, handle: Handle) -> Result<Span, String> {
         let began = handle.now_ns();
-        let done = CompletionQueue::new();
+        let (done, flushed) = (CompletionQueue::new(), CompletionQueue::new());
         let mut sent = self.depth.min(self.requests);
-        (0..sent).for_each(|tag| self.send(tag, IoBuf::zeroed(BLOCK), &done));
+        let buf = || IoBuf::zeroed(self.length as usize);
+        (0..sent).for_each(|tag| self.submit(self.kind, tag, buf(), &done));
         let mut ready = VecDeque::new();
         let mut answered = 0;
         while answered < self.requests {
@@ -54,9 +65,14 @@ impl Generator {
             done.take(&mut ready);
             for completion in ready.drain(..) {
                 completion.result.map_err(|failed| failed.to_string())?;
+                if self.flush {
+                    self.submit(OpKind::Flush, sent, IoBuf::empty(), &flushed);
+                    let flush = flushed.next().await.result;
+                    flush.map_err(|failed| failed.to_string())?;
+                }
                 answered += 1;
                 if sent < self.requests {
-                    self.send(sent, completion.buf, &done);
+                    self.submit(self.kind, sent, completion.buf, &done);
                     sent += 1;
                 }
             }

@@ -1,18 +1,18 @@
 //! `convect-bench`: the engine in one process with its load, for what has to be counted to the instruction.
 //!
-//! `convect-bench cases` runs fixed numbers of requests by vhost-user-blk, `convect-bench shards` the same load on
-//! each of several shards. Under callgrind both leave a dump for each case, which `scripts/instructions.sh` reads;
-//! alone they print processor time and rates.
+//! `convect-bench cases` runs fixed numbers of requests on loops of a simulation, `convect-bench shards` the same
+//! load on each of several shards. Under callgrind both leave a dump for each case, which `scripts/instructions.sh`
+//! reads; alone they print processor time and rates.
 //!
 //! Responsible for: doing exactly the same each time, whatever the clock and the machine.
-//! Leaves out: the daemon, and loads as hosts make them (`lab`).
+//! Leaves out: front ends, the kernel, and loads as hosts make them (`lab`).
 
 mod arguments;
 mod callgrind;
 mod cases;
 mod failure;
 mod generator;
-mod guest;
+mod loops;
 mod scene;
 mod shards;
 

@@ -1,11 +1,14 @@
 //! An engine with a pool, made the same way each time.
 
 use crate::failure::{Result, while_doing};
-use block::{BlockDevice, CompletionQueue, IoBuf, Op, OpFlags, OpKind};
+use crate::generator::Generator;
+use crate::loops::Loops;
+use block::{BlockDevice, OpKind};
 use engine::{
     Engine, EngineConfig, LayoutSpec, PoolSpec, SpacePolicy, Tier, VdriveSpec, VolumeSpec,
 };
-use reactor::{ReactorThread, Remote};
+use reactor::{Remote, control};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
@@ -16,31 +19,24 @@ const GIB: u64 = 1 << 30;
 
 /// The engine, and the loops that it runs on: these end after it.
 pub struct Scene {
-    pub engine: Engine,
-    loops: Vec<ReactorThread>,
+    engine: Engine,
+    pub remotes: Vec<Remote>,
+    _loops: Loops,
 }
 
 impl Scene {
-    /// A pool of so many shards, each on a loop of its own, on drives of a kind: one fast and one slow, of
-    /// `gib` GiB each.
+    /// A pool with a shard on each of these loops, on drives of a kind: one fast and one slow, of `gib` GiB each.
     ///
     /// # Errors
-    /// When a loop or the pool cannot be made.
-    pub fn new(shards: u16, kind: &str, gib: u64) -> Result<Self> {
-        let mut loops = Vec::new();
-        for number in 0..shards {
-            // The engine's own loops begin their random sequences anywhere.
-            let name = format!("bench-{number}");
-            let started = ReactorThread::start(&name, u64::from(number) + 1);
-            loops.push(started.map_err(while_doing("a loop cannot be started"))?);
-        }
-        let remotes = loops.iter().map(|one| one.remote().clone()).collect();
+    /// When the pool cannot be made.
+    pub fn new(loops: Loops, kind: &str, gib: u64) -> Result<Self> {
+        let remotes = loops.remotes();
         let config = EngineConfig {
-            threads: usize::from(shards),
+            threads: remotes.len(),
             ram_tier: 64 * MIB,
             ..EngineConfig::default()
         };
-        let engine = Engine::on_loops(&config, remotes);
+        let engine = Engine::on_loops(&config, remotes.clone());
         let vdrive = |tier, name: &str| VdriveSpec {
             tier,
             layout: LayoutSpec::Concat,
@@ -50,18 +46,17 @@ impl Scene {
             name: POOL.to_owned(),
             vdrives: vec![vdrive(Tier::Fast, "fast"), vdrive(Tier::Slow, "slow")],
             policy: SpacePolicy::FastFirst,
-            shards,
-            force: false,
+            shards: remotes.len() as u16,
+            force: true,
             accept_unmirrored: true,
         };
         let made = engine.pool_create(&spec);
         made.map_err(while_doing("the pool cannot be made"))?;
-        Ok(Self { engine, loops })
-    }
-
-    /// The loops.
-    pub fn remotes(&self) -> impl Iterator<Item = &Remote> {
-        self.loops.iter().map(ReactorThread::remote)
+        Ok(Self {
+            engine,
+            remotes,
+            _loops: loops,
+        })
     }
 
     /// Makes a volume of `mib` MiB; gives its number and the way to it.
@@ -80,10 +75,8 @@ impl Scene {
         let made = self.engine.volume_create(POOL, &spec);
         let made = made.map_err(while_doing("the volume cannot be made"))?;
         let opened = self.engine.volume_open(POOL, name, None);
-        Ok((
-            made.id,
-            opened.map_err(while_doing("the volume cannot be opened"))?,
-        ))
+        let opened = opened.map_err(while_doing("the volume cannot be opened"))?;
+        Ok((made.id, opened))
     }
 
     /// Moves everything to the slow tier alone.
@@ -93,6 +86,54 @@ impl Scene {
     pub fn cool(&self) -> Result<()> {
         let cooled = self.engine.pool_cool(POOL);
         cooled.map_err(while_doing("the pool cannot be cooled"))
+    }
+
+    /// Reads all of a range, or writes it with zeroes, from a loop.
+    ///
+    /// # Errors
+    /// When a request fails.
+    pub fn sweep(
+        &self,
+        number: usize,
+        device: &Arc<dyn BlockDevice>,
+        kind: OpKind,
+        range: Range<u64>,
+    ) -> Result<()> {
+        let all = Generator {
+            device: device.clone(),
+            kind,
+            first: range.start,
+            bytes: range.end - range.start,
+            length: MIB,
+            sequential: true,
+            flush: false,
+            requests: (range.end - range.start) / MIB,
+            depth: 1,
+        };
+        self.run(&[(number, all)]).map(|_| ())
+    }
+
+    /// Runs loads, each on a loop; gives the seconds from the first request of any to the last answer.
+    ///
+    /// # Errors
+    /// When a request fails.
+    pub fn run(&self, loads: &[(usize, Generator)]) -> Result<f64> {
+        let (give, take) = channel();
+        for (number, load) in loads {
+            let (give, load) = (give.clone(), load.clone());
+            self.remotes[*number].spawn(move |handle| async move {
+                // Whoever asked has gone.
+                let _ = give.send(load.run(handle).await);
+            });
+        }
+        drop(give);
+        let (mut first, mut last) = (u64::MAX, 0);
+        for _ in loads {
+            let ended = control::receive(&take).map_err(while_doing("a loop has ended"))?;
+            let (began, ended) = ended.map_err(while_doing("a request"))?;
+            (first, last) = (first.min(began), last.max(ended));
+        }
+        Ok((last - first) as f64 / 1e9)
     }
 
     /// Blocks of 4 KiB that hosts have read so far: from RAM, from the fast tier, from anywhere else.
@@ -111,45 +152,4 @@ impl Drop for Scene {
     fn drop(&mut self) {
         self.engine.shutdown();
     }
-}
-
-/// Does one operation after the other to a range, each of a MiB. A write's bytes are all `content`.
-///
-/// # Errors
-/// That of the operation that failed.
-pub fn sweep(
-    remote: &Remote,
-    device: &Arc<dyn BlockDevice>,
-    kind: OpKind,
-    range: std::ops::Range<u64>,
-    content: u8,
-) -> Result<()> {
-    let (give, take) = channel();
-    let device = Arc::clone(device);
-    remote.spawn(move |_| async move {
-        let done = CompletionQueue::new();
-        let mut result = Ok(());
-        for offset in range.step_by(MIB as usize) {
-            let op = Op {
-                tag: offset,
-                kind,
-                flags: OpFlags::default(),
-                offset,
-                len: MIB,
-                buf: IoBuf::from_bytes(vec![content; MIB as usize].into()),
-                done: done.clone(),
-            };
-            result = match device.submit(op) {
-                Ok(()) => done.next().await.result,
-                Err(_) => unreachable!("one at a time"),
-            };
-            if result.is_err() {
-                break;
-            }
-        }
-        // Whoever asked has gone.
-        let _ = give.send(result);
-    });
-    let ended = take.recv().map_err(while_doing("the loop has ended"))?;
-    ended.map_err(while_doing("the volume cannot be made ready"))
 }

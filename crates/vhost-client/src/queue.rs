@@ -382,28 +382,6 @@ impl ClientQueue {
         self.used_index() != self.last_used
     }
 
-    /// Asks to be notified when `count` more answers are there and not before; needs event indexes.
-    pub fn arm_after(&mut self, count: u16) {
-        let last = self.last_used.wrapping_add(count).wrapping_sub(1);
-        self.used_event().store(last, Ordering::Release);
-        fence(Ordering::SeqCst);
-    }
-
-    /// Waits for an answer as [`Self::wait`] does, with what was last asked for left as it is.
-    ///
-    /// # Errors
-    /// `TimedOut` when none comes in time.
-    pub fn wait_armed(&mut self, timeout: Duration) -> io::Result<Done> {
-        let deadline = Instant::now() + timeout;
-        loop {
-            if let Some(done) = self.poll() {
-                return Ok(done);
-            }
-            readable(&self.call, deadline)?;
-            self.disarm();
-        }
-    }
-
     /// The descriptor that becomes readable when the device notifies.
     pub fn notifications(&self) -> RawFd {
         self.call.as_raw_fd()
