@@ -2,9 +2,11 @@
 
 use crate::breakdown::Breakdown;
 use crate::compare::Compare;
+use crate::guests::Guests;
 use crate::iscsi::Lun;
 use crate::load::Generate;
 use crate::nbd::Place;
+use crate::polling::Waiting;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -51,6 +53,10 @@ pub enum Command {
     Compare(Compare),
     /// Where a server's processor time goes under a load, by layer
     Breakdown(Breakdown),
+    /// An export's ways of polling by five loads: rates, latencies and the daemon's processor time
+    Polling(Waiting),
+    /// Four guests at once, each with the load of a kind of server: what the engine adds to the drives' time
+    Guests(Guests),
     /// Block traces through the placement policy and the published ones, at several sizes of the fast tier
     Replay(Replay),
 }

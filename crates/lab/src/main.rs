@@ -14,14 +14,17 @@ mod demo;
 mod failure;
 mod fio;
 mod first_writes;
+mod guests;
 mod idle;
 mod increments;
 mod interrupt;
 mod iscsi;
 mod load;
 mod machine;
+mod memory_pool;
 mod moving;
 mod nbd;
+mod polling;
 mod process;
 mod replay;
 mod rival;
@@ -58,6 +61,8 @@ fn run(arguments: &Arguments) -> Result<()> {
         Command::Load(with) => load::command(with),
         Command::Compare(with) => compare::run(&convect()?, with),
         Command::Breakdown(with) => breakdown::run(&convect()?, with),
+        Command::Polling(with) => polling::run(&convect()?, with),
+        Command::Guests(with) => guests::run(&convect()?, with),
         Command::Replay(with) => replay::run(arguments.convect.as_deref(), with),
     }
 }

@@ -27,17 +27,16 @@ mod verify;
 mod versions;
 mod wait;
 
-pub use aim::Pattern;
+pub use aim::{Aim, Pattern};
 pub use arguments::Generate;
 pub use blocks::Blocks;
 pub use command::command;
-pub use disk::Disk;
+pub use disk::{Disk, Opening};
 pub use fill::{fill, scatter};
 pub use histogram::Histogram;
-pub use pace::Arrivals;
+pub use pace::{Arrivals, Pace, Rate};
 pub use plan::{Content, Load};
+pub use port::{Port, Request};
 pub use report::Figures;
 pub use run::{Watched, measure, run};
-#[cfg(test)]
-pub use second::Answer;
-pub use second::{Second, Series, rows_of_ten};
+pub use second::{Answer, Second, Series, rows_of_ten};

@@ -1,0 +1,115 @@
+//! All guests' requests, sent by one thread when they are due: what waits for another guest waits in the server.
+
+use crate::chance::Chance;
+use crate::failure::Result;
+use crate::interrupt;
+use crate::load::{Aim, Answer, Blocks, Pace, Port, Request, Series};
+use std::time::{Duration, Instant};
+
+/// Answers between two looks whether a person wants an end.
+const LOOK: u64 = 1 << 16;
+/// How long what is outstanding at the end is waited for.
+const DRAIN: Duration = Duration::from_secs(10);
+
+/// A guest.
+pub struct Guest {
+    pub port: Box<dyn Port>,
+    pub blocks: Blocks,
+    pub read_percent: u8,
+    pub aim: Aim,
+    pub pace: Pace,
+    pub chance: Chance,
+    /// Slots that are free.
+    pub free: Vec<u16>,
+    /// By slot, when its request was due and how many bytes it is of.
+    pub open: Vec<(u64, u32)>,
+    /// What was answered.
+    pub series: Series,
+}
+
+impl Guest {
+    /// Sends what is due and has a slot.
+    fn send(&mut self, now_ns: u64) -> Result<()> {
+        let mut queued = false;
+        while self.pace.due_ns() <= now_ns
+            && let Some(slot) = self.free.pop()
+        {
+            let length = self.blocks.next(&mut self.chance);
+            let write = self.chance.below(100) >= u64::from(self.read_percent);
+            let offset = (self.aim)(&mut self.chance, length);
+            self.open[usize::from(slot)] = (self.pace.due_ns(), length);
+            let request = Request {
+                offset,
+                length,
+                write,
+            };
+            self.port.queue(slot, request)?;
+            self.pace.advance(&mut self.chance);
+            queued = true;
+        }
+        if queued {
+            self.port.send()?;
+        }
+        Ok(())
+    }
+
+    /// Counts what was answered.
+    fn take(&mut self, begun: Instant, answered: &mut Vec<u16>) -> Result<()> {
+        answered.clear();
+        self.port.take(answered)?;
+        if answered.is_empty() {
+            return Ok(());
+        }
+        let at_ns = begun.elapsed().as_nanos() as u64;
+        for slot in answered.drain(..) {
+            let (due_ns, bytes) = self.open[usize::from(slot)];
+            self.series.answered_due(Answer {
+                at_ns,
+                due_ns,
+                bytes: bytes.into(),
+            });
+            self.free.push(slot);
+        }
+        Ok(())
+    }
+}
+
+/// Sends all guests' requests until the time is over, and waits for the answers. It never sleeps.
+///
+/// # Errors
+/// When a request fails, or is not answered.
+pub fn drive(guests: &mut [Guest], time: Duration) -> Result<()> {
+    for guest in guests.iter_mut() {
+        guest.port.begin()?;
+    }
+    let (begun, mut rounds) = (Instant::now(), 0_u64);
+    let mut answered = Vec::new();
+    loop {
+        let now = begun.elapsed();
+        let under_way = guests
+            .iter()
+            .any(|guest| guest.free.len() < guest.open.len());
+        if now >= time && (!under_way || now >= time + DRAIN) {
+            break;
+        }
+        for guest in guests.iter_mut() {
+            if now < time {
+                guest.send(begun.elapsed().as_nanos() as u64)?;
+            }
+            guest.take(begun, &mut answered)?;
+        }
+        rounds += 1;
+        if rounds.is_multiple_of(LOOK) {
+            interrupt::check()?;
+        }
+    }
+    match guests
+        .iter()
+        .all(|guest| guest.free.len() == guest.open.len())
+    {
+        true => Ok(()),
+        false => Err(crate::failure::Failure::new(
+            "requests are not answered: look at the server's log",
+        )),
+    }
+}
