@@ -27,12 +27,17 @@ struct Pool {
 }
 
 impl Pool {
-    fn new(loops: Loops) -> Result<Self> {
+    /// With one volume that all shards have their part of, or `apart` with a volume for each shard.
+    fn new(loops: Loops, apart: bool) -> Result<Self> {
         let shards = loops.remotes().len();
         let scene = Scene::new(loops, "null", GIB * shards as u64)?;
-        let (id, device) = scene.volume("all", shards as u64 * REGION / MIB)?;
+        let all = scene.volume("all", shards as u64 * REGION / MIB)?;
         let mut loads = Vec::new();
         for region in 0..shards as u64 {
+            let ((id, device), region) = match apart {
+                true => (scene.volume(&format!("v{region}"), REGION / MIB)?, 0),
+                false => (all.clone(), region),
+            };
             let (shard, first) = (shard_of(id, region, shards), region * REGION);
             // Null drives give zeroes back, and only these have the right checksums.
             let range = first..first + EACH_MIB * MIB;
@@ -70,7 +75,7 @@ impl Pool {
 
 fn count(counts: &[u16]) -> Result<()> {
     for shards in counts {
-        let pool = Pool::new(Loops::simulated(*shards)?)?;
+        let pool = Pool::new(Loops::simulated(*shards)?, false)?;
         for (name, kind) in KINDS {
             pool.run(kind, COUNTED / 4)?;
             callgrind::begin();
@@ -89,14 +94,16 @@ fn sorted(mut figures: Vec<f64>) -> Vec<f64> {
 
 /// Pools of so many shards in turn; prints requests a second, and how many times those of the first they are.
 fn time(counts: &[u16]) -> Result<()> {
+    let rows = [false, true].into_iter();
+    let rows = rows.flat_map(|apart| KINDS.map(|(name, kind)| (apart, name, kind)));
     println!(
         "requests of 4 KiB a second, null drives, {DEPTH} outstanding a shard, {ROUNDS} rounds"
     );
-    for (name, kind) in KINDS {
+    for (apart, name, kind) in rows {
         let mut rates = vec![Vec::new(); counts.len()];
         for _ in 0..ROUNDS {
             for (shards, rates) in counts.iter().zip(&mut rates) {
-                let pool = Pool::new(Loops::threads(*shards)?)?;
+                let pool = Pool::new(Loops::threads(*shards)?, apart)?;
                 pool.run(kind, TIMED / 10)?;
                 let requests = (TIMED * u64::from(*shards)) as f64;
                 rates.push(requests / pool.run(kind, TIMED)?);
@@ -107,8 +114,9 @@ fn time(counts: &[u16]) -> Result<()> {
             let ratios = sorted(ratios.map(|(this, first)| this / first).collect());
             let rate = sorted(of_these.clone())[ROUNDS / 2];
             let (least, most) = (ratios[0], ratios[ROUNDS - 1]);
+            let volumes = if apart { "a volume each" } else { "one volume" };
             println!(
-                "{name:<6} {shards:>3} shards {rate:>12.0}   {:.2} times the first ({least:.2}-{most:.2})",
+                "{name:<6} {volumes:<14} {shards:>3} shards {rate:>12.0}   {:.2} times the first ({least:.2}-{most:.2})",
                 ratios[ROUNDS / 2]
             );
         }

@@ -12,7 +12,7 @@ pub struct Waiting {
     /// Seconds of each measurement, after one that does not count
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=600))]
     pub seconds: u64,
-    /// Exports with a client that sends nothing
+    /// Exports with a client that has sent one request and sends no other
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub exports: u32,
     /// How much the volume under load has

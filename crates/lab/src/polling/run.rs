@@ -2,10 +2,11 @@
 
 use super::arguments::Waiting;
 use super::table::{Cell, Row, show};
-use crate::failure::{Result, While};
+use crate::failure::{Failure, Result, While};
 use crate::interrupt;
 use crate::load::{
-    Arrivals, Blocks, Content, Disk, Figures, Load, Opening, Pattern, Port, Rate, Watched, measure,
+    Arrivals, Blocks, Content, Disk, Figures, Load, Opening, Pattern, Port, Rate, Request, Watched,
+    measure,
 };
 use crate::machine;
 use crate::memory_pool::MemoryPool;
@@ -26,6 +27,8 @@ const PART_DEPTH: u16 = 8;
 const IDLE_BYTES: u64 = 16 << 20;
 /// Room for sockets and logs.
 const ROOM: u64 = 64 << 20;
+/// How long an answer may take.
+const ANSWER_TIME: Duration = Duration::from_secs(10);
 /// What follows a connection is work of it, and left out.
 const SETTLE: Duration = Duration::from_secs(1);
 
@@ -80,7 +83,30 @@ fn row(pool: &MemoryPool, with: &Waiting, name: String, load: &Load) -> Result<R
     Ok(Row { name, rounds })
 }
 
-/// Cores that the daemon takes with clients that send nothing.
+/// Sends one request and waits for its answer: a ring that sleeps goes by its export's way of polling from the next
+/// one on.
+fn wake(port: &mut dyn Port) -> Result<()> {
+    port.begin()?;
+    let request = Request {
+        length: BLOCK,
+        ..Request::default()
+    };
+    port.queue(0, request)?;
+    port.send()?;
+    let mut answered = Vec::with_capacity(1);
+    let done = interrupt::wait_for(ANSWER_TIME, || {
+        port.take(&mut answered)?;
+        Ok(!answered.is_empty())
+    })?;
+    match done {
+        true => Ok(()),
+        false => Err(Failure::new(
+            "a request is not answered: look at the server's log",
+        )),
+    }
+}
+
+/// Cores that the daemon takes with clients that have sent a request each and send no other.
 fn idle(pool: &MemoryPool, with: &Waiting) -> Result<Row> {
     let opening = Opening {
         queues: 1,
@@ -103,6 +129,9 @@ fn idle(pool: &MemoryPool, with: &Waiting) -> Result<Row> {
         for name in names.iter().map(String::as_str).chain(["loaded"]) {
             set(pool, name, mode)?;
         }
+        connected
+            .iter_mut()
+            .try_for_each(|port| wake(&mut **port))?;
         interrupt::pause(SETTLE)?;
         let pid = pool.daemon.pid();
         let (begun, before) = (Instant::now(), machine::processor_seconds(pid)?);
@@ -113,7 +142,6 @@ fn idle(pool: &MemoryPool, with: &Waiting) -> Result<Row> {
             ..Cell::default()
         });
     }
-    drop(connected);
     Ok(Row {
         name: format!("idle, {} exports", with.exports),
         rounds,
