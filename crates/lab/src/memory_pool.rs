@@ -65,6 +65,15 @@ impl MemoryPool {
             .map_err(Failure::new)
     }
 
+    /// Changes how an export's rings wait: `adaptive`, `busy` or `interrupt`.
+    ///
+    /// # Errors
+    /// When that is refused.
+    pub fn set_polling(&self, export: &str, mode: &str) -> Result<()> {
+        let words = ["export", "set", export, "--polling", mode];
+        self.daemon.run(&words).map(|_| ())
+    }
+
     /// Writes all of a disk, and then so often anywhere that the drives' memory has been used once.
     ///
     /// # Errors

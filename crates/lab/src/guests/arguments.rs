@@ -15,6 +15,9 @@ pub struct Guests {
     /// How much each guest's volume has
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = size)]
     pub size: u64,
+    /// How the exports' rings wait: adaptive, busy or interrupt
+    #[arg(long, value_name = "WAY", default_value = "adaptive", value_parser = ["adaptive", "busy", "interrupt"])]
+    pub polling: String,
     /// The core that the daemon is bound to
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     pub server_core: usize,

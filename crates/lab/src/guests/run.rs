@@ -122,6 +122,7 @@ fn measure(pool: &MemoryPool, with: &Guests) -> Result<()> {
     let mut disks = Vec::new();
     for shape in &SHAPES {
         let disk = pool.export(shape.name, with.size)?;
+        pool.set_polling(shape.name, &with.polling)?;
         pool.fill(&disk, with.size)?;
         disks.push(disk);
     }

@@ -32,11 +32,6 @@ const ANSWER_TIME: Duration = Duration::from_secs(10);
 /// What follows a connection is work of it, and left out.
 const SETTLE: Duration = Duration::from_secs(1);
 
-fn set(pool: &MemoryPool, export: &str, mode: &str) -> Result<()> {
-    let words = ["export", "set", export, "--polling", mode];
-    pool.daemon.run(&words).map(|_| ())
-}
-
 fn load(with: &Waiting, disk: &Disk, depth: u16, rate: Option<f64>) -> Load {
     let per_second = |per_second| Rate {
         per_second,
@@ -67,7 +62,7 @@ fn row(pool: &MemoryPool, with: &Waiting, name: String, load: &Load) -> Result<R
     let mut rounds: [Vec<Cell>; MODES.len()] = Default::default();
     for _ in 0..with.rounds {
         for (mode, cells) in MODES.iter().zip(&mut rounds) {
-            set(pool, "loaded", mode)?;
+            pool.set_polling("loaded", mode)?;
             let watched = Watched {
                 server: Some(pool.daemon.pid()),
             };
@@ -127,7 +122,7 @@ fn idle(pool: &MemoryPool, with: &Waiting) -> Result<Row> {
     let mut rounds: [Vec<Cell>; MODES.len()] = Default::default();
     for (mode, cells) in MODES.iter().zip(&mut rounds) {
         for name in names.iter().map(String::as_str).chain(["loaded"]) {
-            set(pool, name, mode)?;
+            pool.set_polling(name, mode)?;
         }
         connected
             .iter_mut()
