@@ -6,17 +6,18 @@ use super::{Leg, Purpose, VdriveIo};
 use std::sync::atomic::Ordering;
 use units::BLOCK;
 
+/// Blocks that were seen to be wrong and not read again yet, at most.
+const SUSPECTS: usize = 64;
+
 impl PartIo {
-    fn read_in_place(&self, block: u64, count: usize, see: &mut dyn FnMut(&[u8])) -> bool {
+    fn read_in_place(&self, block: u64, count: usize, see: &mut dyn FnMut(&[u8])) {
         let channel = self.channel.borrow();
         let len = count * BLOCK;
-        let was_read = channel.queue.read_in_place(self.byte(block), len, see);
-        if was_read {
+        if channel.queue.read_in_place(self.byte(block), len, see) {
             channel.shared.reads.fetch_add(1, Ordering::Relaxed);
             let bytes = &channel.shared.read_bytes;
             bytes.fetch_add(len as u64, Ordering::Relaxed);
         }
-        was_read
     }
 
     fn write_in_place(
@@ -58,16 +59,16 @@ impl VdriveIo {
         }
     }
 
-    /// Shows `see` `count` blocks from `block` on, if they lie in one piece of memory. It checks them: what
-    /// is wrong is read again by [`VdriveIo::read`], which mends it. False when nothing was shown.
+    /// Shows `see` `count` blocks from `block` on, if they lie in one piece of memory. It says whether they are
+    /// right: what is not is to be read again by [`VdriveIo::read`], which looks at the same leg and mends it.
     pub(crate) fn read_in_place(
         &self,
         block: u64,
         count: usize,
-        see: &mut dyn FnMut(&[u8]),
-    ) -> bool {
+        see: &mut dyn FnMut(&[u8]) -> bool,
+    ) {
         if self.check_bounds(block, count).is_err() {
-            return false;
+            return;
         }
         let fragment = self.layout.fragment(block, count);
         let leg = match self.layout.is_mirror() {
@@ -75,9 +76,34 @@ impl VdriveIo {
             false => fragment.part,
         };
         let part = &self.parts[leg];
-        fragment.count == count
-            && (part.leg.is_in() || !self.layout.is_mirror())
-            && part.read_in_place(fragment.block, count, see)
+        let may_be_read = part.leg.is_in() || !self.layout.is_mirror();
+        if fragment.count != count || !may_be_read {
+            return;
+        }
+        let mut is_right = true;
+        part.read_in_place(fragment.block, count, &mut |bytes| is_right = see(bytes));
+        if !is_right && self.layout.is_mirror() {
+            self.suspect(fragment.block, leg);
+        }
+    }
+
+    /// A block was seen to be wrong on a leg: whoever reads it next looks at that one.
+    fn suspect(&self, block: u64, leg: usize) {
+        let mut suspects = self.suspects.borrow_mut();
+        if suspects.len() == SUSPECTS {
+            suspects.pop_front();
+        }
+        suspects.push_back((block, leg));
+    }
+
+    /// The leg that a read of blocks from `block` on is to look at.
+    pub(super) fn leg_for(&self, block: u64) -> usize {
+        let mut suspects = self.suspects.borrow_mut();
+        let known = suspects.iter().position(|(suspect, _)| *suspect == block);
+        let suspect = known.and_then(|at| suspects.remove(at));
+        let is_in = |leg: &usize| self.parts[*leg].leg.is_in();
+        let leg = suspect.map(|(_, leg)| leg).filter(is_in);
+        leg.unwrap_or_else(|| self.choose_leg())
     }
 
     /// Lets `fill` write `count` blocks from `block` on, as [`VdriveIo::write`] does, if that takes no waiting.

@@ -11,6 +11,7 @@ use format::WearConfig;
 use futures_util::future::join_all;
 use reactor::{Handle, Limit};
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -219,6 +220,8 @@ pub struct VdriveIo {
     pub(super) legs: Arc<Legs>,
     pub(super) dma: DmaPool,
     turn: Cell<usize>,
+    /// Blocks that were seen to be wrong on a leg, and not read again yet.
+    pub(super) suspects: RefCell<VecDeque<(u64, usize)>>,
     /// For reads of a tier of disks: turns in the order of addresses.
     pub(super) turns: Limit,
     /// What this thread has written to a mirror and not flushed: a leg that goes out may have
@@ -246,6 +249,7 @@ impl VdriveIo {
             legs,
             dma,
             turn: Cell::new(0),
+            suspects: RefCell::default(),
             turns,
             written: RefCell::default(),
             gate: Gate::default(),
@@ -330,7 +334,7 @@ impl VdriveIo {
         check: Check<'_>,
     ) -> Result<DmaBuf, DriveError> {
         let leg = if self.layout.is_mirror() {
-            self.choose_leg()
+            self.leg_for(fragment.block)
         } else {
             fragment.part
         };

@@ -37,7 +37,7 @@ pub struct Rotting {
 
 impl Rotting {
     /// It is read and written in place from here on.
-    fn in_place(self) -> Self {
+    pub fn in_place(self) -> Self {
         Self {
             in_place: true,
             ..self
