@@ -36,6 +36,16 @@ pub enum LogLevel {
     Trace,
 }
 
+/// A certificate, with those that it was signed with, and its key, both as PEM.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TlsFiles {
+    /// The certificate's file.
+    pub certificate: PathBuf,
+    /// The key's file.
+    pub key: PathBuf,
+}
+
 /// What the daemon is started with.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
@@ -45,6 +55,10 @@ pub struct Config {
     pub metrics: Option<SocketAddr>,
     /// Also where other hosts may ask.
     pub metrics_anywhere: bool,
+    /// Where the page and the interface are served by TLS to whoever has a token.
+    pub listen: Option<SocketAddr>,
+    /// What that is served with; nothing: a certificate is made.
+    pub tls: Option<TlsFiles>,
     /// What has to be there after a restart, besides the pools themselves.
     pub state_dir: PathBuf,
     /// Threads of the engine; 0 is one a core.
@@ -77,6 +91,8 @@ impl Default for Config {
             socket: "/run/convect/convect.sock".into(),
             metrics: None,
             metrics_anywhere: false,
+            listen: None,
+            tls: None,
             state_dir: "/var/lib/convect".into(),
             threads: engine.threads,
             ram_tier: engine.ram_tier,
@@ -111,27 +127,55 @@ fn check_socket_path(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
+fn parse_address(text: &str, port: u16) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        format!(
+            "'{text}' is not an address and a port: write it like 127.0.0.1:{port} or [::1]:{port}"
+        )
+    })
+}
+
 /// Reads where figures are to be served.
 ///
 /// # Errors
 /// A sentence that says what to do.
 pub fn parse_metrics_address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| {
-        format!("'{text}' is not an address and a port: write it like 127.0.0.1:9750 or [::1]:9750")
-    })
+    parse_address(text, 9750)
+}
+
+/// Reads where the page is to be served.
+///
+/// # Errors
+/// A sentence that says what to do.
+pub fn parse_listen_address(text: &str) -> Result<SocketAddr, String> {
+    parse_address(text, 9443)
+}
+
+fn address_or_off<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    parse: fn(&str) -> Result<SocketAddr, String>,
+) -> Result<Option<SocketAddr>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    if text == "off" {
+        return Ok(None);
+    }
+    let address = parse(&text).map_err(|why| D::Error::custom(format!("{why}; or \"off\"")))?;
+    Ok(Some(address))
 }
 
 struct MetricsAddress(Option<SocketAddr>);
 
 impl<'de> Deserialize<'de> for MetricsAddress {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        if text == "off" {
-            return Ok(Self(None));
-        }
-        let address = parse_metrics_address(&text)
-            .map_err(|why| D::Error::custom(format!("{why}; or \"off\"")))?;
-        Ok(Self(Some(address)))
+        address_or_off(deserializer, parse_metrics_address).map(Self)
+    }
+}
+
+struct ListenAddress(Option<SocketAddr>);
+
+impl<'de> Deserialize<'de> for ListenAddress {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        address_or_off(deserializer, parse_listen_address).map(Self)
     }
 }
 
@@ -256,6 +300,8 @@ struct File {
     socket: Option<SocketPath>,
     metrics: Option<MetricsAddress>,
     metrics_anywhere: Option<bool>,
+    listen: Option<ListenAddress>,
+    tls: Option<TlsFiles>,
     state_dir: Option<PathBuf>,
     threads: Option<Threads>,
     ram_tier: Option<Memory>,
@@ -316,6 +362,8 @@ impl Config {
             socket: file.socket.map_or(default.socket, |path| path.0),
             metrics: file.metrics.map_or(default.metrics, |address| address.0),
             metrics_anywhere: file.metrics_anywhere.unwrap_or(default.metrics_anywhere),
+            listen: file.listen.map_or(default.listen, |address| address.0),
+            tls: file.tls.or(default.tls),
             state_dir: file.state_dir.unwrap_or(default.state_dir),
             threads: file.threads.map_or(default.threads, |count| count.0),
             ram_tier: file.ram_tier.map_or(default.ram_tier, |size| size.0),

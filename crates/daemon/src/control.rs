@@ -7,6 +7,7 @@ use engine::{
     ScheduleStatus, ScheduleTurn, ScrubSpec, ScrubStatus, SnapshotDiff, SnapshotStatus, VdriveSpec,
     VolumeChange, VolumeSpec, VolumeStatus, WhatIf,
 };
+use std::ops::Range;
 use std::sync::Arc;
 
 type Result<T> = std::result::Result<T, EngineError>;
@@ -86,6 +87,6 @@ control! {
     schedule_list(pool: &str, volume: Option<&str>) -> Result<Vec<ScheduleStatus>>;
     schedule_remove(pool: &str, volume: &str, schedule: &str) -> Result<()>;
     schedule_take(pool: &str, volume: &str, schedule: &str, turn: &ScheduleTurn) -> Result<Vec<SnapshotStatus>>;
-    volume_map(pool: &str, volume: &str, cells: usize) -> Result<Vec<MapCell>>;
+    volume_map(pool: &str, volume: &str, bytes: Range<u64>, cells: usize) -> Result<Vec<MapCell>>;
     volume_explain(pool: &str, volume: &str, lba: u64) -> Result<Explanation>;
 }

@@ -1,5 +1,6 @@
 //! The commands, a file an object.
 
+mod access;
 mod check;
 mod diff;
 mod drive;
@@ -21,6 +22,7 @@ mod watch;
 mod wear;
 mod what_if;
 
+pub use access::{audit, token};
 pub use check::{check, repair};
 pub use drive::drive;
 pub use explain::explain;

@@ -1,7 +1,7 @@
 //! Snapshots and clones.
 
 use super::core::{Manager, Result, check_name, lock};
-use super::scrubs::now_s;
+use crate::clock::now_s;
 use crate::mapping::ToApi;
 use api::v1::{self, Problem, ProblemCode};
 use std::time::{Duration, Instant};

@@ -5,6 +5,7 @@ use block::BlockDevice;
 use daemon::Control;
 use engine::*;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -697,7 +698,13 @@ impl Control for Fake {
         })
     }
 
-    fn volume_map(&self, pool: &str, _volume: &str, cells: usize) -> Result<Vec<MapCell>> {
+    fn volume_map(
+        &self,
+        pool: &str,
+        _volume: &str,
+        _bytes: Range<u64>,
+        cells: usize,
+    ) -> Result<Vec<MapCell>> {
         self.with(pool, |_| Ok(vec![MapCell::default(); cells]))
     }
 

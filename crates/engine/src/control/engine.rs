@@ -9,6 +9,7 @@ use crate::pool::{Found, Host, Pool, error, importable, lock, report, scan};
 use crate::shard::Audit;
 use reactor::{ReactorThread, Remote};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use units::PoolId;
@@ -569,8 +570,14 @@ impl Engine {
     ///
     /// # Errors
     /// With a sentence that says what to do.
-    pub fn volume_map(&self, pool: &str, volume: &str, cells: usize) -> Result<Vec<MapCell>> {
-        self.pool(pool)?.map(volume, cells)
+    pub fn volume_map(
+        &self,
+        pool: &str,
+        volume: &str,
+        bytes: Range<u64>,
+        cells: usize,
+    ) -> Result<Vec<MapCell>> {
+        self.pool(pool)?.map(volume, bytes, cells)
     }
 
     /// Where the block of a volume lies that has its logical block `lba`, and why.

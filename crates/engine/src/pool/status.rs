@@ -11,6 +11,7 @@ use crate::device::shard_of_chunk;
 use crate::shard::{Audit, ShardStatus};
 use format::{BlockCounts, LayoutConfig, PoolConfig, TierConfig, VdriveConfig, VolumeConfig};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 use units::{BLOCK, CHUNK_BLOCKS, VdriveId, format_bytes};
 
@@ -328,11 +329,11 @@ impl Pool {
         }
     }
 
-    /// The volume's LBA space in `cells` equal parts.
+    /// These bytes of the volume's LBA space, as far as it goes, in `cells` equal parts.
     ///
     /// # Errors
     /// When there is no such volume, or a page of its map cannot be read.
-    pub fn map(&self, name: &str, cells: usize) -> Result<Vec<MapCell>> {
+    pub fn map(&self, name: &str, bytes: Range<u64>, cells: usize) -> Result<Vec<MapCell>> {
         let volume = self.find_volume(name)?;
         let cells = cells.clamp(1, 4096);
         let shards = self.shards.len();
@@ -343,10 +344,14 @@ impl Pool {
             .iter()
             .enumerate()
             .map(|(index, handle)| {
+                let bytes = bytes.clone();
                 handle.ask(move |shard| async move {
                     let mut cells = vec![MapCell::default(); cells];
                     let mine = move |chunk| shard_of_chunk(root, chunk, shards) == index;
-                    shard.map(id, size, mine, &mut cells).await.map(|()| cells)
+                    shard
+                        .map(id, size, bytes, mine, &mut cells)
+                        .await
+                        .map(|()| cells)
                 })
             })
             .collect();
@@ -359,10 +364,7 @@ impl Pool {
                 crate::EngineError::new(super::shards::code_of(&failed), failed.to_string())
             })?;
             for (cell, more) in sum.iter_mut().zip(part) {
-                cell.ram += more.ram;
-                cell.fast += more.fast;
-                cell.slow += more.slow;
-                cell.empty += more.empty;
+                cell.add(&more);
             }
         }
         Ok(sum)
