@@ -37,8 +37,7 @@ pub enum LogLevel {
 }
 
 /// A certificate, with those that it was signed with, and its key, both as PEM.
-#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TlsFiles {
     /// The certificate's file.
     pub certificate: PathBuf,
@@ -179,6 +178,32 @@ impl<'de> Deserialize<'de> for ListenAddress {
     }
 }
 
+/// Nothing for the one that is made.
+struct PemFile(Option<PathBuf>);
+
+impl<'de> Deserialize<'de> for PemFile {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Ok(Self((text != "made").then(|| text.into())))
+    }
+}
+
+fn tls_files(
+    certificate: Option<PemFile>,
+    key: Option<PemFile>,
+    origin: &Path,
+) -> Result<Option<TlsFiles>, ServeError> {
+    let given = |file: Option<PemFile>| file.and_then(|file| file.0);
+    match (given(certificate), given(key)) {
+        (None, None) => Ok(None),
+        (Some(certificate), Some(key)) => Ok(Some(TlsFiles { certificate, key })),
+        _ => Err(ServeError::new(format!(
+            "{}: of tls_certificate and tls_key one is there and one is not: give both files, or neither",
+            origin.display()
+        ))),
+    }
+}
+
 struct SocketPath(PathBuf);
 
 impl<'de> Deserialize<'de> for SocketPath {
@@ -301,7 +326,8 @@ struct File {
     metrics: Option<MetricsAddress>,
     metrics_anywhere: Option<bool>,
     listen: Option<ListenAddress>,
-    tls: Option<TlsFiles>,
+    tls_certificate: Option<PemFile>,
+    tls_key: Option<PemFile>,
     state_dir: Option<PathBuf>,
     threads: Option<Threads>,
     ram_tier: Option<Memory>,
@@ -363,7 +389,7 @@ impl Config {
             metrics: file.metrics.map_or(default.metrics, |address| address.0),
             metrics_anywhere: file.metrics_anywhere.unwrap_or(default.metrics_anywhere),
             listen: file.listen.map_or(default.listen, |address| address.0),
-            tls: file.tls.or(default.tls),
+            tls: tls_files(file.tls_certificate, file.tls_key, origin)?,
             state_dir: file.state_dir.unwrap_or(default.state_dir),
             threads: file.threads.map_or(default.threads, |count| count.0),
             ram_tier: file.ram_tier.map_or(default.ram_tier, |size| size.0),

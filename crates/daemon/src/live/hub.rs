@@ -119,11 +119,13 @@ impl Hub {
         for view in &wish {
             *viewers.maps.entry(view.clone()).or_default() += 1;
         }
-        if !std::mem::replace(&mut viewers.running, true) {
-            tokio::spawn(Arc::clone(self).look());
-        }
         let mut ticks = self.ticks.subscribe();
-        ticks.borrow_and_update();
+        match std::mem::replace(&mut viewers.running, true) {
+            // The last look is a moment old; the maps come with the next.
+            true if ticks.borrow().number > 0 => ticks.mark_changed(),
+            true => {}
+            false => drop(tokio::spawn(Arc::clone(self).look())),
+        }
         Ok(Viewing {
             hub: Arc::clone(self),
             wish,
