@@ -13,7 +13,7 @@ export default defineConfig({
       output: {
         entryFileNames: "assets/page.js",
         assetFileNames: "assets/page[extname]",
-        inlineDynamicImports: true,
+        codeSplitting: false,
       },
     },
   },

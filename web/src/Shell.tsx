@@ -86,10 +86,10 @@ export function Shell({ onLogOut }: { onLogOut: () => void }) {
         </span>
         <span className="space" />
         <span className="who">
-          {session.who} <em>{session.role}</em>
+          {session.who} <span className="badge">{session.role}</span>
         </span>
         <button type="button" className="quiet" onClick={nextTheme}>
-          Theme: {theme}
+          <em>Theme</em> {theme}
         </button>
         <button type="button" className="quiet" onClick={onLogOut}>
           Log out

@@ -4,13 +4,13 @@ import { time } from "../../format";
 import { useData } from "../../live/useData";
 import { Page } from "../../ui/Page";
 import { Table, type Column } from "../../ui/Table";
-import { outcomes, type Change } from "./entries";
+import { outcomes, words, type Change } from "./entries";
 
 const COLUMNS: Column<Change>[] = [
   { name: "When", width: "9.5rem", cell: (row) => <time>{time(row.at_s)}</time> },
   { name: "Who", width: "minmax(6rem, 1fr)", cell: (row) => row.who },
   { name: "From", width: "8rem", wide: true, cell: (row) => row.from },
-  { name: "What", width: "minmax(8rem, 1fr)", cell: (row) => row.operation },
+  { name: "What", width: "minmax(8rem, 1fr)", cell: (row) => words(row.operation) },
   {
     name: "Of what",
     width: "minmax(10rem, 3fr)",
@@ -35,7 +35,7 @@ export function Audit() {
   );
   const wanted = find.toLowerCase();
   const rows = outcomes(value?.items ?? []).filter((row) =>
-    `${row.who} ${row.operation} ${row.subject} ${row.outcome}`.toLowerCase().includes(wanted),
+    `${row.who} ${words(row.operation)} ${row.subject} ${row.outcome}`.toLowerCase().includes(wanted),
   );
   return (
     <Page

@@ -7,6 +7,11 @@ export type Change = Pick<
   "number" | "at_s" | "who" | "from" | "operation" | "subject" | "outcome" | "hash"
 >;
 
+/** An operation's name in words: `VolumeCreate` is `volume create`. */
+export function words(operation: string): string {
+  return operation.replace(/([a-z])([A-Z])/g, "$1 $2").toLowerCase();
+}
+
 /** Joins what was asked for with what became of it; newest first, as they come. */
 export function outcomes(entries: readonly AuditEntry[]): Change[] {
   const ends = new Map<number, AuditEntry>();

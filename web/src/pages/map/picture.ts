@@ -68,7 +68,8 @@ export function colourOf(code: number, palette: Palette): Rgb {
     (at) => (ram * palette.ram[at]! + fast * palette.fast[at]! + slow * palette.slow[at]!) / stored,
   );
   // A part that holds little, or that nobody uses, is nearer to the ground.
-  const shown = Math.min(stored / 15, 1) * (0.45 + 0.55 * (Math.min(uses, 10) / 10));
+  const filled = 0.35 + 0.65 * Math.min(stored / 15, 1);
+  const shown = filled * (0.45 + 0.55 * (Math.min(uses, 10) / 10));
   return mixed.map((value, at) =>
     Math.round(palette.empty[at]! + (value - palette.empty[at]!) * shown),
   ) as unknown as Rgb;

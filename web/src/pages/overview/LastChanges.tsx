@@ -2,7 +2,7 @@ import { api } from "../../api/client";
 import { time } from "../../format";
 import { useData } from "../../live/useData";
 import { useMay } from "../../session";
-import { outcomes } from "../audit/entries";
+import { outcomes, words } from "../audit/entries";
 
 /** The newest of the log of changes, for those who may read it. */
 export function LastChanges() {
@@ -23,7 +23,7 @@ function Entries() {
         <li key={row.number}>
           <time>{time(row.at_s)}</time>
           <span>
-            <b>{row.who}</b> {row.operation} <em>{row.subject}</em>
+            <b>{row.who}</b> {words(row.operation)} <em>{row.subject}</em>
           </span>
           {row.outcome !== "done" && <span className="warn">{row.outcome}</span>}
         </li>

@@ -62,6 +62,15 @@ export function PoolCard({ pool, live }: { pool: Pool; live: PoolLive | undefine
           { name: "writes", tone: "second", values: history.map((at) => at.writeIops) },
         ]}
       />
+      <ul className="legend" aria-label="Lines">
+        <li>
+          <i className="dot accent" /> reads a second
+        </li>
+        <li>
+          <i className="dot second" /> writes a second
+        </li>
+        <li>the last {span(Math.max(history.length, 1))}</li>
+      </ul>
       <dl className="shares">
         <div className="ram">
           <dt>RAM</dt>
