@@ -88,8 +88,8 @@ export function Shell({ onLogOut }: { onLogOut: () => void }) {
         <span className="who">
           {session.who} <span className="badge">{session.role}</span>
         </span>
-        <button type="button" className="quiet" onClick={nextTheme}>
-          <em>Theme</em> {theme}
+        <button type="button" className="quiet" aria-label={`Theme: ${theme}`} onClick={nextTheme}>
+          <span aria-hidden="true">◐</span> {theme}
         </button>
         <button type="button" className="quiet" onClick={onLogOut}>
           Log out

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState, type KeyboardEvent, type PointerEvent } from "react";
 import { bytes } from "../../format";
-import { colourOf, columnsFor, type Palette, type Picture, type Rgb } from "./picture";
+import { STRIPES, columnsFor, stripesOf, type Palette, type Picture, type Rgb } from "./picture";
 
 interface Props {
   label: string;
@@ -36,7 +36,7 @@ function paletteOf(element: HTMLElement): Palette {
   };
 }
 
-/** Draws the parts, one pixel each, into `small`, and that as big as the canvas is. */
+/** Draws the parts, a pixel a stripe, into `small`, and that as big as the canvas is. */
 function draw(
   canvas: HTMLCanvasElement,
   small: HTMLCanvasElement,
@@ -49,20 +49,22 @@ function draw(
   const cells = picture.codes.length;
   const columns = columnsFor(cells, canvas.width, canvas.height);
   const rows = Math.ceil(cells / columns);
-  small.width = columns;
+  small.width = columns * STRIPES;
   small.height = rows;
-  const image = pixels.createImageData(columns, rows);
+  const image = pixels.createImageData(columns * STRIPES, rows);
   const palette = paletteOf(canvas);
   const now = performance.now();
   let lit = false;
   for (let at = 0; at < cells; at += 1) {
-    const colour = colourOf(picture.codes[at]!, palette);
-    const light = Math.max(0, 1 - (now - picture.changed[at]!) / LIT);
+    const light = Math.max(0, 1 - (now - picture.changed[at]!) / LIT) * 0.6;
     lit ||= light > 0;
-    for (let part = 0; part < 3; part += 1) {
-      image.data[at * 4 + part] = colour[part]! + (255 - colour[part]!) * light * 0.6;
-    }
-    image.data[at * 4 + 3] = 255;
+    stripesOf(picture.codes[at]!, palette).forEach((colour, stripe) => {
+      const pixel = (at * STRIPES + stripe) * 4;
+      for (let part = 0; part < 3; part += 1) {
+        image.data[pixel + part] = colour[part]! + (255 - colour[part]!) * light;
+      }
+      image.data[pixel + 3] = 255;
+    });
   }
   pixels.putImageData(image, 0, 0);
   context.imageSmoothingEnabled = false;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { LiveMap } from "../../api/types";
-import { applied, cellsFor, colourOf, columnsFor, type Palette } from "./picture";
+import { applied, cellsFor, columnsFor, stripesOf, type Palette } from "./picture";
 
 const head = { volume: "tank/v", size: 8192, start: 0, length: 8192, cells: 3 };
 const palette: Palette = { ram: [255, 0, 0], fast: [0, 255, 0], slow: [0, 0, 255], empty: [0, 0, 0] };
@@ -20,10 +20,13 @@ test("what changed of nothing is nothing", () => {
   expect(applied(undefined, { ...head, changed: "00000000" }, 1)).toBeUndefined();
 });
 
-test("hue is where it lies, brightness how hot it is", () => {
-  expect(colourOf(0x0000, palette)).toEqual([0, 0, 0]);
-  expect(colourOf(0xf00f, palette)).toEqual([255, 0, 0]);
-  const [hot, cold] = [colourOf(0x0f0f, palette), colourOf(0x0f00, palette)];
+test("stripes are where it lies, brightness is how hot it is", () => {
+  const { ram, fast, slow, empty } = palette;
+  expect(stripesOf(0x0000, palette)).toEqual([empty, empty, empty, empty]);
+  expect(stripesOf(0xf00f, palette)).toEqual([ram, ram, ram, ram]);
+  expect(stripesOf(0x448f, palette)).toEqual([ram, fast, slow, slow]);
+  expect(stripesOf(0x010f, palette)).toEqual([fast, empty, empty, empty]);
+  const [hot, cold] = [stripesOf(0x0f0f, palette)[0]!, stripesOf(0x0f00, palette)[0]!];
   expect(hot[1]).toBeGreaterThan(cold[1]);
   expect(cold[1]).toBeGreaterThan(60);
 });

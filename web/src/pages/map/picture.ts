@@ -59,20 +59,34 @@ export interface Palette {
   empty: Rgb;
 }
 
-/** A part's colour: hues by where it lies, brighter the hotter it is. */
-export function colourOf(code: number, palette: Palette): Rgb {
+/** Stripes that a part is drawn with, beside each other. */
+export const STRIPES = 4;
+
+/**
+ * A part's stripes: each has the hue of one tier, as many as it holds of the part, the fastest first; brighter the
+ * hotter it is. What holds anything has one stripe at least.
+ */
+export function stripesOf(code: number, palette: Palette): Rgb[] {
   const { ram, fast, slow, uses } = cellOf(code);
-  const stored = ram + fast + slow;
-  if (stored === 0) return palette.empty;
-  const mixed = [0, 1, 2].map(
-    (at) => (ram * palette.ram[at]! + fast * palette.fast[at]! + slow * palette.slow[at]!) / stored,
-  );
-  // A part that holds little, or that nobody uses, is nearer to the ground.
-  const filled = 0.35 + 0.65 * Math.min(stored / 15, 1);
-  const shown = filled * (0.45 + 0.55 * (Math.min(uses, 10) / 10));
-  return mixed.map((value, at) =>
-    Math.round(palette.empty[at]! + (value - palette.empty[at]!) * shown),
-  ) as unknown as Rgb;
+  const bright = 0.45 + 0.55 * (Math.min(uses, 10) / 10);
+  const shaded = (hue: Rgb): Rgb => {
+    const towards = (at: 0 | 1 | 2) => Math.round(palette.empty[at] + (hue[at] - palette.empty[at]) * bright);
+    return [towards(0), towards(1), towards(2)];
+  };
+  const stripes: Rgb[] = [];
+  let sum = 0;
+  for (const [share, hue] of [
+    [ram, palette.ram],
+    [fast, palette.fast],
+    [slow, palette.slow],
+  ] as const) {
+    sum += share;
+    const upTo = Math.min(Math.round((Math.min(sum, 15) / 15) * STRIPES), STRIPES);
+    while (stripes.length < upTo) stripes.push(shaded(hue));
+    if (share > 0 && stripes.length === 0) stripes.push(shaded(hue));
+  }
+  while (stripes.length < STRIPES) stripes.push(palette.empty);
+  return stripes;
 }
 
 /** How parts are laid out in rows: as many columns as fit, so that parts are about as wide as tall. */

@@ -57,7 +57,7 @@ export function Curve({ points }: { points: ForecastPoint[] }) {
         {today && (
           <g className="today">
             <line x1={x(100)} x2={x(100)} y1={TOP} y2={HEIGHT - BOTTOM} />
-            <text x={x(100) + 6} y={TOP + 10}>
+            <text x={x(100) + 6} y={HEIGHT - BOTTOM - 8}>
               today
             </text>
           </g>
