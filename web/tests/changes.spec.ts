@@ -85,7 +85,7 @@ test("an export is made with the commands for each system, and ended by its name
     ["VMware ESXi", "--address=127.0.0.1:13260"],
     ["QEMU", "iscsi://127.0.0.1:13260/"],
   ] as const) {
-    await card.getByRole("button", { name: system }).click();
+    await card.getByRole("button", { name: system, exact: true }).click();
     await expect(card.getByLabel(`Commands for ${system}`, { exact: true })).toContainText(line);
   }
   await card.getByRole("button", { name: "End disk" }).click();

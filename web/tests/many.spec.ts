@@ -24,9 +24,11 @@ test("long lists have few rows in the document, and are found through", async ({
     expect(made.status()).toBe(201);
   }
   for (let turn = 0; turn < TIMES; turn += 1) {
-    const data = { pool: "tank", volumes: names, name: `s${turn}` };
-    const taken = await page.request.post(`${daemon.url}v1/snapshots`, { headers, data, timeout: 60_000 });
-    expect(taken.status()).toBe(201);
+    for (let from = 0; from < VOLUMES; from += 100) {
+      const data = { pool: "tank", volumes: names.slice(from, from + 100), name: `s${turn}` };
+      const taken = await page.request.post(`${daemon.url}v1/snapshots`, { headers, data });
+      expect(taken.status()).toBe(201);
+    }
   }
   await logIn(page, daemon, "viewer");
   await page.goto(`${daemon.url}#/volumes`);

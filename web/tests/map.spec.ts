@@ -16,7 +16,7 @@ test("a part is chosen, explained and looked at more closely, by pointer and by 
   await map.click({ position: { x: 3, y: 3 } });
   await expect(page.getByRole("heading", { name: "From 0 B on" })).toBeVisible();
   await expect(page.getByText("Its first block, LBA 0")).toBeVisible();
-  await expect(page.getByText(/host → fast/).first()).toBeVisible();
+  await expect(page.getByText(/vdrive [12]/).first()).toBeVisible();
   await map.press("ArrowRight");
   await expect(page.getByRole("heading", { name: "From 2 MiB on" })).toBeVisible();
   await map.press("ArrowLeft");

@@ -7,6 +7,7 @@ use engine::{
     ScheduleStatus, ScheduleTurn, ScrubSpec, ScrubStatus, SnapshotDiff, SnapshotStatus, VdriveSpec,
     VolumeChange, VolumeSpec, VolumeStatus, WhatIf,
 };
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -71,6 +72,7 @@ control! {
     volume_delete(pool: &str, volume: &str) -> Result<u64>;
     volume_open(pool: &str, volume: &str, initiator: Option<&str>) -> Result<Arc<dyn BlockDevice>>;
     volume_counters(pool: &str, volume: &str) -> Result<IoCounters>;
+    volumes_counters(pool: &str) -> Result<BTreeMap<String, IoCounters>>;
     volume_promote(pool: &str, volume: &str) -> Result<Promotion>;
     volume_roll_back(pool: &str, volume: &str, name: &str) -> Result<VolumeStatus>;
     snapshot_create(pool: &str, volumes: &[String], name: &str, now_s: u64) -> Result<Vec<SnapshotStatus>>;

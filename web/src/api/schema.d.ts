@@ -1770,10 +1770,7 @@ export interface components {
             jobs?: components["schemas"]["Job"][] | null;
             /** @description The pools that changed. */
             pools: components["schemas"]["LivePool"][];
-            /**
-             * @description The volumes that did something, the busiest ones when there are very many. None where a pool has so many
-             *     volumes and snapshots that counting would be felt (docs/metrics.md).
-             */
+            /** @description The volumes that did something, the busiest ones when there are very many. */
             volumes: components["schemas"]["LiveVolume"][];
             /** @description It is all that there is: what is not in it is gone. */
             whole: boolean;

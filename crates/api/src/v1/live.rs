@@ -46,8 +46,7 @@ pub struct LiveState {
     pub changes: u64,
     /// The pools that changed.
     pub pools: Vec<LivePool>,
-    /// The volumes that did something, the busiest ones when there are very many. None where a pool has so many
-    /// volumes and snapshots that counting would be felt (docs/metrics.md).
+    /// The volumes that did something, the busiest ones when there are very many.
     pub volumes: Vec<LiveVolume>,
     /// The jobs, when one changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,10 +1,8 @@
 //! What viewers are told.
 
 use super::core::Manager;
-use super::metrics::counts_volumes;
 use crate::clock::since_1970;
 use crate::live::{MapView, Picture, Seen, codes};
-use crate::mapping::ToApi;
 use api::v1::{LivePool, LiveVolume, Pool};
 use std::collections::BTreeMap;
 
@@ -42,35 +40,20 @@ impl Manager {
     }
 
     fn live_volumes(&self, pool: &Pool) -> Vec<LiveVolume> {
-        let mut volumes = self.control.volume_list(&pool.name).unwrap_or_default();
-        volumes.retain(|volume| volume.state == "online");
-        let snapshots = self.control.snapshot_list(&pool.name, None);
-        if !counts_volumes(volumes.len(), snapshots.map_or(0, |found| found.len())) {
-            return Vec::new();
-        }
-        let live = |name: String| {
-            let counters = self
-                .control
-                .volume_counters(&pool.name, &name)
-                .ok()?
-                .to_api();
-            Some(LiveVolume {
-                pool: pool.name.clone(),
-                name,
-                did: [
-                    counters.reads,
-                    counters.writes,
-                    counters.read_bytes,
-                    counters.write_bytes,
-                    counters.read_ns,
-                    counters.write_ns,
-                ],
-            })
+        let counters = self.control.volumes_counters(&pool.name);
+        let live = |(name, counters): (String, engine::IoCounters)| LiveVolume {
+            pool: pool.name.clone(),
+            name,
+            did: [
+                counters.reads,
+                counters.writes,
+                counters.read_bytes,
+                counters.write_bytes,
+                counters.read_ns,
+                counters.write_ns,
+            ],
         };
-        volumes
-            .into_iter()
-            .filter_map(|volume| live(volume.name))
-            .collect()
+        counters.unwrap_or_default().into_iter().map(live).collect()
     }
 
     /// Where volumes lie. Those that are not there are left out.

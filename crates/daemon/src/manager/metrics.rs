@@ -10,11 +10,6 @@ use std::time::Instant;
 /// costs as much as all volumes and snapshots are.
 const COUNTED_MAX: usize = 100_000;
 
-/// Whether volumes of a pool with so many of them and so many snapshots are counted one by one.
-pub(super) fn counts_volumes(volumes: usize, snapshots: usize) -> bool {
-    volumes * (volumes + snapshots) <= COUNTED_MAX
-}
-
 impl Manager {
     /// Everything that is known, for a scrape. One is gathered at a time, so that it costs the same however many
     /// ask.
@@ -43,7 +38,7 @@ impl Manager {
         volumes.retain(|volume| volume.state == "online");
         let snapshots = self.control.snapshot_list(&pool.name, None);
         let snapshots = snapshots.map_or(0, |found| found.len());
-        let counted = counts_volumes(volumes.len(), snapshots);
+        let counted = volumes.len() * (volumes.len() + snapshots) <= COUNTED_MAX;
         let counters = |volume: &str| {
             let counters = self.control.volume_counters(&pool.name, volume);
             counters.ok().map(ToApi::to_api)

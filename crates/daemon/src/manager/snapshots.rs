@@ -61,6 +61,9 @@ impl Manager {
             items.extend(found.to_api());
         }
         for item in &mut items {
+            if began.elapsed() >= wait {
+                break;
+            }
             let (pool, volume) = (&item.pool, &item.volume);
             let go_on = || began.elapsed() < wait;
             let unique = self

@@ -475,6 +475,14 @@ impl Control for Fake {
         self.pool_counters(pool)
     }
 
+    fn volumes_counters(&self, pool: &str) -> Result<BTreeMap<String, IoCounters>> {
+        let counters = self.pool_counters(pool)?;
+        self.with(pool, |stored| {
+            let names = stored.volumes.keys().cloned();
+            Ok(names.map(|name| (name, counters)).collect())
+        })
+    }
+
     fn volume_promote(&self, pool: &str, name: &str) -> Result<Promotion> {
         self.with(pool, |stored| match stored.volumes.get(name) {
             Some(_) => Ok(Promotion {

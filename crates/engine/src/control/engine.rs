@@ -566,6 +566,14 @@ impl Engine {
         self.pool(pool)?.volume_counters(volume)
     }
 
+    /// What each volume of a pool that is not being deleted did since the pool was opened, by its name: as cheap as one.
+    ///
+    /// # Errors
+    /// With a sentence that says what to do.
+    pub fn volumes_counters(&self, pool: &str) -> Result<BTreeMap<String, IoCounters>> {
+        self.pool(pool)?.volumes_counters()
+    }
+
     /// The volume's LBA space in `cells` equal parts.
     ///
     /// # Errors
