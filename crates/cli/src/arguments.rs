@@ -66,6 +66,8 @@ pub enum Command {
     /// Look at long work
     #[command(subcommand)]
     Job(Job),
+    /// Show what pools and volumes do now, full screen, until Ctrl-C; with --json a line a second
+    Top,
     /// Make, look at and take back tokens, which the page and remote programs show
     #[command(subcommand)]
     Token(Token),

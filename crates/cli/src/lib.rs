@@ -20,6 +20,7 @@ mod run;
 mod serve_arguments;
 mod show;
 mod stream_arguments;
+mod top;
 
 pub use arguments::Arguments;
 pub use client::Client;

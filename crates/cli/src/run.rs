@@ -91,6 +91,7 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Export(command) => commands::export(&client(), json, command),
         Command::Explain(command) => commands::explain(&client(), json, command),
         Command::Map(command) => commands::map(&client(), json, command),
+        Command::Top => commands::top(&client(), json),
         Command::Token(command) => commands::token(&client(), json, command),
         Command::Audit(command) => commands::audit(&client(), json, command),
         Command::Job(command) => commands::job(&client(), json, command),

@@ -13,6 +13,9 @@ export interface MapWish {
 
 type Listener = () => void;
 
+/** Time until a stream that was refused is asked for again, in milliseconds. */
+const RETRY = 5000;
+
 class Stream {
   private source: EventSource | undefined;
   private live: Live = NOTHING;
@@ -63,7 +66,13 @@ class Stream {
     const source = new EventSource(this.address());
     this.source = source;
     source.addEventListener("open", () => this.setOpen(true));
-    source.addEventListener("error", () => this.setOpen(false));
+    source.addEventListener("error", () => {
+      this.setOpen(false);
+      // What was refused, for there are too many viewers, is not tried again by itself.
+      if (source.readyState === EventSource.CLOSED) {
+        setTimeout(() => this.source === source && this.connect(), RETRY);
+      }
+    });
     source.addEventListener("state", (message) => {
       this.live = advance(this.live, JSON.parse(String(message.data)) as LiveState);
       this.tell();

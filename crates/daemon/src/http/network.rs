@@ -6,8 +6,9 @@ use super::tls;
 use crate::{Config, ServeError};
 use axum::Router;
 use rustls::ServerConfig;
-use std::net::SocketAddr;
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
@@ -16,6 +17,8 @@ use tokio_rustls::TlsAcceptor;
 
 /// Connections at a time; more wait to be taken.
 pub const NETWORK_CONNECTIONS_MAX: usize = 192;
+/// Of them, those of one address; more are closed at once.
+pub const ADDRESS_CONNECTIONS_MAX: usize = 96;
 /// A handshake that takes longer is given up.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 
@@ -58,6 +61,42 @@ async fn take(
     }
 }
 
+/// Connections by address.
+#[derive(Clone, Default)]
+struct Counted(Arc<Mutex<BTreeMap<IpAddr, usize>>>);
+
+/// One of them, until it is dropped.
+struct One(Counted, IpAddr);
+
+impl Counted {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<IpAddr, usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One more, unless its address has as many as it may.
+    fn take(&self, from: IpAddr) -> Option<One> {
+        let mut counts = self.lock();
+        let count = counts.entry(from).or_default();
+        if *count >= ADDRESS_CONNECTIONS_MAX {
+            return None;
+        }
+        *count += 1;
+        Some(One(self.clone(), from))
+    }
+}
+
+impl Drop for One {
+    fn drop(&mut self) {
+        let mut counts = self.0.lock();
+        if let Some(count) = counts.get_mut(&self.1) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(&self.1);
+            }
+        }
+    }
+}
+
 /// Answers until `ending` says so, and until its connections have ended.
 ///
 /// # Errors
@@ -70,6 +109,7 @@ pub async fn serve_network(
     let listener = TcpListener::from_std(network.listener)?;
     let acceptor = TlsAcceptor::from(network.tls);
     let permits = Arc::new(Semaphore::new(NETWORK_CONNECTIONS_MAX));
+    let counted = Counted::default();
     let mut connections = JoinSet::new();
     loop {
         while connections.try_join_next().is_some() {}
@@ -83,10 +123,13 @@ pub async fn serve_network(
         };
         match accepted {
             Ok((stream, from)) => {
+                let Some(one) = counted.take(from.ip().to_canonical()) else {
+                    continue;
+                };
                 let taken = take(stream, from, acceptor.clone(), app.clone(), ending.clone());
                 connections.spawn(async move {
                     taken.await;
-                    drop(permit);
+                    drop((permit, one));
                 });
             }
             Err(error) => {
@@ -97,4 +140,23 @@ pub async fn serve_network(
     }
     while connections.join_next().await.is_some() {}
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_address_cannot_have_all_connections() {
+        let counted = Counted::default();
+        let [one, other] = ["10.0.0.1", "10.0.0.2"].map(|text| text.parse().unwrap());
+        let mut held: Vec<One> = (0..ADDRESS_CONNECTIONS_MAX)
+            .map(|_| counted.take(one).unwrap())
+            .collect();
+        assert!(counted.take(one).is_none() && counted.take(other).is_some());
+        held.pop();
+        assert!(counted.take(one).is_some());
+        drop(held);
+        assert!(counted.lock().is_empty());
+    }
 }

@@ -19,11 +19,15 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, on};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 type Map = BTreeMap<String, String>;
 
 /// Longest body that is read, in bytes.
 const BODY_MAX: usize = 1 << 20;
+
+/// A request that is no stream and takes longer to come is given up.
+const BODY_TIME: Duration = Duration::from_secs(30);
 
 fn answer(status: u16, body: Vec<u8>) -> Response {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -279,7 +283,15 @@ fn serving(routes: &'static [Route], manager: &Arc<Manager>, ending: &Ending) ->
             let accept = accept(&request);
             let (body, stream) = match takes_stream {
                 true => (Ok(Bytes::new()), request.into_body()),
-                false => (Bytes::from_request(request, &()).await, Body::empty()),
+                false => {
+                    let whole = Bytes::from_request(request, &());
+                    let Ok(body) = tokio::time::timeout(BODY_TIME, whole).await else {
+                        let text =
+                            format!("the request did not come within {BODY_TIME:?}: send it again");
+                        return refuse(&Problem::new(ProblemCode::Invalid, text));
+                    };
+                    (body, Body::empty())
+                }
             };
             match arguments(path, query, body, accept) {
                 Ok(with) => carry_out(served, caller, operation, with, stream).await,

@@ -12,6 +12,9 @@ use units::{BLOCK, CHUNK, CHUNK_BLOCKS, EXTENT_BLOCKS};
 /// Chunks looked at for one map; of a bigger volume, every n-th.
 const MAP_CHUNKS: u32 = 16 * 1024;
 
+/// Chunks looked at before others of the loop have their turn.
+const AT_ONCE: usize = 16;
+
 impl Shard {
     /// Adds this shard's chunks of some bytes of a volume of `size` bytes, as it is seen, to `cells` of equal
     /// length. A chunk counts where it begins.
@@ -30,7 +33,11 @@ impl Shard {
         let chunks =
             bytes.start.div_ceil(CHUNK as u64) as u32..bytes.end.div_ceil(CHUNK as u64) as u32;
         let step = (chunks.len() as u32).div_ceil(MAP_CHUNKS).max(1);
-        for chunk in chunks.step_by(step as usize).filter(|chunk| mine(*chunk)) {
+        let mine = chunks.step_by(step as usize).filter(|chunk| mine(*chunk));
+        for (at, chunk) in mine.enumerate() {
+            if at % AT_ONCE == AT_ONCE - 1 {
+                self.handle.yield_now().await;
+            }
             let start = u64::from(chunk) * CHUNK as u64;
             let held = (size - start).min(CHUNK as u64);
             let along = u128::from(start - bytes.start) * cells.len() as u128;
