@@ -56,11 +56,12 @@ pub fn screen(watched: &Watched, size: Size, paint: Paint) -> String {
     let room = size.lines.saturating_sub(lines.len() + jobs.len() + 4);
     let busiest = watched.busiest();
     lines.push(String::new());
-    lines.push(LOAD_HEAD.replacen("pool  ", "volume", 1)[..87].to_owned());
-    for (name, load) in busiest.iter().take(room) {
-        let line = load_line(name, load);
-        lines.push(line.chars().take(87).collect());
-    }
+    // Shares by tier are a pool's.
+    let shares = LOAD_HEAD.find("  RAM%").unwrap_or(LOAD_HEAD.len());
+    let whole = |line: String| line.chars().take(shares).collect::<String>();
+    lines.push(whole(LOAD_HEAD.replacen("pool  ", "volume", 1)));
+    let volumes = busiest.iter().take(room);
+    lines.extend(volumes.map(|(name, load)| whole(load_line(name, load))));
     if !jobs.is_empty() {
         lines.push(String::new());
         lines.extend(jobs);
@@ -137,7 +138,7 @@ mod tests {
             lines[5].starts_with("tank/v2") && lines[6].starts_with("tank/v1"),
             "{text}"
         );
-        assert_eq!(lines[9], " 25.0 %  scrub tank  1.0 MiB/s, 9 s left");
+        assert_eq!(lines[9], " 25.0 %  scrub tank  1 MiB/s, 9 s left");
     }
 
     #[test]

@@ -142,16 +142,13 @@ impl Audit {
             let follows = first || (before == self.last && line.number == next);
             Some((hash.to_owned(), line, right && follows))
         });
-        match read {
-            Some((hash, line, right)) => {
-                if !right {
-                    self.broken_at.get_or_insert(line.number);
-                }
-                self.last.clone_from(&hash);
-                self.tell(hash, line);
+        // Otherwise it was torn and ended at a later start. Had it been a whole one, the next would not follow.
+        if let Some((hash, line, right)) = read {
+            if !right {
+                self.broken_at.get_or_insert(line.number);
             }
-            // One that was torn and ended at a later start. Had it been a whole one, the next would not follow.
-            None => {}
+            self.last.clone_from(&hash);
+            self.tell(hash, line);
         }
     }
 
@@ -333,7 +330,7 @@ mod tests {
         filled(folder.path());
         let mut audit = opened(folder.path());
         let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let kept = std::mem::replace(&mut audit.file, Some((full, 0)));
+        let kept = audit.file.replace((full, 0));
         assert!(audit.write(&note("lost"), 9).is_err());
         audit.file = kept;
         assert_eq!(audit.write(&note("kept"), 9).unwrap(), 6);
