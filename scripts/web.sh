@@ -24,6 +24,9 @@ use_node() {
   done
 }
 
+made="$(mktemp -d)"
+trap 'rm -rf "$made"' EXIT
+
 is_the_same() { # WHAT COMMITTED MADE
   diff -r "$2" "$3" >/dev/null || fail "$1 is not what its sources make: run ./dev web and commit it"
 }
@@ -34,13 +37,11 @@ build() {
 }
 
 run_tests() {
-  local made passed=0 failed=0 status=0
-  made="$(mktemp -d)"
-  trap 'rm -rf "$made"' EXIT
+  local passed=0 failed=0 status=0
   npx --no-install openapi-typescript ../docs/api/openapi.json -o "$made/schema.d.ts" >/dev/null
   is_the_same "web/src/api/schema.d.ts" src/api/schema.d.ts "$made/schema.d.ts"
   npm run --silent check
-  npx --no-install vite build --outDir "$made/dist" >/dev/null
+  npx --no-install vite build --outDir "$made/dist" --emptyOutDir >/dev/null
   is_the_same "web/dist" dist "$made/dist"
   npx --no-install vitest run --reporter=json --outputFile="$made/unit.json" || status=1
   CONVECT="$(target_dir)/debug/convect" PLAYWRIGHT_JSON_OUTPUT_NAME="$made/browser.json" \
