@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bytes, count, milliseconds, parseBytes, parseSpan, percent, span } from "./format";
+import { bytes, count, many, milliseconds, parseBytes, parseSpan, percent, span } from "./format";
 
 test("bytes have three digits and a binary unit", () => {
   expect([0, 1023, 1024, 1536, 15 * 1024 ** 2 + 5e5, 24 * 1024 ** 4].map(bytes)).toEqual([
@@ -43,6 +43,14 @@ test("spans are written and read", () => {
     undefined,
     undefined,
     undefined,
+  ]);
+});
+
+test("one is not many", () => {
+  expect([many(0, "pool"), many(1, "pool"), many(1000, "pool")]).toEqual([
+    "0 pools",
+    "1 pool",
+    "1,000 pools",
   ]);
 });
 

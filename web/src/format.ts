@@ -31,6 +31,11 @@ export function count(value: number): string {
   return `${scaled.toFixed(scaled < 100 ? 1 : 0)}${letter}`;
 }
 
+/** So many of something, whose name takes an s. */
+export function many(number: number, name: string): string {
+  return `${number.toLocaleString("en")} ${name}${number === 1 ? "" : "s"}`;
+}
+
 /** A time in milliseconds. */
 export function milliseconds(value: number): string {
   if (value === 0) return "–";

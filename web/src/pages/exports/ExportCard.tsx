@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { api } from "../../api/client";
 import type { Export } from "../../api/types";
+import { many } from "../../format";
 import { href } from "../../router";
 import { useMay } from "../../session";
 import { Code } from "../../ui/Code";
@@ -26,9 +27,7 @@ export function ExportCard({ of, open }: { of: Export; open?: boolean }) {
         <a href={href("volumes", of.pool, volume)}>
           {of.pool}/{of.volume}
         </a>
-        <span className="about">
-          {of.sessions} {of.sessions === 1 ? "session" : "sessions"}
-        </span>
+        <span className="about">{many(of.sessions, "session")}</span>
         {operator && (
           <button
             type="button"

@@ -1,5 +1,6 @@
 import { useState } from "react";
 import { api } from "../../api/client";
+import { many } from "../../format";
 import { useData } from "../../live/useData";
 import { useLive } from "../../live/stream";
 import { href } from "../../router";
@@ -36,9 +37,8 @@ function Health({ known }: { known: Awaited<ReturnType<typeof look>> }) {
       <section className="health good" aria-label="Health">
         <strong>All is well</strong>
         <span>
-          {known.pools.length} {known.pools.length === 1 ? "pool" : "pools"}, {known.volumes.length}{" "}
-          {known.volumes.length === 1 ? "volume" : "volumes"}, {known.exports.length}{" "}
-          {known.exports.length === 1 ? "export" : "exports"}
+          {many(known.pools.length, "pool")}, {many(known.volumes.length, "volume")},{" "}
+          {many(known.exports.length, "export")}
         </span>
       </section>
     );

@@ -1,7 +1,7 @@
 import { useMemo, useState } from "react";
 import { api } from "../../api/client";
 import type { Snapshot } from "../../api/types";
-import { bytes, time } from "../../format";
+import { bytes, many, time } from "../../format";
 import { href } from "../../router";
 import { useMay } from "../../session";
 import { Confirm, type Confirmation } from "../../ui/Confirm";
@@ -139,7 +139,7 @@ export function SnapshotTable({ snapshots, tree: asTree, tall = 10 }: Props) {
       width: "9.5rem",
       cell: (row) =>
         row.kind === "volume" ? (
-          <span className="about">{row.snapshots} snapshots</span>
+          <span className="about">{many(row.snapshots, "snapshot")}</span>
         ) : (
           <time>{time(row.snapshot.created_s)}</time>
         ),

@@ -1,5 +1,6 @@
 import { useState } from "react";
 import { api } from "../../api/client";
+import { many } from "../../format";
 import { useData } from "../../live/useData";
 import { useMay } from "../../session";
 import { Card, Page } from "../../ui/Page";
@@ -51,7 +52,7 @@ export function Snapshots() {
           <Card title="Schedules">
             <Schedules schedules={value.schedules} />
           </Card>
-          <Card title={`${shown.length.toLocaleString("en")} snapshots`}>
+          <Card title={many(shown.length, "snapshot")}>
             <SnapshotTable snapshots={shown} tree tall={20} />
           </Card>
         </>
