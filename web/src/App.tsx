@@ -23,14 +23,14 @@ export function App() {
 
   useEffect(() => {
     whenLoggedOut(end);
-    api.get("/v1/session").then(begin, end);
+    api.get("/v1/login").then(begin, end);
   }, [begin, end]);
 
   if (session === undefined) return null;
   if (session === null) return <LogIn onLogIn={begin} />;
   return (
     <SessionContext value={session}>
-      <Shell onLogOut={() => void api.delete("/v1/session").finally(end)} />
+      <Shell onLogOut={() => void api.delete("/v1/login").finally(end)} />
     </SessionContext>
   );
 }

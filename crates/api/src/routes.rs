@@ -278,9 +278,9 @@ const LBA: &[Query] = &[Query {
 
 routes! {
     VersionShow, Get, Viewer, "/v1/version", 200, gives Version; "Says what answers."
-    SessionCreate, Post, Anyone, "/v1/session", 201, takes SessionCreate, gives Session; "Begins a session of a browser with a token; its cookie stands for the token from then on."
-    SessionShow, Get, Viewer, "/v1/session", 200, gives Session; "Says who asks, and what they may do."
-    SessionEnd, Delete, Viewer, "/v1/session", 204; "Ends the session whose cookie came with the request."
+    LogIn, Post, Anyone, "/v1/login", 201, takes LogIn, gives Login; "Begins a session of a browser with a token; its cookie stands for the token from then on."
+    LoginShow, Get, Viewer, "/v1/login", 200, gives Login; "Says who asks, and what they may do."
+    LogOut, Delete, Viewer, "/v1/login", 204; "Ends the session whose cookie came with the request."
     TokenList, Get, Admin, "/v1/tokens", 200, gives TokenList; "Lists the tokens, without their secrets."
     TokenCreate, Post, Admin, "/v1/tokens", 201, takes TokenCreate, gives TokenMade; "Makes a token; this is the only time that it is told."
     TokenRevoke, Delete, Admin, "/v1/tokens/{token}", 204; "Takes a token back, and ends its sessions."

@@ -70,7 +70,7 @@ async function ask<M extends Method, P extends PathsWith<M>>(
   const answer = await fetch(fill(path, values) + search, request);
   const text = await answer.text();
   if (!answer.ok) {
-    if (answer.status === 401 && path !== "/v1/session") onLoggedOut();
+    if (answer.status === 401 && path !== "/v1/login") onLoggedOut();
     let problem: { code?: string; message?: string } = {};
     try {
       problem = JSON.parse(text) as typeof problem;

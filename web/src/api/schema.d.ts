@@ -252,6 +252,34 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/login": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Says who asks, and what they may do.
+         * @description For the role viewer and those above.
+         */
+        get: operations["LoginShow"];
+        put?: never;
+        /**
+         * Begins a session of a browser with a token; its cookie stands for the token from then on.
+         * @description For anyone.
+         */
+        post: operations["LogIn"];
+        /**
+         * Ends the session whose cookie came with the request.
+         * @description For the role viewer and those above.
+         */
+        delete: operations["LogOut"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/pools": {
         parameters: {
             query?: never;
@@ -635,34 +663,6 @@ export interface paths {
          * @description For the role operator and those above.
          */
         delete: operations["ScheduleRemove"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/session": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Says who asks, and what they may do.
-         * @description For the role viewer and those above.
-         */
-        get: operations["SessionShow"];
-        put?: never;
-        /**
-         * Begins a session of a browser with a token; its cookie stands for the token from then on.
-         * @description For anyone.
-         */
-        post: operations["SessionCreate"];
-        /**
-         * Ends the session whose cookie came with the request.
-         * @description For the role viewer and those above.
-         */
-        delete: operations["SessionEnd"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1787,6 +1787,25 @@ export interface components {
             /** @description Its pool. */
             pool: string;
         };
+        /** @description A session to be begun. */
+        LogIn: {
+            /** @description A token. */
+            token: string;
+        };
+        /** @description Who asks. */
+        Login: {
+            /** @description What a browser sends with each change as `X-Convect-CSRF`; nothing where there is no session. */
+            csrf?: string | null;
+            /**
+             * Format: int64
+             * @description When it ends: seconds since 1970.
+             */
+            expires_s?: number | null;
+            /** @description What they may do. */
+            role: components["schemas"]["Role"];
+            /** @description The token's name, or the user of the host. */
+            who: string;
+        };
         /** @description Bytes of one part of a volume's LBA space by where they are read from. */
         MapCell: {
             /**
@@ -2345,25 +2364,6 @@ export interface components {
              *     when left out.
              */
             rate?: number | null;
-        };
-        /** @description Who asks. */
-        Session: {
-            /** @description What a browser sends with each change as `X-Convect-CSRF`; nothing where there is no session. */
-            csrf?: string | null;
-            /**
-             * Format: int64
-             * @description When it ends: seconds since 1970.
-             */
-            expires_s?: number | null;
-            /** @description What they may do. */
-            role: components["schemas"]["Role"];
-            /** @description The token's name, or the user of the host. */
-            who: string;
-        };
-        /** @description A session to be begun. */
-        SessionCreate: {
-            /** @description A token. */
-            token: string;
         };
         /** @description State of a snapshot. */
         Snapshot: {
@@ -3278,6 +3278,95 @@ export interface operations {
             };
         };
     };
+    LoginShow: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Login"];
+                };
+            };
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    LogIn: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LogIn"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Login"];
+                };
+            };
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    LogOut: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     PoolList: {
         parameters: {
             query?: never;
@@ -4061,95 +4150,6 @@ export interface operations {
                 volume: string;
                 schedule: string;
             };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            204: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    SessionShow: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Session"];
-                };
-            };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    SessionCreate: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["SessionCreate"];
-            };
-        };
-        responses: {
-            /** @description Done. */
-            201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Session"];
-                };
-            };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    SessionEnd: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
             cookie?: never;
         };
         requestBody?: never;

@@ -62,14 +62,14 @@ pub struct TokenMade {
 /// A session to be begun.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct SessionCreate {
+pub struct LogIn {
     /// A token.
     pub token: String,
 }
 
 /// Who asks.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
-pub struct Session {
+pub struct Login {
     /// The token's name, or the user of the host.
     pub who: String,
     /// What they may do.

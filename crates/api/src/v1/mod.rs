@@ -19,7 +19,7 @@ mod wear;
 mod what_if;
 
 pub use access::{
-    AuditEntry, AuditList, Role, Session, SessionCreate, Token, TokenCreate, TokenList, TokenMade,
+    AuditEntry, AuditList, LogIn, Login, Role, Token, TokenCreate, TokenList, TokenMade,
 };
 pub use drives::{DriveList, DriveOffline, DriveOnline, DriveProbe, DriveReplace, DriveReport};
 pub use explain::{

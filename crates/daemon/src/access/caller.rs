@@ -1,7 +1,7 @@
 //! Somebody who asks.
 
 use super::secret::same;
-use api::v1::{Role, Session};
+use api::v1::{Login, Role};
 
 /// Why it is believed who they are.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -71,8 +71,8 @@ impl Caller {
     }
 
     /// As the interface tells it.
-    pub fn session(&self) -> Session {
-        Session {
+    pub fn login(&self) -> Login {
+        Login {
             who: self.who.clone(),
             role: self.role.unwrap_or(Role::Viewer),
             csrf: self.csrf.clone(),

@@ -172,7 +172,7 @@ fn log_in(manager: &Manager, caller: &Caller, token: &str) -> Result<Answer> {
         ));
     };
     let (caller, cookie) = manager.access().log_in(token, from)?;
-    match json(caller.session())? {
+    match json(caller.login())? {
         Answer::Json(body) => Ok(Answer::Cookie {
             body,
             cookie: gate::set_cookie(&cookie),
@@ -298,12 +298,12 @@ pub fn dispatch(
         Operation::JobList => json(manager.job_list()?),
         Operation::JobShow => json(manager.job_show(with.number("job")?)?),
         Operation::JobCancel => nothing(manager.job_cancel(with.number("job")?)?),
-        Operation::SessionCreate => {
-            let request = with.request::<api::v1::SessionCreate>()?;
+        Operation::LogIn => {
+            let request = with.request::<api::v1::LogIn>()?;
             log_in(manager, caller, &request.token)
         }
-        Operation::SessionShow => json(caller.session()),
-        Operation::SessionEnd => {
+        Operation::LoginShow => json(caller.login()),
+        Operation::LogOut => {
             access.log_out(caller)?;
             Ok(Answer::Cookie {
                 body: Vec::new(),

@@ -176,7 +176,7 @@ impl Site {
     /// A session: the cookie, and what changes bring.
     fn log_in(&self, token: &str) -> (String, String) {
         let body = json!({"token": token}).to_string();
-        let begun = self.ask("POST", "/v1/session", &[("Origin", &self.origin())], &body);
+        let begun = self.ask("POST", "/v1/login", &[("Origin", &self.origin())], &body);
         assert_eq!(begun.status, 201, "{}", begun.body);
         let line = begun
             .head
@@ -260,9 +260,9 @@ fn every_operation_is_for_its_role_and_those_above() {
 fn whatever_changes_something_needs_more_than_looking() {
     for route in ROUTES {
         let looks = route.method == Method::Get;
-        let own_session = route.path == "/v1/session";
+        let own_login = route.path == "/v1/login";
         assert!(
-            looks || own_session || matches!(route.least, Least::Operator | Least::Admin),
+            looks || own_login || matches!(route.least, Least::Operator | Least::Admin),
             "{} {}",
             route.method.as_str(),
             route.path
@@ -307,7 +307,7 @@ fn a_session_changes_things_only_from_its_own_page() {
     let site = Site::start();
     let (cookie, csrf) = site.log_in(&site.token("me", "admin"));
     let own = site.origin();
-    let shown = site.ask("GET", "/v1/session", &[("Cookie", &cookie)], "");
+    let shown = site.ask("GET", "/v1/login", &[("Cookie", &cookie)], "");
     assert_eq!((shown.status, &shown.body["csrf"]), (200, &json!(csrf)));
     let change = |headers: &[(&str, &str)]| {
         let headers = [&[("Cookie", cookie.as_str())], headers].concat();
@@ -342,19 +342,19 @@ fn a_session_changes_things_only_from_its_own_page() {
     }
     let body = json!({"token": site.token("you", "viewer")}).to_string();
     let evil = [("Origin", "https://evil.example")];
-    assert_eq!(site.ask("POST", "/v1/session", &evil, &body).status, 403);
+    assert_eq!(site.ask("POST", "/v1/login", &evil, &body).status, 403);
     let good = [
         ("Cookie", cookie.as_str()),
         ("Origin", &own),
         ("X-Convect-CSRF", &csrf),
     ];
-    let ended = site.ask("DELETE", "/v1/session", &good, "");
+    let ended = site.ask("DELETE", "/v1/login", &good, "");
     assert!(
         ended.status == 204 && ended.head.contains("Max-Age=0"),
         "{}",
         ended.head
     );
-    assert_eq!(site.ask("GET", "/v1/session", &good[..1], "").status, 401);
+    assert_eq!(site.ask("GET", "/v1/login", &good[..1], "").status, 401);
 }
 
 #[test]
@@ -364,10 +364,10 @@ fn guessing_ends_soon_and_good_tokens_still_count() {
     let (cookie, _) = site.log_in(&token);
     let guess = json!({"token": format!("{token}x")}).to_string();
     for _ in 0..5 {
-        assert_eq!(site.ask("POST", "/v1/session", &[], &guess).status, 401);
+        assert_eq!(site.ask("POST", "/v1/login", &[], &guess).status, 401);
         assert_eq!(site.with_token("GET", "/v1/pools", "guess", "").status, 401);
     }
-    assert_eq!(site.ask("POST", "/v1/session", &[], &guess).status, 429);
+    assert_eq!(site.ask("POST", "/v1/login", &[], &guess).status, 429);
     assert_eq!(site.with_token("GET", "/v1/pools", "guess", "").status, 429);
     assert_eq!(site.with_token("GET", "/v1/pools", &token, "").status, 200);
     assert_eq!(
@@ -428,7 +428,7 @@ fn each_change_is_in_the_log_before_and_after_and_a_look_is_not() {
     site.with_token("GET", "/v1/pools", &token, "");
     site.with_token("DELETE", "/v1/pools/none", &token, "");
     site.log_in(&token);
-    site.ask("POST", "/v1/session", &[], r#"{"token":"guess"}"#);
+    site.ask("POST", "/v1/login", &[], r#"{"token":"guess"}"#);
     let mut entries = site.audit();
     entries.reverse();
     let told: Vec<_> = entries
@@ -451,10 +451,10 @@ fn each_change_is_in_the_log_before_and_after_and_a_look_is_not() {
         (uid, "TokenCreate", "", "done"),
         ("ci", "PoolDestroy", "pool=none", "asked"),
         ("ci", "PoolDestroy", "", "there is no pool"),
-        ("nobody", "SessionCreate", "", "asked"),
-        ("ci", "SessionCreate", "", "done"),
-        ("nobody", "SessionCreate", "", "asked"),
-        ("nobody", "SessionCreate", "", "this token is no"),
+        ("nobody", "LogIn", "", "asked"),
+        ("ci", "LogIn", "", "done"),
+        ("nobody", "LogIn", "", "asked"),
+        ("nobody", "LogIn", "", "this token is no"),
     ];
     let expected = expected.map(|(who, what, of, outcome)| (who, what, of, outcome.to_owned()));
     assert_eq!(told, expected);

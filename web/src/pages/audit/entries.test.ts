@@ -8,7 +8,7 @@ function entry(number: number, who: string, outcome: string, of?: number): Audit
     at_s: 0,
     who,
     from: "socket",
-    operation: "SessionCreate",
+    operation: "LogIn",
     subject: "",
     outcome,
     hash: "",

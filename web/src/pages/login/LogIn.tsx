@@ -16,7 +16,7 @@ export function LogIn({ onLogIn }: { onLogIn: (session: Session) => void }) {
         <Form
           action="Log in"
           disabled={token.trim() === ""}
-          onSubmit={async () => onLogIn(await api.post("/v1/session", { body: { token: token.trim() } }))}
+          onSubmit={async () => onLogIn(await api.post("/v1/login", { body: { token: token.trim() } }))}
         >
           <TextField
             label="Token"
