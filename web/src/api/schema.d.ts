@@ -132,6 +132,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/exports/{export}/parameters": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Changes parameters of an export while hosts go on, as far as its front end can.
+         * @description For the role operator and those above.
+         */
+        put: operations["ExportSet"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/frontends": {
         parameters: {
             query?: never;
@@ -663,6 +683,46 @@ export interface paths {
          * @description For the role operator and those above.
          */
         delete: operations["ScheduleRemove"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists hosts' sessions, of front ends that know them (iSCSI).
+         * @description For the role viewer and those above.
+         */
+        get: operations["SessionList"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{session}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Asks a host to log out and ends its session soon. It may come again: take its access first.
+         * @description For the role operator and those above.
+         */
+        delete: operations["SessionEnd"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1427,6 +1487,13 @@ export interface components {
             state: string;
             /** @description The volume. */
             volume: string;
+        };
+        /** @description Parameters of an export that change while hosts go on. */
+        ExportChange: {
+            /** @description New values by name; an empty one takes the parameter away. Others stay as they are. */
+            parameters: {
+                [key: string]: string;
+            };
         };
         /** @description An export to be made. It is kept in the pool and started again with it. */
         ExportCreate: {
@@ -2365,6 +2432,58 @@ export interface components {
              */
             rate?: number | null;
         };
+        /** @description A session of a host. */
+        Session: {
+            /** @description The host's address. */
+            address: string;
+            /**
+             * Format: int64
+             * @description Bytes that it read.
+             */
+            bytes_read: number;
+            /**
+             * Format: int64
+             * @description Bytes that it wrote.
+             */
+            bytes_written: number;
+            /**
+             * Format: int64
+             * @description Commands that are not answered yet.
+             */
+            commands: number;
+            /**
+             * Format: int32
+             * @description Its connections.
+             */
+            connections: number;
+            /** @description The exports that it reaches, as `POOL/NAME`. */
+            exports: string[];
+            /**
+             * Format: int64
+             * @description Its number, which no other session of this daemon has had.
+             */
+            id: number;
+            /** @description Who the host says it is. */
+            initiator: string;
+            /** @description The front end. */
+            kind: string;
+            /** @description The address that it came to. */
+            portal: string;
+            /**
+             * Format: int64
+             * @description When it began: seconds since 1970.
+             */
+            since_s: number;
+            /** @description What it logged in to. */
+            target: string;
+            /** @description The name whose secret it proved. */
+            user?: string | null;
+        };
+        /** @description Sessions. */
+        SessionList: {
+            /** @description One entry a session, the oldest first. */
+            items: components["schemas"]["Session"][];
+        };
         /** @description State of a snapshot. */
         Snapshot: {
             /** @description Volumes that were cloned from it. */
@@ -3077,6 +3196,44 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ExportSet: {
+        parameters: {
+            query?: {
+                /** @description Only what belongs to this pool. */
+                pool?: string;
+            };
+            header?: never;
+            path: {
+                export: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ExportChange"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Export"];
+                };
             };
             /** @description Not done, and nothing is half-made. */
             default: {
@@ -4149,6 +4306,64 @@ export interface operations {
                 pool: string;
                 volume: string;
                 schedule: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    SessionList: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionList"];
+                };
+            };
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    SessionEnd: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                session: string;
             };
             cookie?: never;
         };
