@@ -43,8 +43,14 @@ impl PartIo {
 impl VdriveIo {
     /// Whether all of its drives have their data in this process's memory.
     pub(crate) fn is_in_memory(&self) -> bool {
+        self.in_memory.get()
+    }
+
+    /// Looks at that again.
+    pub(super) fn look_for_memory(&self) {
         let mut parts = self.parts.iter();
-        parts.all(|part| part.channel.borrow().queue.is_in_memory())
+        let all = parts.all(|part| part.channel.borrow().queue.is_in_memory());
+        self.in_memory.set(all);
     }
 
     /// Has the processor fetch the beginning of a block that will be read in place.
@@ -67,7 +73,8 @@ impl VdriveIo {
         count: usize,
         see: &mut dyn FnMut(&[u8]) -> bool,
     ) {
-        if self.check_bounds(block, count).is_err() {
+        // A mirror's turn is not taken in vain: legs are to be read in turn.
+        if !self.is_in_memory() || self.check_bounds(block, count).is_err() {
             return;
         }
         let fragment = self.layout.fragment(block, count);
@@ -115,7 +122,7 @@ impl VdriveIo {
         purpose: Purpose,
         fill: &mut dyn FnMut(&mut [u8]),
     ) -> bool {
-        if self.check_bounds(block, count).is_err() {
+        if !self.is_in_memory() || self.check_bounds(block, count).is_err() {
             return false;
         }
         let fragment = self.layout.fragment(block, count);

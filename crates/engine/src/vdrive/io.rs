@@ -230,6 +230,8 @@ pub struct VdriveIo {
     pub(super) gate: Gate,
     /// What this thread's reads take.
     pub(super) cost: RefCell<ReadCost>,
+    /// All drives have their data in this process's memory.
+    pub(super) in_memory: Cell<bool>,
 }
 
 impl VdriveIo {
@@ -242,7 +244,7 @@ impl VdriveIo {
         dma: DmaPool,
     ) -> Self {
         let turns = Limit::new(TURNS * parts.len().max(1));
-        Self {
+        let vdrive = Self {
             id,
             layout,
             parts,
@@ -254,7 +256,10 @@ impl VdriveIo {
             written: RefCell::default(),
             gate: Gate::default(),
             cost: RefCell::default(),
-        }
+            in_memory: Cell::new(false),
+        };
+        vdrive.look_for_memory();
+        vdrive
     }
 
     /// A part lies on another drive from now on.
@@ -268,6 +273,7 @@ impl VdriveIo {
     ) {
         let channel = Channel::new(handle, queue, spec, shared.clone());
         self.parts[part].channel.replace(channel);
+        self.look_for_memory();
         self.forget_cost();
     }
 
