@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what is missing, and nothing when nothing is: setup.sh build|demo|test|fuzz|compare|count.
+# Installs what is missing, and nothing when nothing is: setup.sh build|demo|test|fuzz|compare|count|web.
 # Left out: anything that is not a package, the Rust toolchain or cargo-fuzz; it changes no
 # configuration.
 set -Eeuo pipefail
@@ -28,6 +28,10 @@ compare_packages=(
   "linux-perf perf"
   "tgt tgtd"
 )
+web_packages=(
+  "nodejs node"
+  "npm npm"
+)
 fuzz_packages=(
   "${build_packages[@]}"
   "g++ c++"
@@ -40,6 +44,10 @@ test_packages=(
   "${demo_packages[@]}"
   "${fuzz_packages[@]}"
   "${count_packages[@]}"
+  "${web_packages[@]}"
+  "chromium chromium"
+  "fonts-dejavu-core /usr/share/fonts/truetype/dejavu"
+  "openssl openssl"
   "python3 python3"
   "python3-libnbd nbdsh"
   "libiscsi-bin iscsi-test-cu"
@@ -153,9 +161,10 @@ case "$level" in
   demo) rows=("${demo_packages[@]}") ;;
   test) rows=("${test_packages[@]}") ;;
   fuzz) rows=("${fuzz_packages[@]}") ;;
+  web) rows=("${web_packages[@]}") ;;
   compare) rows=("${compare_packages[@]}") ;;
   count) rows=("${count_packages[@]}") ;;
-  *) fail "usage: setup.sh build|demo|test|fuzz|compare|count" ;;
+  *) fail "usage: setup.sh build|demo|test|fuzz|compare|count|web" ;;
 esac
 step "setup: packages to $level"
 mapfile -t missing < <(missing_packages "${rows[@]}")
@@ -166,6 +175,7 @@ if [ "$level" = test ] && command -v apt-cache >/dev/null 2>&1 &&
   run_as_root apt-get -o DPkg::Lock::Timeout=120 -o Acquire::Retries=3 update -q ||
     echo "the package index could not be refreshed; the guest's kernel may be missing"
 fi
+[ "$level" = web ] && exit 0
 install_rust
 case "$level" in test | fuzz) install_cargo_fuzz ;; esac
 echo "$(rustc --version), $(cargo --version)"

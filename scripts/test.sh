@@ -9,12 +9,14 @@ cd "$root"
 end_to_end=yes
 fuzz=yes
 simulate=yes
+web=yes
 for argument in "$@"; do
   case "$argument" in
     --no-e2e) end_to_end=no ;;
     --no-fuzz) fuzz=no ;;
     --no-sim) simulate=no ;;
-    *) fail "test knows only --no-e2e, --no-fuzz and --no-sim, not '$argument'" ;;
+    --no-web) web=no ;;
+    *) fail "test knows only --no-e2e, --no-fuzz, --no-sim and --no-web, not '$argument'" ;;
   esac
 done
 
@@ -43,7 +45,7 @@ count_results() {
   local passed_here failed_here
   read -r passed_here failed_here < <(
     sed -nE -e 's/^test result: [A-Za-z]+\. ([0-9]+) passed; ([0-9]+) failed.*/\1 \2/p' \
-      -e 's/^(end to end|fuzz|simulation|instructions): ([0-9]+) passed, ([0-9]+) failed$/\2 \3/p' "$logs/step" |
+      -e 's/^(end to end|fuzz|simulation|instructions|web): ([0-9]+) passed, ([0-9]+) failed$/\2 \3/p' "$logs/step" |
       awk '{p += $1; f += $2} END {print p + 0, f + 0}'
   )
   passed_count=$((passed_count + passed_here))
@@ -60,6 +62,10 @@ check "unit and integration tests" cargo test --workspace --no-fail-fast
 count_results
 check "instructions of the key cases" bash scripts/instructions.sh
 count_results
+if [ "$web" = yes ]; then
+  check "web page" bash scripts/web.sh test
+  count_results
+fi
 if [ "$end_to_end" = yes ]; then
   check "end to end" bash scripts/e2e.sh
   count_results

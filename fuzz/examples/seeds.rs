@@ -572,7 +572,7 @@ fn iscsi() {
     }
 }
 
-fn reservations() {
+fn kept_reservations() {
     let kept = "reservations 1\ngeneration 2\n\
                 registration 7 1 iqn.t iqn.0,i,0x00023d000001\n\
                 registration 8 1 iqn.t iqn.1,i,0x00023d000001\n\
@@ -642,6 +642,6 @@ fn main() {
     pages();
     nbd();
     iscsi();
-    reservations();
+    kept_reservations();
     streams();
 }

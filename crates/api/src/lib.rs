@@ -9,4 +9,4 @@ mod routes;
 pub mod v1;
 
 pub use openapi::{document, document_json};
-pub use routes::{Method, Operation, Query, ROUTES, Route};
+pub use routes::{Least, Method, Operation, Query, ROUTES, Route};

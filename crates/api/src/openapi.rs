@@ -1,13 +1,15 @@
 //! The OpenAPI document, made from the table of routes.
 
-use crate::routes::{Body, Components, Method, ROUTES, Route};
+use crate::routes::{Body, Components, Least, Method, ROUTES, Route};
 use crate::v1;
 use std::collections::BTreeMap;
 use utoipa::openapi::path::{
     HttpMethod, OperationBuilder, ParameterBuilder, ParameterIn, PathItem,
 };
 use utoipa::openapi::request_body::RequestBodyBuilder;
-use utoipa::openapi::schema::{ComponentsBuilder, KnownFormat, ObjectBuilder, SchemaFormat, Type};
+use utoipa::openapi::schema::{
+    ComponentsBuilder, KnownFormat, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type,
+};
 use utoipa::openapi::{
     ContentBuilder, InfoBuilder, OpenApi, OpenApiBuilder, PathsBuilder, Ref, Required,
     ResponseBuilder, ResponsesBuilder,
@@ -30,6 +32,14 @@ fn content(
             let text = ObjectBuilder::new().schema_type(Type::String).build();
             let content = ContentBuilder::new().schema(Some(text)).build();
             kinds.iter().map(|kind| (*kind, content.clone())).collect()
+        }
+        Body::Events(shapes) => {
+            let data = shapes.iter().map(|shape| shape(components));
+            let data = data.fold(OneOfBuilder::new(), OneOfBuilder::item).build();
+            let content = ContentBuilder::new()
+                .schema(Some(Schema::OneOf(data)))
+                .build();
+            vec![("text/event-stream", content)]
         }
         Body::Stream => {
             let bytes = ObjectBuilder::new()
@@ -67,6 +77,13 @@ fn operation(route: &Route, components: &mut Components) -> utoipa::openapi::pat
     let mut built = OperationBuilder::new()
         .operation_id(Some(format!("{:?}", route.operation)))
         .summary(Some(route.about))
+        .description(Some(match route.least {
+            Least::Anyone => "For anyone.".to_owned(),
+            least => format!(
+                "For the role {} and those above.",
+                format!("{least:?}").to_lowercase()
+            ),
+        }))
         .responses(
             ResponsesBuilder::new()
                 .response(route.status.to_string(), success.build())
@@ -137,7 +154,8 @@ pub fn document() -> OpenApi {
                 .title("Convect")
                 .version("1")
                 .description(Some(
-                    "Pools, volumes and exports of one Convect daemon, over its Unix socket. \
+                    "Pools, volumes and exports of one Convect daemon, over its Unix socket, or by \
+                     HTTPS with a token (docs/access.md). \
                      Sizes are bytes, times seconds unless the name says otherwise.",
                 ))
                 .build(),

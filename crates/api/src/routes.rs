@@ -43,6 +43,31 @@ impl Method {
     }
 }
 
+/// Who may ask for an operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Least {
+    /// Whoever reaches the daemon.
+    Anyone,
+    /// Whoever may look.
+    Viewer,
+    /// Whoever may change what hosts get: volumes, snapshots, exports.
+    Operator,
+    /// Whoever may change what that stands on: pools, drives, tokens.
+    Admin,
+}
+
+impl Least {
+    /// The role that is needed; nothing where anyone may.
+    pub fn role(self) -> Option<v1::Role> {
+        match self {
+            Self::Anyone => None,
+            Self::Viewer => Some(v1::Role::Viewer),
+            Self::Operator => Some(v1::Role::Operator),
+            Self::Admin => Some(v1::Role::Admin),
+        }
+    }
+}
+
 /// A parameter after the question mark.
 #[derive(Clone, Copy, Debug)]
 pub struct Query {
@@ -59,6 +84,8 @@ pub struct Route {
     pub operation: Operation,
     /// The method.
     pub method: Method,
+    /// Who may ask.
+    pub least: Least,
     /// The path; `{name}` is a segment that the caller fills in.
     pub path: &'static str,
     /// What it does.
@@ -82,6 +109,8 @@ pub(crate) enum Body {
     Stream,
     /// Text of one of these content types, as the client accepts (docs/metrics.md).
     Text(&'static [&'static str]),
+    /// Server-sent events, whose data is JSON of these shapes (docs/access.md).
+    Events(&'static [Describe]),
 }
 
 impl Route {
@@ -111,13 +140,16 @@ macro_rules! shape_of {
     (Metrics) => {
         Body::Text(METRICS)
     };
+    (Live) => {
+        Body::Events(&[shape::<v1::LiveState>, shape::<v1::LiveMap>])
+    };
     ($type:ident) => {
         Body::Json(shape::<v1::$type> as Describe)
     };
 }
 
 macro_rules! routes {
-    ($($operation:ident, $method:ident, $path:literal, $status:literal
+    ($($operation:ident, $method:ident, $role:ident, $path:literal, $status:literal
        $(, takes $request:ident)? $(, gives $answer:ident)? $(, query $query:expr)?; $about:literal)*) => {
         /// Everything that can be asked of the daemon.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -129,6 +161,7 @@ macro_rules! routes {
         pub const ROUTES: &[Route] = &[$(Route {
             operation: Operation::$operation,
             method: Method::$method,
+            least: Least::$role,
             path: $path,
             about: $about,
             query: {
@@ -202,76 +235,116 @@ const RECEIVE: &[Query] = &[Query {
     about: "With `true`, the volume is rolled back to the snapshot that the stream goes from: what was \
             written since is lost.",
 }];
-const CELLS: &[Query] = &[Query {
-    name: "cells",
-    about: "How many parts, 1 to 65,536; 64 when left out.",
-}];
+const CELLS: &[Query] = &[
+    Query {
+        name: "cells",
+        about: "How many parts, 1 to 65,536; 64 when left out.",
+    },
+    Query {
+        name: "start",
+        about: "The first byte of the part of the volume that is looked at; 0 when left out.",
+    },
+    Query {
+        name: "length",
+        about: "How many bytes of it; up to its end when left out.",
+    },
+];
+const LIVE: &[Query] = &[
+    Query {
+        name: "maps",
+        about: "Volumes whose maps are told, too: up to 16, as POOL/VOLUME with commas between.",
+    },
+    Query {
+        name: "cells",
+        about: "Parts of each map, 1 to 4,096; 1,024 when left out.",
+    },
+    CELLS[1],
+    CELLS[2],
+];
+const AUDIT: &[Query] = &[
+    Query {
+        name: "before",
+        about: "Only entries with a smaller number.",
+    },
+    Query {
+        name: "limit",
+        about: "How many entries at most, 1 to 1,000; 100 when left out.",
+    },
+];
 const LBA: &[Query] = &[Query {
     name: "lba",
     about: "The logical block, counted from 0 in the volume's unit of 512 or 4,096 bytes; 0 when left out.",
 }];
 
 routes! {
-    VersionShow, Get, "/v1/version", 200, gives Version; "Says what answers."
-    Metrics, Get, "/metrics", 200, gives Metrics; "Tells all figures as Prometheus reads them."
-    DriveList, Get, "/v1/drives", 200, gives DriveList; "Lists the drives of the open pools and the block devices of this host."
-    DriveProbe, Post, "/v1/drives/probe", 200, takes DriveProbe, gives DriveReport; "Opens a drive, looks and closes it again."
-    FrontEndList, Get, "/v1/frontends", 200, gives FrontEndList; "Lists the front ends and their parameters."
-    PoolList, Get, "/v1/pools", 200, gives PoolList; "Lists the pools."
-    PoolCreate, Post, "/v1/pools", 201, takes PoolCreate, gives Pool; "Makes a pool and opens it."
-    PoolScan, Post, "/v1/importable", 200, takes PoolScan, gives ImportableList; "Lists the pools on the given drives that are not open."
-    PoolShow, Get, "/v1/pools/{pool}", 200, gives Pool; "Shows a pool."
-    PoolChange, Put, "/v1/pools/{pool}", 200, takes PoolChange, gives Pool; "Changes how much promotion of a pool may write."
-    PoolDestroy, Delete, "/v1/pools/{pool}", 204; "Forgets a pool and everything in it."
-    PoolExport, Post, "/v1/pools/{pool}/export", 204; "Stops the pool's exports and closes its drives, for another host; a pool that could not be opened is forgotten."
-    PoolImport, Post, "/v1/pools/{pool}/import", 200, takes PoolImport, gives Pool; "Opens a pool by name or id from its drives and starts its exports."
-    PoolCounters, Get, "/v1/pools/{pool}/counters", 200, gives Counters; "Counts what the pool did since it was opened."
-    PoolMoves, Get, "/v1/pools/{pool}/moves", 200, gives MoveCountList; "Counts what the pool moved between RAM and tiers since it was opened, by reason."
-    PoolWhatIf, Get, "/v1/pools/{pool}/what-if", 200, gives WhatIf; "Forecasts what other sizes of the fast tier would give the pool and its volumes, by the traffic of late."
-    PoolCool, Post, "/v1/pools/{pool}/cool", 204; "Writes everything back to its slow home and forgets all clean copies; answers when done."
-    PoolHoldPromotion, Put, "/v1/pools/{pool}/hold-promotion", 204, takes HoldPromotion; "Holds or releases promotion into RAM and the fast tier."
-    PoolScrub, Post, "/v1/pools/{pool}/scrub", 202, takes ScrubStart, gives JobRef; "Starts to read and check every copy of everything that the pool stores, and to mend what is not right."
-    PoolScrubShow, Get, "/v1/pools/{pool}/scrub", 200, gives Scrub; "Shows the scrub that runs, or the last one, with the first copies that were not right."
-    PoolScrubCancel, Delete, "/v1/pools/{pool}/scrub", 204; "Ends the scrub that runs; what it mended stays mended."
-    PoolWarnAt, Put, "/v1/pools/{pool}/warnings", 200, takes PoolWarnings, gives Pool; "Sets the levels at which it is warned that a pool fills."
-    VdriveList, Get, "/v1/pools/{pool}/vdrives", 200, gives VdriveList; "Lists a pool's vdrives."
-    VdriveAdd, Post, "/v1/pools/{pool}/vdrives", 201, takes VdriveAdd, gives VdriveRef; "Adds a vdrive to a pool."
-    VdriveRemove, Delete, "/v1/pools/{pool}/vdrives/{vdrive}", 202, gives JobRef; "Starts to evacuate a vdrive; it leaves the pool when the job ends."
-    DriveOnline, Post, "/v1/pools/{pool}/drives/online", 202, takes DriveOnline, gives JobRef; "Brings a drive back into its mirrors; the job copies what it lacks."
-    DriveOffline, Post, "/v1/pools/{pool}/drives/offline", 204, takes DriveOffline; "Takes a drive out of its mirrors and lets it go."
-    DriveReplace, Post, "/v1/pools/{pool}/drives/replace", 202, takes DriveReplace, gives JobRef; "Puts a new drive in the place of one of a mirror's; the job fills it."
-    VolumeList, Get, "/v1/volumes", 200, gives VolumeList, query POOL; "Lists volumes."
-    VolumeCreate, Post, "/v1/volumes", 201, takes VolumeCreate, gives Volume; "Makes a volume."
-    VolumeShow, Get, "/v1/volumes/{pool}/{volume}", 200, gives Volume; "Shows a volume."
-    VolumeChange, Put, "/v1/volumes/{pool}/{volume}", 200, takes VolumeChange, gives Volume; "Changes how much of its pool a volume may take, and its placement."
-    VolumeDelete, Delete, "/v1/volumes/{pool}/{volume}", 202, gives JobRef; "Deletes a volume; the job frees its space."
-    VolumeResize, Post, "/v1/volumes/{pool}/{volume}/resize", 200, takes VolumeResize, gives Volume; "Grows a volume, or shrinks it when told to."
-    VolumeRollBack, Post, "/v1/volumes/{pool}/{volume}/rollback", 200, takes VolumeRollBack, gives Volume; "Makes a volume as it was when a snapshot was taken."
-    VolumePromote, Post, "/v1/volumes/{pool}/{volume}/promote", 200, gives Promotion; "Gives a clone the snapshot that it was made from and those before it; the volume that had them is a clone of that snapshot then."
-    SnapshotList, Get, "/v1/snapshots", 200, gives SnapshotList, query SNAPSHOTS; "Lists snapshots."
-    SnapshotCreate, Post, "/v1/snapshots", 201, takes SnapshotCreate, gives SnapshotList; "Takes a snapshot of volumes of a pool, all at one moment."
-    SnapshotChange, Put, "/v1/snapshots/{pool}/{volume}/{snapshot}", 200, takes SnapshotChange, gives Snapshot; "Renames a snapshot, keeps it from being deleted, or lets it be."
-    SnapshotDelete, Delete, "/v1/snapshots/{pool}/{volume}/{snapshot}", 204; "Deletes a snapshot; what it alone had comes free in the background."
-    SnapshotClone, Post, "/v1/snapshots/{pool}/{volume}/{snapshot}/clone", 201, takes SnapshotClone, gives Volume; "Makes a volume that begins as a snapshot is."
-    SnapshotDiff, Get, "/v1/volumes/{pool}/{volume}/diff", 200, gives SnapshotDiff, query DIFF; "Lists what a volume or a snapshot has otherwise than a snapshot that it stands on."
-    SnapshotSend, Get, "/v1/snapshots/{pool}/{volume}/{snapshot}/stream", 200, gives Stream, query SEND; "Sends a snapshot, or what it has otherwise than one before, as a stream (docs/stream.md)."
-    VolumeReceive, Post, "/v1/volumes/{pool}/{volume}/stream", 201, takes Stream, gives Received, query RECEIVE; "Makes a volume, or brings one on, from a stream; the snapshot is there when the whole stream was right."
-    ScheduleList, Get, "/v1/schedules", 200, gives ScheduleList, query POOL_AND_VOLUME; "Lists when snapshots are taken by themselves."
-    ScheduleSet, Post, "/v1/schedules", 200, takes ScheduleSet, gives Schedule; "Sets when snapshots of volumes of a pool are taken by themselves, all at one moment, and how many are kept."
-    ScheduleRemove, Delete, "/v1/schedules/{pool}/{volume}/{schedule}", 204; "Takes a volume out of a schedule; its snapshots stay."
-    VolumeCounters, Get, "/v1/volumes/{pool}/{volume}/counters", 200, gives Counters; "Counts what the volume did since its pool was opened."
-    VolumeMap, Get, "/v1/volumes/{pool}/{volume}/map", 200, gives VolumeMap, query CELLS; "Says where a volume lies."
-    VolumeExplain, Get, "/v1/volumes/{pool}/{volume}/explain", 200, gives Explanation, query LBA; "Says where a block lies, since when, why it was moved there and what it displaced."
-    ExportList, Get, "/v1/exports", 200, gives ExportList, query POOL; "Lists exports."
-    ExportCreate, Post, "/v1/exports", 201, takes ExportCreate, gives Export; "Offers a volume through a front end, now and after every start."
-    ExportShow, Get, "/v1/exports/{export}", 200, gives Export, query POOL; "Shows an export."
-    ExportDelete, Delete, "/v1/exports/{export}", 204, query POOL; "Ends an export and forgets it."
-    ExportSet, Put, "/v1/exports/{export}/parameters", 200, takes ExportChange, gives Export, query POOL; "Changes parameters of an export while hosts go on, as far as its front end can."
-    SessionList, Get, "/v1/sessions", 200, gives SessionList; "Lists hosts' sessions, of front ends that know them (iSCSI)."
-    SessionEnd, Delete, "/v1/sessions/{session}", 204; "Asks a host to log out and ends its session soon. It may come again: take its access first."
-    JobList, Get, "/v1/jobs", 200, gives JobList; "Lists jobs, newest first."
-    JobShow, Get, "/v1/jobs/{job}", 200, gives Job; "Shows a job."
-    JobCancel, Post, "/v1/jobs/{job}/cancel", 204; "Ends a job; what it moved stays moved."
+    VersionShow, Get, Viewer, "/v1/version", 200, gives Version; "Says what answers."
+    LogIn, Post, Anyone, "/v1/login", 201, takes LogIn, gives Login; "Begins a session of a browser with a token; its cookie stands for the token from then on."
+    LoginShow, Get, Viewer, "/v1/login", 200, gives Login; "Says who asks, and what they may do."
+    LogOut, Delete, Viewer, "/v1/login", 204; "Ends the session whose cookie came with the request."
+    TokenList, Get, Admin, "/v1/tokens", 200, gives TokenList; "Lists the tokens, without their secrets."
+    TokenCreate, Post, Admin, "/v1/tokens", 201, takes TokenCreate, gives TokenMade; "Makes a token; this is the only time that it is told."
+    TokenRevoke, Delete, Admin, "/v1/tokens/{token}", 204; "Takes a token back, and ends its sessions."
+    AuditList, Get, Admin, "/v1/audit", 200, gives AuditList, query AUDIT; "Lists who changed what and when, newest first."
+    Live, Get, Viewer, "/v1/live", 200, gives Live, query LIVE; "Tells once a second what changed, as server-sent events `state` and `map`."
+    Metrics, Get, Viewer, "/metrics", 200, gives Metrics; "Tells all figures as Prometheus reads them."
+    DriveList, Get, Viewer, "/v1/drives", 200, gives DriveList; "Lists the drives of the open pools and the block devices of this host."
+    DriveProbe, Post, Admin, "/v1/drives/probe", 200, takes DriveProbe, gives DriveReport; "Opens a drive, looks and closes it again."
+    FrontEndList, Get, Viewer, "/v1/frontends", 200, gives FrontEndList; "Lists the front ends and their parameters."
+    PoolList, Get, Viewer, "/v1/pools", 200, gives PoolList; "Lists the pools."
+    PoolCreate, Post, Admin, "/v1/pools", 201, takes PoolCreate, gives Pool; "Makes a pool and opens it."
+    PoolScan, Post, Admin, "/v1/importable", 200, takes PoolScan, gives ImportableList; "Lists the pools on the given drives that are not open."
+    PoolShow, Get, Viewer, "/v1/pools/{pool}", 200, gives Pool; "Shows a pool."
+    PoolChange, Put, Operator, "/v1/pools/{pool}", 200, takes PoolChange, gives Pool; "Changes how much promotion of a pool may write."
+    PoolDestroy, Delete, Admin, "/v1/pools/{pool}", 204; "Forgets a pool and everything in it."
+    PoolExport, Post, Admin, "/v1/pools/{pool}/export", 204; "Stops the pool's exports and closes its drives, for another host; a pool that could not be opened is forgotten."
+    PoolImport, Post, Admin, "/v1/pools/{pool}/import", 200, takes PoolImport, gives Pool; "Opens a pool by name or id from its drives and starts its exports."
+    PoolCounters, Get, Viewer, "/v1/pools/{pool}/counters", 200, gives Counters; "Counts what the pool did since it was opened."
+    PoolMoves, Get, Viewer, "/v1/pools/{pool}/moves", 200, gives MoveCountList; "Counts what the pool moved between RAM and tiers since it was opened, by reason."
+    PoolWhatIf, Get, Viewer, "/v1/pools/{pool}/what-if", 200, gives WhatIf; "Forecasts what other sizes of the fast tier would give the pool and its volumes, by the traffic of late."
+    PoolCool, Post, Operator, "/v1/pools/{pool}/cool", 204; "Writes everything back to its slow home and forgets all clean copies; answers when done."
+    PoolHoldPromotion, Put, Operator, "/v1/pools/{pool}/hold-promotion", 204, takes HoldPromotion; "Holds or releases promotion into RAM and the fast tier."
+    PoolScrub, Post, Operator, "/v1/pools/{pool}/scrub", 202, takes ScrubStart, gives JobRef; "Starts to read and check every copy of everything that the pool stores, and to mend what is not right."
+    PoolScrubShow, Get, Viewer, "/v1/pools/{pool}/scrub", 200, gives Scrub; "Shows the scrub that runs, or the last one, with the first copies that were not right."
+    PoolScrubCancel, Delete, Operator, "/v1/pools/{pool}/scrub", 204; "Ends the scrub that runs; what it mended stays mended."
+    PoolWarnAt, Put, Operator, "/v1/pools/{pool}/warnings", 200, takes PoolWarnings, gives Pool; "Sets the levels at which it is warned that a pool fills."
+    VdriveList, Get, Viewer, "/v1/pools/{pool}/vdrives", 200, gives VdriveList; "Lists a pool's vdrives."
+    VdriveAdd, Post, Admin, "/v1/pools/{pool}/vdrives", 201, takes VdriveAdd, gives VdriveRef; "Adds a vdrive to a pool."
+    VdriveRemove, Delete, Admin, "/v1/pools/{pool}/vdrives/{vdrive}", 202, gives JobRef; "Starts to evacuate a vdrive; it leaves the pool when the job ends."
+    DriveOnline, Post, Admin, "/v1/pools/{pool}/drives/online", 202, takes DriveOnline, gives JobRef; "Brings a drive back into its mirrors; the job copies what it lacks."
+    DriveOffline, Post, Admin, "/v1/pools/{pool}/drives/offline", 204, takes DriveOffline; "Takes a drive out of its mirrors and lets it go."
+    DriveReplace, Post, Admin, "/v1/pools/{pool}/drives/replace", 202, takes DriveReplace, gives JobRef; "Puts a new drive in the place of one of a mirror's; the job fills it."
+    VolumeList, Get, Viewer, "/v1/volumes", 200, gives VolumeList, query POOL; "Lists volumes."
+    VolumeCreate, Post, Operator, "/v1/volumes", 201, takes VolumeCreate, gives Volume; "Makes a volume."
+    VolumeShow, Get, Viewer, "/v1/volumes/{pool}/{volume}", 200, gives Volume; "Shows a volume."
+    VolumeChange, Put, Operator, "/v1/volumes/{pool}/{volume}", 200, takes VolumeChange, gives Volume; "Changes how much of its pool a volume may take, and its placement."
+    VolumeDelete, Delete, Operator, "/v1/volumes/{pool}/{volume}", 202, gives JobRef; "Deletes a volume; the job frees its space."
+    VolumeResize, Post, Operator, "/v1/volumes/{pool}/{volume}/resize", 200, takes VolumeResize, gives Volume; "Grows a volume, or shrinks it when told to."
+    VolumeRollBack, Post, Operator, "/v1/volumes/{pool}/{volume}/rollback", 200, takes VolumeRollBack, gives Volume; "Makes a volume as it was when a snapshot was taken."
+    VolumePromote, Post, Operator, "/v1/volumes/{pool}/{volume}/promote", 200, gives Promotion; "Gives a clone the snapshot that it was made from and those before it; the volume that had them is a clone of that snapshot then."
+    SnapshotList, Get, Viewer, "/v1/snapshots", 200, gives SnapshotList, query SNAPSHOTS; "Lists snapshots."
+    SnapshotCreate, Post, Operator, "/v1/snapshots", 201, takes SnapshotCreate, gives SnapshotList; "Takes a snapshot of volumes of a pool, all at one moment."
+    SnapshotChange, Put, Operator, "/v1/snapshots/{pool}/{volume}/{snapshot}", 200, takes SnapshotChange, gives Snapshot; "Renames a snapshot, keeps it from being deleted, or lets it be."
+    SnapshotDelete, Delete, Operator, "/v1/snapshots/{pool}/{volume}/{snapshot}", 204; "Deletes a snapshot; what it alone had comes free in the background."
+    SnapshotClone, Post, Operator, "/v1/snapshots/{pool}/{volume}/{snapshot}/clone", 201, takes SnapshotClone, gives Volume; "Makes a volume that begins as a snapshot is."
+    SnapshotDiff, Get, Viewer, "/v1/volumes/{pool}/{volume}/diff", 200, gives SnapshotDiff, query DIFF; "Lists what a volume or a snapshot has otherwise than a snapshot that it stands on."
+    SnapshotSend, Get, Operator, "/v1/snapshots/{pool}/{volume}/{snapshot}/stream", 200, gives Stream, query SEND; "Sends a snapshot, or what it has otherwise than one before, as a stream (docs/stream.md)."
+    VolumeReceive, Post, Operator, "/v1/volumes/{pool}/{volume}/stream", 201, takes Stream, gives Received, query RECEIVE; "Makes a volume, or brings one on, from a stream; the snapshot is there when the whole stream was right."
+    ScheduleList, Get, Viewer, "/v1/schedules", 200, gives ScheduleList, query POOL_AND_VOLUME; "Lists when snapshots are taken by themselves."
+    ScheduleSet, Post, Operator, "/v1/schedules", 200, takes ScheduleSet, gives Schedule; "Sets when snapshots of volumes of a pool are taken by themselves, all at one moment, and how many are kept."
+    ScheduleRemove, Delete, Operator, "/v1/schedules/{pool}/{volume}/{schedule}", 204; "Takes a volume out of a schedule; its snapshots stay."
+    VolumeCounters, Get, Viewer, "/v1/volumes/{pool}/{volume}/counters", 200, gives Counters; "Counts what the volume did since its pool was opened."
+    VolumeMap, Get, Viewer, "/v1/volumes/{pool}/{volume}/map", 200, gives VolumeMap, query CELLS; "Says where a volume lies."
+    VolumeExplain, Get, Viewer, "/v1/volumes/{pool}/{volume}/explain", 200, gives Explanation, query LBA; "Says where a block lies, since when, why it was moved there and what it displaced."
+    ExportList, Get, Viewer, "/v1/exports", 200, gives ExportList, query POOL; "Lists exports."
+    ExportCreate, Post, Operator, "/v1/exports", 201, takes ExportCreate, gives Export; "Offers a volume through a front end, now and after every start."
+    ExportShow, Get, Viewer, "/v1/exports/{export}", 200, gives Export, query POOL; "Shows an export."
+    ExportDelete, Delete, Operator, "/v1/exports/{export}", 204, query POOL; "Ends an export and forgets it."
+    ExportSet, Put, Operator, "/v1/exports/{export}/parameters", 200, takes ExportChange, gives Export, query POOL; "Changes parameters of an export while hosts go on, as far as its front end can."
+    SessionList, Get, Viewer, "/v1/sessions", 200, gives SessionList; "Lists hosts' sessions, of front ends that know them (iSCSI)."
+    SessionEnd, Delete, Operator, "/v1/sessions/{session}", 204; "Asks a host to log out and ends its session soon. It may come again: take its access first."
+    JobList, Get, Viewer, "/v1/jobs", 200, gives JobList; "Lists jobs, newest first."
+    JobShow, Get, Viewer, "/v1/jobs/{job}", 200, gives Job; "Shows a job."
+    JobCancel, Post, Operator, "/v1/jobs/{job}/cancel", 204; "Ends a job; what it moved stays moved."
 }
 
 impl Operation {

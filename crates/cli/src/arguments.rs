@@ -1,8 +1,10 @@
 //! What can be written on the command line.
 
+use crate::access_arguments::{Audit, Token};
 use crate::export_arguments::{Export, Session};
 use crate::placement_arguments::Placement;
 use crate::pool_arguments::PoolSet;
+use crate::serve_arguments::Serve;
 use crate::stream_arguments::{Receive, Send};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -68,6 +70,13 @@ pub enum Command {
     /// Look at long work
     #[command(subcommand)]
     Job(Job),
+    /// Show what pools and volumes do now, full screen, until Ctrl-C; with --json a line a second
+    Top,
+    /// Make, look at and take back tokens, which the page and remote programs show
+    #[command(subcommand)]
+    Token(Token),
+    /// Print who changed what and when, newest first
+    Audit(Audit),
     /// Look whether a pool that is not in use is whole
     #[command(after_help = CHECK_AFTER)]
     Check(Check),
@@ -238,23 +247,6 @@ pub struct Repair {
     /// Do it
     #[arg(long)]
     pub yes: bool,
-}
-
-/// `serve`.
-#[derive(Args, Debug)]
-pub struct Serve {
-    /// The configuration; the default may be absent [default: /etc/convect/convect.toml]
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
-    /// Where the daemon keeps which pools are open [default: /var/lib/convect]
-    #[arg(long, value_name = "DIR")]
-    pub state_dir: Option<PathBuf>,
-    /// Serve metrics for Prometheus by TCP, without authentication, as /metrics alone
-    #[arg(long, value_name = "ADDRESS:PORT", value_parser = daemon::parse_metrics_address)]
-    pub metrics: Option<std::net::SocketAddr>,
-    /// Let the address of the metrics be one that other hosts reach
-    #[arg(long)]
-    pub metrics_anywhere: bool,
 }
 
 /// `drive`.

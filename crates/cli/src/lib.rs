@@ -4,6 +4,7 @@
 //! Responsible for: arguments, confirmation, tables, JSON as the interface gives it, progress.
 //! Leaves out: every decision about pools, volumes and exports, which is the daemon's.
 
+mod access_arguments;
 mod arguments;
 mod client;
 mod commands;
@@ -17,8 +18,10 @@ mod placement_arguments;
 mod pool_arguments;
 mod progress;
 mod run;
+mod serve_arguments;
 mod show;
 mod stream_arguments;
+mod top;
 
 pub use arguments::Arguments;
 pub use client::Client;

@@ -68,6 +68,27 @@ pub fn strip(size: u64, cells: &[MapCell], how: Paint) -> String {
     text
 }
 
+/// Parts of a whole beside each other, as long as `columns` characters: RAM, fast, slow, and what is left.
+pub fn bar(hundredths: [f64; 3], columns: usize, how: Paint) -> String {
+    let mut text = String::new();
+    let (mut sum, mut shown) = (0.0, 0);
+    for (index, part) in hundredths.into_iter().chain([100.0]).enumerate() {
+        sum += part;
+        let up_to = (sum.min(100.0) / 100.0 * columns as f64).round() as usize;
+        let length = up_to.saturating_sub(shown);
+        shown += length;
+        match how {
+            _ if length == 0 => {}
+            Paint::Letters => text.extend(std::iter::repeat_n(LETTERS[index], length)),
+            Paint::Colour => {
+                let colour = COLOURS[index];
+                text.push_str(&format!("\x1b[38;5;{colour}m{}\x1b[0m", "█".repeat(length)));
+            }
+        }
+    }
+    text
+}
+
 /// What the colours or letters mean and how much there is of each.
 pub fn legend(cells: &[MapCell], how: Paint) -> String {
     let mut sums = [0u64; 4];

@@ -1,6 +1,7 @@
 //! From arguments to an exit code.
 
-use crate::arguments::{Arguments, Command, Serve};
+use crate::arguments::{Arguments, Command};
+use crate::serve_arguments::Serve;
 use crate::show::print;
 use crate::{Client, Failure, commands};
 use clap::{CommandFactory, Parser};
@@ -40,6 +41,9 @@ fn serve(serve: &Serve, socket: Option<PathBuf>) -> Result<(), Failure> {
     }
     if let Some(state_dir) = &serve.state_dir {
         config.state_dir = absolute(state_dir);
+    }
+    if serve.listen.is_some() {
+        config.listen = serve.listen;
     }
     if serve.metrics.is_some() {
         config.metrics = serve.metrics;
@@ -88,6 +92,9 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Session(command) => commands::session(&client(), json, command),
         Command::Explain(command) => commands::explain(&client(), json, command),
         Command::Map(command) => commands::map(&client(), json, command),
+        Command::Top => commands::top(&client(), json),
+        Command::Token(command) => commands::token(&client(), json, command),
+        Command::Audit(command) => commands::audit(&client(), json, command),
         Command::Job(command) => commands::job(&client(), json, command),
     }
 }

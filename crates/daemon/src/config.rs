@@ -1,7 +1,12 @@
 //! The daemon's configuration: one TOML file, every key with a default.
 
+mod network;
+
+pub use network::{TlsFiles, parse_listen_address, parse_metrics_address};
+
 use crate::schedule::ScrubFile;
 use crate::{ScrubSchedule, ServeError, Span};
+use network::{ListenAddress, MetricsAddress, PemFile, tls_files};
 use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -45,6 +50,10 @@ pub struct Config {
     pub metrics: Option<SocketAddr>,
     /// Also where other hosts may ask.
     pub metrics_anywhere: bool,
+    /// Where the page and the interface are served by TLS to whoever has a token.
+    pub listen: Option<SocketAddr>,
+    /// What that is served with; nothing: a certificate is made.
+    pub tls: Option<TlsFiles>,
     /// What has to be there after a restart, besides the pools themselves.
     pub state_dir: PathBuf,
     /// Threads of the engine; 0 is one a core.
@@ -77,6 +86,8 @@ impl Default for Config {
             socket: "/run/convect/convect.sock".into(),
             metrics: None,
             metrics_anywhere: false,
+            listen: None,
+            tls: None,
             state_dir: "/var/lib/convect".into(),
             threads: engine.threads,
             ram_tier: engine.ram_tier,
@@ -109,30 +120,6 @@ fn check_socket_path(path: &Path) -> Result<(), String> {
         ));
     }
     Ok(())
-}
-
-/// Reads where figures are to be served.
-///
-/// # Errors
-/// A sentence that says what to do.
-pub fn parse_metrics_address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| {
-        format!("'{text}' is not an address and a port: write it like 127.0.0.1:9750 or [::1]:9750")
-    })
-}
-
-struct MetricsAddress(Option<SocketAddr>);
-
-impl<'de> Deserialize<'de> for MetricsAddress {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        if text == "off" {
-            return Ok(Self(None));
-        }
-        let address = parse_metrics_address(&text)
-            .map_err(|why| D::Error::custom(format!("{why}; or \"off\"")))?;
-        Ok(Self(Some(address)))
-    }
 }
 
 struct SocketPath(PathBuf);
@@ -256,6 +243,9 @@ struct File {
     socket: Option<SocketPath>,
     metrics: Option<MetricsAddress>,
     metrics_anywhere: Option<bool>,
+    listen: Option<ListenAddress>,
+    tls_certificate: Option<PemFile>,
+    tls_key: Option<PemFile>,
     state_dir: Option<PathBuf>,
     threads: Option<Threads>,
     ram_tier: Option<Memory>,
@@ -316,6 +306,8 @@ impl Config {
             socket: file.socket.map_or(default.socket, |path| path.0),
             metrics: file.metrics.map_or(default.metrics, |address| address.0),
             metrics_anywhere: file.metrics_anywhere.unwrap_or(default.metrics_anywhere),
+            listen: file.listen.map_or(default.listen, |address| address.0),
+            tls: tls_files(file.tls_certificate, file.tls_key, origin)?,
             state_dir: file.state_dir.unwrap_or(default.state_dir),
             threads: file.threads.map_or(default.threads, |count| count.0),
             ram_tier: file.ram_tier.map_or(default.ram_tier, |size| size.0),

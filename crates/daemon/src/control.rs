@@ -7,6 +7,8 @@ use engine::{
     ScheduleStatus, ScheduleTurn, ScrubSpec, ScrubStatus, SnapshotDiff, SnapshotStatus, VdriveSpec,
     VolumeChange, VolumeSpec, VolumeStatus, WhatIf,
 };
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 type Result<T> = std::result::Result<T, EngineError>;
@@ -72,6 +74,7 @@ control! {
     volume_counters(pool: &str, volume: &str) -> Result<IoCounters>;
     volume_reservations(pool: &str, volume: &str) -> Result<Option<String>>;
     volume_set_reservations(pool: &str, volume: &str, state: Option<String>) -> Result<()>;
+    volumes_counters(pool: &str) -> Result<BTreeMap<String, IoCounters>>;
     volume_promote(pool: &str, volume: &str) -> Result<Promotion>;
     volume_roll_back(pool: &str, volume: &str, name: &str) -> Result<VolumeStatus>;
     snapshot_create(pool: &str, volumes: &[String], name: &str, now_s: u64) -> Result<Vec<SnapshotStatus>>;
@@ -88,6 +91,6 @@ control! {
     schedule_list(pool: &str, volume: Option<&str>) -> Result<Vec<ScheduleStatus>>;
     schedule_remove(pool: &str, volume: &str, schedule: &str) -> Result<()>;
     schedule_take(pool: &str, volume: &str, schedule: &str, turn: &ScheduleTurn) -> Result<Vec<SnapshotStatus>>;
-    volume_map(pool: &str, volume: &str, cells: usize) -> Result<Vec<MapCell>>;
+    volume_map(pool: &str, volume: &str, bytes: Range<u64>, cells: usize) -> Result<Vec<MapCell>>;
     volume_explain(pool: &str, volume: &str, lba: u64) -> Result<Explanation>;
 }

@@ -4,6 +4,8 @@
 //! socket and who may use it, a clean end. The only user of tokio.
 //! Leaves out: what pools and volumes are (`engine`), protocols (front ends), shapes (`api`).
 
+mod access;
+mod clock;
 mod config;
 mod control;
 mod error;
@@ -11,6 +13,7 @@ mod fill;
 mod frontends;
 mod host_drives;
 mod http;
+mod live;
 mod manager;
 mod mapping;
 mod memory;
@@ -25,7 +28,7 @@ mod span;
 mod state;
 mod volume_io;
 
-pub use config::{Config, LogLevel, parse_metrics_address};
+pub use config::{Config, LogLevel, TlsFiles, parse_listen_address, parse_metrics_address};
 pub use control::Control;
 pub use error::ServeError;
 pub use frontends::FRONT_ENDS;

@@ -39,7 +39,7 @@ same_fields! {
         demoted_bytes, read_ns, write_ns
     }
     ScrubFaultStatus => ScrubFault { volume, offset, length, drive, error, repaired }
-    MapCell => MapCell { ram, fast, slow, empty }
+    MapCell => MapCell { ram, fast, slow, empty, uses }
     Promotion => Promotion { parent, snapshots }
     ExtentPlace => ExtentPlace { volume, offset }
     DrivePlace => DrivePlace { drive, byte }

@@ -10,6 +10,9 @@ use tokio::signal::unix::{SignalKind, signal};
 
 /// How often the list of open pools is looked at, and what is due in them.
 const REFRESH_TIME: Duration = Duration::from_secs(10);
+/// Threads that carry out requests: one for each that may run, and for what the daemon does by itself.
+const THREADS_MAX: usize =
+    http::CONNECTIONS_MAX + http::METRICS_CONNECTIONS_MAX + http::NETWORK_CONNECTIONS_MAX + 3;
 /// Time between two looks at the host's memory.
 const MEMORY_TIME: Duration = Duration::from_secs(1);
 /// The exit code when a second signal asks for the end before the first one's is reached.
@@ -104,9 +107,11 @@ pub fn run(
     let state = StateDir::open(&config.state_dir)?;
     let socket = http::bind(&config.socket)?;
     let metrics = config.metrics.map(http::bind_metrics).transpose()?;
+    let listen = config.listen.map(|at| http::bind_network(config, at));
+    let network = listen.transpose()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .max_blocking_threads(http::CONNECTIONS_MAX + http::METRICS_CONNECTIONS_MAX + 2)
+        .max_blocking_threads(THREADS_MAX)
         .build()
         .map_err(|error| ServeError::new(format!("the system has no event loop left: {error}")))?;
     let ram = RamPlan {
@@ -124,9 +129,10 @@ pub fn run(
         tokio::spawn(refresh(Arc::clone(&manager)));
         tokio::spawn(fit_ram(Arc::clone(&manager)));
         announce();
-        let served = http::serve(&socket, metrics, Arc::clone(&manager), stop).await;
+        let served = http::serve(&socket, metrics, network, Arc::clone(&manager), stop).await;
         notify::notify("STOPPING=1");
         tracing::info!("stopping");
+        manager.access().flush();
         let stopping = Arc::clone(&manager);
         // A panic in there was reported where it happened.
         let _ = tokio::task::spawn_blocking(move || stopping.stop()).await;
@@ -155,6 +161,7 @@ async fn refresh(manager: Arc<Manager>) {
         let manager = Arc::clone(&manager);
         let work = move || {
             manager.refresh();
+            manager.access().flush();
             manager.scrub_what_is_due_now();
             manager.take_what_is_due_now();
             manager.watch_fills_now();

@@ -2,6 +2,7 @@
 //! daemon away. Everything else lies in the pools.
 
 use crate::ServeError;
+use crate::access::write_whole;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
@@ -9,6 +10,8 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+/// The list's file.
+const LIST: &str = "pools.json";
 /// Longest list that is read, in bytes.
 const LIST_MAX: u64 = 16 << 20;
 
@@ -86,8 +89,13 @@ impl StateDir {
         })
     }
 
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     fn list_path(&self) -> PathBuf {
-        self.path.join("pools.json")
+        self.path.join(LIST)
     }
 
     /// The pools that were open.
@@ -136,16 +144,11 @@ impl StateDir {
         if written.as_deref() == Some(pools) {
             return Ok(());
         }
-        let text = serde_json::to_string_pretty(&List {
+        let text = serde_json::to_vec_pretty(&List {
             version: 1,
             pools: pools.to_vec(),
         })?;
-        let fresh = self.path.join("pools.json.new");
-        let mut file = File::create(&fresh)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&fresh, self.list_path())?;
-        File::open(&self.path)?.sync_all()?;
+        write_whole(&self.path, LIST, &text, 0o640)?;
         *written = Some(pools.to_vec());
         Ok(())
     }

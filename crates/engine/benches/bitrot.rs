@@ -28,7 +28,7 @@ fn main() {
         "wrong data"
     );
     for mirrored in [true, false] {
-        let mut scene = Scene::new(mirrored, seed);
+        let mut scene = Scene::new(mirrored, false, seed);
         let mut tally = Tally::default();
         while tally.flips < flips / 2 {
             scene.round(TOGETHER, &mut tally);

@@ -70,7 +70,7 @@ fn scan(client: &Client) {
 
 /// Bytes of the volume in RAM and on the fast tier.
 fn warm(engine: &Engine, name: &str) -> (u64, u64) {
-    let map = engine.volume_map("tank", name, 4).unwrap();
+    let map = engine.volume_map("tank", name, 0..u64::MAX, 4).unwrap();
     let sum = |of: fn(&engine::MapCell) -> u64| map.iter().map(of).sum();
     (sum(|cell| cell.ram), sum(|cell| cell.fast))
 }

@@ -212,7 +212,7 @@ fn what_a_snapshot_alone_has_is_not_pinned_and_what_the_volume_shares_is() {
     turn(&engine, "v", pin(0, 0, Some(Tier::Fast))).unwrap();
     // The snapshot's layer was made first, and is looked at first.
     wait_status(&engine, "tank", |_| {
-        let seen = engine.volume_map("tank", "v", 64).unwrap();
+        let seen = engine.volume_map("tank", "v", 0..u64::MAX, 64).unwrap();
         seen.iter().map(|cell| cell.fast).sum::<u64>() == 4 * MIB
     });
     assert_eq!(show(&engine, "v").fast, 4 * MIB);

@@ -184,7 +184,10 @@ impl World {
 
     /// The map tells of everything that can be read, whoever's it is.
     fn check_map(&self, name: &str, content: &Content) {
-        let cells = self.engine.volume_map("tank", name, 8).unwrap();
+        let cells = self
+            .engine
+            .volume_map("tank", name, 0..u64::MAX, 8)
+            .unwrap();
         let part = BLOCKS as usize / cells.len();
         for (cell, due) in cells.iter().zip(content.chunks(part)) {
             let due = due.iter().filter(|stamp| **stamp != 0).count() as u64;

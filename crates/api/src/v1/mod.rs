@@ -1,11 +1,13 @@
 //! Version 1. Sizes are bytes, times seconds unless the name says otherwise. Requests with
 //! unknown fields are refused; answers may get more fields.
 
+mod access;
 mod drives;
 mod explain;
 mod exports;
 mod fills;
 mod jobs;
+mod live;
 mod placement;
 mod pools;
 mod problem;
@@ -17,6 +19,9 @@ mod volumes;
 mod wear;
 mod what_if;
 
+pub use access::{
+    AuditEntry, AuditList, LogIn, Login, Role, Token, TokenCreate, TokenList, TokenMade,
+};
 pub use drives::{DriveList, DriveOffline, DriveOnline, DriveProbe, DriveReplace, DriveReport};
 pub use explain::{
     BlockPlace, DrivePlace, Explanation, ExtentHeat, ExtentPlace, Move, MoveCount, MoveCountList,
@@ -26,6 +31,7 @@ pub use exports::{
 };
 pub use fills::{Fill, FillPart, PoolWarnings, Trend};
 pub use jobs::{Job, JobList, JobRef, JobState};
+pub use live::{LiveMap, LivePool, LiveState, LiveVolume};
 pub use placement::{Bypass, Pin, PinChange, PinTo, Placement, Reaction, WriteBudget};
 pub use pools::{
     AbsentPool, Counters, Drive, HoldPromotion, Importable, ImportableList, Layout, Pool,

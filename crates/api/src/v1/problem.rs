@@ -24,8 +24,12 @@ pub enum ProblemCode {
     Io,
     /// What lies on the drives is damaged or too new.
     Damaged,
-    /// The caller may not use this socket.
+    /// The caller did not say who they are, or not so that it is believed.
+    Unauthenticated,
+    /// The caller may not do this.
     Forbidden,
+    /// Too many attempts, or too many at a time.
+    TooMany,
     /// The address exists and the method does not.
     MethodNotAllowed,
     /// The request is longer than the daemon reads.
@@ -36,7 +40,7 @@ pub enum ProblemCode {
 
 impl ProblemCode {
     /// Every code.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::NotFound,
         Self::Exists,
         Self::Invalid,
@@ -45,7 +49,9 @@ impl ProblemCode {
         Self::NoSpace,
         Self::Io,
         Self::Damaged,
+        Self::Unauthenticated,
         Self::Forbidden,
+        Self::TooMany,
         Self::MethodNotAllowed,
         Self::TooLarge,
         Self::Internal,
@@ -54,12 +60,14 @@ impl ProblemCode {
     /// The HTTP status that it travels with.
     pub fn status(self) -> u16 {
         match self {
+            Self::Unauthenticated => 401,
             Self::Forbidden => 403,
             Self::NotFound => 404,
             Self::MethodNotAllowed => 405,
             Self::Exists | Self::Busy | Self::Refused => 409,
             Self::TooLarge => 413,
             Self::Invalid => 422,
+            Self::TooMany => 429,
             Self::Io | Self::Damaged | Self::Internal => 500,
             Self::NoSpace => 507,
         }

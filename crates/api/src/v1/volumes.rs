@@ -175,6 +175,10 @@ pub struct MapCell {
     pub slow: u64,
     /// Never written.
     pub empty: u64,
+    /// Times that hosts used the extent of 64 KiB that they used most, bursts counted once; 15 stands for more,
+    /// too.
+    #[serde(default)]
+    pub uses: u8,
 }
 
 /// Where a volume lies.
@@ -182,6 +186,9 @@ pub struct MapCell {
 pub struct VolumeMap {
     /// The volume's size in bytes.
     pub size: u64,
-    /// The LBA space from its first byte to its last in equal parts.
+    /// The first byte that was looked at.
+    #[serde(default)]
+    pub start: u64,
+    /// The bytes from there in equal parts.
     pub cells: Vec<MapCell>,
 }

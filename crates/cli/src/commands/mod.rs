@@ -1,5 +1,6 @@
 //! The commands, a file an object.
 
+mod access;
 mod check;
 mod diff;
 mod drive;
@@ -17,11 +18,13 @@ mod scrub;
 mod session;
 mod snapshot;
 mod stream;
+mod top;
 mod volume;
 mod watch;
 mod wear;
 mod what_if;
 
+pub use access::{audit, token};
 pub use check::{check, repair};
 pub use drive::drive;
 pub use explain::explain;
@@ -34,4 +37,5 @@ pub use pool_show::vdrive;
 pub use session::session;
 pub use snapshot::snapshot;
 pub use stream::{receive, send};
+pub use top::top;
 pub use volume::{map, volume};

@@ -9,6 +9,7 @@ fn cell(ram: u64, fast: u64, slow: u64, empty: u64) -> MapCell {
         fast,
         slow,
         empty,
+        uses: 0,
     }
 }
 

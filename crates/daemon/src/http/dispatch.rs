@@ -1,5 +1,8 @@
 //! One operation: its arguments read and checked, the manager asked, the answer written.
 
+use super::gate;
+use crate::access::Caller;
+use crate::live::{MapView, Wish};
 use crate::{Format, Manager, Receiving, Sending};
 use api::Operation;
 use api::v1::{Problem, ProblemCode, Version};
@@ -30,11 +33,30 @@ pub enum Answer {
     Json(Vec<u8>),
     /// Text of this content type.
     Text(&'static str, String),
+    /// This JSON, and a cookie for the browser of whom that names.
+    Cookie {
+        /// The JSON.
+        body: Vec<u8>,
+        /// The cookie.
+        cookie: String,
+        /// Who logged in or out.
+        who: String,
+    },
+    /// Live data, with these maps.
+    Live(Wish),
     /// A stream.
     Send(Box<Sending>),
     /// What takes the request's body, which is a stream.
     Receive(Box<Receiving>),
 }
+
+/// Parts of a live map unless it is said, and at most; maps of one viewer at most.
+const LIVE_CELLS: usize = 1024;
+const LIVE_CELLS_MAX: usize = 4096;
+const LIVE_MAPS_MAX: usize = 16;
+/// Entries of the log of changes unless it is said, and at most.
+const AUDIT_ENTRIES: usize = 100;
+const AUDIT_ENTRIES_MAX: usize = 1000;
 
 type Result<T> = std::result::Result<T, Problem>;
 
@@ -57,7 +79,7 @@ impl Arguments {
         self.query.get(name).map(String::as_str)
     }
 
-    fn asked_number(&self, name: &str) -> Result<Option<usize>> {
+    fn asked_number<T: FromStr>(&self, name: &str) -> Result<Option<T>> {
         let Some(text) = self.asked(name) else {
             return Ok(None);
         };
@@ -74,6 +96,41 @@ impl Arguments {
                 .parse()
                 .map_err(|_| invalid(format!("{name} is 'true' or 'false', not '{text}'"))),
         }
+    }
+
+    /// A number from 1 to `most`, or `usual` where none is asked for.
+    fn asked_count(&self, name: &str, usual: usize, most: usize) -> Result<usize> {
+        let count = self.asked_number(name)?.unwrap_or(usual);
+        match (1..=most).contains(&count) {
+            true => Ok(count),
+            false => Err(invalid(format!("{name} is 1 to {most}, not {count}"))),
+        }
+    }
+
+    /// The maps of live data.
+    fn wish(&self) -> Result<Wish> {
+        let cells = self.asked_count("cells", LIVE_CELLS, LIVE_CELLS_MAX)?;
+        let start = self.asked_number("start")?.unwrap_or(0);
+        let length = self.asked_number("length")?;
+        let names = self.asked("maps").unwrap_or_default();
+        let names: Vec<&str> = names.split(',').filter(|name| !name.is_empty()).collect();
+        if names.len() > LIVE_MAPS_MAX {
+            return Err(invalid(format!(
+                "one can look at {LIVE_MAPS_MAX} maps at a time, not {}",
+                names.len()
+            )));
+        }
+        let view = |name: &str| match name.split_once('/') {
+            Some((pool, volume)) => Ok(MapView {
+                pool: pool.to_owned(),
+                volume: volume.to_owned(),
+                cells,
+                start,
+                length,
+            }),
+            None => Err(invalid(format!("'{name}' is no volume: write POOL/VOLUME"))),
+        };
+        names.into_iter().map(view).collect()
     }
 
     fn request<T: DeserializeOwned>(&self) -> Result<T> {
@@ -108,9 +165,32 @@ fn nothing((): ()) -> Result<Answer> {
     Ok(Answer::Nothing)
 }
 
+fn log_in(manager: &Manager, caller: &Caller, token: &str) -> Result<Answer> {
+    let Ok(from) = caller.from.parse() else {
+        return Err(invalid(
+            "sessions are for browsers, which come by TLS: this socket needs none".to_owned(),
+        ));
+    };
+    let (caller, cookie) = manager.access().log_in(token, from)?;
+    match json(caller.login())? {
+        Answer::Json(body) => Ok(Answer::Cookie {
+            body,
+            cookie: gate::set_cookie(&cookie),
+            who: caller.who,
+        }),
+        other => Ok(other),
+    }
+}
+
 /// Carries out one operation.
-pub fn dispatch(manager: &Arc<Manager>, operation: Operation, with: &Arguments) -> Result<Answer> {
+pub fn dispatch(
+    manager: &Arc<Manager>,
+    caller: &Caller,
+    operation: Operation,
+    with: &Arguments,
+) -> Result<Answer> {
     with.check_query(operation)?;
+    let access = manager.access();
     let pool = with.text("pool");
     let volume = with.text("volume");
     let export = with.text("export");
@@ -204,7 +284,9 @@ pub fn dispatch(manager: &Arc<Manager>, operation: Operation, with: &Arguments) 
         }
         Operation::VolumeCounters => json(manager.volume_counters(pool, volume)?),
         Operation::VolumeMap => {
-            json(manager.volume_map(pool, volume, with.asked_number("cells")?)?)
+            let cells = with.asked_number("cells")?;
+            let start = with.asked_number("start")?.unwrap_or(0);
+            json(manager.volume_map(pool, volume, cells, start, with.asked_number("length")?)?)
         }
         Operation::VolumeExplain => {
             json(manager.volume_explain(pool, volume, with.asked_number("lba")?)?)
@@ -221,5 +303,26 @@ pub fn dispatch(manager: &Arc<Manager>, operation: Operation, with: &Arguments) 
         Operation::JobList => json(manager.job_list()?),
         Operation::JobShow => json(manager.job_show(with.number("job")?)?),
         Operation::JobCancel => nothing(manager.job_cancel(with.number("job")?)?),
+        Operation::LogIn => {
+            let request = with.request::<api::v1::LogIn>()?;
+            log_in(manager, caller, &request.token)
+        }
+        Operation::LoginShow => json(caller.login()),
+        Operation::LogOut => {
+            access.log_out(caller)?;
+            Ok(Answer::Cookie {
+                body: Vec::new(),
+                cookie: gate::forget_cookie(),
+                who: caller.who.clone(),
+            })
+        }
+        Operation::TokenList => json(access.token_list()),
+        Operation::TokenCreate => json(manager.token_create(&with.request()?)?),
+        Operation::TokenRevoke => nothing(access.token_revoke(with.text("token"))?),
+        Operation::AuditList => {
+            let limit = with.asked_count("limit", AUDIT_ENTRIES, AUDIT_ENTRIES_MAX)?;
+            json(access.audit_list(with.asked_number("before")?, limit))
+        }
+        Operation::Live => Ok(Answer::Live(with.wish()?)),
     }
 }

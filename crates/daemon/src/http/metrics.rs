@@ -1,11 +1,11 @@
 //! The figures alone, by TCP: for Prometheus, which reads no Unix socket. Whoever connects is answered.
 
-use super::server::HEADER_TIME;
+use super::gate::Door;
+use super::server::{HEADER_TIME, through};
 use crate::ServeError;
 use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,7 +40,7 @@ async fn answer(stream: TcpStream, app: Router) {
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIME)
         .keep_alive(false)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(app));
+        .serve_connection(TokioIo::new(stream), through(Door::Figures, app));
     match tokio::time::timeout(WHOLE_TIME, connection).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::debug!("a scrape ended: {error}"),

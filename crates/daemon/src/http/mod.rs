@@ -1,11 +1,18 @@
 //! The HTTP interface on its socket.
 
 mod dispatch;
+mod events;
+mod gate;
 mod metrics;
+mod network;
+mod page;
 mod peer;
 mod router;
 mod server;
 mod streams;
+mod subject;
+mod tls;
 
 pub use metrics::{METRICS_CONNECTIONS_MAX, bind_metrics};
+pub use network::{NETWORK_CONNECTIONS_MAX, bind_network};
 pub use server::{CONNECTIONS_MAX, bind, serve};

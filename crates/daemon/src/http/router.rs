@@ -1,10 +1,15 @@
 //! The table of routes as a service.
 
 use super::dispatch::{Answer, Arguments, dispatch};
+use super::gate::{Door, admit};
 use super::streams::{self, Ending};
+use super::subject::subject;
+use super::{events, page};
 use crate::Manager;
+use crate::access::Caller;
+use crate::live::Hub;
 use api::v1::{Problem, ProblemCode};
-use api::{Method, Operation, ROUTES, Route};
+use api::{Least, Method, Operation, ROUTES, Route};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::rejection::{BytesRejection, PathRejection, QueryRejection};
@@ -14,11 +19,15 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, on};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 type Map = BTreeMap<String, String>;
 
 /// Longest body that is read, in bytes.
 const BODY_MAX: usize = 1 << 20;
+
+/// A request that is no stream and takes longer to come is given up.
+const BODY_TIME: Duration = Duration::from_secs(30);
 
 fn answer(status: u16, body: Vec<u8>) -> Response {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -40,24 +49,126 @@ fn filter(method: Method) -> MethodFilter {
     }
 }
 
+/// What every request is answered with.
+#[derive(Clone)]
+struct Served {
+    manager: Arc<Manager>,
+    hub: Arc<Hub>,
+    ending: Ending,
+}
+
+/// A change in the log of changes, from when it was asked for until it has ended.
+struct Noted {
+    manager: Arc<Manager>,
+    caller: Caller,
+    operation: Operation,
+    number: u64,
+}
+
+impl Noted {
+    /// Notes a change before it is made; nothing of what only looks.
+    fn begin(
+        manager: &Arc<Manager>,
+        caller: &Caller,
+        operation: Operation,
+        with: &Arguments,
+    ) -> Result<Option<Self>, Problem> {
+        if operation.route().method == Method::Get {
+            return Ok(None);
+        }
+        let subject = subject(&with.path, &with.body);
+        let name = format!("{operation:?}");
+        let number = manager.access().asked(caller, &name, &subject)?;
+        Ok(Some(Self {
+            manager: Arc::clone(manager),
+            caller: caller.clone(),
+            operation,
+            number,
+        }))
+    }
+
+    fn end<T>(&self, result: &Result<T, Problem>) {
+        let outcome = match result {
+            Ok(_) => "done",
+            Err(problem) => &problem.message,
+        };
+        let name = format!("{:?}", self.operation);
+        let access = self.manager.access();
+        access.ended(self.number, &self.caller, &name, outcome);
+    }
+
+    /// The same of a request that was answered; who logged in is known only now.
+    fn answered(mut self, result: &Result<Answer, Problem>) {
+        if let Ok(Answer::Cookie { who, .. }) = result {
+            self.caller.who.clone_from(who);
+        }
+        self.end(result);
+    }
+}
+
 /// Carries out an operation. `body`: of a request that is a stream.
 async fn carry_out(
-    manager: Arc<Manager>,
+    served: Served,
+    caller: Caller,
     operation: Operation,
     with: Arguments,
     body: Body,
-    ending: Ending,
 ) -> Response {
-    let work = tokio::task::spawn_blocking(move || dispatch(&manager, operation, &with));
-    match work.await {
-        Ok(Ok(Answer::Json(body))) => answer(operation.route().status, body),
-        Ok(Ok(Answer::Text(kind, text))) => ([(header::CONTENT_TYPE, kind)], text).into_response(),
-        Ok(Ok(Answer::Send(sending))) => {
+    let Served {
+        manager,
+        hub,
+        ending,
+    } = served;
+    let working = (Arc::clone(&manager), caller.clone());
+    let work = tokio::task::spawn_blocking(move || {
+        let (manager, caller) = working;
+        let noted = Noted::begin(&manager, &caller, operation, &with)?;
+        let result = dispatch(&manager, &caller, operation, &with);
+        // What takes a stream ends with that.
+        match (noted, result) {
+            (noted, Ok(Answer::Receive(receiving))) => Ok((Answer::Receive(receiving), noted)),
+            (noted, result) => {
+                if let Some(noted) = noted {
+                    noted.answered(&result);
+                }
+                result.map(|answer| (answer, None))
+            }
+        }
+    });
+    let work = work.await.map(|result| match result {
+        Ok((answer, noted)) => (Ok(answer), noted),
+        Err(problem) => (Err(problem), None),
+    });
+    let (result, noted) = match work {
+        Ok(done) => done,
+        Err(error) => {
+            tracing::error!("{operation:?} ended unexpectedly: {error}");
+            let problem = Problem::new(
+                ProblemCode::Internal,
+                "the daemon could not do this: its log says more",
+            );
+            (Err(problem), None)
+        }
+    };
+    match result {
+        Ok(Answer::Json(body)) => answer(operation.route().status, body),
+        Ok(Answer::Cookie { body, cookie, .. }) => {
+            let answered = answer(operation.route().status, body);
+            ([(header::SET_COOKIE, cookie)], answered).into_response()
+        }
+        Ok(Answer::Live(wish)) => events::tell(&hub, wish, caller, manager, ending)
+            .unwrap_or_else(|problem| refuse(&problem)),
+        Ok(Answer::Text(kind, text)) => ([(header::CONTENT_TYPE, kind)], text).into_response(),
+        Ok(Answer::Send(sending)) => {
             let kind = [(header::CONTENT_TYPE, "application/octet-stream")];
             (kind, streams::send(*sending, ending)).into_response()
         }
-        Ok(Ok(Answer::Receive(receiving))) => {
-            match streams::receive(*receiving, body, ending).await {
+        Ok(Answer::Receive(receiving)) => {
+            let received = streams::receive(*receiving, body, ending).await;
+            if let Some(noted) = noted {
+                noted.end(&received);
+            }
+            match received {
                 Ok(received) => {
                     let body = serde_json::to_vec(&received).unwrap_or_default();
                     answer(operation.route().status, body)
@@ -65,17 +176,10 @@ async fn carry_out(
                 Err(problem) => refuse(&problem),
             }
         }
-        Ok(Ok(Answer::Nothing)) => StatusCode::from_u16(operation.route().status)
+        Ok(Answer::Nothing) => StatusCode::from_u16(operation.route().status)
             .unwrap_or(StatusCode::NO_CONTENT)
             .into_response(),
-        Ok(Err(problem)) => refuse(&problem),
-        Err(error) => {
-            tracing::error!("{operation:?} ended unexpectedly: {error}");
-            refuse(&Problem::new(
-                ProblemCode::Internal,
-                "the daemon could not do this: its log says more",
-            ))
-        }
+        Err(problem) => refuse(&problem),
     }
 }
 
@@ -118,6 +222,38 @@ pub fn router(manager: &Arc<Manager>, ending: &Ending) -> Router {
     serving(ROUTES, manager, ending)
 }
 
+/// The same for whoever comes by the network.
+pub fn hardened(router: Router) -> Router {
+    router.layer(axum::middleware::map_response(page::harden))
+}
+
+/// Who asks by the door that the request came by.
+fn caller(
+    manager: &Manager,
+    request: &Request,
+    wanted: (Method, Least),
+) -> Result<Caller, Problem> {
+    // Every connection has a door; what came by none is nobody's.
+    let Some(door) = request.extensions().get::<Door>() else {
+        return Err(Problem::new(
+            ProblemCode::Internal,
+            "a request came by no door",
+        ));
+    };
+    admit(manager.access(), *door, wanted, request.headers())
+}
+
+/// A problem for whoever may look, and nothing but that they may not for others.
+async fn astray(
+    manager: Arc<Manager>,
+    request: Request,
+    code: ProblemCode,
+    message: &'static str,
+) -> Response {
+    let known = caller(&manager, &request, (Method::Get, Least::Viewer));
+    refuse(&known.map_or_else(|problem| problem, |_| Problem::new(code, message)))
+}
+
 /// The figures alone.
 pub fn metrics_router(manager: &Arc<Manager>, ending: &Ending) -> Router {
     let route = std::slice::from_ref(Operation::Metrics.route());
@@ -126,39 +262,54 @@ pub fn metrics_router(manager: &Arc<Manager>, ending: &Ending) -> Router {
 
 fn serving(routes: &'static [Route], manager: &Arc<Manager>, ending: &Ending) -> Router {
     let mut router = Router::new();
+    let served = Served {
+        manager: Arc::clone(manager),
+        hub: Hub::new(manager),
+        ending: ending.clone(),
+    };
     for route in routes {
-        let manager = Arc::clone(manager);
-        let ending = ending.clone();
+        let served = served.clone();
+        let wanted = (route.method, route.least);
         let operation = route.operation;
         let method = filter(route.method);
         let takes_stream = route.takes_stream();
         let handler = move |path: Result<Path<Map>, PathRejection>,
                             query: Result<Query<Map>, QueryRejection>,
                             request: Request| async move {
+            let caller = match caller(&served.manager, &request, wanted) {
+                Ok(caller) => caller,
+                Err(problem) => return refuse(&problem),
+            };
             let accept = accept(&request);
             let (body, stream) = match takes_stream {
                 true => (Ok(Bytes::new()), request.into_body()),
-                false => (Bytes::from_request(request, &()).await, Body::empty()),
+                false => {
+                    let whole = Bytes::from_request(request, &());
+                    let Ok(body) = tokio::time::timeout(BODY_TIME, whole).await else {
+                        let text =
+                            format!("the request did not come within {BODY_TIME:?}: send it again");
+                        return refuse(&Problem::new(ProblemCode::Invalid, text));
+                    };
+                    (body, Body::empty())
+                }
             };
             match arguments(path, query, body, accept) {
-                Ok(with) => carry_out(manager, operation, with, stream, ending).await,
+                Ok(with) => carry_out(served, caller, operation, with, stream).await,
                 Err(problem) => refuse(&problem),
             }
         };
         router = router.route(route.path, on(method, handler));
     }
+    let (absent, mismatched) = (Arc::clone(manager), Arc::clone(manager));
     router
-        .fallback(|| async {
-            refuse(&Problem::new(
-                ProblemCode::NotFound,
-                "there is no such address: docs/api/openapi.json lists those that are",
-            ))
+        .fallback(move |request| {
+            let message = "there is no such address: docs/api/openapi.json lists those that are";
+            astray(absent, request, ProblemCode::NotFound, message)
         })
-        .method_not_allowed_fallback(|| async {
-            refuse(&Problem::new(
-                ProblemCode::MethodNotAllowed,
-                "this address does not take this method: docs/api/openapi.json says which",
-            ))
+        .method_not_allowed_fallback(move |request| {
+            let message =
+                "this address does not take this method: docs/api/openapi.json says which";
+            astray(mismatched, request, ProblemCode::MethodNotAllowed, message)
         })
         .layer(DefaultBodyLimit::max(BODY_MAX))
 }

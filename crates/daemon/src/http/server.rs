@@ -1,19 +1,27 @@
 //! Connections: taken, checked, bounded in number and time, and ended with the daemon.
 
+use super::gate::Door;
 use super::metrics::serve_metrics;
+use super::network::{Network, serve_network};
+use super::page::with_page;
 use super::peer::{self, Peer};
-use super::router::{metrics_router, refuse, router};
+use super::router::{hardened, metrics_router, refuse, router};
 use crate::{Manager, ServeError};
 use api::v1::{Problem, ProblemCode};
 use axum::Router;
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use std::convert::Infallible;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::{TcpListener, UnixListener, UnixStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Semaphore, watch};
 
 /// Connections at a time; more wait to be taken.
@@ -82,11 +90,30 @@ fn stranger(peer: &Peer) -> Router {
     })
 }
 
-async fn converse(stream: UnixStream, app: Router, mut ending: watch::Receiver<bool>) {
+/// A router as a service whose requests came by a door.
+pub fn through(
+    door: Door,
+    app: Router,
+) -> impl Service<Request<Incoming>, Response = axum::response::Response, Error = Infallible, Future: Send>
+{
+    let app = TowerToHyperService::new(app);
+    service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(door);
+        app.call(request)
+    })
+}
+
+/// Answers a connection's requests until it or the daemon ends.
+pub async fn converse(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    app: Router,
+    door: Door,
+    mut ending: watch::Receiver<bool>,
+) {
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIME)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(app));
+        .serve_connection(TokioIo::new(stream), through(door, app));
     tokio::pin!(connection);
     tokio::select! {
         ended = &mut connection => {
@@ -103,13 +130,14 @@ async fn converse(stream: UnixStream, app: Router, mut ending: watch::Receiver<b
     }
 }
 
-/// Answers until `stop` ends, on `metrics` with the figures alone; then lets running requests end, for a while.
+/// Answers until `stop` ends, on `metrics` with the figures alone, on `network` with the page, too; then lets running requests end, for a while.
 ///
 /// # Errors
 /// When the system gives no event for the socket.
 pub async fn serve(
     socket: &Socket,
     metrics: Option<std::net::TcpListener>,
+    network: Option<Network>,
     manager: Arc<Manager>,
     stop: impl Future<Output = ()>,
 ) -> std::io::Result<()> {
@@ -122,6 +150,10 @@ pub async fn serve(
     let scrapes = metrics.map(|listener| {
         let app = metrics_router(&manager, &ending);
         tokio::spawn(serve_metrics(listener, app)).abort_handle()
+    });
+    let pages = network.map(|network| {
+        let app = hardened(with_page(app.clone()));
+        tokio::spawn(serve_network(network, app, ending.clone()))
     });
     tokio::pin!(stop);
     loop {
@@ -141,14 +173,17 @@ pub async fn serve(
                 continue;
             }
         };
-        let app = match Peer::of(&stream) {
-            Ok(peer) if peer.may_use(uid, gid) => app.clone(),
-            Ok(peer) => stranger(&peer),
-            Err(_) => continue,
+        let Ok(peer) = Peer::of(&stream) else {
+            continue;
         };
+        let app = match peer.may_use(uid, gid) {
+            true => app.clone(),
+            false => stranger(&peer),
+        };
+        let door = Door::Socket(peer.uid);
         let ending = ending.clone();
         tokio::spawn(async move {
-            converse(stream, app, ending).await;
+            converse(stream, app, door, ending).await;
             drop(permit);
         });
     }
@@ -156,7 +191,13 @@ pub async fn serve(
         scrapes.abort();
     }
     end.send_replace(true);
-    let all = permits.acquire_many(CONNECTIONS_MAX as u32);
+    let all = async {
+        let _ = permits.acquire_many(CONNECTIONS_MAX as u32).await;
+        if let Some(pages) = pages {
+            // A panic in there was reported where it happened.
+            let _ = pages.await;
+        }
+    };
     if tokio::time::timeout(END_TIME, all).await.is_err() {
         tracing::warn!("some requests did not end in time");
     }

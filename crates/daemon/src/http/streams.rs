@@ -19,7 +19,8 @@ const PARTS: usize = 1;
 /// Whether the daemon is about to end.
 pub type Ending = watch::Receiver<bool>;
 
-struct Parts(mpsc::Receiver<Vec<u8>>);
+/// Parts as a body.
+pub struct Parts(pub mpsc::Receiver<Vec<u8>>);
 
 impl hyper::body::Body for Parts {
     type Data = Bytes;

@@ -5,6 +5,7 @@ use super::fills::Gauges;
 use super::schedules::{Key, Tried};
 use super::uses::Uses;
 use super::wear::Watched;
+use crate::access::Access;
 use crate::mapping::ToApi;
 use crate::ram::ALL;
 use crate::{Control, RamPlan, ScrubSchedule, StateDir};
@@ -48,6 +49,7 @@ pub struct Manager {
     /// Held while figures are gathered.
     pub(super) scrapes: Mutex<()>,
     pub(super) began: Instant,
+    pub(super) access: Access,
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -82,6 +84,7 @@ impl Manager {
         Self {
             control,
             front_ends,
+            access: Access::new(state.path()),
             state,
             sys_block: "/sys/block".into(),
             scrubs: ScrubSchedule::default(),
@@ -109,6 +112,20 @@ impl Manager {
     #[must_use]
     pub fn with_ram(self, ram: RamPlan) -> Self {
         Self { ram, ..self }
+    }
+
+    /// Who may do what.
+    pub fn access(&self) -> &Access {
+        &self.access
+    }
+
+    /// Makes a token.
+    ///
+    /// # Errors
+    /// When the name cannot be or is taken, or it cannot be kept.
+    pub fn token_create(&self, request: &v1::TokenCreate) -> Result<v1::TokenMade> {
+        check_name("a token", &request.name)?;
+        self.access.token_create(request)
     }
 
     /// Ends the exports, then the engine.

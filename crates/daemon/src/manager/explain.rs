@@ -1,7 +1,7 @@
 //! Why a block lies where it does: the engine's log, by the wall clock.
 
 use super::core::{Manager, Result};
-use super::scrubs::now_s;
+use crate::clock::now_s;
 use crate::mapping::ToApi;
 use api::v1;
 use units::EXTENT;

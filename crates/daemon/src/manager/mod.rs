@@ -4,6 +4,7 @@ mod core;
 mod explain;
 mod exports;
 mod fills;
+mod live;
 mod metrics;
 mod mirrors;
 mod pools;

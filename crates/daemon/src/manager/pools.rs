@@ -33,6 +33,7 @@ impl Manager {
     /// When the list of pools is damaged.
     pub fn start(&self, drives: &[String]) -> std::result::Result<(), crate::ServeError> {
         let _changes = lock(&self.changes);
+        self.access.load()?;
         for known in self.state.load()? {
             self.open_known(known);
         }

@@ -1,7 +1,7 @@
 //! Schedules of snapshots: set by people, and carried out when the time has come.
 
 use super::core::{Manager, Result, check_name, lock};
-use super::scrubs::now_s;
+use crate::clock::now_s;
 use crate::snapshot_schedule::{Clocks, Due, Past, SnapshotRule, Taken, snapshot_name};
 use api::v1;
 use engine::{EngineError, ScheduleSpec, ScheduleStatus, ScheduleTurn};

@@ -1,16 +1,10 @@
 //! Scrubs: asked for, and those that are due.
 
 use super::core::{Manager, Result};
+use crate::clock::now_s;
 use crate::mapping::ToApi;
 use api::v1;
 use engine::{EngineError, ScrubSpec};
-use std::time::{SystemTime, UNIX_EPOCH};
-
-/// Seconds since 1970; 0 on a host whose clock is before that.
-pub(super) fn now_s() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| since.as_secs())
-}
 
 impl Manager {
     /// Starts a scrub.

@@ -1,7 +1,7 @@
 //! Snapshots and clones.
 
 use super::core::{Manager, Result, check_name, lock};
-use super::scrubs::now_s;
+use crate::clock::now_s;
 use crate::mapping::ToApi;
 use api::v1::{self, Problem, ProblemCode};
 use std::time::{Duration, Instant};
@@ -61,6 +61,9 @@ impl Manager {
             items.extend(found.to_api());
         }
         for item in &mut items {
+            if began.elapsed() >= wait {
+                break;
+            }
             let (pool, volume) = (&item.pool, &item.volume);
             let go_on = || began.elapsed() < wait;
             let unique = self

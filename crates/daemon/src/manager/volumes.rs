@@ -138,15 +138,17 @@ impl Manager {
             .map_err(|error| self.pool_problem(pool, error))
     }
 
-    /// Where the volume lies, in `cells` parts.
+    /// Where the volume lies, from a byte on for `length` bytes or up to its end, in `cells` parts.
     ///
     /// # Errors
-    /// When there is none, or the number of parts cannot be.
+    /// When there is none, or the number of parts or the bytes cannot be.
     pub fn volume_map(
         &self,
         pool: &str,
         volume: &str,
         cells: Option<usize>,
+        start: u64,
+        length: Option<u64>,
     ) -> Result<v1::VolumeMap> {
         let cells = cells.unwrap_or(CELLS_DEFAULT);
         if !(1..=CELLS_MAX).contains(&cells) {
@@ -156,10 +158,20 @@ impl Manager {
             ));
         }
         let size = self.volume_show(pool, volume)?.size;
-        let map = self.control.volume_map(pool, volume, cells);
+        if start >= size || length == Some(0) {
+            return Err(Problem::new(
+                ProblemCode::Invalid,
+                format!(
+                    "there is nothing to look at from byte {start} on: the volume has {size} bytes"
+                ),
+            ));
+        }
+        let end = length.map_or(size, |length| start.saturating_add(length).min(size));
+        let map = self.control.volume_map(pool, volume, start..end, cells);
         let map = map.map_err(|error| self.pool_problem(pool, error))?;
         Ok(v1::VolumeMap {
             size,
+            start,
             cells: map.to_api(),
         })
     }

@@ -1,7 +1,7 @@
 //! What is written to drives: kept in the labels from time to time, and told by the day.
 
 use super::core::{Manager, Result, lock};
-use super::scrubs::now_s;
+use crate::clock::now_s;
 use crate::mapping::ToApi;
 use api::v1;
 use engine::{DriveStatus, PoolChange, PoolStatus};

@@ -1,6 +1,6 @@
 //! The configuration: what is read, and one clear error for each thing that is wrong.
 
-use daemon::{Config, LogLevel, ScrubSchedule, Span, StateDir, check_memory};
+use daemon::{Config, LogLevel, ScrubSchedule, Span, StateDir, TlsFiles, check_memory};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
@@ -17,7 +17,7 @@ fn an_empty_file_gives_the_defaults() {
 #[test]
 fn every_key_is_read() {
     let config = parse(
-        "socket = '/run/a.sock'\nmetrics = '[::]:9750'\nmetrics_anywhere = true\nstate_dir = '/var/a'\nthreads = 3\nram_tier = '1.5G'\n\
+        "socket = '/run/a.sock'\nmetrics = '[::]:9750'\nmetrics_anywhere = true\nlisten = '0.0.0.0:9443'\ntls_certificate = '/a.pem'\ntls_key = '/b.pem'\nstate_dir = '/var/a'\nthreads = 3\nram_tier = '1.5G'\n\
          map_cache = 67108864\npool_ram = { tank = '4G' }\nhost_reserve = '1G'\ndrives = ['file:/dev/sda']\ndrive_deadline = '2m'\ndrive_slow_factor = 20\nlog_level = 'debug'\n\
          [scrub]\nevery = '7d'\nat = 4\nrate = '32M'\n",
     )
@@ -26,6 +26,11 @@ fn every_key_is_read() {
         socket: "/run/a.sock".into(),
         metrics: Some(([0u16; 8], 9750).into()),
         metrics_anywhere: true,
+        listen: Some(([0u8; 4], 9443).into()),
+        tls: Some(TlsFiles {
+            certificate: "/a.pem".into(),
+            key: "/b.pem".into(),
+        }),
         state_dir: "/var/a".into(),
         threads: 3,
         ram_tier: 3 << 29,
@@ -43,6 +48,15 @@ fn every_key_is_read() {
         log_level: LogLevel::Debug,
     };
     assert_eq!(config, expected);
+}
+
+#[test]
+fn a_certificate_goes_with_its_key() {
+    let error = parse("tls_certificate = '/a.pem'").unwrap_err();
+    assert!(
+        error.starts_with("/etc/c.toml: of tls_certificate and tls_key one"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -87,6 +101,11 @@ fn each_mistake_is_named_with_its_line_and_what_to_do() {
         ("[scrub]\nevery = '1m'", 2, "can be 1h to 3650d; or \"off\""),
         ("[scrub]\nat = 24", 2, "24 is no hour: write 0 to 23"),
         ("[scrub]\nrate = '4K'", 2, "at least 1M"),
+        (
+            "listen = 'everywhere'",
+            1,
+            "'everywhere' is not an address and a port: write it like 127.0.0.1:9443 or [::1]:9443; or \"off\"",
+        ),
         (
             "metrics = 'localhost:9750'",
             1,

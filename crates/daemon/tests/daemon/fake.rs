@@ -5,6 +5,7 @@ use block::BlockDevice;
 use daemon::Control;
 use engine::*;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -487,6 +488,14 @@ impl Control for Fake {
         self.pool_counters(pool)
     }
 
+    fn volumes_counters(&self, pool: &str) -> Result<BTreeMap<String, IoCounters>> {
+        let counters = self.pool_counters(pool)?;
+        self.with(pool, |stored| {
+            let names = stored.volumes.keys().cloned();
+            Ok(names.map(|name| (name, counters)).collect())
+        })
+    }
+
     fn volume_promote(&self, pool: &str, name: &str) -> Result<Promotion> {
         self.with(pool, |stored| match stored.volumes.get(name) {
             Some(_) => Ok(Promotion {
@@ -710,7 +719,13 @@ impl Control for Fake {
         })
     }
 
-    fn volume_map(&self, pool: &str, _volume: &str, cells: usize) -> Result<Vec<MapCell>> {
+    fn volume_map(
+        &self,
+        pool: &str,
+        _volume: &str,
+        _bytes: Range<u64>,
+        cells: usize,
+    ) -> Result<Vec<MapCell>> {
         self.with(pool, |_| Ok(vec![MapCell::default(); cells]))
     }
 

@@ -157,7 +157,9 @@ fn a_difference_is_paged_through() {
 #[test]
 fn every_route_of_the_table_answers() {
     let daemon = Daemon::start(&Arc::default());
-    for route in api::ROUTES {
+    // Live data have no end.
+    let end = |route: &&api::Route| route.operation != api::Operation::Live;
+    for route in api::ROUTES.iter().filter(end) {
         let path = route
             .path
             .replace("{vdrive}", "1")

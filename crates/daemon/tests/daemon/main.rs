@@ -1,5 +1,6 @@
 //! What the daemon does, over an engine in memory.
 
+mod access;
 mod answers;
 mod common;
 mod config;

@@ -194,22 +194,28 @@ fn a_map_has_a_number_of_cells_that_can_be_drawn() {
         .unwrap();
     manager.volume_create(volume_request("tank", "v")).unwrap();
     assert_eq!(
-        manager.volume_map("tank", "v", None).unwrap().cells.len(),
+        manager
+            .volume_map("tank", "v", None, 0, None)
+            .unwrap()
+            .cells
+            .len(),
         64
     );
     assert_eq!(
         manager
-            .volume_map("tank", "v", Some(9))
+            .volume_map("tank", "v", Some(9), 0, None)
             .unwrap()
             .cells
             .len(),
         9
     );
     for cells in [0, 65_537] {
-        let problem = manager.volume_map("tank", "v", Some(cells)).unwrap_err();
+        let problem = manager
+            .volume_map("tank", "v", Some(cells), 0, None)
+            .unwrap_err();
         assert_eq!(problem.code, ProblemCode::Invalid);
     }
-    let problem = manager.volume_map("tank", "w", None).unwrap_err();
+    let problem = manager.volume_map("tank", "w", None, 0, None).unwrap_err();
     assert_eq!(problem.code, ProblemCode::NotFound);
 }
 

@@ -9,6 +9,7 @@ use crate::pool::{Found, Host, Pool, error, importable, lock, report, scan};
 use crate::shard::Audit;
 use reactor::{ReactorThread, Remote};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use units::PoolId;
@@ -586,12 +587,26 @@ impl Engine {
         self.pool(pool)?.volume_counters(volume)
     }
 
+    /// What each volume of a pool that is not being deleted did since the pool was opened, by its name: as cheap as one.
+    ///
+    /// # Errors
+    /// With a sentence that says what to do.
+    pub fn volumes_counters(&self, pool: &str) -> Result<BTreeMap<String, IoCounters>> {
+        self.pool(pool)?.volumes_counters()
+    }
+
     /// The volume's LBA space in `cells` equal parts.
     ///
     /// # Errors
     /// With a sentence that says what to do.
-    pub fn volume_map(&self, pool: &str, volume: &str, cells: usize) -> Result<Vec<MapCell>> {
-        self.pool(pool)?.map(volume, cells)
+    pub fn volume_map(
+        &self,
+        pool: &str,
+        volume: &str,
+        bytes: Range<u64>,
+        cells: usize,
+    ) -> Result<Vec<MapCell>> {
+        self.pool(pool)?.map(volume, bytes, cells)
     }
 
     /// Where the block of a volume lies that has its logical block `lba`, and why.

@@ -633,6 +633,19 @@ pub struct MapCell {
     pub slow: u64,
     /// Never written.
     pub empty: u64,
+    /// Uses of the extent that hosts used most, as [`ExtentHeat`] counts them.
+    pub uses: u8,
+}
+
+impl MapCell {
+    /// Adds what another one found of the same part.
+    pub(crate) fn add(&mut self, more: &Self) {
+        self.ram += more.ram;
+        self.fast += more.fast;
+        self.slow += more.slow;
+        self.empty += more.empty;
+        self.uses = self.uses.max(more.uses);
+    }
 }
 
 /// What is asked of a drive's time.

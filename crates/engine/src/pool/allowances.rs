@@ -96,10 +96,26 @@ pub(super) fn held(holders: &BTreeMap<u32, u32>, volume: u32, shards: &[ShardSta
     counts.map(|counts| counts.mapped()).sum::<u64>() as i64
 }
 
-/// Blocks that they have on the fast tier.
-pub(super) fn on_fast(holders: &BTreeMap<u32, u32>, volume: u32, shards: &[ShardStatus]) -> u64 {
-    let counts = counts(holders, volume, shards);
-    counts.map(|counts| counts.fast + counts.shadow).sum()
+/// Blocks that a volume and its snapshots have.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Has {
+    /// In all.
+    pub stored: u64,
+    /// On the fast tier.
+    pub fast: u64,
+}
+
+/// What each volume and its snapshots have, in one pass over all layers.
+pub(super) fn has(holders: &BTreeMap<u32, u32>, shards: &[ShardStatus]) -> BTreeMap<u32, Has> {
+    let mut sums = BTreeMap::<u32, Has>::new();
+    for (layer, totals) in shards.iter().flat_map(|shard| &shard.volumes) {
+        if let Some(volume) = holders.get(layer) {
+            let sum = sums.entry(*volume).or_default();
+            sum.stored += totals.counts.mapped();
+            sum.fast += totals.counts.fast + totals.counts.shadow;
+        }
+    }
+    sums
 }
 
 fn counts<'a>(

@@ -1,6 +1,6 @@
 //! What a pool tells of itself.
 
-use super::allowances::{held, on_fast};
+use super::allowances::{Has, has};
 use super::shards::{ask_all, code_of};
 use super::{Pool, Result, knobs, lock, wear};
 use crate::control::types::{
@@ -11,6 +11,7 @@ use crate::device::shard_of_chunk;
 use crate::shard::{Audit, ShardStatus};
 use format::{BlockCounts, LayoutConfig, PoolConfig, TierConfig, VdriveConfig, VolumeConfig};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 use units::{BLOCK, CHUNK_BLOCKS, VdriveId, format_bytes};
 
@@ -268,6 +269,29 @@ impl Pool {
         Ok(sum)
     }
 
+    /// Counters of all volumes, by their names, in one pass.
+    ///
+    /// # Errors
+    /// When the pool is closing.
+    pub fn volumes_counters(&self) -> Result<BTreeMap<String, IoCounters>> {
+        let shards = self.shard_statuses()?;
+        let initiators = lock(&self.initiators);
+        let volumes = self.config().volumes.into_iter();
+        let counters = |volume: &VolumeConfig| {
+            let mut sum = IoCounters::default();
+            let of = |shard: &ShardStatus| shard.volumes.get(&volume.live()).cloned();
+            for totals in shards.iter().filter_map(of) {
+                add(&mut sum, &totals.counters);
+            }
+            initiators.add_to(&mut sum, Some(volume.id));
+            sum
+        };
+        let online = volumes.filter(|volume| !volume.deleting);
+        Ok(online
+            .map(|volume| (volume.name.clone(), counters(&volume)))
+            .collect())
+    }
+
     /// The pool's volumes.
     ///
     /// # Errors
@@ -275,8 +299,9 @@ impl Pool {
     pub fn volumes(&self) -> Result<Vec<VolumeStatus>> {
         let shards = self.shard_statuses()?;
         let config = self.config();
-        let holders = config.holders();
-        let status = |volume| self.status_of(volume, &holders, &shards);
+        let has = has(&config.holders(), &shards);
+        let of = |volume: &VolumeConfig| has.get(&volume.id).copied().unwrap_or_default();
+        let status = |volume| self.status_of(volume, of(volume), &shards);
         Ok(config.volumes.iter().map(status).collect())
     }
 
@@ -285,16 +310,12 @@ impl Pool {
         volume: &VolumeConfig,
         shards: &[ShardStatus],
     ) -> VolumeStatus {
-        let holders = lock(&self.config).holders();
-        self.status_of(volume, &holders, shards)
+        let has = has(&lock(&self.config).holders(), shards);
+        let of = has.get(&volume.id).copied().unwrap_or_default();
+        self.status_of(volume, of, shards)
     }
 
-    fn status_of(
-        &self,
-        volume: &VolumeConfig,
-        holders: &BTreeMap<u32, u32>,
-        shards: &[ShardStatus],
-    ) -> VolumeStatus {
+    fn status_of(&self, volume: &VolumeConfig, has: Has, shards: &[ShardStatus]) -> VolumeStatus {
         let totals = shards
             .iter()
             .filter_map(|shard| shard.volumes.get(&volume.live()));
@@ -307,11 +328,11 @@ impl Pool {
             lba_size: volume.lba_size,
             thick: volume.thick,
             mapped: mapped * BLOCK as u64,
-            held: held(holders, volume.id, shards) as u64 * BLOCK as u64,
+            held: has.stored * BLOCK as u64,
             quota: volume.quota,
             reservation: volume.reservation,
             reserved: self.unused_promise(volume.id),
-            fast: on_fast(holders, volume.id, shards) * BLOCK as u64,
+            fast: has.fast * BLOCK as u64,
             knobs: knobs::status(
                 &volume.knobs,
                 self.budget(volume.id).as_deref(),
@@ -328,11 +349,11 @@ impl Pool {
         }
     }
 
-    /// The volume's LBA space in `cells` equal parts.
+    /// These bytes of the volume's LBA space, as far as it goes, in `cells` equal parts.
     ///
     /// # Errors
     /// When there is no such volume, or a page of its map cannot be read.
-    pub fn map(&self, name: &str, cells: usize) -> Result<Vec<MapCell>> {
+    pub fn map(&self, name: &str, bytes: Range<u64>, cells: usize) -> Result<Vec<MapCell>> {
         let volume = self.find_volume(name)?;
         let cells = cells.clamp(1, 4096);
         let shards = self.shards.len();
@@ -343,10 +364,14 @@ impl Pool {
             .iter()
             .enumerate()
             .map(|(index, handle)| {
+                let bytes = bytes.clone();
                 handle.ask(move |shard| async move {
                     let mut cells = vec![MapCell::default(); cells];
                     let mine = move |chunk| shard_of_chunk(root, chunk, shards) == index;
-                    shard.map(id, size, mine, &mut cells).await.map(|()| cells)
+                    shard
+                        .map(id, size, bytes, mine, &mut cells)
+                        .await
+                        .map(|()| cells)
                 })
             })
             .collect();
@@ -359,10 +384,7 @@ impl Pool {
                 crate::EngineError::new(super::shards::code_of(&failed), failed.to_string())
             })?;
             for (cell, more) in sum.iter_mut().zip(part) {
-                cell.ram += more.ram;
-                cell.fast += more.fast;
-                cell.slow += more.slow;
-                cell.empty += more.empty;
+                cell.add(&more);
             }
         }
         Ok(sum)

@@ -95,14 +95,17 @@ impl Shard {
             return;
         };
         vdrive.read_in_place(place.block(), count, &mut |bytes| {
+            let mut all = true;
             for (index, bytes) in bytes.chunks_exact(BLOCK).enumerate() {
                 let (skip, at, len) = overlap(piece, first + index);
                 // Copied first, as that is how a processor fetches memory best; then what it was is at hand.
                 buf.write(at, &bytes[skip..skip + len]);
-                if is_right(bytes, crc(index)) {
-                    served.set(first + index);
+                match is_right(bytes, crc(index)) {
+                    true => served.set(first + index),
+                    false => all = false,
                 }
             }
+            all
         });
     }
 

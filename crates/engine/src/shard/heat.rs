@@ -106,6 +106,16 @@ impl State {
         }
     }
 
+    /// Uses of the extent of a chunk that hosts used most, of those that have some of these blocks.
+    pub(super) fn most_uses(&self, chunk: (u32, u32), blocks: &BlockMask) -> u8 {
+        let Some(policy) = &self.policy else {
+            return 0;
+        };
+        let extents = (0..CHUNK_EXTENTS).filter(|at| in_extent(blocks, *at) != 0);
+        let uses = extents.map(|at| policy.explain(extent_of(chunk, at)).uses);
+        uses.max().unwrap_or(0)
+    }
+
     /// [`State::note_use`] will be told of this block in a moment.
     #[inline]
     pub(super) fn prefetch_use(&self, chunk: (u32, u32), block: usize) {

@@ -6,14 +6,18 @@ use crate::control::types::MapCell;
 use crate::space::Class;
 use block::IoError;
 use format::{BlockMask, BlockState};
+use std::ops::Range;
 use units::{BLOCK, CHUNK, CHUNK_BLOCKS, EXTENT_BLOCKS};
 
 /// Chunks looked at for one map; of a bigger volume, every n-th.
 const MAP_CHUNKS: u32 = 16 * 1024;
 
+/// Chunks looked at before others of the loop have their turn.
+const AT_ONCE: usize = 16;
+
 impl Shard {
-    /// Adds this shard's chunks of a volume of `size` bytes, as it is seen, to `cells` of equal
-    /// length.
+    /// Adds this shard's chunks of some bytes of a volume of `size` bytes, as it is seen, to `cells` of equal
+    /// length. A chunk counts where it begins.
     ///
     /// # Errors
     /// What a drive said.
@@ -21,23 +25,33 @@ impl Shard {
         &self,
         volume: u32,
         size: u64,
+        bytes: Range<u64>,
         mine: impl Fn(u32) -> bool,
         cells: &mut [MapCell],
     ) -> Result<(), IoError> {
-        let chunks = size.div_ceil(CHUNK as u64) as u32;
-        let step = chunks.div_ceil(MAP_CHUNKS).max(1);
-        for chunk in (0..chunks).filter(|chunk| chunk % step == 0 && mine(*chunk)) {
+        let bytes = bytes.start..bytes.end.min(size);
+        let chunks =
+            bytes.start.div_ceil(CHUNK as u64) as u32..bytes.end.div_ceil(CHUNK as u64) as u32;
+        let step = (chunks.len() as u32).div_ceil(MAP_CHUNKS).max(1);
+        let mine = chunks.step_by(step as usize).filter(|chunk| mine(*chunk));
+        for (at, chunk) in mine.enumerate() {
+            if at % AT_ONCE == AT_ONCE - 1 {
+                self.handle.yield_now().await;
+            }
             let start = u64::from(chunk) * CHUNK as u64;
-            let bytes = (size - start).min(CHUNK as u64);
-            let cell = (u128::from(start) * cells.len() as u128 / u128::from(size)) as usize;
-            let cell = &mut cells[cell];
+            let held = (size - start).min(CHUNK as u64);
+            let along = u128::from(start - bytes.start) * cells.len() as u128;
+            let cell = (along / u128::from(bytes.end - bytes.start)) as usize;
             let scale = u64::from(step);
             let found = self.map_chunk(volume, chunk).await?;
-            cell.ram += found.ram * scale;
-            cell.fast += found.fast * scale;
-            cell.slow += found.slow * scale;
             let stored = found.ram + found.fast + found.slow;
-            cell.empty += bytes.saturating_sub(stored) * scale;
+            cells[cell].add(&MapCell {
+                ram: found.ram * scale,
+                fast: found.fast * scale,
+                slow: found.slow * scale,
+                empty: held.saturating_sub(stored) * scale,
+                uses: found.uses,
+            });
         }
         Ok(())
     }
@@ -49,8 +63,9 @@ impl Shard {
             let owned = state.owned(state.live(volume), chunk, blocks);
             Ok(owned.map(|owned| {
                 let mut cell = MapCell::default();
-                for (_, leaf, blocks) in &owned.parts {
+                for (layer, leaf, blocks) in &owned.parts {
                     self.add_blocks(state, leaf, *blocks, &mut cell);
+                    cell.uses = cell.uses.max(state.most_uses((*layer, chunk), blocks));
                 }
                 cell
             }))

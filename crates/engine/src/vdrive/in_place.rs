@@ -6,17 +6,18 @@ use super::{Leg, Purpose, VdriveIo};
 use std::sync::atomic::Ordering;
 use units::BLOCK;
 
+/// Blocks that were seen to be wrong and not read again yet, at most.
+const SUSPECTS: usize = 64;
+
 impl PartIo {
-    fn read_in_place(&self, block: u64, count: usize, see: &mut dyn FnMut(&[u8])) -> bool {
+    fn read_in_place(&self, block: u64, count: usize, see: &mut dyn FnMut(&[u8])) {
         let channel = self.channel.borrow();
         let len = count * BLOCK;
-        let was_read = channel.queue.read_in_place(self.byte(block), len, see);
-        if was_read {
+        if channel.queue.read_in_place(self.byte(block), len, see) {
             channel.shared.reads.fetch_add(1, Ordering::Relaxed);
             let bytes = &channel.shared.read_bytes;
             bytes.fetch_add(len as u64, Ordering::Relaxed);
         }
-        was_read
     }
 
     fn write_in_place(
@@ -42,8 +43,14 @@ impl PartIo {
 impl VdriveIo {
     /// Whether all of its drives have their data in this process's memory.
     pub(crate) fn is_in_memory(&self) -> bool {
+        self.in_memory.get()
+    }
+
+    /// Looks at that again.
+    pub(super) fn look_for_memory(&self) {
         let mut parts = self.parts.iter();
-        parts.all(|part| part.channel.borrow().queue.is_in_memory())
+        let all = parts.all(|part| part.channel.borrow().queue.is_in_memory());
+        self.in_memory.set(all);
     }
 
     /// Has the processor fetch the beginning of a block that will be read in place.
@@ -58,16 +65,17 @@ impl VdriveIo {
         }
     }
 
-    /// Shows `see` `count` blocks from `block` on, if they lie in one piece of memory. It checks them: what
-    /// is wrong is read again by [`VdriveIo::read`], which mends it. False when nothing was shown.
+    /// Shows `see` `count` blocks from `block` on, if they lie in one piece of memory. It says whether they are
+    /// right: what is not is to be read again by [`VdriveIo::read`], which looks at the same leg and mends it.
     pub(crate) fn read_in_place(
         &self,
         block: u64,
         count: usize,
-        see: &mut dyn FnMut(&[u8]),
-    ) -> bool {
-        if self.check_bounds(block, count).is_err() {
-            return false;
+        see: &mut dyn FnMut(&[u8]) -> bool,
+    ) {
+        // A mirror's turn is not taken in vain: legs are to be read in turn.
+        if !self.is_in_memory() || self.check_bounds(block, count).is_err() {
+            return;
         }
         let fragment = self.layout.fragment(block, count);
         let leg = match self.layout.is_mirror() {
@@ -75,9 +83,34 @@ impl VdriveIo {
             false => fragment.part,
         };
         let part = &self.parts[leg];
-        fragment.count == count
-            && (part.leg.is_in() || !self.layout.is_mirror())
-            && part.read_in_place(fragment.block, count, see)
+        let may_be_read = part.leg.is_in() || !self.layout.is_mirror();
+        if fragment.count != count || !may_be_read {
+            return;
+        }
+        let mut is_right = true;
+        part.read_in_place(fragment.block, count, &mut |bytes| is_right = see(bytes));
+        if !is_right && self.layout.is_mirror() {
+            self.suspect(fragment.block, leg);
+        }
+    }
+
+    /// A block was seen to be wrong on a leg: whoever reads it next looks at that one.
+    fn suspect(&self, block: u64, leg: usize) {
+        let mut suspects = self.suspects.borrow_mut();
+        if suspects.len() == SUSPECTS {
+            suspects.pop_front();
+        }
+        suspects.push_back((block, leg));
+    }
+
+    /// The leg that a read of blocks from `block` on is to look at.
+    pub(super) fn leg_for(&self, block: u64) -> usize {
+        let mut suspects = self.suspects.borrow_mut();
+        let known = suspects.iter().position(|(suspect, _)| *suspect == block);
+        let suspect = known.and_then(|at| suspects.remove(at));
+        let is_in = |leg: &usize| self.parts[*leg].leg.is_in();
+        let leg = suspect.map(|(_, leg)| leg).filter(is_in);
+        leg.unwrap_or_else(|| self.choose_leg())
     }
 
     /// Lets `fill` write `count` blocks from `block` on, as [`VdriveIo::write`] does, if that takes no waiting.
@@ -89,7 +122,7 @@ impl VdriveIo {
         purpose: Purpose,
         fill: &mut dyn FnMut(&mut [u8]),
     ) -> bool {
-        if self.check_bounds(block, count).is_err() {
+        if !self.is_in_memory() || self.check_bounds(block, count).is_err() {
             return false;
         }
         let fragment = self.layout.fragment(block, count);

@@ -11,6 +11,7 @@ use format::WearConfig;
 use futures_util::future::join_all;
 use reactor::{Handle, Limit};
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -219,6 +220,8 @@ pub struct VdriveIo {
     pub(super) legs: Arc<Legs>,
     pub(super) dma: DmaPool,
     turn: Cell<usize>,
+    /// Blocks that were seen to be wrong on a leg, and not read again yet.
+    pub(super) suspects: RefCell<VecDeque<(u64, usize)>>,
     /// For reads of a tier of disks: turns in the order of addresses.
     pub(super) turns: Limit,
     /// What this thread has written to a mirror and not flushed: a leg that goes out may have
@@ -227,6 +230,8 @@ pub struct VdriveIo {
     pub(super) gate: Gate,
     /// What this thread's reads take.
     pub(super) cost: RefCell<ReadCost>,
+    /// All drives have their data in this process's memory.
+    pub(super) in_memory: Cell<bool>,
 }
 
 impl VdriveIo {
@@ -239,18 +244,22 @@ impl VdriveIo {
         dma: DmaPool,
     ) -> Self {
         let turns = Limit::new(TURNS * parts.len().max(1));
-        Self {
+        let vdrive = Self {
             id,
             layout,
             parts,
             legs,
             dma,
             turn: Cell::new(0),
+            suspects: RefCell::default(),
             turns,
             written: RefCell::default(),
             gate: Gate::default(),
             cost: RefCell::default(),
-        }
+            in_memory: Cell::new(false),
+        };
+        vdrive.look_for_memory();
+        vdrive
     }
 
     /// A part lies on another drive from now on.
@@ -264,6 +273,7 @@ impl VdriveIo {
     ) {
         let channel = Channel::new(handle, queue, spec, shared.clone());
         self.parts[part].channel.replace(channel);
+        self.look_for_memory();
         self.forget_cost();
     }
 
@@ -330,7 +340,7 @@ impl VdriveIo {
         check: Check<'_>,
     ) -> Result<DmaBuf, DriveError> {
         let leg = if self.layout.is_mirror() {
-            self.choose_leg()
+            self.leg_for(fragment.block)
         } else {
             fragment.part
         };

@@ -31,10 +31,19 @@ struct Medium {
 pub struct Rotting {
     spec: String,
     size: u64,
+    in_place: bool,
     medium: Arc<Mutex<Medium>>,
 }
 
 impl Rotting {
+    /// It is read and written in place from here on.
+    pub fn in_place(self) -> Self {
+        Self {
+            in_place: true,
+            ..self
+        }
+    }
+
     /// An empty one.
     pub fn new(spec: &str, mib: u64) -> Self {
         let medium = Medium {
@@ -44,6 +53,7 @@ impl Rotting {
         Self {
             spec: spec.to_owned(),
             size: mib * MIB,
+            in_place: false,
             medium: Arc::new(Mutex::new(medium)),
         }
     }
@@ -119,15 +129,21 @@ impl Drive for Rotting {
 
 impl OpenDrive for Rotting {
     fn queue(&self, _: &Handle) -> std::io::Result<Rc<dyn DriveQueue>> {
-        Ok(Rc::new(Queue(self.medium.clone())))
+        Ok(Rc::new(Queue {
+            medium: self.medium.clone(),
+            in_place: self.in_place,
+        }))
     }
 }
 
-struct Queue(Arc<Mutex<Medium>>);
+struct Queue {
+    medium: Arc<Mutex<Medium>>,
+    in_place: bool,
+}
 
 impl DriveQueue for Queue {
     fn submit(&self, mut io: DriveIo) {
-        let mut medium = self.0.lock().unwrap();
+        let mut medium = self.medium.lock().unwrap();
         let range = io.offset as usize..(io.offset + io.len) as usize;
         let blocks = io.offset / BLOCK..(io.offset + io.len).div_ceil(BLOCK);
         let mut failed = io.kind == DriveIoKind::Flush && medium.fails_flushes;
@@ -157,6 +173,28 @@ impl DriveQueue for Queue {
 
     fn in_flight(&self) -> usize {
         0
+    }
+
+    fn is_in_memory(&self) -> bool {
+        self.in_place
+    }
+
+    fn read_in_place(&self, offset: u64, len: usize, see: &mut dyn FnMut(&[u8])) -> bool {
+        if self.in_place {
+            let medium = self.medium.lock().unwrap();
+            see(&medium.bytes[offset as usize..][..len]);
+        }
+        self.in_place
+    }
+
+    fn write_in_place(&self, offset: u64, len: usize, fill: &mut dyn FnMut(&mut [u8])) -> bool {
+        if self.in_place {
+            let mut medium = self.medium.lock().unwrap();
+            fill(&mut medium.bytes[offset as usize..][..len]);
+            let blocks = offset / BLOCK..(offset + len as u64).div_ceil(BLOCK);
+            medium.written.extend(blocks);
+        }
+        self.in_place
     }
 }
 
@@ -198,8 +236,8 @@ fn wanted(block: u64) -> Vec<u8> {
 
 impl Scene {
     /// Four drives of 48 MiB: two fast, two slow, mirrors or one after the other. The metadata lies
-    /// on both fast ones in any case.
-    pub fn new(mirrored: bool, seed: u64) -> Self {
+    /// on both fast ones in any case. `in_place`: they are memory, which the engine reads and writes itself.
+    pub fn new(mirrored: bool, in_place: bool, seed: u64) -> Self {
         let engine = Engine::start(&EngineConfig {
             threads: 1,
             ram_tier: 1 << 20,
@@ -209,10 +247,16 @@ impl Scene {
             ..EngineConfig::default()
         })
         .unwrap();
-        let name = if mirrored { "m" } else { "c" };
-        let drives: Vec<_> = (0..4)
-            .map(|number| Rotting::new(&format!("rot:{name}{number}"), 48))
-            .collect();
+        let name = match (mirrored, in_place) {
+            (true, true) => "p",
+            (true, false) => "m",
+            (false, _) => "c",
+        };
+        let drives = (0..4).map(|number| Rotting::new(&format!("rot:{name}{number}"), 48));
+        let drives: Vec<_> = match in_place {
+            true => drives.map(Rotting::in_place).collect(),
+            false => drives.collect(),
+        };
         attach(&drives);
         let specs: Vec<String> = drives.iter().map(|drive| drive.spec.clone()).collect();
         let layout = || match mirrored {

@@ -133,6 +133,7 @@ mod tests {
     fn outcome() -> Outcome {
         let map = VolumeMap {
             size: 1,
+            start: 0,
             cells: vec![MapCell {
                 slow: 1,
                 ..MapCell::default()

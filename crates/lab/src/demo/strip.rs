@@ -114,6 +114,7 @@ mod tests {
             fast,
             slow,
             empty: 100,
+            uses: 0,
         };
         for (cell, expected) in [
             (cell(6, 4, 90), Shade::Ram),
@@ -134,6 +135,7 @@ mod tests {
         };
         let map = VolumeMap {
             size: 2,
+            start: 0,
             cells: vec![slow, MapCell::default()],
         };
         assert_eq!(draw(&map, false), "  s.\n");

@@ -1,0 +1,47 @@
+//! Tokens and the log of changes on the command line.
+
+use api::v1::Role;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
+
+/// `token`.
+#[derive(Subcommand, Debug)]
+pub enum Token {
+    /// Make a token and print it, once
+    Create {
+        /// Its name
+        name: String,
+        /// What its bearer may do: look; change volumes, snapshots and exports; or everything
+        #[arg(long, value_parser = PossibleValuesParser::new(["viewer", "operator", "admin"]).map(role))]
+        role: Role,
+        /// How long it counts, like 12h or 90d
+        #[arg(long, value_name = "TIME", default_value = "90d")]
+        expires: String,
+    },
+    /// List the tokens
+    List,
+    /// Take a token back: it and its sessions count no more
+    Revoke {
+        /// Its name
+        name: String,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+/// `audit`.
+#[derive(Args, Debug)]
+pub struct Audit {
+    /// How many entries
+    #[arg(long, value_name = "NUMBER", default_value_t = 100)]
+    pub limit: usize,
+}
+
+fn role(text: String) -> Role {
+    match text.as_str() {
+        "admin" => Role::Admin,
+        "operator" => Role::Operator,
+        _ => Role::Viewer,
+    }
+}

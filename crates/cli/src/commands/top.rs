@@ -1,0 +1,84 @@
+//! `convect top`.
+
+use crate::map::Paint;
+use crate::show::{print, print_json};
+use crate::top::{Size, Watched, screen, states};
+use crate::{Client, Failure};
+use api::Operation;
+use std::io::IsTerminal;
+use std::thread;
+
+/// The other screen of the terminal, without a cursor; and back.
+const ENTER: &str = "\x1b[?1049h\x1b[?25l";
+const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
+/// From the top, over what is there.
+const HOME: &str = "\x1b[H\x1b[J";
+/// The exit code of who leaves with Ctrl-C.
+const LEFT: i32 = 130;
+
+/// The terminal as it was, whatever happens.
+struct OtherScreen;
+
+impl OtherScreen {
+    fn enter() -> Result<Self, Failure> {
+        let taken = signal_hook::iterator::Signals::new([
+            signal_hook::consts::SIGINT,
+            signal_hook::consts::SIGTERM,
+        ]);
+        let mut signals =
+            taken.map_err(|error| Failure::Failed(format!("cannot take signals: {error}")))?;
+        print(ENTER)?;
+        thread::spawn(move || {
+            if signals.forever().next().is_some() {
+                // The terminal may be gone.
+                let _ = print(LEAVE);
+                std::process::exit(LEFT);
+            }
+        });
+        Ok(Self)
+    }
+}
+
+impl Drop for OtherScreen {
+    fn drop(&mut self) {
+        // The terminal may be gone.
+        let _ = print(LEAVE);
+    }
+}
+
+fn size() -> Size {
+    let found = terminal_size::terminal_size();
+    let (columns, lines) = found.map_or((100, 30), |(columns, lines)| (columns.0, lines.0));
+    Size {
+        columns: columns.into(),
+        // The last line is left, as the cursor is there.
+        lines: usize::from(lines).saturating_sub(1),
+    }
+}
+
+/// Shows what the daemon does until the person leaves. Where there is no terminal, or JSON is asked for, a line or a
+/// screen is printed for each look.
+pub fn top(client: &Client, json: bool) -> Result<(), Failure> {
+    let stream = client.download(Operation::Live, &[], &[])?;
+    let terminal = !json && std::io::stdout().is_terminal();
+    let _other = terminal.then(OtherScreen::enter).transpose()?;
+    let mut watched = Watched::default();
+    for state in states(stream) {
+        let state = state?;
+        if json {
+            let text = serde_json::to_vec(&state);
+            let text = text.map_err(|error| Failure::Failed(error.to_string()))?;
+            print_json(&text, false)?;
+            continue;
+        }
+        watched.take(state);
+        match terminal {
+            true => print(&format!(
+                "{HOME}{}",
+                screen(&watched, size(), Paint::Colour)
+            ))?,
+            false => print(&format!("{}\n", screen(&watched, size(), Paint::Letters)))?,
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,54 @@
+//! Server-sent events (HTML Living Standard, section 9.2): only what the daemon sends.
+
+use crate::Failure;
+use crate::show::read;
+use api::v1::LiveState;
+use std::io::{BufRead, BufReader, Read};
+
+/// Longest line that is read, in bytes.
+const LINE_MAX: u64 = 16 << 20;
+
+/// The states that a stream tells, one after the other; a failure where it ends.
+pub fn states(stream: impl Read) -> impl Iterator<Item = Result<LiveState, Failure>> {
+    let mut lines = BufReader::new(stream);
+    let mut name = String::new();
+    std::iter::from_fn(move || {
+        loop {
+            let mut line = Vec::new();
+            let read_to_end = (&mut lines).take(LINE_MAX).read_until(b'\n', &mut line);
+            let text = String::from_utf8_lossy(&line);
+            match read_to_end {
+                Err(error) => {
+                    let text = format!("the daemon tells nothing any more: {error}");
+                    return Some(Err(Failure::Failed(text)));
+                }
+                Ok(_) if !text.ends_with('\n') => {
+                    let text = "the daemon tells nothing any more: it ended, or too many look";
+                    return Some(Err(Failure::Failed(text.to_owned())));
+                }
+                Ok(_) => {}
+            }
+            if let Some(event) = text.strip_prefix("event: ") {
+                event.trim_end().clone_into(&mut name);
+            } else if let Some(data) = text.strip_prefix("data: ")
+                && name == "state"
+            {
+                return Some(read(data.as_bytes()));
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_are_taken_and_the_end_is_told() {
+        let state = r#"{"at_ms":1,"whole":true,"changes":0,"pools":[],"volumes":[]}"#;
+        let text = format!("event: map\ndata: {{}}\n\nevent: state\ndata: {state}\n\n");
+        let mut states = states(text.as_bytes());
+        assert_eq!(states.next().unwrap().unwrap().at_ms, 1);
+        assert!(states.next().unwrap().is_err());
+    }
+}

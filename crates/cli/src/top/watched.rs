@@ -1,0 +1,179 @@
+//! What is known from events, and the loads between them. Pure.
+
+use crate::Load;
+use api::v1::{Counters, Job, JobState, LivePool, LiveState, LiveVolume};
+use std::collections::BTreeMap;
+
+/// A pool with what it did since the event before.
+pub struct PoolNow {
+    /// As it was told last.
+    pub pool: LivePool,
+    /// Its load.
+    pub load: Load,
+    /// Bytes promoted a second.
+    pub promoted: f64,
+    /// Bytes that sank a second.
+    pub demoted: f64,
+}
+
+/// All that is known.
+#[derive(Default)]
+pub struct Watched {
+    at_ms: u64,
+    pools: BTreeMap<String, PoolNow>,
+    volumes: BTreeMap<(String, String), (Counters, Load)>,
+    jobs: Vec<Job>,
+}
+
+fn counters(volume: &LiveVolume) -> Counters {
+    let [reads, writes, read_bytes, write_bytes, read_ns, write_ns] = volume.did;
+    Counters {
+        reads,
+        writes,
+        read_bytes,
+        write_bytes,
+        read_ns,
+        write_ns,
+        ..Counters::default()
+    }
+}
+
+impl Watched {
+    /// Takes an event. What it does not name did nothing since the one before.
+    pub fn take(&mut self, event: LiveState) {
+        let seconds = event.at_ms.saturating_sub(self.at_ms) as f64 / 1e3;
+        let seconds = if self.at_ms == 0 { 0.0 } else { seconds };
+        self.at_ms = event.at_ms;
+        if event.whole {
+            let names: Vec<&str> = event.pools.iter().map(|pool| pool.name.as_str()).collect();
+            self.pools
+                .retain(|known, _| names.contains(&known.as_str()));
+            self.volumes
+                .retain(|known, _| names.contains(&known.0.as_str()));
+        }
+        for now in self.pools.values_mut() {
+            (now.load, now.promoted, now.demoted) = (Load::default(), 0.0, 0.0);
+        }
+        self.volumes
+            .values_mut()
+            .for_each(|(_, load)| *load = Load::default());
+        for pool in event.pools {
+            let before = self.pools.get(&pool.name);
+            let before = before.map_or(pool.counters, |known| known.pool.counters);
+            let rate = |before: u64, after: u64| match seconds > 0.0 {
+                true => after.saturating_sub(before) as f64 / seconds,
+                false => 0.0,
+            };
+            let now = PoolNow {
+                load: Load::between(&before, &pool.counters, seconds),
+                promoted: rate(before.promoted_bytes, pool.counters.promoted_bytes),
+                demoted: rate(before.demoted_bytes, pool.counters.demoted_bytes),
+                pool,
+            };
+            self.pools.insert(now.pool.name.clone(), now);
+        }
+        for volume in &event.volumes {
+            let key = (volume.pool.clone(), volume.name.clone());
+            let after = counters(volume);
+            let before = self.volumes.get(&key).map_or(after, |(before, _)| *before);
+            let load = Load::between(&before, &after, seconds);
+            self.volumes.insert(key, (after, load));
+        }
+        if let Some(jobs) = event.jobs {
+            self.jobs = jobs;
+        }
+    }
+
+    /// The pools, by name.
+    pub fn pools(&self) -> impl Iterator<Item = &PoolNow> {
+        self.pools.values()
+    }
+
+    /// The volumes with their loads, the busiest first.
+    pub fn busiest(&self) -> Vec<(String, Load)> {
+        let named = |(key, known): (&(String, String), &(Counters, Load))| {
+            (format!("{}/{}", key.0, key.1), known.1)
+        };
+        let mut volumes: Vec<(String, Load)> = self.volumes.iter().map(named).collect();
+        let iops = |load: &Load| load.read_iops + load.write_iops;
+        volumes.sort_by(|one, other| iops(&other.1).total_cmp(&iops(&one.1)));
+        volumes
+    }
+
+    /// The jobs that run.
+    pub fn running(&self) -> impl Iterator<Item = &Job> {
+        self.jobs
+            .iter()
+            .filter(|job| job.state == JobState::Running)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(at_ms: u64, whole: bool, reads: &[(&str, u64)]) -> LiveState {
+        let did = |reads| [reads, 0, 0, 0, reads * 1_000_000, 0];
+        let sum = reads.iter().map(|(_, reads)| reads).sum();
+        let pool = LivePool {
+            name: "tank".to_owned(),
+            state: "online".to_owned(),
+            counters: Counters {
+                reads: sum,
+                promoted_bytes: sum * 10,
+                ..Counters::default()
+            },
+            used: 0,
+            fast_dirty: 0,
+            fast_shadow: 0,
+            ram_bytes: 0,
+        };
+        let volumes = reads.iter().map(|(name, reads)| LiveVolume {
+            pool: "tank".to_owned(),
+            name: (*name).to_owned(),
+            did: did(*reads),
+        });
+        LiveState {
+            at_ms,
+            whole,
+            changes: 0,
+            pools: vec![pool],
+            volumes: volumes.collect(),
+            jobs: None,
+        }
+    }
+
+    #[test]
+    fn loads_are_what_happened_between_two_events() {
+        let mut watched = Watched::default();
+        watched.take(event(1000, true, &[("a", 100), ("b", 100)]));
+        assert!(
+            watched
+                .busiest()
+                .iter()
+                .all(|(_, load)| load.read_iops == 0.0)
+        );
+        watched.take(event(3000, false, &[("a", 100), ("b", 300)]));
+        let busiest = watched.busiest();
+        assert_eq!(
+            (busiest[0].0.as_str(), busiest[0].1.read_iops),
+            ("tank/b", 100.0)
+        );
+        let now = watched.pools().next().unwrap();
+        assert_eq!((now.load.read_iops, now.promoted), (100.0, 1000.0));
+        watched.take(event(4000, false, &[]));
+        assert_eq!(watched.busiest()[0].1.read_iops, 0.0);
+    }
+
+    #[test]
+    fn a_pool_that_is_gone_takes_its_volumes_along() {
+        let mut watched = Watched::default();
+        watched.take(event(1000, true, &[("a", 1)]));
+        let gone = LiveState {
+            pools: Vec::new(),
+            ..event(2000, true, &[])
+        };
+        watched.take(gone);
+        assert!(watched.pools().next().is_none() && watched.busiest().is_empty());
+    }
+}

@@ -1,0 +1,354 @@
+//! The log of changes: only ever appended to, each line hashed over the one before (docs/access.md).
+
+use super::secret::sha256_hex;
+use crate::ServeError;
+use api::v1::{AuditEntry, AuditList};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// Bytes of a file after which a new one begins; the one before is kept beside it, older ones are not.
+const FILE_MAX: u64 = 16 << 20;
+/// Entries that are told of.
+const TOLD_MAX: usize = 10_000;
+/// Longest text of an entry, in bytes.
+const TEXT_MAX: usize = 512;
+/// What stands in place of a hash before the first line.
+const BEGINNING: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// A line, without its hash.
+#[derive(Serialize, Deserialize)]
+struct Line {
+    number: u64,
+    at_s: u64,
+    who: String,
+    from: String,
+    operation: String,
+    subject: String,
+    outcome: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    of: Option<u64>,
+}
+
+/// What is to be written of a change.
+#[derive(Clone, Copy)]
+pub struct Note<'a> {
+    pub who: &'a str,
+    pub from: &'a str,
+    pub operation: &'a str,
+    pub subject: &'a str,
+    pub outcome: &'a str,
+    pub of: Option<u64>,
+}
+
+/// The log of one daemon.
+pub struct Audit {
+    folder: PathBuf,
+    file: Option<(File, u64)>,
+    last: String,
+    told: VecDeque<AuditEntry>,
+    broken_at: Option<u64>,
+}
+
+fn clip(text: &str) -> String {
+    let end = (0..=TEXT_MAX.min(text.len())).rfind(|end| text.is_char_boundary(*end));
+    text[..end.unwrap_or(0)].to_owned()
+}
+
+impl Audit {
+    /// One that was not read yet.
+    pub fn new(folder: &Path) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            file: None,
+            last: BEGINNING.to_owned(),
+            told: VecDeque::new(),
+            broken_at: None,
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.join("audit.log")
+    }
+
+    fn older(&self) -> PathBuf {
+        self.folder.join("audit.log.1")
+    }
+
+    /// Reads what there is, and looks whether each line follows the one before.
+    ///
+    /// # Errors
+    /// When it cannot be read or written to.
+    pub fn load(&mut self) -> Result<(), ServeError> {
+        let path = self.path();
+        let fail = |error: io::Error| {
+            ServeError::new(format!(
+                "the log of changes {} cannot be used: {error}: make it a file that this user may write, or \
+                 move it away",
+                path.display()
+            ))
+        };
+        let (mut first, mut torn) = (true, false);
+        for path in [self.older(), self.path()] {
+            let text = match std::fs::read(&path) {
+                Ok(text) => text,
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                Err(error) => return Err(fail(error)),
+            };
+            for line in text.split_inclusive(|byte| *byte == b'\n') {
+                self.take(line, first);
+                first = false;
+            }
+            torn = text.last().is_some_and(|byte| *byte != b'\n');
+        }
+        let mut file = self.open().map_err(fail)?;
+        if torn {
+            // The daemon was killed while it wrote: the line was never relied on.
+            file.write_all(b"\n").map_err(fail)?;
+        }
+        let length = file.metadata().map_err(fail)?.len();
+        self.file = Some((file, length));
+        if let Some(number) = self.broken_at {
+            tracing::error!(
+                "the log of changes is not as it was written, from entry {number} on: somebody changed {}",
+                path.display()
+            );
+        }
+        Ok(())
+    }
+
+    fn open(&self) -> io::Result<File> {
+        OpenOptions::new()
+            .create(true)
+            .append(true)
+            .mode(0o640)
+            .open(self.path())
+    }
+
+    /// Takes a line that was read. What comes before the first one is not there any more.
+    fn take(&mut self, line: &[u8], first: bool) {
+        let next = self.told.back().map_or(1, |entry| entry.number + 1);
+        let Some(line) = line.strip_suffix(b"\n") else {
+            return;
+        };
+        let text = String::from_utf8_lossy(line);
+        let read = text.split_once(' ').and_then(|(hash, json)| {
+            let (before, json) = json.split_once(' ')?;
+            let line: Line = serde_json::from_str(json).ok()?;
+            let right = sha256_hex(&[before.as_bytes(), json.as_bytes()]) == hash;
+            let follows = first || (before == self.last && line.number == next);
+            Some((hash.to_owned(), line, right && follows))
+        });
+        // Otherwise it was torn and ended at a later start. Had it been a whole one, the next would not follow.
+        if let Some((hash, line, right)) = read {
+            if !right {
+                self.broken_at.get_or_insert(line.number);
+            }
+            self.last.clone_from(&hash);
+            self.tell(hash, line);
+        }
+    }
+
+    fn tell(&mut self, hash: String, line: Line) {
+        if self.told.len() == TOLD_MAX {
+            self.told.pop_front();
+        }
+        self.told.push_back(AuditEntry {
+            number: line.number,
+            at_s: line.at_s,
+            who: line.who,
+            from: line.from,
+            operation: line.operation,
+            subject: line.subject,
+            outcome: line.outcome,
+            of: line.of,
+            hash,
+        });
+    }
+
+    /// Number of the newest entry.
+    pub fn newest(&self) -> u64 {
+        self.told.back().map_or(0, |entry| entry.number)
+    }
+
+    /// Appends an entry, and tells its number. It outlives the daemon's end at once, and a power cut some seconds
+    /// later ([`Audit::flush`]).
+    ///
+    /// # Errors
+    /// When it cannot be written. What was to be done is not to be done then.
+    pub fn write(&mut self, note: &Note<'_>, at_s: u64) -> io::Result<u64> {
+        let line = Line {
+            number: self.newest() + 1,
+            at_s,
+            who: clip(note.who),
+            from: clip(note.from),
+            operation: clip(note.operation),
+            subject: clip(note.subject),
+            outcome: clip(note.outcome),
+            of: note.of,
+        };
+        let json = serde_json::to_string(&line)?;
+        let hash = sha256_hex(&[self.last.as_bytes(), json.as_bytes()]);
+        let text = format!("{hash} {} {json}\n", self.last);
+        if self
+            .file
+            .as_ref()
+            .is_none_or(|(_, length)| *length >= FILE_MAX)
+        {
+            self.begin_file()?;
+        }
+        let Some((file, length)) = &mut self.file else {
+            return Err(io::Error::other("there is no file"));
+        };
+        if let Err(error) = file.write_all(text.as_bytes()) {
+            // A part may be there: without it the next line would not stand on its own.
+            let _ = file.set_len(*length);
+            return Err(error);
+        }
+        *length += text.len() as u64;
+        let number = line.number;
+        self.last.clone_from(&hash);
+        self.tell(hash, line);
+        Ok(number)
+    }
+
+    fn begin_file(&mut self) -> io::Result<()> {
+        self.file = None;
+        if std::fs::metadata(self.path()).is_ok_and(|meta| meta.len() >= FILE_MAX) {
+            std::fs::rename(self.path(), self.older())?;
+        }
+        let file = self.open()?;
+        let length = file.metadata()?.len();
+        self.file = Some((file, length));
+        Ok(())
+    }
+
+    /// Makes what was written outlive a power cut.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn flush(&self) -> io::Result<()> {
+        self.file
+            .as_ref()
+            .map_or(Ok(()), |(file, _)| file.sync_data())
+    }
+
+    /// The entries before one, newest first.
+    pub fn list(&self, before: Option<u64>, limit: usize) -> AuditList {
+        let before = before.unwrap_or(u64::MAX);
+        let items = self.told.iter().rev().filter(|entry| entry.number < before);
+        AuditList {
+            items: items.take(limit).cloned().collect(),
+            broken_at: self.broken_at,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn note(outcome: &str) -> Note<'_> {
+        Note {
+            who: "ci",
+            from: "10.0.0.1",
+            operation: "VolumeCreate",
+            subject: "pool=tank\nname=v",
+            outcome,
+            of: None,
+        }
+    }
+
+    fn opened(folder: &Path) -> Audit {
+        let mut audit = Audit::new(folder);
+        audit.load().unwrap();
+        audit
+    }
+
+    fn filled(folder: &Path) -> PathBuf {
+        let mut audit = opened(folder);
+        for number in 1..=5 {
+            let written = audit
+                .write(&note(&format!("outcome {number}")), number)
+                .unwrap();
+            assert_eq!(written, number);
+        }
+        audit.path()
+    }
+
+    #[test]
+    fn the_log_goes_on_after_a_restart_and_is_found_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        filled(folder.path());
+        let mut audit = opened(folder.path());
+        assert_eq!(audit.write(&note("later"), 9).unwrap(), 6);
+        let list = opened(folder.path()).list(Some(6), 2);
+        let numbers: Vec<u64> = list.items.iter().map(|entry| entry.number).collect();
+        assert_eq!((numbers, list.broken_at), (vec![5, 4], None));
+    }
+
+    #[test]
+    fn a_line_that_was_changed_taken_out_or_put_in_is_found() {
+        type Change = fn(&mut Vec<String>);
+        let changes: [(Change, u64); 4] = [
+            (
+                |lines| lines[2] = lines[2].replace("outcome 3", "outcome 4"),
+                3,
+            ),
+            (|lines| drop(lines.remove(2)), 4),
+            (|lines| lines.insert(2, lines[1].clone()), 2),
+            (|lines| lines.swap(1, 3), 4),
+        ];
+        for (change, at) in changes {
+            let folder = tempfile::tempdir().unwrap();
+            let path = filled(folder.path());
+            let text = std::fs::read_to_string(&path).unwrap();
+            let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            change(&mut lines);
+            std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+            assert_eq!(opened(folder.path()).list(None, 9).broken_at, Some(at));
+        }
+    }
+
+    #[test]
+    fn a_line_that_was_being_written_when_the_daemon_was_killed_breaks_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = filled(folder.path());
+        let text = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &text[..text.len() - 20]).unwrap();
+        assert_eq!(opened(folder.path()).write(&note("again"), 9).unwrap(), 5);
+        let list = opened(folder.path()).list(None, 9);
+        assert_eq!((list.items.len(), list.broken_at), (5, None));
+    }
+
+    #[test]
+    fn what_cannot_be_written_has_no_number() {
+        let folder = tempfile::tempdir().unwrap();
+        filled(folder.path());
+        let mut audit = opened(folder.path());
+        let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let kept = audit.file.replace((full, 0));
+        assert!(audit.write(&note("lost"), 9).is_err());
+        audit.file = kept;
+        assert_eq!(audit.write(&note("kept"), 9).unwrap(), 6);
+        assert_eq!(opened(folder.path()).list(None, 9).broken_at, None);
+    }
+
+    #[test]
+    fn files_are_bounded_and_the_chain_goes_through_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = filled(folder.path());
+        let mut audit = opened(folder.path());
+        audit.file.as_mut().unwrap().1 = FILE_MAX;
+        // As long as one may be, with room for what it had.
+        let long = OpenOptions::new().append(true).open(&path).unwrap();
+        long.set_len(FILE_MAX).unwrap();
+        audit.write(&note("in the next file"), 9).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 1);
+        let list = opened(folder.path()).list(None, 9);
+        assert_eq!((list.items.len(), list.broken_at), (6, None));
+    }
+}

@@ -1,0 +1,325 @@
+//! The ways in: what of a caller is believed, and what changes of that.
+
+use super::attempts::Attempts;
+use super::audit::{Audit, Note};
+use super::caller::{Caller, Credential};
+use super::files::write_whole;
+use super::sessions::{Open, Sessions};
+use super::tokens::{Kept, Tokens};
+use crate::ServeError;
+use crate::clock::now_s;
+use api::v1::{self, Problem, ProblemCode};
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+type Result<T> = std::result::Result<T, Problem>;
+
+/// The file of the tokens in the state folder, and the longest that is read, in bytes.
+const FILE: &str = "tokens.json";
+const FILE_MAX: u64 = 1 << 20;
+
+/// Tokens, sessions and the log of changes of one daemon. Locks are held for a look or a write only.
+pub struct Access {
+    folder: PathBuf,
+    tokens: Mutex<Tokens>,
+    sessions: Mutex<Sessions>,
+    attempts: Mutex<Attempts>,
+    audit: Mutex<Audit>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn unauthenticated(message: &str) -> Problem {
+    Problem::new(ProblemCode::Unauthenticated, message)
+}
+
+fn io_problem(what: &str, error: &std::io::Error) -> Problem {
+    Problem::new(
+        ProblemCode::Io,
+        format!("{what}: {error}: see to the state folder"),
+    )
+}
+
+fn by_token(kept: &Kept, from: IpAddr) -> Caller {
+    Caller {
+        who: kept.name.clone(),
+        role: Some(kept.role),
+        credential: Credential::Token(kept.id.clone()),
+        expires_s: Some(kept.expires_s),
+        ..Caller::nobody(from.to_string())
+    }
+}
+
+fn by_session(kept: &Kept, from: IpAddr, hash: String, open: &Open) -> Caller {
+    Caller {
+        credential: Credential::Session(hash),
+        csrf: Some(open.csrf.clone()),
+        expires_s: Some(open.expires_s),
+        ..by_token(kept, from)
+    }
+}
+
+impl Access {
+    /// What lies in a state folder, which was not read yet: nobody is believed.
+    pub fn new(folder: &Path) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            tokens: Mutex::default(),
+            sessions: Mutex::default(),
+            attempts: Mutex::default(),
+            audit: Mutex::new(Audit::new(folder)),
+        }
+    }
+
+    /// Reads the tokens and the log.
+    ///
+    /// # Errors
+    /// When one of them is damaged or cannot be read.
+    pub fn load(&self) -> std::result::Result<(), ServeError> {
+        let path = self.folder.join(FILE);
+        let fail = |why: String| {
+            ServeError::new(format!(
+                "cannot read the tokens {}: {why}: move the file away, start again and make tokens anew",
+                path.display()
+            ))
+        };
+        match std::fs::metadata(&path) {
+            Ok(meta) if meta.len() > FILE_MAX => {
+                return Err(fail("it is too long to be right".to_owned()));
+            }
+            Ok(_) => {
+                let text = std::fs::read(&path).map_err(|error| fail(error.to_string()))?;
+                let read: Tokens =
+                    serde_json::from_slice(&text).map_err(|error| fail(error.to_string()))?;
+                if read.version != 1 {
+                    let why = format!("it has version {}, of a newer daemon", read.version);
+                    return Err(fail(why));
+                }
+                *lock(&self.tokens) = read;
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(fail(error.to_string())),
+        }
+        lock(&self.audit).load()
+    }
+
+    fn keep(&self, tokens: &Tokens) -> Result<()> {
+        let write = |tokens: &Tokens| {
+            let text = serde_json::to_vec_pretty(tokens)?;
+            write_whole(&self.folder, FILE, &text, 0o600)
+        };
+        let tokens = Tokens {
+            version: 1,
+            tokens: tokens.tokens.clone(),
+        };
+        write(&tokens).map_err(|error| io_problem("the tokens cannot be written", &error))
+    }
+
+    /// Who shows a token. What is no good one counts as an attempt of its address.
+    ///
+    /// # Errors
+    /// When it is no good one.
+    pub fn by_bearer(&self, shown: &str, from: IpAddr) -> Result<Caller> {
+        let now_s = now_s();
+        if let Some(kept) = lock(&self.tokens).check(shown, now_s) {
+            return Ok(by_token(kept, from));
+        }
+        self.may_try(from, now_s)?;
+        lock(&self.attempts).failed(from, now_s);
+        Err(unauthenticated(
+            "this token is none, or counts no more: ask an administrator for one \
+             (`convect token create`)",
+        ))
+    }
+
+    /// Whose session a cookie is of.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn by_cookie(&self, cookie: &str, from: IpAddr) -> Result<Caller> {
+        let now_s = now_s();
+        let found = lock(&self.sessions).by_cookie(cookie, now_s);
+        let caller = found.and_then(|(hash, open)| {
+            let tokens = lock(&self.tokens);
+            let kept = tokens.by_id(&open.token, now_s)?;
+            Some(by_session(kept, from, hash, &open))
+        });
+        caller.ok_or_else(|| unauthenticated("this session has ended: log in again with a token"))
+    }
+
+    /// Whether what was believed of a caller still is: tokens expire and are revoked, sessions end.
+    pub fn holds(&self, caller: &Caller) -> bool {
+        let now_s = now_s();
+        match &caller.credential {
+            Credential::None => false,
+            Credential::Given => true,
+            Credential::Token(id) => lock(&self.tokens).by_id(id, now_s).is_some(),
+            Credential::Session(hash) => {
+                let open = lock(&self.sessions).by_hash(hash, now_s);
+                open.is_some_and(|open| lock(&self.tokens).by_id(&open.token, now_s).is_some())
+            }
+        }
+    }
+
+    fn may_try(&self, from: IpAddr, now_s: u64) -> Result<()> {
+        if lock(&self.attempts).may_try(from, now_s) {
+            return Ok(());
+        }
+        Err(Problem::new(
+            ProblemCode::TooMany,
+            "too many attempts with tokens that are no good: wait a minute",
+        ))
+    }
+
+    /// Begins a session: who it is of, and its cookie.
+    ///
+    /// # Errors
+    /// When the token is no good, or too many were tried.
+    pub fn log_in(&self, token: &str, from: IpAddr) -> Result<(Caller, String)> {
+        let now_s = now_s();
+        self.may_try(from, now_s)?;
+        let caller = self.by_bearer(token, from)?;
+        let Credential::Token(id) = &caller.credential else {
+            return Err(unauthenticated("this is no token"));
+        };
+        let begun = lock(&self.sessions).begin(id, caller.expires_s.unwrap_or(now_s), now_s);
+        let (cookie, open) =
+            begun.map_err(|error| io_problem("no session can be begun", &error))?;
+        let caller = Caller {
+            csrf: Some(open.csrf),
+            expires_s: Some(open.expires_s),
+            ..caller
+        };
+        Ok((caller, cookie))
+    }
+
+    /// Refuses a log-in before anything is made of it, when its address tried too often.
+    ///
+    /// # Errors
+    /// Then.
+    pub fn check_attempts(&self, from: IpAddr) -> Result<()> {
+        self.may_try(from, now_s())
+    }
+
+    /// Ends the session that a caller came by.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn log_out(&self, caller: &Caller) -> Result<()> {
+        match &caller.credential {
+            Credential::Session(hash) => {
+                lock(&self.sessions).end(hash);
+                Ok(())
+            }
+            _ => Err(Problem::new(
+                ProblemCode::Invalid,
+                "this request has no session that could end: a token is taken back with `convect token revoke`",
+            )),
+        }
+    }
+
+    /// The tokens.
+    pub fn token_list(&self) -> v1::TokenList {
+        let now_s = now_s();
+        let tokens = lock(&self.tokens);
+        let items = tokens.tokens.iter().map(|kept| kept.token(now_s));
+        v1::TokenList {
+            items: items.collect(),
+        }
+    }
+
+    /// Makes a token.
+    ///
+    /// # Errors
+    /// As [`Tokens::add`], and when it cannot be kept.
+    pub fn token_create(&self, request: &v1::TokenCreate) -> Result<v1::TokenMade> {
+        let now_s = now_s();
+        let mut tokens = lock(&self.tokens);
+        let mut more = tokens.clone();
+        let (kept, secret) = more.add(request, now_s)?;
+        self.keep(&more)?;
+        *tokens = more;
+        Ok(v1::TokenMade {
+            token: kept.token(now_s),
+            secret,
+        })
+    }
+
+    /// Takes a token back.
+    ///
+    /// # Errors
+    /// When there is none of this name, or that cannot be kept.
+    pub fn token_revoke(&self, name: &str) -> Result<()> {
+        let mut tokens = lock(&self.tokens);
+        let mut fewer = tokens.clone();
+        let Some(at) = fewer.tokens.iter().position(|kept| kept.name == name) else {
+            return Err(Problem::new(
+                ProblemCode::NotFound,
+                format!("there is no token {name}: `convect token list` shows those that are"),
+            ));
+        };
+        let gone = fewer.tokens.remove(at);
+        self.keep(&fewer)?;
+        *tokens = fewer;
+        drop(tokens);
+        lock(&self.sessions).end_of(&gone.id);
+        Ok(())
+    }
+
+    /// Notes that a change was asked for, before it is made, and tells the entry's number.
+    ///
+    /// # Errors
+    /// When that cannot be written: then the change is not to be made.
+    pub fn asked(&self, caller: &Caller, operation: &str, subject: &str) -> Result<u64> {
+        let note = Note {
+            who: &caller.who,
+            from: &caller.from,
+            operation,
+            subject,
+            outcome: "asked",
+            of: None,
+        };
+        let written = lock(&self.audit).write(&note, now_s());
+        written.map_err(|error| {
+            io_problem(
+                "nothing was done, as it cannot be written to the log of changes",
+                &error,
+            )
+        })
+    }
+
+    /// Notes what became of a change.
+    pub fn ended(&self, of: u64, caller: &Caller, operation: &str, outcome: &str) {
+        let note = Note {
+            who: &caller.who,
+            from: &caller.from,
+            operation,
+            subject: "",
+            outcome,
+            of: Some(of),
+        };
+        if let Err(error) = lock(&self.audit).write(&note, now_s()) {
+            tracing::error!("the log of changes lacks what became of entry {of}: {error}");
+        }
+    }
+
+    /// Makes the log of changes outlive a power cut.
+    pub fn flush(&self) {
+        if let Err(error) = lock(&self.audit).flush() {
+            tracing::error!("the log of changes cannot be flushed: {error}");
+        }
+    }
+
+    /// Number of the newest entry of the log of changes.
+    pub fn changes(&self) -> u64 {
+        lock(&self.audit).newest()
+    }
+
+    /// The log of changes.
+    pub fn audit_list(&self, before: Option<u64>, limit: usize) -> v1::AuditList {
+        lock(&self.audit).list(before, limit)
+    }
+}

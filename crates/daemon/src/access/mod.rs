@@ -1,0 +1,18 @@
+//! Who may do what: tokens, browser sessions, and the log of what was changed (docs/access.md).
+//!
+//! Responsible for: what is believed of a caller, and what is written down of changes.
+//! Leaves out: headers and sockets (`http`), which operation needs which role (`api`).
+
+mod attempts;
+mod audit;
+mod caller;
+mod doors;
+mod files;
+mod secret;
+mod sessions;
+mod tokens;
+
+pub use caller::{Caller, Credential};
+pub use doors::Access;
+pub use files::write_whole;
+pub use secret::sha256_hex;

@@ -1,0 +1,130 @@
+//! Browsers' sessions: in memory, so that they end with the daemon.
+
+use super::secret::{random_hex, sha256_hex};
+use std::collections::BTreeMap;
+
+/// How long a session lasts, and without any request, in seconds.
+const LASTS_S: u64 = 12 * 3600;
+const IDLE_S: u64 = 3600;
+/// Sessions at a time; of more, the one that was idle longest ends.
+const SESSIONS_MAX: usize = 256;
+
+/// A session.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Open {
+    /// Identifier of the token that it stands for.
+    pub token: String,
+    /// What changes have to bring.
+    pub csrf: String,
+    /// When it ends at the latest: seconds since 1970.
+    pub expires_s: u64,
+    used_s: u64,
+}
+
+/// Sessions by their cookies' hashes.
+#[derive(Default)]
+pub struct Sessions(BTreeMap<String, Open>);
+
+impl Sessions {
+    /// Begins one for a token that counts until `token_expires_s`, and tells its cookie.
+    ///
+    /// # Errors
+    /// When the system gives no random numbers.
+    pub fn begin(
+        &mut self,
+        token: &str,
+        token_expires_s: u64,
+        now_s: u64,
+    ) -> std::io::Result<(String, Open)> {
+        self.tidy(now_s);
+        if self.0.len() >= SESSIONS_MAX {
+            let idle = self.0.iter().min_by_key(|(_, open)| open.used_s);
+            if let Some(hash) = idle.map(|(hash, _)| hash.clone()) {
+                self.0.remove(&hash);
+            }
+        }
+        let cookie = random_hex::<32>()?;
+        let open = Open {
+            token: token.to_owned(),
+            csrf: random_hex::<16>()?,
+            expires_s: token_expires_s.min(now_s + LASTS_S),
+            used_s: now_s,
+        };
+        self.0
+            .insert(sha256_hex(&[cookie.as_bytes()]), open.clone());
+        Ok((cookie, open))
+    }
+
+    fn tidy(&mut self, now_s: u64) {
+        self.0
+            .retain(|_, open| now_s < open.expires_s && now_s < open.used_s + IDLE_S);
+    }
+
+    /// The session of a cookie, with the hash that it has here; it was used now.
+    pub fn by_cookie(&mut self, cookie: &str, now_s: u64) -> Option<(String, Open)> {
+        let hash = sha256_hex(&[cookie.as_bytes()]);
+        let open = self.by_hash(&hash, now_s)?;
+        Some((hash, open))
+    }
+
+    /// The session that has this hash; it was used now.
+    pub fn by_hash(&mut self, hash: &str, now_s: u64) -> Option<Open> {
+        self.tidy(now_s);
+        let open = self.0.get_mut(hash)?;
+        open.used_s = now_s;
+        Some(open.clone())
+    }
+
+    /// Ends one.
+    pub fn end(&mut self, hash: &str) {
+        self.0.remove(hash);
+    }
+
+    /// Ends all of a token.
+    pub fn end_of(&mut self, token: &str) {
+        self.0.retain(|_, open| open.token != token);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_ends_by_itself_when_idle_when_old_and_with_its_token() {
+        let mut sessions = Sessions::default();
+        let (idle, _) = sessions.begin("a", u64::MAX, 0).unwrap();
+        assert!(sessions.by_cookie(&idle, IDLE_S - 1).is_some());
+        assert!(sessions.by_cookie(&idle, 2 * IDLE_S - 2).is_some());
+        assert!(sessions.by_cookie(&idle, 3 * IDLE_S).is_none());
+        let (short, open) = sessions.begin("a", 10, 0).unwrap();
+        assert_eq!(open.expires_s, 10);
+        assert!(sessions.by_cookie(&short, 9).is_some());
+        assert!(sessions.by_cookie(&short, 10).is_none());
+        let (old, open) = sessions.begin("a", u64::MAX, 0).unwrap();
+        for now_s in (0..open.expires_s).step_by(1800) {
+            assert!(sessions.by_cookie(&old, now_s).is_some(), "{now_s}");
+        }
+        assert!(sessions.by_cookie(&old, open.expires_s).is_none());
+        let (revoked, _) = sessions.begin("a", u64::MAX, 0).unwrap();
+        let (kept, _) = sessions.begin("b", u64::MAX, 0).unwrap();
+        sessions.end_of("a");
+        assert!(sessions.by_cookie(&revoked, 1).is_none());
+        assert!(sessions.by_cookie(&kept, 1).is_some());
+    }
+
+    #[test]
+    fn the_one_that_is_idle_longest_makes_room() {
+        let mut sessions = Sessions::default();
+        let (first, _) = sessions.begin("a", u64::MAX, 0).unwrap();
+        let (second, _) = sessions.begin("a", u64::MAX, 1).unwrap();
+        for _ in 2..SESSIONS_MAX {
+            sessions.begin("a", u64::MAX, 2).unwrap();
+        }
+        assert!(sessions.by_cookie(&first, 3).is_some());
+        sessions.begin("a", u64::MAX, 4).unwrap();
+        assert!(sessions.by_cookie(&first, 4).is_some());
+        assert!(sessions.by_cookie(&second, 4).is_none());
+        assert_eq!(sessions.0.len(), SESSIONS_MAX);
+    }
+}

@@ -1,0 +1,152 @@
+//! Tokens: what is kept of them, and whether one is good. Pure: files and clocks are the caller's.
+
+use super::secret::{random_hex, same, sha256_hex};
+use api::v1::{Problem, ProblemCode, Role, Token, TokenCreate};
+use serde::{Deserialize, Serialize};
+
+/// How long a token counts unless it is said, at least, and at most, in seconds.
+const EXPIRES_DEFAULT_S: u64 = 90 * 86_400;
+const EXPIRES_MIN_S: u64 = 60;
+const EXPIRES_MAX_S: u64 = 3_660 * 86_400;
+/// Tokens at a time.
+const TOKENS_MAX: usize = 256;
+/// What each begins with, so that it is recognised where it should not be.
+const MARK: &str = "convect_";
+
+/// What is kept of a token.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Kept {
+    pub name: String,
+    /// The part of the token that says which it is.
+    pub id: String,
+    /// SHA-256 of all of it, in hex.
+    pub hash: String,
+    pub role: Role,
+    pub created_s: u64,
+    pub expires_s: u64,
+}
+
+impl Kept {
+    /// As the interface tells it.
+    pub fn token(&self, now_s: u64) -> Token {
+        Token {
+            name: self.name.clone(),
+            role: self.role,
+            created_s: self.created_s,
+            expires_s: self.expires_s,
+            expired: self.expires_s <= now_s,
+        }
+    }
+}
+
+/// All tokens, by name, as their file has them.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Tokens {
+    pub version: u32,
+    pub tokens: Vec<Kept>,
+}
+
+impl Tokens {
+    /// Adds one, and tells its secret.
+    ///
+    /// # Errors
+    /// When the name is taken, there are too many, it would not last as long as one may, or the system gives no random
+    /// numbers.
+    pub fn add(&mut self, request: &TokenCreate, now_s: u64) -> Result<(Kept, String), Problem> {
+        let invalid = |message: String| Err(Problem::new(ProblemCode::Invalid, message));
+        let lasts_s = request.expires_in_s.unwrap_or(EXPIRES_DEFAULT_S);
+        if !(EXPIRES_MIN_S..=EXPIRES_MAX_S).contains(&lasts_s) {
+            return invalid(format!(
+                "a token lasts {EXPIRES_MIN_S} to {EXPIRES_MAX_S} seconds, not {lasts_s}"
+            ));
+        }
+        if self.tokens.iter().any(|known| known.name == request.name) {
+            let message = format!(
+                "there is a token {} already: choose another name, or revoke it first",
+                request.name
+            );
+            return Err(Problem::new(ProblemCode::Exists, message));
+        }
+        if self.tokens.len() >= TOKENS_MAX {
+            let message =
+                format!("there are {TOKENS_MAX} tokens already: revoke what is not needed");
+            return Err(Problem::new(ProblemCode::TooMany, message));
+        }
+        let random = |error: std::io::Error| Problem::new(ProblemCode::Io, error.to_string());
+        let id = random_hex::<8>().map_err(random)?;
+        let secret = format!("{MARK}{id}_{}", random_hex::<32>().map_err(random)?);
+        let kept = Kept {
+            name: request.name.clone(),
+            hash: sha256_hex(&[secret.as_bytes()]),
+            id,
+            role: request.role,
+            created_s: now_s,
+            expires_s: now_s.saturating_add(lasts_s),
+        };
+        self.tokens.push(kept.clone());
+        self.tokens.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok((kept, secret))
+    }
+
+    /// The token that somebody shows, when it is one and counts.
+    pub fn check(&self, shown: &str, now_s: u64) -> Option<&Kept> {
+        let id = shown.strip_prefix(MARK)?.split_once('_')?.0;
+        let kept = self.by_id(id, now_s)?;
+        same(&kept.hash, &sha256_hex(&[shown.as_bytes()])).then_some(kept)
+    }
+
+    /// The token of this identifier, as long as it counts.
+    pub fn by_id(&self, id: &str, now_s: u64) -> Option<&Kept> {
+        let kept = self.tokens.iter().find(|known| known.id == id)?;
+        (now_s < kept.expires_s).then_some(kept)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(name: &str, expires_in_s: Option<u64>) -> TokenCreate {
+        TokenCreate {
+            name: name.to_owned(),
+            role: Role::Operator,
+            expires_in_s,
+        }
+    }
+
+    #[test]
+    fn a_token_counts_until_it_expires_and_nothing_else_does() {
+        let mut tokens = Tokens::default();
+        let (kept, secret) = tokens.add(&request("ci", Some(100)), 1000).unwrap();
+        assert_eq!(tokens.check(&secret, 1099), Some(&kept));
+        assert_eq!(tokens.check(&secret, 1100), None);
+        let changed = secret.replace(&secret[secret.len() - 1..], "x");
+        let swapped = format!("{MARK}{}_{}", kept.id, kept.hash);
+        for bad in ["", MARK, &changed, &swapped, &secret[1..], &kept.hash] {
+            assert_eq!(tokens.check(bad, 1000), None, "{bad}");
+        }
+        let written = serde_json::to_string(&tokens).unwrap();
+        assert!(
+            !written.contains(&secret[30..]),
+            "the secret is kept: {written}"
+        );
+    }
+
+    #[test]
+    fn tokens_are_bounded_in_time_and_number() {
+        let mut tokens = Tokens::default();
+        for (lasts, good) in [(59, false), (60, true), (EXPIRES_MAX_S + 1, false)] {
+            let added = tokens.add(&request(&format!("t{lasts}"), Some(lasts)), 0);
+            assert_eq!(added.is_ok(), good, "{lasts}");
+        }
+        let again = tokens.add(&request("t60", None), 0).unwrap_err();
+        assert_eq!(again.code, ProblemCode::Exists);
+        for number in 1..TOKENS_MAX {
+            tokens
+                .add(&request(&format!("n{number}"), None), 0)
+                .unwrap();
+        }
+        let more = tokens.add(&request("more", None), 0).unwrap_err();
+        assert_eq!(more.code, ProblemCode::TooMany);
+    }
+}

@@ -1,0 +1,63 @@
+//! Live data as server-sent events (HTML Living Standard, section 9.2).
+
+use super::streams::{Ending, Parts};
+use crate::Manager;
+use crate::access::Caller;
+use crate::live::{Hub, Viewing, Wish};
+use api::v1::Problem;
+use axum::body::Body;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// A viewer that takes nothing for so long is given up.
+const STALL_TIME: Duration = Duration::from_secs(60);
+
+/// Tells a viewer until it leaves, may look no more, or the daemon ends.
+///
+/// # Errors
+/// When there are too many viewers.
+pub fn tell(
+    hub: &Arc<Hub>,
+    wish: Wish,
+    caller: Caller,
+    manager: Arc<Manager>,
+    ending: Ending,
+) -> Result<Response, Problem> {
+    let viewing = hub.join(wish)?;
+    let (give, take) = mpsc::channel(1);
+    tokio::spawn(tell_parts(viewing, give, caller, manager, ending));
+    let head = [
+        (header::CONTENT_TYPE, "text/event-stream"),
+        (header::CACHE_CONTROL, "no-store"),
+    ];
+    Ok((head, Body::new(Parts(take))).into_response())
+}
+
+async fn tell_parts(
+    mut viewing: Viewing,
+    parts: mpsc::Sender<Vec<u8>>,
+    caller: Caller,
+    manager: Arc<Manager>,
+    mut ending: Ending,
+) {
+    loop {
+        let text = tokio::select! {
+            text = viewing.next() => text,
+            () = parts.closed() => return,
+            _ = ending.wait_for(|ending| *ending) => return,
+        };
+        let Some(text) = text.filter(|_| manager.access().holds(&caller)) else {
+            return;
+        };
+        tokio::select! {
+            sent = parts.send(text.into_bytes()) => if sent.is_err() {
+                return;
+            },
+            _ = ending.wait_for(|ending| *ending) => return,
+            () = tokio::time::sleep(STALL_TIME) => return,
+        }
+    }
+}

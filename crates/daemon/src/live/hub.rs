@@ -1,0 +1,194 @@
+//! One look a second for all viewers, and none while there are none.
+
+use super::map::{MapView, Picture};
+use super::state::{Seen, changes};
+use crate::Manager;
+use api::v1::{Problem, ProblemCode};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+
+/// Viewers at a time.
+pub const VIEWERS_MAX: usize = 64;
+/// Maps that are looked at for all viewers together.
+const MAPS_MAX: usize = 64;
+/// From one look to the next, at least and at most. In between they are as far apart as the last one was long, times
+/// [`DUTY`]: looking takes a fiftieth of the time.
+const PERIOD_MIN: Duration = Duration::from_secs(1);
+const PERIOD_MAX: Duration = Duration::from_secs(10);
+const DUTY: u32 = 50;
+
+/// What a viewer wants to be told besides the state.
+pub type Wish = Vec<MapView>;
+
+/// What was seen at one look, with what it changed.
+#[derive(Default)]
+pub struct Tick {
+    number: u64,
+    seen: Seen,
+    before: Seen,
+    maps: BTreeMap<MapView, Picture>,
+    maps_before: BTreeMap<MapView, Picture>,
+}
+
+#[derive(Default)]
+struct Viewers {
+    count: usize,
+    running: bool,
+    maps: BTreeMap<MapView, usize>,
+}
+
+/// Looks, and tells.
+pub struct Hub {
+    manager: Arc<Manager>,
+    viewers: Mutex<Viewers>,
+    ticks: watch::Sender<Arc<Tick>>,
+}
+
+/// A viewer, until it is dropped.
+pub struct Viewing {
+    hub: Arc<Hub>,
+    wish: Wish,
+    ticks: watch::Receiver<Arc<Tick>>,
+    /// The last look that it was told of.
+    told: Option<u64>,
+}
+
+fn event(name: &str, data: &impl serde::Serialize) -> String {
+    let data = serde_json::to_string(data).unwrap_or_default();
+    format!("event: {name}\ndata: {data}\n\n")
+}
+
+impl Tick {
+    /// What a viewer is told who was told of all up to the look `told`.
+    fn text(&self, told: Option<u64>, wish: &Wish) -> String {
+        let follows = told.is_some_and(|told| told + 1 == self.number);
+        let mut text = match follows {
+            true => event("state", &changes(&self.before, &self.seen)),
+            false => event("state", &self.seen.whole()),
+        };
+        for view in wish {
+            let Some(now) = self.maps.get(view) else {
+                continue;
+            };
+            let before = self.maps_before.get(view).filter(|_| follows);
+            let map = match before {
+                Some(before) => now.changes(before, view),
+                None => Some(now.whole(view)),
+            };
+            text.extend(map.map(|map| event("map", &map)));
+        }
+        text
+    }
+}
+
+impl Hub {
+    /// Nobody looks yet.
+    pub fn new(manager: &Arc<Manager>) -> Arc<Self> {
+        Arc::new(Self {
+            manager: Arc::clone(manager),
+            viewers: Mutex::default(),
+            ticks: watch::Sender::default(),
+        })
+    }
+
+    fn viewers(&self) -> MutexGuard<'_, Viewers> {
+        self.viewers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes one more viewer. Looking begins with the first.
+    ///
+    /// # Errors
+    /// When there are too many, or too many maps.
+    pub fn join(self: &Arc<Self>, wish: Wish) -> Result<Viewing, Problem> {
+        let too_many = |what: String| Err(Problem::new(ProblemCode::TooMany, what));
+        let mut viewers = self.viewers();
+        if viewers.count >= VIEWERS_MAX {
+            return too_many(format!(
+                "{VIEWERS_MAX} viewers look already: close one, or ask for single answers"
+            ));
+        }
+        let new = wish.iter().filter(|view| !viewers.maps.contains_key(view));
+        if viewers.maps.len() + new.count() > MAPS_MAX {
+            return too_many(format!(
+                "{MAPS_MAX} maps are looked at already: close one, or look at fewer volumes"
+            ));
+        }
+        viewers.count += 1;
+        for view in &wish {
+            *viewers.maps.entry(view.clone()).or_default() += 1;
+        }
+        let mut ticks = self.ticks.subscribe();
+        match std::mem::replace(&mut viewers.running, true) {
+            // The last look is a moment old; the maps come with the next.
+            true if ticks.borrow().number > 0 => ticks.mark_changed(),
+            true => {}
+            false => drop(tokio::spawn(Arc::clone(self).look())),
+        }
+        Ok(Viewing {
+            hub: Arc::clone(self),
+            wish,
+            ticks,
+            told: None,
+        })
+    }
+
+    /// Goes on while there are viewers.
+    async fn look(self: Arc<Self>) {
+        loop {
+            let views: Vec<MapView> = {
+                let mut viewers = self.viewers();
+                if viewers.count == 0 {
+                    viewers.running = false;
+                    return;
+                }
+                viewers.maps.keys().cloned().collect()
+            };
+            let began = Instant::now();
+            let manager = Arc::clone(&self.manager);
+            let work = move || (manager.live(), manager.live_maps(&views));
+            // A panic in there was reported where it happened; the next look may go better.
+            if let Ok((seen, maps)) = tokio::task::spawn_blocking(work).await {
+                self.ticks.send_modify(|tick| {
+                    *tick = Arc::new(Tick {
+                        number: tick.number + 1,
+                        before: tick.seen.clone(),
+                        maps_before: tick.maps.clone(),
+                        seen,
+                        maps,
+                    });
+                });
+            }
+            let took = began.elapsed();
+            let period = (took * DUTY).clamp(PERIOD_MIN, PERIOD_MAX);
+            tokio::time::sleep(period.saturating_sub(took)).await;
+        }
+    }
+}
+
+impl Viewing {
+    /// Waits for the next look, and tells it as events. A viewer who is slow misses looks, and is told all then.
+    pub async fn next(&mut self) -> Option<String> {
+        self.ticks.changed().await.ok()?;
+        let tick = Arc::clone(&self.ticks.borrow_and_update());
+        let text = tick.text(self.told, &self.wish);
+        self.told = Some(tick.number);
+        Some(text)
+    }
+}
+
+impl Drop for Viewing {
+    fn drop(&mut self) {
+        let mut viewers = self.hub.viewers();
+        viewers.count -= 1;
+        for view in &self.wish {
+            if let Some(count) = viewers.maps.get_mut(view) {
+                *count -= 1;
+                if *count == 0 {
+                    viewers.maps.remove(view);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! A volume's map as few characters, and what changed of it. Pure.
+
+use api::v1::{LiveMap, MapCell};
+use std::fmt::Write as _;
+
+/// What of which volume is looked at.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct MapView {
+    /// The pool.
+    pub pool: String,
+    /// The volume.
+    pub volume: String,
+    /// Parts, 1 to 4,096.
+    pub cells: usize,
+    /// The first byte.
+    pub start: u64,
+    /// Bytes; nothing: up to the volume's end.
+    pub length: Option<u64>,
+}
+
+/// What was seen of it: the volume's size, where it was looked at, and a code a part.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Picture {
+    /// The volume's size in bytes.
+    pub size: u64,
+    /// The first byte.
+    pub start: u64,
+    /// Bytes.
+    pub length: u64,
+    /// A part each, as [`codes`] makes them.
+    pub codes: Vec<u16>,
+}
+
+/// Sixteenths of a whole: 0 only when it is nothing.
+fn share(part: u64, whole: u64) -> u16 {
+    let share = (u128::from(part) * 15).div_ceil(u128::from(whole.max(1)));
+    share.min(15) as u16
+}
+
+/// Parts as four hexadecimal digits each: shares in RAM, on the fast and on the slow tier, and the uses.
+pub fn codes(cells: &[MapCell]) -> Vec<u16> {
+    let code = |cell: &MapCell| {
+        let whole = cell.ram + cell.fast + cell.slow + cell.empty;
+        let shares = [cell.ram, cell.fast, cell.slow].map(|part| share(part, whole));
+        let digits = [
+            shares[0],
+            shares[1],
+            shares[2],
+            u16::from(cell.uses.min(15)),
+        ];
+        digits.into_iter().fold(0, |code, digit| code << 4 | digit)
+    };
+    cells.iter().map(code).collect()
+}
+
+impl Picture {
+    fn told(&self, view: &MapView) -> LiveMap {
+        LiveMap {
+            volume: format!("{}/{}", view.pool, view.volume),
+            size: self.size,
+            start: self.start,
+            length: self.length,
+            cells: self.codes.len() as u32,
+            all: None,
+            changed: None,
+        }
+    }
+
+    /// All of it.
+    pub fn whole(&self, view: &MapView) -> LiveMap {
+        let all = self.codes.iter().fold(String::new(), |mut all, code| {
+            let _ = write!(all, "{code:04x}");
+            all
+        });
+        LiveMap {
+            all: Some(all),
+            ..self.told(view)
+        }
+    }
+
+    /// What somebody lacks who knows `before`; nothing when that is nothing.
+    pub fn changes(&self, before: &Self, view: &MapView) -> Option<LiveMap> {
+        let place = |picture: &Self| (picture.size, picture.start, picture.length);
+        if place(self) != place(before) || self.codes.len() != before.codes.len() {
+            return Some(self.whole(view));
+        }
+        let both = self.codes.iter().zip(&before.codes).enumerate();
+        let changed: Vec<(usize, u16)> = both
+            .filter(|(_, (now, before))| now != before)
+            .map(|(at, (now, _))| (at, *now))
+            .collect();
+        // A part that changed takes twice the characters of one.
+        if changed.len() * 2 >= self.codes.len() && !changed.is_empty() {
+            return Some(self.whole(view));
+        }
+        let text = changed.iter().fold(String::new(), |mut text, (at, code)| {
+            let _ = write!(text, "{at:04x}{code:04x}");
+            text
+        });
+        (!changed.is_empty()).then(|| LiveMap {
+            changed: Some(text),
+            ..self.told(view)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn view() -> MapView {
+        MapView {
+            pool: "tank".to_owned(),
+            volume: "v".to_owned(),
+            cells: 4,
+            start: 0,
+            length: None,
+        }
+    }
+
+    fn picture(codes: Vec<u16>) -> Picture {
+        Picture {
+            size: 1 << 40,
+            start: 0,
+            length: 1 << 40,
+            codes,
+        }
+    }
+
+    #[test]
+    fn a_part_says_what_lies_where_and_how_hot_it_is() {
+        let cell = |ram, fast, slow, empty, uses| MapCell {
+            ram,
+            fast,
+            slow,
+            empty,
+            uses,
+        };
+        for (cell, code) in [
+            (cell(0, 0, 0, 100, 0), 0x0000),
+            (cell(100, 0, 0, 0, 15), 0xf00f),
+            (cell(1, 0, 999, 0, 3), 0x10f3),
+            (cell(0, 50, 50, 0, 1), 0x0881),
+            (cell(0, 0, 0, 0, 0), 0x0000),
+            (cell(u64::MAX / 4, 0, 0, 0, 200), 0xf00f),
+        ] {
+            assert_eq!(codes(&[cell]), [code], "{cell:?}");
+        }
+    }
+
+    #[test]
+    fn only_parts_that_changed_are_told_unless_that_were_most() {
+        let before = picture(vec![0, 0, 0, 0xf00f]);
+        assert_eq!(before.changes(&before, &view()), None);
+        assert_eq!(
+            before.whole(&view()).all.as_deref(),
+            Some("000000000000f00f")
+        );
+        let one = picture(vec![0, 0, 0x1234, 0xf00f]);
+        let told = one.changes(&before, &view()).unwrap();
+        assert_eq!(
+            (told.all, told.changed.as_deref()),
+            (None, Some("00021234"))
+        );
+        let two = picture(vec![1, 0, 0x1234, 0xf00f]);
+        assert!(two.changes(&before, &view()).unwrap().all.is_some());
+        let mut grown = before.clone();
+        grown.size += 1;
+        assert!(grown.changes(&before, &view()).unwrap().all.is_some());
+    }
+
+    #[test]
+    fn the_biggest_map_stays_small_however_much_changes() {
+        let (before, now) = (picture(vec![0; 4096]), picture(vec![0xffff; 4096]));
+        let told = now.changes(&before, &view()).unwrap();
+        let length = serde_json::to_string(&told).unwrap().len();
+        assert!(length < 17 << 10, "{length} bytes");
+    }
+}

@@ -1,0 +1,12 @@
+//! What viewers are told once a second, gathered once for all of them (docs/access.md).
+//!
+//! Responsible for: what is told, what of that changed, and how often.
+//! Leaves out: how it travels (`http`), what is known (`manager`).
+
+mod hub;
+mod map;
+mod state;
+
+pub use hub::{Hub, Viewing, Wish};
+pub use map::{MapView, Picture, codes};
+pub use state::Seen;

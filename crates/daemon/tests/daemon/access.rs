@@ -1,0 +1,528 @@
+//! Who may do what: by the socket, by TLS, with which token; and what is written down of it.
+
+use crate::common::{FRONT_ENDS, Fake, World};
+use api::{Least, Method, ROUTES};
+use daemon::{Config, Control, run};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// Long enough for any answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+const ROLES: [&str; 3] = ["viewer", "operator", "admin"];
+
+type Tls = StreamOwned<ClientConnection, TcpStream>;
+
+struct Answer {
+    status: u16,
+    head: String,
+    body: Value,
+}
+
+/// A daemon with a port, whose certificate is trusted.
+struct Site {
+    folder: TempDir,
+    at: SocketAddr,
+    client: Arc<ClientConfig>,
+    stop: Option<tokio::sync::oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+fn free_port() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap()
+}
+
+fn parse(answer: &[u8]) -> Answer {
+    let answer = String::from_utf8_lossy(answer);
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+    Answer {
+        status: head.split(' ').nth(1).unwrap().parse().unwrap(),
+        head: head.to_owned(),
+        body: serde_json::from_str(body).unwrap_or(Value::Null),
+    }
+}
+
+impl Site {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        Self::start_in(folder)
+    }
+
+    fn start_in(folder: TempDir) -> Self {
+        let at = free_port();
+        let config = Config {
+            socket: folder.path().join("c.sock"),
+            state_dir: folder.path().join("state"),
+            listen: Some(at),
+            ..Config::default()
+        };
+        let control: Arc<dyn Control> = Fake::over(&Arc::new(World::default()));
+        let (stop, stopped) = tokio::sync::oneshot::channel();
+        let (ready, announced) = mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            let announce = || ready.send(()).unwrap();
+            let stop = async {
+                let _ = stopped.await;
+            };
+            run(&config, || Ok(control), FRONT_ENDS, announce, stop).unwrap();
+        });
+        announced.recv_timeout(PATIENCE).unwrap();
+        let mut roots = RootCertStore::empty();
+        let made = folder.path().join("state/certificate.pem");
+        roots
+            .add(CertificateDer::from_pem_file(made).unwrap())
+            .unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let client = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        Self {
+            folder,
+            at,
+            client: Arc::new(client),
+            stop: Some(stop),
+            thread: Some(thread),
+        }
+    }
+
+    fn finish(mut self) -> TempDir {
+        let _ = self.stop.take().unwrap().send(());
+        self.thread.take().unwrap().join().unwrap();
+        std::mem::replace(&mut self.folder, tempfile::tempdir().unwrap())
+    }
+
+    fn origin(&self) -> String {
+        format!("https://{}", self.at)
+    }
+
+    fn connect(&self) -> Tls {
+        let stream = TcpStream::connect(self.at).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let name = ServerName::try_from("127.0.0.1").unwrap();
+        StreamOwned::new(
+            ClientConnection::new(Arc::clone(&self.client), name).unwrap(),
+            stream,
+        )
+    }
+
+    fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Vec<u8> {
+        let mut request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Length: {}\r\n",
+            self.at,
+            body.len()
+        );
+        for (name, value) in headers {
+            request.push_str(&format!("{name}: {value}\r\n"));
+        }
+        format!("{request}\r\n{body}").into_bytes()
+    }
+
+    /// Asks by TLS, and reads as much as there is, or a head of what has no end.
+    fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        let mut stream = self.connect();
+        stream
+            .write_all(&self.request(method, path, headers, body))
+            .unwrap();
+        let mut answer = Vec::new();
+        let mut part = [0; 4096];
+        while let Ok(length @ 1..) = stream.read(&mut part) {
+            answer.extend_from_slice(&part[..length]);
+            let text = String::from_utf8_lossy(&answer);
+            if text.contains("text/event-stream") && text.contains("\r\n\r\n") {
+                break;
+            }
+        }
+        parse(&answer)
+    }
+
+    fn with_token(&self, method: &str, path: &str, token: &str, body: &str) -> Answer {
+        let bearer = format!("Bearer {token}");
+        self.ask(method, path, &[("Authorization", &bearer)], body)
+    }
+
+    fn by_socket(&self, method: &str, path: &str, body: &Value) -> Answer {
+        let mut stream = UnixStream::connect(self.folder.path().join("c.sock")).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let body = match body {
+            Value::Null => String::new(),
+            body => body.to_string(),
+        };
+        stream
+            .write_all(&self.request(method, path, &[], &body))
+            .unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        parse(&answer)
+    }
+
+    /// A new token of a role, as an administrator of the host makes it.
+    fn token(&self, name: &str, role: &str) -> String {
+        let made = self.by_socket("POST", "/v1/tokens", &json!({"name": name, "role": role}));
+        assert_eq!(made.status, 201, "{}", made.body);
+        made.body["secret"].as_str().unwrap().to_owned()
+    }
+
+    /// A session: the cookie, and what changes bring.
+    fn log_in(&self, token: &str) -> (String, String) {
+        let body = json!({"token": token}).to_string();
+        let begun = self.ask("POST", "/v1/login", &[("Origin", &self.origin())], &body);
+        assert_eq!(begun.status, 201, "{}", begun.body);
+        let line = begun
+            .head
+            .lines()
+            .find(|line| line.starts_with("set-cookie: "))
+            .unwrap();
+        for word in [
+            "__Host-convect=",
+            "Secure",
+            "HttpOnly",
+            "SameSite=Strict",
+            "Path=/",
+        ] {
+            assert!(line.contains(word), "{line}");
+        }
+        let cookie = line["set-cookie: ".len()..].split(';').next().unwrap();
+        (
+            cookie.to_owned(),
+            begun.body["csrf"].as_str().unwrap().to_owned(),
+        )
+    }
+
+    fn audit(&self) -> Vec<Value> {
+        let list = self
+            .by_socket("GET", "/v1/audit?limit=1000", &Value::Null)
+            .body;
+        assert_eq!(list["broken_at"], Value::Null);
+        list["items"].as_array().unwrap().clone()
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+    }
+}
+
+fn path_of(route: &api::Route) -> String {
+    let segments = route
+        .path
+        .split('/')
+        .map(|segment| match segment.starts_with('{') {
+            true => "1",
+            false => segment,
+        });
+    segments.collect::<Vec<_>>().join("/")
+}
+
+#[test]
+fn every_operation_is_for_its_role_and_those_above() {
+    let site = Site::start();
+    let tokens = ROLES.map(|role| site.token(role, role));
+    let callers = [None, Some(0), Some(1), Some(2)];
+    for route in ROUTES {
+        let least = match route.least {
+            Least::Anyone => None,
+            Least::Viewer => Some(0),
+            Least::Operator => Some(1),
+            Least::Admin => Some(2),
+        };
+        for caller in callers {
+            let (method, path) = (route.method.as_str(), path_of(route));
+            let body = if route.has_request() { "{}" } else { "" };
+            let answer = match caller {
+                None => site.ask(method, &path, &[], body),
+                Some(role) => site.with_token(method, &path, &tokens[role], body),
+            };
+            let wanted = match caller {
+                _ if caller >= least => None,
+                None => Some(401),
+                Some(_) => Some(403),
+            };
+            let refused = Some(answer.status).filter(|status| [401, 403].contains(status));
+            let who = caller.map_or("nobody", |role| ROLES[role]);
+            assert_eq!(refused, wanted, "{who}: {method} {path}: {}", answer.body);
+        }
+    }
+}
+
+#[test]
+fn whatever_changes_something_needs_more_than_looking() {
+    for route in ROUTES {
+        let looks = route.method == Method::Get;
+        let own_login = route.path == "/v1/login";
+        assert!(
+            looks || own_login || matches!(route.least, Least::Operator | Least::Admin),
+            "{} {}",
+            route.method.as_str(),
+            route.path
+        );
+    }
+}
+
+#[test]
+fn without_a_token_only_the_page_answers() {
+    let site = Site::start();
+    for (method, path) in [
+        ("GET", "/metrics"),
+        ("GET", "/v1"),
+        ("GET", "/nowhere"),
+        ("DELETE", "/v1/version"),
+        ("GET", "/assets/../v1/pools"),
+    ] {
+        let answer = site.ask(method, path, &[], "");
+        assert_eq!(answer.status, 401, "{method} {path}: {}", answer.body);
+    }
+    for path in ["/", "/assets/page.js", "/assets/page.css", "/icon.svg"] {
+        let answer = site.ask("GET", path, &[], "");
+        assert_eq!(answer.status, 200, "{path}");
+        for line in [
+            "content-security-policy: default-src 'none';",
+            "x-frame-options: DENY",
+        ] {
+            assert!(answer.head.contains(line), "{path}: {}", answer.head);
+        }
+    }
+    let token = site.token("ci", "viewer");
+    assert_eq!(site.with_token("GET", "/nowhere", &token, "").status, 404);
+    assert_eq!(
+        site.with_token("DELETE", "/v1/version", &token, "").status,
+        405
+    );
+    assert_eq!(site.with_token("GET", "/metrics", &token, "").status, 200);
+}
+
+#[test]
+fn a_session_changes_things_only_from_its_own_page() {
+    let site = Site::start();
+    let (cookie, csrf) = site.log_in(&site.token("me", "admin"));
+    let own = site.origin();
+    let shown = site.ask("GET", "/v1/login", &[("Cookie", &cookie)], "");
+    assert_eq!((shown.status, &shown.body["csrf"]), (200, &json!(csrf)));
+    let change = |headers: &[(&str, &str)]| {
+        let headers = [&[("Cookie", cookie.as_str())], headers].concat();
+        site.ask("DELETE", "/v1/tokens/none", &headers, "").status
+    };
+    for (headers, status) in [
+        (
+            vec![("Origin", own.as_str()), ("X-Convect-CSRF", &csrf)],
+            404,
+        ),
+        (vec![("Origin", own.as_str())], 403),
+        (vec![("Origin", own.as_str()), ("X-Convect-CSRF", "")], 403),
+        (
+            vec![("Origin", own.as_str()), ("X-Convect-CSRF", &csrf[1..])],
+            403,
+        ),
+        (vec![("X-Convect-CSRF", csrf.as_str())], 403),
+        (vec![("Origin", "null"), ("X-Convect-CSRF", &csrf)], 403),
+        (
+            vec![
+                ("Origin", "https://evil.example"),
+                ("X-Convect-CSRF", &csrf),
+            ],
+            403,
+        ),
+        (
+            vec![("Origin", "https://127.0.0.1"), ("X-Convect-CSRF", &csrf)],
+            403,
+        ),
+    ] {
+        assert_eq!(change(&headers), status, "{headers:?}");
+    }
+    let body = json!({"token": site.token("you", "viewer")}).to_string();
+    let evil = [("Origin", "https://evil.example")];
+    assert_eq!(site.ask("POST", "/v1/login", &evil, &body).status, 403);
+    let good = [
+        ("Cookie", cookie.as_str()),
+        ("Origin", &own),
+        ("X-Convect-CSRF", &csrf),
+    ];
+    let ended = site.ask("DELETE", "/v1/login", &good, "");
+    assert!(
+        ended.status == 204 && ended.head.contains("Max-Age=0"),
+        "{}",
+        ended.head
+    );
+    assert_eq!(site.ask("GET", "/v1/login", &good[..1], "").status, 401);
+}
+
+#[test]
+fn guessing_ends_soon_and_good_tokens_still_count() {
+    let site = Site::start();
+    let token = site.token("ci", "viewer");
+    let (cookie, _) = site.log_in(&token);
+    let guess = json!({"token": format!("{token}x")}).to_string();
+    for _ in 0..5 {
+        assert_eq!(site.ask("POST", "/v1/login", &[], &guess).status, 401);
+        assert_eq!(site.with_token("GET", "/v1/pools", "guess", "").status, 401);
+    }
+    assert_eq!(site.ask("POST", "/v1/login", &[], &guess).status, 429);
+    assert_eq!(site.with_token("GET", "/v1/pools", "guess", "").status, 429);
+    assert_eq!(site.with_token("GET", "/v1/pools", &token, "").status, 200);
+    assert_eq!(
+        site.ask("GET", "/v1/pools", &[("Cookie", &cookie)], "")
+            .status,
+        200
+    );
+}
+
+#[test]
+fn a_token_that_is_taken_back_ends_its_sessions_and_streams() {
+    let site = Site::start();
+    let token = site.token("ci", "viewer");
+    let (cookie, _) = site.log_in(&token);
+    let mut stream = site.connect();
+    let live = site.request("GET", "/v1/live", &[("Cookie", &cookie)], "");
+    stream.write_all(&live).unwrap();
+    let mut part = [0; 4096];
+    assert!(stream.read(&mut part).unwrap() > 0);
+    assert_eq!(
+        site.by_socket("DELETE", "/v1/tokens/ci", &Value::Null)
+            .status,
+        204
+    );
+    // What was told before, then the end.
+    let told = (0..20).take_while(|_| matches!(stream.read(&mut part), Ok(1..)));
+    assert!(told.count() < 20, "the stream goes on");
+    assert_eq!(
+        site.ask("GET", "/v1/pools", &[("Cookie", &cookie)], "")
+            .status,
+        401
+    );
+    assert_eq!(site.with_token("GET", "/v1/pools", &token, "").status, 401);
+}
+
+#[test]
+fn tokens_and_the_log_outlive_the_daemon_and_sessions_do_not() {
+    let site = Site::start();
+    let token = site.token("ci", "viewer");
+    let (cookie, _) = site.log_in(&token);
+    let before = site.audit();
+    let site = Site::start_in(site.finish());
+    assert_eq!(site.with_token("GET", "/v1/pools", &token, "").status, 200);
+    assert_eq!(
+        site.ask("GET", "/v1/pools", &[("Cookie", &cookie)], "")
+            .status,
+        401
+    );
+    assert_eq!(site.audit(), before);
+    let kept = std::fs::read_to_string(site.folder.path().join("state/tokens.json")).unwrap();
+    assert!(kept.contains("\"ci\"") && !kept.contains(&token), "{kept}");
+}
+
+#[test]
+fn each_change_is_in_the_log_before_and_after_and_a_look_is_not() {
+    let site = Site::start();
+    let token = site.token("ci", "admin");
+    site.with_token("GET", "/v1/pools", &token, "");
+    site.with_token("DELETE", "/v1/pools/none", &token, "");
+    site.log_in(&token);
+    site.ask("POST", "/v1/login", &[], r#"{"token":"guess"}"#);
+    let mut entries = site.audit();
+    entries.reverse();
+    let told: Vec<_> = entries
+        .iter()
+        .map(|entry| {
+            let text = |name: &str| entry[name].as_str().unwrap();
+            let outcome: String = text("outcome").chars().take(16).collect();
+            (text("who"), text("operation"), text("subject"), outcome)
+        })
+        .collect();
+    let uid = format!(
+        "uid {}",
+        std::fs::metadata("/proc/self")
+            .map(|meta| { std::os::unix::fs::MetadataExt::uid(&meta) })
+            .unwrap()
+    );
+    let uid = uid.as_str();
+    let expected = [
+        (uid, "TokenCreate", "name=ci role=admin", "asked"),
+        (uid, "TokenCreate", "", "done"),
+        ("ci", "PoolDestroy", "pool=none", "asked"),
+        ("ci", "PoolDestroy", "", "there is no pool"),
+        ("nobody", "LogIn", "", "asked"),
+        ("ci", "LogIn", "", "done"),
+        ("nobody", "LogIn", "", "asked"),
+        ("nobody", "LogIn", "", "this token is no"),
+    ];
+    let expected = expected.map(|(who, what, of, outcome)| (who, what, of, outcome.to_owned()));
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn viewers_are_told_all_first_then_what_changed_and_their_number_is_bounded() {
+    let site = Site::start();
+    let token = site.token("ci", "viewer");
+    assert_eq!(
+        site.by_socket("POST", "/v1/pools", &crate::http::pool())
+            .status,
+        201
+    );
+    let volume = json!({"pool": "tank", "name": "v", "size": 1 << 20});
+    assert_eq!(site.by_socket("POST", "/v1/volumes", &volume).status, 201);
+    let bearer = format!("Bearer {token}");
+    let headers = [("Authorization", bearer.as_str())];
+    let watch = |path: &str| {
+        let mut stream = site.connect();
+        stream
+            .write_all(&site.request("GET", path, &headers, ""))
+            .unwrap();
+        stream
+    };
+    let read_until = |stream: &mut Tls, count: usize| {
+        let mut text = String::new();
+        let mut part = [0; 4096];
+        while text.matches("event: state").count() < count || !text.ends_with("\n\n\r\n") {
+            let length = stream.read(&mut part).unwrap();
+            assert!(length > 0, "{text}");
+            text.push_str(&String::from_utf8_lossy(&part[..length]));
+        }
+        text
+    };
+    let mut first = watch("/v1/live?maps=tank/v,tank/none&cells=8");
+    let text = read_until(&mut first, 2);
+    let data: Vec<Value> = text
+        .lines()
+        .filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok())
+        .collect();
+    assert_eq!(data.len(), 3, "{text}");
+    assert_eq!(
+        (&data[0]["whole"], &data[0]["pools"][0]["name"]),
+        (&json!(true), &json!("tank"))
+    );
+    assert_eq!(data[1]["all"], json!("00000000000000000000000000000000"));
+    assert_eq!(
+        (&data[2]["whole"], &data[2]["pools"]),
+        (&json!(false), &json!([]))
+    );
+    let mut others: Vec<Tls> = (1..64).map(|_| watch("/v1/live")).collect();
+    for stream in &mut others {
+        read_until(stream, 1);
+    }
+    assert_eq!(site.ask("GET", "/v1/live", &headers, "").status, 429);
+    drop(others);
+    let again = || site.ask("GET", "/v1/live", &headers, "").status;
+    // Those that left are noticed with the next event.
+    while again() == 429 {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(again(), 200);
+    for path in [
+        "/v1/live?maps=tank",
+        "/v1/live?cells=4097",
+        "/v1/live?map=tank/v",
+    ] {
+        assert_eq!(site.ask("GET", path, &headers, "").status, 422, "{path}");
+    }
+}

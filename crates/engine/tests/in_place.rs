@@ -1,0 +1,86 @@
+//! Drives in this process's memory, which the engine reads and writes without a request: what is wrong
+//! there is noticed, and mended where there is another copy.
+
+mod support;
+
+use block::ErrorKind;
+use engine::{Engine, LayoutSpec, Tier};
+use support::rot::{Rotting, attach, detach};
+use support::{BLOCK, Client, engine, pattern, pool, vdrive, volume};
+
+const BLOCKS: u64 = 512;
+
+fn content(block: u64) -> Vec<u8> {
+    pattern(block + 1, BLOCK as usize)
+}
+
+/// Two drives with a volume that was written.
+fn written(names: [&str; 2], layout: LayoutSpec) -> (Engine, [Rotting; 2]) {
+    let engine = engine(1);
+    let drives = names.map(|name| Rotting::new(name, 96).in_place());
+    attach(&drives);
+    let fast = vdrive(Tier::Fast, layout, &names.map(str::to_owned));
+    engine.pool_create(&pool("tank", 1, vec![fast])).unwrap();
+    detach(&drives);
+    engine.volume_create("tank", &volume("v", 8)).unwrap();
+    let client = Client::open(&engine, "tank", "v");
+    for block in 0..BLOCKS {
+        client.write(block * BLOCK, &content(block)).unwrap();
+    }
+    (engine, drives)
+}
+
+/// Empties every second block of the volume on a drive; returns how many it had.
+fn empty_some(drive: &Rotting) -> usize {
+    let wanted: Vec<_> = (0..BLOCKS).step_by(2).map(content).collect();
+    drive.empty(|bytes| wanted.iter().any(|wanted| wanted == bytes))
+}
+
+#[test]
+fn what_is_wrong_on_one_leg_is_read_from_the_other_and_mended() {
+    let (engine, drives) = written(["rot:in-a", "rot:in-b"], LayoutSpec::Mirror);
+    assert_eq!(empty_some(&drives[0]) as u64, BLOCKS / 2);
+    let client = Client::open(&engine, "tank", "v");
+    // Reads go to the legs in turn: with an odd number of them, rounds differ.
+    for _ in 0..8 {
+        for block in (0..BLOCKS).chain([1]) {
+            assert!(client.read(block * BLOCK, BLOCK as usize).unwrap() == content(block));
+        }
+    }
+    assert_eq!(
+        empty_some(&drives[0]) as u64,
+        BLOCKS / 2,
+        "they were there again"
+    );
+    drop(client);
+    engine.shutdown();
+}
+
+#[test]
+fn what_is_wrong_and_has_no_copy_is_an_error_and_never_data() {
+    let (engine, drives) = written(["rot:in-c", "rot:in-d"], LayoutSpec::Concat);
+    let lost: usize = drives.iter().map(empty_some).sum();
+    assert_eq!(lost as u64, BLOCKS / 2);
+    let client = Client::open(&engine, "tank", "v");
+    for block in 0..BLOCKS {
+        match client.read(block * BLOCK, BLOCK as usize) {
+            Ok(bytes) => assert!(block % 2 == 1 && bytes == content(block), "block {block}"),
+            Err(error) => assert_eq!((block % 2, error.kind), (0, ErrorKind::Medium)),
+        }
+    }
+    // What is written anew is right again; parts of what is lost cannot be.
+    client.write(0, &content(7)).unwrap();
+    assert!(client.read(0, BLOCK as usize).unwrap() == content(7));
+    assert!(client.write(2 * BLOCK, &[1; 512]).is_err());
+    drop(client);
+    engine.shutdown();
+}
+
+#[test]
+fn every_leg_has_what_was_written() {
+    let (engine, drives) = written(["rot:in-e", "rot:in-f"], LayoutSpec::Mirror);
+    for drive in &drives {
+        assert_eq!(empty_some(drive) as u64, BLOCKS / 2);
+    }
+    engine.shutdown();
+}

@@ -1,0 +1,72 @@
+//! Where volumes lie, for a picture: all of them, or a part up close; and what they did, all at once.
+
+mod support;
+
+use engine::MapCell;
+use support::{Client, Folder, MIB, engine, pattern, tiered, volume};
+
+/// Regions of 256 MiB belong to the shards in turn.
+const REGION: u64 = 256 * MIB;
+
+fn stored(cell: &MapCell) -> u64 {
+    cell.ram + cell.fast + cell.slow
+}
+
+#[test]
+fn a_part_is_looked_at_up_close_and_what_is_used_often_is_hot() {
+    let folder = Folder::new();
+    let engine = engine(2);
+    engine
+        .pool_create(&tiered(&folder, "p", 2, 192, 256))
+        .unwrap();
+    engine.volume_create("p", &volume("v", 2 * 256)).unwrap();
+    let client = Client::open(&engine, "p", "v");
+    // Beside where the one shard's region ends and the other's begins.
+    for chunk in [REGION / MIB - 2, REGION / MIB + 1] {
+        client
+            .write(chunk * MIB, &pattern(chunk, MIB as usize))
+            .unwrap();
+    }
+    for _ in 0..3 {
+        client.read(REGION + MIB, 4096).unwrap();
+    }
+    let part = REGION - 4 * MIB..REGION + 4 * MIB;
+    let cells = engine.volume_map("p", "v", part, 8).unwrap();
+    let sums: Vec<u64> = cells.iter().map(stored).collect();
+    assert_eq!(sums, [0, 0, MIB, 0, 0, MIB, 0, 0]);
+    let empty: Vec<u64> = cells.iter().map(|cell| cell.empty).collect();
+    assert_eq!(empty, [MIB, MIB, 0, MIB, MIB, 0, MIB, MIB]);
+    let uses: Vec<bool> = cells.iter().map(|cell| cell.uses > 0).collect();
+    let hot = [false, false, true, false, false, true, false, false];
+    assert_eq!(uses, hot);
+    // What lies beyond the end is not there.
+    let cells = engine.volume_map("p", "v", REGION..u64::MAX, 256).unwrap();
+    assert_eq!(cells.iter().map(stored).sum::<u64>(), MIB);
+    assert_eq!(stored(&cells[1]), MIB);
+    let whole = engine.volume_map("p", "v", 0..u64::MAX, 2).unwrap();
+    assert_eq!([stored(&whole[0]), stored(&whole[1])], [MIB, MIB]);
+    engine.shutdown();
+}
+
+#[test]
+fn counters_of_all_volumes_are_those_of_each() {
+    let folder = Folder::new();
+    let engine = engine(2);
+    engine
+        .pool_create(&tiered(&folder, "p", 2, 192, 256))
+        .unwrap();
+    for (name, writes) in [("a", 1), ("b", 2)] {
+        engine.volume_create("p", &volume(name, 8)).unwrap();
+        let client = Client::open(&engine, "p", name);
+        for write in 0..writes {
+            client.write(write * MIB, &pattern(write, 4096)).unwrap();
+        }
+    }
+    let all = engine.volumes_counters("p").unwrap();
+    assert_eq!(all.len(), 2);
+    for (name, writes) in [("a", 1), ("b", 2)] {
+        assert_eq!(all[name].writes, writes);
+        assert_eq!(all[name], engine.volume_counters("p", name).unwrap());
+    }
+    engine.shutdown();
+}

@@ -1,0 +1,104 @@
+import { useEffect, type ReactNode } from "react";
+import { useConnected } from "./live/stream";
+import { href, usePlace } from "./router";
+import { useMay, useSession } from "./session";
+import { useTheme } from "./theme";
+import { Audit } from "./pages/audit/Audit";
+import { Drives } from "./pages/drives/Drives";
+import { Exports } from "./pages/exports/Exports";
+import { Jobs } from "./pages/jobs/Jobs";
+import { LiveMapPage } from "./pages/map/LiveMapPage";
+import { Overview } from "./pages/overview/Overview";
+import { Snapshots } from "./pages/snapshots/Snapshots";
+import { Tokens } from "./pages/tokens/Tokens";
+import { VolumePage } from "./pages/volumes/VolumePage";
+import { Volumes } from "./pages/volumes/Volumes";
+import { WhatIf } from "./pages/whatif/WhatIf";
+
+interface Entry {
+  place: string;
+  name: string;
+  admin?: boolean;
+  show: (rest: string[]) => ReactNode;
+}
+
+const ENTRIES: Entry[] = [
+  { place: "", name: "Overview", show: () => <Overview /> },
+  {
+    place: "volumes",
+    name: "Volumes",
+    show: ([pool, volume]) =>
+      pool !== undefined && volume !== undefined ? <VolumePage pool={pool} volume={volume} /> : <Volumes />,
+  },
+  { place: "drives", name: "Tiers and drives", show: () => <Drives /> },
+  { place: "map", name: "Live map", show: ([pool, volume]) => <LiveMapPage pool={pool} volume={volume} /> },
+  { place: "what-if", name: "What if", show: () => <WhatIf /> },
+  { place: "snapshots", name: "Snapshots", show: () => <Snapshots /> },
+  { place: "exports", name: "Exports", show: ([name]) => <Exports chosen={name} /> },
+  { place: "jobs", name: "Jobs", show: () => <Jobs /> },
+  { place: "tokens", name: "Tokens", admin: true, show: () => <Tokens /> },
+  { place: "audit", name: "Audit", admin: true, show: () => <Audit /> },
+];
+
+function Navigation({ entries, at }: { entries: Entry[]; at: string }) {
+  return (
+    <nav aria-label="Pages">
+      {entries.map((entry) => (
+        <a key={entry.place} href={href(entry.place)} aria-current={entry.place === at ? "page" : undefined}>
+          {entry.name}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+/** What is around every page. */
+export function Shell({ onLogOut }: { onLogOut: () => void }) {
+  const [at = "", ...rest] = usePlace();
+  const session = useSession();
+  const admin = useMay("admin");
+  const connected = useConnected();
+  const [theme, nextTheme] = useTheme();
+  const entries = ENTRIES.filter((entry) => !entry.admin || admin);
+  const shown = entries.find((entry) => entry.place === at) ?? entries[0]!;
+  useEffect(() => {
+    document.title = `${shown.name} · Convect`;
+    window.scrollTo(0, 0);
+  }, [shown, rest.join("/")]);
+  return (
+    <div className="shell">
+      <a
+        className="skip"
+        href="#content"
+        onClick={(event) => {
+          event.preventDefault();
+          document.getElementById("content")?.focus();
+        }}
+      >
+        Skip to the content
+      </a>
+      <header className="top">
+        <a className="brand" href={href("")}>
+          <img src="/icon.svg" alt="" width="22" height="22" /> Convect
+        </a>
+        <span className={connected ? "link good" : "link bad"} role="status">
+          {connected ? "live" : "reconnecting…"}
+        </span>
+        <span className="space" />
+        <span className="who">
+          {session.who} <span className="badge">{session.role}</span>
+        </span>
+        <button type="button" className="quiet" aria-label={`Theme: ${theme}`} onClick={nextTheme}>
+          <span aria-hidden="true">◐</span> {theme}
+        </button>
+        <button type="button" className="quiet" onClick={onLogOut}>
+          Log out
+        </button>
+      </header>
+      <Navigation entries={entries} at={shown.place} />
+      <main id="content" tabIndex={-1}>
+        {shown.show(rest)}
+      </main>
+    </div>
+  );
+}

@@ -1,0 +1,31 @@
+// The interface's shapes by their names, as the OpenAPI document has them.
+import type { components } from "./schema";
+
+type Schemas = components["schemas"];
+export type Pool = Schemas["Pool"];
+export type AbsentPool = Schemas["AbsentPool"];
+export type Vdrive = Schemas["Vdrive"];
+export type Drive = Schemas["Drive"];
+export type DriveReport = Schemas["DriveReport"];
+export type Fill = Schemas["Fill"];
+export type Volume = Schemas["Volume"];
+export type VolumeChange = Schemas["VolumeChange"];
+export type Snapshot = Schemas["Snapshot"];
+export type Schedule = Schemas["Schedule"];
+export type Export = Schemas["Export"];
+export type FrontEnd = Schemas["FrontEnd"];
+export type Job = Schemas["Job"];
+export type Explanation = Schemas["Explanation"];
+export type Forecast = Schemas["Forecast"];
+export type ForecastPoint = Schemas["ForecastPoint"];
+export type MoveCount = Schemas["MoveCount"];
+export type Token = Schemas["Token"];
+export type TokenMade = Schemas["TokenMade"];
+export type Role = Schemas["Role"];
+export type Session = Schemas["Login"];
+export type AuditEntry = Schemas["AuditEntry"];
+export type Counters = Schemas["Counters"];
+export type LiveState = Schemas["LiveState"];
+export type LiveMap = Schemas["LiveMap"];
+export type Tier = Schemas["Tier"];
+export type Layout = Schemas["Layout"];

@@ -1,0 +1,33 @@
+import { useState } from "react";
+import { api } from "../../api/client";
+import type { Tier } from "../../api/types";
+import { Dialog } from "../../ui/Dialog";
+import { LinesField, SelectField } from "../../ui/Field";
+import { Form } from "../../ui/Form";
+import { FreeDrives } from "./FreeDrives";
+import { LAYOUTS, layout, lines, type LayoutName } from "./layouts";
+
+export function AddVdrive({ pool, tier, onClose }: { pool: string; tier: Tier; onClose: () => void }) {
+  const [drives, setDrives] = useState("");
+  const [chosen, setChosen] = useState<LayoutName>("mirror");
+  return (
+    <Dialog title={`Add to the ${tier} tier of ${pool}`} onClose={onClose}>
+      <Form
+        action="Add the vdrive"
+        disabled={lines(drives).length === 0}
+        onSubmit={async () => {
+          const body = { tier, layout: layout(chosen), drives: lines(drives), force: false };
+          await api.post("/v1/pools/{pool}/vdrives", { path: { pool }, body });
+          onClose();
+        }}
+      >
+        <LinesField label="Drives, one a line" value={drives} onChange={setDrives} />
+        <FreeDrives
+          chosen={lines(drives)}
+          onPick={(spec) => setDrives([...lines(drives), spec].join("\n"))}
+        />
+        <SelectField label="Layout" value={chosen} options={LAYOUTS} onChange={setChosen} />
+      </Form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,111 @@
+import { useState } from "react";
+import { api } from "../../api/client";
+import type { Layout, Tier } from "../../api/types";
+import { CheckField, LinesField, SelectField, TextField } from "../../ui/Field";
+import { Dialog } from "../../ui/Dialog";
+import { Form } from "../../ui/Form";
+import { FreeDrives } from "./FreeDrives";
+import { LAYOUTS, layout, lines, type LayoutName } from "./layouts";
+
+interface Side {
+  layout: LayoutName;
+  drives: string;
+}
+
+function vdrive(tier: Tier, side: Side): { tier: Tier; layout: Layout; drives: string[] }[] {
+  const drives = lines(side.drives);
+  return drives.length === 0 ? [] : [{ tier, layout: layout(side.layout), drives }];
+}
+
+/** Drives of one tier, typed or picked. */
+function TierFields({ tier, side, onChange }: { tier: Tier; side: Side; onChange: (side: Side) => void }) {
+  const name = tier === "fast" ? "Fast drives" : "Slow drives";
+  return (
+    <fieldset className={`tier ${tier}`}>
+      <legend>{name}</legend>
+      <LinesField
+        label={`${name}, one a line`}
+        rows={2}
+        value={side.drives}
+        placeholder={tier === "fast" ? "/dev/nvme0n1" : "/dev/sda"}
+        onChange={(drives) => onChange({ ...side, drives })}
+      />
+      <FreeDrives
+        chosen={lines(side.drives)}
+        onPick={(spec) => onChange({ ...side, drives: [...lines(side.drives), spec].join("\n") })}
+      />
+      <SelectField
+        label={`Layout of the ${tier} tier`}
+        value={side.layout}
+        options={LAYOUTS}
+        onChange={(chosen) => onChange({ ...side, layout: chosen })}
+      />
+    </fieldset>
+  );
+}
+
+export function CreatePool({ onClose }: { onClose: () => void }) {
+  const [name, setName] = useState("tank");
+  const [fast, setFast] = useState<Side>({ layout: "mirror", drives: "" });
+  const [slow, setSlow] = useState<Side>({ layout: "concat", drives: "" });
+  const [unmirrored, setUnmirrored] = useState(false);
+  const [force, setForce] = useState(false);
+  const [typed, setTyped] = useState("");
+  const [fastDrives, slowDrives] = [lines(fast.drives), lines(slow.drives)];
+  const risky = fastDrives.length > 0 && slowDrives.length > 0 && fast.layout !== "mirror";
+  const tooFew = [
+    { side: fast, drives: fastDrives },
+    { side: slow, drives: slowDrives },
+  ].some(({ side, drives }) => side.layout === "mirror" && drives.length === 1);
+  const ready =
+    name !== "" && fastDrives.length + slowDrives.length > 0 && !tooFew && (!force || typed.trim() === name);
+  return (
+    <Dialog title="New pool" onClose={onClose} wide>
+      <Form
+        action="Make the pool"
+        danger={force}
+        disabled={!ready}
+        onSubmit={async () => {
+          const vdrives = [...vdrive("fast", fast), ...vdrive("slow", slow)];
+          await api.post("/v1/pools", {
+            body: {
+              name,
+              vdrives,
+              policy: "slow_first",
+              shards: 0,
+              force,
+              accept_unmirrored: risky && unmirrored,
+            },
+          });
+          onClose();
+        }}
+      >
+        <TextField label="Name" value={name} onChange={setName} autoFocus />
+        <div className="columns">
+          <TierFields tier="fast" side={fast} onChange={setFast} />
+          <TierFields tier="slow" side={slow} onChange={setSlow} />
+        </div>
+        {tooFew && <p className="hint">A mirror has two or three drives.</p>}
+        {risky && (
+          <CheckField
+            label="Data is lost when a fast drive is lost: I accept an unmirrored fast tier"
+            checked={unmirrored}
+            onChange={setUnmirrored}
+          />
+        )}
+        <CheckField
+          label="Take drives that bear something else, which is lost"
+          checked={force}
+          onChange={setForce}
+        />
+        {force && (
+          <TextField
+            label={`Whatever lies on the drives is lost: type ${name} to go on`}
+            value={typed}
+            onChange={setTyped}
+          />
+        )}
+      </Form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,149 @@
+import { useState } from "react";
+import { api } from "../../api/client";
+import type { Drive, Vdrive } from "../../api/types";
+import { bytes, count, percent } from "../../format";
+import { useMay } from "../../session";
+import type { Confirmation } from "../../ui/Confirm";
+import { State } from "../../ui/State";
+import { ReplaceDrive } from "./ReplaceDrive";
+
+function layoutText({ layout }: Vdrive): string {
+  return layout.kind === "stripe" ? `stripe of ${bytes(layout.chunk)}` : layout.kind;
+}
+
+/** Bytes that were written since the drive joined, and how often that is its size a day. */
+function wear(drive: Drive): string {
+  const total = drive.wear?.total ?? 0;
+  const daily = drive.wear?.daily;
+  if (daily === undefined || daily === null) return `${bytes(total)} written`;
+  return `${bytes(total)} written, ${(daily / Math.max(drive.size, 1)).toFixed(2)} times a day`;
+}
+
+function faults(drive: Drive): string {
+  const told: [number, string][] = [
+    [drive.errors, "errors"],
+    [drive.timeouts ?? 0, "timeouts"],
+    [drive.repaired, "mended"],
+  ];
+  return told
+    .filter(([number]) => number > 0)
+    .map(([number, name]) => `${count(number)} ${name}`)
+    .join(", ");
+}
+
+interface RowProps {
+  pool: string;
+  drive: Drive;
+  mirrored: boolean;
+  onConfirm: (what: Confirmation) => void;
+}
+
+function DriveRow({ pool, drive, mirrored, onConfirm }: RowProps) {
+  const admin = useMay("admin");
+  const [replacing, setReplacing] = useState(false);
+  const path = { pool };
+  return (
+    <li className="drive">
+      <span className="spec" title={drive.spec}>
+        {drive.spec}
+      </span>
+      <State of={drive.slow ? "slow" : drive.state} />
+      <span className="about">
+        {bytes(drive.size)}, {wear(drive)}
+        {drive.synced_percent !== undefined &&
+          drive.synced_percent !== null &&
+          `, ${drive.synced_percent} % copied`}
+      </span>
+      <span className="warn">{[faults(drive), drive.why].filter(Boolean).join("; ")}</span>
+      {admin && mirrored && (
+        <span className="actions">
+          {drive.state === "online" ? (
+            <button
+              type="button"
+              className="small"
+              onClick={() =>
+                onConfirm({
+                  title: "Take a drive out",
+                  what: `The mirror goes on without ${drive.spec} until it is brought back.`,
+                  name: pool,
+                  action: "Take it out",
+                  run: () => api.post("/v1/pools/{pool}/drives/offline", { path, body: { drive: drive.id } }),
+                })
+              }
+            >
+              Offline
+            </button>
+          ) : (
+            <button
+              type="button"
+              className="small"
+              onClick={() =>
+                void api.post("/v1/pools/{pool}/drives/online", {
+                  path,
+                  body: { drive: drive.id, force: false },
+                })
+              }
+            >
+              Online
+            </button>
+          )}
+          <button type="button" className="small" onClick={() => setReplacing(true)}>
+            Replace
+          </button>
+        </span>
+      )}
+      {replacing && <ReplaceDrive pool={pool} drive={drive} onClose={() => setReplacing(false)} />}
+    </li>
+  );
+}
+
+interface Props {
+  pool: string;
+  vdrive: Vdrive;
+  onConfirm: (what: Confirmation) => void;
+}
+
+export function VdriveCard({ pool, vdrive, onConfirm }: Props) {
+  const admin = useMay("admin");
+  return (
+    <div className="vdrive">
+      <header>
+        <b>vdrive {vdrive.id}</b>
+        <span className="about">{layoutText(vdrive)}</span>
+        <State of={vdrive.state} />
+        <span className="about">{percent(vdrive.used, vdrive.capacity).toFixed(0)} % full</span>
+        {admin && (
+          <button
+            type="button"
+            className="small"
+            onClick={() =>
+              onConfirm({
+                title: `Evacuate vdrive ${vdrive.id}`,
+                what: `What is on it is moved to the pool's others; it leaves ${pool} when it is empty.`,
+                name: pool,
+                action: "Evacuate it",
+                run: () =>
+                  api.delete("/v1/pools/{pool}/vdrives/{vdrive}", {
+                    path: { pool, vdrive: String(vdrive.id) },
+                  }),
+              })
+            }
+          >
+            Evacuate
+          </button>
+        )}
+      </header>
+      <ul>
+        {vdrive.drives.map((drive) => (
+          <DriveRow
+            key={drive.id}
+            pool={pool}
+            drive={drive}
+            mirrored={vdrive.layout.kind === "mirror"}
+            onConfirm={onConfirm}
+          />
+        ))}
+      </ul>
+    </div>
+  );
+}

@@ -1,0 +1,16 @@
+import { expect, test } from "vitest";
+import { layout, lines } from "./layouts";
+
+test("a bare path is a file, and empty lines are none", () => {
+  expect(lines(" /dev/sda \n\nmodel:hdd-7200:/tmp/a?size=1G\n")).toEqual([
+    "file:/dev/sda",
+    "model:hdd-7200:/tmp/a?size=1G",
+  ]);
+});
+
+test("a stripe has its chunk", () => {
+  expect([layout("mirror"), layout("stripe")]).toEqual([
+    { kind: "mirror" },
+    { kind: "stripe", chunk: 65_536 },
+  ]);
+});

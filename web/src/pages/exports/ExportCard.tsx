@@ -1,0 +1,83 @@
+import { useState } from "react";
+import { api } from "../../api/client";
+import type { Export } from "../../api/types";
+import { many } from "../../format";
+import { href } from "../../router";
+import { useMay } from "../../session";
+import { Code } from "../../ui/Code";
+import { Confirm } from "../../ui/Confirm";
+import { Facts } from "../../ui/Facts";
+import { State } from "../../ui/State";
+import { ways } from "./connect";
+
+/** An export with the commands that connect to it. */
+export function ExportCard({ of, open }: { of: Export; open?: boolean }) {
+  const operator = useMay("operator");
+  const [ending, setEnding] = useState(false);
+  const connect = ways(of);
+  const [system, setSystem] = useState(connect[0]?.system);
+  const shown = connect.find((way) => way.system === system) ?? connect[0];
+  const volume = of.volume.split("@")[0]!;
+  return (
+    <article className="export" aria-label={`Export ${of.name}`}>
+      <header>
+        <h3>{of.name}</h3>
+        <State of={of.state} />
+        <span className="about">{of.kind}</span>
+        <a href={href("volumes", of.pool, volume)}>
+          {of.pool}/{of.volume}
+        </a>
+        <span className="about">{many(of.sessions, "session")}</span>
+        {operator && (
+          <button
+            type="button"
+            className="small"
+            aria-label={`End ${of.name}`}
+            onClick={() => setEnding(true)}
+          >
+            End it
+          </button>
+        )}
+      </header>
+      {of.error && <p className="problem">{of.error}</p>}
+      <details open={open}>
+        <summary>Connect to it</summary>
+        <Facts
+          of={[
+            ["Address", of.address && <code>{of.address}</code>],
+            ["Initiator", of.initiator],
+          ]}
+        />
+        {connect.length > 1 && (
+          <div className="tabs" role="group" aria-label="System">
+            {connect.map((way) => (
+              <button
+                key={way.system}
+                type="button"
+                className="small"
+                aria-pressed={way.system === shown?.system}
+                onClick={() => setSystem(way.system)}
+              >
+                {way.system}
+              </button>
+            ))}
+          </div>
+        )}
+        {shown && <Code label={`Commands for ${shown.system}`} text={shown.lines.join("\n")} />}
+      </details>
+      {ending && (
+        <Confirm
+          of={{
+            title: `End ${of.name}`,
+            what: "It ends for the hosts that use it; the volume stays.",
+            name: of.name,
+            action: "End the export",
+            run: () =>
+              api.delete("/v1/exports/{export}", { path: { export: of.name }, query: { pool: of.pool } }),
+          }}
+          onClose={() => setEnding(false)}
+        />
+      )}
+    </article>
+  );
+}

@@ -1,0 +1,98 @@
+import type { Pool } from "../../api/types";
+import { bytes, count, milliseconds, percent, span } from "../../format";
+import type { PoolLive } from "../../live/load";
+import { href } from "../../router";
+import { Bar } from "../../ui/Bar";
+import { Spark } from "../../ui/Spark";
+import { State } from "../../ui/State";
+
+function toFull(pool: Pool): string {
+  const spans = (pool.fills ?? [])
+    .map((fill) => fill.seconds_to_full)
+    .filter((left): left is number => left !== undefined && left !== null);
+  if (spans.length > 0) return `full in ${span(Math.min(...spans))}`;
+  return "not filling";
+}
+
+function share(part: number | undefined): string {
+  return part === undefined || part === 0 ? "–" : `${(part * 100).toFixed(part > 0.995 ? 0 : 1)} %`;
+}
+
+/** A pool at a glance. */
+export function PoolCard({ pool, live }: { pool: Pool; live: PoolLive | undefined }) {
+  const history = live?.history ?? [];
+  const load = live?.load;
+  const fast = pool.vdrives.filter((vdrive) => vdrive.tier === "fast");
+  return (
+    <section className="card pool">
+      <header>
+        <h2>
+          <a href={href("drives")}>{pool.name}</a>
+        </h2>
+        <State of={pool.state} />
+      </header>
+      <div className="figures">
+        <div>
+          <b>{percent(pool.used, pool.capacity).toFixed(pool.used === 0 ? 0 : 1)} %</b>
+          <span>
+            {bytes(pool.used)} of {bytes(pool.capacity)}, {toFull(pool)}
+          </span>
+        </div>
+        <div>
+          <b>{count((load?.readIops ?? 0) + (load?.writeIops ?? 0))}</b>
+          <span>IOPS, {bytes((load?.readBytes ?? 0) + (load?.writeBytes ?? 0))}/s</span>
+        </div>
+        <div>
+          <b>{milliseconds(load?.readMs ?? 0)}</b>
+          <span>a read; {milliseconds(load?.writeMs ?? 0)} a write</span>
+        </div>
+      </div>
+      <Bar
+        label={`Space of ${pool.name}`}
+        whole={pool.capacity}
+        parts={[
+          { name: "used", value: pool.used, tone: "accent" },
+          { name: "promised", value: Math.min(pool.reserved, pool.capacity - pool.used), tone: "shadow" },
+        ]}
+      />
+      <Spark
+        label={`Reads and writes a second of ${pool.name} over the last minutes`}
+        lines={[
+          { name: "reads", tone: "accent", values: history.map((at) => at.readIops) },
+          { name: "writes", tone: "second", values: history.map((at) => at.writeIops) },
+        ]}
+      />
+      <ul className="legend" aria-label="Lines">
+        <li>
+          <i className="dot accent" /> reads a second
+        </li>
+        <li>
+          <i className="dot second" /> writes a second
+        </li>
+        <li>the last {span(Math.max(history.length, 1))}</li>
+      </ul>
+      <dl className="shares">
+        <div className="ram">
+          <dt>RAM</dt>
+          <dd>
+            {share(load?.ram)} <small>of reads, {bytes(pool.ram_bytes)}</small>
+          </dd>
+        </div>
+        {fast.length > 0 && (
+          <div className="fast">
+            <dt>Fast</dt>
+            <dd>
+              {share(load?.fast)} <small>of reads, {bytes(pool.fast_dirty + pool.fast_shadow)}</small>
+            </dd>
+          </div>
+        )}
+        <div className="slow">
+          <dt>Slow</dt>
+          <dd>
+            {share(load?.slow)} <small>of reads</small>
+          </dd>
+        </div>
+      </dl>
+    </section>
+  );
+}

@@ -1,0 +1,36 @@
+import { expect, test } from "vitest";
+import type { Export, Pool } from "../../api/types";
+import { matters } from "./health";
+
+const pool = {
+  name: "tank",
+  state: "online",
+  messages: [],
+  fills: [],
+  vdrives: [],
+} as unknown as Pool;
+const none = { pools: [], absent: [], exports: [], jobs: [], schedules: [] };
+
+test("nothing is said when all is well", () => {
+  expect(matters({ ...none, pools: [pool] })).toEqual([]);
+});
+
+test("what is urgent comes first, with where to do something about it", () => {
+  const fill = (seconds_to_full: number) =>
+    ({ part: "slow", seconds_to_full }) as NonNullable<Pool["fills"]>[0];
+  const failed = { name: "e", state: "failed", error: "its port is in use" } as Export;
+  const told = matters({
+    ...none,
+    pools: [
+      { ...pool, fills: [fill(3 * 86_400), fill(3600), fill(30 * 86_400)] },
+      { ...pool, state: "degraded", messages: ["a mirror lacks a drive"] },
+    ],
+    exports: [failed],
+  });
+  expect(told.map(({ tone, text, place }) => [tone, text, place])).toEqual([
+    ["bad", "tank: slow is full in 1 h if it goes on like this", "drives"],
+    ["bad", "tank: a mirror lacks a drive", "drives"],
+    ["bad", "export e: its port is in use", "exports"],
+    ["warn", "tank: slow is full in 3 d if it goes on like this", "drives"],
+  ]);
+});

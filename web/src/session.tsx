@@ -1,0 +1,16 @@
+// Who is logged in, and what they may do.
+import { createContext, useContext } from "react";
+import type { Role, Session } from "./api/types";
+
+const RANK: Record<Role, number> = { viewer: 0, operator: 1, admin: 2 };
+
+export const SessionContext = createContext<Session>({ who: "", role: "viewer" });
+
+export function useSession(): Session {
+  return useContext(SessionContext);
+}
+
+/** Whether whoever is logged in has a role, or one above. The daemon checks it in any case. */
+export function useMay(role: Role): boolean {
+  return RANK[useSession().role] >= RANK[role];
+}

@@ -1,0 +1,41 @@
+import { useState } from "react";
+import { Dialog } from "./Dialog";
+import { TextField } from "./Field";
+import { Form } from "./Form";
+
+export interface Confirmation {
+  title: string;
+  /** What will be lost or ended. */
+  what: string;
+  /** What has to be typed, as on the command line. */
+  name: string;
+  action: string;
+  run: () => Promise<unknown>;
+}
+
+/** Asks for the name before something is lost, as the command line does. */
+export function Confirm({ of, onClose }: { of: Confirmation; onClose: () => void }) {
+  const [typed, setTyped] = useState("");
+  return (
+    <Dialog title={of.title} onClose={onClose}>
+      <Form
+        action={of.action}
+        danger
+        disabled={typed.trim() !== of.name}
+        onSubmit={async () => {
+          await of.run();
+          onClose();
+        }}
+      >
+        <p>{of.what}</p>
+        <TextField
+          label={`Type ${of.name} to go on`}
+          value={typed}
+          onChange={setTyped}
+          autoFocus
+          className="mono"
+        />
+      </Form>
+    </Dialog>
+  );
+}

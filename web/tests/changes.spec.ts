@@ -1,0 +1,180 @@
+// What can be changed on the page, and what each asks for before something is lost.
+import type { Page } from "@playwright/test";
+import { expect, logIn, test } from "./fixtures";
+
+async function confirm(page: Page, name: string, action: string): Promise<void> {
+  const button = page.getByRole("dialog").getByRole("button", { name: action });
+  await expect(button).toBeDisabled();
+  await page.getByLabel(`Type ${name} to go on`).fill(`${name}x`);
+  await expect(button).toBeDisabled();
+  await page.getByLabel(`Type ${name} to go on`).fill(name);
+  await button.click();
+  await expect(page.getByRole("dialog")).toHaveCount(0);
+}
+
+test("a volume is resized, snapshotted, rolled back, given knobs and deleted", async ({ page, daemon }) => {
+  daemon.fill();
+  await logIn(page, daemon, "operator");
+  await page.goto(`${daemon.url}#/volumes/tank/db-test`);
+  await page.getByRole("button", { name: "Resize" }).click();
+  await page.getByLabel("New size").fill("9G");
+  await page.getByRole("button", { name: "Resize it" }).click();
+  await expect(page.getByText("9 GiB", { exact: true })).toBeVisible();
+
+  await page.getByRole("button", { name: "Resize" }).click();
+  await page.getByLabel("New size").fill("4G");
+  const smaller = page.getByRole("button", { name: "Make it smaller" });
+  await expect(smaller).toBeDisabled();
+  await page.getByLabel(/What lies beyond 4G is lost/).fill("tank/db-test");
+  await smaller.click();
+  await expect(page.getByText("4 GiB", { exact: true })).toBeVisible();
+
+  await page.getByRole("button", { name: "Take one" }).click();
+  await page.getByLabel("Name").fill("today");
+  await page.getByRole("button", { name: "Take it" }).click();
+  await page.getByRole("button", { name: "Roll back to tank/db-test@today" }).click();
+  await confirm(page, "tank/db-test@today", "Roll it back");
+
+  await page.getByLabel("Quota").fill("1 lot");
+  await expect(page.getByRole("button", { name: "Change it" })).toBeDisabled();
+  await page.getByLabel("Quota").fill("6G");
+  await page.getByLabel("Reaction").selectOption("eager");
+  await page.getByRole("button", { name: "Change it" }).click();
+  await expect(page.getByRole("definition").filter({ hasText: "6 GiB" })).toBeVisible();
+  const shown = JSON.parse(daemon.convect("volume", "show", "tank/db-test", "--json")) as {
+    quota: number;
+    placement: { reaction: string };
+  };
+  expect([shown.quota, shown.placement.reaction]).toEqual([6 * 2 ** 30, "eager"]);
+
+  await page.getByRole("button", { name: "Delete tank/db-test@today" }).click();
+  await confirm(page, "tank/db-test@today", "Delete the snapshot");
+  await page.getByRole("button", { name: "Delete", exact: true }).click();
+  await confirm(page, "tank/db-test", "Delete the volume");
+  await expect(page.getByRole("heading", { name: "Volumes" })).toBeVisible();
+  await expect(page.getByRole("table", { name: "Volumes" })).not.toContainText("db-test");
+});
+
+test("what the daemon refuses is told where it was asked for", async ({ page, daemon }) => {
+  daemon.fill();
+  await logIn(page, daemon, "operator");
+  await page.goto(`${daemon.url}#/volumes/tank/web-01`);
+  await page.getByRole("button", { name: "Delete", exact: true }).click();
+  await page.getByLabel("Type tank/web-01 to go on").fill("tank/web-01");
+  await page.getByRole("button", { name: "Delete the volume" }).click();
+  await expect(page.getByRole("alert")).toContainText("exported as web-01");
+});
+
+test("an export is made with the commands for each system, and ended by its name", async ({
+  page,
+  daemon,
+}) => {
+  daemon.fill();
+  await logIn(page, daemon, "operator");
+  await page.goto(`${daemon.url}#/exports`);
+  await page.getByRole("button", { name: "New export" }).click();
+  await page.getByLabel("Name").fill("disk");
+  await page.getByLabel("Volume", { exact: true }).selectOption("tank/backup");
+  await page.getByLabel("By", { exact: true }).selectOption("iscsi");
+  await page.getByLabel("portal").fill("127.0.0.1:13260");
+  await page.getByRole("button", { name: "Offer the volume" }).click();
+  const card = page.getByRole("article", { name: "Export disk" });
+  for (const [system, line] of [
+    ["Linux", "iscsiadm -m node -T"],
+    ["Windows", "New-IscsiTargetPortal -TargetPortalAddress 127.0.0.1 -TargetPortalPortNumber 13260"],
+    ["VMware ESXi", "--address=127.0.0.1:13260"],
+    ["QEMU", "iscsi://127.0.0.1:13260/"],
+  ] as const) {
+    await card.getByRole("button", { name: system, exact: true }).click();
+    await expect(card.getByLabel(`Commands for ${system}`, { exact: true })).toContainText(line);
+  }
+  await card.getByRole("button", { name: "End disk" }).click();
+  await confirm(page, "disk", "End the export");
+  await expect(card).toHaveCount(0);
+});
+
+test("a drive joins, and a vdrive is evacuated", async ({ page, daemon }) => {
+  daemon.fill();
+  await logIn(page, daemon, "admin");
+  await page.goto(`${daemon.url}#/drives`);
+  await page.getByRole("button", { name: "Add a vdrive" }).nth(1).click();
+  await page.getByLabel("Drives, one a line").fill(`${daemon.file("more", "4G")}`);
+  await page.getByLabel("Layout").selectOption("concat");
+  await page.getByRole("button", { name: "Add the vdrive" }).click();
+  await expect(page.getByText("vdrive 3")).toBeVisible();
+  await page.getByRole("button", { name: "Evacuate" }).nth(1).click();
+  await confirm(page, "tank", "Evacuate it");
+  await expect(page.getByText("vdrive 2")).toHaveCount(0, { timeout: 60_000 });
+  await page.goto(`${daemon.url}#/jobs`);
+  await expect(page.getByText(/evacuate tank/)).toBeVisible();
+});
+
+test("who may only look sees no way to change something", async ({ page, daemon }) => {
+  daemon.fill();
+  await logIn(page, daemon, "viewer");
+  for (const place of [
+    "",
+    "volumes",
+    "volumes/tank/db-main",
+    "drives",
+    "snapshots",
+    "exports/db-main",
+    "jobs",
+  ]) {
+    await page.goto(`${daemon.url}#/${place}`);
+    await page.waitForTimeout(400);
+    const names = await page.getByRole("main").getByRole("button").allInnerTexts();
+    const changes = names.filter((name) =>
+      /new|delete|make|end|resize|take|roll|add|evacuate|scrub|destroy/i.test(name),
+    );
+    expect(changes, place).toEqual([]);
+  }
+  await expect(page.getByRole("link", { name: "Tokens" })).toHaveCount(0);
+  await expect(page.getByRole("link", { name: "Audit" })).toHaveCount(0);
+});
+
+test("a token is made, shown once, and revoked by its name; the log tells who did it", async ({
+  page,
+  daemon,
+  browser,
+}) => {
+  await logIn(page, daemon, "admin");
+  await page.goto(`${daemon.url}#/tokens`);
+  await page.getByRole("button", { name: "New token" }).click();
+  await page.getByLabel("Name").fill("ci");
+  await page.getByLabel("Role").selectOption("viewer");
+  await page.getByRole("button", { name: "Make the token" }).click();
+  const secret = await page.getByLabel("The token", { exact: true }).innerText();
+  await page.getByRole("button", { name: "I have kept it" }).click();
+
+  const other = await (await browser.newContext({ ignoreHTTPSErrors: true })).newPage();
+  await other.goto(daemon.url);
+  await other.getByLabel("Token").fill(secret);
+  await other.getByRole("button", { name: "Log in" }).click();
+  await expect(other.getByText("An administrator makes the first pool.")).toBeVisible();
+
+  await page.getByRole("button", { name: "Revoke ci" }).click();
+  await confirm(page, "ci", "Revoke it");
+  await expect(page.getByRole("table", { name: "Tokens" })).not.toContainText("ci");
+  await other.reload();
+  await expect(other.getByLabel("Token")).toBeVisible();
+  await other.close();
+
+  await page.goto(`${daemon.url}#/audit`);
+  const log = page.getByRole("table", { name: "Changes" });
+  await expect(log.getByRole("row").nth(1)).toContainText("token revoke");
+  await expect(log).toContainText("token create");
+  expect(daemon.read("state/audit.log")).not.toContain(secret);
+});
+
+test("a wrong token is refused, and too many are refused at once", async ({ page, daemon }) => {
+  await page.goto(daemon.url);
+  await page.getByLabel("Token").fill("guess");
+  for (let turn = 0; turn < 10; turn += 1) {
+    await page.getByRole("button", { name: "Log in" }).click();
+    await expect(page.getByRole("alert")).toContainText("this token is none");
+    await page.getByLabel("Token").fill(`guess ${turn}`);
+  }
+  await page.getByRole("button", { name: "Log in" }).click();
+  await expect(page.getByRole("alert")).toContainText("too many attempts");
+});

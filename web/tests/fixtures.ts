@@ -1,0 +1,33 @@
+// A daemon for each test, and a page that is logged in.
+import { AxeBuilder } from "@axe-core/playwright";
+import { test as base, expect, type Page } from "@playwright/test";
+import { Daemon, type Role } from "./daemon";
+
+export const test = base.extend<{ daemon: Daemon }>({
+  daemon: async ({}, use) => {
+    const daemon = await Daemon.start();
+    await use(daemon);
+    await daemon.stop();
+  },
+});
+
+export { expect };
+
+export async function logIn(page: Page, daemon: Daemon, role: Role): Promise<void> {
+  const token = daemon.token(role);
+  await page.goto(daemon.url);
+  await page.getByLabel("Token").fill(token);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await expect(page.getByRole("heading", { name: "Overview" })).toBeVisible();
+}
+
+/** Serious and critical violations of WCAG 2.2 A and AA, as axe finds them; none is right. */
+export async function violations(page: Page): Promise<string[]> {
+  const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
+  const found = await new AxeBuilder({ page }).withTags(tags).analyze();
+  return found.violations
+    .filter((violation) => violation.impact === "serious" || violation.impact === "critical")
+    .map(
+      (violation) => `${violation.id}: ${violation.nodes.map((node) => node.target.join(" ")).join(", ")}`,
+    );
+}
