@@ -4,11 +4,11 @@
 
 use convect_fuzz::bounded;
 use libfuzzer_sys::fuzz_target;
-use reactor::{Export, ReactorThread, StartExport};
+use reactor::{Export, NoKeeper, ReactorThread, StartExport};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsRawFd;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 const TARGET: &str = "iqn.2026-11.io.convect:fuzz";
@@ -34,6 +34,7 @@ fn start(portal: &str, lun: &str, initiator: &str, fill: u8) -> Box<dyn Export> 
         volume: lun.to_owned(),
         device: scsi::fuzz::volume(lun, fill),
         open_for: None,
+        keeper: Arc::new(NoKeeper),
         parameters: parameters
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into(),

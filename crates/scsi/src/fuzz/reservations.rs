@@ -146,7 +146,7 @@ pub fn reservations(data: &[u8]) {
         .into_iter()
         .map(|name| {
             let nexus = Rc::new(nexus(&handle, &device, &shared, name));
-            let luns = Luns::new(BTreeMap::from([(0, nexus.clone())]), vec![1]);
+            let luns = Luns::new(BTreeMap::from([(0, nexus.clone())]));
             Host { nexus, luns }
         })
         .collect();
