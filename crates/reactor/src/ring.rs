@@ -12,6 +12,8 @@ use std::rc::Rc;
 /// Requests of drives in the kernel at a time; more wait in a queue here. Descriptors that are
 /// waited for do not count: idle connections would leave no room, not even for being woken.
 const ENTRIES: u32 = 512;
+/// Requests that are handed to the kernel without waiting for more.
+const TOGETHER: usize = 8;
 /// Places in the ring's table of files; further files are named by their descriptors.
 const FILES: u32 = 256;
 
@@ -56,7 +58,7 @@ pub(crate) struct Ring {
 impl Ring {
     /// A ring that transfers to and from the arena of `dma` without preparing its pages each time.
     pub(crate) fn new(dma: &DmaPool) -> io::Result<Self> {
-        let ring = IoUring::builder().setup_clamp().build(ENTRIES)?;
+        let ring = build()?;
         // The kernel refuses a table above the limit of open files: then there is none.
         let files = match ring.submitter().register_files_sparse(FILES) {
             Ok(()) => FILES,
@@ -105,6 +107,16 @@ impl Ring {
             return self.waiting.borrow_mut().push_back(entry);
         }
         self.in_kernel.set(self.in_kernel.get() + 1);
+        self.hand_over();
+    }
+
+    /// Hands what is queued to the kernel if it is much: the drive begins while more is prepared.
+    fn hand_over(&self) {
+        let mut ring = self.ring.borrow_mut();
+        if ring.submission().len() >= TOGETHER {
+            // What the kernel does not take now, the loop hands over.
+            let _ = ring.submit();
+        }
     }
 
     /// Begins to wait for a descriptor, whatever else is in the kernel.
@@ -239,7 +251,10 @@ impl Ring {
             }
             (true, None) => ring.submit_and_wait(1),
             (false, _) => {
-                if ring.submission().is_empty() {
+                let queue = ring.submission();
+                let nothing = queue.is_empty() && !queue.taskrun() && !queue.cq_overflow();
+                drop(queue);
+                if nothing {
                     return Ok(());
                 }
                 ring.submit()
@@ -301,6 +316,24 @@ impl Ring {
             .iter()
             .filter(|(slot, _)| matches!(slot, Slot::Drive { .. }))
             .count()
+    }
+}
+
+/// A ring that does what is left of a request's end when its thread enters the kernel: nothing interrupts the
+/// thread on another processor's behalf, which in a virtual machine takes longer than a fast drive's answer.
+/// Kernels before 6.1 do not know that.
+fn build() -> io::Result<IoUring> {
+    let deferred = IoUring::builder()
+        .setup_clamp()
+        .setup_single_issuer()
+        .setup_defer_taskrun()
+        .setup_taskrun_flag()
+        .build(ENTRIES);
+    match deferred {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+            IoUring::builder().setup_clamp().build(ENTRIES)
+        }
+        result => result,
     }
 }
 

@@ -123,16 +123,21 @@ impl Server {
                 continue;
             }
             let rested = self.submitted == 0;
-            self.sleep(&mut kick, stopping).await?;
-            looking.woke(self.handle.now_ns(), rested);
+            let answered = self.sleep(&mut kick, stopping).await?;
+            let now_ns = self.handle.now_ns();
+            looking.woke(now_ns, rested);
+            if answered {
+                looking.progressed(now_ns, true);
+            }
             self.parts.ring.disable_kicks();
         }
     }
 
     /// Sleeps until a kick, a completion, a word of the control thread, or the time to offer a
     /// refused operation again. `ending`: the caller knows that it is to stop, and only requests in flight
-    /// keep it; a word that came since then ends the sleep at once.
-    async fn sleep(&mut self, kick: &mut Option<Readiness>, ending: bool) -> Result<(), Broken> {
+    /// keep it; a word that came since then ends the sleep at once. True when completions ended it, which
+    /// have been answered.
+    async fn sleep(&mut self, kick: &mut Option<Readiness>, ending: bool) -> Result<bool, Broken> {
         let mut retry: Option<Sleep> = self.refused.as_ref().map(|_| self.handle.sleep(RETRY_NS));
         let arrived = poll_fn(|context| {
             self.parts.control.listen(context);
@@ -160,8 +165,7 @@ impl Server {
         .await
         .map_err(|error| Broken(format!("cannot wait for kicks: {error}")))?;
         self.arrived.extend(arrived);
-        self.answer_all()?;
-        Ok(())
+        self.answer_all()
     }
 
     /// Offers the refused operation again; true when the volume took it.
