@@ -1,15 +1,15 @@
 //! A volume that operations can be given to.
 
 use super::join::Join;
-use crate::shard::{ShardOp, ShardPort};
+use crate::shard::{InFlight, ShardOp, ShardPort};
 use block::{BlockDevice, Completion, ErrorKind, Geometry, IoError, Op, OpKind};
 use format::{PoolConfig, REGION, shard_of};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
 
-/// Operations of one volume in flight.
+/// Operations of one volume that one shard has in flight.
 const IN_FLIGHT: usize = 1024;
 /// Longest read or write, in bytes.
 const LONGEST: u64 = 64 << 20;
@@ -19,10 +19,12 @@ pub struct VolumeDevice {
     id: u32,
     /// Number by which its chunks are divided among shards.
     root: u32,
-    ports: Vec<Arc<ShardPort>>,
-    geometry: Mutex<Geometry>,
+    /// Of each shard, with what it has in flight.
+    ports: Vec<(Arc<ShardPort>, Arc<InFlight>)>,
+    /// All but the size, which every operation looks at.
+    geometry: Geometry,
+    size: AtomicU64,
     seen: Seen,
-    in_flight: Arc<AtomicUsize>,
     listeners: Mutex<BTreeMap<u64, Waker>>,
     gone: AtomicBool,
 }
@@ -49,13 +51,14 @@ impl VolumeDevice {
         geometry: Geometry,
         seen: Seen,
     ) -> Arc<Self> {
+        let ports = ports.into_iter().map(|port| (port, Arc::default()));
         Arc::new(Self {
             id,
             root,
-            ports,
-            geometry: Mutex::new(geometry),
+            ports: ports.collect(),
+            size: AtomicU64::new(geometry.size),
+            geometry,
             seen,
-            in_flight: Arc::default(),
             listeners: Mutex::default(),
             gone: AtomicBool::new(false),
         })
@@ -68,7 +71,7 @@ impl VolumeDevice {
 
     /// Changes the size (in bytes) and tells the front ends.
     pub fn resize(&self, size: u64) {
-        lock(&self.geometry).size = size;
+        self.size.store(size, Ordering::Release);
         self.wake_listeners();
     }
 
@@ -80,7 +83,10 @@ impl VolumeDevice {
 
     /// Operations in flight.
     pub fn in_flight(&self) -> usize {
-        self.in_flight.load(Ordering::Acquire)
+        self.ports
+            .iter()
+            .map(|(_, in_flight)| in_flight.get())
+            .sum()
     }
 
     fn wake_listeners(&self) {
@@ -98,7 +104,7 @@ impl VolumeDevice {
         if op.kind == OpKind::Flush {
             return Ok(());
         }
-        let geometry = lock(&self.geometry);
+        let geometry = &self.geometry;
         let invalid = |what: &str| {
             let (offset, len) = (op.offset, op.len);
             Err(IoError::new(
@@ -110,7 +116,7 @@ impl VolumeDevice {
         if op
             .offset
             .checked_add(op.len)
-            .is_none_or(|end| end > geometry.size)
+            .is_none_or(|end| end > self.size.load(Ordering::Acquire))
         {
             return invalid("past the end of the volume");
         }
@@ -132,13 +138,17 @@ impl VolumeDevice {
         Ok(())
     }
 
+    fn has_room(&self, shard: usize) -> bool {
+        self.ports[shard].1.get() < IN_FLIGHT
+    }
+
     fn push(&self, shard: usize, op: Op, bypassed: bool) {
-        self.in_flight.fetch_add(1, Ordering::AcqRel);
-        self.ports[shard].push(ShardOp {
+        let (port, in_flight) = &self.ports[shard];
+        port.push(ShardOp {
             volume: self.id,
             op,
             bypassed,
-            in_flight: self.in_flight.clone(),
+            under_way: in_flight.one_more(),
         });
     }
 
@@ -157,11 +167,11 @@ impl VolumeDevice {
             op.done.complete(completion);
             return Ok(());
         }
-        if self.in_flight() >= IN_FLIGHT {
-            return Err(op);
-        }
         let shards = self.ports.len();
         if op.kind == OpKind::Flush {
+            if !(0..shards).all(|shard| self.has_room(shard)) {
+                return Err(op);
+            }
             let parts = vec![(0, 0); shards];
             for (shard, part) in Join::split(op, &parts).into_iter().enumerate() {
                 self.push(shard, part, bypassed);
@@ -169,8 +179,12 @@ impl VolumeDevice {
             return Ok(());
         }
         let (first, last) = (op.offset / REGION, (op.offset + op.len - 1) / REGION);
+        let shard_of = |region| shard_of(self.root, region, shards);
+        if !(first..=last).all(|region| self.has_room(shard_of(region))) {
+            return Err(op);
+        }
         if first == last {
-            self.push(shard_of(self.root, first, shards), op, bypassed);
+            self.push(shard_of(first), op, bypassed);
             return Ok(());
         }
         let end = op.offset + op.len;
@@ -181,7 +195,7 @@ impl VolumeDevice {
             })
             .collect();
         for (part, region) in Join::split(op, &parts).into_iter().zip(first..) {
-            self.push(shard_of(self.root, region, shards), part, bypassed);
+            self.push(shard_of(region), part, bypassed);
         }
         Ok(())
     }
@@ -189,7 +203,10 @@ impl VolumeDevice {
 
 impl BlockDevice for VolumeDevice {
     fn geometry(&self) -> Geometry {
-        lock(&self.geometry).clone()
+        Geometry {
+            size: self.size.load(Ordering::Acquire),
+            ..self.geometry.clone()
+        }
     }
 
     fn submit(&self, op: Op) -> Result<(), Op> {

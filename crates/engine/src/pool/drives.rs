@@ -260,7 +260,7 @@ impl Pool {
             let Some(known) = known else { return Ok(()) };
             known.drive = Some(drive);
             known.spec.clone_from(&member.spec);
-            known.shared = DriveShared::new(known.shared.limits, known.shared.wear.total(0));
+            known.shared = DriveShared::new(known.shared.limits, known.shared.worn(0));
             known.clone()
         };
         self.attach(&returned)

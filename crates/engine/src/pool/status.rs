@@ -187,22 +187,23 @@ impl Pool {
                 let why = behind.first().map_or_else(String::new, |leg| leg.why());
                 let count =
                     |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+                let sums = member.shared.tally.sums();
                 Some(DriveStatus {
                     id: member.id.to_string(),
                     spec: member.spec.clone(),
                     size: member.size,
                     state: state.to_owned(),
-                    reads: count(&member.shared.reads),
-                    writes: count(&member.shared.writes),
-                    read_bytes: count(&member.shared.read_bytes),
-                    write_bytes: member.shared.wear.written(),
+                    reads: sums.reads,
+                    writes: sums.writes,
+                    read_bytes: sums.read_bytes,
+                    write_bytes: sums.written(),
                     errors: count(&member.shared.errors),
                     repaired: count(&member.shared.repaired),
                     timeouts: count(&member.shared.timeouts),
                     slow: member.shared.is_slow(),
                     why,
                     synced_percent: self.synced_percent(member.id),
-                    wear: wear::status(&member.shared.wear.total(since_s)),
+                    wear: wear::status(&member.shared.worn(since_s)),
                 })
             })
             .collect();

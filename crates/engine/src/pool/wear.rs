@@ -18,10 +18,12 @@ impl Pool {
         let _changing = lock(&self.changing);
         let members = lock(&self.members).clone();
         let begins = lock(&self.config).drives.iter().any(is_uncounted);
-        if !begins && !members.iter().any(|member| member.shared.wear.has_more()) {
+        if !begins && !members.iter().any(has_more) {
             return Ok(());
         }
-        let written = members.iter().map(|member| member.shared.wear.written());
+        let written = members
+            .iter()
+            .map(|member| member.shared.tally.sums().written());
         let written: Vec<u64> = written.collect();
         self.update_soon(|config| {
             let new = config.drives.iter_mut().filter(|drive| is_uncounted(drive));
@@ -42,7 +44,7 @@ impl Pool {
         for drive in counted.filter(|drive| !is_uncounted(drive)) {
             let mut members = members.iter();
             if let Some(member) = members.find(|member| member.id.to_string() == drive.id) {
-                drive.wear = member.shared.wear.total(drive.wear.since_s);
+                drive.wear = member.shared.worn(drive.wear.since_s);
             }
         }
     }
@@ -107,6 +109,11 @@ impl Pool {
 /// Whether nobody said yet since when what is written to it counts.
 fn is_uncounted(drive: &format::DriveConfig) -> bool {
     drive.wear.since_s == 0
+}
+
+/// Whether its labels do not tell of all that was written to it.
+fn has_more(member: &super::members::Member) -> bool {
+    member.shared.wear.has_more(&member.shared.tally.sums())
 }
 
 /// What was written to a drive.

@@ -20,8 +20,35 @@ pub struct ShardOp {
     pub op: Op,
     /// The volume bypasses who asks for it.
     pub bypassed: bool,
-    /// Counted down when it ends.
-    pub in_flight: Arc<AtomicUsize>,
+    /// Counts it until it ends.
+    pub under_way: UnderWay,
+}
+
+/// How many operations of one volume one shard has: a line of the cache of its own, as every operation writes it.
+#[derive(Default)]
+#[repr(align(128))]
+pub struct InFlight(AtomicUsize);
+
+impl InFlight {
+    /// How many there are.
+    pub fn get(&self) -> usize {
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// Counts one until what it returns is dropped.
+    pub fn one_more(self: &Arc<Self>) -> UnderWay {
+        self.0.fetch_add(1, Ordering::AcqRel);
+        UnderWay(self.clone())
+    }
+}
+
+/// One operation of those that an [`InFlight`] counts.
+pub struct UnderWay(Arc<InFlight>);
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 #[derive(Default)]
@@ -106,8 +133,8 @@ impl ShardPort {
 }
 
 pub(super) fn finish(op: ShardOp, result: Result<(), IoError>, extents: Vec<StatusExtent>) {
-    let ShardOp { op, in_flight, .. } = op;
-    in_flight.fetch_sub(1, Ordering::AcqRel);
+    let ShardOp { op, under_way, .. } = op;
+    drop(under_way);
     op.done.complete(Completion {
         tag: op.tag,
         result,

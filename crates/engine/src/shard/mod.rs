@@ -71,7 +71,7 @@ pub use audit::Audit;
 pub(crate) use background::CHANGED_LEAVES;
 pub(crate) use budget::Budget;
 pub use diff::ChangedChunk;
-pub use dispatch::{ShardOp, ShardPort};
+pub use dispatch::{InFlight, ShardOp, ShardPort};
 pub use evacuate::{Evacuated, Progress};
 pub(crate) use explain::LayerNames;
 pub(crate) use heat::By;

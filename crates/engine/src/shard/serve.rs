@@ -13,7 +13,6 @@ use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// Reads that are counted, and told of, together.
 const TOGETHER: usize = 8;
@@ -41,8 +40,8 @@ struct Ended {
 impl Ended {
     fn add(&mut self, op: ShardOp, fast: bool) {
         self.reads.push((Counted::of(&op), fast && !op.bypassed));
-        let ShardOp { op, in_flight, .. } = op;
-        in_flight.fetch_sub(1, Ordering::AcqRel);
+        let ShardOp { op, under_way, .. } = op;
+        drop(under_way);
         if !(self.told.as_ref()).is_some_and(|told| Arc::ptr_eq(told, &op.done)) {
             self.tell();
             self.told = Some(op.done);

@@ -61,11 +61,12 @@ impl Flushing {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether so much was written since the last flush (`written`: bytes in all) that the next one would take
-    /// long, and that one may be made now, `since_ns` after the caller's last.
-    pub fn is_due(&self, written: u64, since_ns: u64) -> bool {
+    /// Whether so much was written since the last flush (`written` tells bytes in all) that the next one would
+    /// take long, and that one may be made now, `since_ns` after the caller's last.
+    pub fn is_due(&self, written: impl FnOnce() -> u64, since_ns: u64) -> bool {
         let due_at = self.due_at.load(Ordering::Relaxed);
-        due_at > 0 && written >= due_at && since_ns >= self.pause_ns.load(Ordering::Relaxed)
+        let may_be = due_at > 0 && since_ns >= self.pause_ns.load(Ordering::Relaxed);
+        may_be && written() >= due_at
     }
 
     fn set_due(&self, state: &State) {
@@ -176,14 +177,20 @@ mod tests {
             let run = flushing.run(written << 20, || clock.get(), flush);
             run.now_or_never().unwrap().unwrap();
         };
-        assert!(!flushing.is_due(u64::MAX, u64::MAX), "nothing is known yet");
+        assert!(
+            !flushing.is_due(|| u64::MAX, u64::MAX),
+            "nothing is known yet"
+        );
         one(0, 1);
         for round in 1..10 {
             one(round * 16, 20);
         }
-        assert!(!flushing.is_due(144 << 20, u64::MAX), "nothing was written");
-        assert!(flushing.is_due(160 << 20, u64::MAX));
-        assert!(!flushing.is_due(160 << 20, 10_000_000), "one just ended");
+        assert!(
+            !flushing.is_due(|| 144 << 20, u64::MAX),
+            "nothing was written"
+        );
+        assert!(flushing.is_due(|| 160 << 20, u64::MAX));
+        assert!(!flushing.is_due(|| 160 << 20, 10_000_000), "one just ended");
     }
 
     #[test]

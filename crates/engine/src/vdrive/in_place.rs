@@ -3,7 +3,6 @@
 
 use super::io::PartIo;
 use super::{Leg, Purpose, VdriveIo};
-use std::sync::atomic::Ordering;
 use units::BLOCK;
 
 /// Blocks that were seen to be wrong and not read again yet, at most.
@@ -14,9 +13,7 @@ impl PartIo {
         let channel = self.channel.borrow();
         let len = count * BLOCK;
         if channel.queue.read_in_place(self.byte(block), len, see) {
-            channel.shared.reads.fetch_add(1, Ordering::Relaxed);
-            let bytes = &channel.shared.read_bytes;
-            bytes.fetch_add(len as u64, Ordering::Relaxed);
+            channel.counter.read(len as u64);
         }
     }
 
@@ -33,8 +30,7 @@ impl PartIo {
         let was_written =
             !channel.watch.has_late() && channel.queue.write_in_place(self.byte(block), len, fill);
         if was_written {
-            channel.shared.writes.fetch_add(1, Ordering::Relaxed);
-            channel.shared.wear.note(purpose, len as u64);
+            channel.counter.wrote(purpose, len as u64);
         }
         was_written
     }

@@ -4,6 +4,7 @@ use super::copy::Gate;
 use super::flushing::Flushing;
 use super::read_cost::ReadCost;
 use super::stale::Written;
+use super::tally::{Counter, Tally};
 use super::{Fragment, Layout, Leg, LegState, Legs, Purpose, Watch, Wear};
 use crate::control::types::DriveLimits;
 use block::{DmaBuf, DmaPool, DriveError, DriveIoKind, DriveOutcome, DriveQueue};
@@ -21,13 +22,9 @@ use units::{BLOCK, DriveId, VdriveId};
 /// What all shards know and count of one part of a drive.
 #[derive(Default, Debug)]
 pub struct DriveShared {
-    /// Reads ended.
-    pub reads: AtomicU64,
-    /// Writes ended.
-    pub writes: AtomicU64,
-    /// Bytes read.
-    pub read_bytes: AtomicU64,
-    /// Bytes written, by what for.
+    /// What was read and written since the pool was opened, without labels.
+    pub tally: Tally,
+    /// What else was written.
     pub wear: Wear,
     /// Requests that failed.
     pub errors: AtomicU64,
@@ -64,9 +61,14 @@ impl DriveShared {
         handle: &Handle,
         flush: impl Future<Output = Result<(), DriveError>>,
     ) -> Result<(), DriveError> {
-        let written = self.wear.written();
+        let written = self.tally.sums().written();
         let run = self.flushing.run(written, || handle.now_ns(), flush);
         run.await
+    }
+
+    /// All that was written to it ([`Wear::total`]).
+    pub fn worn(&self, since_s: u64) -> WearConfig {
+        self.wear.total(&self.tally.sums(), since_s)
     }
 
     /// Whether it does not answer, or takes far longer than usual.
@@ -83,8 +85,10 @@ pub(super) struct Channel {
     /// What people call the drive.
     spec: String,
     pub(super) queue: Rc<dyn DriveQueue>,
-    /// Counters of the drive.
+    /// What all threads know of the drive.
     pub(super) shared: Arc<DriveShared>,
+    /// What goes this way.
+    pub(super) counter: Counter,
     /// The deadline of its requests.
     pub(super) watch: Rc<Watch>,
 }
@@ -129,11 +133,7 @@ impl PartIo {
         let (buf, result) = channel
             .send(DriveIoKind::Read, self.byte(block), Some(buf))
             .await;
-        channel.shared.reads.fetch_add(1, Ordering::Relaxed);
-        channel
-            .shared
-            .read_bytes
-            .fetch_add(bytes, Ordering::Relaxed);
+        channel.counter.read(bytes);
         channel.counted(result.and_then(|()| buf.ok_or(DriveError::Gone)))
     }
 
@@ -147,8 +147,7 @@ impl PartIo {
         let (_, result) = channel
             .send(DriveIoKind::Write, self.byte(block), Some(buf))
             .await;
-        channel.shared.writes.fetch_add(1, Ordering::Relaxed);
-        channel.shared.wear.note(purpose, bytes);
+        channel.counter.wrote(purpose, bytes);
         channel.counted(result)
     }
 
@@ -171,8 +170,9 @@ impl PartIo {
     /// Whether so much was written that a flush pays, `since_ns` after the caller's last.
     fn flush_is_due(&self, since_ns: u64) -> bool {
         let channel = self.channel.borrow();
-        let written = channel.shared.wear.written();
-        channel.shared.flushing.is_due(written, since_ns)
+        let shared = &channel.shared;
+        let written = || shared.tally.sums().written();
+        shared.flushing.is_due(written, since_ns)
     }
 
     pub(super) fn mended(&self) {
@@ -192,6 +192,7 @@ impl Channel {
             spec: spec.to_owned(),
             queue,
             watch: Watch::new(handle, spec, shared.clone()),
+            counter: shared.tally.join(),
             shared,
         })
     }
@@ -281,7 +282,7 @@ impl VdriveIo {
     #[cfg(test)]
     pub fn wear(&self) -> Vec<WearConfig> {
         let parts = self.parts.iter();
-        let total = |part: &PartIo| part.channel().shared.wear.total(0);
+        let total = |part: &PartIo| part.channel().shared.worn(0);
         parts.map(total).collect()
     }
 

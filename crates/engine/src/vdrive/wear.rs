@@ -1,5 +1,6 @@
 //! What is written to a drive, counted by what it is for.
 
+use super::Sums;
 use format::WearConfig;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,16 +17,14 @@ pub enum Purpose {
     Metadata,
 }
 
-/// Bytes written to one drive, counted by all shards: of this opening, and what labels tell of before.
+/// Bytes written to one drive beside what its [`super::Tally`] counts: what labels tell of before, and labels.
 #[derive(Default, Debug)]
 pub struct Wear {
     before: WearConfig,
-    /// By purpose.
-    bytes: [AtomicU64; 4],
     /// Labels. They count by themselves, as they are none of what a flush of data waits for, and telling of
     /// their own bytes is no reason to write them.
     labels: AtomicU64,
-    /// All of `bytes` that the last label tells of which was written for that.
+    /// What of the tally the last label tells of which was written for that.
     kept: AtomicU64,
 }
 
@@ -38,25 +37,14 @@ impl Wear {
         }
     }
 
-    /// A write has ended.
-    pub fn note(&self, purpose: Purpose, bytes: u64) {
-        self.bytes[purpose as usize].fetch_add(bytes, Ordering::Relaxed);
-    }
-
     /// A label was written.
     pub fn note_label(&self, bytes: u64) {
         self.labels.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Bytes written since the pool was opened, without labels.
-    pub fn written(&self) -> u64 {
-        let all = self.bytes.iter();
-        all.map(|bytes| bytes.load(Ordering::Relaxed)).sum()
-    }
-
     /// All that was written, with what was before, as it counts since `since_s`.
-    pub fn total(&self, since_s: u64) -> WearConfig {
-        let new = |purpose: Purpose| self.bytes[purpose as usize].load(Ordering::Relaxed);
+    pub fn total(&self, new: &Sums, since_s: u64) -> WearConfig {
+        let new = |purpose: Purpose| new.written_for(purpose);
         let labels = self.labels.load(Ordering::Relaxed);
         // What labels say may be anything.
         let sum = |before: u64, bytes: u64| before.saturating_add(bytes);
@@ -70,11 +58,11 @@ impl Wear {
     }
 
     /// Whether something but labels was written since [`Wear::keep`].
-    pub fn has_more(&self) -> bool {
-        self.written() != self.kept.load(Ordering::Relaxed)
+    pub fn has_more(&self, new: &Sums) -> bool {
+        new.written() != self.kept.load(Ordering::Relaxed)
     }
 
-    /// A label tells of so many bytes, as [`Wear::written`] counts.
+    /// A label tells of so many bytes, as [`Sums::written`] counts.
     pub fn keep(&self, written: u64) {
         self.kept.store(written, Ordering::Relaxed);
     }

@@ -1,0 +1,150 @@
+//! What was read from a drive and written to it, counted by each thread for itself: a line of the cache that all
+//! threads write would go from core to core with every request.
+
+use super::Purpose;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Sums of all threads.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Sums {
+    /// Reads ended.
+    pub reads: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Writes ended.
+    pub writes: u64,
+    /// Bytes written, by purpose.
+    written: [u64; 4],
+}
+
+impl Sums {
+    /// Bytes written for something.
+    pub fn written_for(&self, purpose: Purpose) -> u64 {
+        self.written[purpose as usize]
+    }
+
+    /// Bytes written in all.
+    pub fn written(&self) -> u64 {
+        self.written.iter().sum()
+    }
+
+    fn add(&mut self, counts: &Counts) {
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        self.reads += of(&counts.reads);
+        self.read_bytes += of(&counts.read_bytes);
+        self.writes += of(&counts.writes);
+        for (sum, counter) in self.written.iter_mut().zip(&counts.written) {
+            *sum += of(counter);
+        }
+    }
+}
+
+/// One thread's counters, on lines of their own.
+#[derive(Default, Debug)]
+#[repr(align(128))]
+struct Counts {
+    reads: AtomicU64,
+    read_bytes: AtomicU64,
+    writes: AtomicU64,
+    written: [AtomicU64; 4],
+}
+
+/// Only one thread changes a counter, so it needs no locked addition.
+fn add(counter: &AtomicU64, more: u64) {
+    counter.store(counter.load(Ordering::Relaxed) + more, Ordering::Relaxed);
+}
+
+/// The counters of one drive.
+#[derive(Default, Debug)]
+pub struct Tally(Arc<Mutex<Threads>>);
+
+#[derive(Default, Debug)]
+struct Threads {
+    /// What those counted that are gone.
+    gone: Sums,
+    counts: Vec<Arc<Counts>>,
+}
+
+fn lock(threads: &Mutex<Threads>) -> MutexGuard<'_, Threads> {
+    threads.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Tally {
+    /// What all threads have counted.
+    pub fn sums(&self) -> Sums {
+        let threads = lock(&self.0);
+        let mut sums = threads.gone;
+        threads.counts.iter().for_each(|counts| sums.add(counts));
+        sums
+    }
+
+    /// Counters for the calling thread.
+    pub(super) fn join(&self) -> Counter {
+        let counts = Arc::<Counts>::default();
+        lock(&self.0).counts.push(counts.clone());
+        Counter {
+            counts,
+            threads: self.0.clone(),
+            _of_one_thread: std::marker::PhantomData,
+        }
+    }
+}
+
+/// One thread's counters of a drive. What they counted stays in its sums.
+pub(super) struct Counter {
+    counts: Arc<Counts>,
+    threads: Arc<Mutex<Threads>>,
+    _of_one_thread: std::marker::PhantomData<*const ()>,
+}
+
+impl Counter {
+    /// A read of so many bytes has ended.
+    pub fn read(&self, bytes: u64) {
+        add(&self.counts.reads, 1);
+        add(&self.counts.read_bytes, bytes);
+    }
+
+    /// A write of so many bytes has ended.
+    pub fn wrote(&self, purpose: Purpose, bytes: u64) {
+        add(&self.counts.writes, 1);
+        add(&self.counts.written[purpose as usize], bytes);
+    }
+}
+
+impl Drop for Counter {
+    fn drop(&mut self) {
+        let mut threads = lock(&self.threads);
+        threads.gone.add(&self.counts);
+        let is_own = |counts: &Arc<Counts>| Arc::ptr_eq(counts, &self.counts);
+        threads.counts.retain(|counts| !is_own(counts));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_threads_counted_adds_up_and_stays_when_they_are_gone() {
+        let tally = Tally::default();
+        let own = tally.join();
+        own.read(4096);
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| {
+                let counter = tally.join();
+                counter.read(512);
+                counter.wrote(Purpose::Hosts, 8192);
+                counter.wrote(Purpose::Metadata, 4096);
+            });
+            other.join().expect("it counts");
+        });
+        own.wrote(Purpose::Hosts, 1);
+        let sums = tally.sums();
+        assert_eq!((sums.reads, sums.read_bytes, sums.writes), (2, 4608, 3));
+        assert_eq!(sums.written_for(Purpose::Hosts), 8193);
+        assert_eq!(sums.written_for(Purpose::Upkeep), 0);
+        assert_eq!(sums.written(), 12_289);
+        assert_eq!(lock(&tally.0).counts.len(), 1, "the other is gone");
+    }
+}
