@@ -112,17 +112,19 @@ test("a drive joins, and a vdrive is evacuated", async ({ page, daemon }) => {
 test("who may only look sees no way to change something", async ({ page, daemon }) => {
   daemon.fill();
   await logIn(page, daemon, "viewer");
-  for (const place of [
-    "",
-    "volumes",
-    "volumes/tank/db-main",
-    "drives",
-    "snapshots",
-    "exports/db-main",
-    "jobs",
-  ]) {
+  // Each with its title and something that comes from the daemon: an empty page has nothing to press.
+  for (const [place, title, shown] of [
+    ["", "Overview", "tank"],
+    ["volumes", "Volumes", "db-main"],
+    ["volumes/tank/db-main", "tank/db-main", "before-upgrade"],
+    ["drives", "Tiers and drives", "vdrive 1"],
+    ["snapshots", "Snapshots", "before-upgrade"],
+    ["exports/db-main", "Exports", "db.sock"],
+    ["jobs", "Jobs", "no long work"],
+  ] as const) {
     await page.goto(`${daemon.url}#/${place}`);
-    await page.waitForTimeout(400);
+    await expect(page.getByRole("heading", { name: title, level: 1 })).toBeVisible();
+    await expect(page.getByRole("main")).toContainText(shown);
     const names = await page.getByRole("main").getByRole("button").allInnerTexts();
     const changes = names.filter((name) =>
       /new|delete|make|end|resize|take|roll|add|evacuate|scrub|destroy/i.test(name),
