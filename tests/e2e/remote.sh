@@ -67,7 +67,7 @@ head -c 100000 /dev/urandom >noise
 head -c 64M /dev/zero >>noise
 refused 1 'stream' send_to "$operator" tank/noise noise
 head -c 300000 stream >part
-refused 1 'token' send_to "$operator" tank/part part
+refused 1 '--resume' send_to "$operator" tank/part part
 by "$operator" send tank/disk@one --resume "$(by "$operator" --json receive tank/part --status | field 'd["token"]')" 2>/dev/null |
   by "$operator" receive tank/part >out || fail "it does not go on: $(cat out)"
 
@@ -82,12 +82,14 @@ refused 2 'https://' at "http://127.0.0.1:$port" "$admin" pool list
 nobody="$(free_port)"
 refused 1 "no daemon answers at https://127.0.0.1:$nobody" at "https://127.0.0.1:$nobody" "$admin" pool list
 refused 1 'cannot be reached' at "https://no-such-host.invalid:1" "$admin" pool list
-openssl s_server -accept 0 -tls1_2 -cert state/certificate.pem -key state/key.pem >older 2>&1 &
-older_pid=$!
-defer 'kill $older_pid 2>/dev/null'
-listens() { sed -n 's/^ACCEPT .*:\([0-9]*\)$/\1/p' older | grep .; }
-wait_until 20 listens
-refused 1 'TLS 1.3' at "https://127.0.0.1:$(listens)" "$admin" pool list
+stranger() { # NAME ARG...: another server than a daemon, whose port is in the file of its name
+  openssl s_server -www -accept 127.0.0.1:0 "${@:2}" >"$1" 2>&1 &
+  defer "kill $! 2>/dev/null"
+  wait_until 20 port_of "$1"
+}
+port_of() { sed -n 's/^ACCEPT .*:\([0-9]*\)$/\1/p' "$1" | grep .; }
+stranger older -tls1_2 -cert state/certificate.pem -key state/key.pem
+refused 1 'TLS 1.3' at "https://127.0.0.1:$(port_of older)" "$admin" pool list
 refused 2 'asks no daemon' by "$admin" check "$work/a"
 for words in "$admin" "$operator" "$viewer"; do
   if grep -rqF "$words" configuration state daemon.log 2>/dev/null; then fail "a token was left somewhere"; fi
@@ -98,9 +100,11 @@ trusting() { CONVECT_TOKEN="$viewer" convect --server "$1" --ca "$2" pool list; 
 trusting "$server" state/certificate.pem | grep -q '^tank' || fail "it is not believed"
 trusting "https://localhost:$port" state/certificate.pem | grep -q '^tank' || fail "it is not believed by name"
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=other \
+  -addext basicConstraints=critical,CA:FALSE -addext subjectAltName=DNS:other.example \
   -keyout other.key -out other.pem 2>/dev/null
 refused 1 'none of the given authorities signed' trusting "$server" other.pem
-refused 1 'for other names' trusting "https://127.0.0.2:$port" state/certificate.pem
+stranger other -cert other.pem -key other.key
+refused 1 'for other names' trusting "https://127.0.0.1:$(port_of other)" other.pem
 refused 1 'cannot be used' trusting "$server" convect.toml
 
 say "contexts"

@@ -36,8 +36,8 @@ fn add(reach: &Reach, environment: &Environment, name: &str, yes: bool) -> Resul
         None => {
             let pin = fingerprint(&address)?;
             let what = format!(
-                "{address} shows a certificate with the fingerprint\n  {pin}\nWhen the daemon's log tells another, \
-                 somebody stands between; else it can be pinned"
+                "{address} shows the certificate {pin}: unless the daemon's log tells the same at its start, somebody \
+                 stands between"
             );
             if yes {
                 eprintln!("pinned without asking: {pin}");
