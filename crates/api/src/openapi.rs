@@ -2,7 +2,8 @@
 
 use crate::routes::{Body, Components, Least, Method, ROUTES, Route};
 use crate::v1;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use utoipa::openapi::header::{Header, HeaderBuilder};
 use utoipa::openapi::path::{
     HttpMethod, OperationBuilder, ParameterBuilder, ParameterIn, PathItem,
 };
@@ -11,7 +12,7 @@ use utoipa::openapi::schema::{
     ComponentsBuilder, KnownFormat, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type,
 };
 use utoipa::openapi::{
-    ContentBuilder, InfoBuilder, OpenApi, OpenApiBuilder, PathsBuilder, Ref, Required,
+    ContentBuilder, InfoBuilder, OpenApi, OpenApiBuilder, PathsBuilder, Ref, Required, Response,
     ResponseBuilder, ResponsesBuilder,
 };
 use utoipa::{PartialSchema, ToSchema};
@@ -66,14 +67,65 @@ fn segments(path: &str) -> impl Iterator<Item = &str> {
         .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
 }
 
+const IF_MATCH: &str = "The ETag, or several with commas between, of which the object has to have one: else nothing is \
+    done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it.";
+const KEY: &str = "1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it \
+    gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused \
+    (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and \
+    of a request that was refused not at all.";
+
+/// The header of an answer that tells an object's tag.
+fn tag() -> Header {
+    let text = ObjectBuilder::new().schema_type(Type::String).build();
+    HeaderBuilder::new()
+        .schema(Some(text))
+        .description(Some(
+            "Stands for what was chosen of the object, for If-Match.",
+        ))
+        .build()
+}
+
+/// Statuses of refusals, each once. The method and the length are looked at before an operation's own.
+fn problems(route: &Route) -> BTreeSet<u16> {
+    let conditional = route.operation.changes_tagged().is_some();
+    let codes = v1::ProblemCode::ALL.into_iter();
+    let possible = codes.filter(|code| match code {
+        v1::ProblemCode::MethodNotAllowed => false,
+        v1::ProblemCode::Changed => conditional,
+        _ => true,
+    });
+    possible.map(v1::ProblemCode::status).collect()
+}
+
+/// A refusal with a status, and the codes that it may have.
+fn problem(status: u16) -> Response {
+    let codes = v1::ProblemCode::ALL.into_iter();
+    let codes = codes.filter(|code| code.status() == status);
+    let names: Vec<String> = codes
+        .filter_map(|code| Some(serde_json::to_value(code).ok()?.as_str()?.to_owned()))
+        .collect();
+    ResponseBuilder::new()
+        .description(format!(
+            "Not done, and nothing is half-made: {}.",
+            names.join(", ")
+        ))
+        .content("application/json", json(Ref::from_schema_name("Problem")))
+        .build()
+}
+
 fn operation(route: &Route, components: &mut Components) -> utoipa::openapi::path::Operation {
     let mut success = ResponseBuilder::new().description("Done.");
     for (kind, content) in content(route.answer, components) {
         success = success.content(kind, content);
     }
-    let problem = ResponseBuilder::new()
-        .description("Not done, and nothing is half-made.")
-        .content("application/json", json(Ref::from_schema_name("Problem")));
+    if route.operation.tells_tag() {
+        success = success.header("ETag", tag());
+    }
+    let mut responses = ResponsesBuilder::new().response(route.status.to_string(), success.build());
+    for status in problems(route) {
+        let named = Ref::from_response_name(format!("Problem{status}"));
+        responses = responses.response(status.to_string(), named);
+    }
     let mut built = OperationBuilder::new()
         .operation_id(Some(format!("{:?}", route.operation)))
         .summary(Some(route.about))
@@ -84,17 +136,19 @@ fn operation(route: &Route, components: &mut Components) -> utoipa::openapi::pat
                 format!("{least:?}").to_lowercase()
             ),
         }))
-        .responses(
-            ResponsesBuilder::new()
-                .response(route.status.to_string(), success.build())
-                .response("default", problem.build())
-                .build(),
-        );
+        .responses(responses.build());
     for name in segments(route.path) {
         built = built.parameter(parameter(name, ParameterIn::Path, None));
     }
     for query in route.query {
         built = built.parameter(parameter(query.name, ParameterIn::Query, Some(query.about)));
+    }
+    if route.operation.changes_tagged().is_some() {
+        built = built.parameter(parameter("If-Match", ParameterIn::Header, Some(IF_MATCH)));
+    }
+    if route.operation.takes_key() {
+        let key = parameter("Idempotency-Key", ParameterIn::Header, Some(KEY));
+        built = built.parameter(key);
     }
     for (kind, content) in content(route.request, components) {
         built = built.request_body(Some(
@@ -148,6 +202,10 @@ pub fn document() -> OpenApi {
         .fold(PathsBuilder::new(), |all, (path, item)| {
             all.path(path, item)
         });
+    let statuses: BTreeSet<u16> = ROUTES.iter().flat_map(problems).collect();
+    let refusals = statuses
+        .into_iter()
+        .map(|status| (format!("Problem{status}"), problem(status)));
     OpenApiBuilder::new()
         .info(
             InfoBuilder::new()
@@ -162,7 +220,10 @@ pub fn document() -> OpenApi {
         )
         .paths(paths.build())
         .components(Some(
-            ComponentsBuilder::new()
+            refusals
+                .fold(ComponentsBuilder::new(), |all, (name, response)| {
+                    all.response(name, response)
+                })
                 .schemas_from_iter(components)
                 .build(),
         ))

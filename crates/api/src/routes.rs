@@ -323,6 +323,7 @@ routes! {
     VolumePromote, Post, Operator, "/v1/volumes/{pool}/{volume}/promote", 200, gives Promotion; "Gives a clone the snapshot that it was made from and those before it; the volume that had them is a clone of that snapshot then."
     SnapshotList, Get, Viewer, "/v1/snapshots", 200, gives SnapshotList, query SNAPSHOTS; "Lists snapshots."
     SnapshotCreate, Post, Operator, "/v1/snapshots", 201, takes SnapshotCreate, gives SnapshotList; "Takes a snapshot of volumes of a pool, all at one moment."
+    SnapshotShow, Get, Viewer, "/v1/snapshots/{pool}/{volume}/{snapshot}", 200, gives Snapshot; "Shows a snapshot, without what it alone has."
     SnapshotChange, Put, Operator, "/v1/snapshots/{pool}/{volume}/{snapshot}", 200, takes SnapshotChange, gives Snapshot; "Renames a snapshot, keeps it from being deleted, or lets it be."
     SnapshotDelete, Delete, Operator, "/v1/snapshots/{pool}/{volume}/{snapshot}", 204; "Deletes a snapshot; what it alone had comes free in the background."
     SnapshotClone, Post, Operator, "/v1/snapshots/{pool}/{volume}/{snapshot}/clone", 201, takes SnapshotClone, gives Volume; "Makes a volume that begins as a snapshot is."

@@ -570,7 +570,13 @@ impl Control for Fake {
         let mut known = self.snapshot_of(pool, volume, name)?;
         known.held = held.unwrap_or(known.held);
         known.name = new_name.unwrap_or(name).to_owned();
-        Ok(known)
+        self.with(pool, |stored| {
+            let one = |one: &&mut SnapshotStatus| one.volume == volume && one.name == name;
+            if let Some(stored) = stored.snapshots.iter_mut().find(one) {
+                *stored = known.clone();
+            }
+            Ok(known)
+        })
     }
 
     fn snapshot_delete(&self, pool: &str, volume: &str, names: &[String]) -> Result<()> {
