@@ -11,4 +11,4 @@ pub mod v1;
 
 pub use conditions::Tagged;
 pub use openapi::{document, document_json};
-pub use routes::{Least, Method, Operation, Query, ROUTES, Route};
+pub use routes::{Least, Method, Operation, Query, ROUTES, Route, Shape};

@@ -1,6 +1,6 @@
 //! The OpenAPI document, made from the table of routes.
 
-use crate::routes::{Body, Components, Least, Method, ROUTES, Route};
+use crate::routes::{Body, Components, Least, Method, ROUTES, Route, Shape};
 use crate::v1;
 use std::collections::{BTreeMap, BTreeSet};
 use utoipa::openapi::header::{Header, HeaderBuilder};
@@ -9,8 +9,9 @@ use utoipa::openapi::path::{
 };
 use utoipa::openapi::request_body::RequestBodyBuilder;
 use utoipa::openapi::schema::{
-    ComponentsBuilder, KnownFormat, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type,
+    ComponentsBuilder, KnownFormat, Object, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type,
 };
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{
     ContentBuilder, InfoBuilder, OpenApi, OpenApiBuilder, PathsBuilder, Ref, Required, Response,
     ResponseBuilder, ResponsesBuilder,
@@ -85,6 +86,20 @@ fn tag() -> Header {
         .build()
 }
 
+/// The name of the one way to say who asks, over the network.
+const TOKEN: &str = "token";
+
+fn token() -> SecurityScheme {
+    SecurityScheme::Http(
+        HttpBuilder::new()
+            .scheme(HttpAuthScheme::Bearer)
+            .description(Some(
+                "What `convect token create` printed. Browsers have a session in its place, and the Unix socket needs none.",
+            ))
+            .build(),
+    )
+}
+
 /// Statuses of refusals, each once. The method and the length are looked at before an operation's own.
 fn problems(route: &Route) -> BTreeSet<u16> {
     let conditional = route.operation.changes_tagged().is_some();
@@ -137,17 +152,32 @@ fn operation(route: &Route, components: &mut Components) -> utoipa::openapi::pat
             ),
         }))
         .responses(responses.build());
+    if route.least != Least::Anyone {
+        built = built.security(SecurityRequirement::new(TOKEN, [""; 0]));
+    }
     for name in segments(route.path) {
-        built = built.parameter(parameter(name, ParameterIn::Path, None));
+        let shape = Shape::of_segment(name);
+        built = built.parameter(parameter(name, ParameterIn::Path, None, shape));
     }
     for query in route.query {
-        built = built.parameter(parameter(query.name, ParameterIn::Query, Some(query.about)));
+        let (name, about) = (query.name, Some(query.about));
+        built = built.parameter(parameter(name, ParameterIn::Query, about, query.shape));
     }
     if route.operation.changes_tagged().is_some() {
-        built = built.parameter(parameter("If-Match", ParameterIn::Header, Some(IF_MATCH)));
+        built = built.parameter(parameter(
+            "If-Match",
+            ParameterIn::Header,
+            Some(IF_MATCH),
+            Shape::Text,
+        ));
     }
     if route.operation.takes_key() {
-        let key = parameter("Idempotency-Key", ParameterIn::Header, Some(KEY));
+        let key = parameter(
+            "Idempotency-Key",
+            ParameterIn::Header,
+            Some(KEY),
+            Shape::Text,
+        );
         built = built.parameter(key);
     }
     for (kind, content) in content(route.request, components) {
@@ -165,6 +195,7 @@ fn parameter(
     name: &str,
     place: ParameterIn,
     about: Option<&str>,
+    shape: Shape,
 ) -> utoipa::openapi::path::Parameter {
     let required = match place {
         ParameterIn::Path => Required::True,
@@ -175,8 +206,21 @@ fn parameter(
         .parameter_in(place)
         .required(required)
         .description(about)
-        .schema(Some(ObjectBuilder::new().schema_type(Type::String).build()))
+        .schema(Some(parameter_schema(shape)))
         .build()
+}
+
+fn parameter_schema(shape: Shape) -> Object {
+    let object = ObjectBuilder::new();
+    match shape {
+        Shape::Text => object.schema_type(Type::String),
+        Shape::Flag => object.schema_type(Type::Boolean),
+        Shape::Whole(least, most) => object
+            .schema_type(Type::Integer)
+            .minimum(Some(least))
+            .maximum(most),
+    }
+    .build()
 }
 
 /// The document of the whole interface.
@@ -225,6 +269,7 @@ pub fn document() -> OpenApi {
                     all.response(name, response)
                 })
                 .schemas_from_iter(components)
+                .security_scheme(TOKEN, token())
                 .build(),
         ))
         .build()

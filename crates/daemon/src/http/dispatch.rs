@@ -48,8 +48,8 @@ pub enum Answer {
         /// Who logged in or out.
         who: String,
     },
-    /// Live data, with these maps.
-    Live(Wish),
+    /// Live data, with these maps, and how often before it ends.
+    Live(Wish, Option<u64>),
     /// A stream.
     Send(Box<Sending>),
     /// What takes the request's body, which is a stream.
@@ -137,6 +137,14 @@ impl Arguments {
             None => Err(invalid(format!("'{name}' is no volume: write POOL/VOLUME"))),
         };
         names.into_iter().map(view).collect()
+    }
+
+    /// How often live data is told before its end.
+    fn looks(&self) -> Result<Option<u64>> {
+        match self.asked_number("looks")? {
+            Some(0) => Err(invalid("looks is 1 or more, not 0".to_owned())),
+            looks => Ok(looks),
+        }
     }
 
     fn request<T: DeserializeOwned>(&self) -> Result<T> {
@@ -338,6 +346,6 @@ pub fn dispatch(
             let limit = with.asked_count("limit", AUDIT_ENTRIES, AUDIT_ENTRIES_MAX)?;
             json(access.audit_list(with.asked_number("before")?, limit))
         }
-        Operation::Live => Ok(Answer::Live(with.wish()?)),
+        Operation::Live => Ok(Answer::Live(with.wish()?, with.looks()?)),
     }
 }

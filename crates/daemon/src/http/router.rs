@@ -200,7 +200,7 @@ async fn carry_out(
             let answered = answer(operation.route().status, body);
             ([(header::SET_COOKIE, cookie)], answered).into_response()
         }
-        Ok(Answer::Live(wish)) => events::tell(&hub, wish, caller, manager, ending)
+        Ok(Answer::Live(wish, looks)) => events::tell(&hub, (wish, looks), caller, manager, ending)
             .unwrap_or_else(|problem| refuse(&problem)),
         Ok(Answer::Text(kind, text)) => ([(header::CONTENT_TYPE, kind)], text).into_response(),
         Ok(Answer::Send(sending)) => {
