@@ -22,6 +22,24 @@ fn json(shape: Ref) -> utoipa::openapi::Content {
     ContentBuilder::new().schema(Some(shape)).build()
 }
 
+/// One server-sent event, as OpenAPI describes items of sequences.
+fn event(name: &str, shape: &Ref) -> Object {
+    let named = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .enum_values(Some([name]));
+    let about = format!("JSON: {}", shape.ref_location);
+    let data = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .description(Some(about))
+        .content_media_type("application/json");
+    ObjectBuilder::new()
+        .property("event", named)
+        .property("data", data)
+        .required("event")
+        .required("data")
+        .build()
+}
+
 /// The types that a body may have, and what it is.
 fn content(
     body: Body,
@@ -36,10 +54,12 @@ fn content(
             kinds.iter().map(|kind| (*kind, content.clone())).collect()
         }
         Body::Events(shapes) => {
-            let data = shapes.iter().map(|shape| shape(components));
-            let data = data.fold(OneOfBuilder::new(), OneOfBuilder::item).build();
+            let events = shapes
+                .iter()
+                .map(|(name, shape)| event(name, &shape(components)));
+            let events = events.fold(OneOfBuilder::new(), OneOfBuilder::item).build();
             let content = ContentBuilder::new()
-                .schema(Some(Schema::OneOf(data)))
+                .schema(Some(Schema::OneOf(events)))
                 .build();
             vec![("text/event-stream", content)]
         }

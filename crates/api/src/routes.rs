@@ -133,8 +133,8 @@ pub(crate) enum Body {
     Stream,
     /// Text of one of these content types, as the client accepts (docs/metrics.md).
     Text(&'static [&'static str]),
-    /// Server-sent events, whose data is JSON of these shapes (docs/access.md).
-    Events(&'static [Describe]),
+    /// Server-sent events of these names, whose data is JSON of these shapes (docs/access.md).
+    Events(&'static [(&'static str, Describe)]),
 }
 
 impl Route {
@@ -165,7 +165,10 @@ macro_rules! shape_of {
         Body::Text(METRICS)
     };
     (Live) => {
-        Body::Events(&[shape::<v1::LiveState>, shape::<v1::LiveMap>])
+        Body::Events(&[
+            ("state", shape::<v1::LiveState>),
+            ("map", shape::<v1::LiveMap>),
+        ])
     };
     ($type:ident) => {
         Body::Json(shape::<v1::$type> as Describe)
