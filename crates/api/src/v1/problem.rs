@@ -70,13 +70,12 @@ impl ProblemCode {
             Self::Forbidden => 403,
             Self::NotFound => 404,
             Self::MethodNotAllowed => 405,
-            Self::Exists | Self::Busy | Self::Refused => 409,
+            Self::Exists | Self::Busy | Self::Refused | Self::NoSpace => 409,
             Self::Changed => 412,
             Self::TooLarge => 413,
             Self::Invalid | Self::KeyReused => 422,
             Self::TooMany => 429,
             Self::Io | Self::Damaged | Self::Internal => 500,
-            Self::NoSpace => 507,
         }
     }
 }

@@ -11,6 +11,7 @@ use api::v1::{Problem, ProblemCode, Version};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -147,11 +148,6 @@ impl Arguments {
         }
     }
 
-    fn request<T: DeserializeOwned>(&self) -> Result<T> {
-        serde_json::from_slice(&self.body)
-            .map_err(|error| invalid(format!("the request cannot be read: {error}: correct it")))
-    }
-
     fn check_query(&self, operation: Operation) -> Result<()> {
         let known = operation.route().query;
         let unknown = self
@@ -165,6 +161,31 @@ impl Arguments {
             ))),
             None => Ok(()),
         }
+    }
+}
+
+/// A request, and what else has to be so for it to be carried out. A wrong request is told of before that is looked at
+/// (RFC 9110, section 13.2.1).
+struct Asked<'a> {
+    arguments: &'a Arguments,
+    condition: &'a dyn Fn() -> Result<()>,
+}
+
+impl Deref for Asked<'_> {
+    type Target = Arguments;
+
+    fn deref(&self) -> &Arguments {
+        self.arguments
+    }
+}
+
+impl Asked<'_> {
+    fn request<T: DeserializeOwned>(&self) -> Result<T> {
+        let read = serde_json::from_slice(&self.body);
+        let request = read
+            .map_err(|error| invalid(format!("the request cannot be read: {error}: correct it")))?;
+        (self.condition)()?;
+        Ok(request)
     }
 }
 
@@ -204,14 +225,22 @@ fn log_in(manager: &Manager, caller: &Caller, token: &str) -> Result<Answer> {
     }
 }
 
-/// Carries out one operation.
+/// Carries out one operation, when `condition` is met.
 pub fn dispatch(
     manager: &Arc<Manager>,
     caller: &Caller,
     operation: Operation,
-    with: &Arguments,
+    arguments: &Arguments,
+    condition: &dyn Fn() -> Result<()>,
 ) -> Result<Answer> {
+    let with = &Asked {
+        arguments,
+        condition,
+    };
     with.check_query(operation)?;
+    if operation.changes_tagged().is_none() || !operation.route().has_request() {
+        condition()?;
+    }
     let access = manager.access();
     let pool = with.text("pool");
     let volume = with.text("volume");

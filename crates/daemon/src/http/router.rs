@@ -163,8 +163,8 @@ async fn carry_out(
         let (manager, caller) = working;
         let _turn = turns.take(operation, &with);
         let noted = Noted::begin(&manager, &caller, operation, &with)?;
-        let result = conditions::check(&manager, operation, &with)
-            .and_then(|()| dispatch(&manager, &caller, operation, &with));
+        let condition = || conditions::check(&manager, operation, &with);
+        let result = dispatch(&manager, &caller, operation, &with, &condition);
         if let (Some(ticket), Ok(done)) = (&ticket, &result) {
             keep(ticket, done);
         }

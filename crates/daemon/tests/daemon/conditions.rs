@@ -112,6 +112,9 @@ fn a_change_of_what_was_changed_meanwhile_is_refused() {
             shown,
             "{path}: it was changed"
         );
+        // What is wrong anyway is told of first.
+        let wrong = ask(&daemon, &put, &[("If-Match", &tag)], &json!({"no": 1}));
+        assert_eq!(wrong.status, 422, "{path}: {}", wrong.body);
         let delete = format!("DELETE {path}");
         let gone = ask(&daemon, &delete, &[("If-Match", &tag)], &Value::Null);
         assert_eq!(gone.status, 412, "{path}");

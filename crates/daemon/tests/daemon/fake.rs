@@ -496,6 +496,10 @@ impl Control for Fake {
         })
     }
 
+    fn volumes_spreads(&self, _pool: &str) -> Result<BTreeMap<String, IoSpread>> {
+        Ok(BTreeMap::new())
+    }
+
     fn volume_promote(&self, pool: &str, name: &str) -> Result<Promotion> {
         self.with(pool, |stored| match stored.volumes.get(name) {
             Some(_) => Ok(Promotion {

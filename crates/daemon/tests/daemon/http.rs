@@ -236,7 +236,7 @@ fn each_wrong_request_gets_its_status_and_one_reason() {
             "cannot be read",
         ),
         ("POST", "/v1/volumes", typo, 422, "invalid", "thik"),
-        ("POST", "/v1/volumes", big, 507, "no_space", "no space"),
+        ("POST", "/v1/volumes", big, 409, "no_space", "no space"),
         (
             "POST",
             "/v1/exports",
