@@ -154,6 +154,8 @@ if grep -aq 'panicked' "$work/log"; then
   echo "FAIL a thread of the daemon panicked"
   failed=$((failed + 1))
 fi
-echo "$cases requests in $((SECONDS - began)) s"
+changes="$(cat "$work"/state/audit.log* | grep -ac '"outcome":"done"' || true)"
+echo "$cases requests in $((SECONDS - began)) s; $changes changes were made"
+[ "$changes" -gt 0 ] || { echo "FAIL nothing was changed: the requests reach nothing"; failed=$((failed + 1)); }
 echo "interface: $passed passed, $failed failed"
 [ "$failed" = 0 ] || exit 1
