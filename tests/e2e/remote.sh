@@ -112,6 +112,16 @@ say "contexts"
 refused 1 'add --yes' convect context add here --server "$server"
 convect context add here --server "$server" --token-file token --yes >out 2>told || fail "$(cat told)"
 grep -qF "$pin" told || fail "it does not show the fingerprint: $(cat told)"
+on_terminal() { # WORD COMMAND...: on a terminal of its own, where this word is typed
+  { sleep 1 && printf '%s\n' "$1" && sleep 1; } | script -qec "$2" /dev/null
+}
+on_terminal no "$CONVECT_BIN/convect context add asked --server $server" >told || true
+grep -q 'nothing was done' told || fail "$(cat told)"
+if convect context list | grep -q asked; then fail "it is there though it was not confirmed"; fi
+on_terminal asked "$CONVECT_BIN/convect context add asked --server $server" >told
+grep -qF "$pin" told || fail "it does not show the fingerprint: $(cat told)"
+convect context list | grep -q "asked.*$pin" || fail "it is not pinned: $(convect context list)"
+convect context remove asked >/dev/null
 convect context add pinned --server "$server" --pin "$pin" >/dev/null
 convect context add trusted --server "$server" --ca state/certificate.pem --token-file open >/dev/null
 refused 1 'already' convect context add here --server "$server" --pin "$pin"
