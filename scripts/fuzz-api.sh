@@ -117,7 +117,8 @@ run_round() { # SECONDS SEED CHECKS [ARG...]
 step "fuzz the interface for $seconds s"
 passed=0 failed=0 cases=0 number=0 seed=${CONVECT_API_FUZZ_SEED:-$RANDOM}
 began=$SECONDS
-while left=$((seconds - (SECONDS - began))) && [ "$left" -gt 0 ]; do
+# What is left at the end is no round of its own when little can be asked in it.
+while left=$((seconds - (SECONDS - began))) && { [ "$number" = 0 ] || [ "$left" -ge $((round / 2)) ]; }; do
   populate
   number=$((number + 1))
   length=$((left < round ? left : round))
