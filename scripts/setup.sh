@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what is missing, and nothing when nothing is: setup.sh build|demo|test|fuzz|compare|count|web.
+# Installs what is missing, and nothing when nothing is: setup.sh build|demo|test|fuzz|api|compare|count|web.
 # Left out: anything that is not a package, the Rust toolchain or cargo-fuzz; it changes no
 # configuration.
 set -Eeuo pipefail
@@ -36,6 +36,12 @@ fuzz_packages=(
   "${build_packages[@]}"
   "g++ c++"
 )
+api_packages=(
+  "${build_packages[@]}"
+  "python3 python3"
+  "python3-venv /usr/lib/python3*/ensurepip"
+  "util-linux setpriv"
+)
 count_packages=(
   "${build_packages[@]}"
   "valgrind valgrind"
@@ -44,6 +50,7 @@ test_packages=(
   "${demo_packages[@]}"
   "${fuzz_packages[@]}"
   "${count_packages[@]}"
+  "${api_packages[@]}"
   "${web_packages[@]}"
   "chromium chromium"
   "fonts-dejavu-core /usr/share/fonts/truetype/dejavu"
@@ -162,9 +169,10 @@ case "$level" in
   test) rows=("${test_packages[@]}") ;;
   fuzz) rows=("${fuzz_packages[@]}") ;;
   web) rows=("${web_packages[@]}") ;;
+  api) rows=("${api_packages[@]}") ;;
   compare) rows=("${compare_packages[@]}") ;;
   count) rows=("${count_packages[@]}") ;;
-  *) fail "usage: setup.sh build|demo|test|fuzz|compare|count|web" ;;
+  *) fail "usage: setup.sh build|demo|test|fuzz|api|compare|count|web" ;;
 esac
 step "setup: packages to $level"
 mapfile -t missing < <(missing_packages "${rows[@]}")

@@ -45,7 +45,7 @@ count_results() {
   local passed_here failed_here
   read -r passed_here failed_here < <(
     sed -nE -e 's/^test result: [A-Za-z]+\. ([0-9]+) passed; ([0-9]+) failed.*/\1 \2/p' \
-      -e 's/^(end to end|fuzz|simulation|instructions|web): ([0-9]+) passed, ([0-9]+) failed$/\2 \3/p' "$logs/step" |
+      -e 's/^(end to end|fuzz|interface|simulation|instructions|web): ([0-9]+) passed, ([0-9]+) failed$/\2 \3/p' "$logs/step" |
       awk '{p += $1; f += $2} END {print p + 0, f + 0}'
   )
   passed_count=$((passed_count + passed_here))
@@ -70,9 +70,11 @@ if [ "$end_to_end" = yes ]; then
   check "end to end" bash scripts/e2e.sh
   count_results
 fi
-# Each target has CONVECT_FUZZ_SECONDS (60), two at a time.
+# Each target has CONVECT_FUZZ_SECONDS (60), two at a time; the interface CONVECT_API_FUZZ_SECONDS (120).
 if [ "$fuzz" = yes ]; then
   check "fuzzing" bash scripts/fuzz.sh
+  count_results
+  check "fuzzing the interface" bash scripts/fuzz-api.sh
   count_results
 fi
 

@@ -112,6 +112,18 @@ wait_until 20 grew pool
 wait_until 20 has_data "convect_volume_read_bytes_total{volume=\"disk\"} >= $((64 * mib))"
 wait_until 20 has_data "sum(convect_drive_written_bytes_total) >= $((128 * mib))"
 
+say "histograms: how long and how large"
+# A client wrote 65 times one MiB, each of which is one operation.
+up_to() { printf 'convect_volume_write_size_bytes_bucket{volume="disk",le=~"%s"}' "$1"; }
+wait_until 20 has_data "$(up_to '1048576.0|1.048576e.06') - ignoring(le) $(up_to '524288.0|524288') == 65"
+wait_until 20 has_data 'convect_volume_write_size_bytes_sum{volume="disk"} == on(volume) convect_volume_written_bytes_total{volume="disk"}'
+for kind in read write; do
+  wait_until 20 has_data "convect_volume_${kind}_latency_seconds_count{volume=\"disk\"} == on(volume) convect_volume_${kind}s_total{volume=\"disk\"}"
+  wait_until 20 has_data "histogram_quantile(0.99, convect_volume_${kind}_latency_seconds_bucket{volume=\"disk\"}) > 0"
+  spread="$(ask "histogram_quantile(0.5, convect_volume_${kind}_latency_seconds_bucket{volume=\"disk\"})" | tr -d '()' | cut -d' ' -f2)"
+  say "median of ${kind}s of 1 MiB: $spread s"
+done
+
 say "every expression of the dashboard and the rules has data"
 convect pool scrub tank --wait
 system_python - "$root" >expressions <<'PYTHON'

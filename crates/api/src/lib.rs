@@ -4,9 +4,11 @@
 //! document that is generated from them.
 //! Leaves out: serving them (`daemon`) and asking for them (`cli`).
 
+mod conditions;
 mod openapi;
 mod routes;
 pub mod v1;
 
+pub use conditions::Tagged;
 pub use openapi::{document, document_json};
-pub use routes::{Least, Method, Operation, Query, ROUTES, Route};
+pub use routes::{Least, Method, Operation, Query, ROUTES, Route, Shape};

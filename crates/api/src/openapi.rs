@@ -1,23 +1,43 @@
 //! The OpenAPI document, made from the table of routes.
 
-use crate::routes::{Body, Components, Least, Method, ROUTES, Route};
+use crate::routes::{Body, Components, Least, Method, ROUTES, Route, Shape};
 use crate::v1;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use utoipa::openapi::header::{Header, HeaderBuilder};
 use utoipa::openapi::path::{
     HttpMethod, OperationBuilder, ParameterBuilder, ParameterIn, PathItem,
 };
 use utoipa::openapi::request_body::RequestBodyBuilder;
 use utoipa::openapi::schema::{
-    ComponentsBuilder, KnownFormat, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type,
+    ComponentsBuilder, KnownFormat, Object, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type,
 };
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{
-    ContentBuilder, InfoBuilder, OpenApi, OpenApiBuilder, PathsBuilder, Ref, Required,
+    ContentBuilder, InfoBuilder, OpenApi, OpenApiBuilder, PathsBuilder, Ref, Required, Response,
     ResponseBuilder, ResponsesBuilder,
 };
 use utoipa::{PartialSchema, ToSchema};
 
 fn json(shape: Ref) -> utoipa::openapi::Content {
     ContentBuilder::new().schema(Some(shape)).build()
+}
+
+/// One server-sent event, as OpenAPI describes items of sequences.
+fn event(name: &str, shape: &Ref) -> Object {
+    let named = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .enum_values(Some([name]));
+    let about = format!("JSON: {}", shape.ref_location);
+    let data = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .description(Some(about))
+        .content_media_type("application/json");
+    ObjectBuilder::new()
+        .property("event", named)
+        .property("data", data)
+        .required("event")
+        .required("data")
+        .build()
 }
 
 /// The types that a body may have, and what it is.
@@ -34,10 +54,12 @@ fn content(
             kinds.iter().map(|kind| (*kind, content.clone())).collect()
         }
         Body::Events(shapes) => {
-            let data = shapes.iter().map(|shape| shape(components));
-            let data = data.fold(OneOfBuilder::new(), OneOfBuilder::item).build();
+            let events = shapes
+                .iter()
+                .map(|(name, shape)| event(name, &shape(components)));
+            let events = events.fold(OneOfBuilder::new(), OneOfBuilder::item).build();
             let content = ContentBuilder::new()
-                .schema(Some(Schema::OneOf(data)))
+                .schema(Some(Schema::OneOf(events)))
                 .build();
             vec![("text/event-stream", content)]
         }
@@ -66,14 +88,79 @@ fn segments(path: &str) -> impl Iterator<Item = &str> {
         .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
 }
 
+const IF_MATCH: &str = "The ETag, or several with commas between, of which the object has to have one: else nothing is \
+    done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it.";
+const KEY: &str = "1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it \
+    gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused \
+    (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and \
+    of a request that was refused not at all.";
+
+/// The header of an answer that tells an object's tag.
+fn tag() -> Header {
+    let text = ObjectBuilder::new().schema_type(Type::String).build();
+    HeaderBuilder::new()
+        .schema(Some(text))
+        .description(Some(
+            "Stands for what was chosen of the object, for If-Match.",
+        ))
+        .build()
+}
+
+/// The name of the one way to say who asks, over the network.
+const TOKEN: &str = "token";
+
+fn token() -> SecurityScheme {
+    SecurityScheme::Http(
+        HttpBuilder::new()
+            .scheme(HttpAuthScheme::Bearer)
+            .description(Some(
+                "What `convect token create` printed. Browsers have a session in its place, and the Unix socket needs none.",
+            ))
+            .build(),
+    )
+}
+
+/// Statuses of refusals, each once. The method and the length are looked at before an operation's own.
+fn problems(route: &Route) -> BTreeSet<u16> {
+    let conditional = route.operation.changes_tagged().is_some();
+    let codes = v1::ProblemCode::ALL.into_iter();
+    let possible = codes.filter(|code| match code {
+        v1::ProblemCode::MethodNotAllowed => false,
+        v1::ProblemCode::Changed => conditional,
+        _ => true,
+    });
+    possible.map(v1::ProblemCode::status).collect()
+}
+
+/// A refusal with a status, and the codes that it may have.
+fn problem(status: u16) -> Response {
+    let codes = v1::ProblemCode::ALL.into_iter();
+    let codes = codes.filter(|code| code.status() == status);
+    let names: Vec<String> = codes
+        .filter_map(|code| Some(serde_json::to_value(code).ok()?.as_str()?.to_owned()))
+        .collect();
+    ResponseBuilder::new()
+        .description(format!(
+            "Not done, and nothing is half-made: {}.",
+            names.join(", ")
+        ))
+        .content("application/json", json(Ref::from_schema_name("Problem")))
+        .build()
+}
+
 fn operation(route: &Route, components: &mut Components) -> utoipa::openapi::path::Operation {
     let mut success = ResponseBuilder::new().description("Done.");
     for (kind, content) in content(route.answer, components) {
         success = success.content(kind, content);
     }
-    let problem = ResponseBuilder::new()
-        .description("Not done, and nothing is half-made.")
-        .content("application/json", json(Ref::from_schema_name("Problem")));
+    if route.operation.tells_tag() {
+        success = success.header("ETag", tag());
+    }
+    let mut responses = ResponsesBuilder::new().response(route.status.to_string(), success.build());
+    for status in problems(route) {
+        let named = Ref::from_response_name(format!("Problem{status}"));
+        responses = responses.response(status.to_string(), named);
+    }
     let mut built = OperationBuilder::new()
         .operation_id(Some(format!("{:?}", route.operation)))
         .summary(Some(route.about))
@@ -84,17 +171,34 @@ fn operation(route: &Route, components: &mut Components) -> utoipa::openapi::pat
                 format!("{least:?}").to_lowercase()
             ),
         }))
-        .responses(
-            ResponsesBuilder::new()
-                .response(route.status.to_string(), success.build())
-                .response("default", problem.build())
-                .build(),
-        );
+        .responses(responses.build());
+    if route.least != Least::Anyone {
+        built = built.security(SecurityRequirement::new(TOKEN, [""; 0]));
+    }
     for name in segments(route.path) {
-        built = built.parameter(parameter(name, ParameterIn::Path, None));
+        let shape = Shape::of_segment(name);
+        built = built.parameter(parameter(name, ParameterIn::Path, None, shape));
     }
     for query in route.query {
-        built = built.parameter(parameter(query.name, ParameterIn::Query, Some(query.about)));
+        let (name, about) = (query.name, Some(query.about));
+        built = built.parameter(parameter(name, ParameterIn::Query, about, query.shape));
+    }
+    if route.operation.changes_tagged().is_some() {
+        built = built.parameter(parameter(
+            "If-Match",
+            ParameterIn::Header,
+            Some(IF_MATCH),
+            Shape::Text,
+        ));
+    }
+    if route.operation.takes_key() {
+        let key = parameter(
+            "Idempotency-Key",
+            ParameterIn::Header,
+            Some(KEY),
+            Shape::Text,
+        );
+        built = built.parameter(key);
     }
     for (kind, content) in content(route.request, components) {
         built = built.request_body(Some(
@@ -111,6 +215,7 @@ fn parameter(
     name: &str,
     place: ParameterIn,
     about: Option<&str>,
+    shape: Shape,
 ) -> utoipa::openapi::path::Parameter {
     let required = match place {
         ParameterIn::Path => Required::True,
@@ -121,8 +226,21 @@ fn parameter(
         .parameter_in(place)
         .required(required)
         .description(about)
-        .schema(Some(ObjectBuilder::new().schema_type(Type::String).build()))
+        .schema(Some(parameter_schema(shape)))
         .build()
+}
+
+fn parameter_schema(shape: Shape) -> Object {
+    let object = ObjectBuilder::new();
+    match shape {
+        Shape::Text => object.schema_type(Type::String),
+        Shape::Flag => object.schema_type(Type::Boolean),
+        Shape::Whole(least, most) => object
+            .schema_type(Type::Integer)
+            .minimum(Some(least))
+            .maximum(most),
+    }
+    .build()
 }
 
 /// The document of the whole interface.
@@ -148,6 +266,10 @@ pub fn document() -> OpenApi {
         .fold(PathsBuilder::new(), |all, (path, item)| {
             all.path(path, item)
         });
+    let statuses: BTreeSet<u16> = ROUTES.iter().flat_map(problems).collect();
+    let refusals = statuses
+        .into_iter()
+        .map(|status| (format!("Problem{status}"), problem(status)));
     OpenApiBuilder::new()
         .info(
             InfoBuilder::new()
@@ -162,8 +284,12 @@ pub fn document() -> OpenApi {
         )
         .paths(paths.build())
         .components(Some(
-            ComponentsBuilder::new()
+            refusals
+                .fold(ComponentsBuilder::new(), |all, (name, response)| {
+                    all.response(name, response)
+                })
                 .schemas_from_iter(components)
+                .security_scheme(TOKEN, token())
                 .build(),
         ))
         .build()

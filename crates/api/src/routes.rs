@@ -75,6 +75,30 @@ pub struct Query {
     pub name: &'static str,
     /// What it means.
     pub about: &'static str,
+    /// What may stand there.
+    pub shape: Shape,
+}
+
+/// What a parameter may be.
+#[derive(Clone, Copy, Debug)]
+pub enum Shape {
+    /// Any text; the daemon says more where it is not good.
+    Text,
+    /// A whole number from this one up to that one, where there is a limit.
+    Whole(u64, Option<u64>),
+    /// `true` or `false`.
+    Flag,
+}
+
+impl Shape {
+    /// That of a segment of a path.
+    pub(crate) fn of_segment(name: &str) -> Self {
+        match name {
+            "vdrive" => Self::Whole(0, Some(255)),
+            "job" | "session" => Self::Whole(0, None),
+            _ => Self::Text,
+        }
+    }
 }
 
 /// One operation of the interface.
@@ -109,8 +133,8 @@ pub(crate) enum Body {
     Stream,
     /// Text of one of these content types, as the client accepts (docs/metrics.md).
     Text(&'static [&'static str]),
-    /// Server-sent events, whose data is JSON of these shapes (docs/access.md).
-    Events(&'static [Describe]),
+    /// Server-sent events of these names, whose data is JSON of these shapes (docs/access.md).
+    Events(&'static [(&'static str, Describe)]),
 }
 
 impl Route {
@@ -141,7 +165,10 @@ macro_rules! shape_of {
         Body::Text(METRICS)
     };
     (Live) => {
-        Body::Events(&[shape::<v1::LiveState>, shape::<v1::LiveMap>])
+        Body::Events(&[
+            ("state", shape::<v1::LiveState>),
+            ("map", shape::<v1::LiveMap>),
+        ])
     };
     ($type:ident) => {
         Body::Json(shape::<v1::$type> as Describe)
@@ -180,15 +207,18 @@ const METRICS: &[&str] = &["application/openmetrics-text", "text/plain"];
 const POOL: &[Query] = &[Query {
     name: "pool",
     about: "Only what belongs to this pool.",
+    shape: Shape::Text,
 }];
 const POOL_AND_VOLUME: &[Query] = &[
     Query {
         name: "pool",
         about: "Only what belongs to this pool.",
+        shape: Shape::Text,
     },
     Query {
         name: "volume",
         about: "Only what belongs to this volume.",
+        shape: Shape::Text,
     },
 ];
 const SNAPSHOTS: &[Query] = &[
@@ -197,6 +227,7 @@ const SNAPSHOTS: &[Query] = &[
     Query {
         name: "wait_s",
         about: "Seconds to look for what each snapshot alone has, 0 to 20; 1 when left out.",
+        shape: Shape::Whole(0, Some(20)),
     },
 ];
 const DIFF: &[Query] = &[
@@ -204,19 +235,23 @@ const DIFF: &[Query] = &[
         name: "from",
         about: "The snapshot that it is compared with, NAME or, of another volume, VOLUME@NAME; \
                 nothing when left out: everything that is stored is listed.",
+        shape: Shape::Text,
     },
     Query {
         name: "to",
         about: "The snapshot of the volume that is compared; the volume as it is now when left out.",
+        shape: Shape::Text,
     },
     Query {
         name: "start",
         about: "Where to begin, in bytes; a multiple of 4,096.",
+        shape: Shape::Whole(0, None),
     },
     Query {
         name: "limit",
         about: "How many ranges at most, 1 to 65,536; 1,024 when left out. There may be fewer \
                 though there are more.",
+        shape: Shape::Whole(1, Some(65_536)),
     },
 ];
 const SEND: &[Query] = &[
@@ -224,56 +259,72 @@ const SEND: &[Query] = &[
         name: "from",
         about: "The snapshot that the receiver has, NAME or, of another volume, VOLUME@NAME; nothing \
                 when left out: all of the snapshot is sent.",
+        shape: Shape::Text,
     },
     Query {
         name: "resume",
         about: "The token of a volume that has a part of it: what it lacks is sent.",
+        shape: Shape::Text,
     },
 ];
 const RECEIVE: &[Query] = &[Query {
     name: "force",
     about: "With `true`, the volume is rolled back to the snapshot that the stream goes from: what was \
             written since is lost.",
+    shape: Shape::Flag,
 }];
 const CELLS: &[Query] = &[
     Query {
         name: "cells",
         about: "How many parts, 1 to 65,536; 64 when left out.",
+        shape: Shape::Whole(1, Some(65_536)),
     },
     Query {
         name: "start",
         about: "The first byte of the part of the volume that is looked at; 0 when left out.",
+        shape: Shape::Whole(0, None),
     },
     Query {
         name: "length",
         about: "How many bytes of it; up to its end when left out.",
+        shape: Shape::Whole(0, None),
     },
 ];
 const LIVE: &[Query] = &[
     Query {
         name: "maps",
         about: "Volumes whose maps are told, too: up to 16, as POOL/VOLUME with commas between.",
+        shape: Shape::Text,
     },
     Query {
         name: "cells",
         about: "Parts of each map, 1 to 4,096; 1,024 when left out.",
+        shape: Shape::Whole(1, Some(4096)),
     },
     CELLS[1],
     CELLS[2],
+    Query {
+        name: "looks",
+        about: "After how many looks it ends, 1 or more; when left out it does not.",
+        shape: Shape::Whole(1, None),
+    },
 ];
 const AUDIT: &[Query] = &[
     Query {
         name: "before",
         about: "Only entries with a smaller number.",
+        shape: Shape::Whole(0, None),
     },
     Query {
         name: "limit",
         about: "How many entries at most, 1 to 1,000; 100 when left out.",
+        shape: Shape::Whole(1, Some(1000)),
     },
 ];
 const LBA: &[Query] = &[Query {
     name: "lba",
     about: "The logical block, counted from 0 in the volume's unit of 512 or 4,096 bytes; 0 when left out.",
+    shape: Shape::Whole(0, None),
 }];
 
 routes! {
@@ -323,6 +374,7 @@ routes! {
     VolumePromote, Post, Operator, "/v1/volumes/{pool}/{volume}/promote", 200, gives Promotion; "Gives a clone the snapshot that it was made from and those before it; the volume that had them is a clone of that snapshot then."
     SnapshotList, Get, Viewer, "/v1/snapshots", 200, gives SnapshotList, query SNAPSHOTS; "Lists snapshots."
     SnapshotCreate, Post, Operator, "/v1/snapshots", 201, takes SnapshotCreate, gives SnapshotList; "Takes a snapshot of volumes of a pool, all at one moment."
+    SnapshotShow, Get, Viewer, "/v1/snapshots/{pool}/{volume}/{snapshot}", 200, gives Snapshot; "Shows a snapshot, without what it alone has."
     SnapshotChange, Put, Operator, "/v1/snapshots/{pool}/{volume}/{snapshot}", 200, takes SnapshotChange, gives Snapshot; "Renames a snapshot, keeps it from being deleted, or lets it be."
     SnapshotDelete, Delete, Operator, "/v1/snapshots/{pool}/{volume}/{snapshot}", 204; "Deletes a snapshot; what it alone had comes free in the background."
     SnapshotClone, Post, Operator, "/v1/snapshots/{pool}/{volume}/{snapshot}/clone", 201, takes SnapshotClone, gives Volume; "Makes a volume that begins as a snapshot is."

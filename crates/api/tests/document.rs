@@ -60,7 +60,7 @@ fn problems_travel_with_the_status_that_fits() {
         (ProblemCode::Exists, "exists", 409),
         (ProblemCode::Busy, "busy", 409),
         (ProblemCode::Invalid, "invalid", 422),
-        (ProblemCode::NoSpace, "no_space", 507),
+        (ProblemCode::NoSpace, "no_space", 409),
         (ProblemCode::Io, "io", 500),
     ] {
         assert_eq!(code.status(), status, "{name}");

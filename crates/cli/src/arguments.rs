@@ -1,11 +1,13 @@
 //! What can be written on the command line.
 
 use crate::access_arguments::{Audit, Token};
+use crate::context_arguments::Context;
 use crate::export_arguments::{Export, Session};
 use crate::placement_arguments::Placement;
 use crate::pool_arguments::PoolSet;
 use crate::serve_arguments::Serve;
 use crate::stream_arguments::{Receive, Send};
+use crate::way::Reach;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::ffi::OsString;
@@ -16,9 +18,9 @@ use std::path::PathBuf;
 #[derive(Parser, Debug)]
 #[command(name = "convect", version, arg_required_else_help = true, after_long_help = AFTER)]
 pub struct Arguments {
-    /// The daemon's socket
-    #[arg(long, global = true, env = "CONVECT_SOCKET", value_name = "PATH")]
-    pub socket: Option<PathBuf>,
+    /// Which daemon.
+    #[command(flatten)]
+    pub reach: Reach,
     /// Print what the HTTP interface answers, as JSON
     #[arg(long, global = true)]
     pub json: bool,
@@ -75,6 +77,9 @@ pub enum Command {
     /// Make, look at and take back tokens, which the page and remote programs show
     #[command(subcommand)]
     Token(Token),
+    /// Name daemons on other hosts, and choose the one that commands are for
+    #[command(subcommand)]
+    Context(Context),
     /// Print who changed what and when, newest first
     Audit(Audit),
     /// Look whether a pool that is not in use is whole

@@ -1,14 +1,14 @@
-//! Asking the daemon: one request of HTTP/1.1 a connection, over its Unix socket, bounded in size
+//! Asking the daemon: one request of HTTP/1.1 a connection, whichever way it goes, bounded in size
 //! and time.
 
 use crate::Failure;
+use crate::way::{Way, Wire};
 use api::v1::Problem;
 use api::{Method, Operation};
 use serde::Serialize;
 use std::fmt::Write as _;
-use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Longest answer that is read, in bytes.
@@ -22,9 +22,9 @@ const HEAD_MAX: usize = 64 << 10;
 /// Bytes of a stream that are sent at a time.
 const PART: usize = 256 << 10;
 
-/// The way to one daemon.
+/// What asks one daemon.
 pub struct Client {
-    socket: PathBuf,
+    way: Way,
 }
 
 /// Writes what would mean something in a path or query as `%XX`.
@@ -80,51 +80,71 @@ fn split(answer: &[u8]) -> Option<(u16, &[u8])> {
     Some((status.parse().ok()?, body))
 }
 
+/// Reads a head and nothing behind it: as much as there is of it when the other side ends.
+fn read_head(wire: &mut Wire, head: &mut Vec<u8>) -> io::Result<()> {
+    let mut byte = [0];
+    while !head.ends_with(b"\r\n\r\n") && head.len() < HEAD_MAX {
+        if wire.read(&mut byte)? == 0 {
+            break;
+        }
+        head.extend(byte);
+    }
+    Ok(())
+}
+
 impl Client {
-    /// A way to the daemon at `socket`; nothing is asked yet.
-    pub fn new(socket: impl Into<PathBuf>) -> Self {
-        Self {
-            socket: socket.into(),
+    /// What asks the daemon that this way leads to; nothing is asked yet.
+    pub fn new(way: Way) -> Self {
+        Self { way }
+    }
+
+    /// The folder that relative paths of the daemon's files begin at; nothing where it has other files than this host.
+    pub fn folder(&self) -> Option<PathBuf> {
+        match &self.way {
+            Way::Socket(_) => Some(std::env::current_dir().unwrap_or_else(|_| "/".into())),
+            Way::Server(_) => None,
         }
     }
 
-    /// The daemon's socket.
-    pub fn socket(&self) -> &Path {
-        &self.socket
+    /// The beginning of a request; the rest of its head follows.
+    fn head(
+        &self,
+        operation: Operation,
+        segments: &[&str],
+        query: &[(&str, &str)],
+        version: &str,
+    ) -> String {
+        format!(
+            "{} {} HTTP/{version}\r\nHost: {}\r\n{}",
+            operation.route().method.as_str(),
+            target(operation, segments, query),
+            self.way.host(),
+            self.way.authorization()
+        )
     }
 
-    fn unreachable(&self, error: &io::Error) -> Failure {
-        let path = self.socket.display();
-        Failure::Failed(match error.kind() {
-            ErrorKind::NotFound | ErrorKind::ConnectionRefused => format!(
-                "no daemon answers at {path}: start it with `convect serve` or name its socket \
-                 with --socket"
-            ),
-            ErrorKind::PermissionDenied => {
-                format!("no permission to use {path}: be root, the daemon's user or in its group")
-            }
-            ErrorKind::InvalidInput => format!("{path} cannot be a socket: {error}"),
-            ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-                format!("the daemon at {path} did not answer in time: see its log")
-            }
-            _ => format!("the daemon at {path} cannot be asked: {error}: see its log"),
-        })
+    fn connect(&self, reading: Duration, writing: Duration) -> Result<Wire, Failure> {
+        let wire = self.way.connect()?;
+        let set = wire.set_patience(reading, writing);
+        set.map_err(|error| self.way.unreachable(&error))?;
+        Ok(wire)
     }
 
-    fn exchange(&self, request: &[u8], patience: Duration) -> io::Result<Vec<u8>> {
-        let mut stream = UnixStream::connect(&self.socket)?;
-        stream.set_read_timeout(Some(patience))?;
-        stream.set_write_timeout(Some(LOOK_TIME))?;
+    /// The whole answer to what was sent, or not to its end.
+    fn answer(
+        &self,
+        wire: &mut Wire,
+        sent: io::Result<()>,
+        mut answer: Vec<u8>,
+    ) -> Result<Vec<u8>, Failure> {
         // A daemon that refuses the caller may close before it has read everything; its answer
         // is there all the same.
-        let sent = stream.write_all(request);
-        let mut answer = Vec::new();
-        let read = stream.take(ANSWER_MAX + 1).read_to_end(&mut answer);
+        let read = wire.take(ANSWER_MAX + 1).read_to_end(&mut answer);
         if answer.is_empty() {
-            sent?;
-            read?;
+            let done = sent.and(read.map(|_| ()));
+            done.map_err(|error| self.way.unreachable(&error))?;
         }
-        Ok(answer)
+        self.judge(&answer)
     }
 
     /// Asks for an operation: `segments` are what its path leaves open, in order.
@@ -138,26 +158,23 @@ impl Client {
         query: &[(&str, &str)],
         body: Option<Vec<u8>>,
     ) -> Result<Vec<u8>, Failure> {
-        let route = operation.route();
         let patience = match operation {
             Operation::PoolCool => MOVE_TIME,
-            _ if route.method == Method::Get => LOOK_TIME,
+            _ if operation.route().method == Method::Get => LOOK_TIME,
             _ => CHANGE_TIME,
         };
         let body = body.unwrap_or_default();
-        let mut request = format!(
-            "{} {} HTTP/1.1\r\nHost: convect\r\nConnection: close\r\nContent-Type: \
-             application/json\r\nContent-Length: {}\r\n\r\n",
-            route.method.as_str(),
-            target(operation, segments, query),
+        let mut request = self.head(operation, segments, query, "1.1");
+        let _ = write!(
+            request,
+            "Connection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
             body.len()
-        )
-        .into_bytes();
+        );
+        let mut request = request.into_bytes();
         request.extend(body);
-        let answer = self
-            .exchange(&request, patience)
-            .map_err(|error| self.unreachable(&error))?;
-        self.judge(&answer)
+        let mut wire = self.connect(patience, LOOK_TIME)?;
+        let sent = wire.write_all(&request);
+        self.answer(&mut wire, sent, Vec::new())
     }
 
     /// The body of a good answer.
@@ -165,7 +182,7 @@ impl Client {
         let Some((status, body)) = split(answer) else {
             return Err(Failure::Failed(format!(
                 "what answers at {} is no convect daemon, or it ended meanwhile",
-                self.socket.display()
+                self.way.name()
             )));
         };
         if status < 400 {
@@ -191,40 +208,23 @@ impl Client {
         query: &[(&str, &str)],
     ) -> Result<impl Read, Failure> {
         // By this version the body comes as it is, up to the end of the connection.
-        let request = format!(
-            "{} {} HTTP/1.0\r\nHost: convect\r\n\r\n",
-            operation.route().method.as_str(),
-            target(operation, segments, query)
-        );
-        let opened = || -> io::Result<(Vec<u8>, UnixStream)> {
-            let mut stream = UnixStream::connect(&self.socket)?;
-            stream.set_read_timeout(Some(CHANGE_TIME))?;
-            stream.set_write_timeout(Some(LOOK_TIME))?;
-            let sent = stream.write_all(request.as_bytes());
-            let mut head = Vec::new();
-            let mut byte = [0];
-            while !head.ends_with(b"\r\n\r\n") && head.len() < HEAD_MAX {
-                if stream.read(&mut byte)? == 0 {
-                    break;
-                }
-                head.extend(byte);
-            }
-            if head.is_empty() {
-                sent?;
-            }
-            Ok((head, stream))
-        };
-        let (mut head, mut stream) = opened().map_err(|error| self.unreachable(&error))?;
+        let request = self.head(operation, segments, query, "1.0") + "\r\n";
+        let mut wire = self.connect(CHANGE_TIME, LOOK_TIME)?;
+        let sent = wire.write_all(request.as_bytes());
+        let mut head = Vec::new();
+        let read = read_head(&mut wire, &mut head);
+        if head.is_empty() {
+            let done = sent.and(read);
+            done.map_err(|error| self.way.unreachable(&error))?;
+        }
         let good = head.starts_with(b"HTTP/1.") && head.get(9..12) == Some(b"200");
         if good && head.ends_with(b"\r\n\r\n") {
-            return Ok(stream);
+            return Ok(wire);
         }
-        let rest = (&mut stream).take(ANSWER_MAX).read_to_end(&mut head);
-        rest.map_err(|error| self.unreachable(&error))?;
-        self.judge(&head)?;
+        self.answer(&mut wire, Ok(()), head)?;
         Err(Failure::Failed(format!(
             "what answers at {} gives no stream: use the convect of its version",
-            self.socket.display()
+            self.way.name()
         )))
     }
 
@@ -239,20 +239,20 @@ impl Client {
         query: &[(&str, &str)],
         source: &mut impl Read,
     ) -> Result<Vec<u8>, Failure> {
-        let head = format!(
-            "{} {} HTTP/1.1\r\nHost: convect\r\nConnection: close\r\nContent-Type: \
-             application/octet-stream\r\nTransfer-Encoding: chunked\r\n\r\n",
-            operation.route().method.as_str(),
-            target(operation, segments, query)
-        );
-        let unreachable = |error: io::Error| self.unreachable(&error);
-        let mut stream = UnixStream::connect(&self.socket).map_err(unreachable)?;
-        let limits = stream
-            .set_read_timeout(Some(CHANGE_TIME))
-            .and_then(|()| stream.set_write_timeout(Some(CHANGE_TIME)));
-        limits.map_err(unreachable)?;
+        // Nothing is sent before the daemon says that it takes it (RFC 9110, section 10.1.1): a refusal could get lost
+        // behind what nobody reads.
+        let head = self.head(operation, segments, query, "1.1")
+            + "Connection: close\r\nContent-Type: application/octet-stream\r\n\
+               Transfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n";
+        let mut wire = self.connect(CHANGE_TIME, CHANGE_TIME)?;
+        let sent = wire.write_all(head.as_bytes());
+        let mut answer = Vec::new();
+        let read = read_head(&mut wire, &mut answer);
+        if !answer.starts_with(b"HTTP/1.1 100 ") {
+            return self.answer(&mut wire, sent.and(read), answer);
+        }
         // A daemon that refuses answers before it has read everything.
-        let mut sent = stream.write_all(head.as_bytes());
+        let mut sent = Ok(());
         let mut part = vec![0; PART];
         while sent.is_ok() {
             let length = source
@@ -260,18 +260,12 @@ impl Client {
                 .map_err(|error| Failure::Failed(format!("the stream cannot be read: {error}")))?;
             let length_line = format!("{length:x}\r\n");
             let chunk = [length_line.as_bytes(), &part[..length], b"\r\n"];
-            sent = stream.write_all(&chunk.concat());
+            sent = wire.write_all(&chunk.concat());
             if length == 0 {
                 break;
             }
         }
-        let mut answer = Vec::new();
-        let read = stream.take(ANSWER_MAX).read_to_end(&mut answer);
-        if answer.is_empty() {
-            sent.map_err(unreachable)?;
-            read.map_err(unreachable)?;
-        }
-        self.judge(&answer)
+        self.answer(&mut wire, sent, Vec::new())
     }
 
     /// Asks for an operation without a body.

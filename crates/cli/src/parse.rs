@@ -29,11 +29,11 @@ pub fn object(text: &str) -> Result<(&str, &str), Failure> {
 }
 
 /// Reads a drive; a path of a file is made absolute from `folder`, since the daemon has another
-/// one.
+/// one. Without a folder it is of another host's file.
 ///
 /// # Errors
-/// When it is no drive.
-pub fn drive_spec(text: &str, folder: &Path) -> Result<String, Failure> {
+/// When it is no drive, or relative to no folder.
+pub fn drive_spec(text: &str, folder: Option<&Path>) -> Result<String, Failure> {
     if text.starts_with('/') {
         return Ok(format!("file:{text}"));
     }
@@ -46,7 +46,13 @@ pub fn drive_spec(text: &str, folder: &Path) -> Result<String, Failure> {
     known("kind of drive", kind, &daemon::drive_kinds())?;
     match kind {
         "file" if rest.is_empty() => usage("'file:' names no file: write file:PATH".to_owned()),
-        "file" => Ok(format!("file:{}", folder.join(rest).display())),
+        "file" if rest.starts_with('/') => Ok(text.to_owned()),
+        "file" => match folder {
+            Some(folder) => Ok(format!("file:{}", folder.join(rest).display())),
+            None => usage(format!(
+                "'{text}' is relative to a folder of this host, and the daemon is on another: write the whole path there"
+            )),
+        },
         "model" => match rest.split_once(':') {
             Some((model, inner)) => {
                 let profile = model.split(',').next().unwrap_or(model);
@@ -99,8 +105,8 @@ fn layout(word: &str) -> Result<Option<Layout>, Failure> {
 /// Reads `fast|slow [concat|stripe[:CHUNK]|mirror] SPEC...`, as often as it is there.
 ///
 /// # Errors
-/// When a word is none of these, or a vdrive has no drive.
-pub fn vdrives(words: &[String], folder: &Path) -> Result<Vec<VdriveSpec>, Failure> {
+/// When a word is none of these, or a vdrive has no drive, or as [`drive_spec`].
+pub fn vdrives(words: &[String], folder: Option<&Path>) -> Result<Vec<VdriveSpec>, Failure> {
     let mut found: Vec<VdriveSpec> = Vec::new();
     let mut fresh = false;
     for word in words {

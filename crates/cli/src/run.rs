@@ -3,6 +3,7 @@
 use crate::arguments::{Arguments, Command};
 use crate::serve_arguments::Serve;
 use crate::show::print;
+use crate::way::{Environment, Reach, choose};
 use crate::{Client, Failure, commands};
 use clap::{CommandFactory, Parser};
 use std::path::{Path, PathBuf};
@@ -66,14 +67,38 @@ fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
     print(&String::from_utf8_lossy(&text))
 }
 
+/// Refuses a server where no daemon is asked.
+fn check_reach(command: &Command, reach: &Reach) -> Result<(), Failure> {
+    let here = matches!(
+        command,
+        Command::Serve(_)
+            | Command::Completions { .. }
+            | Command::Man { .. }
+            | Command::Lab { .. }
+            | Command::Check(_)
+            | Command::Repair(_)
+            | Command::Dump(_)
+            | Command::Restore(_)
+    );
+    match here && reach.names_server() {
+        true => Err(Failure::Usage(
+            "this command works on this host and asks no daemon: leave out what names a server, or run it there"
+                .to_owned(),
+        )),
+        false => Ok(()),
+    }
+}
+
 fn run(arguments: Arguments) -> Result<(), Failure> {
-    let client = || {
-        let default = || daemon::Config::default().socket;
-        Client::new(arguments.socket.clone().unwrap_or_else(default))
-    };
+    let reach = &arguments.reach;
+    let environment = Environment::read();
+    check_reach(&arguments.command, reach)?;
+    let client = || choose(reach, &environment).map(Client::new);
     let json = arguments.json;
     match &arguments.command {
-        Command::Serve(options) => serve(options, arguments.socket),
+        Command::Serve(options) => {
+            serve(options, reach.socket.clone().or(environment.socket.clone()))
+        }
         Command::Completions { shell } => completions(*shell),
         Command::Man { dir } => manual(dir),
         Command::Lab { arguments } => commands::lab(arguments),
@@ -81,20 +106,21 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Repair(options) => commands::repair(json, options),
         Command::Dump(options) => commands::dump(options),
         Command::Restore(options) => commands::restore(json, options),
-        Command::Drive(command) => commands::drive(&client(), json, command),
-        Command::Vdrive(command) => commands::vdrive(&client(), json, command),
-        Command::Pool(command) => commands::pool(&client(), json, command),
-        Command::Volume(command) => commands::volume(&client(), json, command),
-        Command::Snapshot(command) => commands::snapshot(&client(), json, command),
-        Command::Send(options) => commands::send(&client(), json, options),
-        Command::Receive(options) => commands::receive(&client(), json, options),
-        Command::Export(command) => commands::export(&client(), json, command),
-        Command::Session(command) => commands::session(&client(), json, command),
-        Command::Explain(command) => commands::explain(&client(), json, command),
-        Command::Map(command) => commands::map(&client(), json, command),
-        Command::Top => commands::top(&client(), json),
-        Command::Token(command) => commands::token(&client(), json, command),
-        Command::Audit(command) => commands::audit(&client(), json, command),
-        Command::Job(command) => commands::job(&client(), json, command),
+        Command::Context(command) => commands::context(reach, &environment, json, command),
+        Command::Drive(command) => commands::drive(&client()?, json, command),
+        Command::Vdrive(command) => commands::vdrive(&client()?, json, command),
+        Command::Pool(command) => commands::pool(&client()?, json, command),
+        Command::Volume(command) => commands::volume(&client()?, json, command),
+        Command::Snapshot(command) => commands::snapshot(&client()?, json, command),
+        Command::Send(options) => commands::send(&client()?, json, options),
+        Command::Receive(options) => commands::receive(&client()?, json, options),
+        Command::Export(command) => commands::export(&client()?, json, command),
+        Command::Session(command) => commands::session(&client()?, json, command),
+        Command::Explain(command) => commands::explain(&client()?, json, command),
+        Command::Map(command) => commands::map(&client()?, json, command),
+        Command::Top => commands::top(&client()?, json),
+        Command::Token(command) => commands::token(&client()?, json, command),
+        Command::Audit(command) => commands::audit(&client()?, json, command),
+        Command::Job(command) => commands::job(&client()?, json, command),
     }
 }

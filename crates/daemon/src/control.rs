@@ -2,10 +2,10 @@
 
 use block::BlockDevice;
 use engine::{
-    DriveReport, Engine, EngineError, Explanation, ExportRecord, Importable, IoCounters, JobStatus,
-    MapCell, MoveCount, PoolChange, PoolSpec, PoolStatus, Promotion, ReceiveSpec, ScheduleSpec,
-    ScheduleStatus, ScheduleTurn, ScrubSpec, ScrubStatus, SnapshotDiff, SnapshotStatus, VdriveSpec,
-    VolumeChange, VolumeSpec, VolumeStatus, WhatIf,
+    DriveReport, Engine, EngineError, Explanation, ExportRecord, Importable, IoCounters, IoSpread,
+    JobStatus, MapCell, MoveCount, PoolChange, PoolSpec, PoolStatus, Promotion, ReceiveSpec,
+    ScheduleSpec, ScheduleStatus, ScheduleTurn, ScrubSpec, ScrubStatus, SnapshotDiff,
+    SnapshotStatus, VdriveSpec, VolumeChange, VolumeSpec, VolumeStatus, WhatIf,
 };
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -75,6 +75,7 @@ control! {
     volume_reservations(pool: &str, volume: &str) -> Result<Option<String>>;
     volume_set_reservations(pool: &str, volume: &str, state: Option<String>) -> Result<()>;
     volumes_counters(pool: &str) -> Result<BTreeMap<String, IoCounters>>;
+    volumes_spreads(pool: &str) -> Result<BTreeMap<String, IoSpread>>;
     volume_promote(pool: &str, volume: &str) -> Result<Promotion>;
     volume_roll_back(pool: &str, volume: &str, name: &str) -> Result<VolumeStatus>;
     snapshot_create(pool: &str, volumes: &[String], name: &str, now_s: u64) -> Result<Vec<SnapshotStatus>>;

@@ -28,6 +28,7 @@ mod span;
 mod state;
 mod volume_io;
 
+pub use access::{sha256_hex, write_whole};
 pub use config::{Config, LogLevel, TlsFiles, parse_listen_address, parse_metrics_address};
 pub use control::Control;
 pub use error::ServeError;

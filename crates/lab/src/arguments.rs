@@ -41,6 +41,8 @@ pub enum Command {
     Idle(Idle),
     /// What a scrub costs hosts: 4 KiB random requests with and without one
     ScrubCost(ScrubCost),
+    /// What viewers of live data and a scrape each second cost hosts: 4 KiB random requests with and without them
+    Viewers(Viewers),
     /// What snapshots and clones cost: taking them, the writes after them, deleting, cloning, reading
     Snapshots(Snapshots),
     /// Many iSCSI sessions that log in at once, the memory that they take, and a storm of booting guests
@@ -272,6 +274,29 @@ pub struct ScrubCost {
     pub volume: u64,
     /// Size of the fast drive
     #[arg(long, value_name = "SIZE", default_value = "3G", value_parser = size)]
+    pub fast: u64,
+    /// Where modelled disks are.
+    #[command(flatten)]
+    pub behind: Behind,
+}
+
+/// `viewers`.
+#[derive(Args, Debug)]
+pub struct Viewers {
+    /// Viewers at a time, at most 60
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=60))]
+    pub viewers: u32,
+    /// Seconds of each round
+    #[arg(long, default_value_t = 6)]
+    pub seconds: u64,
+    /// Rounds with viewers, and as many without
+    #[arg(long, default_value_t = 5)]
+    pub rounds: u32,
+    /// Size of the volume
+    #[arg(long, value_name = "SIZE", default_value = "512M", value_parser = size)]
+    pub volume: u64,
+    /// Size of the fast drive
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = size)]
     pub fast: u64,
     /// Where modelled disks are.
     #[command(flatten)]

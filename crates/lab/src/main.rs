@@ -37,6 +37,7 @@ mod sessions;
 mod snapshots;
 mod torture;
 mod two_tiers;
+mod viewers;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
@@ -55,6 +56,7 @@ fn run(arguments: &Arguments) -> Result<()> {
         Command::Scale(with) => scale::run(&convect()?, with),
         Command::Idle(with) => idle::run(&convect()?, with),
         Command::ScrubCost(with) => scrub_cost::run(&convect()?, with),
+        Command::Viewers(with) => viewers::run(&convect()?, with),
         Command::Snapshots(with) => snapshots::run(&convect()?, with),
         Command::Sessions(with) => sessions::run(&convect()?, with),
         Command::Increments(with) => increments::run(with),

@@ -759,7 +759,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * Shows a snapshot, without what it alone has.
+         * @description For the role viewer and those above.
+         */
+        get: operations["SnapshotShow"];
         /**
          * Renames a snapshot, keeps it from being deleted, or lets it be.
          * @description For the role operator and those above.
@@ -2186,7 +2190,7 @@ export interface components {
          * @description What kind of refusal it is; stable, for programs.
          * @enum {string}
          */
-        ProblemCode: "not_found" | "exists" | "invalid" | "refused" | "busy" | "no_space" | "io" | "damaged" | "unauthenticated" | "forbidden" | "too_many" | "method_not_allowed" | "too_large" | "internal";
+        ProblemCode: "not_found" | "exists" | "invalid" | "refused" | "busy" | "no_space" | "io" | "damaged" | "unauthenticated" | "forbidden" | "too_many" | "method_not_allowed" | "changed" | "key_reused" | "too_large" | "internal";
         /** @description What a clone took over. */
         Promotion: {
             /** @description The volume that had them, which is a clone now. */
@@ -2943,7 +2947,89 @@ export interface components {
             used: number;
         };
     };
-    responses: never;
+    responses: {
+        /** @description Not done, and nothing is half-made: unauthenticated. */
+        Problem401: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Not done, and nothing is half-made: forbidden. */
+        Problem403: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Not done, and nothing is half-made: not_found. */
+        Problem404: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Not done, and nothing is half-made: exists, refused, busy, no_space. */
+        Problem409: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Not done, and nothing is half-made: changed. */
+        Problem412: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Not done, and nothing is half-made: too_large. */
+        Problem413: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Not done, and nothing is half-made: invalid, key_reused. */
+        Problem422: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Not done, and nothing is half-made: too_many. */
+        Problem429: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Not done, and nothing is half-made: io, damaged, internal. */
+        Problem500: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"];
+            };
+        };
+    };
     parameters: never;
     requestBodies: never;
     headers: never;
@@ -2970,24 +3056,23 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     AuditList: {
         parameters: {
             query?: {
                 /** @description Only entries with a smaller number. */
-                before?: string;
+                before?: number;
                 /** @description How many entries at most, 1 to 1,000; 100 when left out. */
-                limit?: string;
+                limit?: number;
             };
             header?: never;
             path?: never;
@@ -3004,15 +3089,14 @@ export interface operations {
                     "application/json": components["schemas"]["AuditList"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     DriveList: {
@@ -3033,15 +3117,14 @@ export interface operations {
                     "application/json": components["schemas"]["DriveList"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     DriveProbe: {
@@ -3066,15 +3149,14 @@ export interface operations {
                     "application/json": components["schemas"]["DriveReport"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     ExportList: {
@@ -3098,21 +3180,23 @@ export interface operations {
                     "application/json": components["schemas"]["ExportList"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     ExportCreate: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -3125,21 +3209,22 @@ export interface operations {
             /** @description Done. */
             201: {
                 headers: {
+                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Export"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     ExportShow: {
@@ -3159,21 +3244,22 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Export"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     ExportDelete: {
@@ -3182,7 +3268,10 @@ export interface operations {
                 /** @description Only what belongs to this pool. */
                 pool?: string;
             };
-            header?: never;
+            header?: {
+                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
+                "If-Match"?: string;
+            };
             path: {
                 export: string;
             };
@@ -3197,15 +3286,15 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     ExportSet: {
@@ -3214,7 +3303,10 @@ export interface operations {
                 /** @description Only what belongs to this pool. */
                 pool?: string;
             };
-            header?: never;
+            header?: {
+                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
+                "If-Match"?: string;
+            };
             path: {
                 export: string;
             };
@@ -3229,21 +3321,23 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Export"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     FrontEndList: {
@@ -3264,15 +3358,14 @@ export interface operations {
                     "application/json": components["schemas"]["FrontEndList"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     PoolScan: {
@@ -3297,15 +3390,14 @@ export interface operations {
                     "application/json": components["schemas"]["ImportableList"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     JobList: {
@@ -3326,15 +3418,14 @@ export interface operations {
                     "application/json": components["schemas"]["JobList"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     JobShow: {
@@ -3342,7 +3433,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                job: string;
+                job: number;
             };
             cookie?: never;
         };
@@ -3357,15 +3448,14 @@ export interface operations {
                     "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     JobCancel: {
@@ -3373,7 +3463,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                job: string;
+                job: number;
             };
             cookie?: never;
         };
@@ -3386,15 +3476,14 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     Live: {
@@ -3403,11 +3492,13 @@ export interface operations {
                 /** @description Volumes whose maps are told, too: up to 16, as POOL/VOLUME with commas between. */
                 maps?: string;
                 /** @description Parts of each map, 1 to 4,096; 1,024 when left out. */
-                cells?: string;
+                cells?: number;
                 /** @description The first byte of the part of the volume that is looked at; 0 when left out. */
-                start?: string;
+                start?: number;
                 /** @description How many bytes of it; up to its end when left out. */
-                length?: string;
+                length?: number;
+                /** @description After how many looks it ends, 1 or more; when left out it does not. */
+                looks?: number;
             };
             header?: never;
             path?: never;
@@ -3421,18 +3512,27 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": components["schemas"]["LiveState"] | components["schemas"]["LiveMap"];
+                    "text/event-stream": {
+                        /** @description JSON: #/components/schemas/LiveState */
+                        data: string;
+                        /** @enum {string} */
+                        event: "state";
+                    } | {
+                        /** @description JSON: #/components/schemas/LiveMap */
+                        data: string;
+                        /** @enum {string} */
+                        event: "map";
+                    };
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     LoginShow: {
@@ -3453,15 +3553,14 @@ export interface operations {
                     "application/json": components["schemas"]["Login"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     LogIn: {
@@ -3486,15 +3585,14 @@ export interface operations {
                     "application/json": components["schemas"]["Login"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     LogOut: {
@@ -3513,15 +3611,14 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     PoolList: {
@@ -3542,21 +3639,23 @@ export interface operations {
                     "application/json": components["schemas"]["PoolList"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     PoolCreate: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -3569,21 +3668,22 @@ export interface operations {
             /** @description Done. */
             201: {
                 headers: {
+                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Pool"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     PoolShow: {
@@ -3600,27 +3700,31 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Pool"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     PoolChange: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
+                "If-Match"?: string;
+            };
             path: {
                 pool: string;
             };
@@ -3635,27 +3739,32 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Pool"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     PoolDestroy: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
+                "If-Match"?: string;
+            };
             path: {
                 pool: string;
             };
@@ -3670,15 +3779,15 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     PoolCool: {
@@ -3699,15 +3808,14 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     PoolCounters: {
@@ -3730,15 +3838,14 @@ export interface operations {
                     "application/json": components["schemas"]["Counters"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     DriveOffline: {
@@ -3763,21 +3870,23 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     DriveOnline: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 pool: string;
             };
@@ -3798,21 +3907,23 @@ export interface operations {
                     "application/json": components["schemas"]["JobRef"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     DriveReplace: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 pool: string;
             };
@@ -3833,15 +3944,14 @@ export interface operations {
                     "application/json": components["schemas"]["JobRef"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     PoolExport: {
@@ -3862,21 +3972,23 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     PoolHoldPromotion: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
+                "If-Match"?: string;
+            };
             path: {
                 pool: string;
             };
@@ -3895,15 +4007,15 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     PoolImport: {
@@ -3924,21 +4036,22 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Pool"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     PoolMoves: {
@@ -3961,15 +4074,14 @@ export interface operations {
                     "application/json": components["schemas"]["MoveCountList"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     PoolScrubShow: {
@@ -3992,21 +4104,23 @@ export interface operations {
                     "application/json": components["schemas"]["Scrub"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     PoolScrub: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 pool: string;
             };
@@ -4027,15 +4141,14 @@ export interface operations {
                     "application/json": components["schemas"]["JobRef"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     PoolScrubCancel: {
@@ -4056,15 +4169,14 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     VdriveList: {
@@ -4087,21 +4199,23 @@ export interface operations {
                     "application/json": components["schemas"]["VdriveList"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     VdriveAdd: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 pool: string;
             };
@@ -4122,15 +4236,14 @@ export interface operations {
                     "application/json": components["schemas"]["VdriveRef"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     VdriveRemove: {
@@ -4139,7 +4252,7 @@ export interface operations {
             header?: never;
             path: {
                 pool: string;
-                vdrive: string;
+                vdrive: number;
             };
             cookie?: never;
         };
@@ -4154,21 +4267,23 @@ export interface operations {
                     "application/json": components["schemas"]["JobRef"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     PoolWarnAt: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
+                "If-Match"?: string;
+            };
             path: {
                 pool: string;
             };
@@ -4183,21 +4298,23 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Pool"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     PoolWhatIf: {
@@ -4220,15 +4337,14 @@ export interface operations {
                     "application/json": components["schemas"]["WhatIf"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     ScheduleList: {
@@ -4254,15 +4370,14 @@ export interface operations {
                     "application/json": components["schemas"]["ScheduleList"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     ScheduleSet: {
@@ -4287,15 +4402,14 @@ export interface operations {
                     "application/json": components["schemas"]["Schedule"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     ScheduleRemove: {
@@ -4318,15 +4432,14 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     SessionList: {
@@ -4347,15 +4460,14 @@ export interface operations {
                     "application/json": components["schemas"]["SessionList"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     SessionEnd: {
@@ -4363,7 +4475,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                session: string;
+                session: number;
             };
             cookie?: never;
         };
@@ -4376,15 +4488,14 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     SnapshotList: {
@@ -4395,7 +4506,7 @@ export interface operations {
                 /** @description Only what belongs to this volume. */
                 volume?: string;
                 /** @description Seconds to look for what each snapshot alone has, 0 to 20; 1 when left out. */
-                wait_s?: string;
+                wait_s?: number;
             };
             header?: never;
             path?: never;
@@ -4412,21 +4523,23 @@ export interface operations {
                     "application/json": components["schemas"]["SnapshotList"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     SnapshotCreate: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -4445,21 +4558,57 @@ export interface operations {
                     "application/json": components["schemas"]["SnapshotList"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+        };
+    };
+    SnapshotShow: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                pool: string;
+                volume: string;
+                snapshot: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
                 headers: {
+                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Snapshot"];
                 };
             };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     SnapshotChange: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
+                "If-Match"?: string;
+            };
             path: {
                 pool: string;
                 volume: string;
@@ -4476,27 +4625,32 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Snapshot"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     SnapshotDelete: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
+                "If-Match"?: string;
+            };
             path: {
                 pool: string;
                 volume: string;
@@ -4513,21 +4667,24 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     SnapshotClone: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 pool: string;
                 volume: string;
@@ -4544,21 +4701,22 @@ export interface operations {
             /** @description Done. */
             201: {
                 headers: {
+                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Volume"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     SnapshotSend: {
@@ -4588,15 +4746,14 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     TokenList: {
@@ -4617,15 +4774,14 @@ export interface operations {
                     "application/json": components["schemas"]["TokenList"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     TokenCreate: {
@@ -4650,15 +4806,14 @@ export interface operations {
                     "application/json": components["schemas"]["TokenMade"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     TokenRevoke: {
@@ -4679,15 +4834,14 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     VersionShow: {
@@ -4708,15 +4862,14 @@ export interface operations {
                     "application/json": components["schemas"]["Version"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     VolumeList: {
@@ -4740,21 +4893,23 @@ export interface operations {
                     "application/json": components["schemas"]["VolumeList"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     VolumeCreate: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -4767,21 +4922,22 @@ export interface operations {
             /** @description Done. */
             201: {
                 headers: {
+                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Volume"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     VolumeShow: {
@@ -4799,27 +4955,31 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Volume"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     VolumeChange: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
+                "If-Match"?: string;
+            };
             path: {
                 pool: string;
                 volume: string;
@@ -4835,27 +4995,32 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Volume"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     VolumeDelete: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
+                "If-Match"?: string;
+            };
             path: {
                 pool: string;
                 volume: string;
@@ -4873,15 +5038,15 @@ export interface operations {
                     "application/json": components["schemas"]["JobRef"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     VolumeCounters: {
@@ -4905,15 +5070,14 @@ export interface operations {
                     "application/json": components["schemas"]["Counters"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     SnapshotDiff: {
@@ -4924,9 +5088,9 @@ export interface operations {
                 /** @description The snapshot of the volume that is compared; the volume as it is now when left out. */
                 to?: string;
                 /** @description Where to begin, in bytes; a multiple of 4,096. */
-                start?: string;
+                start?: number;
                 /** @description How many ranges at most, 1 to 65,536; 1,024 when left out. There may be fewer though there are more. */
-                limit?: string;
+                limit?: number;
             };
             header?: never;
             path: {
@@ -4946,22 +5110,21 @@ export interface operations {
                     "application/json": components["schemas"]["SnapshotDiff"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     VolumeExplain: {
         parameters: {
             query?: {
                 /** @description The logical block, counted from 0 in the volume's unit of 512 or 4,096 bytes; 0 when left out. */
-                lba?: string;
+                lba?: number;
             };
             header?: never;
             path: {
@@ -4981,26 +5144,25 @@ export interface operations {
                     "application/json": components["schemas"]["Explanation"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     VolumeMap: {
         parameters: {
             query?: {
                 /** @description How many parts, 1 to 65,536; 64 when left out. */
-                cells?: string;
+                cells?: number;
                 /** @description The first byte of the part of the volume that is looked at; 0 when left out. */
-                start?: string;
+                start?: number;
                 /** @description How many bytes of it; up to its end when left out. */
-                length?: string;
+                length?: number;
             };
             header?: never;
             path: {
@@ -5020,15 +5182,14 @@ export interface operations {
                     "application/json": components["schemas"]["VolumeMap"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     VolumePromote: {
@@ -5052,21 +5213,23 @@ export interface operations {
                     "application/json": components["schemas"]["Promotion"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     VolumeResize: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
+                "If-Match"?: string;
+            };
             path: {
                 pool: string;
                 volume: string;
@@ -5082,27 +5245,32 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Volume"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     VolumeRollBack: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
+                "If-Match"?: string;
+            };
             path: {
                 pool: string;
                 volume: string;
@@ -5118,28 +5286,30 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Volume"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     VolumeReceive: {
         parameters: {
             query?: {
                 /** @description With `true`, the volume is rolled back to the snapshot that the stream goes from: what was written since is lost. */
-                force?: string;
+                force?: boolean;
             };
             header?: never;
             path: {
@@ -5163,15 +5333,14 @@ export interface operations {
                     "application/json": components["schemas"]["Received"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
 }

@@ -32,6 +32,10 @@ pub enum ProblemCode {
     TooMany,
     /// The address exists and the method does not.
     MethodNotAllowed,
+    /// The object is not as the caller saw it (`If-Match`).
+    Changed,
+    /// The `Idempotency-Key` was used for another request.
+    KeyReused,
     /// The request is longer than the daemon reads.
     TooLarge,
     /// The daemon itself is wrong.
@@ -40,7 +44,7 @@ pub enum ProblemCode {
 
 impl ProblemCode {
     /// Every code.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::NotFound,
         Self::Exists,
         Self::Invalid,
@@ -53,6 +57,8 @@ impl ProblemCode {
         Self::Forbidden,
         Self::TooMany,
         Self::MethodNotAllowed,
+        Self::Changed,
+        Self::KeyReused,
         Self::TooLarge,
         Self::Internal,
     ];
@@ -64,12 +70,12 @@ impl ProblemCode {
             Self::Forbidden => 403,
             Self::NotFound => 404,
             Self::MethodNotAllowed => 405,
-            Self::Exists | Self::Busy | Self::Refused => 409,
+            Self::Exists | Self::Busy | Self::Refused | Self::NoSpace => 409,
+            Self::Changed => 412,
             Self::TooLarge => 413,
-            Self::Invalid => 422,
+            Self::Invalid | Self::KeyReused => 422,
             Self::TooMany => 429,
             Self::Io | Self::Damaged | Self::Internal => 500,
-            Self::NoSpace => 507,
         }
     }
 }

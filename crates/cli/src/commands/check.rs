@@ -10,7 +10,10 @@ use std::path::Path;
 /// The drives as the tools open them.
 pub(super) fn drives(texts: &[String]) -> Result<Vec<String>, Failure> {
     let here = std::env::current_dir().unwrap_or_else(|_| Path::new("/").to_owned());
-    texts.iter().map(|text| drive_spec(text, &here)).collect()
+    texts
+        .iter()
+        .map(|text| drive_spec(text, Some(&here)))
+        .collect()
 }
 
 pub(super) fn not_looked(error: InspectError) -> Failure {

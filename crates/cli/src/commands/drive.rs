@@ -6,13 +6,7 @@ use crate::show::{facts, print, print_json, read, table};
 use crate::{Client, Failure, drive_spec};
 use api::Operation;
 use api::v1::{DriveList, DriveProbe, DriveReport};
-use std::path::PathBuf;
 use units::format_bytes;
-
-/// The folder that relative paths of drives begin at.
-pub fn here() -> PathBuf {
-    std::env::current_dir().unwrap_or_else(|_| "/".into())
-}
 
 fn bears(report: &DriveReport) -> String {
     match (&report.error, &report.pool, &report.found) {
@@ -28,7 +22,7 @@ pub fn drive(client: &Client, json: bool, command: &Drive) -> Result<(), Failure
     let answer = match command {
         Drive::List => client.get(Operation::DriveList, &[])?,
         Drive::Show { spec } => {
-            let spec = drive_spec(spec, &here())?;
+            let spec = drive_spec(spec, client.folder().as_deref())?;
             client.send(Operation::DriveProbe, &[], &DriveProbe { spec })?
         }
     };

@@ -2,6 +2,7 @@
 
 mod access;
 mod check;
+mod context;
 mod diff;
 mod drive;
 mod explain;
@@ -26,6 +27,7 @@ mod what_if;
 
 pub use access::{audit, token};
 pub use check::{check, repair};
+pub use context::context;
 pub use drive::drive;
 pub use explain::explain;
 pub use export::export;

@@ -1,6 +1,5 @@
 //! `convect pool`.
 
-use super::drive::here;
 use super::job::follow;
 use super::volume::limit;
 use super::watch::Pace;
@@ -36,7 +35,7 @@ fn said(json: bool, text: String) -> Result<(), Failure> {
 fn create(client: &Client, json: bool, with: &CreateArguments) -> Result<(), Failure> {
     let request = PoolCreate {
         name: with.name.clone(),
-        vdrives: vdrives(&with.vdrives, &here())?,
+        vdrives: vdrives(&with.vdrives, client.folder().as_deref())?,
         policy: match with.policy {
             Policy::SlowFirst => SpacePolicy::SlowFirst,
             Policy::FastFirst => SpacePolicy::FastFirst,
@@ -59,10 +58,10 @@ fn import(
     drives: &[String],
     degraded: bool,
 ) -> Result<(), Failure> {
-    let folder = here();
+    let folder = client.folder();
     let drives: Result<Vec<String>, Failure> = drives
         .iter()
-        .map(|spec| drive_spec(spec, &folder))
+        .map(|spec| drive_spec(spec, folder.as_deref()))
         .collect();
     let drives = drives?;
     if let Some(name) = name {
@@ -95,7 +94,7 @@ fn add(
     words: &[String],
     force: bool,
 ) -> Result<(), Failure> {
-    let mut specs = vdrives(words, &here())?;
+    let mut specs = vdrives(words, client.folder().as_deref())?;
     let (Some(spec), true) = (specs.pop(), specs.is_empty()) else {
         return Err(Failure::Usage(
             "one vdrive is added at a time: write fast or slow once".to_owned(),
@@ -119,11 +118,11 @@ fn add(
 }
 
 /// A drive as the daemon knows it: by its id, or by where it is.
-fn given(text: &str) -> Result<String, Failure> {
+fn given(client: &Client, text: &str) -> Result<String, Failure> {
     let is_id = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     match is_id {
         true => Ok(text.to_owned()),
-        false => drive_spec(text, &here()),
+        false => drive_spec(text, client.folder().as_deref()),
     }
 }
 
@@ -272,7 +271,7 @@ pub fn pool(client: &Client, json: bool, command: &Command) -> Result<(), Failur
                 confirm(&format!("what lies on {drive} is lost"), name, *yes)?;
             }
             let request = DriveOnline {
-                drive: given(drive)?,
+                drive: given(client, drive)?,
                 force: *force,
             };
             let answer = client.send(Operation::DriveOnline, &[name], &request)?;
@@ -281,7 +280,7 @@ pub fn pool(client: &Client, json: bool, command: &Command) -> Result<(), Failur
         }
         Command::Offline { name, drive } => {
             let request = DriveOffline {
-                drive: given(drive)?,
+                drive: given(client, drive)?,
             };
             client.send(Operation::DriveOffline, &[name], &request)?;
             said(json, format!("{drive} is offline"))
@@ -298,8 +297,8 @@ pub fn pool(client: &Client, json: bool, command: &Command) -> Result<(), Failur
                 confirm(&format!("what lies on {new} is lost"), name, *yes)?;
             }
             let request = DriveReplace {
-                old: given(old)?,
-                new: given(new)?,
+                old: given(client, old)?,
+                new: given(client, new)?,
                 force: *force,
             };
             let answer = client.send(Operation::DriveReplace, &[name], &request)?;

@@ -73,7 +73,7 @@ fn wrong_usage_ends_with_2_and_asks_nothing() {
 fn a_refusal_is_one_line_and_1() {
     let daemon = Scripted::new().on(
         "POST /v1/volumes",
-        507,
+        409,
         r#"{"code":"no_space","message":"the pool is full: add a drive"}"#,
     );
     let said = daemon.convect("volume create tank/v --size 1G");

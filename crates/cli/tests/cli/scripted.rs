@@ -116,6 +116,9 @@ pub fn command(arguments: &str) -> Command {
     command
         .args(arguments.split_whitespace())
         .env_remove("CONVECT_SOCKET")
+        .env_remove("CONVECT_CONTEXT")
+        .env_remove("CONVECT_TOKEN")
+        .env("XDG_CONFIG_HOME", "/nonexistent")
         .stdin(Stdio::null());
     command
 }

@@ -30,15 +30,33 @@ fn drives_are_written_in_full_or_as_a_path() {
         ("sda", ""),
         ("", ""),
     ] {
-        let read = drive_spec(text, Path::new("/here")).ok();
+        let read = drive_spec(text, Some(Path::new("/here"))).ok();
         assert_eq!(read.as_deref().unwrap_or(""), spec, "{text}");
+    }
+}
+
+#[test]
+fn drives_of_another_host_are_written_in_full() {
+    for (text, good) in [
+        ("/dev/sda", true),
+        ("file:/a?size=8G", true),
+        ("ram:x?size=1G", true),
+        ("model:hdd-7200:/b", true),
+        ("file:a.img?size=8G", false),
+        ("model:hdd-7200:file:b", false),
+    ] {
+        let read = drive_spec(text, None);
+        assert_eq!(read.is_ok(), good, "{text}");
+        if let Err(failure) = read {
+            assert!(failure.to_string().contains("the whole path"), "{failure}");
+        }
     }
 }
 
 #[test]
 fn vdrives_are_read_tier_by_tier() {
     let words = words("fast /a slow stripe:64k /b /c fast mirror /d /e slow stripe /f");
-    let read = vdrives(&words, Path::new("/")).unwrap();
+    let read = vdrives(&words, Some(Path::new("/"))).unwrap();
     let shape: Vec<_> = read
         .iter()
         .map(|v| (v.tier, v.layout, v.drives.len()))
@@ -68,7 +86,7 @@ fn vdrives_that_cannot_be_are_refused_with_what_to_write() {
         ("fast stripe:lots /a", "'lots' is not a size"),
         ("fast raid5 /a /b", "'raid5' is no drive"),
     ] {
-        let error = vdrives(&words(text), Path::new("/")).expect_err(text);
+        let error = vdrives(&words(text), Some(Path::new("/"))).expect_err(text);
         assert!(error.to_string().contains(said), "{text}: {error}");
         assert_eq!(error.code(), 2, "{text}");
     }

@@ -124,15 +124,21 @@ impl Access {
     /// When it is no good one.
     pub fn by_bearer(&self, shown: &str, from: IpAddr) -> Result<Caller> {
         let now_s = now_s();
-        if let Some(kept) = lock(&self.tokens).check(shown, now_s) {
+        let tokens = lock(&self.tokens);
+        if let Some(kept) = tokens.check(shown, now_s) {
             return Ok(by_token(kept, from));
         }
+        // Only who has its secret hears its name.
+        let what = match tokens.shown(shown) {
+            Some(kept) => format!("the token {} has expired", kept.name),
+            None => "this token is none, or was taken back".to_owned(),
+        };
+        drop(tokens);
         self.may_try(from, now_s)?;
         lock(&self.attempts).failed(from, now_s);
-        Err(unauthenticated(
-            "this token is none, or counts no more: ask an administrator for one \
-             (`convect token create`)",
-        ))
+        Err(unauthenticated(&format!(
+            "{what}: ask an administrator for a new one (`convect token create`)"
+        )))
     }
 
     /// Whose session a cookie is of.

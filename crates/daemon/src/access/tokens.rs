@@ -88,11 +88,16 @@ impl Tokens {
         Ok((kept, secret))
     }
 
-    /// The token that somebody shows, when it is one and counts.
-    pub fn check(&self, shown: &str, now_s: u64) -> Option<&Kept> {
+    /// The token that somebody shows, when it is one; it may have expired.
+    pub fn shown(&self, shown: &str) -> Option<&Kept> {
         let id = shown.strip_prefix(MARK)?.split_once('_')?.0;
-        let kept = self.by_id(id, now_s)?;
+        let kept = self.tokens.iter().find(|known| known.id == id)?;
         same(&kept.hash, &sha256_hex(&[shown.as_bytes()])).then_some(kept)
+    }
+
+    /// The same when it counts.
+    pub fn check(&self, shown: &str, now_s: u64) -> Option<&Kept> {
+        self.shown(shown).filter(|kept| now_s < kept.expires_s)
     }
 
     /// The token of this identifier, as long as it counts.
@@ -120,6 +125,7 @@ mod tests {
         let (kept, secret) = tokens.add(&request("ci", Some(100)), 1000).unwrap();
         assert_eq!(tokens.check(&secret, 1099), Some(&kept));
         assert_eq!(tokens.check(&secret, 1100), None);
+        assert_eq!(tokens.shown(&secret), Some(&kept));
         let changed = secret.replace(&secret[secret.len() - 1..], "x");
         let swapped = format!("{MARK}{}_{}", kept.id, kept.hash);
         for bad in ["", MARK, &changed, &swapped, &secret[1..], &kept.hash] {

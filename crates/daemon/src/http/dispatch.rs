@@ -1,14 +1,17 @@
 //! One operation: its arguments read and checked, the manager asked, the answer written.
 
 use super::gate;
+use super::keys::Kept;
 use crate::access::Caller;
 use crate::live::{MapView, Wish};
+use crate::manager::Tag;
 use crate::{Format, Manager, Receiving, Sending};
 use api::Operation;
 use api::v1::{Problem, ProblemCode, Version};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -23,14 +26,18 @@ pub struct Arguments {
     pub body: Vec<u8>,
     /// What kinds of answers the client reads.
     pub accept: String,
+    /// The tags of which an object has to have one to be changed.
+    pub if_match: Option<String>,
+    /// The key under which something is made once.
+    pub key: Option<String>,
 }
 
 /// What comes of a request.
 pub enum Answer {
     /// It is done.
     Nothing,
-    /// This JSON.
-    Json(Vec<u8>),
+    /// This JSON, with the tag of the object that it shows.
+    Json(Kept),
     /// Text of this content type.
     Text(&'static str, String),
     /// This JSON, and a cookie for the browser of whom that names.
@@ -42,8 +49,8 @@ pub enum Answer {
         /// Who logged in or out.
         who: String,
     },
-    /// Live data, with these maps.
-    Live(Wish),
+    /// Live data, with these maps, and how often before it ends.
+    Live(Wish, Option<u64>),
     /// A stream.
     Send(Box<Sending>),
     /// What takes the request's body, which is a stream.
@@ -133,9 +140,12 @@ impl Arguments {
         names.into_iter().map(view).collect()
     }
 
-    fn request<T: DeserializeOwned>(&self) -> Result<T> {
-        serde_json::from_slice(&self.body)
-            .map_err(|error| invalid(format!("the request cannot be read: {error}: correct it")))
+    /// How often live data is told before its end.
+    fn looks(&self) -> Result<Option<u64>> {
+        match self.asked_number("looks")? {
+            Some(0) => Err(invalid("looks is 1 or more, not 0".to_owned())),
+            looks => Ok(looks),
+        }
     }
 
     fn check_query(&self, operation: Operation) -> Result<()> {
@@ -154,10 +164,43 @@ impl Arguments {
     }
 }
 
+/// A request, and what else has to be so for it to be carried out. A wrong request is told of before that is looked at
+/// (RFC 9110, section 13.2.1).
+struct Asked<'a> {
+    arguments: &'a Arguments,
+    condition: &'a dyn Fn() -> Result<()>,
+}
+
+impl Deref for Asked<'_> {
+    type Target = Arguments;
+
+    fn deref(&self) -> &Arguments {
+        self.arguments
+    }
+}
+
+impl Asked<'_> {
+    fn request<T: DeserializeOwned>(&self) -> Result<T> {
+        let read = serde_json::from_slice(&self.body);
+        let request = read
+            .map_err(|error| invalid(format!("the request cannot be read: {error}: correct it")))?;
+        (self.condition)()?;
+        Ok(request)
+    }
+}
+
 fn json<T: Serialize>(value: T) -> Result<Answer> {
     match serde_json::to_vec(&value) {
-        Ok(text) => Ok(Answer::Json(text)),
+        Ok(body) => Ok(Answer::Json(Kept { body, tag: None })),
         Err(error) => Err(Problem::new(ProblemCode::Internal, error.to_string())),
+    }
+}
+
+fn tagged<T: Serialize + Tag>(value: T) -> Result<Answer> {
+    let tag = Some(value.tag());
+    match json(value)? {
+        Answer::Json(kept) => Ok(Answer::Json(Kept { tag, ..kept })),
+        other => Ok(other),
     }
 }
 
@@ -173,7 +216,7 @@ fn log_in(manager: &Manager, caller: &Caller, token: &str) -> Result<Answer> {
     };
     let (caller, cookie) = manager.access().log_in(token, from)?;
     match json(caller.login())? {
-        Answer::Json(body) => Ok(Answer::Cookie {
+        Answer::Json(Kept { body, .. }) => Ok(Answer::Cookie {
             body,
             cookie: gate::set_cookie(&cookie),
             who: caller.who,
@@ -182,14 +225,22 @@ fn log_in(manager: &Manager, caller: &Caller, token: &str) -> Result<Answer> {
     }
 }
 
-/// Carries out one operation.
+/// Carries out one operation, when `condition` is met.
 pub fn dispatch(
     manager: &Arc<Manager>,
     caller: &Caller,
     operation: Operation,
-    with: &Arguments,
+    arguments: &Arguments,
+    condition: &dyn Fn() -> Result<()>,
 ) -> Result<Answer> {
+    let with = &Asked {
+        arguments,
+        condition,
+    };
     with.check_query(operation)?;
+    if operation.changes_tagged().is_none() || !operation.route().has_request() {
+        condition()?;
+    }
     let access = manager.access();
     let pool = with.text("pool");
     let volume = with.text("volume");
@@ -213,15 +264,15 @@ pub fn dispatch(
         }
         Operation::FrontEndList => json(manager.frontend_list()),
         Operation::PoolList => json(manager.pool_list()?),
-        Operation::PoolCreate => json(manager.pool_create(with.request()?)?),
+        Operation::PoolCreate => tagged(manager.pool_create(with.request()?)?),
         Operation::PoolScan => {
             json(manager.pool_scan(&with.request::<api::v1::PoolScan>()?.drives)?)
         }
-        Operation::PoolShow => json(manager.pool_show(pool)?),
-        Operation::PoolChange => json(manager.pool_change(pool, &with.request()?)?),
+        Operation::PoolShow => tagged(manager.pool_show(pool)?),
+        Operation::PoolChange => tagged(manager.pool_change(pool, &with.request()?)?),
         Operation::PoolDestroy => nothing(manager.pool_destroy(pool)?),
         Operation::PoolExport => nothing(manager.pool_export(pool)?),
-        Operation::PoolImport => json(manager.pool_import(pool, &with.request()?)?),
+        Operation::PoolImport => tagged(manager.pool_import(pool, &with.request()?)?),
         Operation::PoolCounters => json(manager.pool_counters(pool)?),
         Operation::PoolMoves => json(manager.pool_moves(pool)?),
         Operation::PoolWhatIf => json(manager.pool_what_if(pool)?),
@@ -233,7 +284,7 @@ pub fn dispatch(
         Operation::PoolScrub => json(manager.pool_scrub(pool, with.request()?)?),
         Operation::PoolScrubShow => json(manager.pool_scrub_show(pool)?),
         Operation::PoolScrubCancel => nothing(manager.pool_scrub_cancel(pool)?),
-        Operation::PoolWarnAt => json(manager.pool_warn_at(pool, &with.request()?)?),
+        Operation::PoolWarnAt => tagged(manager.pool_warn_at(pool, &with.request()?)?),
         Operation::VdriveList => json(manager.vdrive_list(pool)?),
         Operation::VdriveAdd => json(manager.vdrive_add(pool, with.request()?)?),
         Operation::VdriveRemove => json(manager.vdrive_remove(pool, with.number("vdrive")?)?),
@@ -241,13 +292,13 @@ pub fn dispatch(
         Operation::DriveOffline => nothing(manager.drive_offline(pool, &with.request()?)?),
         Operation::DriveReplace => json(manager.drive_replace(pool, &with.request()?)?),
         Operation::VolumeList => json(manager.volume_list(with.asked("pool"))?),
-        Operation::VolumeCreate => json(manager.volume_create(with.request()?)?),
-        Operation::VolumeShow => json(manager.volume_show(pool, volume)?),
+        Operation::VolumeCreate => tagged(manager.volume_create(with.request()?)?),
+        Operation::VolumeShow => tagged(manager.volume_show(pool, volume)?),
         Operation::VolumeDelete => json(manager.volume_delete(pool, volume)?),
-        Operation::VolumeChange => json(manager.volume_change(pool, volume, with.request()?)?),
-        Operation::VolumeResize => json(manager.volume_resize(pool, volume, with.request()?)?),
+        Operation::VolumeChange => tagged(manager.volume_change(pool, volume, with.request()?)?),
+        Operation::VolumeResize => tagged(manager.volume_resize(pool, volume, with.request()?)?),
         Operation::VolumeRollBack => {
-            json(manager.volume_roll_back(pool, volume, &with.request()?)?)
+            tagged(manager.volume_roll_back(pool, volume, &with.request()?)?)
         }
         Operation::VolumePromote => json(manager.volume_promote(pool, volume)?),
         Operation::SnapshotList => json(manager.snapshot_list(
@@ -256,9 +307,10 @@ pub fn dispatch(
             with.asked_number("wait_s")?,
         )?),
         Operation::SnapshotCreate => json(manager.snapshot_create(with.request()?)?),
-        Operation::SnapshotChange => json(manager.snapshot_change(snapshot, &with.request()?)?),
+        Operation::SnapshotShow => tagged(manager.snapshot_show(snapshot)?),
+        Operation::SnapshotChange => tagged(manager.snapshot_change(snapshot, &with.request()?)?),
         Operation::SnapshotDelete => nothing(manager.snapshot_delete(pool, volume, snapshot.2)?),
-        Operation::SnapshotClone => json(manager.snapshot_clone(snapshot, &with.request()?)?),
+        Operation::SnapshotClone => tagged(manager.snapshot_clone(snapshot, &with.request()?)?),
         Operation::SnapshotDiff => json(manager.snapshot_diff(
             (pool, volume),
             with.asked("from"),
@@ -292,11 +344,11 @@ pub fn dispatch(
             json(manager.volume_explain(pool, volume, with.asked_number("lba")?)?)
         }
         Operation::ExportList => json(manager.export_list(with.asked("pool"))),
-        Operation::ExportCreate => json(manager.export_create(with.request()?)?),
-        Operation::ExportShow => json(manager.export_show(export, with.asked("pool"))?),
+        Operation::ExportCreate => tagged(manager.export_create(with.request()?)?),
+        Operation::ExportShow => tagged(manager.export_show(export, with.asked("pool"))?),
         Operation::ExportDelete => nothing(manager.export_delete(export, with.asked("pool"))?),
         Operation::ExportSet => {
-            json(manager.export_set(export, with.asked("pool"), with.request()?)?)
+            tagged(manager.export_set(export, with.asked("pool"), with.request()?)?)
         }
         Operation::SessionList => json(manager.session_list()),
         Operation::SessionEnd => nothing(manager.session_end(with.number("session")?)?),
@@ -323,6 +375,6 @@ pub fn dispatch(
             let limit = with.asked_count("limit", AUDIT_ENTRIES, AUDIT_ENTRIES_MAX)?;
             json(access.audit_list(with.asked_number("before")?, limit))
         }
-        Operation::Live => Ok(Answer::Live(with.wish()?)),
+        Operation::Live => Ok(Answer::Live(with.wish()?, with.looks()?)),
     }
 }

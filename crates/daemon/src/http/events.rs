@@ -15,20 +15,20 @@ use tokio::sync::mpsc;
 /// A viewer that takes nothing for so long is given up.
 const STALL_TIME: Duration = Duration::from_secs(60);
 
-/// Tells a viewer until it leaves, may look no more, or the daemon ends.
+/// Tells a viewer until it leaves, has seen as many looks as it asked for, may look no more, or the daemon ends.
 ///
 /// # Errors
 /// When there are too many viewers.
 pub fn tell(
     hub: &Arc<Hub>,
-    wish: Wish,
+    (wish, looks): (Wish, Option<u64>),
     caller: Caller,
     manager: Arc<Manager>,
     ending: Ending,
 ) -> Result<Response, Problem> {
     let viewing = hub.join(wish)?;
     let (give, take) = mpsc::channel(1);
-    tokio::spawn(tell_parts(viewing, give, caller, manager, ending));
+    tokio::spawn(tell_parts((viewing, looks), give, caller, manager, ending));
     let head = [
         (header::CONTENT_TYPE, "text/event-stream"),
         (header::CACHE_CONTROL, "no-store"),
@@ -37,13 +37,15 @@ pub fn tell(
 }
 
 async fn tell_parts(
-    mut viewing: Viewing,
+    (mut viewing, looks): (Viewing, Option<u64>),
     parts: mpsc::Sender<Vec<u8>>,
     caller: Caller,
     manager: Arc<Manager>,
     mut ending: Ending,
 ) {
-    loop {
+    let mut told = 0;
+    while looks.is_none_or(|looks| told < looks) {
+        told += 1;
         let text = tokio::select! {
             text = viewing.next() => text,
             () = parts.closed() => return,

@@ -1,10 +1,13 @@
 //! The HTTP interface on its socket.
 
+mod conditions;
 mod dispatch;
 mod events;
 mod gate;
+mod keys;
 mod metrics;
 mod network;
+mod once;
 mod page;
 mod peer;
 mod router;

@@ -1,7 +1,10 @@
 //! The table of routes as a service.
 
+use super::conditions::{self, Turns};
 use super::dispatch::{Answer, Arguments, dispatch};
 use super::gate::{Door, admit};
+use super::keys::{Kept, Keys};
+use super::once::{Keyed, keep, keyed};
 use super::streams::{self, Ending};
 use super::subject::subject;
 use super::{events, page};
@@ -14,7 +17,7 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::rejection::{BytesRejection, PathRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, FromRequest, Path, Query, Request};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, on};
 use std::collections::BTreeMap;
@@ -23,15 +26,41 @@ use std::time::Duration;
 
 type Map = BTreeMap<String, String>;
 
+/// The header with a key (draft-ietf-httpapi-idempotency-key-header).
+const KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
 /// Longest body that is read, in bytes.
 const BODY_MAX: usize = 1 << 20;
 
 /// A request that is no stream and takes longer to come is given up.
 const BODY_TIME: Duration = Duration::from_secs(30);
 
+/// What is made of a header, if it is there and can be read.
+fn header_text(request: &Request, name: &HeaderName) -> Result<Option<String>, Problem> {
+    let Some(value) = request.headers().get(name) else {
+        return Ok(None);
+    };
+    match value.to_str() {
+        Ok(text) => Ok(Some(text.to_owned())),
+        Err(_) => Err(Problem::new(
+            ProblemCode::Invalid,
+            format!("the header {name} cannot be read: write ASCII"),
+        )),
+    }
+}
+
 fn answer(status: u16, body: Vec<u8>) -> Response {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
+}
+
+/// A good answer of an operation, with the tag of what it shows where that has one.
+fn answer_json(operation: Operation, Kept { body, tag }: Kept) -> Response {
+    let answered = answer(operation.route().status, body);
+    match tag {
+        Some(tag) => ([(header::ETAG, tag)], answered).into_response(),
+        None => answered,
+    }
 }
 
 /// A problem as it travels.
@@ -54,6 +83,8 @@ fn filter(method: Method) -> MethodFilter {
 struct Served {
     manager: Arc<Manager>,
     hub: Arc<Hub>,
+    turns: Arc<Turns>,
+    keys: Arc<Keys>,
     ending: Ending,
 }
 
@@ -114,16 +145,29 @@ async fn carry_out(
     with: Arguments,
     body: Body,
 ) -> Response {
+    let ticket = match keyed(&served.keys, &caller, operation, &with).await {
+        Ok(Keyed::Again(answered)) => return answer_json(operation, answered),
+        Ok(Keyed::First(ticket)) => Some(ticket),
+        Ok(Keyed::Without) => None,
+        Err(problem) => return refuse(&problem),
+    };
     let Served {
         manager,
         hub,
+        turns,
+        keys: _,
         ending,
     } = served;
     let working = (Arc::clone(&manager), caller.clone());
     let work = tokio::task::spawn_blocking(move || {
         let (manager, caller) = working;
+        let _turn = turns.take(operation, &with);
         let noted = Noted::begin(&manager, &caller, operation, &with)?;
-        let result = dispatch(&manager, &caller, operation, &with);
+        let condition = || conditions::check(&manager, operation, &with);
+        let result = dispatch(&manager, &caller, operation, &with, &condition);
+        if let (Some(ticket), Ok(done)) = (&ticket, &result) {
+            keep(ticket, done);
+        }
         // What takes a stream ends with that.
         match (noted, result) {
             (noted, Ok(Answer::Receive(receiving))) => Ok((Answer::Receive(receiving), noted)),
@@ -151,12 +195,12 @@ async fn carry_out(
         }
     };
     match result {
-        Ok(Answer::Json(body)) => answer(operation.route().status, body),
+        Ok(Answer::Json(kept)) => answer_json(operation, kept),
         Ok(Answer::Cookie { body, cookie, .. }) => {
             let answered = answer(operation.route().status, body);
             ([(header::SET_COOKIE, cookie)], answered).into_response()
         }
-        Ok(Answer::Live(wish)) => events::tell(&hub, wish, caller, manager, ending)
+        Ok(Answer::Live(wish, looks)) => events::tell(&hub, (wish, looks), caller, manager, ending)
             .unwrap_or_else(|problem| refuse(&problem)),
         Ok(Answer::Text(kind, text)) => ([(header::CONTENT_TYPE, kind)], text).into_response(),
         Ok(Answer::Send(sending)) => {
@@ -187,7 +231,7 @@ fn arguments(
     path: Result<Path<Map>, PathRejection>,
     query: Result<Query<Map>, QueryRejection>,
     body: Result<Bytes, BytesRejection>,
-    accept: String,
+    headers: Headers,
 ) -> Result<Arguments, Problem> {
     let unreadable = |what: &str, why: String| {
         let message = format!("the {what} of the request cannot be read: {why}");
@@ -206,8 +250,27 @@ fn arguments(
         path: path.0,
         query: query.0,
         body: body.into(),
-        accept,
+        accept: headers.accept,
+        if_match: headers.if_match?,
+        key: headers.key?,
     })
+}
+
+/// What of a request's head counts beside its path and who asks.
+struct Headers {
+    accept: String,
+    if_match: Result<Option<String>, Problem>,
+    key: Result<Option<String>, Problem>,
+}
+
+impl Headers {
+    fn of(request: &Request) -> Self {
+        Self {
+            accept: accept(request),
+            if_match: header_text(request, &header::IF_MATCH),
+            key: header_text(request, &KEY),
+        }
+    }
 }
 
 /// What the client says that it reads.
@@ -265,6 +328,8 @@ fn serving(routes: &'static [Route], manager: &Arc<Manager>, ending: &Ending) ->
     let served = Served {
         manager: Arc::clone(manager),
         hub: Hub::new(manager),
+        turns: Arc::default(),
+        keys: Arc::default(),
         ending: ending.clone(),
     };
     for route in routes {
@@ -280,7 +345,7 @@ fn serving(routes: &'static [Route], manager: &Arc<Manager>, ending: &Ending) ->
                 Ok(caller) => caller,
                 Err(problem) => return refuse(&problem),
             };
-            let accept = accept(&request);
+            let headers = Headers::of(&request);
             let (body, stream) = match takes_stream {
                 true => (Ok(Bytes::new()), request.into_body()),
                 false => {
@@ -293,7 +358,7 @@ fn serving(routes: &'static [Route], manager: &Arc<Manager>, ending: &Ending) ->
                     (body, Body::empty())
                 }
             };
-            match arguments(path, query, body, accept) {
+            match arguments(path, query, body, headers) {
                 Ok(with) => carry_out(served, caller, operation, with, stream).await,
                 Err(problem) => refuse(&problem),
             }

@@ -43,9 +43,11 @@ impl Manager {
             let counters = self.control.volume_counters(&pool.name, volume);
             counters.ok().map(ToApi::to_api)
         };
+        let spreads = counted.then(|| self.control.volumes_spreads(&pool.name).ok());
         PoolFigures {
             snapshots,
             counted,
+            spreads: spreads.flatten().unwrap_or_default(),
             counters: self.pool_counters(&pool.name).ok(),
             moves: self
                 .pool_moves(&pool.name)

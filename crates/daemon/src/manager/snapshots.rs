@@ -78,6 +78,28 @@ impl Manager {
         Ok(v1::SnapshotList { items })
     }
 
+    /// One snapshot, without what it alone has.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn snapshot_show(
+        &self,
+        (pool, volume, snapshot): (&str, &str, &str),
+    ) -> Result<v1::Snapshot> {
+        let found = self.control.snapshot_list(pool, Some(volume));
+        let found = found.map_err(|error| self.pool_problem(pool, error))?;
+        let one = found.into_iter().find(|known| known.name == snapshot);
+        one.map(ToApi::to_api).ok_or_else(|| {
+            Problem::new(
+                ProblemCode::NotFound,
+                format!(
+                    "volume {pool}/{volume} has no snapshot {snapshot}: `convect snapshot list {pool}/{volume}` shows \
+                     those that it has"
+                ),
+            )
+        })
+    }
+
     /// Renames a snapshot, holds it or lets it go.
     ///
     /// # Errors

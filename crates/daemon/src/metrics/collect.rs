@@ -1,6 +1,6 @@
 //! From what the daemon tells anyway to values of metrics.
 
-use super::encoder::{Family, Page};
+use super::encoder::{Counted, Family, Page};
 use super::families as the;
 use api::v1;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,6 +24,8 @@ pub struct PoolFigures {
     pub counters: Option<v1::Counters>,
     /// What it moved.
     pub moves: Vec<v1::MoveCount>,
+    /// How operations of volumes that had some are spread, by their names.
+    pub spreads: BTreeMap<String, engine::IoSpread>,
     /// Its volumes, and what each did.
     pub volumes: Vec<(engine::VolumeStatus, Option<v1::Counters>)>,
 }
@@ -126,7 +128,11 @@ pub fn pool(page: &mut Page, figures: &PoolFigures) {
     for (volume, counters) in &figures.volumes {
         volume_figures(page, volume);
         if let Some(counters) = counters {
-            volume_counters(page, &[name, &volume.name], counters);
+            let of = &[name, &volume.name];
+            volume_counters(page, of, counters);
+            if let Some(spread) = figures.spreads.get(&volume.name) {
+                volume_spread(page, of, counters, spread);
+            }
         }
     }
 }
@@ -287,6 +293,55 @@ fn volume_counters(page: &mut Page, of: &[&str; 2], counters: &v1::Counters) {
     page.add(the::VOLUME_WRITE_TIME, of, seconds(counters.write_ns));
     for (tier, bytes) in served(counters) {
         page.add(the::VOLUME_SERVED, &[of[0], of[1], tier], bytes);
+    }
+}
+
+/// Bounds of a histogram, of which `unit` are one, as OpenMetrics wants them: with a point.
+fn bounds(bounds: engine::Bounds, unit: f64) -> Vec<String> {
+    let written = bounds.values().map(|bound| bound as f64 / unit);
+    written.map(|bound| format!("{bound:?}")).collect()
+}
+
+fn volume_spread(
+    page: &mut Page,
+    of: &[&str; 2],
+    counters: &v1::Counters,
+    spread: &engine::IoSpread,
+) {
+    let times = bounds(engine::TIME_BOUNDS, 1e9);
+    let sizes = bounds(engine::SIZE_BOUNDS, 1.0);
+    for (family, bounds, counts, sum) in [
+        (
+            the::VOLUME_READ_SPREAD,
+            &times,
+            &spread.reads.times[..],
+            seconds(counters.read_ns),
+        ),
+        (
+            the::VOLUME_WRITE_SPREAD,
+            &times,
+            &spread.writes.times,
+            seconds(counters.write_ns),
+        ),
+        (
+            the::VOLUME_READ_SIZES,
+            &sizes,
+            &spread.reads.sizes,
+            counters.read_bytes as f64,
+        ),
+        (
+            the::VOLUME_WRITE_SIZES,
+            &sizes,
+            &spread.writes.sizes,
+            counters.write_bytes as f64,
+        ),
+    ] {
+        let counted = Counted {
+            bounds,
+            counts,
+            sum,
+        };
+        page.add_histogram(family, of, &counted);
     }
 }
 

@@ -195,3 +195,28 @@ fn a_state_that_is_not_known_is_told_too_and_drives_in_one_place_are_told_apart(
         );
     }
 }
+
+#[test]
+fn spreads_become_histograms_in_seconds_and_bytes() {
+    let mut spread = engine::IoSpread::default();
+    spread.reads.times[0] = 3;
+    spread.reads.times[2] = 1;
+    spread.writes.sizes[3] = 5;
+    let mut page = Page::default();
+    volume_spread(&mut page, &["p", "v"], &counters(), &spread);
+    let of = "pool=\"p\",volume=\"v\"";
+    let text = page.text(crate::Format::OpenMetrics);
+    for line in [
+        format!("convect_volume_read_latency_seconds_bucket{{{of},le=\"4.096e-6\"}} 3\n"),
+        format!("convect_volume_read_latency_seconds_bucket{{{of},le=\"1.6384e-5\"}} 4\n"),
+        format!("convect_volume_read_latency_seconds_bucket{{{of},le=\"8.589934592\"}} 4\n"),
+        format!("convect_volume_read_latency_seconds_bucket{{{of},le=\"+Inf\"}} 4\n"),
+        format!("convect_volume_read_latency_seconds_sum{{{of}}} 1.5\n"),
+        format!("convect_volume_write_size_bytes_bucket{{{of},le=\"2048.0\"}} 0\n"),
+        format!("convect_volume_write_size_bytes_bucket{{{of},le=\"4096.0\"}} 5\n"),
+        format!("convect_volume_write_size_bytes_count{{{of}}} 5\n"),
+        "# UNIT convect_volume_read_latency_seconds seconds\n".to_owned(),
+    ] {
+        assert!(text.contains(&line), "{line}{text}");
+    }
+}

@@ -12,6 +12,8 @@ pub enum Kind {
     Gauge,
     /// It is 1: its labels tell.
     Info,
+    /// Counts by upper bounds, and the sum of what was counted.
+    Histogram,
 }
 
 /// A metric, with all its labels' values.
@@ -32,7 +34,7 @@ impl Family {
     fn suffix(&self) -> &'static str {
         match self.kind {
             Kind::Counter => "_total",
-            Kind::Gauge => "",
+            Kind::Gauge | Kind::Histogram => "",
             Kind::Info => "_info",
         }
     }
@@ -47,6 +49,16 @@ impl Family {
         let last = self.name.rsplit('_').next();
         last.filter(|word| ["bytes", "seconds", "ratio"].contains(word))
     }
+}
+
+/// What a histogram counted.
+pub struct Counted<'a> {
+    /// The bounds, as they are written, in order.
+    pub bounds: &'a [String],
+    /// How many were not larger than a bound, and larger than the one before; then those that were larger than all.
+    pub counts: &'a [u64],
+    /// All of them together.
+    pub sum: f64,
 }
 
 /// What a client reads.
@@ -86,19 +98,48 @@ fn escape(to: &mut String, value: &str) {
 impl Page {
     /// Adds a value of a metric; `of` has its labels' values, which no other value of it has.
     pub fn add(&mut self, family: Family, of: &[&str], value: impl Display) {
+        self.line(family, (family.suffix(), None), of, value);
+    }
+
+    /// Adds what a histogram counted; as [`Page::add`].
+    pub fn add_histogram(&mut self, family: Family, of: &[&str], counted: &Counted<'_>) {
+        let mut count = 0;
+        let bounds = counted.bounds.iter().map(String::as_str);
+        for (bound, more) in bounds.chain(["+Inf"]).zip(counted.counts) {
+            count += more;
+            self.line(family, ("_bucket", Some(bound)), of, count);
+        }
+        self.line(family, ("_sum", None), of, counted.sum);
+        self.line(family, ("_count", None), of, count);
+    }
+
+    fn line(
+        &mut self,
+        family: Family,
+        (suffix, bound): (&str, Option<&str>),
+        of: &[&str],
+        value: impl Display,
+    ) {
         debug_assert_eq!(family.labels.len(), of.len(), "{}", family.name);
         let (known, lines) = self.0.entry(family.name).or_default();
         *known = Some(family);
         lines.push_str(family.name);
-        lines.push_str(family.suffix());
-        for (number, (label, value)) in family.labels.iter().zip(of).enumerate() {
-            lines.push_str(if number == 0 { "{" } else { "," });
+        lines.push_str(suffix);
+        let labels = family
+            .labels
+            .iter()
+            .zip(of)
+            .map(|(name, value)| (*name, *value));
+        let mut between = "{";
+        for (label, value) in labels.chain(bound.map(|bound| ("le", bound))) {
+            lines.push_str(between);
             lines.push_str(label);
             lines.push_str("=\"");
             escape(lines, value);
             lines.push('"');
+            between = ",";
         }
-        let end = if family.labels.is_empty() { "" } else { "}" };
+        let end = if between == "{" { "" } else { "}" };
         // Writing to a string cannot fail.
         let _ = writeln!(lines, "{end} {value}");
     }
@@ -126,6 +167,7 @@ fn head(text: &mut String, family: &Family, format: Format) {
     };
     let kind = match (family.kind, format) {
         (Kind::Counter, _) => "counter",
+        (Kind::Histogram, _) => "histogram",
         (Kind::Info, Format::OpenMetrics) => "info",
         _ => "gauge",
     };
@@ -189,6 +231,37 @@ mod tests {
             !text.contains("# UNIT") && !text.contains("# EOF"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_histogram_counts_up_to_each_bound_and_ends_with_all() {
+        let family = Family {
+            name: "a_wait_seconds",
+            kind: Kind::Histogram,
+            labels: &["pool"],
+            help: "Waits.",
+        };
+        let mut page = Page::default();
+        let bounds = ["0.5".to_owned(), "1".to_owned()];
+        let counted = Counted {
+            bounds: &bounds,
+            counts: &[2, 0, 3],
+            sum: 7.25,
+        };
+        page.add_histogram(family, &["p"], &counted);
+        for format in [Format::OpenMetrics, Format::Prometheus] {
+            let text = page.text(format);
+            assert!(text.contains("# TYPE a_wait_seconds histogram\n"), "{text}");
+            assert!(
+                text.contains(
+                    "a_wait_seconds_bucket{pool=\"p\",le=\"0.5\"} 2\n\
+                 a_wait_seconds_bucket{pool=\"p\",le=\"1\"} 2\n\
+                 a_wait_seconds_bucket{pool=\"p\",le=\"+Inf\"} 5\n\
+                 a_wait_seconds_sum{pool=\"p\"} 7.25\na_wait_seconds_count{pool=\"p\"} 5\n"
+                ),
+                "{text}"
+            );
+        }
     }
 
     #[test]

@@ -125,6 +125,11 @@ families! {
     VOLUME_WRITE_TIME Counter "convect_volume_write_seconds" VOLUME "Time spent in writes, summed."
     VOLUME_SERVED Counter "convect_volume_served_bytes" VOLUME_TIER "Whole 4 KiB blocks that were read, by where from; none: never written."
 
+    VOLUME_READ_SPREAD Histogram "convect_volume_read_latency_seconds" VOLUME "How long reads of hosts took; those that are answered at once, by the mean of those that came together."
+    VOLUME_WRITE_SPREAD Histogram "convect_volume_write_latency_seconds" VOLUME "How long writes of hosts took."
+    VOLUME_READ_SIZES Histogram "convect_volume_read_size_bytes" VOLUME "How large reads of hosts were."
+    VOLUME_WRITE_SIZES Histogram "convect_volume_write_size_bytes" VOLUME "How large writes of hosts were."
+
     EXPORT_UP Gauge "convect_export_up" EXPORT "1 when it is offered, 0 when it could not be started."
     EXPORT_SESSIONS Gauge "convect_export_sessions" EXPORT "Connected hosts."
 }

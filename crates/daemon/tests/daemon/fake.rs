@@ -496,6 +496,10 @@ impl Control for Fake {
         })
     }
 
+    fn volumes_spreads(&self, _pool: &str) -> Result<BTreeMap<String, IoSpread>> {
+        Ok(BTreeMap::new())
+    }
+
     fn volume_promote(&self, pool: &str, name: &str) -> Result<Promotion> {
         self.with(pool, |stored| match stored.volumes.get(name) {
             Some(_) => Ok(Promotion {
@@ -570,7 +574,13 @@ impl Control for Fake {
         let mut known = self.snapshot_of(pool, volume, name)?;
         known.held = held.unwrap_or(known.held);
         known.name = new_name.unwrap_or(name).to_owned();
-        Ok(known)
+        self.with(pool, |stored| {
+            let one = |one: &&mut SnapshotStatus| one.volume == volume && one.name == name;
+            if let Some(stored) = stored.snapshots.iter_mut().find(one) {
+                *stored = known.clone();
+            }
+            Ok(known)
+        })
     }
 
     fn snapshot_delete(&self, pool: &str, volume: &str, names: &[String]) -> Result<()> {

@@ -55,7 +55,8 @@ impl Daemon {
         config(self.folder.path()).socket
     }
 
-    pub fn raw(&self, request: &[u8]) -> (u16, Value) {
+    /// Status, head and body of the answer to a request.
+    pub fn whole(&self, request: &[u8]) -> (u16, String, Value) {
         let mut stream = UnixStream::connect(self.socket()).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         // A request that is refused early is perhaps not read to its end.
@@ -65,7 +66,13 @@ impl Daemon {
         let answer = String::from_utf8(answer).unwrap();
         let (head, body) = answer.split_once("\r\n\r\n").expect(&answer);
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        (status, serde_json::from_str(body).unwrap_or(Value::Null))
+        let body = serde_json::from_str(body).unwrap_or(Value::Null);
+        (status, head.to_owned(), body)
+    }
+
+    pub fn raw(&self, request: &[u8]) -> (u16, Value) {
+        let (status, _, body) = self.whole(request);
+        (status, body)
     }
 
     pub fn ask(&self, method: &str, path: &str, body: Value) -> (u16, Value) {
@@ -229,7 +236,7 @@ fn each_wrong_request_gets_its_status_and_one_reason() {
             "cannot be read",
         ),
         ("POST", "/v1/volumes", typo, 422, "invalid", "thik"),
-        ("POST", "/v1/volumes", big, 507, "no_space", "no space"),
+        ("POST", "/v1/volumes", big, 409, "no_space", "no space"),
         (
             "POST",
             "/v1/exports",

@@ -3,6 +3,7 @@
 mod access;
 mod answers;
 mod common;
+mod conditions;
 mod config;
 mod exports;
 mod fake;

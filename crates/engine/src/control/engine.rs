@@ -2,6 +2,7 @@
 
 use super::explain::{Explanation, MoveCount};
 use super::jobs::Jobs;
+use super::spread::IoSpread;
 use super::types::*;
 use super::wear::PoolChange;
 use super::what_if::WhatIf;
@@ -593,6 +594,15 @@ impl Engine {
     /// With a sentence that says what to do.
     pub fn volumes_counters(&self, pool: &str) -> Result<BTreeMap<String, IoCounters>> {
         self.pool(pool)?.volumes_counters()
+    }
+
+    /// How reads and writes of each volume of a pool are spread since the pool was opened, by its name; of volumes that
+    /// had some.
+    ///
+    /// # Errors
+    /// With a sentence that says what to do.
+    pub fn volumes_spreads(&self, pool: &str) -> Result<BTreeMap<String, IoSpread>> {
+        self.pool(pool)?.volumes_spreads()
     }
 
     /// The volume's LBA space in `cells` equal parts.

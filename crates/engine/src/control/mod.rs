@@ -5,6 +5,7 @@ pub mod explain;
 mod jobs;
 pub mod knobs;
 mod snapshots;
+pub mod spread;
 pub mod types;
 mod wait;
 pub mod wear;

@@ -28,6 +28,7 @@ pub(crate) fn open_error(error: &drives::OpenError) -> EngineError {
     let code = match error.kind {
         OpenErrorKind::NotFound => ErrorCode::NotFound,
         OpenErrorKind::Busy => ErrorCode::Exists,
+        OpenErrorKind::Permission => ErrorCode::Refused,
         OpenErrorKind::Syntax | OpenErrorKind::TooSmall | OpenErrorKind::Unsupported => {
             ErrorCode::Invalid
         }

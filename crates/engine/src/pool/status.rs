@@ -3,6 +3,7 @@
 use super::allowances::{Has, has};
 use super::shards::{ask_all, code_of};
 use super::{Pool, Result, knobs, lock, wear};
+use crate::control::spread::IoSpread;
 use crate::control::types::{
     DriveStatus, EngineError, IoCounters, LayoutSpec, MapCell, PoolStatus, Tier, VdriveStatus,
     VolumeStatus,
@@ -291,6 +292,23 @@ impl Pool {
         Ok(online
             .map(|volume| (volume.name.clone(), counters(&volume)))
             .collect())
+    }
+
+    /// How the operations of each volume that had some are spread, by their names, in one pass.
+    ///
+    /// # Errors
+    /// When the pool is closing.
+    pub fn volumes_spreads(&self) -> Result<BTreeMap<String, IoSpread>> {
+        let shards = ask_all(&self.shards, |shard| async move { shard.spreads() })?;
+        let mut found = BTreeMap::<String, IoSpread>::new();
+        for volume in self.config().volumes {
+            for spread in shards.iter().filter_map(|shard| shard.get(&volume.live())) {
+                if !volume.deleting {
+                    found.entry(volume.name.clone()).or_default().add(spread);
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// The pool's volumes.

@@ -3,6 +3,7 @@
 use super::heat::By;
 use super::read::Looked;
 use super::state::{Shard, State};
+use crate::control::types::IoCounters;
 use block::{Completion, ErrorKind, IoError, Op, OpKind, StatusExtent};
 use reactor::Remote;
 use std::collections::VecDeque;
@@ -230,6 +231,23 @@ impl Counted {
         }
     }
 
+    fn add_to(self, counters: &mut IoCounters, took: u64) {
+        match self.kind {
+            OpKind::Read => {
+                counters.reads += 1;
+                counters.read_bytes += self.len;
+                counters.read_ns += took;
+            }
+            OpKind::Write => {
+                counters.writes += 1;
+                counters.write_bytes += self.len;
+                counters.write_ns += took;
+            }
+            OpKind::Flush => counters.flushes += 1,
+            OpKind::Discard | OpKind::WriteZeroes | OpKind::Status | OpKind::Changed(_) => {}
+        }
+    }
+
     /// Whether it is a read or a write.
     pub fn has_data(&self) -> bool {
         matches!(self.kind, OpKind::Read | OpKind::Write)
@@ -243,22 +261,21 @@ impl State {
         let Self {
             counters, volumes, ..
         } = self;
-        let of_volume = volumes.get_mut(&layer).map(|volume| &mut volume.counters);
-        for counters in std::iter::once(counters).chain(of_volume) {
-            match op.kind {
-                OpKind::Read => {
-                    counters.reads += 1;
-                    counters.read_bytes += op.len;
-                    counters.read_ns += took;
-                }
-                OpKind::Write => {
-                    counters.writes += 1;
-                    counters.write_bytes += op.len;
-                    counters.write_ns += took;
-                }
-                OpKind::Flush => counters.flushes += 1,
-                OpKind::Discard | OpKind::WriteZeroes | OpKind::Status | OpKind::Changed(_) => {}
+        op.add_to(counters, took);
+        let Some(volume) = volumes.get_mut(&layer) else {
+            return;
+        };
+        op.add_to(&mut volume.counters, took);
+        match op.kind {
+            OpKind::Read => {
+                let spread = volume.spread.get_or_insert_default();
+                spread.reads.note(took, op.len);
             }
+            OpKind::Write => {
+                let spread = volume.spread.get_or_insert_default();
+                spread.writes.note(took, op.len);
+            }
+            _ => {}
         }
     }
 }

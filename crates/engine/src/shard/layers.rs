@@ -398,8 +398,9 @@ impl Shard {
             let before = state.live(*volume);
             let old = layer_entry(&mut state, before);
             let (counters, allowance) = (old.counters, old.allowance.clone());
+            let spread = old.spread.take();
             let new = layer_entry(&mut state, *layer);
-            new.counters = counters;
+            (new.counters, new.spread) = (counters, spread);
             new.count_for(allowance, &self.shared.space);
             state.live.insert(*volume, *layer);
             state.pass_knobs(before, *layer);

@@ -234,6 +234,7 @@ impl Shard {
             return;
         };
         let (epoch, counters) = (entry.epoch, entry.counters);
+        let spread = entry.spread.take();
         for entry in state.volumes.values_mut() {
             if entry.parent == upper {
                 entry.parent = lower;
@@ -241,7 +242,7 @@ impl Shard {
         }
         if let Some(entry) = state.volumes.get_mut(&lower) {
             (entry.epoch, entry.mixed) = (epoch, false);
-            entry.counters = counters;
+            (entry.counters, entry.spread) = (counters, spread);
         }
         state.paths.forget();
         if is_volume {

@@ -16,6 +16,7 @@ use super::spare::Asking;
 use super::stuck::Stuck;
 use super::throttle::Meters;
 use super::what_if::Waits;
+use crate::control::spread::IoSpread;
 use crate::control::types::{IoCounters, SpacePolicy};
 use crate::space::{Allocator, Allowance, Class, GroupTable, Quarantine, Run, SpaceShared};
 use crate::tree::{DirtyNodes, Tree};
@@ -132,6 +133,8 @@ pub(super) struct Volume {
     /// Its directory entry has to be written.
     pub dirty: bool,
     pub counters: IoCounters,
+    /// How its hosts' operations are spread; nothing before the first.
+    pub spread: Option<Box<IoSpread>>,
 }
 
 impl Volume {
@@ -151,6 +154,7 @@ impl Volume {
             gone: false,
             dirty: false,
             counters: IoCounters::default(),
+            spread: None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What a shard tells of itself.
 
 use super::state::Shard;
+use crate::control::spread::IoSpread;
 use crate::control::types::IoCounters;
 use format::BlockCounts;
 use std::collections::BTreeMap;
@@ -39,6 +40,15 @@ pub struct ShardStatus {
 }
 
 impl Shard {
+    /// How operations of layers that have had some are spread.
+    pub fn spreads(&self) -> BTreeMap<u32, IoSpread> {
+        let state = self.state.borrow();
+        let known = state.volumes.iter();
+        known
+            .filter_map(|(id, volume)| Some((*id, *volume.spread.as_deref()?)))
+            .collect()
+    }
+
     /// Its state now.
     pub fn status(&self) -> ShardStatus {
         let state = self.state.borrow();

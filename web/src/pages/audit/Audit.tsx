@@ -31,7 +31,7 @@ const COLUMNS: Column<Change>[] = [
 export function Audit() {
   const [find, setFind] = useState("");
   const { value, error } = useData("audit", (signal) =>
-    api.get("/v1/audit", { query: { limit: "1000" }, signal }),
+    api.get("/v1/audit", { query: { limit: 1000 }, signal }),
   );
   const wanted = find.toLowerCase();
   const rows = outcomes(value?.items ?? []).filter((row) =>

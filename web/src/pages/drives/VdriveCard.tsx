@@ -124,7 +124,7 @@ export function VdriveCard({ pool, vdrive, onConfirm }: Props) {
                 action: "Evacuate it",
                 run: () =>
                   api.delete("/v1/pools/{pool}/vdrives/{vdrive}", {
-                    path: { pool, vdrive: String(vdrive.id) },
+                    path: { pool, vdrive: vdrive.id },
                   }),
               })
             }

@@ -41,7 +41,7 @@ export function JobRow({ job }: { job: Job }) {
             what: "What it moved stays moved; the rest is left.",
             name: String(job.id),
             action: "Cancel it",
-            run: () => api.post("/v1/jobs/{job}/cancel", { path: { job: String(job.id) } }),
+            run: () => api.post("/v1/jobs/{job}/cancel", { path: { job: job.id } }),
           }}
           onClose={() => setCancelling(false)}
         />

@@ -21,7 +21,7 @@ export function Explain({ pool, volume, lba }: { pool: string; volume: string; l
     (signal) =>
       api.get("/v1/volumes/{pool}/{volume}/explain", {
         path: { pool, volume },
-        query: { lba: String(lba) },
+        query: { lba },
         signal,
       }),
     2,

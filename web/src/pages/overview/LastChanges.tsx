@@ -13,7 +13,7 @@ export function LastChanges() {
 
 function Entries() {
   const { value } = useData("last-changes", (signal) =>
-    api.get("/v1/audit", { query: { limit: "40" }, signal }),
+    api.get("/v1/audit", { query: { limit: 40 }, signal }),
   );
   const rows = outcomes(value?.items ?? []).slice(0, 8);
   if (rows.length === 0) return <p className="empty">Nothing was changed yet.</p>;

@@ -10,7 +10,7 @@ import { SnapshotTable } from "./SnapshotTable";
 
 async function look(signal: AbortSignal) {
   const [snapshots, schedules, volumes] = await Promise.all([
-    api.get("/v1/snapshots", { query: { wait_s: "0" }, signal }),
+    api.get("/v1/snapshots", { query: { wait_s: 0 }, signal }),
     api.get("/v1/schedules", { signal }),
     api.get("/v1/volumes", { signal }),
   ]);

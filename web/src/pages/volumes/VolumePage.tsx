@@ -23,7 +23,7 @@ async function look(pool: string, volume: string, signal: AbortSignal) {
   const [shown, exports, snapshots] = await Promise.all([
     api.get("/v1/volumes/{pool}/{volume}", { path, signal }),
     api.get("/v1/exports", { query: { pool }, signal }),
-    api.get("/v1/snapshots", { query: { pool, volume, wait_s: "0" }, signal }),
+    api.get("/v1/snapshots", { query: { pool, volume, wait_s: 0 }, signal }),
   ]);
   const own = exports.items.filter((known) => known.volume === volume);
   return { shown, exports: own, snapshots: snapshots.items };

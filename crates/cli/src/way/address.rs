@@ -1,0 +1,109 @@
+//! Where a daemon listens: `https://HOST[:PORT]` (RFC 3986).
+
+use crate::Failure;
+use rustls::pki_types::ServerName;
+use std::fmt;
+
+/// The port of `https` (RFC 9110, section 4.2.2).
+const PORT: u16 = 443;
+
+/// A host and a port.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Address {
+    /// A name, or an address of IP without brackets.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+}
+
+impl Address {
+    /// Reads `https://HOST[:PORT]`, also with a slash at its end.
+    ///
+    /// # Errors
+    /// When it is something else.
+    pub fn parse(text: &str) -> Result<Self, Failure> {
+        let bad = |why: &str| {
+            let advice = "write https://HOST:PORT, like https://storage1:9443";
+            Failure::Usage(format!("'{text}' is no server: {why}: {advice}"))
+        };
+        let Some(rest) = text.strip_prefix("https://") else {
+            return Err(bad("it does not begin with https://"));
+        };
+        let rest = rest.strip_suffix('/').unwrap_or(rest);
+        let (host, port) = match rest.strip_prefix('[') {
+            Some(rest) => match rest.split_once(']') {
+                Some((host, after)) => (host, after),
+                None => return Err(bad("a bracket is missing")),
+            },
+            None => rest.split_at(rest.find(':').unwrap_or(rest.len())),
+        };
+        let port = match port.strip_prefix(':') {
+            Some(digits) => match digits.parse() {
+                Ok(port @ 1..) => port,
+                _ => return Err(bad("its port is none")),
+            },
+            None if port.is_empty() => PORT,
+            None => return Err(bad("something stands behind its host")),
+        };
+        if ServerName::try_from(host).is_err() {
+            return Err(bad("its host is none"));
+        }
+        Ok(Self {
+            host: host.to_owned(),
+            port,
+        })
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.host.contains(':') {
+            true => write!(f, "https://[{}]:{}", self.host, self.port),
+            false => write!(f, "https://{}:{}", self.host, self.port),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_are_hosts_with_ports_and_nothing_else() {
+        for (text, host, port, shown) in [
+            ("https://a.b:9443", "a.b", 9443, "https://a.b:9443"),
+            ("https://a.b", "a.b", 443, "https://a.b:443"),
+            ("https://10.0.0.1:1/", "10.0.0.1", 1, "https://10.0.0.1:1"),
+            ("https://[::1]:9443", "::1", 9443, "https://[::1]:9443"),
+            ("https://[::1]", "::1", 443, "https://[::1]:443"),
+        ] {
+            let address = Address::parse(text).unwrap();
+            assert_eq!(
+                (address.host.as_str(), address.port),
+                (host, port),
+                "{text}"
+            );
+            assert_eq!(address.to_string(), shown);
+            assert_eq!(Address::parse(shown).unwrap(), address);
+        }
+        for text in [
+            "",
+            "storage1",
+            "http://a:9443",
+            "https://",
+            "https://:9443",
+            "https://a:",
+            "https://a:0",
+            "https://a:65536",
+            "https://a:1/v1",
+            "https://me:secret@a:1",
+            "https://[::1",
+            "https://[::1]x",
+            "https://::1",
+            "https://a b",
+            "https://a\r\nX: y",
+        ] {
+            assert!(Address::parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! Which daemon a command is for: what the command line says, then the environment, then the current context, and
+//! else this host's socket.
+
+use super::{Address, Context, Contexts, LOCAL, Pin, Server, Trust, Way, token};
+use crate::Failure;
+use clap::Args;
+use std::path::{Path, PathBuf};
+
+/// Which daemon, on the command line.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Reach {
+    /// The socket of a daemon on this host [env: CONVECT_SOCKET=]
+    #[arg(long, global = true, value_name = "PATH")]
+    pub socket: Option<PathBuf>,
+    /// A daemon on any host, by its `serve --listen`; the token comes from CONVECT_TOKEN or --token-file
+    #[arg(long, global = true, value_name = "https://HOST:PORT")]
+    pub server: Option<String>,
+    /// The SHA-256 of the server's certificate, which its log tells; written before the command
+    // Not global: `volume set` has a --pin of its own.
+    #[arg(long, value_name = "sha256:...")]
+    pub pin: Option<String>,
+    /// Certificates in PEM, of which one signed the server's
+    #[arg(long, global = true, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
+    /// A file with the token that the server is shown, for its owner alone
+    #[arg(long, global = true, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// A server by the name that `context add` gave it, or local [env: CONVECT_CONTEXT=]
+    #[arg(long, global = true, value_name = "NAME")]
+    pub context: Option<String>,
+}
+
+/// What of the environment counts.
+#[derive(Debug, Default)]
+pub struct Environment {
+    /// `CONVECT_SOCKET`.
+    pub socket: Option<PathBuf>,
+    /// `CONVECT_CONTEXT`.
+    pub context: Option<String>,
+    /// `CONVECT_TOKEN`.
+    pub token: Option<String>,
+    /// The folder of the user's configuration for this program.
+    pub folder: Option<PathBuf>,
+}
+
+/// A variable that is there and says something.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+impl Environment {
+    /// As it is. The folder is that of the XDG base directory specification.
+    pub fn read() -> Self {
+        let folder = match variable("XDG_CONFIG_HOME") {
+            Some(folder) => Some(PathBuf::from(folder)),
+            None => variable("HOME").map(|home| Path::new(&home).join(".config")),
+        };
+        Self {
+            socket: variable("CONVECT_SOCKET").map(PathBuf::from),
+            context: variable("CONVECT_CONTEXT"),
+            token: variable("CONVECT_TOKEN"),
+            folder: folder.map(|folder| folder.join("convect")),
+        }
+    }
+
+    /// Where the contexts are.
+    ///
+    /// # Errors
+    /// When nothing says where the user's configuration is.
+    pub fn folder(&self) -> Result<&Path, Failure> {
+        self.folder.as_deref().ok_or_else(|| {
+            Failure::Failed("contexts have no folder: set HOME or XDG_CONFIG_HOME".to_owned())
+        })
+    }
+}
+
+fn usage<T>(message: &str) -> Result<T, Failure> {
+    Err(Failure::Usage(message.to_owned()))
+}
+
+impl Reach {
+    /// Whether the command line names a daemon, otherwise than by a socket.
+    pub fn names_server(&self) -> bool {
+        let Self {
+            socket: _,
+            server,
+            pin,
+            ca,
+            token_file,
+            context,
+        } = self;
+        let paths = ca.is_some() || token_file.is_some();
+        server.is_some() || pin.is_some() || context.is_some() || paths
+    }
+
+    /// How the certificate of `--server` is known, where that is said.
+    ///
+    /// # Errors
+    /// When it is said twice, or not well.
+    pub fn trust(&self) -> Result<Option<Trust>, Failure> {
+        match (&self.pin, &self.ca) {
+            (Some(_), Some(_)) => {
+                usage("--pin and --ca are two ways to know a certificate: write one")
+            }
+            (Some(pin), None) => Ok(Some(Trust::Pin(Pin::parse(pin)?))),
+            (None, Some(path)) => Ok(Some(Trust::Authorities(path.clone()))),
+            (None, None) => Ok(None),
+        }
+    }
+
+    fn check(&self) -> Result<(), Failure> {
+        let named = [
+            self.socket.is_some(),
+            self.server.is_some(),
+            self.context.is_some(),
+        ];
+        if named.iter().filter(|named| **named).count() > 1 {
+            return usage("--socket, --server and --context each name a daemon: write one");
+        }
+        if self.server.is_none() && (self.pin.is_some() || self.ca.is_some()) {
+            return usage("--pin and --ca tell of the certificate of --server: write that, too");
+        }
+        Ok(())
+    }
+
+    /// The token for a server.
+    fn token(
+        &self,
+        environment: &Environment,
+        kept: Option<&Path>,
+        server: &Address,
+    ) -> Result<String, Failure> {
+        match (&self.token_file, &environment.token, kept) {
+            (Some(path), _, _) => token::of_file(path),
+            (None, Some(text), _) => token::checked(text, "CONVECT_TOKEN"),
+            (None, None, Some(path)) => token::of_file(path),
+            (None, None, None) => Err(Failure::Usage(format!(
+                "{server} needs a token: set CONVECT_TOKEN, or name a file of one with --token-file; `convect token \
+                 create` on its host makes one"
+            ))),
+        }
+    }
+
+    fn server(&self, environment: &Environment, text: &str) -> Result<Way, Failure> {
+        let address = Address::parse(text)?;
+        let Some(trust) = self.trust()? else {
+            return Err(Failure::Usage(format!(
+                "nothing says how the certificate of {address} is known: write --pin with the fingerprint that the \
+                 daemon's log tells, or --ca; `convect context add` shows it, and keeps it"
+            )));
+        };
+        let token = self.token(environment, None, &address)?;
+        Ok(Way::Server(Box::new(Server::new(address, &trust, token)?)))
+    }
+
+    fn of_context(&self, environment: &Environment, context: &Context) -> Result<Way, Failure> {
+        let (address, trust) = context.reach()?;
+        let token = self.token(environment, context.token_file.as_deref(), &address)?;
+        Ok(Way::Server(Box::new(Server::new(address, &trust, token)?)))
+    }
+
+    /// The context that counts, if one does; nothing for this host's socket.
+    fn context(&self, environment: &Environment) -> Result<Option<Context>, Failure> {
+        let named = match (&self.context, &environment.context) {
+            (Some(name), _) => Some(name),
+            (None, Some(_)) if environment.socket.is_some() => {
+                return usage("CONVECT_SOCKET and CONVECT_CONTEXT each name a daemon: unset one");
+            }
+            (None, named) => named.as_ref(),
+        };
+        match named {
+            Some(name) if name == LOCAL => Ok(None),
+            Some(name) => Contexts::load(environment.folder()?)?
+                .of(name)
+                .map(|found| Some(found.clone())),
+            None if environment.socket.is_some() => Ok(None),
+            None => match &environment.folder {
+                Some(folder) => {
+                    let all = Contexts::load(folder)?;
+                    let current = all.current.as_deref();
+                    current.map(|name| all.of(name).cloned()).transpose()
+                }
+                None => Ok(None),
+            },
+        }
+    }
+}
+
+/// The way to the daemon that a command is for. Nothing is asked yet.
+///
+/// # Errors
+/// When two are named, or one not well.
+pub fn choose(reach: &Reach, environment: &Environment) -> Result<Way, Failure> {
+    reach.check()?;
+    if let Some(text) = &reach.server {
+        return reach.server(environment, text);
+    }
+    if reach.socket.is_none()
+        && let Some(context) = reach.context(environment)?
+    {
+        return reach.of_context(environment, &context);
+    }
+    if reach.token_file.is_some() {
+        return usage(
+            "--token-file is shown to a server, and a socket needs no token: leave it out, or write --server",
+        );
+    }
+    let given = reach.socket.as_ref().or(environment.socket.as_ref());
+    let socket = given
+        .cloned()
+        .unwrap_or_else(|| daemon::Config::default().socket);
+    Ok(Way::Socket(socket))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::OpenOptionsExt;
+
+    const PIN: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+
+    /// A folder with the contexts a, which has a token, and b, which has none.
+    fn folder() -> tempfile::TempDir {
+        use std::io::Write;
+        let folder = tempfile::tempdir().unwrap();
+        let token_file = folder.path().join("token");
+        let options = std::fs::OpenOptions::new()
+            .create_new(true)
+            .write(true)
+            .mode(0o600)
+            .open(&token_file);
+        options.unwrap().write_all(b"kept").unwrap();
+        let context = |server: &str, token_file| Context {
+            server: server.to_owned(),
+            pin: Some(PIN.to_owned()),
+            ca: None,
+            token_file,
+        };
+        Contexts::change(folder.path(), |all| {
+            all.add("a", context("https://a:1", Some(token_file)))?;
+            all.add("b", context("https://b:2", None))
+        })
+        .unwrap();
+        folder
+    }
+
+    /// The daemon and the token that these arguments and variables choose.
+    fn chosen(
+        folder: &Path,
+        [socket, server, pin, context]: [Option<&str>; 4],
+        [in_socket, in_context, in_token]: [Option<&str>; 3],
+    ) -> Result<String, String> {
+        let own = |text: Option<&str>| text.map(str::to_owned);
+        let reach = Reach {
+            socket: own(socket).map(PathBuf::from),
+            server: own(server),
+            pin: own(pin),
+            context: own(context),
+            ..Reach::default()
+        };
+        let environment = Environment {
+            socket: own(in_socket).map(PathBuf::from),
+            context: own(in_context),
+            token: own(in_token),
+            folder: Some(folder.to_owned()),
+        };
+        match choose(&reach, &environment) {
+            Ok(Way::Server(server)) => Ok(format!("{} {}", server.address(), server.token())),
+            Ok(way) => Ok(way.name()),
+            Err(failure) => Err(failure.to_string()),
+        }
+    }
+
+    #[test]
+    fn the_command_line_counts_before_the_environment_and_that_before_the_current_context() {
+        let folder = folder();
+        let folder = folder.path();
+        let (s, a, b) = (Some("/s"), Some("a"), Some("b"));
+        let (server, pin, token) = (Some("https://c:3"), Some(PIN), Some("given"));
+        let none = [None; 3];
+        let check = |line, environment, expected: &str| {
+            let found = chosen(folder, line, environment);
+            assert_eq!(found.as_deref(), Ok(expected), "{line:?} {environment:?}");
+        };
+        check([None; 4], none, "/run/convect/convect.sock");
+        check([s, None, None, None], none, "/s");
+        check([None; 4], [s, None, None], "/s");
+        check([Some("/t"), None, None, None], [s, None, None], "/t");
+        check(
+            [None, server, pin, None],
+            [s, None, token],
+            "https://c:3 given",
+        );
+        check([None, None, None, a], none, "https://a:1 kept");
+        check([None, None, None, a], [s, None, token], "https://a:1 given");
+        check([None, None, None, b], [None, a, token], "https://b:2 given");
+        check([None; 4], [None, a, None], "https://a:1 kept");
+        check(
+            [None, None, None, Some(LOCAL)],
+            [None, a, None],
+            "/run/convect/convect.sock",
+        );
+        Contexts::change(folder, |all| all.use_one("a")).unwrap();
+        check([None; 4], none, "https://a:1 kept");
+        check([None; 4], [s, None, None], "/s");
+        check([s, None, None, None], none, "/s");
+        check([None; 4], [None, b, token], "https://b:2 given");
+        check(
+            [None; 4],
+            [None, Some(LOCAL), None],
+            "/run/convect/convect.sock",
+        );
+    }
+
+    #[test]
+    fn what_is_said_twice_or_by_half_is_refused_with_what_to_do() {
+        let folder = folder();
+        let (s, a, b) = (Some("/s"), Some("a"), Some("b"));
+        let (server, pin, token) = (Some("https://c:3"), Some(PIN), Some("given"));
+        for (line, environment, said) in [
+            ([s, server, pin, None], [None; 3], "write one"),
+            ([s, None, None, a], [None; 3], "write one"),
+            ([None, server, pin, a], [None; 3], "write one"),
+            ([None, None, pin, a], [None; 3], "write that, too"),
+            ([None; 4], [s, a, None], "unset one"),
+            ([None, server, None, None], [None, None, token], "--pin"),
+            ([None, server, pin, None], [None; 3], "CONVECT_TOKEN"),
+            (
+                [None, server, pin, None],
+                [None, None, Some("a b")],
+                "holds no token",
+            ),
+            (
+                [None, server, Some("1"), None],
+                [None, None, token],
+                "no fingerprint",
+            ),
+            (
+                [None, Some("c:3"), pin, None],
+                [None, None, token],
+                "https://HOST:PORT",
+            ),
+            ([None, None, None, b], [None; 3], "CONVECT_TOKEN"),
+            (
+                [None, None, None, Some("c")],
+                [None; 3],
+                "choose one of local, a, b",
+            ),
+        ] {
+            let error = chosen(folder.path(), line, environment).unwrap_err();
+            assert!(error.contains(said), "{line:?} {environment:?}: {error}");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! One connection by TLS, whose answer can be read though the server takes no more of what is sent.
+
+use rustls::ClientConnection;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+
+/// A connection of which the handshake is done.
+pub struct Tls {
+    connection: ClientConnection,
+    pub(super) stream: TcpStream,
+}
+
+impl Tls {
+    /// Shakes hands.
+    ///
+    /// # Errors
+    /// With a `rustls::Error` within where that is what went wrong.
+    pub fn begin(mut connection: ClientConnection, mut stream: TcpStream) -> io::Result<Self> {
+        while connection.is_handshaking() {
+            connection.complete_io(&mut stream)?;
+        }
+        Ok(Self { connection, stream })
+    }
+
+    /// The fingerprint of what the server showed.
+    pub fn certificate(&self) -> Option<super::Pin> {
+        self.connection
+            .peer_certificates()?
+            .first()
+            .map(super::Pin::of)
+    }
+
+    fn send(&mut self) -> io::Result<()> {
+        while self.connection.wants_write() {
+            self.connection.write_tls(&mut self.stream)?;
+        }
+        Ok(())
+    }
+}
+
+impl Read for Tls {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.connection.reader().read(into) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                done => return done,
+            }
+            self.connection.read_tls(&mut self.stream)?;
+            let done = self.connection.process_new_packets();
+            done.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+            // What cannot be sent is no reason not to read what was answered.
+            let _ = self.send();
+        }
+    }
+}
+
+impl Write for Tls {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.send()?;
+        let taken = self.connection.writer().write(bytes)?;
+        self.send()?;
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.send()
+    }
+}

@@ -1,0 +1,81 @@
+//! Tokens: from the environment or from a file, never from the command line, where others see them.
+
+use crate::Failure;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// Longest token, and longest file of one, in bytes.
+const TOKEN_MAX: usize = 512;
+const FILE_MAX: u64 = 4096;
+
+/// Takes a token that stands somewhere, which `place` says.
+///
+/// # Errors
+/// When it cannot be one.
+pub fn checked(text: &str, place: &str) -> Result<String, Failure> {
+    let token = text.trim();
+    let good =
+        (1..=TOKEN_MAX).contains(&token.len()) && token.bytes().all(|byte| byte.is_ascii_graphic());
+    match good {
+        true => Ok(token.to_owned()),
+        false => Err(Failure::Failed(format!(
+            "{place} holds no token: put there what `convect token create` prints, and nothing else"
+        ))),
+    }
+}
+
+/// Reads a token of a file that nobody else may read.
+///
+/// # Errors
+/// When others may, it cannot be read, or has none.
+pub fn of_file(path: &Path) -> Result<String, Failure> {
+    let shown = path.display();
+    let bad = |error: std::io::Error| {
+        Failure::Failed(format!(
+            "the token file {shown} cannot be read: {error}: name another with --token-file, or set CONVECT_TOKEN"
+        ))
+    };
+    let file = File::open(path).map_err(bad)?;
+    let meta = file.metadata().map_err(bad)?;
+    if meta.is_file() && meta.permissions().mode() & 0o077 != 0 {
+        return Err(Failure::Failed(format!(
+            "others than its owner may use the token file {shown}: take that away with `chmod 600 {shown}`"
+        )));
+    }
+    let mut text = String::new();
+    file.take(FILE_MAX).read_to_string(&mut text).map_err(bad)?;
+    checked(&text, &format!("the file {shown}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_one_word_of_a_file_that_is_its_owners_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        for (text, mode, good) in [
+            ("convect_1_2\n", 0o600, true),
+            ("convect_1_2", 0o400, true),
+            ("convect_1_2", 0o640, false),
+            ("convect_1_2", 0o604, false),
+            ("", 0o600, false),
+            ("two words", 0o600, false),
+            ("convect_1\r\nX: y", 0o600, false),
+            (&"x".repeat(TOKEN_MAX + 1), 0o600, false),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            let read = of_file(&path);
+            assert_eq!(read.is_ok(), good, "{text:.20} {mode:o}");
+            if good {
+                assert_eq!(read.unwrap(), "convect_1_2");
+            }
+            std::fs::remove_file(&path).unwrap();
+        }
+        assert!(of_file(&path).is_err());
+    }
+}

@@ -1,0 +1,278 @@
+//! Requests that are sent again: what was made under an `Idempotency-Key` is not made twice. Answers are kept in
+//! memory, bounded in number, size and time; of what was refused nothing is kept, as nothing was made.
+
+use crate::access::sha256_hex;
+use api::v1::{Problem, ProblemCode};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+
+/// Keys that are known at a time, and bytes of their answers.
+const KEYS_MAX: usize = 1024;
+const BYTES_MAX: usize = 16 << 20;
+/// How long an answer is kept.
+const AGE_MAX: Duration = Duration::from_secs(24 * 3600);
+/// Longest key, in bytes.
+const KEY_MAX: usize = 128;
+
+/// An answer that is given again.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Kept {
+    /// Its JSON.
+    pub body: Vec<u8>,
+    /// The tag of what was made, where that has one.
+    pub tag: Option<String>,
+}
+
+enum State {
+    /// The first request is under way; whoever waits is woken when this is dropped.
+    UnderWay(watch::Sender<()>),
+    Done(Kept),
+}
+
+struct Entry {
+    /// SHA-256 of what was asked for.
+    request: String,
+    began: Instant,
+    state: State,
+}
+
+/// Who asks, and the key.
+type Name = (String, String);
+
+/// The keys of one daemon.
+#[derive(Default)]
+pub struct Keys(Mutex<BTreeMap<Name, Entry>>);
+
+/// What a request with a key is.
+pub enum Begun {
+    /// The first one.
+    First(Ticket),
+    /// The same as one that is under way: ask again when this tells that it has ended.
+    Wait(watch::Receiver<()>),
+    /// The same as one that was answered.
+    Again(Kept),
+}
+
+/// The duty to say what became of the first request; dropped, it was refused.
+pub struct Ticket {
+    keys: Arc<Keys>,
+    name: Name,
+}
+
+fn size(entry: &Entry) -> usize {
+    match &entry.state {
+        State::UnderWay(_) => 0,
+        State::Done(kept) => kept.body.len(),
+    }
+}
+
+/// Makes room for one more, of what is oldest.
+fn make_room(entries: &mut BTreeMap<Name, Entry>, now: Instant) -> Result<(), Problem> {
+    entries.retain(|_, entry| {
+        matches!(entry.state, State::UnderWay(_)) || now - entry.began < AGE_MAX
+    });
+    while entries.len() >= KEYS_MAX || entries.values().map(size).sum::<usize>() > BYTES_MAX {
+        let done = entries
+            .iter()
+            .filter(|(_, entry)| matches!(entry.state, State::Done(_)));
+        let oldest = done.min_by_key(|(_, entry)| entry.began);
+        let Some(name) = oldest.map(|(name, _)| name.clone()) else {
+            return Err(Problem::new(
+                ProblemCode::TooMany,
+                format!("{KEYS_MAX} requests with keys are under way: wait until some have ended"),
+            ));
+        };
+        entries.remove(&name);
+    }
+    Ok(())
+}
+
+impl Keys {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Name, Entry>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a request of somebody's with a key. `parts` are all of what it asks for.
+    ///
+    /// # Errors
+    /// When the key cannot be, stands for another request, or too many are under way.
+    pub fn begin(
+        self: &Arc<Self>,
+        who: &str,
+        key: &str,
+        parts: &[&[u8]],
+        now: Instant,
+    ) -> Result<Begun, Problem> {
+        let good = |byte: u8| byte.is_ascii_graphic();
+        if !(1..=KEY_MAX).contains(&key.len()) || !key.bytes().all(good) {
+            return Err(Problem::new(
+                ProblemCode::Invalid,
+                format!(
+                    "an Idempotency-Key is 1 to {KEY_MAX} visible characters without blanks: take a random UUID"
+                ),
+            ));
+        }
+        // A part's length stands before it, so that what is cut otherwise is another request.
+        let lengths: Vec<[u8; 8]> = parts
+            .iter()
+            .map(|part| (part.len() as u64).to_be_bytes())
+            .collect();
+        let told = lengths.iter().zip(parts);
+        let told: Vec<&[u8]> = told
+            .flat_map(|(length, part)| [&length[..], part])
+            .collect();
+        let request = sha256_hex(&told);
+        let name = (who.to_owned(), key.to_owned());
+        let mut entries = self.lock();
+        let known = entries.get(&name).filter(|entry| {
+            matches!(entry.state, State::UnderWay(_)) || now - entry.began < AGE_MAX
+        });
+        match known {
+            Some(entry) if entry.request != request => Err(Problem::new(
+                ProblemCode::KeyReused,
+                "this Idempotency-Key stands for another request, and nothing was done: take a new one for a new \
+                 request, and the same only to send the same again",
+            )),
+            Some(entry) => Ok(match &entry.state {
+                State::UnderWay(ended) => Begun::Wait(ended.subscribe()),
+                State::Done(kept) => Begun::Again(kept.clone()),
+            }),
+            None => {
+                make_room(&mut entries, now)?;
+                let entry = Entry {
+                    request,
+                    began: now,
+                    state: State::UnderWay(watch::Sender::new(())),
+                };
+                entries.insert(name.clone(), entry);
+                let keys = Arc::clone(self);
+                Ok(Begun::First(Ticket { keys, name }))
+            }
+        }
+    }
+}
+
+impl Ticket {
+    /// What was made is answered with this, from now on.
+    pub fn keep(&self, kept: Kept) {
+        if let Some(entry) = self.keys.lock().get_mut(&self.name) {
+            entry.state = State::Done(kept);
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        let mut entries = self.keys.lock();
+        let under_way = |entry: &Entry| matches!(entry.state, State::UnderWay(_));
+        if entries.get(&self.name).is_some_and(under_way) {
+            entries.remove(&self.name);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(body: &str) -> Kept {
+        Kept {
+            body: body.as_bytes().to_vec(),
+            tag: None,
+        }
+    }
+
+    fn first(keys: &Arc<Keys>, key: &str, now: Instant) -> Ticket {
+        match keys.begin("a", key, &[b"make"], now) {
+            Ok(Begun::First(ticket)) => ticket,
+            Ok(_) => panic!("{key} is known"),
+            Err(problem) => panic!("{problem}"),
+        }
+    }
+
+    #[test]
+    fn the_same_is_made_once_and_answered_the_same() {
+        let (keys, now) = (Arc::new(Keys::default()), Instant::now());
+        let ticket = first(&keys, "k", now);
+        let Ok(Begun::Wait(waiting)) = keys.begin("a", "k", &[b"make"], now) else {
+            panic!("it is under way");
+        };
+        assert_eq!(waiting.has_changed().ok(), Some(false));
+        ticket.keep(kept("made"));
+        drop(ticket);
+        assert!(waiting.has_changed().is_err(), "nobody is woken");
+        let Ok(Begun::Again(again)) = keys.begin("a", "k", &[b"make"], now) else {
+            panic!("it was made");
+        };
+        assert_eq!(again, kept("made"));
+        // Another's key is another key.
+        let other = keys.begin("b", "k", &[b"make"], now);
+        assert!(matches!(other, Ok(Begun::First(_))));
+    }
+
+    #[test]
+    fn another_request_with_the_key_is_refused_also_while_the_first_is_under_way() {
+        let (keys, now) = (Arc::new(Keys::default()), Instant::now());
+        let ticket = first(&keys, "k", now);
+        let code = |parts: &[&[u8]]| {
+            keys.begin("a", "k", parts, now)
+                .err()
+                .map(|problem| problem.code)
+        };
+        assert_eq!(code(&[b"other"]), Some(ProblemCode::KeyReused));
+        ticket.keep(kept(""));
+        assert_eq!(code(&[b"other"]), Some(ProblemCode::KeyReused));
+        assert_eq!(code(&[b"ma", b"ke"]), Some(ProblemCode::KeyReused));
+        assert_eq!(code(&[b"make"]), None);
+    }
+
+    #[test]
+    fn what_was_refused_may_be_asked_for_again() {
+        let (keys, now) = (Arc::new(Keys::default()), Instant::now());
+        drop(first(&keys, "k", now));
+        let begun = keys.begin("a", "k", &[b"other"], now);
+        assert!(matches!(begun, Ok(Begun::First(_))));
+    }
+
+    #[test]
+    fn keys_are_bounded_in_form_number_size_and_time() {
+        let (keys, now) = (Arc::new(Keys::default()), Instant::now());
+        let long = "x".repeat(KEY_MAX + 1);
+        for bad in ["", "a b", "a\n", "ä", &long] {
+            assert!(keys.begin("a", bad, &[], now).is_err(), "{bad}");
+        }
+        let at = |number: usize| now + Duration::from_millis(number as u64);
+        for number in 0..KEYS_MAX + 10 {
+            first(&keys, &number.to_string(), at(number)).keep(kept(""));
+        }
+        assert_eq!(keys.lock().len(), KEYS_MAX);
+        let begin = |key: &str, now| keys.begin("a", key, &[b"make"], now).unwrap();
+        let late = at(KEYS_MAX + 10);
+        assert!(matches!(begin("10", late), Begun::Again(_)));
+        assert!(
+            matches!(begin("9", late), Begun::First(_)),
+            "the oldest goes first"
+        );
+        assert!(
+            matches!(begin("20", late + AGE_MAX), Begun::First(_)),
+            "it has expired"
+        );
+        let big = "x".repeat(BYTES_MAX / 2);
+        for key in ["one", "two", "three"] {
+            first(&keys, key, late + AGE_MAX).keep(kept(&big));
+        }
+        drop(first(&keys, "four", late + AGE_MAX));
+        assert!(keys.lock().values().map(size).sum::<usize>() <= BYTES_MAX);
+        // What is under way stays, however many there are.
+        let keys = Arc::new(Keys::default());
+        let held: Vec<Ticket> = (0..KEYS_MAX)
+            .map(|number| first(&keys, &number.to_string(), now))
+            .collect();
+        let more = keys.begin("a", "more", &[], now + AGE_MAX).err();
+        assert_eq!(more.map(|problem| problem.code), Some(ProblemCode::TooMany));
+        drop(held);
+        assert!(keys.lock().is_empty());
+    }
+}

@@ -1,0 +1,116 @@
+//! Tags of what was chosen of an object, which stay as long as nobody changes it.
+
+use super::core::{Manager, Result};
+use crate::access::sha256_hex;
+use api::{Tagged, v1};
+use serde_json::{Value, json};
+
+/// Hexadecimal digits of a tag.
+const DIGITS: usize = 32;
+
+/// What has a tag.
+pub trait Tag {
+    /// What its tag stands for.
+    fn chosen(&self) -> Value;
+
+    /// An entity tag (RFC 9110, section 8.8.3), in quotes.
+    fn tag(&self) -> String {
+        let digest = sha256_hex(&[self.chosen().to_string().as_bytes()]);
+        format!("\"{}\"", &digest[..DIGITS])
+    }
+}
+
+impl Tag for v1::Pool {
+    fn chosen(&self) -> Value {
+        let vdrive = |vdrive: &v1::Vdrive| {
+            let drives: Vec<_> = vdrive.drives.iter().map(|drive| &drive.id).collect();
+            json!([vdrive.id, vdrive.tier, vdrive.layout, drives])
+        };
+        let vdrives: Vec<Value> = self.vdrives.iter().map(vdrive).collect();
+        let budget = self.promotion_budget.map(|budget| budget.daily);
+        json!([
+            "pool",
+            self.id,
+            self.name,
+            self.policy,
+            self.warn_at,
+            self.promotion_held,
+            budget,
+            vdrives
+        ])
+    }
+}
+
+impl Tag for v1::Volume {
+    fn chosen(&self) -> Value {
+        let placement = self.placement.as_ref().map(|placement| {
+            json!([
+                placement.promotion,
+                placement.pins,
+                placement.fast_floor,
+                placement.fast_ceiling,
+                placement.reaction,
+                placement.write_budget.map(|budget| budget.daily),
+                placement.bypass.as_ref().map(|bypass| &bypass.initiators)
+            ])
+        });
+        json!([
+            "volume",
+            self.serial,
+            self.pool,
+            self.name,
+            self.size,
+            self.quota,
+            self.reservation,
+            placement,
+            self.state
+        ])
+    }
+}
+
+impl Tag for v1::Snapshot {
+    fn chosen(&self) -> Value {
+        json!([
+            "snapshot",
+            self.identity,
+            self.pool,
+            self.volume,
+            self.name,
+            self.held
+        ])
+    }
+}
+
+impl Tag for v1::Export {
+    fn chosen(&self) -> Value {
+        json!([
+            "export",
+            self.pool,
+            self.name,
+            self.volume,
+            self.kind,
+            self.parameters,
+            self.initiator
+        ])
+    }
+}
+
+impl Manager {
+    /// The tag of an object as it is now. `names` are those of the path, and the pool that was asked for.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn tag(
+        &self,
+        tagged: Tagged,
+        (pool, volume, snapshot): (&str, &str, &str),
+        (export, of): (&str, Option<&str>),
+    ) -> Result<String> {
+        Ok(match tagged {
+            Tagged::Pool => self.pool_show(pool)?.tag(),
+            Tagged::Volume => self.volume_show(pool, volume)?.tag(),
+            Tagged::Snapshot => self.snapshot_show((pool, volume, snapshot))?.tag(),
+            Tagged::Export => self.export_show(export, of)?.tag(),
+        })
+    }
+}

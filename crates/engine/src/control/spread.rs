@@ -1,0 +1,114 @@
+//! How times and sizes of operations are spread: counts by powers of two.
+
+/// Bounds of times: 2^12 ns (4 µs) to 2^33 ns (8.6 s), and beyond.
+pub const TIME_BOUNDS: Bounds = Bounds {
+    least: 12,
+    count: TIMES - 1,
+};
+/// Bounds of sizes: 512 bytes to 4 MiB, and beyond.
+pub const SIZE_BOUNDS: Bounds = Bounds {
+    least: 9,
+    count: SIZES - 1,
+};
+const TIMES: usize = 23;
+const SIZES: usize = 15;
+
+/// Powers of two that counts are kept by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bounds {
+    /// The exponent of the smallest.
+    least: u32,
+    count: usize,
+}
+
+impl Bounds {
+    /// The bounds, in order; what is larger than the last is counted behind it.
+    pub fn values(self) -> impl Iterator<Item = u64> {
+        (0..self.count).map(move |number| 1 << (self.least + number as u32))
+    }
+
+    /// The number of the smallest bound that a value is not larger than; `count` where none is.
+    fn bucket(self, value: u64) -> usize {
+        let exponent = u64::BITS - value.saturating_sub(1).leading_zeros();
+        (exponent.saturating_sub(self.least) as usize).min(self.count)
+    }
+}
+
+/// Operations of one kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Spread {
+    /// By nanoseconds: as many as are not larger than a bound of [`TIME_BOUNDS`], and larger than the one before; at the
+    /// end those that are larger than all.
+    pub times: [u64; TIMES],
+    /// By bytes, in the same way, of [`SIZE_BOUNDS`].
+    pub sizes: [u64; SIZES],
+}
+
+impl Spread {
+    /// Counts one.
+    pub(crate) fn note(&mut self, took_ns: u64, len: u64) {
+        self.times[TIME_BOUNDS.bucket(took_ns)] += 1;
+        self.sizes[SIZE_BOUNDS.bucket(len)] += 1;
+    }
+
+    fn add(&mut self, more: &Self) {
+        let times = self.times.iter_mut().zip(more.times);
+        let sizes = self.sizes.iter_mut().zip(more.sizes);
+        times.chain(sizes).for_each(|(sum, more)| *sum += more);
+    }
+}
+
+/// Reads and writes of a volume since the pool was opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct IoSpread {
+    /// Reads.
+    pub reads: Spread,
+    /// Writes.
+    pub writes: Spread,
+}
+
+impl IoSpread {
+    /// Adds what another one counted.
+    pub(crate) fn add(&mut self, more: &Self) {
+        self.reads.add(&more.reads);
+        self.writes.add(&more.writes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_counted_at_the_smallest_bound_that_it_is_not_larger_than() {
+        for bounds in [TIME_BOUNDS, SIZE_BOUNDS] {
+            let values: Vec<u64> = bounds.values().collect();
+            assert_eq!(values.len(), bounds.count);
+            for (number, bound) in values.iter().enumerate() {
+                assert_eq!(bounds.bucket(*bound), number);
+                assert_eq!(bounds.bucket(bound + 1), number + 1);
+            }
+            assert_eq!((bounds.bucket(0), bounds.bucket(1)), (0, 0));
+            assert_eq!(bounds.bucket(u64::MAX), bounds.count);
+        }
+        assert_eq!(SIZE_BOUNDS.values().next(), Some(512));
+        assert_eq!(SIZE_BOUNDS.values().last(), Some(4 << 20));
+    }
+
+    #[test]
+    fn sums_have_what_each_has() {
+        let mut sum = IoSpread::default();
+        let mut one = IoSpread::default();
+        one.reads.note(5000, 4096);
+        one.writes.note(1 << 40, 1 << 30);
+        sum.add(&one);
+        sum.add(&one);
+        assert_eq!((sum.reads.times[1], sum.reads.sizes[3]), (2, 2));
+        assert_eq!(
+            (sum.writes.times[TIMES - 1], sum.writes.sizes[SIZES - 1]),
+            (2, 2)
+        );
+        let all = sum.reads.times.iter().chain(&sum.writes.sizes);
+        assert_eq!(all.sum::<u64>(), 4);
+    }
+}
