@@ -141,7 +141,11 @@ macro_rules! shape_of {
         Body::Text(METRICS)
     };
     (Live) => {
-        Body::Events(&[shape::<v1::LiveState>, shape::<v1::LiveMap>])
+        Body::Events(&[
+            shape::<v1::LiveState>,
+            shape::<v1::LiveMap>,
+            shape::<v1::Event>,
+        ])
     };
     ($type:ident) => {
         Body::Json(shape::<v1::$type> as Describe)
@@ -271,6 +275,25 @@ const AUDIT: &[Query] = &[
         about: "How many entries at most, 1 to 1,000; 100 when left out.",
     },
 ];
+const EVENTS: &[Query] = &[
+    Query {
+        name: "before",
+        about: "Only events with a smaller number: `next` of the page before.",
+    },
+    Query {
+        name: "limit",
+        about: "How many events at most, 1 to 1,000; 100 when left out.",
+    },
+    Query {
+        name: "severity",
+        about: "Only events that matter at least so much: `info`, `warning` or `critical`.",
+    },
+    Query {
+        name: "code",
+        about: "Only events of these codes, with commas between.",
+    },
+    POOL[0],
+];
 const LBA: &[Query] = &[Query {
     name: "lba",
     about: "The logical block, counted from 0 in the volume's unit of 512 or 4,096 bytes; 0 when left out.",
@@ -285,7 +308,9 @@ routes! {
     TokenCreate, Post, Admin, "/v1/tokens", 201, takes TokenCreate, gives TokenMade; "Makes a token; this is the only time that it is told."
     TokenRevoke, Delete, Admin, "/v1/tokens/{token}", 204; "Takes a token back, and ends its sessions."
     AuditList, Get, Admin, "/v1/audit", 200, gives AuditList, query AUDIT; "Lists who changed what and when, newest first."
-    Live, Get, Viewer, "/v1/live", 200, gives Live, query LIVE; "Tells once a second what changed, as server-sent events `state` and `map`."
+    EventList, Get, Viewer, "/v1/events", 200, gives EventList, query EVENTS; "Lists what happened, newest first."
+    AlertList, Get, Viewer, "/v1/alerts", 200, gives AlertList; "Lists what is wrong now, what matters most first."
+    Live, Get, Viewer, "/v1/live", 200, gives Live, query LIVE; "Tells once a second what changed, as server-sent events `state`, `map` and `event`."
     Metrics, Get, Viewer, "/metrics", 200, gives Metrics; "Tells all figures as Prometheus reads them."
     DriveList, Get, Viewer, "/v1/drives", 200, gives DriveList; "Lists the drives of the open pools and the block devices of this host."
     DriveProbe, Post, Admin, "/v1/drives/probe", 200, takes DriveProbe, gives DriveReport; "Opens a drive, looks and closes it again."

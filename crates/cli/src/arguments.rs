@@ -1,6 +1,7 @@
 //! What can be written on the command line.
 
 use crate::access_arguments::{Audit, Token};
+use crate::event_arguments::{Alert, Event};
 use crate::export_arguments::{Export, Session};
 use crate::placement_arguments::Placement;
 use crate::pool_arguments::PoolSet;
@@ -70,6 +71,12 @@ pub enum Command {
     /// Look at long work
     #[command(subcommand)]
     Job(Job),
+    /// List what happened, or watch it happen
+    #[command(subcommand)]
+    Event(Event),
+    /// List what is wrong now
+    #[command(subcommand)]
+    Alert(Alert),
     /// Show what pools and volumes do now, full screen, until Ctrl-C; with --json a line a second
     Top,
     /// Make, look at and take back tokens, which the page and remote programs show

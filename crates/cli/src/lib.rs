@@ -10,6 +10,7 @@ mod client;
 mod commands;
 mod confirm;
 mod error;
+mod event_arguments;
 mod export_arguments;
 mod iostat;
 mod map;

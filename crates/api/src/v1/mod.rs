@@ -3,6 +3,7 @@
 
 mod access;
 mod drives;
+mod events;
 mod explain;
 mod exports;
 mod fills;
@@ -23,6 +24,9 @@ pub use access::{
     AuditEntry, AuditList, LogIn, Login, Role, Token, TokenCreate, TokenList, TokenMade,
 };
 pub use drives::{DriveList, DriveOffline, DriveOnline, DriveProbe, DriveReplace, DriveReport};
+pub use events::{
+    Alert, AlertList, Event, EventCode, EventList, EventState, Severity, Subject, SubjectKind,
+};
 pub use explain::{
     BlockPlace, DrivePlace, Explanation, ExtentHeat, ExtentPlace, Move, MoveCount, MoveCountList,
 };

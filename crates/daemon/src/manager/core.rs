@@ -2,10 +2,13 @@
 
 use super::exports::Running;
 use super::fills::Gauges;
+use super::observe::Observed;
 use super::schedules::{Key, Tried};
 use super::uses::Uses;
 use super::wear::Watched;
 use crate::access::Access;
+use crate::clock::now_s;
+use crate::events::Events;
 use crate::mapping::ToApi;
 use crate::ram::ALL;
 use crate::{Control, RamPlan, ScrubSchedule, StateDir};
@@ -50,6 +53,11 @@ pub struct Manager {
     pub(super) scrapes: Mutex<()>,
     pub(super) began: Instant,
     pub(super) access: Access,
+    pub(super) events: Events,
+    /// What was seen at the last look. Held while it is looked.
+    pub(super) observed: Mutex<Observed>,
+    /// Per cent of its size that may be written to a drive of the fast tier in a day; 0: as much as comes.
+    pub(super) flash_daily_percent: u32,
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -85,6 +93,9 @@ impl Manager {
             control,
             front_ends,
             access: Access::new(state.path()),
+            events: Events::new(state.path()),
+            observed: Mutex::default(),
+            flash_daily_percent: 0,
             state,
             sys_block: "/sys/block".into(),
             scrubs: ScrubSchedule::default(),
@@ -114,6 +125,16 @@ impl Manager {
         Self { ram, ..self }
     }
 
+    /// The same, which warns when more than so many per cent of its size are written to a drive of the fast tier in a
+    /// day; never with 0.
+    #[must_use]
+    pub fn with_flash_limit(self, flash_daily_percent: u32) -> Self {
+        Self {
+            flash_daily_percent,
+            ..self
+        }
+    }
+
     /// Who may do what.
     pub fn access(&self) -> &Access {
         &self.access
@@ -134,6 +155,7 @@ impl Manager {
         let ended = std::mem::take(&mut *lock(&self.exports));
         drop(ended);
         self.control.shutdown();
+        self.note_stop(now_s());
     }
 
     /// The front ends.

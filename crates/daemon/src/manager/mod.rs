@@ -1,12 +1,14 @@
 //! What the daemon does, as plain blocking calls: the engine's, and exports on top of them.
 
 mod core;
+mod events;
 mod explain;
 mod exports;
 mod fills;
 mod live;
 mod metrics;
 mod mirrors;
+mod observe;
 mod pools;
 mod ram;
 mod receive;

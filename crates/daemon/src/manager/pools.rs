@@ -1,6 +1,7 @@
 //! Pools: opened again after a restart, and kept on the list for the next one.
 
 use super::core::{Manager, Result, check_name, lock};
+use crate::clock::now_s;
 use crate::mapping::{ToApi, ToEngine};
 use crate::state::KnownPool;
 use api::v1::{self, AbsentPool, Problem, ProblemCode};
@@ -34,6 +35,8 @@ impl Manager {
     pub fn start(&self, drives: &[String]) -> std::result::Result<(), crate::ServeError> {
         let _changes = lock(&self.changes);
         self.access.load()?;
+        self.events.load()?;
+        self.note_start(now_s());
         for known in self.state.load()? {
             self.open_known(known);
         }

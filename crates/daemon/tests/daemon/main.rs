@@ -4,6 +4,7 @@ mod access;
 mod answers;
 mod common;
 mod config;
+mod events;
 mod exports;
 mod fake;
 mod fills;
