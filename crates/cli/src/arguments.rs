@@ -1,7 +1,7 @@
 //! What can be written on the command line.
 
 use crate::access_arguments::{Audit, Token};
-use crate::event_arguments::{Alert, Event};
+use crate::event_arguments::{Alert, Event, History};
 use crate::export_arguments::{Export, Session};
 use crate::placement_arguments::Placement;
 use crate::pool_arguments::PoolSet;
@@ -77,6 +77,8 @@ pub enum Command {
     /// List what is wrong now
     #[command(subcommand)]
     Alert(Alert),
+    /// Show how a pool, a tier, a drive, a volume or an export did over time
+    History(History),
     /// Show what pools and volumes do now, full screen, until Ctrl-C; with --json a line a second
     Top,
     /// Make, look at and take back tokens, which the page and remote programs show

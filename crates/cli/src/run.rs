@@ -97,6 +97,7 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Audit(command) => commands::audit(&client(), json, command),
         Command::Event(command) => commands::event(&client(), json, command),
         Command::Alert(command) => commands::alert(&client(), json, command),
+        Command::History(options) => commands::history(&client(), json, options),
         Command::Job(command) => commands::job(&client(), json, command),
     }
 }

@@ -75,6 +75,8 @@ pub struct Config {
     pub drive_slow_factor: u32,
     /// More than so many per cent of its size written to a drive of the fast tier in a day are warned of; 0: never.
     pub flash_daily_percent: u32,
+    /// Who is told of events, besides the targets that are made.
+    pub alert_targets: Vec<api::v1::TargetCreate>,
     /// When pools are scrubbed.
     pub scrub: ScrubSchedule,
     /// How much is logged.
@@ -100,6 +102,7 @@ impl Default for Config {
             drive_deadline: Span(Duration::from_nanos(engine.drive_limits.deadline_ns)),
             drive_slow_factor: engine.drive_limits.slow_factor,
             flash_daily_percent: 100,
+            alert_targets: Vec::new(),
             scrub: ScrubSchedule::default(),
             log_level: LogLevel::default(),
         }
@@ -275,6 +278,7 @@ struct File {
     drive_deadline: Option<Deadline>,
     drive_slow_factor: Option<SlowFactor>,
     flash_daily_percent: Option<Percent>,
+    alert_target: Option<Vec<api::v1::TargetCreate>>,
     scrub: Option<ScrubFile>,
     log_level: Option<LogLevel>,
 }
@@ -351,6 +355,7 @@ impl Config {
             flash_daily_percent: file
                 .flash_daily_percent
                 .map_or(default.flash_daily_percent, |percent| percent.0),
+            alert_targets: file.alert_target.unwrap_or_default(),
             scrub: file.scrub.unwrap_or_default().schedule(),
             log_level: file.log_level.unwrap_or(default.log_level),
         })

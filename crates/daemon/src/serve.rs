@@ -1,5 +1,6 @@
 //! From a configuration to a daemon that serves, and to its end.
 
+use crate::delivery::{TARGETS_MAX, deliver};
 use crate::{Config, Control, FRONT_ENDS, LogLevel, Manager, ServeError, StateDir};
 use crate::{RamPlan, check_memory, http, notify};
 use reactor::FrontEnd;
@@ -11,8 +12,11 @@ use tokio::signal::unix::{SignalKind, signal};
 /// How often the list of open pools is looked at, and what is due in them.
 const REFRESH_TIME: Duration = Duration::from_secs(10);
 /// Threads that carry out requests: one for each that may run, and for what the daemon does by itself.
-const THREADS_MAX: usize =
-    http::CONNECTIONS_MAX + http::METRICS_CONNECTIONS_MAX + http::NETWORK_CONNECTIONS_MAX + 4;
+const THREADS_MAX: usize = http::CONNECTIONS_MAX
+    + http::METRICS_CONNECTIONS_MAX
+    + http::NETWORK_CONNECTIONS_MAX
+    + 4
+    + 2 * TARGETS_MAX;
 /// Time between two looks at what is wrong, at least and at most. In between they are as far apart as the last one was
 /// long, times [`OBSERVE_DUTY`].
 const OBSERVE_MIN: Duration = Duration::from_secs(1);
@@ -126,7 +130,11 @@ pub fn run(
     };
     let manager = Manager::new(start()?, front_ends, state);
     let manager = manager.with_scrubs(config.scrub).with_ram(ram);
-    let manager = Arc::new(manager.with_flash_limit(config.flash_daily_percent));
+    let manager = Arc::new(
+        manager
+            .with_flash_limit(config.flash_daily_percent)
+            .with_targets(config.alert_targets.clone()),
+    );
     if let Err(error) = manager.start(&config.drives) {
         manager.stop();
         return Err(error);
@@ -135,6 +143,7 @@ pub fn run(
         tokio::spawn(refresh(Arc::clone(&manager)));
         tokio::spawn(fit_ram(Arc::clone(&manager)));
         tokio::spawn(observe(Arc::clone(&manager)));
+        tokio::spawn(deliver(Arc::clone(&manager)));
         announce();
         let served = http::serve(&socket, metrics, network, Arc::clone(&manager), stop).await;
         notify::notify("STOPPING=1");

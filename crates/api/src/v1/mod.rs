@@ -7,6 +7,7 @@ mod events;
 mod explain;
 mod exports;
 mod fills;
+mod history;
 mod jobs;
 mod live;
 mod placement;
@@ -16,6 +17,7 @@ mod schedules;
 mod scrubs;
 mod sessions;
 mod snapshots;
+mod targets;
 mod volumes;
 mod wear;
 mod what_if;
@@ -34,6 +36,7 @@ pub use exports::{
     Export, ExportChange, ExportCreate, ExportList, FrontEnd, FrontEndList, Parameter,
 };
 pub use fills::{Fill, FillPart, PoolWarnings, Trend};
+pub use history::{History, HistorySeries};
 pub use jobs::{Job, JobList, JobRef, JobState};
 pub use live::{LiveMap, LivePool, LiveState, LiveVolume};
 pub use placement::{Bypass, Pin, PinChange, PinTo, Placement, Reaction, WriteBudget};
@@ -50,6 +53,7 @@ pub use snapshots::{
     ChangedRange, Promotion, Snapshot, SnapshotChange, SnapshotClone, SnapshotCreate, SnapshotDiff,
     SnapshotList, VolumeRollBack,
 };
+pub use targets::{MailSecurity, Target, TargetCreate, TargetList, TargetTo};
 pub use volumes::{
     MapCell, Received, Receiving, Volume, VolumeChange, VolumeCreate, VolumeList, VolumeMap,
     VolumeResize,

@@ -136,5 +136,6 @@ pub fn alert(client: &Client, json: bool, command: &AlertCommand) -> Result<(), 
             let list: AlertList = read(&answer)?;
             print(&list.items.iter().map(alert_text).collect::<String>())
         }
+        AlertCommand::Target(command) => super::target::target(client, json, command),
     }
 }

@@ -395,6 +395,14 @@ impl Events {
         }
     }
 
+    /// How many events after the one with the number `after` matter at least so much.
+    pub fn count_after(&self, after: u64, severity: Severity) -> u64 {
+        let store = self.lock();
+        let new = store.told.iter().rev();
+        let new = new.take_while(|event| event.number > after);
+        new.filter(|event| event.severity >= severity).count() as u64
+    }
+
     /// The open alert of something.
     pub fn open(&self, key: &Key) -> Option<Alert> {
         self.lock().open.get(key).cloned()

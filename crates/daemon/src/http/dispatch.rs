@@ -2,6 +2,7 @@
 
 use super::gate;
 use crate::access::Caller;
+use crate::clock::now_s;
 use crate::events::Filter;
 use crate::live::{MapView, Wish};
 use crate::{Format, Manager, Receiving, Sending};
@@ -358,6 +359,21 @@ pub fn dispatch(
             json(manager.event_list(&with.filter()?, limit))
         }
         Operation::AlertList => json(manager.alert_list()),
+        Operation::History => {
+            let series = with.asked("series").unwrap_or_default().split(',');
+            let series: Vec<&str> = series.filter(|name| !name.is_empty()).collect();
+            let times = (
+                with.asked_number("from")?,
+                with.asked_number("to")?,
+                with.asked_number("step")?,
+            );
+            let object = with.asked("object").unwrap_or_default();
+            json(manager.history(object, &series, times, now_s())?)
+        }
+        Operation::TargetList => json(manager.target_list()),
+        Operation::TargetCreate => json(manager.target_create(with.request()?)?),
+        Operation::TargetDelete => nothing(manager.target_delete(with.text("target"))?),
+        Operation::TargetTest => nothing(manager.target_test(with.text("target"))?),
         Operation::Live => Ok(Answer::Live(with.wish()?)),
     }
 }

@@ -99,6 +99,7 @@ impl Manager {
         drop(gauges);
         let mut pool = mapping::pool(status.clone(), fills);
         self.add_wear(&status, &mut pool);
+        pool.scrub.job = pool.scrub.job.map(|job| self.job_ref(job).job);
         pool
     }
 

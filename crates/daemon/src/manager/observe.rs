@@ -1,12 +1,14 @@
 //! What is wrong with pools, drives, exports, schedules, jobs and log-ins, looked at again and again.
 
 use super::core::{Manager, lock};
+use super::history::Sampled;
 use crate::access::Failures;
 use crate::clock::now_s;
 use crate::events::Finding;
 use api::v1::{EventCode, Subject, SubjectKind};
 use engine::{DriveStatus, FillPart, PoolStatus, Tier};
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 use units::format_bytes;
 
 /// What is written by the day is judged once it was watched for so long, in seconds.
@@ -19,6 +21,7 @@ pub(super) struct Observed {
     drives: BTreeMap<(String, String), (u64, u64)>,
     /// Jobs that failed and were told of.
     failed: BTreeSet<u64>,
+    sampled: Sampled,
 }
 
 fn of_pool(pool: &str, name: &str) -> Subject {
@@ -110,8 +113,8 @@ impl Observed {
 }
 
 impl Manager {
-    /// Looks what is wrong at `up_s`, seconds by a clock that only goes forward, and `at_s`, seconds since 1970.
-    pub fn observe(&self, up_s: u64, at_s: u64) {
+    /// Looks what is wrong and what was done at `up` since the daemon was started, and `at_s`, seconds since 1970.
+    pub fn observe(&self, up: Duration, at_s: u64) {
         let mut observed = lock(&self.observed);
         let pools = match self.control.pool_list() {
             Ok(pools) => pools,
@@ -138,13 +141,14 @@ impl Manager {
             .drives
             .retain(|(pool, drive), _| known.contains(&(pool.as_str(), drive.as_str())));
         self.find_elsewhere(&mut found);
-        self.events.look(up_s, at_s, found);
+        self.events.look(up.as_secs(), at_s, found);
+        self.sample(&mut observed.sampled, &pools, up, at_s);
         self.note_failed_jobs(&mut observed.failed, at_s);
     }
 
     /// The same for now.
     pub fn observe_now(&self) {
-        self.observe(self.began.elapsed().as_secs(), now_s());
+        self.observe(self.up(), now_s());
     }
 
     fn find_in_pool(&self, pool: &PoolStatus, at_s: u64, found: &mut Vec<Finding>) {
@@ -302,6 +306,17 @@ impl Manager {
             let advice = "mend what it says; the next one is taken when it is due";
             found.push(finding(EventCode::SnapshotMissed, subject, message, advice));
         }
+        for (name, why) in self.targets.failing() {
+            let message = format!("target {name} does not take what it is to be told: {why}");
+            let subject = Subject {
+                kind: SubjectKind::Target,
+                pool: None,
+                name: name.clone(),
+            };
+            let advice =
+                format!("mend what it says and try it with `convect alert target test {name}`");
+            found.push(finding(EventCode::DeliveryFailed, subject, message, advice));
+        }
         find_failures(self.access.failures(), found);
         if let Some(number) = self.access.broken_at() {
             let subject = Subject {
@@ -320,10 +335,12 @@ impl Manager {
 
     /// Tells once of each job that failed. `told`: those that were.
     fn note_failed_jobs(&self, told: &mut BTreeSet<u64>, at_s: u64) {
-        let jobs = self.job_list().map_or(Vec::new(), |jobs| jobs.items);
-        let failed: Vec<_> = jobs
+        let failed: Vec<_> = self
+            .jobs_of_late()
             .into_iter()
             .filter(|job| job.state == api::v1::JobState::Failed)
+            // Those of daemons before were told of by them.
+            .filter(|job| job.ended_s.is_none_or(|ended_s| ended_s >= self.made_s))
             .collect();
         for job in failed.iter().filter(|job| !told.contains(&job.id)) {
             let subject = Subject {

@@ -36,6 +36,10 @@ impl Manager {
         let _changes = lock(&self.changes);
         self.access.load()?;
         self.events.load()?;
+        let newest = self.events.newest();
+        self.targets.load(&self.configured_targets, newest)?;
+        self.history.load(now_s())?;
+        self.jobs.load(now_s())?;
         self.note_start(now_s());
         for known in self.state.load()? {
             self.open_known(known);
@@ -378,7 +382,7 @@ impl Manager {
     pub fn vdrive_remove(&self, pool: &str, vdrive: u8) -> Result<v1::JobRef> {
         let started = self.control.vdrive_remove(pool, vdrive);
         started
-            .map(|job| v1::JobRef { job })
+            .map(|job| self.job_ref(job))
             .map_err(|error| self.pool_problem(pool, error))
     }
 }

@@ -9,8 +9,13 @@ use engine::{PoolStatus, Tier};
 use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 const DAY_S: u64 = 86_400;
+
+fn up(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
 
 struct Site {
     world: Arc<World>,
@@ -46,9 +51,9 @@ impl Site {
     /// Looks at once, and so many seconds later.
     fn look_for(&mut self, seconds: u64) -> Vec<(EventCode, EventState)> {
         let newest = self.events().first().map_or(0, |event| event.number);
-        self.manager().observe(self.up_s, 1000 + self.up_s);
+        self.manager().observe(up(self.up_s), 1000 + self.up_s);
         self.up_s += seconds;
-        self.manager().observe(self.up_s, 1000 + self.up_s);
+        self.manager().observe(up(self.up_s), 1000 + self.up_s);
         let new = self.events().into_iter();
         let new = new.filter(|event| event.number > newest);
         let mut new: Vec<_> = new.map(|event| (event.code, event.state)).collect();
@@ -139,11 +144,11 @@ fn each_thing_that_is_wrong_is_raised_once_and_cleared_once() {
         let at_s = |up_s: u64| 2 * DAY_S + up_s;
         assert_eq!(site.look_for(9), [], "{code:?}: nothing is wrong");
         site.alter(*wrong);
-        site.manager().observe(site.up_s, at_s(site.up_s));
+        site.manager().observe(up(site.up_s), at_s(site.up_s));
         if *raise_s > 0 {
             assert_eq!(site.alerts(), [], "{code:?} too early");
             site.up_s += raise_s;
-            site.manager().observe(site.up_s, at_s(site.up_s));
+            site.manager().observe(up(site.up_s), at_s(site.up_s));
         }
         let open: Vec<EventCode> = site.alerts().iter().map(|alert| alert.code).collect();
         assert_eq!(open, [*code]);
@@ -152,7 +157,7 @@ fn each_thing_that_is_wrong_is_raised_once_and_cleared_once() {
         assert!(!alert.advice.is_empty());
         assert_eq!(alert.runbook, format!("docs/events.md#{}", code.as_str()));
         site.up_s += 1;
-        site.manager().observe(site.up_s, at_s(site.up_s));
+        site.manager().observe(up(site.up_s), at_s(site.up_s));
         site.alter(|pool| pool.scrub.state = "done".to_owned());
         if *clear_s > 0 {
             assert_eq!(site.look_for(clear_s - 1), [], "{code:?} cleared too early");

@@ -15,4 +15,5 @@ mod ram;
 mod schedules;
 mod scrubs;
 mod streams;
+mod targets;
 mod wear;
