@@ -66,7 +66,7 @@ class Mail:
         note("mails.jsonl", {
             "server": self.name,
             "tls": session.ssl is not None or self.name == "tls",
-            "login": session.login_data.login.decode() if session.login_data else None,
+            "login": session.auth_data,
             "from": envelope.mail_from,
             "to": envelope.rcpt_tos,
             "text": envelope.content.decode(),
@@ -76,7 +76,7 @@ class Mail:
 
 def authenticate(server, session, envelope, mechanism, data):
     good = data.login == b"convect" and data.password == b"pass word"
-    return AuthResult(success=good)
+    return AuthResult(success=good, auth_data=data.login.decode())
 
 
 class AnyPort(Controller):

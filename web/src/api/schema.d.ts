@@ -24,6 +24,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/alerts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists what is wrong now, what matters most first.
+         * @description For the role viewer and those above.
+         */
+        get: operations["AlertList"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/audit": {
         parameters: {
             query?: never;
@@ -78,6 +98,26 @@ export interface paths {
          * @description For the role admin and those above.
          */
         post: operations["DriveProbe"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists what happened, newest first.
+         * @description For the role viewer and those above.
+         */
+        get: operations["EventList"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -164,6 +204,26 @@ export interface paths {
          * @description For the role viewer and those above.
          */
         get: operations["FrontEndList"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Tells how something did over time: by seconds for an hour, by minutes for a week, by hours for two years.
+         * @description For the role viewer and those above.
+         */
+        get: operations["History"];
         put?: never;
         post?: never;
         delete?: never;
@@ -260,7 +320,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Tells once a second what changed, as server-sent events `state` and `map`.
+         * Tells once a second what changed, as server-sent events `state`, `map` and `event`.
          * @description For the role viewer and those above.
          */
         get: operations["Live"];
@@ -816,6 +876,70 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/targets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists who is told of events, without secrets.
+         * @description For the role admin and those above.
+         */
+        get: operations["TargetList"];
+        put?: never;
+        /**
+         * Has somebody told of events from now on, by webhook or e-mail.
+         * @description For the role admin and those above.
+         */
+        post: operations["TargetCreate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/targets/{target}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Tells a target no more.
+         * @description For the role admin and those above.
+         */
+        delete: operations["TargetDelete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/targets/{target}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Tells a target of an event that is none, and says whether it took it.
+         * @description For the role admin and those above.
+         */
+        post: operations["TargetTest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/tokens": {
         parameters: {
             query?: never;
@@ -1106,6 +1230,41 @@ export interface components {
             message: string;
             /** @description Its name. */
             name: string;
+        };
+        /** @description Something that is wrong now. */
+        Alert: {
+            /** @description What to do. */
+            advice: string;
+            /** @description What kind it is. */
+            code: components["schemas"]["EventCode"];
+            /**
+             * Format: int32
+             * @description How bad it is, where it has degrees; it is told of anew when that grows.
+             */
+            grade?: number;
+            /** @description What is wrong, and why. */
+            message: string;
+            /**
+             * Format: int64
+             * @description The number of the event by which it was raised.
+             */
+            number: number;
+            /** @description Where to read on: a section of the documentation. */
+            runbook: string;
+            /** @description How much it matters. */
+            severity: components["schemas"]["Severity"];
+            /**
+             * Format: int64
+             * @description Since when: seconds since 1970.
+             */
+            since_s: number;
+            /** @description What it is about. */
+            subject: components["schemas"]["Subject"];
+        };
+        /** @description What is wrong now. */
+        AlertList: {
+            /** @description What matters most first, then by age. */
+            items: components["schemas"]["Alert"][];
         };
         /** @description A line of the log of changes. */
         AuditEntry: {
@@ -1424,6 +1583,58 @@ export interface components {
             /** @description Whether a flush matters. */
             write_cache: boolean;
         };
+        /** @description Something that happened. */
+        Event: {
+            /** @description What to do; empty when there is nothing to do. */
+            advice: string;
+            /**
+             * Format: int64
+             * @description When: seconds since 1970.
+             */
+            at_s: number;
+            /** @description What kind it is. */
+            code: components["schemas"]["EventCode"];
+            /** @description What happened, and why. */
+            message: string;
+            /**
+             * Format: int64
+             * @description Its number: each event has a greater one than those before.
+             */
+            number: number;
+            /**
+             * Format: int64
+             * @description Of one that became worse or is over: the number of the event by which it was raised.
+             */
+            of?: number | null;
+            /** @description Where to read on: a section of the documentation. */
+            runbook: string;
+            /** @description How much it matters. */
+            severity: components["schemas"]["Severity"];
+            /** @description What it is to the state of things. */
+            state: components["schemas"]["EventState"];
+            /** @description What it is about. */
+            subject: components["schemas"]["Subject"];
+        };
+        /**
+         * @description What kind of event it is; stable, for programs. Each has a section of its name in docs/events.md.
+         * @enum {string}
+         */
+        EventCode: "DriveSlow" | "DriveFailing" | "DriveCorrupt" | "LegOut" | "PoolAbsent" | "PoolFailed" | "PoolFull" | "PoolFilling" | "FlashWearing" | "LoginFailed" | "ScrubFound" | "DataLost" | "ExportRefused" | "SnapshotMissed" | "JobFailed" | "DeliveryFailed" | "AuditAltered" | "DaemonStarted" | "DaemonStopped" | "DaemonKilled" | "Test";
+        /** @description Events. */
+        EventList: {
+            /** @description Newest first. */
+            items: components["schemas"]["Event"][];
+            /**
+             * Format: int64
+             * @description `before` of the next page; nothing: there is no older one.
+             */
+            next?: number | null;
+        };
+        /**
+         * @description What an event is to the state of things.
+         * @enum {string}
+         */
+        EventState: "noted" | "raised" | "cleared";
         /** @description Where a block lies, and why. */
         Explanation: {
             /**
@@ -1664,6 +1875,35 @@ export interface components {
             /** @description One entry a front end. */
             items: components["schemas"]["FrontEnd"][];
         };
+        /** @description How something did over time. */
+        History: {
+            /**
+             * Format: int64
+             * @description Where the first step begins: seconds since 1970.
+             */
+            from_s: number;
+            /** @description Of what. */
+            object: string;
+            /** @description The figures. */
+            series: components["schemas"]["HistorySeries"][];
+            /**
+             * Format: int64
+             * @description Seconds of a step; what is told of it is the mean over it.
+             */
+            step_s: number;
+        };
+        /** @description One figure over time. */
+        HistorySeries: {
+            /** @description Its name. */
+            name: string;
+            /** @description Its unit: `1/s`, `B/s`, `B`, `s` or nothing. */
+            unit: string;
+            /**
+             * @description A value for each step, oldest first; nothing where none is known: the daemon did not run, or there is no mean of
+             *     what did not happen.
+             */
+            values: (number | null)[];
+        };
         /** @description Whether promotion is held. */
         HoldPromotion: {
             /** @description Nothing is promoted into RAM and the fast tier while it is held. */
@@ -1689,15 +1929,25 @@ export interface components {
         Job: {
             /**
              * Format: int64
+             * @description When it began: seconds since 1970.
+             */
+            began_s?: number;
+            /**
+             * Format: int64
              * @description Bytes done.
              */
             done: number;
             /**
              * Format: int64
-             * @description Its number.
+             * @description When it ended.
+             */
+            ended_s?: number | null;
+            /**
+             * Format: int64
+             * @description Its number, which it keeps when the daemon is restarted.
              */
             id: number;
-            /** @description `evacuate`, `delete` or `scrub`. */
+            /** @description `evacuate`, `delete`, `scrub`, `resync`, `reclaim`, `send` or `receive`. */
             kind: string;
             /** @description Why it failed, or what it waits for. */
             message: string;
@@ -1873,6 +2123,11 @@ export interface components {
             /** @description The token's name, or the user of the host. */
             who: string;
         };
+        /**
+         * @description How a mail server is spoken to.
+         * @enum {string}
+         */
+        MailSecurity: "starttls" | "tls" | "plain";
         /** @description Bytes of one part of a volume's LBA space by where they are read from. */
         MapCell: {
             /**
@@ -2484,6 +2739,11 @@ export interface components {
             /** @description One entry a session, the oldest first. */
             items: components["schemas"]["Session"][];
         };
+        /**
+         * @description How much an event matters; each matters more than those before.
+         * @enum {string}
+         */
+        Severity: "info" | "warning" | "critical";
         /** @description State of a snapshot. */
         Snapshot: {
             /** @description Volumes that were cloned from it. */
@@ -2568,6 +2828,105 @@ export interface components {
          * @enum {string}
          */
         SpacePolicy: "fast_first" | "slow_first";
+        /** @description What an event is about. */
+        Subject: {
+            /** @description What kind of thing. */
+            kind: components["schemas"]["SubjectKind"];
+            /** @description Its name; a drive's is its specification. */
+            name: string;
+            /** @description The pool that it belongs to. */
+            pool?: string | null;
+        };
+        /**
+         * @description What kind of thing an event is about.
+         * @enum {string}
+         */
+        SubjectKind: "pool" | "drive" | "export" | "schedule" | "job" | "address" | "target" | "daemon";
+        /** @description A target, without its secrets. */
+        Target: {
+            /** @description Where it is, as far as that is no secret. */
+            address: string;
+            /** @description Webhooks are signed, or the mail server is logged in to. */
+            authenticated: boolean;
+            /** @description It stands in the configuration's file, and is deleted there. */
+            configured: boolean;
+            /**
+             * Format: int64
+             * @description Events that were delivered since the daemon was started.
+             */
+            delivered: number;
+            /** @description Why the last one did. */
+            error?: string | null;
+            /**
+             * Format: int32
+             * @description Tries in a row that failed.
+             */
+            failures: number;
+            /** @description `webhook` or `email`. */
+            kind: string;
+            /**
+             * Format: int64
+             * @description Events that were given up since then.
+             */
+            lost: number;
+            /** @description Its name. */
+            name: string;
+            /** @description It is told of events that matter at least so much. */
+            severity: components["schemas"]["Severity"];
+            /**
+             * Format: int64
+             * @description Events that it is still to be told of.
+             */
+            waiting: number;
+        };
+        /** @description A target to be made. */
+        TargetCreate: {
+            /** @description Certificates that it is trusted by besides the system's, as PEM. */
+            ca?: string | null;
+            /** @description As a pool's name; unique in the daemon. */
+            name: string;
+            /** @description It is told of events that matter at least so much. */
+            severity?: components["schemas"]["Severity"];
+            /** @description The way to it. */
+            to: components["schemas"]["TargetTo"];
+        };
+        /** @description Targets. */
+        TargetList: {
+            /** @description One entry a target, by name. */
+            items: components["schemas"]["Target"][];
+        };
+        /** @description The way to a target. */
+        TargetTo: {
+            /** @enum {string} */
+            kind: "webhook";
+            /**
+             * @description What each request is signed with: `X-Convect-Signature: sha256=` and the HMAC-SHA256 of its body (RFC
+             *     2104), in hexadecimal digits.
+             */
+            secret?: string | null;
+            /** @description `https://HOST[:PORT]/PATH`, or with `http`. */
+            url: string;
+        } | {
+            /** @description The sender's address. */
+            from: string;
+            /** @enum {string} */
+            kind: "email";
+            /** @description With which password. */
+            password?: string | null;
+            /**
+             * Format: int32
+             * @description Its port; 587, 465 or 25 by its security when left out.
+             */
+            port?: number | null;
+            /** @description How it is spoken to. */
+            security?: components["schemas"]["MailSecurity"];
+            /** @description The mail server's name or address. */
+            server: string;
+            /** @description The receivers' addresses, 1 to 16. */
+            to: string[];
+            /** @description Who logs in there. */
+            user?: string | null;
+        };
         /**
          * @description A media class of a pool's drives.
          * @enum {string}
@@ -2981,6 +3340,35 @@ export interface operations {
             };
         };
     };
+    AlertList: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertList"];
+                };
+            };
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     AuditList: {
         parameters: {
             query?: {
@@ -3064,6 +3452,46 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DriveReport"];
+                };
+            };
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    EventList: {
+        parameters: {
+            query?: {
+                /** @description Only events with a smaller number: `next` of the page before. */
+                before?: string;
+                /** @description How many events at most, 1 to 1,000; 100 when left out. */
+                limit?: string;
+                /** @description Only events that matter at least so much: `info`, `warning` or `critical`. */
+                severity?: string;
+                /** @description Only events of these codes, with commas between. */
+                code?: string;
+                /** @description Only what belongs to this pool. */
+                pool?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventList"];
                 };
             };
             /** @description Not done, and nothing is half-made. */
@@ -3275,6 +3703,46 @@ export interface operations {
             };
         };
     };
+    History: {
+        parameters: {
+            query?: {
+                /** @description Of what: pool/POOL, tier/POOL/fast (or ram, slow), drive/POOL/SPECIFICATION, volume/POOL/VOLUME or export/POOL/EXPORT. */
+                object?: string;
+                /** @description Only these figures, by their names with commas between. */
+                series?: string;
+                /** @description The first second, since 1970; an hour before `to` when left out. */
+                from?: string;
+                /** @description The second after the last; now when left out. */
+                to?: string;
+                /** @description Seconds of a step; what fits the time when left out. It becomes longer where what is that old is kept by longer steps. There are at most 4,000 of them. */
+                step?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["History"];
+                };
+            };
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     PoolScan: {
         parameters: {
             query?: never;
@@ -3421,7 +3889,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": components["schemas"]["LiveState"] | components["schemas"]["LiveMap"];
+                    "text/event-stream": components["schemas"]["LiveState"] | components["schemas"]["LiveMap"] | components["schemas"]["Event"];
                 };
             };
             /** @description Not done, and nothing is half-made. */
@@ -4587,6 +5055,126 @@ export interface operations {
                 content: {
                     "application/octet-stream": string;
                 };
+            };
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    TargetList: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TargetList"];
+                };
+            };
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    TargetCreate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TargetCreate"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Target"];
+                };
+            };
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    TargetDelete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                target: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    TargetTest: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                target: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Not done, and nothing is half-made. */
             default: {

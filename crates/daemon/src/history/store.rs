@@ -22,8 +22,8 @@ const OBJECTS_MAX: usize = 4096;
 const FORGET_S: u64 = 2 * 365 * 86_400;
 /// The object whose steps say that the daemon ran.
 const DAEMON: &str = "daemon";
-/// What was counted over so many steps is written down for each of them, at most.
-const FILL_MAX: u64 = 15;
+/// Seconds that are written down at a time.
+const SECONDS_MAX: u64 = 15;
 /// Steps of an answer at most.
 const POINTS_MAX: u64 = 4000;
 /// Steps of an answer, about, when nobody says how long they are.
@@ -110,8 +110,6 @@ pub enum Missing {
 struct Inner {
     rings: Arc<Rings>,
     index: Index,
-    /// The last second that was written down.
-    last_s: Option<u64>,
     /// The minute and the hour that are to be written down next, counted since 1970.
     next: [u64; 2],
     /// Somebody was told that there is no room.
@@ -170,7 +168,6 @@ impl Store {
         let mut inner = Inner {
             rings: Arc::new(rings),
             index,
-            last_s: None,
             next: [u64::MAX; 2],
             full: false,
         };
@@ -179,7 +176,6 @@ impl Store {
         // What was not made minutes and hours of before the last daemon's end is made now.
         let last_s = inner.rings.newest(place, &RINGS[0])?.unwrap_or(now_s);
         inner.next = [last_s / 60, last_s / 3600];
-        inner.last_s = Some(last_s);
         self.keep(&inner.index)?;
         Ok(inner)
     }
@@ -209,23 +205,16 @@ impl Store {
         write_whole(&self.folder, INDEX, &serde_json::to_vec(index)?, 0o640)
     }
 
-    /// Writes down what objects did up to the second `now_s` since this was called last.
+    /// Writes down what objects did in the `seconds` up to `now_s`, which are 15 at most.
     ///
     /// # Errors
     /// What the system says; the next second is tried anew.
-    pub fn write(&self, now_s: u64, figures: &[(String, Values)]) -> io::Result<()> {
+    pub fn write(&self, now_s: u64, seconds: u64, figures: &[(String, Values)]) -> io::Result<()> {
         let mut inner = self.lock();
         let Some(inner) = inner.as_mut() else {
             return Ok(());
         };
-        let last_s = inner.last_s.filter(|last_s| *last_s < now_s);
-        if inner.last_s == Some(now_s) {
-            return Ok(());
-        }
-        // A clock that was set back begins anew there.
-        let first_s = last_s.map_or(now_s, |last_s| last_s + 1);
-        let first_s = first_s.max(now_s.saturating_sub(FILL_MAX - 1));
-        inner.last_s = Some(now_s);
+        let first_s = now_s.saturating_sub(seconds.clamp(1, SECONDS_MAX) - 1);
         let (mut known, before) = (Vec::new(), inner.index.next_id);
         for (object, values) in figures {
             let Some(kind) = Kind::of(object) else {

@@ -17,7 +17,8 @@ type Counted = [u64; SERIES_MAX];
 /// What the last look saw.
 #[derive(Default)]
 pub(super) struct Sampled {
-    at: Option<Duration>,
+    /// When: since the daemon was started, and seconds since 1970.
+    at: Option<(Duration, u64)>,
     counted: BTreeMap<String, Counted>,
 }
 
@@ -131,6 +132,17 @@ impl Sample {
     }
 }
 
+/// Seconds for which a look is written down. Whole seconds of the wall clock, so that their sum is what was counted,
+/// unless somebody set that.
+fn seconds_between(before: (Duration, u64), now: (Duration, u64)) -> f64 {
+    let elapsed = now.0.saturating_sub(before.0).as_secs_f64();
+    let shown = now.1 as f64 - before.1 as f64;
+    match (shown - elapsed).abs() < 2.0 && shown >= 1.0 {
+        true => shown,
+        false => elapsed,
+    }
+}
+
 impl Manager {
     /// Writes down what was done since the last look, at `up` since the daemon was started and `at_s`, seconds since
     /// 1970.
@@ -141,9 +153,15 @@ impl Manager {
         up: Duration,
         at_s: u64,
     ) {
-        let before = sampled.at.replace(up);
+        let seconds = match sampled.at {
+            // The second is not over: what was done since counts for the next.
+            Some((_, before_s)) if before_s == at_s => return,
+            Some((before, before_s)) => seconds_between((before, before_s), (up, at_s)),
+            None => 0.0,
+        };
+        sampled.at = Some((up, at_s));
         let mut sample = Sample {
-            seconds: up.saturating_sub(before.unwrap_or(up)).as_secs_f64(),
+            seconds,
             before: std::mem::take(&mut sampled.counted),
             counted: BTreeMap::new(),
             figures: Vec::new(),
@@ -168,7 +186,9 @@ impl Manager {
         }
         sampled.counted = sample.counted;
         if sample.seconds > 0.0
-            && let Err(error) = self.history.write(at_s, &sample.figures)
+            && let Err(error) =
+                self.history
+                    .write(at_s, sample.seconds.round() as u64, &sample.figures)
         {
             tracing::warn!("figures of this second are not kept: {error}");
         }
@@ -240,5 +260,24 @@ impl Manager {
                 })
                 .collect(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_is_set_does_not_make_rates_wrong() {
+        let at = |up_ms: u64, at_s: u64| (Duration::from_millis(up_ms), at_s);
+        for (before, now, seconds) in [
+            (at(0, 100), at(1004, 101), 1.0),
+            (at(0, 100), at(1004, 102), 2.0),
+            (at(0, 100), at(9990, 110), 10.0),
+            (at(0, 100), at(1500, 4000), 1.5),
+            (at(0, 100), at(1500, 50), 1.5),
+        ] {
+            assert_eq!(seconds_between(before, now), seconds);
+        }
     }
 }

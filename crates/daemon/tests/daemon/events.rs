@@ -261,7 +261,7 @@ fn a_job_that_failed_is_told_of_once() {
     assert!(
         site.events()[0]
             .message
-            .contains("job 7 (evacuate of tank) could not end: a drive is gone")
+            .contains("job 1 (evacuate of tank) could not end: a drive is gone")
     );
     assert_eq!(site.look_for(1), []);
 }
