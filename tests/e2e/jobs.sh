@@ -44,9 +44,9 @@ $1.flush()
 }
 
 start_daemon
-drive() { echo "model:hdd-7200,iops=25:file:$work/$1.img"; }
-slow() { echo "model:hdd-7200,iops=25:file:$work/$1.img?size=1G"; }
-convect pool create tank slow concat "$(slow a)" 
+drive() { echo "model:hdd-7200,iops=$2:file:$work/$1.img"; }
+slow() { echo "$(drive "$1" "$2")?size=1G"; }
+convect pool create tank slow concat "file:$work/a.img?size=1G"
 convect volume create tank/v --size 512M
 export_nbd v tank/v
 fill v 0 96
@@ -59,19 +59,19 @@ goes_on scrub
 say "evacuation of a vdrive"
 convect pool add tank slow concat "file:$work/b.img?size=1G"
 fill v 96 192
-convect pool add tank slow concat "$(slow c)"
-fill v 192 320
+convect pool add tank slow concat "$(slow c 1000)"
+fill v 192 256
 convect pool remove tank 3 --yes --background
 goes_on evacuate
 convect vdrive list tank --json | field '[v["id"] for v in d["items"]]' | grep -qx '\[1, 2\]' || fail "$(convect vdrive list tank)"
 
 say "bringing a mirror's leg up to date"
-convect pool create twin slow mirror "file:$work/d.img?size=1G" "$(slow e)"
+convect pool create twin slow mirror "file:$work/d.img?size=1G" "$(slow e 60)"
 convect volume create twin/w --size 512M
 export_nbd w twin/w
-convect pool offline twin "$(drive e)"
+convect pool offline twin "$(drive e 60)"
 fill w 0 128
-convect pool online twin "$(drive e)" --yes --background
+convect pool online twin "$(drive e 60)" --yes --background
 goes_on resync
 convect pool status twin --json | field '{drive["state"] for v in d["vdrives"] for drive in v["drives"]}' | grep -qx "{'online'}" ||
   fail "$(convect pool status twin)"
@@ -158,7 +158,7 @@ start_daemon
 convect job show "$id" | grep -q 'pool twin is not open: it goes on when that is imported' || fail "$(convect job show "$id")"
 mv away-d.img d.img
 mv away-e.img e.img
-convect pool import twin --drive "file:$work/d.img" "$(drive e)"
+convect pool import twin --drive "file:$work/d.img" "$(drive e 60)"
 [ "$(of_kind scrub 'j["id"]')" = "$id" ] || fail "it has another number: $(convect job list)"
 is_running scrub || fail "$(convect job list)"
 [ "$(count)" -ge 10 ] || fail "$(convect job list)"

@@ -71,7 +71,7 @@ pub enum Alert {
     List,
     /// Have somebody told of events, by webhook or e-mail
     #[command(subcommand)]
-    Target(Target),
+    Target(Box<Target>),
 }
 
 /// `alert target`.

@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn what_has_to_last_is_not_raised_before_it_did() {
-        let found = |up_s: u64| (up_s % 700 != 0).then_some(0);
+        let found = |up_s: u64| (!up_s.is_multiple_of(700)).then_some(0);
         assert_eq!(lived(EventCode::FlashWearing, 600, found), []);
         assert_eq!(lived(EventCode::FlashWearing, 650, found), [(601, '+')]);
         let often = |up_s: u64| (!up_s.is_multiple_of(100)).then_some(0);
