@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Jobs over kill -9: each kind is killed in the middle. It keeps its number, and goes on until it is done, or is listed as
 # failed with the reason; none is lost from the list.
-# timeout: 300
+# timeout: 420
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -13,11 +13,12 @@ is_running() { [ "$(of_kind "$1" 'j["state"]')" = running ]; }
 is_done() { [ "$(of_kind "$1" 'j["state"]')" = done ]; }
 count() { convect job list --json | field 'len(d["items"])'; }
 numbers() { convect job list --json | field '[j["id"] for j in d["items"]]'; }
-# Kills the daemon and starts it again. What was listed is listed.
-kill_and_start() {
+# Kills the daemon and starts it again, with a command in between. What was listed is listed.
+kill_and_start() { # [COMMAND]
   local before after
   before="$(convect job list --json | field '{(j["id"], j["kind"], j["subject"]) for j in d["items"]}')"
   kill_daemon
+  eval "${1:-}"
   start_daemon
   after="$(convect job list --json | field '{(j["id"], j["kind"], j["subject"]) for j in d["items"]}')"
   python3 -c 'import sys
@@ -106,13 +107,13 @@ send_pid=$!
 exec 9<slow.pipe
 head -c 4M <&9 >/dev/null
 is_running send || fail "nothing is sent: $(convect job list)"
-(head -c 80M whole.stream; sleep 30) | "$CONVECT_BIN/convect" receive tank/back >receive.out 2>receive.err &
+(head -c 80M whole.stream; sleep 15) 9<&- | "$CONVECT_BIN/convect" receive tank/back 9<&- >receive.out 2>receive.err &
 receive_pid=$!
 far() { [ "$(of_kind receive 'j["done"]')" -gt $((60 * mib)) ]; }
 wait_until 30 far
 is_running receive || fail "nothing is received: $(convect job list)"
-kill_and_start
-exec 9<&-
+# Whoever has the pipe open to read keeps the sender.
+kill_and_start 'exec 9<&-'
 wait "$send_pid" && fail "what was not sent whole is taken for whole"
 wait "$receive_pid" && fail "what was not received whole is taken for whole"
 for kind in send receive; do

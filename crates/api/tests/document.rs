@@ -91,6 +91,9 @@ fn every_code_of_events_has_its_name_and_its_section() {
         .collect();
     let names: Vec<&str> = EventCode::ALL.iter().map(|code| code.as_str()).collect();
     assert_eq!(sections, names, "the sections of docs/events.md");
+    let interface: serde_json::Value = serde_json::from_str(&api::document_json()).unwrap();
+    let told = &interface["components"]["schemas"]["EventCode"]["enum"];
+    assert_eq!(*told, serde_json::json!(names));
     for code in EventCode::ALL {
         let text = serde_json::to_string(code).unwrap();
         assert_eq!(text, format!("\"{}\"", code.as_str()));

@@ -21,8 +21,9 @@ macro_rules! codes {
         #[derive(
             Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, ToSchema,
         )]
+        #[serde(rename_all = "snake_case")]
         pub enum EventCode {
-            $(#[doc = $about] #[serde(rename = $name)] $code,)*
+            $(#[doc = $about] $code,)*
         }
 
         impl EventCode {

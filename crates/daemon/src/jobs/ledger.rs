@@ -18,6 +18,8 @@ const FILE_MAX: u64 = 8 << 20;
 const REMEMBERED: usize = 1000;
 /// Longest message, in bytes.
 const TEXT_MAX: usize = 1024;
+/// Time between two writes while jobs run, in seconds.
+const KEEP_S: u64 = 10;
 /// Kinds of jobs that end with the daemon.
 const OWN: [&str; 2] = ["send", "receive"];
 
@@ -54,6 +56,8 @@ struct All {
     known: BTreeMap<u64, Known>,
     next: u64,
     changed: bool,
+    /// When it was kept last: seconds since 1970.
+    kept_s: u64,
 }
 
 /// The jobs. Locked for a look or a write only.
@@ -283,7 +287,14 @@ impl Ledger {
                 }
             }
         }
-        all.changed |= changed;
+        // How far those are that run is kept now and then.
+        let mut known = all.known.values();
+        let runs = known.any(|known| known.job.state == JobState::Running);
+        let due = all.kept_s.saturating_add(KEEP_S) <= now_s || all.kept_s > now_s;
+        all.changed |= changed || (runs && due);
+        if all.changed {
+            all.kept_s = now_s;
+        }
         self.keep(&mut all);
     }
 

@@ -127,10 +127,17 @@ fn jobs_of_the_daemon_itself_end_with_it_and_say_so() {
     ledger.take([], none, 4);
     let states: Vec<JobState> = ledger.list(9).iter().map(|job| job.state).collect();
     assert_eq!(states, [Running, Failed, Cancelled, Done]);
+    long.advance(60);
+    ledger.take([], none, 5);
+    long.advance(80);
+    ledger.take([], none, 14);
+    long.advance(90);
+    ledger.take([], none, 15);
     drop(ledger);
-    let again = opened(folder.path(), 9);
+    let again = opened(folder.path(), 19);
     let job = again.list(1).remove(0);
-    assert_eq!((job.id, job.state, job.ended_s), (4, Failed, Some(9)));
+    // How far it was is kept every ten seconds.
+    assert_eq!((job.id, job.state, job.done, job.ended_s), (4, Failed, 80, Some(19)));
     assert!(
         job.message.contains("the daemon ended while it ran"),
         "{}",
