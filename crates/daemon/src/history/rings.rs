@@ -138,3 +138,45 @@ impl Rings {
         Ok(steps.max().map(u64::from))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rings_follow_each_other_and_a_region_is_as_long_as_the_document_says() {
+        assert_eq!(
+            RINGS.map(|ring| ring.step_s * ring.steps),
+            [3600, 7 * 86_400, 730 * 86_400]
+        );
+        assert_eq!(RINGS[1].before, RINGS[0].steps);
+        assert_eq!(RINGS[2].before, RINGS[1].before + RINGS[1].steps);
+        assert_eq!(REGION, 976 << 10);
+        assert!(4096usize.is_multiple_of(RECORD));
+    }
+
+    #[test]
+    fn a_range_is_read_over_the_place_where_its_ring_begins_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let rings = Rings::open(&folder.path().join("data")).unwrap();
+        let place = Place { id: 5, region: 2 };
+        let values = |step: u64| [step as f32; 6];
+        for step in 7190..7210 {
+            rings.write(place, &RINGS[0], step, &values(step)).unwrap();
+        }
+        let read = rings.read(place, &RINGS[0], 7188..7212).unwrap();
+        let steps: Vec<Option<f32>> = read.iter().map(|step| step.map(|step| step[0])).collect();
+        let wanted = (7188..7212).map(|step| (7190..7210).contains(&step).then_some(step as f32));
+        assert_eq!(steps, wanted.collect::<Vec<_>>());
+        assert_eq!(rings.newest(place, &RINGS[0]).unwrap(), Some(7209));
+        // A lap later the same places are of other steps.
+        assert_eq!(
+            rings.read(place, &RINGS[0], 3590..3610).unwrap(),
+            [None; 20]
+        );
+        assert_eq!(
+            rings.read(place, &RINGS[1], 7190..7200).unwrap(),
+            [None; 10]
+        );
+    }
+}

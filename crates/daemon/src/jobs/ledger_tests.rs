@@ -137,7 +137,10 @@ fn jobs_of_the_daemon_itself_end_with_it_and_say_so() {
     let again = opened(folder.path(), 19);
     let job = again.list(1).remove(0);
     // How far it was is kept every ten seconds.
-    assert_eq!((job.id, job.state, job.done, job.ended_s), (4, Failed, 80, Some(19)));
+    assert_eq!(
+        (job.id, job.state, job.done, job.ended_s),
+        (4, Failed, 80, Some(19))
+    );
     assert!(
         job.message.contains("the daemon ended while it ran"),
         "{}",
