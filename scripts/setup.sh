@@ -78,6 +78,7 @@ test_packages=(
   "prometheus promtool"
   "python3-prometheus-client /usr/lib/python3/dist-packages/prometheus_client"
   "python3-yaml /usr/lib/python3/dist-packages/yaml"
+  "python3-aiosmtpd /usr/lib/python3/dist-packages/aiosmtpd"
 )
 
 is_there() {

@@ -5,6 +5,7 @@ import { useMay, useSession } from "./session";
 import { useTheme } from "./theme";
 import { Audit } from "./pages/audit/Audit";
 import { Drives } from "./pages/drives/Drives";
+import { Events } from "./pages/events/Events";
 import { Exports } from "./pages/exports/Exports";
 import { Jobs } from "./pages/jobs/Jobs";
 import { LiveMapPage } from "./pages/map/LiveMapPage";
@@ -35,6 +36,7 @@ const ENTRIES: Entry[] = [
   { place: "what-if", name: "What if", show: () => <WhatIf /> },
   { place: "snapshots", name: "Snapshots", show: () => <Snapshots /> },
   { place: "exports", name: "Exports", show: ([name]) => <Exports chosen={name} /> },
+  { place: "events", name: "Events", show: () => <Events /> },
   { place: "jobs", name: "Jobs", show: () => <Jobs /> },
   { place: "tokens", name: "Tokens", admin: true, show: () => <Tokens /> },
   { place: "audit", name: "Audit", admin: true, show: () => <Audit /> },

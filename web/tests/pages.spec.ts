@@ -12,6 +12,7 @@ const PAGES = [
   ["what-if", "What if"],
   ["snapshots", "Snapshots"],
   ["exports/db-main", "Exports"],
+  ["events", "Events"],
   ["jobs", "Jobs"],
   ["tokens", "Tokens"],
   ["audit", "Audit"],

@@ -70,6 +70,7 @@ impl Operation {
                 | Self::SnapshotCreate
                 | Self::SnapshotClone
                 | Self::ExportCreate
+                | Self::TargetCreate
         )
     }
 }

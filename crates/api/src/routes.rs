@@ -168,6 +168,7 @@ macro_rules! shape_of {
         Body::Events(&[
             ("state", shape::<v1::LiveState>),
             ("map", shape::<v1::LiveMap>),
+            ("event", shape::<v1::Event>),
         ])
     };
     ($type:ident) => {
@@ -321,6 +322,58 @@ const AUDIT: &[Query] = &[
         shape: Shape::Whole(1, Some(1000)),
     },
 ];
+const EVENTS: &[Query] = &[
+    Query {
+        name: "before",
+        about: "Only events with a smaller number: `next` of the page before.",
+        shape: Shape::Whole(0, None),
+    },
+    Query {
+        name: "limit",
+        about: "How many events at most, 1 to 1,000; 100 when left out.",
+        shape: Shape::Whole(1, Some(1000)),
+    },
+    Query {
+        name: "severity",
+        about: "Only events that matter at least so much: `info`, `warning` or `critical`.",
+        shape: Shape::Text,
+    },
+    Query {
+        name: "code",
+        about: "Only events of these codes, with commas between.",
+        shape: Shape::Text,
+    },
+    POOL[0],
+];
+const HISTORY: &[Query] = &[
+    Query {
+        name: "object",
+        about: "Of what: pool/POOL, tier/POOL/fast (or ram, slow), drive/POOL/SPECIFICATION, volume/POOL/VOLUME or \
+                export/POOL/EXPORT.",
+        shape: Shape::Text,
+    },
+    Query {
+        name: "series",
+        about: "Only these figures, by their names with commas between.",
+        shape: Shape::Text,
+    },
+    Query {
+        name: "from",
+        about: "The first second, since 1970; an hour before `to` when left out.",
+        shape: Shape::Whole(0, None),
+    },
+    Query {
+        name: "to",
+        about: "The second after the last; now when left out.",
+        shape: Shape::Whole(0, None),
+    },
+    Query {
+        name: "step",
+        about: "Seconds of a step; what fits the time when left out. It becomes longer where what is that old is kept by \
+                longer steps. There are at most 4,000 of them.",
+        shape: Shape::Whole(1, None),
+    },
+];
 const LBA: &[Query] = &[Query {
     name: "lba",
     about: "The logical block, counted from 0 in the volume's unit of 512 or 4,096 bytes; 0 when left out.",
@@ -336,7 +389,14 @@ routes! {
     TokenCreate, Post, Admin, "/v1/tokens", 201, takes TokenCreate, gives TokenMade; "Makes a token; this is the only time that it is told."
     TokenRevoke, Delete, Admin, "/v1/tokens/{token}", 204; "Takes a token back, and ends its sessions."
     AuditList, Get, Admin, "/v1/audit", 200, gives AuditList, query AUDIT; "Lists who changed what and when, newest first."
-    Live, Get, Viewer, "/v1/live", 200, gives Live, query LIVE; "Tells once a second what changed, as server-sent events `state` and `map`."
+    EventList, Get, Viewer, "/v1/events", 200, gives EventList, query EVENTS; "Lists what happened, newest first."
+    AlertList, Get, Viewer, "/v1/alerts", 200, gives AlertList; "Lists what is wrong now, what matters most first."
+    History, Get, Viewer, "/v1/history", 200, gives History, query HISTORY; "Tells how something did over time: by seconds for an hour, by minutes for a week, by hours for two years."
+    TargetList, Get, Admin, "/v1/targets", 200, gives TargetList; "Lists who is told of events, without secrets."
+    TargetCreate, Post, Admin, "/v1/targets", 201, takes TargetCreate, gives Target; "Has somebody told of events from now on, by webhook or e-mail."
+    TargetDelete, Delete, Admin, "/v1/targets/{target}", 204; "Tells a target no more."
+    TargetTest, Post, Admin, "/v1/targets/{target}/test", 204; "Tells a target of an event that is none, and says whether it took it."
+    Live, Get, Viewer, "/v1/live", 200, gives Live, query LIVE; "Tells once a second what changed, as server-sent events `state`, `map` and `event`."
     Metrics, Get, Viewer, "/metrics", 200, gives Metrics; "Tells all figures as Prometheus reads them."
     DriveList, Get, Viewer, "/v1/drives", 200, gives DriveList; "Lists the drives of the open pools and the block devices of this host."
     DriveProbe, Post, Admin, "/v1/drives/probe", 200, takes DriveProbe, gives DriveReport; "Opens a drive, looks and closes it again."

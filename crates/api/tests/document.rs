@@ -1,6 +1,6 @@
 //! What the interface keeps to.
 
-use api::v1::{PoolCreate, Problem, ProblemCode, VolumeCreate};
+use api::v1::{EventCode, PoolCreate, Problem, ProblemCode, VolumeCreate};
 use api::{Method, ROUTES};
 use std::collections::BTreeSet;
 
@@ -79,4 +79,28 @@ fn a_request_may_leave_out_what_has_a_default_and_nothing_else() {
     let unknown = r#"{"name":"p","vdrives":[],"polcy":"fast_first"}"#;
     let error = serde_json::from_str::<PoolCreate>(unknown).unwrap_err();
     assert!(error.to_string().contains("polcy"), "{error}");
+}
+
+#[test]
+fn every_code_of_events_has_its_name_and_its_section() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/events.md");
+    let document = std::fs::read_to_string(path).unwrap();
+    let sections: Vec<&str> = document
+        .lines()
+        .filter_map(|line| line.strip_prefix("### "))
+        .collect();
+    let names: Vec<&str> = EventCode::ALL.iter().map(|code| code.as_str()).collect();
+    assert_eq!(sections, names, "the sections of docs/events.md");
+    let interface: serde_json::Value = serde_json::from_str(&api::document_json()).unwrap();
+    let told = &interface["components"]["schemas"]["EventCode"]["enum"];
+    assert_eq!(*told, serde_json::json!(names));
+    for code in EventCode::ALL {
+        let text = serde_json::to_string(code).unwrap();
+        assert_eq!(text, format!("\"{}\"", code.as_str()));
+        assert!(document.contains(&format!(
+            "| [`{}`](#{0}) | {}",
+            code.as_str(),
+            code.severity().as_str()
+        )));
+    }
 }

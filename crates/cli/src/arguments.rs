@@ -2,6 +2,7 @@
 
 use crate::access_arguments::{Audit, Token};
 use crate::context_arguments::Context;
+use crate::event_arguments::{Alert, Event, History};
 use crate::export_arguments::{Export, Session};
 use crate::placement_arguments::Placement;
 use crate::pool_arguments::PoolSet;
@@ -72,6 +73,14 @@ pub enum Command {
     /// Look at long work
     #[command(subcommand)]
     Job(Job),
+    /// List what happened, or watch it happen
+    #[command(subcommand)]
+    Event(Event),
+    /// List what is wrong now
+    #[command(subcommand)]
+    Alert(Alert),
+    /// Show how a pool, a tier, a drive, a volume or an export did over time
+    History(History),
     /// Show what pools and volumes do now, full screen, until Ctrl-C; with --json a line a second
     Top,
     /// Make, look at and take back tokens, which the page and remote programs show

@@ -11,6 +11,7 @@ mod commands;
 mod confirm;
 mod context_arguments;
 mod error;
+mod event_arguments;
 mod export_arguments;
 mod iostat;
 mod map;

@@ -121,6 +121,9 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Top => commands::top(&client()?, json),
         Command::Token(command) => commands::token(&client()?, json, command),
         Command::Audit(command) => commands::audit(&client()?, json, command),
+        Command::Event(command) => commands::event(&client()?, json, command),
+        Command::Alert(command) => commands::alert(&client()?, json, command),
+        Command::History(options) => commands::history(&client()?, json, options),
         Command::Job(command) => commands::job(&client()?, json, command),
     }
 }

@@ -73,6 +73,10 @@ pub struct Config {
     pub drive_deadline: Span,
     /// A drive that takes so many times its usual time for long is reported as slow.
     pub drive_slow_factor: u32,
+    /// More than so many per cent of its size written to a drive of the fast tier in a day are warned of; 0: never.
+    pub flash_daily_percent: u32,
+    /// Who is told of events, besides the targets that are made.
+    pub alert_targets: Vec<api::v1::TargetCreate>,
     /// When pools are scrubbed.
     pub scrub: ScrubSchedule,
     /// How much is logged.
@@ -97,6 +101,8 @@ impl Default for Config {
             drives: Vec::new(),
             drive_deadline: Span(Duration::from_nanos(engine.drive_limits.deadline_ns)),
             drive_slow_factor: engine.drive_limits.slow_factor,
+            flash_daily_percent: 100,
+            alert_targets: Vec::new(),
             scrub: ScrubSchedule::default(),
             log_level: LogLevel::default(),
         }
@@ -237,6 +243,22 @@ impl<'de> Deserialize<'de> for SlowFactor {
     }
 }
 
+struct Percent(u32);
+
+impl<'de> Deserialize<'de> for Percent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let percent = i64::deserialize(deserializer)?;
+        u32::try_from(percent)
+            .ok()
+            .filter(|percent| *percent <= 10_000)
+            .map(Self)
+            .ok_or_else(|| {
+                let text = format!("{percent} % a day cannot be: write 1 to 10000, or 0 for never");
+                D::Error::custom(text)
+            })
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -255,6 +277,8 @@ struct File {
     drives: Option<Vec<DriveSpec>>,
     drive_deadline: Option<Deadline>,
     drive_slow_factor: Option<SlowFactor>,
+    flash_daily_percent: Option<Percent>,
+    alert_target: Option<Vec<api::v1::TargetCreate>>,
     scrub: Option<ScrubFile>,
     log_level: Option<LogLevel>,
 }
@@ -328,6 +352,10 @@ impl Config {
             drive_slow_factor: file
                 .drive_slow_factor
                 .map_or(default.drive_slow_factor, |factor| factor.0),
+            flash_daily_percent: file
+                .flash_daily_percent
+                .map_or(default.flash_daily_percent, |percent| percent.0),
+            alert_targets: file.alert_target.unwrap_or_default(),
             scrub: file.scrub.unwrap_or_default().schedule(),
             log_level: file.log_level.unwrap_or(default.log_level),
         })

@@ -288,11 +288,6 @@ impl ToApi for engine::JobStatus {
             "cancelled" => v1::JobState::Cancelled,
             _ => v1::JobState::Failed,
         };
-        let share = 100.0 * self.done as f64 / self.total.max(1) as f64;
-        let percent = match state {
-            v1::JobState::Done => 100.0,
-            _ => (share * 10.0).floor().clamp(0.0, 999.0) / 10.0,
-        };
         v1::Job {
             id: self.id,
             kind: self.kind,
@@ -300,11 +295,22 @@ impl ToApi for engine::JobStatus {
             state,
             done: self.done,
             total: self.total,
-            percent,
+            percent: percent(state, self.done, self.total),
             rate: self.rate,
             seconds_left: self.seconds_left,
             message: self.message,
+            began_s: 0,
+            ended_s: None,
         }
+    }
+}
+
+/// How much of a job is done; 100 only when all is.
+pub fn percent(state: v1::JobState, done: u64, total: u64) -> f64 {
+    let share = 100.0 * done as f64 / total.max(1) as f64;
+    match state {
+        v1::JobState::Done => 100.0,
+        _ => (share * 10.0).floor().clamp(0.0, 999.0) / 10.0,
     }
 }
 

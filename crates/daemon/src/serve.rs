@@ -1,18 +1,27 @@
 //! From a configuration to a daemon that serves, and to its end.
 
+use crate::delivery::{TARGETS_MAX, deliver};
 use crate::{Config, Control, FRONT_ENDS, LogLevel, Manager, ServeError, StateDir};
 use crate::{RamPlan, check_memory, http, notify};
 use reactor::FrontEnd;
 use std::io::IsTerminal;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// How often the list of open pools is looked at, and what is due in them.
 const REFRESH_TIME: Duration = Duration::from_secs(10);
 /// Threads that carry out requests: one for each that may run, and for what the daemon does by itself.
-const THREADS_MAX: usize =
-    http::CONNECTIONS_MAX + http::METRICS_CONNECTIONS_MAX + http::NETWORK_CONNECTIONS_MAX + 3;
+const THREADS_MAX: usize = http::CONNECTIONS_MAX
+    + http::METRICS_CONNECTIONS_MAX
+    + http::NETWORK_CONNECTIONS_MAX
+    + 4
+    + 2 * TARGETS_MAX;
+/// Time between two looks at what is wrong, at least and at most. In between they are as far apart as the last one was
+/// long, times [`OBSERVE_DUTY`].
+const OBSERVE_MIN: Duration = Duration::from_secs(1);
+const OBSERVE_MAX: Duration = Duration::from_secs(10);
+const OBSERVE_DUTY: u32 = 100;
 /// Time between two looks at the host's memory.
 const MEMORY_TIME: Duration = Duration::from_secs(1);
 /// The exit code when a second signal asks for the end before the first one's is reached.
@@ -120,7 +129,12 @@ pub fn run(
         reserve: config.host_reserve,
     };
     let manager = Manager::new(start()?, front_ends, state);
-    let manager = Arc::new(manager.with_scrubs(config.scrub).with_ram(ram));
+    let manager = manager.with_scrubs(config.scrub).with_ram(ram);
+    let manager = Arc::new(
+        manager
+            .with_flash_limit(config.flash_daily_percent)
+            .with_targets(config.alert_targets.clone()),
+    );
     if let Err(error) = manager.start(&config.drives) {
         manager.stop();
         return Err(error);
@@ -128,6 +142,8 @@ pub fn run(
     let served = runtime.block_on(async {
         tokio::spawn(refresh(Arc::clone(&manager)));
         tokio::spawn(fit_ram(Arc::clone(&manager)));
+        tokio::spawn(observe(Arc::clone(&manager)));
+        tokio::spawn(deliver(Arc::clone(&manager)));
         announce();
         let served = http::serve(&socket, metrics, network, Arc::clone(&manager), stop).await;
         notify::notify("STOPPING=1");
@@ -155,6 +171,18 @@ async fn fit_ram(manager: Arc<Manager>) {
     }
 }
 
+/// What is wrong is told of within seconds, and looking takes a hundredth of a core at most.
+async fn observe(manager: Arc<Manager>) {
+    loop {
+        let began = Instant::now();
+        let looking = Arc::clone(&manager);
+        let _ = tokio::task::spawn_blocking(move || looking.observe_now()).await;
+        let took = began.elapsed();
+        let period = (took * OBSERVE_DUTY).clamp(OBSERVE_MIN, OBSERVE_MAX);
+        tokio::time::sleep(period.saturating_sub(took)).await;
+    }
+}
+
 async fn refresh(manager: Arc<Manager>) {
     loop {
         tokio::time::sleep(REFRESH_TIME).await;
@@ -162,6 +190,7 @@ async fn refresh(manager: Arc<Manager>) {
         let work = move || {
             manager.refresh();
             manager.access().flush();
+            manager.events().flush();
             manager.scrub_what_is_due_now();
             manager.take_what_is_due_now();
             manager.watch_fills_now();

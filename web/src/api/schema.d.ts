@@ -24,6 +24,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/alerts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists what is wrong now, what matters most first.
+         * @description For the role viewer and those above.
+         */
+        get: operations["AlertList"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/audit": {
         parameters: {
             query?: never;
@@ -78,6 +98,26 @@ export interface paths {
          * @description For the role admin and those above.
          */
         post: operations["DriveProbe"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists what happened, newest first.
+         * @description For the role viewer and those above.
+         */
+        get: operations["EventList"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -164,6 +204,26 @@ export interface paths {
          * @description For the role viewer and those above.
          */
         get: operations["FrontEndList"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Tells how something did over time: by seconds for an hour, by minutes for a week, by hours for two years.
+         * @description For the role viewer and those above.
+         */
+        get: operations["History"];
         put?: never;
         post?: never;
         delete?: never;
@@ -260,7 +320,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Tells once a second what changed, as server-sent events `state` and `map`.
+         * Tells once a second what changed, as server-sent events `state`, `map` and `event`.
          * @description For the role viewer and those above.
          */
         get: operations["Live"];
@@ -759,11 +819,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /**
-         * Shows a snapshot, without what it alone has.
-         * @description For the role viewer and those above.
-         */
-        get: operations["SnapshotShow"];
+        get?: never;
         /**
          * Renames a snapshot, keeps it from being deleted, or lets it be.
          * @description For the role operator and those above.
@@ -814,6 +870,70 @@ export interface paths {
         get: operations["SnapshotSend"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/targets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lists who is told of events, without secrets.
+         * @description For the role admin and those above.
+         */
+        get: operations["TargetList"];
+        put?: never;
+        /**
+         * Has somebody told of events from now on, by webhook or e-mail.
+         * @description For the role admin and those above.
+         */
+        post: operations["TargetCreate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/targets/{target}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Tells a target no more.
+         * @description For the role admin and those above.
+         */
+        delete: operations["TargetDelete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/targets/{target}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Tells a target of an event that is none, and says whether it took it.
+         * @description For the role admin and those above.
+         */
+        post: operations["TargetTest"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1110,6 +1230,41 @@ export interface components {
             message: string;
             /** @description Its name. */
             name: string;
+        };
+        /** @description Something that is wrong now. */
+        Alert: {
+            /** @description What to do. */
+            advice: string;
+            /** @description What kind it is. */
+            code: components["schemas"]["EventCode"];
+            /**
+             * Format: int32
+             * @description How bad it is, where it has degrees; it is told of anew when that grows.
+             */
+            grade?: number;
+            /** @description What is wrong, and why. */
+            message: string;
+            /**
+             * Format: int64
+             * @description The number of the event by which it was raised.
+             */
+            number: number;
+            /** @description Where to read on: a section of the documentation. */
+            runbook: string;
+            /** @description How much it matters. */
+            severity: components["schemas"]["Severity"];
+            /**
+             * Format: int64
+             * @description Since when: seconds since 1970.
+             */
+            since_s: number;
+            /** @description What it is about. */
+            subject: components["schemas"]["Subject"];
+        };
+        /** @description What is wrong now. */
+        AlertList: {
+            /** @description What matters most first, then by age. */
+            items: components["schemas"]["Alert"][];
         };
         /** @description A line of the log of changes. */
         AuditEntry: {
@@ -1428,6 +1583,58 @@ export interface components {
             /** @description Whether a flush matters. */
             write_cache: boolean;
         };
+        /** @description Something that happened. */
+        Event: {
+            /** @description What to do; empty when there is nothing to do. */
+            advice: string;
+            /**
+             * Format: int64
+             * @description When: seconds since 1970.
+             */
+            at_s: number;
+            /** @description What kind it is. */
+            code: components["schemas"]["EventCode"];
+            /** @description What happened, and why. */
+            message: string;
+            /**
+             * Format: int64
+             * @description Its number: each event has a greater one than those before.
+             */
+            number: number;
+            /**
+             * Format: int64
+             * @description Of one that became worse or is over: the number of the event by which it was raised.
+             */
+            of?: number | null;
+            /** @description Where to read on: a section of the documentation. */
+            runbook: string;
+            /** @description How much it matters. */
+            severity: components["schemas"]["Severity"];
+            /** @description What it is to the state of things. */
+            state: components["schemas"]["EventState"];
+            /** @description What it is about. */
+            subject: components["schemas"]["Subject"];
+        };
+        /**
+         * @description What kind of event it is; stable, for programs. Each has a section of its name in docs/events.md.
+         * @enum {string}
+         */
+        EventCode: "drive_slow" | "drive_failing" | "drive_corrupt" | "leg_out" | "pool_absent" | "pool_failed" | "pool_full" | "pool_filling" | "flash_wearing" | "login_failed" | "scrub_found" | "data_lost" | "export_refused" | "snapshot_missed" | "job_failed" | "delivery_failed" | "audit_altered" | "daemon_started" | "daemon_stopped" | "daemon_killed" | "test";
+        /** @description Events. */
+        EventList: {
+            /** @description Newest first. */
+            items: components["schemas"]["Event"][];
+            /**
+             * Format: int64
+             * @description `before` of the next page; nothing: there is no older one.
+             */
+            next?: number | null;
+        };
+        /**
+         * @description What an event is to the state of things.
+         * @enum {string}
+         */
+        EventState: "noted" | "raised" | "cleared";
         /** @description Where a block lies, and why. */
         Explanation: {
             /**
@@ -1668,6 +1875,35 @@ export interface components {
             /** @description One entry a front end. */
             items: components["schemas"]["FrontEnd"][];
         };
+        /** @description How something did over time. */
+        History: {
+            /**
+             * Format: int64
+             * @description Where the first step begins: seconds since 1970.
+             */
+            from_s: number;
+            /** @description Of what. */
+            object: string;
+            /** @description The figures. */
+            series: components["schemas"]["HistorySeries"][];
+            /**
+             * Format: int64
+             * @description Seconds of a step; what is told of it is the mean over it.
+             */
+            step_s: number;
+        };
+        /** @description One figure over time. */
+        HistorySeries: {
+            /** @description Its name. */
+            name: string;
+            /** @description Its unit: `1/s`, `B/s`, `B`, `s` or nothing. */
+            unit: string;
+            /**
+             * @description A value for each step, oldest first; nothing where none is known: the daemon did not run, or there is no mean of
+             *     what did not happen.
+             */
+            values: (number | null)[];
+        };
         /** @description Whether promotion is held. */
         HoldPromotion: {
             /** @description Nothing is promoted into RAM and the fast tier while it is held. */
@@ -1693,15 +1929,25 @@ export interface components {
         Job: {
             /**
              * Format: int64
+             * @description When it began: seconds since 1970.
+             */
+            began_s?: number;
+            /**
+             * Format: int64
              * @description Bytes done.
              */
             done: number;
             /**
              * Format: int64
-             * @description Its number.
+             * @description When it ended.
+             */
+            ended_s?: number | null;
+            /**
+             * Format: int64
+             * @description Its number, which it keeps when the daemon is restarted.
              */
             id: number;
-            /** @description `evacuate`, `delete` or `scrub`. */
+            /** @description `evacuate`, `delete`, `scrub`, `resync`, `reclaim`, `send` or `receive`. */
             kind: string;
             /** @description Why it failed, or what it waits for. */
             message: string;
@@ -1877,6 +2123,11 @@ export interface components {
             /** @description The token's name, or the user of the host. */
             who: string;
         };
+        /**
+         * @description How a mail server is spoken to.
+         * @enum {string}
+         */
+        MailSecurity: "starttls" | "tls" | "plain";
         /** @description Bytes of one part of a volume's LBA space by where they are read from. */
         MapCell: {
             /**
@@ -2190,7 +2441,7 @@ export interface components {
          * @description What kind of refusal it is; stable, for programs.
          * @enum {string}
          */
-        ProblemCode: "not_found" | "exists" | "invalid" | "refused" | "busy" | "no_space" | "io" | "damaged" | "unauthenticated" | "forbidden" | "too_many" | "method_not_allowed" | "changed" | "key_reused" | "too_large" | "internal";
+        ProblemCode: "not_found" | "exists" | "invalid" | "refused" | "busy" | "no_space" | "io" | "damaged" | "unauthenticated" | "forbidden" | "too_many" | "method_not_allowed" | "too_large" | "internal";
         /** @description What a clone took over. */
         Promotion: {
             /** @description The volume that had them, which is a clone now. */
@@ -2488,6 +2739,11 @@ export interface components {
             /** @description One entry a session, the oldest first. */
             items: components["schemas"]["Session"][];
         };
+        /**
+         * @description How much an event matters; each matters more than those before.
+         * @enum {string}
+         */
+        Severity: "info" | "warning" | "critical";
         /** @description State of a snapshot. */
         Snapshot: {
             /** @description Volumes that were cloned from it. */
@@ -2572,6 +2828,105 @@ export interface components {
          * @enum {string}
          */
         SpacePolicy: "fast_first" | "slow_first";
+        /** @description What an event is about. */
+        Subject: {
+            /** @description What kind of thing. */
+            kind: components["schemas"]["SubjectKind"];
+            /** @description Its name; a drive's is its specification. */
+            name: string;
+            /** @description The pool that it belongs to. */
+            pool?: string | null;
+        };
+        /**
+         * @description What kind of thing an event is about.
+         * @enum {string}
+         */
+        SubjectKind: "pool" | "drive" | "export" | "schedule" | "job" | "address" | "target" | "daemon";
+        /** @description A target, without its secrets. */
+        Target: {
+            /** @description Where it is, as far as that is no secret. */
+            address: string;
+            /** @description Webhooks are signed, or the mail server is logged in to. */
+            authenticated: boolean;
+            /** @description It stands in the configuration's file, and is deleted there. */
+            configured: boolean;
+            /**
+             * Format: int64
+             * @description Events that were delivered since the daemon was started.
+             */
+            delivered: number;
+            /** @description Why the last one did. */
+            error?: string | null;
+            /**
+             * Format: int32
+             * @description Tries in a row that failed.
+             */
+            failures: number;
+            /** @description `webhook` or `email`. */
+            kind: string;
+            /**
+             * Format: int64
+             * @description Events that were given up since then.
+             */
+            lost: number;
+            /** @description Its name. */
+            name: string;
+            /** @description It is told of events that matter at least so much. */
+            severity: components["schemas"]["Severity"];
+            /**
+             * Format: int64
+             * @description Events that it is still to be told of.
+             */
+            waiting: number;
+        };
+        /** @description A target to be made. */
+        TargetCreate: {
+            /** @description Certificates that it is trusted by besides the system's, as PEM. */
+            ca?: string | null;
+            /** @description As a pool's name; unique in the daemon. */
+            name: string;
+            /** @description It is told of events that matter at least so much. */
+            severity?: components["schemas"]["Severity"];
+            /** @description The way to it. */
+            to: components["schemas"]["TargetTo"];
+        };
+        /** @description Targets. */
+        TargetList: {
+            /** @description One entry a target, by name. */
+            items: components["schemas"]["Target"][];
+        };
+        /** @description The way to a target. */
+        TargetTo: {
+            /** @enum {string} */
+            kind: "webhook";
+            /**
+             * @description What each request is signed with: `X-Convect-Signature: sha256=` and the HMAC-SHA256 of its body (RFC
+             *     2104), in hexadecimal digits.
+             */
+            secret?: string | null;
+            /** @description `https://HOST[:PORT]/PATH`, or with `http`. */
+            url: string;
+        } | {
+            /** @description The sender's address. */
+            from: string;
+            /** @enum {string} */
+            kind: "email";
+            /** @description With which password. */
+            password?: string | null;
+            /**
+             * Format: int32
+             * @description Its port; 587, 465 or 25 by its security when left out.
+             */
+            port?: number | null;
+            /** @description How it is spoken to. */
+            security?: components["schemas"]["MailSecurity"];
+            /** @description The mail server's name or address. */
+            server: string;
+            /** @description The receivers' addresses, 1 to 16. */
+            to: string[];
+            /** @description Who logs in there. */
+            user?: string | null;
+        };
         /**
          * @description A media class of a pool's drives.
          * @enum {string}
@@ -2947,89 +3302,7 @@ export interface components {
             used: number;
         };
     };
-    responses: {
-        /** @description Not done, and nothing is half-made: unauthenticated. */
-        Problem401: {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description Not done, and nothing is half-made: forbidden. */
-        Problem403: {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description Not done, and nothing is half-made: not_found. */
-        Problem404: {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description Not done, and nothing is half-made: exists, refused, busy, no_space. */
-        Problem409: {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description Not done, and nothing is half-made: changed. */
-        Problem412: {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description Not done, and nothing is half-made: too_large. */
-        Problem413: {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description Not done, and nothing is half-made: invalid, key_reused. */
-        Problem422: {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description Not done, and nothing is half-made: too_many. */
-        Problem429: {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description Not done, and nothing is half-made: io, damaged, internal. */
-        Problem500: {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["Problem"];
-            };
-        };
-    };
+    responses: never;
     parameters: never;
     requestBodies: never;
     headers: never;
@@ -3056,23 +3329,53 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    AlertList: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertList"];
+                };
+            };
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     AuditList: {
         parameters: {
             query?: {
                 /** @description Only entries with a smaller number. */
-                before?: number;
+                before?: string;
                 /** @description How many entries at most, 1 to 1,000; 100 when left out. */
-                limit?: number;
+                limit?: string;
             };
             header?: never;
             path?: never;
@@ -3089,14 +3392,15 @@ export interface operations {
                     "application/json": components["schemas"]["AuditList"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     DriveList: {
@@ -3117,14 +3421,15 @@ export interface operations {
                     "application/json": components["schemas"]["DriveList"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     DriveProbe: {
@@ -3149,14 +3454,55 @@ export interface operations {
                     "application/json": components["schemas"]["DriveReport"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    EventList: {
+        parameters: {
+            query?: {
+                /** @description Only events with a smaller number: `next` of the page before. */
+                before?: string;
+                /** @description How many events at most, 1 to 1,000; 100 when left out. */
+                limit?: string;
+                /** @description Only events that matter at least so much: `info`, `warning` or `critical`. */
+                severity?: string;
+                /** @description Only events of these codes, with commas between. */
+                code?: string;
+                /** @description Only what belongs to this pool. */
+                pool?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventList"];
+                };
+            };
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     ExportList: {
@@ -3180,23 +3526,21 @@ export interface operations {
                     "application/json": components["schemas"]["ExportList"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     ExportCreate: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
-                "Idempotency-Key"?: string;
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -3209,22 +3553,21 @@ export interface operations {
             /** @description Done. */
             201: {
                 headers: {
-                    /** @description Stands for what was chosen of the object, for If-Match. */
-                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Export"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     ExportShow: {
@@ -3244,22 +3587,21 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description Stands for what was chosen of the object, for If-Match. */
-                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Export"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     ExportDelete: {
@@ -3268,10 +3610,7 @@ export interface operations {
                 /** @description Only what belongs to this pool. */
                 pool?: string;
             };
-            header?: {
-                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
-                "If-Match"?: string;
-            };
+            header?: never;
             path: {
                 export: string;
             };
@@ -3286,15 +3625,15 @@ export interface operations {
                 };
                 content?: never;
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            412: components["responses"]["Problem412"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     ExportSet: {
@@ -3303,10 +3642,7 @@ export interface operations {
                 /** @description Only what belongs to this pool. */
                 pool?: string;
             };
-            header?: {
-                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
-                "If-Match"?: string;
-            };
+            header?: never;
             path: {
                 export: string;
             };
@@ -3321,23 +3657,21 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description Stands for what was chosen of the object, for If-Match. */
-                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Export"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            412: components["responses"]["Problem412"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     FrontEndList: {
@@ -3358,14 +3692,55 @@ export interface operations {
                     "application/json": components["schemas"]["FrontEndList"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    History: {
+        parameters: {
+            query?: {
+                /** @description Of what: pool/POOL, tier/POOL/fast (or ram, slow), drive/POOL/SPECIFICATION, volume/POOL/VOLUME or export/POOL/EXPORT. */
+                object?: string;
+                /** @description Only these figures, by their names with commas between. */
+                series?: string;
+                /** @description The first second, since 1970; an hour before `to` when left out. */
+                from?: string;
+                /** @description The second after the last; now when left out. */
+                to?: string;
+                /** @description Seconds of a step; what fits the time when left out. It becomes longer where what is that old is kept by longer steps. There are at most 4,000 of them. */
+                step?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["History"];
+                };
+            };
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     PoolScan: {
@@ -3390,14 +3765,15 @@ export interface operations {
                     "application/json": components["schemas"]["ImportableList"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     JobList: {
@@ -3418,14 +3794,15 @@ export interface operations {
                     "application/json": components["schemas"]["JobList"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     JobShow: {
@@ -3433,7 +3810,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                job: number;
+                job: string;
             };
             cookie?: never;
         };
@@ -3448,14 +3825,15 @@ export interface operations {
                     "application/json": components["schemas"]["Job"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     JobCancel: {
@@ -3463,7 +3841,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                job: number;
+                job: string;
             };
             cookie?: never;
         };
@@ -3476,14 +3854,15 @@ export interface operations {
                 };
                 content?: never;
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     Live: {
@@ -3492,13 +3871,11 @@ export interface operations {
                 /** @description Volumes whose maps are told, too: up to 16, as POOL/VOLUME with commas between. */
                 maps?: string;
                 /** @description Parts of each map, 1 to 4,096; 1,024 when left out. */
-                cells?: number;
+                cells?: string;
                 /** @description The first byte of the part of the volume that is looked at; 0 when left out. */
-                start?: number;
+                start?: string;
                 /** @description How many bytes of it; up to its end when left out. */
-                length?: number;
-                /** @description After how many looks it ends, 1 or more; when left out it does not. */
-                looks?: number;
+                length?: string;
             };
             header?: never;
             path?: never;
@@ -3512,27 +3889,18 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": {
-                        /** @description JSON: #/components/schemas/LiveState */
-                        data: string;
-                        /** @enum {string} */
-                        event: "state";
-                    } | {
-                        /** @description JSON: #/components/schemas/LiveMap */
-                        data: string;
-                        /** @enum {string} */
-                        event: "map";
-                    };
+                    "text/event-stream": components["schemas"]["LiveState"] | components["schemas"]["LiveMap"] | components["schemas"]["Event"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     LoginShow: {
@@ -3553,14 +3921,15 @@ export interface operations {
                     "application/json": components["schemas"]["Login"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     LogIn: {
@@ -3585,14 +3954,15 @@ export interface operations {
                     "application/json": components["schemas"]["Login"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     LogOut: {
@@ -3611,14 +3981,15 @@ export interface operations {
                 };
                 content?: never;
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     PoolList: {
@@ -3639,23 +4010,21 @@ export interface operations {
                     "application/json": components["schemas"]["PoolList"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     PoolCreate: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
-                "Idempotency-Key"?: string;
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -3668,22 +4037,21 @@ export interface operations {
             /** @description Done. */
             201: {
                 headers: {
-                    /** @description Stands for what was chosen of the object, for If-Match. */
-                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Pool"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     PoolShow: {
@@ -3700,31 +4068,27 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description Stands for what was chosen of the object, for If-Match. */
-                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Pool"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     PoolChange: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
-                "If-Match"?: string;
-            };
+            header?: never;
             path: {
                 pool: string;
             };
@@ -3739,32 +4103,27 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description Stands for what was chosen of the object, for If-Match. */
-                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Pool"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            412: components["responses"]["Problem412"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     PoolDestroy: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
-                "If-Match"?: string;
-            };
+            header?: never;
             path: {
                 pool: string;
             };
@@ -3779,15 +4138,15 @@ export interface operations {
                 };
                 content?: never;
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            412: components["responses"]["Problem412"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     PoolCool: {
@@ -3808,14 +4167,15 @@ export interface operations {
                 };
                 content?: never;
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     PoolCounters: {
@@ -3838,14 +4198,15 @@ export interface operations {
                     "application/json": components["schemas"]["Counters"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     DriveOffline: {
@@ -3870,23 +4231,21 @@ export interface operations {
                 };
                 content?: never;
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     DriveOnline: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
-                "Idempotency-Key"?: string;
-            };
+            header?: never;
             path: {
                 pool: string;
             };
@@ -3907,23 +4266,21 @@ export interface operations {
                     "application/json": components["schemas"]["JobRef"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     DriveReplace: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
-                "Idempotency-Key"?: string;
-            };
+            header?: never;
             path: {
                 pool: string;
             };
@@ -3944,14 +4301,15 @@ export interface operations {
                     "application/json": components["schemas"]["JobRef"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     PoolExport: {
@@ -3972,23 +4330,21 @@ export interface operations {
                 };
                 content?: never;
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     PoolHoldPromotion: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
-                "If-Match"?: string;
-            };
+            header?: never;
             path: {
                 pool: string;
             };
@@ -4007,15 +4363,15 @@ export interface operations {
                 };
                 content?: never;
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            412: components["responses"]["Problem412"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     PoolImport: {
@@ -4036,22 +4392,21 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description Stands for what was chosen of the object, for If-Match. */
-                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Pool"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     PoolMoves: {
@@ -4074,14 +4429,15 @@ export interface operations {
                     "application/json": components["schemas"]["MoveCountList"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     PoolScrubShow: {
@@ -4104,23 +4460,21 @@ export interface operations {
                     "application/json": components["schemas"]["Scrub"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     PoolScrub: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
-                "Idempotency-Key"?: string;
-            };
+            header?: never;
             path: {
                 pool: string;
             };
@@ -4141,14 +4495,15 @@ export interface operations {
                     "application/json": components["schemas"]["JobRef"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     PoolScrubCancel: {
@@ -4169,14 +4524,15 @@ export interface operations {
                 };
                 content?: never;
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     VdriveList: {
@@ -4199,23 +4555,21 @@ export interface operations {
                     "application/json": components["schemas"]["VdriveList"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     VdriveAdd: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
-                "Idempotency-Key"?: string;
-            };
+            header?: never;
             path: {
                 pool: string;
             };
@@ -4236,14 +4590,15 @@ export interface operations {
                     "application/json": components["schemas"]["VdriveRef"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     VdriveRemove: {
@@ -4252,7 +4607,7 @@ export interface operations {
             header?: never;
             path: {
                 pool: string;
-                vdrive: number;
+                vdrive: string;
             };
             cookie?: never;
         };
@@ -4267,23 +4622,21 @@ export interface operations {
                     "application/json": components["schemas"]["JobRef"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     PoolWarnAt: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
-                "If-Match"?: string;
-            };
+            header?: never;
             path: {
                 pool: string;
             };
@@ -4298,23 +4651,21 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description Stands for what was chosen of the object, for If-Match. */
-                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Pool"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            412: components["responses"]["Problem412"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     PoolWhatIf: {
@@ -4337,14 +4688,15 @@ export interface operations {
                     "application/json": components["schemas"]["WhatIf"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     ScheduleList: {
@@ -4370,14 +4722,15 @@ export interface operations {
                     "application/json": components["schemas"]["ScheduleList"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     ScheduleSet: {
@@ -4402,14 +4755,15 @@ export interface operations {
                     "application/json": components["schemas"]["Schedule"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     ScheduleRemove: {
@@ -4432,14 +4786,15 @@ export interface operations {
                 };
                 content?: never;
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     SessionList: {
@@ -4460,14 +4815,15 @@ export interface operations {
                     "application/json": components["schemas"]["SessionList"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     SessionEnd: {
@@ -4475,7 +4831,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                session: number;
+                session: string;
             };
             cookie?: never;
         };
@@ -4488,14 +4844,15 @@ export interface operations {
                 };
                 content?: never;
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     SnapshotList: {
@@ -4506,7 +4863,7 @@ export interface operations {
                 /** @description Only what belongs to this volume. */
                 volume?: string;
                 /** @description Seconds to look for what each snapshot alone has, 0 to 20; 1 when left out. */
-                wait_s?: number;
+                wait_s?: string;
             };
             header?: never;
             path?: never;
@@ -4523,23 +4880,21 @@ export interface operations {
                     "application/json": components["schemas"]["SnapshotList"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     SnapshotCreate: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
-                "Idempotency-Key"?: string;
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -4558,57 +4913,21 @@ export interface operations {
                     "application/json": components["schemas"]["SnapshotList"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
-        };
-    };
-    SnapshotShow: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                pool: string;
-                volume: string;
-                snapshot: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Done. */
-            200: {
+            /** @description Not done, and nothing is half-made. */
+            default: {
                 headers: {
-                    /** @description Stands for what was chosen of the object, for If-Match. */
-                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Snapshot"];
+                    "application/json": components["schemas"]["Problem"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
         };
     };
     SnapshotChange: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
-                "If-Match"?: string;
-            };
+            header?: never;
             path: {
                 pool: string;
                 volume: string;
@@ -4625,32 +4944,27 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description Stands for what was chosen of the object, for If-Match. */
-                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Snapshot"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            412: components["responses"]["Problem412"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     SnapshotDelete: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
-                "If-Match"?: string;
-            };
+            header?: never;
             path: {
                 pool: string;
                 volume: string;
@@ -4667,24 +4981,21 @@ export interface operations {
                 };
                 content?: never;
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            412: components["responses"]["Problem412"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     SnapshotClone: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
-                "Idempotency-Key"?: string;
-            };
+            header?: never;
             path: {
                 pool: string;
                 volume: string;
@@ -4701,22 +5012,21 @@ export interface operations {
             /** @description Done. */
             201: {
                 headers: {
-                    /** @description Stands for what was chosen of the object, for If-Match. */
-                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Volume"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     SnapshotSend: {
@@ -4746,14 +5056,135 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    TargetList: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TargetList"];
+                };
+            };
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    TargetCreate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TargetCreate"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Target"];
+                };
+            };
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    TargetDelete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                target: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    TargetTest: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                target: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     TokenList: {
@@ -4774,14 +5205,15 @@ export interface operations {
                     "application/json": components["schemas"]["TokenList"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     TokenCreate: {
@@ -4806,14 +5238,15 @@ export interface operations {
                     "application/json": components["schemas"]["TokenMade"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     TokenRevoke: {
@@ -4834,14 +5267,15 @@ export interface operations {
                 };
                 content?: never;
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     VersionShow: {
@@ -4862,14 +5296,15 @@ export interface operations {
                     "application/json": components["schemas"]["Version"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     VolumeList: {
@@ -4893,23 +5328,21 @@ export interface operations {
                     "application/json": components["schemas"]["VolumeList"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     VolumeCreate: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
-                "Idempotency-Key"?: string;
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -4922,22 +5355,21 @@ export interface operations {
             /** @description Done. */
             201: {
                 headers: {
-                    /** @description Stands for what was chosen of the object, for If-Match. */
-                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Volume"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     VolumeShow: {
@@ -4955,31 +5387,27 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description Stands for what was chosen of the object, for If-Match. */
-                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Volume"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     VolumeChange: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
-                "If-Match"?: string;
-            };
+            header?: never;
             path: {
                 pool: string;
                 volume: string;
@@ -4995,32 +5423,27 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description Stands for what was chosen of the object, for If-Match. */
-                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Volume"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            412: components["responses"]["Problem412"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     VolumeDelete: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
-                "If-Match"?: string;
-            };
+            header?: never;
             path: {
                 pool: string;
                 volume: string;
@@ -5038,15 +5461,15 @@ export interface operations {
                     "application/json": components["schemas"]["JobRef"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            412: components["responses"]["Problem412"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     VolumeCounters: {
@@ -5070,14 +5493,15 @@ export interface operations {
                     "application/json": components["schemas"]["Counters"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     SnapshotDiff: {
@@ -5088,9 +5512,9 @@ export interface operations {
                 /** @description The snapshot of the volume that is compared; the volume as it is now when left out. */
                 to?: string;
                 /** @description Where to begin, in bytes; a multiple of 4,096. */
-                start?: number;
+                start?: string;
                 /** @description How many ranges at most, 1 to 65,536; 1,024 when left out. There may be fewer though there are more. */
-                limit?: number;
+                limit?: string;
             };
             header?: never;
             path: {
@@ -5110,21 +5534,22 @@ export interface operations {
                     "application/json": components["schemas"]["SnapshotDiff"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     VolumeExplain: {
         parameters: {
             query?: {
                 /** @description The logical block, counted from 0 in the volume's unit of 512 or 4,096 bytes; 0 when left out. */
-                lba?: number;
+                lba?: string;
             };
             header?: never;
             path: {
@@ -5144,25 +5569,26 @@ export interface operations {
                     "application/json": components["schemas"]["Explanation"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     VolumeMap: {
         parameters: {
             query?: {
                 /** @description How many parts, 1 to 65,536; 64 when left out. */
-                cells?: number;
+                cells?: string;
                 /** @description The first byte of the part of the volume that is looked at; 0 when left out. */
-                start?: number;
+                start?: string;
                 /** @description How many bytes of it; up to its end when left out. */
-                length?: number;
+                length?: string;
             };
             header?: never;
             path: {
@@ -5182,14 +5608,15 @@ export interface operations {
                     "application/json": components["schemas"]["VolumeMap"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     VolumePromote: {
@@ -5213,23 +5640,21 @@ export interface operations {
                     "application/json": components["schemas"]["Promotion"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     VolumeResize: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
-                "If-Match"?: string;
-            };
+            header?: never;
             path: {
                 pool: string;
                 volume: string;
@@ -5245,32 +5670,27 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description Stands for what was chosen of the object, for If-Match. */
-                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Volume"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            412: components["responses"]["Problem412"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     VolumeRollBack: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
-                "If-Match"?: string;
-            };
+            header?: never;
             path: {
                 pool: string;
                 volume: string;
@@ -5286,30 +5706,28 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
-                    /** @description Stands for what was chosen of the object, for If-Match. */
-                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Volume"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            412: components["responses"]["Problem412"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
     VolumeReceive: {
         parameters: {
             query?: {
                 /** @description With `true`, the volume is rolled back to the snapshot that the stream goes from: what was written since is lost. */
-                force?: boolean;
+                force?: string;
             };
             header?: never;
             path: {
@@ -5333,14 +5751,15 @@ export interface operations {
                     "application/json": components["schemas"]["Received"];
                 };
             };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            409: components["responses"]["Problem409"];
-            413: components["responses"]["Problem413"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            500: components["responses"]["Problem500"];
+            /** @description Not done, and nothing is half-made. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
         };
     };
 }

@@ -20,9 +20,9 @@ pub enum JobState {
 /// Long work.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Job {
-    /// Its number.
+    /// Its number, which it keeps when the daemon is restarted.
     pub id: u64,
-    /// `evacuate`, `delete` or `scrub`.
+    /// `evacuate`, `delete`, `scrub`, `resync`, `reclaim`, `send` or `receive`.
     pub kind: String,
     /// Pool and object, for people.
     pub subject: String,
@@ -40,6 +40,12 @@ pub struct Job {
     pub seconds_left: Option<u64>,
     /// Why it failed, or what it waits for.
     pub message: String,
+    /// When it began: seconds since 1970.
+    #[serde(default)]
+    pub began_s: u64,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_s: Option<u64>,
 }
 
 /// Jobs, running and of late, newest first.

@@ -3,9 +3,11 @@
 
 mod access;
 mod drives;
+mod events;
 mod explain;
 mod exports;
 mod fills;
+mod history;
 mod jobs;
 mod live;
 mod placement;
@@ -15,6 +17,7 @@ mod schedules;
 mod scrubs;
 mod sessions;
 mod snapshots;
+mod targets;
 mod volumes;
 mod wear;
 mod what_if;
@@ -23,6 +26,9 @@ pub use access::{
     AuditEntry, AuditList, LogIn, Login, Role, Token, TokenCreate, TokenList, TokenMade,
 };
 pub use drives::{DriveList, DriveOffline, DriveOnline, DriveProbe, DriveReplace, DriveReport};
+pub use events::{
+    Alert, AlertList, Event, EventCode, EventList, EventState, Severity, Subject, SubjectKind,
+};
 pub use explain::{
     BlockPlace, DrivePlace, Explanation, ExtentHeat, ExtentPlace, Move, MoveCount, MoveCountList,
 };
@@ -30,6 +36,7 @@ pub use exports::{
     Export, ExportChange, ExportCreate, ExportList, FrontEnd, FrontEndList, Parameter,
 };
 pub use fills::{Fill, FillPart, PoolWarnings, Trend};
+pub use history::{History, HistorySeries};
 pub use jobs::{Job, JobList, JobRef, JobState};
 pub use live::{LiveMap, LivePool, LiveState, LiveVolume};
 pub use placement::{Bypass, Pin, PinChange, PinTo, Placement, Reaction, WriteBudget};
@@ -46,6 +53,7 @@ pub use snapshots::{
     ChangedRange, Promotion, Snapshot, SnapshotChange, SnapshotClone, SnapshotCreate, SnapshotDiff,
     SnapshotList, VolumeRollBack,
 };
+pub use targets::{MailSecurity, Target, TargetCreate, TargetList, TargetTo};
 pub use volumes::{
     MapCell, Received, Receiving, Volume, VolumeChange, VolumeCreate, VolumeList, VolumeMap,
     VolumeResize,

@@ -2,9 +2,10 @@
 
 use crate::map::Paint;
 use crate::show::{print, print_json};
-use crate::top::{Size, Watched, screen, states};
+use crate::top::{Size, Watched, screen, told};
 use crate::{Client, Failure};
 use api::Operation;
+use api::v1::LiveState;
 use std::io::IsTerminal;
 use std::thread;
 
@@ -63,7 +64,7 @@ pub fn top(client: &Client, json: bool) -> Result<(), Failure> {
     let terminal = !json && std::io::stdout().is_terminal();
     let _other = terminal.then(OtherScreen::enter).transpose()?;
     let mut watched = Watched::default();
-    for state in states(stream) {
+    for state in told::<LiveState>(stream, "state") {
         let state = state?;
         if json {
             let text = serde_json::to_vec(&state);

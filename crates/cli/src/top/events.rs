@@ -2,14 +2,17 @@
 
 use crate::Failure;
 use crate::show::read;
-use api::v1::LiveState;
+use serde::de::DeserializeOwned;
 use std::io::{BufRead, BufReader, Read};
 
 /// Longest line that is read, in bytes.
 const LINE_MAX: u64 = 16 << 20;
 
-/// The states that a stream tells, one after the other; a failure where it ends.
-pub fn states(stream: impl Read) -> impl Iterator<Item = Result<LiveState, Failure>> {
+/// What a stream tells by events of one name, one after the other; a failure where it ends.
+pub fn told<T: DeserializeOwned>(
+    stream: impl Read,
+    wanted: &str,
+) -> impl Iterator<Item = Result<T, Failure>> {
     let mut lines = BufReader::new(stream);
     let mut name = String::new();
     std::iter::from_fn(move || {
@@ -31,7 +34,7 @@ pub fn states(stream: impl Read) -> impl Iterator<Item = Result<LiveState, Failu
             if let Some(event) = text.strip_prefix("event: ") {
                 event.trim_end().clone_into(&mut name);
             } else if let Some(data) = text.strip_prefix("data: ")
-                && name == "state"
+                && name == wanted
             {
                 return Some(read(data.as_bytes()));
             }
@@ -43,11 +46,13 @@ pub fn states(stream: impl Read) -> impl Iterator<Item = Result<LiveState, Failu
 mod tests {
     use super::*;
 
+    use api::v1::LiveState;
+
     #[test]
     fn states_are_taken_and_the_end_is_told() {
         let state = r#"{"at_ms":1,"whole":true,"changes":0,"pools":[],"volumes":[]}"#;
         let text = format!("event: map\ndata: {{}}\n\nevent: state\ndata: {state}\n\n");
-        let mut states = states(text.as_bytes());
+        let mut states = told::<LiveState>(text.as_bytes(), "state");
         assert_eq!(states.next().unwrap().unwrap().at_ms, 1);
         assert!(states.next().unwrap().is_err());
     }

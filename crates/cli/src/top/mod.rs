@@ -4,6 +4,6 @@ mod events;
 mod screen;
 mod watched;
 
-pub use events::states;
+pub use events::told;
 pub use screen::{Size, screen};
 pub use watched::Watched;

@@ -112,6 +112,8 @@ mod tests {
                 rate: 1 << 20,
                 seconds_left: Some(9),
                 message: String::new(),
+                began_s: 0,
+                ended_s: None,
             }]),
         };
         let mut watched = Watched::default();

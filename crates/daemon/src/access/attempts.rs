@@ -8,11 +8,25 @@ const FAILURES_MAX: u32 = 10;
 const WINDOW_S: u64 = 60;
 /// Addresses that are known at a time; while all of them failed of late, no other is heard.
 const ADDRESSES_MAX: usize = 4096;
+/// Addresses whose failures are told of one by one.
+const FRESH_MAX: usize = 8;
 
 /// Failures by address: when the first was, and how many. IPv6 addresses count by their first 64 bits, as a host has
 /// all of those that follow.
 #[derive(Default)]
-pub struct Attempts(BTreeMap<IpAddr, (u64, u32)>);
+pub struct Attempts {
+    known: BTreeMap<IpAddr, (u64, u32)>,
+    fresh: Failures,
+}
+
+/// Failures that nobody was told of yet.
+#[derive(Default, Clone, PartialEq, Eq, Debug)]
+pub struct Failures {
+    /// By address.
+    pub by: BTreeMap<IpAddr, u32>,
+    /// Of addresses for which there was no room.
+    pub others: u32,
+}
 
 fn whole(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
@@ -24,17 +38,30 @@ fn whole(address: IpAddr) -> IpAddr {
 impl Attempts {
     /// Whether an address may try now.
     pub fn may_try(&mut self, from: IpAddr, now_s: u64) -> bool {
-        self.0
+        self.known
             .retain(|_, (first_s, _)| now_s.saturating_sub(*first_s) < WINDOW_S);
-        match self.0.get(&whole(from)) {
+        match self.known.get(&whole(from)) {
             Some((_, failures)) => *failures < FAILURES_MAX,
-            None => self.0.len() < ADDRESSES_MAX,
+            None => self.known.len() < ADDRESSES_MAX,
         }
     }
 
     /// A try that was let through failed.
     pub fn failed(&mut self, from: IpAddr, now_s: u64) {
-        self.0.entry(whole(from)).or_insert((now_s, 0)).1 += 1;
+        let from = whole(from);
+        self.known.entry(from).or_insert((now_s, 0)).1 += 1;
+        let fresh = &mut self.fresh;
+        let room = fresh.by.len() < FRESH_MAX || fresh.by.contains_key(&from);
+        let count = match room {
+            true => fresh.by.entry(from).or_default(),
+            false => &mut fresh.others,
+        };
+        *count = count.saturating_add(1);
+    }
+
+    /// What failed since the last time.
+    pub fn take_fresh(&mut self) -> Failures {
+        std::mem::take(&mut self.fresh)
     }
 }
 
@@ -67,6 +94,19 @@ mod tests {
         assert!(!attempts.may_try(address("2001:db8::ffff"), 1));
         assert!(attempts.may_try(address("2001:db8:0:1::"), 1));
         assert!(attempts.may_try(address("::ffff:10.0.0.1"), 1));
+    }
+
+    #[test]
+    fn what_failed_is_told_of_once_and_of_few_addresses() {
+        let mut attempts = Attempts::default();
+        for host in 0..20 {
+            attempts.failed(IpAddr::V4(host.into()), 0);
+            attempts.failed(IpAddr::V4(3.into()), 0);
+        }
+        let failures = attempts.take_fresh();
+        assert_eq!((failures.by.len(), failures.others), (FRESH_MAX, 12));
+        assert_eq!(failures.by[&address("0.0.0.3")], 21);
+        assert_eq!(attempts.take_fresh(), Failures::default());
     }
 
     #[test]

@@ -2,13 +2,12 @@
 
 use super::secret::sha256_hex;
 use crate::ServeError;
+use crate::lines::{Lines, clip};
 use api::v1::{AuditEntry, AuditList};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
 /// Bytes of a file after which a new one begins; the one before is kept beside it, older ones are not.
 const FILE_MAX: u64 = 16 << 20;
@@ -46,36 +45,21 @@ pub struct Note<'a> {
 
 /// The log of one daemon.
 pub struct Audit {
-    folder: PathBuf,
-    file: Option<(File, u64)>,
+    lines: Lines,
     last: String,
     told: VecDeque<AuditEntry>,
     broken_at: Option<u64>,
-}
-
-fn clip(text: &str) -> String {
-    let end = (0..=TEXT_MAX.min(text.len())).rfind(|end| text.is_char_boundary(*end));
-    text[..end.unwrap_or(0)].to_owned()
 }
 
 impl Audit {
     /// One that was not read yet.
     pub fn new(folder: &Path) -> Self {
         Self {
-            folder: folder.to_owned(),
-            file: None,
+            lines: Lines::new(folder, "audit.log", FILE_MAX),
             last: BEGINNING.to_owned(),
             told: VecDeque::new(),
             broken_at: None,
         }
-    }
-
-    fn path(&self) -> PathBuf {
-        self.folder.join("audit.log")
-    }
-
-    fn older(&self) -> PathBuf {
-        self.folder.join("audit.log.1")
     }
 
     /// Reads what there is, and looks whether each line follows the one before.
@@ -83,34 +67,17 @@ impl Audit {
     /// # Errors
     /// When it cannot be read or written to.
     pub fn load(&mut self) -> Result<(), ServeError> {
-        let path = self.path();
-        let fail = |error: io::Error| {
+        let path = self.lines.path();
+        let lines = self.lines.load().map_err(|error| {
             ServeError::new(format!(
                 "the log of changes {} cannot be used: {error}: make it a file that this user may write, or \
                  move it away",
                 path.display()
             ))
-        };
-        let (mut first, mut torn) = (true, false);
-        for path in [self.older(), self.path()] {
-            let text = match std::fs::read(&path) {
-                Ok(text) => text,
-                Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                Err(error) => return Err(fail(error)),
-            };
-            for line in text.split_inclusive(|byte| *byte == b'\n') {
-                self.take(line, first);
-                first = false;
-            }
-            torn = text.last().is_some_and(|byte| *byte != b'\n');
+        })?;
+        for (index, line) in lines.iter().enumerate() {
+            self.take(line, index == 0);
         }
-        let mut file = self.open().map_err(fail)?;
-        if torn {
-            // The daemon was killed while it wrote: the line was never relied on.
-            file.write_all(b"\n").map_err(fail)?;
-        }
-        let length = file.metadata().map_err(fail)?.len();
-        self.file = Some((file, length));
         if let Some(number) = self.broken_at {
             tracing::error!(
                 "the log of changes is not as it was written, from entry {number} on: somebody changed {}",
@@ -120,20 +87,9 @@ impl Audit {
         Ok(())
     }
 
-    fn open(&self) -> io::Result<File> {
-        OpenOptions::new()
-            .create(true)
-            .append(true)
-            .mode(0o640)
-            .open(self.path())
-    }
-
     /// Takes a line that was read. What comes before the first one is not there any more.
     fn take(&mut self, line: &[u8], first: bool) {
         let next = self.told.back().map_or(1, |entry| entry.number + 1);
-        let Some(line) = line.strip_suffix(b"\n") else {
-            return;
-        };
         let text = String::from_utf8_lossy(line);
         let read = text.split_once(' ').and_then(|(hash, json)| {
             let (before, json) = json.split_once(' ')?;
@@ -183,47 +139,20 @@ impl Audit {
         let line = Line {
             number: self.newest() + 1,
             at_s,
-            who: clip(note.who),
-            from: clip(note.from),
-            operation: clip(note.operation),
-            subject: clip(note.subject),
-            outcome: clip(note.outcome),
+            who: clip(note.who, TEXT_MAX),
+            from: clip(note.from, TEXT_MAX),
+            operation: clip(note.operation, TEXT_MAX),
+            subject: clip(note.subject, TEXT_MAX),
+            outcome: clip(note.outcome, TEXT_MAX),
             of: note.of,
         };
         let json = serde_json::to_string(&line)?;
         let hash = sha256_hex(&[self.last.as_bytes(), json.as_bytes()]);
-        let text = format!("{hash} {} {json}\n", self.last);
-        if self
-            .file
-            .as_ref()
-            .is_none_or(|(_, length)| *length >= FILE_MAX)
-        {
-            self.begin_file()?;
-        }
-        let Some((file, length)) = &mut self.file else {
-            return Err(io::Error::other("there is no file"));
-        };
-        if let Err(error) = file.write_all(text.as_bytes()) {
-            // A part may be there: without it the next line would not stand on its own.
-            let _ = file.set_len(*length);
-            return Err(error);
-        }
-        *length += text.len() as u64;
+        self.lines.append(&format!("{hash} {} {json}", self.last))?;
         let number = line.number;
         self.last.clone_from(&hash);
         self.tell(hash, line);
         Ok(number)
-    }
-
-    fn begin_file(&mut self) -> io::Result<()> {
-        self.file = None;
-        if std::fs::metadata(self.path()).is_ok_and(|meta| meta.len() >= FILE_MAX) {
-            std::fs::rename(self.path(), self.older())?;
-        }
-        let file = self.open()?;
-        let length = file.metadata()?.len();
-        self.file = Some((file, length));
-        Ok(())
     }
 
     /// Makes what was written outlive a power cut.
@@ -231,9 +160,7 @@ impl Audit {
     /// # Errors
     /// What the system says.
     pub fn flush(&self) -> io::Result<()> {
-        self.file
-            .as_ref()
-            .map_or(Ok(()), |(file, _)| file.sync_data())
+        self.lines.flush()
     }
 
     /// The entries before one, newest first.
@@ -250,6 +177,8 @@ impl Audit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::OpenOptions;
+    use std::path::PathBuf;
 
     fn note(outcome: &str) -> Note<'_> {
         Note {
@@ -276,7 +205,7 @@ mod tests {
                 .unwrap();
             assert_eq!(written, number);
         }
-        audit.path()
+        audit.lines.path()
     }
 
     #[test]
@@ -330,9 +259,9 @@ mod tests {
         filled(folder.path());
         let mut audit = opened(folder.path());
         let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let kept = audit.file.replace((full, 0));
+        let kept = audit.lines.file.replace((full, 0));
         assert!(audit.write(&note("lost"), 9).is_err());
-        audit.file = kept;
+        audit.lines.file = kept;
         assert_eq!(audit.write(&note("kept"), 9).unwrap(), 6);
         assert_eq!(opened(folder.path()).list(None, 9).broken_at, None);
     }
@@ -342,7 +271,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = filled(folder.path());
         let mut audit = opened(folder.path());
-        audit.file.as_mut().unwrap().1 = FILE_MAX;
+        audit.lines.file.as_mut().unwrap().1 = FILE_MAX;
         // As long as one may be, with room for what it had.
         let long = OpenOptions::new().append(true).open(&path).unwrap();
         long.set_len(FILE_MAX).unwrap();

@@ -1,6 +1,6 @@
 //! The ways in: what of a caller is believed, and what changes of that.
 
-use super::attempts::Attempts;
+use super::attempts::{Attempts, Failures};
 use super::audit::{Audit, Note};
 use super::caller::{Caller, Credential};
 use super::files::write_whole;
@@ -310,6 +310,16 @@ impl Access {
         if let Err(error) = lock(&self.audit).write(&note, now_s()) {
             tracing::error!("the log of changes lacks what became of entry {of}: {error}");
         }
+    }
+
+    /// Attempts that failed since the last time that this was asked.
+    pub fn failures(&self) -> Failures {
+        lock(&self.attempts).take_fresh()
+    }
+
+    /// The first entry of the log of changes that is not as it was written.
+    pub fn broken_at(&self) -> Option<u64> {
+        lock(&self.audit).list(None, 0).broken_at
     }
 
     /// Makes the log of changes outlive a power cut.

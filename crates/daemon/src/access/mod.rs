@@ -12,6 +12,7 @@ mod secret;
 mod sessions;
 mod tokens;
 
+pub use attempts::Failures;
 pub use caller::{Caller, Credential};
 pub use doors::Access;
 pub use files::write_whole;

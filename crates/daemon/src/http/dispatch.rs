@@ -3,11 +3,13 @@
 use super::gate;
 use super::keys::Kept;
 use crate::access::Caller;
+use crate::clock::now_s;
+use crate::events::Filter;
 use crate::live::{MapView, Wish};
 use crate::manager::Tag;
 use crate::{Format, Manager, Receiving, Sending};
 use api::Operation;
-use api::v1::{Problem, ProblemCode, Version};
+use api::v1::{EventCode, Problem, ProblemCode, Severity, Version};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -61,9 +63,9 @@ pub enum Answer {
 const LIVE_CELLS: usize = 1024;
 const LIVE_CELLS_MAX: usize = 4096;
 const LIVE_MAPS_MAX: usize = 16;
-/// Entries of the log of changes unless it is said, and at most.
-const AUDIT_ENTRIES: usize = 100;
-const AUDIT_ENTRIES_MAX: usize = 1000;
+/// Entries of a log unless it is said, and at most.
+const ENTRIES: usize = 100;
+const ENTRIES_MAX: usize = 1000;
 
 type Result<T> = std::result::Result<T, Problem>;
 
@@ -146,6 +148,35 @@ impl Arguments {
             Some(0) => Err(invalid("looks is 1 or more, not 0".to_owned())),
             looks => Ok(looks),
         }
+    }
+
+    /// Which events are asked for.
+    fn filter(&self) -> Result<Filter> {
+        let severity = self.asked("severity").map(|text| {
+            let all = [Severity::Info, Severity::Warning, Severity::Critical];
+            let found = all.into_iter().find(|known| known.as_str() == text);
+            found.ok_or_else(|| {
+                invalid(format!(
+                    "'{text}' is no severity: write info, warning or critical"
+                ))
+            })
+        });
+        let code = |text: &str| {
+            let found = EventCode::ALL.iter().find(|code| code.as_str() == text);
+            found.copied().ok_or_else(|| {
+                invalid(format!(
+                    "'{text}' is no code of events: docs/events.md lists those that are"
+                ))
+            })
+        };
+        let codes = self.asked("code").unwrap_or_default().split(',');
+        let codes = codes.filter(|text| !text.is_empty()).map(code);
+        Ok(Filter {
+            before: self.asked_number("before")?,
+            severity: severity.transpose()?,
+            codes: codes.collect::<Result<_>>()?,
+            pool: self.asked("pool").map(str::to_owned),
+        })
     }
 
     fn check_query(&self, operation: Operation) -> Result<()> {
@@ -372,9 +403,29 @@ pub fn dispatch(
         Operation::TokenCreate => json(manager.token_create(&with.request()?)?),
         Operation::TokenRevoke => nothing(access.token_revoke(with.text("token"))?),
         Operation::AuditList => {
-            let limit = with.asked_count("limit", AUDIT_ENTRIES, AUDIT_ENTRIES_MAX)?;
+            let limit = with.asked_count("limit", ENTRIES, ENTRIES_MAX)?;
             json(access.audit_list(with.asked_number("before")?, limit))
         }
+        Operation::EventList => {
+            let limit = with.asked_count("limit", ENTRIES, ENTRIES_MAX)?;
+            json(manager.event_list(&with.filter()?, limit))
+        }
+        Operation::AlertList => json(manager.alert_list()),
+        Operation::History => {
+            let series = with.asked("series").unwrap_or_default().split(',');
+            let series: Vec<&str> = series.filter(|name| !name.is_empty()).collect();
+            let times = (
+                with.asked_number("from")?,
+                with.asked_number("to")?,
+                with.asked_number("step")?,
+            );
+            let object = with.asked("object").unwrap_or_default();
+            json(manager.history(object, &series, times, now_s())?)
+        }
+        Operation::TargetList => json(manager.target_list()),
+        Operation::TargetCreate => json(manager.target_create(with.request()?)?),
+        Operation::TargetDelete => nothing(manager.target_delete(with.text("target"))?),
+        Operation::TargetTest => nothing(manager.target_test(with.text("target"))?),
         Operation::Live => Ok(Answer::Live(with.wish()?, with.looks()?)),
     }
 }

@@ -27,6 +27,7 @@ const TOLD: &[&str] = &[
     "every_s",
     "keep",
     "expires_in_s",
+    "severity",
 ];
 
 /// A line that says what is to be changed.

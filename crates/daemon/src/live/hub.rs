@@ -19,6 +19,9 @@ const PERIOD_MIN: Duration = Duration::from_secs(1);
 const PERIOD_MAX: Duration = Duration::from_secs(10);
 const DUTY: u32 = 50;
 
+/// Events that a viewer is told of at a time; the rest comes with the next look.
+const EVENTS_MAX: usize = 100;
+
 /// What a viewer wants to be told besides the state.
 pub type Wish = Vec<MapView>;
 
@@ -53,6 +56,8 @@ pub struct Viewing {
     ticks: watch::Receiver<Arc<Tick>>,
     /// The last look that it was told of.
     told: Option<u64>,
+    /// The number of the last event that it was told of, or that there was when it came.
+    event: u64,
 }
 
 fn event(name: &str, data: &impl serde::Serialize) -> String {
@@ -131,6 +136,7 @@ impl Hub {
             wish,
             ticks,
             told: None,
+            event: self.manager.events().newest(),
         })
     }
 
@@ -172,8 +178,18 @@ impl Viewing {
     pub async fn next(&mut self) -> Option<String> {
         self.ticks.changed().await.ok()?;
         let tick = Arc::clone(&self.ticks.borrow_and_update());
-        let text = tick.text(self.told, &self.wish);
+        let mut text = tick.text(self.told, &self.wish);
         self.told = Some(tick.number);
+        for new in self
+            .hub
+            .manager
+            .events()
+            .after(self.event, EVENTS_MAX)
+            .events
+        {
+            self.event = new.number;
+            text.push_str(&event("event", &new));
+        }
         Some(text)
     }
 }

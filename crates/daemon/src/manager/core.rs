@@ -2,10 +2,16 @@
 
 use super::exports::Running;
 use super::fills::Gauges;
+use super::observe::Observed;
 use super::schedules::{Key, Tried};
 use super::uses::Uses;
 use super::wear::Watched;
 use crate::access::Access;
+use crate::clock::now_s;
+use crate::delivery::Targets;
+use crate::events::Events;
+use crate::history::Store;
+use crate::jobs::Ledger;
 use crate::mapping::ToApi;
 use crate::ram::ALL;
 use crate::{Control, RamPlan, ScrubSchedule, StateDir};
@@ -14,7 +20,7 @@ use reactor::FrontEnd;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 pub(super) type Result<T> = std::result::Result<T, Problem>;
 
@@ -50,6 +56,18 @@ pub struct Manager {
     pub(super) scrapes: Mutex<()>,
     pub(super) began: Instant,
     pub(super) access: Access,
+    pub(super) events: Events,
+    pub(super) targets: Targets,
+    /// The targets of the configuration.
+    pub(super) configured_targets: Vec<v1::TargetCreate>,
+    pub(super) history: Store,
+    pub(super) jobs: Ledger,
+    /// When it was made: seconds since 1970.
+    pub(super) made_s: u64,
+    /// What was seen at the last look. Held while it is looked.
+    pub(super) observed: Mutex<Observed>,
+    /// Per cent of its size that may be written to a drive of the fast tier in a day; 0: as much as comes.
+    pub(super) flash_daily_percent: u32,
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -85,6 +103,14 @@ impl Manager {
             control,
             front_ends,
             access: Access::new(state.path()),
+            events: Events::new(state.path()),
+            targets: Targets::new(state.path()),
+            history: Store::new(state.path()),
+            jobs: Ledger::new(state.path()),
+            made_s: now_s(),
+            configured_targets: Vec::new(),
+            observed: Mutex::default(),
+            flash_daily_percent: 0,
             state,
             sys_block: "/sys/block".into(),
             scrubs: ScrubSchedule::default(),
@@ -114,6 +140,30 @@ impl Manager {
         Self { ram, ..self }
     }
 
+    /// The same, which warns when more than so many per cent of its size are written to a drive of the fast tier in a
+    /// day; never with 0.
+    #[must_use]
+    pub fn with_flash_limit(self, flash_daily_percent: u32) -> Self {
+        Self {
+            flash_daily_percent,
+            ..self
+        }
+    }
+
+    /// The same, which tells these targets of events besides those that are made.
+    #[must_use]
+    pub fn with_targets(self, configured_targets: Vec<v1::TargetCreate>) -> Self {
+        Self {
+            configured_targets,
+            ..self
+        }
+    }
+
+    /// How long it is since it was made.
+    pub fn up(&self) -> Duration {
+        self.began.elapsed()
+    }
+
     /// Who may do what.
     pub fn access(&self) -> &Access {
         &self.access
@@ -134,6 +184,7 @@ impl Manager {
         let ended = std::mem::take(&mut *lock(&self.exports));
         drop(ended);
         self.control.shutdown();
+        self.note_stop(now_s());
     }
 
     /// The front ends.
@@ -209,40 +260,5 @@ impl Manager {
             wear: None,
             error: Some(problem.message),
         })
-    }
-
-    /// Jobs, newest first.
-    ///
-    /// # Errors
-    /// As the engine's.
-    pub fn job_list(&self) -> Result<v1::JobList> {
-        let items = self.control.jobs().map_err(ToApi::to_api)?.to_api();
-        Ok(v1::JobList { items })
-    }
-
-    /// One job.
-    ///
-    /// # Errors
-    /// When there is none of this number.
-    pub fn job_show(&self, job: u64) -> Result<v1::Job> {
-        let found = self
-            .job_list()?
-            .items
-            .into_iter()
-            .find(|known| known.id == job);
-        found.ok_or_else(|| {
-            Problem::new(
-                ProblemCode::NotFound,
-                format!("there is no job {job}: `convect job list` shows those of late"),
-            )
-        })
-    }
-
-    /// Ends a job.
-    ///
-    /// # Errors
-    /// As the engine's.
-    pub fn job_cancel(&self, job: u64) -> Result<()> {
-        self.control.job_cancel(job).map_err(ToApi::to_api)
     }
 }

@@ -28,7 +28,8 @@ fn words(part: FillPart) -> (&'static str, &'static str) {
     }
 }
 
-fn sentence(fill: &FillStatus, trend: Trend) -> String {
+/// How full it is, and what helps.
+fn told(fill: &FillStatus, trend: Trend) -> (String, &'static str) {
     let (name, advice) = words(fill.part);
     let expected = match trend {
         Trend::Filling { full_s, .. } if fill.used < fill.capacity => {
@@ -36,12 +37,18 @@ fn sentence(fill: &FillStatus, trend: Trend) -> String {
         }
         _ => String::new(),
     };
-    format!(
-        "{name} is {:.1} % full ({} of {}){expected}: {advice}",
+    let text = format!(
+        "{name} is {:.1} % full ({} of {}){expected}",
         100.0 * fill.used as f64 / fill.capacity.max(1) as f64,
         format_bytes(fill.used),
         format_bytes(fill.capacity)
-    )
+    );
+    (text, advice)
+}
+
+fn sentence(fill: &FillStatus, trend: Trend) -> String {
+    let (text, advice) = told(fill, trend);
+    format!("{text}: {advice}")
 }
 
 /// The same for hosts.
@@ -92,6 +99,7 @@ impl Manager {
         drop(gauges);
         let mut pool = mapping::pool(status.clone(), fills);
         self.add_wear(&status, &mut pool);
+        pool.scrub.job = pool.scrub.job.map(|job| self.job_ref(job).job);
         pool
     }
 
@@ -135,7 +143,18 @@ impl Manager {
         }
     }
 
-    /// The same for now.
+    /// The parts of a pool that reached a warning level, with that, how full they are, and what helps.
+    pub(super) fn filled(&self, pool: &PoolStatus) -> Vec<(FillPart, u8, String, &'static str)> {
+        let gauges = lock(&self.gauges);
+        let filled = pool.fills.iter().filter_map(|fill| {
+            let gauge = gauges.get(&(pool.id.clone(), fill.part))?;
+            let (text, advice) = told(fill, gauge.trend(fill.capacity));
+            (gauge.level > 0).then_some((fill.part, gauge.level, text, advice))
+        });
+        filled.collect()
+    }
+
+    /// Looks how full the pools are now.
     pub fn watch_fills_now(&self) {
         self.watch_fills(self.began.elapsed().as_secs());
     }

@@ -35,7 +35,7 @@ impl Manager {
             changes: self.access.changes(),
             pools,
             volumes,
-            jobs: self.job_list().map_or(Vec::new(), |jobs| jobs.items),
+            jobs: self.jobs_of_late(),
         }
     }
 

@@ -15,7 +15,7 @@ impl Manager {
             .drive_online(pool, &request.drive, request.force);
         let job = started.map_err(|error| self.pool_problem(pool, error))?;
         self.remember_drives(pool);
-        Ok(v1::JobRef { job })
+        Ok(self.job_ref(job))
     }
 
     /// Takes a drive out of its mirrors.
@@ -38,7 +38,7 @@ impl Manager {
             .drive_replace(pool, &request.old, &request.new, request.force);
         let job = started.map_err(|error| self.pool_problem(pool, error))?;
         self.remember_drives(pool);
-        Ok(v1::JobRef { job })
+        Ok(self.job_ref(job))
     }
 
     fn remember_drives(&self, pool: &str) {

@@ -1,12 +1,16 @@
 //! What the daemon does, as plain blocking calls: the engine's, and exports on top of them.
 
 mod core;
+mod events;
 mod explain;
 mod exports;
 mod fills;
+mod history;
+mod jobs;
 mod live;
 mod metrics;
 mod mirrors;
+mod observe;
 mod pools;
 mod ram;
 mod receive;
@@ -17,6 +21,7 @@ mod send;
 mod sessions;
 mod snapshots;
 mod tags;
+mod targets;
 mod uses;
 mod volumes;
 mod wear;

@@ -1,6 +1,7 @@
 //! Pools: opened again after a restart, and kept on the list for the next one.
 
 use super::core::{Manager, Result, check_name, lock};
+use crate::clock::now_s;
 use crate::mapping::{ToApi, ToEngine};
 use crate::state::KnownPool;
 use api::v1::{self, AbsentPool, Problem, ProblemCode};
@@ -34,6 +35,12 @@ impl Manager {
     pub fn start(&self, drives: &[String]) -> std::result::Result<(), crate::ServeError> {
         let _changes = lock(&self.changes);
         self.access.load()?;
+        self.events.load()?;
+        let newest = self.events.newest();
+        self.targets.load(&self.configured_targets, newest)?;
+        self.history.load(now_s())?;
+        self.jobs.load(now_s())?;
+        self.note_start(now_s());
         for known in self.state.load()? {
             self.open_known(known);
         }
@@ -375,7 +382,7 @@ impl Manager {
     pub fn vdrive_remove(&self, pool: &str, vdrive: u8) -> Result<v1::JobRef> {
         let started = self.control.vdrive_remove(pool, vdrive);
         started
-            .map(|job| v1::JobRef { job })
+            .map(|job| self.job_ref(job))
             .map_err(|error| self.pool_problem(pool, error))
     }
 }

@@ -2,6 +2,8 @@
 
 use super::core::{Manager, Result, check_name, lock};
 use super::uses::Use;
+use crate::clock::now_s;
+use crate::jobs::OwnJob;
 use crate::mapping;
 use crate::volume_io::VolumeIo;
 use api::v1::{self, Problem, ProblemCode};
@@ -33,6 +35,7 @@ struct Target {
     done: u64,
     /// Bytes of the stream up to there.
     marked: u64,
+    job: OwnJob,
     /// Kept from others.
     _use: Use,
 }
@@ -69,6 +72,10 @@ impl Receiving {
     /// # Errors
     /// When they are not right, or cannot be written: [`Receiving::give_up`] has to follow.
     pub fn push(&mut self, bytes: &[u8]) -> Result<()> {
+        let job = self.target.as_ref().map(|target| &target.job);
+        if job.is_some_and(OwnJob::is_cancelled) {
+            return Err(Problem::new(ProblemCode::Refused, "the job was cancelled"));
+        }
         self.bytes += bytes.len() as u64;
         self.decoder.push(bytes);
         while let Some(record) = self.decoder.next_record().map_err(|error| bad(&error))? {
@@ -116,6 +123,9 @@ impl Receiving {
             io: VolumeIo::new(device),
             done,
             marked: self.bytes,
+            job: manager
+                .jobs
+                .begin("receive", &format!("{pool}/{volume}"), begin.size, now_s()),
             _use: manager.uses.enter(pool, volume),
         });
         Ok(())
@@ -128,6 +138,7 @@ impl Receiving {
         if let Some(target) = &mut self.target {
             let volume = format!("volume {}/{}", self.pool, self.volume);
             write(&mut target.io).map_err(|error| mapping::io_problem(&volume, &error))?;
+            target.job.advance(self.decoder.position());
             if self.bytes - target.marked >= MARK_BYTES {
                 return self.mark();
             }
@@ -167,6 +178,9 @@ impl Receiving {
         let snapshot = taken.into_iter().next().map(|taken| taken.name);
         let snapshot = snapshot.unwrap_or_default();
         tracing::info!("received {pool}/{volume}@{snapshot}");
+        if let Some(target) = &self.target {
+            target.job.end(Ok(()));
+        }
         let totals = self.totals.unwrap_or_default();
         Ok(v1::Received {
             pool: pool.clone(),
@@ -182,6 +196,9 @@ impl Receiving {
     pub fn give_up(mut self, problem: Problem) -> Problem {
         if let Err(other) = self.mark() {
             tracing::warn!("receiving {}/{}: {other}", self.pool, self.volume);
+        }
+        if let Some(target) = &self.target {
+            target.job.end(Err(problem.message.clone()));
         }
         let done = self.target.as_ref().map(|target| target.done);
         let token = done.and_then(|done| self.decoder.token(done));

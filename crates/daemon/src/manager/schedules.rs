@@ -98,6 +98,15 @@ impl Manager {
         removed.map_err(|error| self.pool_problem(pool, error))
     }
 
+    /// Schedules whose last try failed, and why.
+    pub(super) fn schedules_failed(&self) -> Vec<(Key, String)> {
+        let tried = lock(&self.tried);
+        let failed = tried
+            .iter()
+            .filter_map(|(key, tried)| Some((key.clone(), tried.error.clone()?)));
+        failed.collect()
+    }
+
     fn clocks(&self) -> Clocks {
         Clocks {
             now_s: now_s(),

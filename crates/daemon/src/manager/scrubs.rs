@@ -18,7 +18,7 @@ impl Manager {
         };
         let started = self.control.pool_scrub(pool, &spec);
         started
-            .map(|job| v1::JobRef { job })
+            .map(|job| self.job_ref(job))
             .map_err(|error| self.pool_problem(pool, error))
     }
 
@@ -37,9 +37,11 @@ impl Manager {
     /// When the pool is not open.
     pub fn pool_scrub_show(&self, pool: &str) -> Result<v1::Scrub> {
         let status = self.control.pool_scrub_status(pool);
-        status
+        let mut scrub: v1::Scrub = status
             .map(ToApi::to_api)
-            .map_err(|error| self.pool_problem(pool, error))
+            .map_err(|error| self.pool_problem(pool, error))?;
+        scrub.job = scrub.job.map(|job| self.job_ref(job).job);
+        Ok(scrub)
     }
 
     /// Starts the scrubs that are due at `now_s`, seconds since 1970.
@@ -78,6 +80,7 @@ impl Manager {
             began_s: now_s,
         };
         let job = self.control.pool_scrub(&pool.name, &spec)?;
+        let job = self.job_ref(job).job;
         tracing::info!("pool {} is being scrubbed, as job {job}", pool.name);
         Ok(())
     }

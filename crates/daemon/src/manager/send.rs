@@ -2,6 +2,8 @@
 
 use super::core::{Manager, Result, lock};
 use super::uses::Use;
+use crate::clock::now_s;
+use crate::jobs::OwnJob;
 use crate::mapping::ToApi;
 use crate::volume_io::{IN_FLIGHT, VolumeIo};
 use crate::{Control, mapping};
@@ -34,6 +36,7 @@ pub struct Sending {
     next: Option<u64>,
     /// Bytes read of the volume.
     read: u64,
+    job: OwnJob,
     /// Kept from being deleted.
     _uses: Vec<Use>,
 }
@@ -123,11 +126,19 @@ impl Manager {
             ranges: VecDeque::new(),
             next: Some(start),
             read: 0,
+            job: self
+                .jobs
+                .begin("send", &format!("{pool}/{named}"), to.size, now_s()),
         };
         drop(changes);
         // Whatever is wrong with the snapshots is told before the stream begins.
-        sending.look()?;
-        Ok(sending)
+        match sending.look() {
+            Ok(()) => Ok(sending),
+            Err(problem) => {
+                sending.job.end(Err(problem.message.clone()));
+                Err(problem)
+            }
+        }
     }
 
     fn pool_id(&self, pool: &str) -> Result<PoolId> {
@@ -210,9 +221,17 @@ impl Sending {
         if !self.ready.is_empty() {
             return Some(std::mem::take(&mut self.ready));
         }
-        let mut encoder = self.encoder.take()?;
+        let Some(mut encoder) = self.encoder.take() else {
+            // What was given last was taken.
+            self.job.end(Ok(()));
+            return None;
+        };
         let mut out = Vec::new();
-        match self.encode_some(&mut encoder, &mut out) {
+        let encoded = match self.job.is_cancelled() {
+            true => Err(Problem::new(ProblemCode::Refused, "the job was cancelled")),
+            false => self.encode_some(&mut encoder, &mut out),
+        };
+        match encoded {
             Ok(true) => self.encoder = Some(encoder),
             Ok(false) => encoder.end(self.read, &mut out),
             Err(problem) => {
@@ -223,6 +242,7 @@ impl Sending {
                     ..
                 } = self;
                 tracing::warn!("sending {pool}/{volume}@{snapshot}: {problem}");
+                self.job.end(Err(problem.message.clone()));
                 out.clear();
                 encoder.failed(&problem.message, &mut out);
             }
@@ -263,6 +283,9 @@ impl Sending {
         let read = self.io.read(&reads);
         let read = read.map_err(|error| mapping::io_problem("the snapshot", &error))?;
         let mut read = read.into_iter();
+        if let Some(last) = pieces.last() {
+            self.job.advance(last.offset + last.len);
+        }
         for piece in &pieces {
             if !piece.data {
                 encoder.zeroes(piece.offset, piece.len, out);

@@ -123,7 +123,7 @@ impl Manager {
         self.check_unused(pool, Some(volume))?;
         let deleted = self.control.volume_delete(pool, volume);
         deleted
-            .map(|job| v1::JobRef { job })
+            .map(|job| self.job_ref(job))
             .map_err(|error| self.pool_problem(pool, error))
     }
 

@@ -118,6 +118,8 @@ fn jobs_are_summed_by_what_they_do() {
         rate: 0,
         seconds_left: None,
         message: String::new(),
+        began_s: 0,
+        ended_s: None,
     };
     let mut page = Page::default();
     let all = [

@@ -18,8 +18,8 @@ fn an_empty_file_gives_the_defaults() {
 fn every_key_is_read() {
     let config = parse(
         "socket = '/run/a.sock'\nmetrics = '[::]:9750'\nmetrics_anywhere = true\nlisten = '0.0.0.0:9443'\ntls_certificate = '/a.pem'\ntls_key = '/b.pem'\nstate_dir = '/var/a'\nthreads = 3\nram_tier = '1.5G'\n\
-         map_cache = 67108864\npool_ram = { tank = '4G' }\nhost_reserve = '1G'\ndrives = ['file:/dev/sda']\ndrive_deadline = '2m'\ndrive_slow_factor = 20\nlog_level = 'debug'\n\
-         [scrub]\nevery = '7d'\nat = 4\nrate = '32M'\n",
+         map_cache = 67108864\npool_ram = { tank = '4G' }\nhost_reserve = '1G'\ndrives = ['file:/dev/sda']\ndrive_deadline = '2m'\ndrive_slow_factor = 20\nflash_daily_percent = 30\nlog_level = 'debug'\n\
+         [scrub]\nevery = '7d'\nat = 4\nrate = '32M'\n[[alert_target]]\nname = 'a'\nto = { kind = 'webhook', url = 'https://a/' }\n",
     )
     .unwrap();
     let expected = Config {
@@ -40,6 +40,16 @@ fn every_key_is_read() {
         drives: vec!["file:/dev/sda".to_owned()],
         drive_deadline: Span(Duration::from_secs(120)),
         drive_slow_factor: 20,
+        flash_daily_percent: 30,
+        alert_targets: vec![api::v1::TargetCreate {
+            name: "a".to_owned(),
+            severity: api::v1::Severity::Warning,
+            to: api::v1::TargetTo::Webhook {
+                url: "https://a/".to_owned(),
+                secret: None,
+            },
+            ca: None,
+        }],
         scrub: ScrubSchedule {
             every: Some(Span(Duration::from_secs(7 * 86_400))),
             at: 4,
@@ -97,6 +107,12 @@ fn each_mistake_is_named_with_its_line_and_what_to_do() {
         ("drive_deadline = '30'", 1, "'30' is not a span of time"),
         ("drive_deadline = '2d'", 1, "can be 1s to 1h"),
         ("drive_slow_factor = 1", 1, "write 2 to 1000"),
+        ("flash_daily_percent = -1", 1, "write 1 to 10000"),
+        (
+            "[[alert_target]]\nname = 'a'\nto = { kind = 'pager' }",
+            3,
+            "unknown variant",
+        ),
         ("[scrub]\nevery = '30'", 2, "'30' is not a span of time"),
         ("[scrub]\nevery = '1m'", 2, "can be 1h to 3650d; or \"off\""),
         ("[scrub]\nat = 24", 2, "24 is no hour: write 0 to 23"),

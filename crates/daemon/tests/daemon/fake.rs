@@ -36,6 +36,8 @@ pub struct StoredPool {
     pub received: u64,
     /// Bytes of the RAM tier, and how many there may be.
     pub ram: (u64, u64),
+    /// What is otherwise about its status.
+    pub alter: Option<fn(&mut PoolStatus)>,
 }
 
 type Device = Arc<dyn BlockDevice>;
@@ -46,6 +48,8 @@ pub struct World {
     pub stored: Mutex<BTreeMap<String, StoredPool>>,
     pub away: Mutex<BTreeSet<String>>,
     pub full: AtomicBool,
+    /// What is otherwise about the job.
+    pub alter_job: Mutex<Option<fn(&mut JobStatus)>>,
     /// For whom volumes were opened.
     pub opened_by: Mutex<Vec<Option<String>>>,
 }
@@ -108,7 +112,7 @@ impl Fake {
             synced_percent: None,
             wear: pool.wear,
         });
-        PoolStatus {
+        let mut status = PoolStatus {
             id: pool.id.clone(),
             name: name.to_owned(),
             state: "online".to_owned(),
@@ -145,7 +149,9 @@ impl Fake {
             ram_limit: pool.ram.1,
             scrub: pool.scrub.clone(),
             budget: pool.budget,
-        }
+        };
+        pool.alter.iter().for_each(|alter| alter(&mut status));
+        status
     }
 }
 
@@ -397,7 +403,7 @@ impl Control for Fake {
     }
 
     fn jobs(&self) -> Result<Vec<JobStatus>> {
-        Ok(vec![JobStatus {
+        let mut job = JobStatus {
             id: 7,
             kind: "evacuate".to_owned(),
             subject: "tank".to_owned(),
@@ -407,7 +413,10 @@ impl Control for Fake {
             rate: 1,
             seconds_left: Some(1),
             message: String::new(),
-        }])
+        };
+        let alter = *self.world.alter_job.lock().unwrap();
+        alter.iter().for_each(|alter| alter(&mut job));
+        Ok(vec![job])
     }
 
     fn job_cancel(&self, _job: u64) -> Result<()> {

@@ -299,6 +299,6 @@ fn a_running_job_is_never_said_to_be_complete() {
     let world = Arc::new(World::default());
     let folder = tempfile::tempdir().unwrap();
     let manager = manager(&world, folder.path());
-    assert_eq!(manager.job_show(7).unwrap().percent, 99.9);
+    assert_eq!(manager.job_show(1).unwrap().percent, 99.9);
     assert_eq!(manager.job_show(8).unwrap_err().code, ProblemCode::NotFound);
 }

@@ -8,7 +8,7 @@ export function Jobs() {
     <Page title="Jobs" about="Long work: evacuations, deletions, scrubs, drives that are brought up to date.">
       <Card>
         {jobs.length === 0 ? (
-          <p className="empty">There was no long work since the daemon was started.</p>
+          <p className="empty">There was no long work yet.</p>
         ) : (
           jobs.map((job) => <JobRow key={job.id} job={job} />)
         )}

@@ -11,7 +11,7 @@ import { CreateVolume } from "../volumes/CreateVolume";
 import { JobRow } from "../jobs/JobRow";
 import { LastChanges } from "./LastChanges";
 import { PoolCard } from "./PoolCard";
-import { matters } from "./health";
+import { matters, ofLate } from "./health";
 
 async function look(signal: AbortSignal) {
   const [pools, exports, schedules, volumes] = await Promise.all([
@@ -30,7 +30,7 @@ async function look(signal: AbortSignal) {
 }
 
 function Health({ known }: { known: Awaited<ReturnType<typeof look>> }) {
-  const jobs = useLive().jobs;
+  const jobs = ofLate(useLive().jobs, Date.now() / 1000);
   const found = matters({ ...known, jobs });
   if (found.length === 0) {
     return (

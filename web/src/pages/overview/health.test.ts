@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { Export, Pool } from "../../api/types";
-import { matters } from "./health";
+import type { Export, Job, Pool } from "../../api/types";
+import { matters, ofLate } from "./health";
 
 const pool = {
   name: "tank",
@@ -33,4 +33,11 @@ test("what is urgent comes first, with where to do something about it", () => {
     ["bad", "export e: its port is in use", "exports"],
     ["warn", "tank: slow is full in 3 d if it goes on like this", "drives"],
   ]);
+});
+
+test("a job that failed matters for a day", () => {
+  const job = (state: Job["state"], ended_s?: number) => ({ id: ended_s ?? 0, state, ended_s }) as Job;
+  const now = 1_000_000;
+  const jobs = [job("failed", now - 100), job("failed", now - 90_000), job("done", 5), job("running")];
+  expect(ofLate(jobs, now).map((known) => known.id)).toEqual([now - 100, 5, 0]);
 });

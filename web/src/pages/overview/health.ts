@@ -52,6 +52,14 @@ function ofPool(pool: Pool): Matter[] {
   return matters;
 }
 
+/** A job that failed matters for so many seconds; the list of jobs keeps it for longer. */
+const FAILED_MATTERS = 86_400;
+
+/** Without the jobs that failed long before `now`, in seconds since 1970. */
+export function ofLate(jobs: Job[], now: number): Job[] {
+  return jobs.filter((job) => job.state !== "failed" || (job.ended_s ?? now) > now - FAILED_MATTERS);
+}
+
 export function matters({ pools, absent, exports, jobs, schedules }: Known): Matter[] {
   const all: Matter[] = [
     ...absent.map((pool): Matter => ({ tone: "bad", text: pool.message, place: "drives" })),

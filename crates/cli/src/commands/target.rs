@@ -1,0 +1,161 @@
+//! `convect alert target`.
+
+use crate::confirm::confirm;
+use crate::event_arguments::{Common, Create, Target as Command};
+use crate::show::{print, print_json, read, table};
+use crate::{Client, Failure};
+use api::Operation;
+use api::v1::{MailSecurity, Severity, Target, TargetCreate, TargetList, TargetTo};
+use std::io::Read;
+use std::path::Path;
+
+/// Longest file that is read, in bytes.
+const FILE_MAX: u64 = 256 << 10;
+
+fn text_of(path: &Path) -> Result<String, Failure> {
+    let mut text = String::new();
+    let read = match path.as_os_str() == "-" {
+        true => std::io::stdin().take(FILE_MAX).read_to_string(&mut text),
+        false => {
+            std::fs::File::open(path).and_then(|file| file.take(FILE_MAX).read_to_string(&mut text))
+        }
+    };
+    match read {
+        Ok(_) => Ok(text),
+        Err(error) => Err(Failure::Failed(format!(
+            "cannot read {}: {error}",
+            path.display()
+        ))),
+    }
+}
+
+/// A secret of one line.
+fn secret(path: Option<&Path>) -> Result<Option<String>, Failure> {
+    let text = path.map(text_of).transpose()?;
+    Ok(text.map(|text| text.trim_end_matches(['\r', '\n']).to_owned()))
+}
+
+fn request(common: &Common, to: TargetTo) -> Result<TargetCreate, Failure> {
+    let severity = match common.severity.as_str() {
+        "info" => Severity::Info,
+        "critical" => Severity::Critical,
+        _ => Severity::Warning,
+    };
+    Ok(TargetCreate {
+        name: common.name.clone(),
+        severity,
+        to,
+        ca: common.ca.as_deref().map(text_of).transpose()?,
+    })
+}
+
+fn wanted(create: &Create) -> Result<TargetCreate, Failure> {
+    match create {
+        Create::Webhook {
+            common,
+            url,
+            secret_file,
+        } => {
+            let to = TargetTo::Webhook {
+                url: url.clone(),
+                secret: secret(secret_file.as_deref())?,
+            };
+            request(common, to)
+        }
+        Create::Email {
+            common,
+            server,
+            port,
+            security,
+            user,
+            password_file,
+            from,
+            to,
+        } => {
+            let to = TargetTo::Email {
+                server: server.clone(),
+                port: *port,
+                security: match security.as_str() {
+                    "tls" => MailSecurity::Tls,
+                    "plain" => MailSecurity::Plain,
+                    _ => MailSecurity::Starttls,
+                },
+                user: user.clone(),
+                password: secret(password_file.as_deref())?,
+                from: from.clone(),
+                to: to.clone(),
+            };
+            request(common, to)
+        }
+    }
+}
+
+fn row(target: &Target) -> Vec<String> {
+    let state = match &target.error {
+        None => "ok".to_owned(),
+        Some(error) => format!("{} failures: {error}", target.failures),
+    };
+    vec![
+        target.name.clone(),
+        target.kind.clone(),
+        target.severity.as_str().to_owned(),
+        target.delivered.to_string(),
+        target.waiting.to_string(),
+        target.lost.to_string(),
+        target.address.clone(),
+        state,
+    ]
+}
+
+/// Does what `alert target` says.
+pub fn target(client: &Client, json: bool, command: &Command) -> Result<(), Failure> {
+    match command {
+        Command::Create(create) => {
+            let answer = client.send(Operation::TargetCreate, &[], &wanted(create)?)?;
+            if json {
+                return print_json(&answer, true);
+            }
+            let name = read::<Target>(&answer)?.name;
+            print(&format!(
+                "target {name} is told of what happens from now on; try it with `convect alert target test {name}`\n"
+            ))
+        }
+        Command::List => {
+            let answer = client.get(Operation::TargetList, &[])?;
+            if json {
+                return print_json(&answer, true);
+            }
+            let list: TargetList = read(&answer)?;
+            let head = [
+                "TARGET",
+                "KIND",
+                "FROM",
+                ">DELIVERED",
+                ">WAITING",
+                ">LOST",
+                "ADDRESS",
+                "STATE",
+            ];
+            print(&table(&head, list.items.iter().map(row)))
+        }
+        Command::Delete { name, yes } => {
+            confirm(
+                &format!("target {name} is told of nothing then"),
+                name,
+                *yes,
+            )?;
+            client.get(Operation::TargetDelete, &[name])?;
+            match json {
+                true => Ok(()),
+                false => print(&format!("target {name} is deleted\n")),
+            }
+        }
+        Command::Test { name } => {
+            client.get(Operation::TargetTest, &[name])?;
+            match json {
+                true => Ok(()),
+                false => print(&format!("target {name} took it\n")),
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Brings events to their targets, one delivery at a time for each, each on a thread of its own.
+
+use super::targets::{Work, route};
+use super::{mail, webhook};
+use crate::Manager;
+use api::v1::{Event, TargetCreate, TargetTo};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Time after which it is looked anyway.
+const IDLE_TIME: Duration = Duration::from_secs(60);
+
+/// This host's name, for whoever is told by several.
+fn host() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    match name.trim() {
+        "" => "localhost".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+/// Brings events to a target now, and waits for it.
+///
+/// # Errors
+/// Why it did not take them.
+pub fn deliver_now(to: &TargetCreate, events: &[Event]) -> Result<(), String> {
+    let host = host();
+    if let Some(route) = route(to) {
+        return mail::send(&route, &host, events);
+    }
+    let TargetTo::Webhook { url, secret } = &to.to else {
+        return Ok(());
+    };
+    let place = (url.as_str(), secret.as_deref(), to.ca.as_deref());
+    events
+        .iter()
+        .try_for_each(|event| webhook::send(place, &host, event))
+}
+
+async fn carry_out(work: Work, manager: Arc<Manager>) {
+    let work = Arc::new(work);
+    let taken = Arc::clone(&work);
+    let done = tokio::task::spawn_blocking(move || deliver_now(&taken.to, &taken.events));
+    let result = done.await.unwrap_or_else(|error| Err(error.to_string()));
+    let now = manager.up();
+    let ending = tokio::task::spawn_blocking(move || manager.targets().ended(&work, result, now));
+    // A panic in there was reported where it happened.
+    let _ = ending.await;
+}
+
+/// Brings what happens to the targets, as long as it is polled.
+pub async fn deliver(manager: Arc<Manager>) {
+    let targets = manager.targets();
+    let (mut news, mut changes) = (manager.events().subscribe(), targets.subscribe());
+    loop {
+        let now = manager.up();
+        let (work, next) = targets.take_due(manager.events(), now);
+        for work in work {
+            tokio::spawn(carry_out(work, Arc::clone(&manager)));
+        }
+        let wait = next.map_or(IDLE_TIME, |next| next.saturating_sub(now));
+        tokio::select! {
+            _ = news.changed() => {}
+            _ = changes.changed() => {}
+            () = tokio::time::sleep(wait) => {}
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Events as a mail, by SMTP (RFC 5321) with STARTTLS (RFC 3207) or TLS (RFC 8314).
+
+use super::tls::certificates;
+use api::v1::{Event, EventState, MailSecurity};
+use lettre::message::{Mailbox, header::ContentType};
+use lettre::transport::smtp::authentication::Credentials;
+use lettre::transport::smtp::client::{Certificate, Tls, TlsParameters};
+use lettre::transport::smtp::extension::ClientId;
+use lettre::{Message, SmtpTransport, Transport};
+use std::fmt::Write as _;
+use std::net::IpAddr;
+use std::time::Duration;
+use units::Utc;
+
+/// So long a step of the conversation with a mail server may take.
+const STEP_TIME: Duration = Duration::from_secs(10);
+
+/// A mail server, and whose mail it is.
+pub struct Route<'a> {
+    pub server: &'a str,
+    pub port: Option<u16>,
+    pub security: MailSecurity,
+    pub login: Option<(&'a str, &'a str)>,
+    pub from: &'a str,
+    pub to: &'a [String],
+    pub ca: Option<&'a str>,
+}
+
+/// Reads an address of mail.
+///
+/// # Errors
+/// A sentence that says what to do.
+pub fn address(text: &str) -> Result<Mailbox, String> {
+    text.parse().map_err(|_| {
+        format!(
+            "'{}' is no address of mail: write it like admin@example.com",
+            text.escape_debug()
+        )
+    })
+}
+
+fn is_this_host(server: &str) -> bool {
+    let address: Option<IpAddr> = server.parse().ok();
+    server == "localhost" || address.is_some_and(|address| address.to_canonical().is_loopback())
+}
+
+impl Route<'_> {
+    /// Refuses what cannot be right, and what would tell secrets to the network.
+    ///
+    /// # Errors
+    /// A sentence that says what to do.
+    pub fn check(&self) -> Result<(), String> {
+        let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':');
+        if self.server.is_empty() || self.server.len() > 253 || !self.server.chars().all(good) {
+            let shown = self.server.escape_debug();
+            return Err(format!(
+                "'{shown}' is no mail server: write its name or address"
+            ));
+        }
+        if self.security == MailSecurity::Plain && !is_this_host(self.server) {
+            return Err(format!(
+                "mail to {} would go through the network for all to read: use starttls or tls",
+                self.server
+            ));
+        }
+        if self.to.is_empty() || self.to.len() > 16 {
+            return Err(format!(
+                "a mail goes to 1 to 16 addresses, not {}",
+                self.to.len()
+            ));
+        }
+        address(self.from)?;
+        self.to.iter().try_for_each(|to| address(to).map(drop))
+    }
+
+    fn port(&self) -> u16 {
+        self.port.unwrap_or(match self.security {
+            MailSecurity::Starttls => 587,
+            MailSecurity::Tls => 465,
+            MailSecurity::Plain => 25,
+        })
+    }
+
+    /// What may be shown of it.
+    pub fn shown(&self) -> String {
+        format!("{} by {}:{}", self.to.join(", "), self.server, self.port())
+    }
+
+    fn tls(&self) -> Result<TlsParameters, String> {
+        let mut parameters = TlsParameters::builder(self.server.to_owned());
+        for certificate in self.ca.map(certificates).transpose()?.into_iter().flatten() {
+            let certificate = Certificate::from_der(certificate.to_vec());
+            let certificate = certificate.map_err(|error| error.to_string())?;
+            parameters = parameters.add_root_certificate(certificate);
+        }
+        parameters.build_rustls().map_err(|error| error.to_string())
+    }
+
+    fn transport(&self, host: &str) -> Result<SmtpTransport, String> {
+        let tls = match self.security {
+            MailSecurity::Starttls => Tls::Required(self.tls()?),
+            MailSecurity::Tls => Tls::Wrapper(self.tls()?),
+            MailSecurity::Plain => Tls::None,
+        };
+        let mut transport = SmtpTransport::builder_dangerous(self.server)
+            .port(self.port())
+            .tls(tls)
+            .timeout(Some(STEP_TIME))
+            .hello_name(ClientId::Domain(host.to_owned()));
+        if let Some((user, password)) = self.login {
+            transport =
+                transport.credentials(Credentials::new(user.to_owned(), password.to_owned()));
+        }
+        Ok(transport.build())
+    }
+}
+
+/// A line that says what a mail is about.
+fn subject(host: &str, events: &[Event]) -> String {
+    let state = |event: &Event| match event.state {
+        EventState::Cleared => "cleared ",
+        _ => "",
+    };
+    match events {
+        [event] => {
+            let (severity, code) = (event.severity.as_str(), event.code.as_str());
+            let name = &event.subject.name;
+            format!("[convect {host}] {}{severity} {code}: {name}", state(event))
+        }
+        events => {
+            let worst = events.iter().map(|event| event.severity).max();
+            let worst = worst.map_or("info", |worst| worst.as_str());
+            format!("[convect {host}] {} events, {worst}", events.len())
+        }
+    }
+}
+
+fn body(host: &str, events: &[Event]) -> String {
+    let mut text = String::new();
+    for event in events {
+        let state = match event.state {
+            EventState::Noted => "",
+            EventState::Raised => " raised",
+            EventState::Cleared => " cleared",
+        };
+        let (at, severity, code) = (Utc::from_unix(event.at_s), event.severity, event.code);
+        let _ = write!(
+            text,
+            "{at}  {} {}{state}  (event {})\r\n{}\r\n",
+            severity.as_str(),
+            code.as_str(),
+            event.number,
+            event.message
+        );
+        if !event.advice.is_empty() {
+            let _ = write!(text, "What to do: {}\r\n", event.advice);
+        }
+        let _ = write!(text, "More: {}\r\n\r\n", event.runbook);
+    }
+    let _ = write!(text, "-- \r\nConvect on {host}\r\n");
+    text
+}
+
+/// Mails some events.
+///
+/// # Errors
+/// Why the server did not take it.
+pub fn send(route: &Route<'_>, host: &str, events: &[Event]) -> Result<(), String> {
+    route.check()?;
+    let mut message = Message::builder()
+        .from(address(route.from)?)
+        .subject(subject(host, events))
+        .header(ContentType::TEXT_PLAIN)
+        .message_id(None)
+        .date_now();
+    for to in route.to {
+        message = message.to(address(to)?);
+    }
+    let message = message
+        .body(body(host, events))
+        .map_err(|error| error.to_string())?;
+    let sent = route.transport(host)?.send(&message);
+    sent.map(drop)
+        .map_err(|error| format!("{}:{} did not take it: {error}", route.server, route.port()))
+}

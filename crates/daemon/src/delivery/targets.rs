@@ -1,0 +1,451 @@
+//! The targets of a daemon: those of its configuration, and those that were made; with how far each was told, kept in
+//! the state folder.
+
+use super::mail::Route;
+use super::progress::Progress;
+use super::tls::certificates;
+use super::webhook::Place;
+use crate::ServeError;
+use crate::access::write_whole;
+use crate::events::Events;
+use api::v1::{Event, Problem, ProblemCode, Target, TargetCreate, TargetTo};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// The file in the state folder, and the longest that is read, in bytes. It has secrets.
+const FILE: &str = "targets.json";
+const FILE_MAX: u64 = 4 << 20;
+/// Targets at most.
+pub const TARGETS_MAX: usize = 16;
+/// Events that are looked at together.
+const LOOK_MAX: usize = 1000;
+/// Events in one mail.
+const MAIL_MAX: usize = 50;
+/// Longest secret and longest address, in bytes.
+const TEXT_MAX: usize = 4096;
+/// Longest certificates, in bytes.
+const CA_MAX: usize = 256 << 10;
+
+type Result<T> = std::result::Result<T, Problem>;
+
+/// What is kept.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    version: u32,
+    targets: Vec<TargetCreate>,
+    /// The number of the last event that each was told of, by name; of configured ones, too.
+    marks: BTreeMap<String, u64>,
+}
+
+struct Known {
+    create: TargetCreate,
+    configured: bool,
+    progress: Progress,
+    /// Something is on its way.
+    busy: bool,
+    /// Another one of the same name has another.
+    generation: u64,
+}
+
+#[derive(Default)]
+struct All {
+    known: BTreeMap<String, Known>,
+    generations: u64,
+}
+
+/// Events to be brought to a target.
+pub struct Work {
+    /// The target.
+    pub to: TargetCreate,
+    /// Oldest first; at least one.
+    pub events: Vec<Event>,
+    generation: u64,
+    /// What it is told of with these.
+    upto: u64,
+}
+
+/// The targets. Locked for a look or a write only, never while something is on its way.
+pub struct Targets {
+    folder: PathBuf,
+    all: Mutex<All>,
+    changed: watch::Sender<()>,
+}
+
+fn invalid(message: String) -> Problem {
+    Problem::new(ProblemCode::Invalid, message)
+}
+
+/// The way of mail of a target that is one.
+pub(super) fn route(create: &TargetCreate) -> Option<Route<'_>> {
+    match &create.to {
+        TargetTo::Webhook { .. } => None,
+        TargetTo::Email {
+            server,
+            port,
+            security,
+            user,
+            password,
+            from,
+            to,
+        } => Some(Route {
+            server,
+            port: *port,
+            security: *security,
+            login: user.as_deref().zip(password.as_deref()),
+            from,
+            to,
+            ca: create.ca.as_deref(),
+        }),
+    }
+}
+
+/// Refuses a target that cannot be told of anything.
+fn check(create: &TargetCreate) -> std::result::Result<(), String> {
+    if let Some(ca) = &create.ca {
+        if ca.len() > CA_MAX {
+            return Err(format!("the certificates are longer than {CA_MAX} bytes"));
+        }
+        certificates(ca).map_err(|why| format!("the certificates cannot be used: {why}"))?;
+    }
+    let short = |text: &str| match text.len() <= TEXT_MAX {
+        true => Ok(()),
+        false => Err(format!(
+            "an address or a secret is longer than {TEXT_MAX} bytes"
+        )),
+    };
+    match &create.to {
+        TargetTo::Webhook { url, secret } => {
+            short(url)?;
+            short(secret.as_deref().unwrap_or_default())?;
+            if secret.as_deref() == Some("") {
+                return Err("the secret is empty: leave it out, or give one".to_owned());
+            }
+            Place::parse(url).map(drop)
+        }
+        TargetTo::Email {
+            user,
+            password,
+            from,
+            to,
+            ..
+        } => {
+            let texts = [user.as_deref(), password.as_deref(), Some(from)];
+            texts.into_iter().flatten().try_for_each(short)?;
+            to.iter().try_for_each(|to| short(to))?;
+            if user.is_some() != password.is_some() {
+                return Err("a user goes with a password, and a password with a user".to_owned());
+            }
+            route(create).map_or(Ok(()), |route| route.check())
+        }
+    }
+}
+
+impl Known {
+    fn shown(&self, waiting: u64) -> Target {
+        let (kind, address, authenticated) = match &self.create.to {
+            TargetTo::Webhook { url, secret } => (
+                "webhook",
+                Place::parse(url).map_or_else(|why| why, |place| place.shown()),
+                secret.is_some(),
+            ),
+            TargetTo::Email { user, .. } => (
+                "email",
+                route(&self.create).map_or(String::new(), |route| route.shown()),
+                user.is_some(),
+            ),
+        };
+        Target {
+            name: self.create.name.clone(),
+            kind: kind.to_owned(),
+            address,
+            severity: self.create.severity,
+            authenticated,
+            configured: self.configured,
+            delivered: self.progress.delivered,
+            lost: self.progress.lost,
+            waiting,
+            failures: self.progress.failures,
+            error: self.progress.error.clone(),
+        }
+    }
+
+    /// What it is to be told of next, if there is anything.
+    fn next(&mut self, events: &Events) -> Option<Work> {
+        let news = events.after(self.progress.mark, LOOK_MAX);
+        let first = news.events.first()?.number;
+        if news.lost > 0 {
+            self.progress.lost += news.lost;
+            self.progress.skip(first - 1);
+        }
+        let newest = news.events.last()?.number;
+        let most = match self.create.to {
+            TargetTo::Webhook { .. } => 1,
+            TargetTo::Email { .. } => MAIL_MAX,
+        };
+        let wanted = news
+            .events
+            .into_iter()
+            .filter(|event| event.severity >= self.create.severity);
+        let events: Vec<Event> = wanted.take(most).collect();
+        let Some(last) = events.last() else {
+            self.progress.skip(newest);
+            return None;
+        };
+        self.busy = true;
+        Some(Work {
+            to: self.create.clone(),
+            upto: last.number,
+            events,
+            generation: self.generation,
+        })
+    }
+}
+
+impl All {
+    fn add(&mut self, create: TargetCreate, configured: bool, mark: u64) {
+        self.generations += 1;
+        let known = Known {
+            progress: Progress::from(mark),
+            configured,
+            busy: false,
+            generation: self.generations,
+            create,
+        };
+        self.known.insert(known.create.name.clone(), known);
+    }
+
+    fn kept(&self) -> Kept {
+        let made = self.known.values().filter(|known| !known.configured);
+        let marks = self.known.iter();
+        Kept {
+            version: 1,
+            targets: made.map(|known| known.create.clone()).collect(),
+            marks: marks
+                .map(|(name, known)| (name.clone(), known.progress.mark))
+                .collect(),
+        }
+    }
+}
+
+impl Targets {
+    /// Those of a state folder, which were not read yet.
+    pub fn new(folder: &Path) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            all: Mutex::default(),
+            changed: watch::Sender::default(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, All> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read(&self) -> std::result::Result<Kept, ServeError> {
+        let path = self.folder.join(FILE);
+        let fail = |why: String| {
+            ServeError::new(format!(
+                "cannot read the targets of alerts {}: {why}: move the file away, start again and make them anew",
+                path.display()
+            ))
+        };
+        let none = Kept {
+            version: 1,
+            targets: Vec::new(),
+            marks: BTreeMap::new(),
+        };
+        match std::fs::metadata(&path) {
+            Ok(meta) if meta.len() > FILE_MAX => {
+                return Err(fail("it is too long to be right".to_owned()));
+            }
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(none),
+            Err(error) => return Err(fail(error.to_string())),
+        }
+        let text = std::fs::read(&path).map_err(|error| fail(error.to_string()))?;
+        let kept: Kept = serde_json::from_slice(&text).map_err(|error| fail(error.to_string()))?;
+        match kept.version {
+            1 => Ok(kept),
+            version => Err(fail(format!("it has version {version}, of a newer daemon"))),
+        }
+    }
+
+    /// Reads the targets that were made, and adds those of the configuration. One that was never told of anything is
+    /// told of what comes after the event `newest`.
+    ///
+    /// # Errors
+    /// When the file is damaged, or one of the configuration cannot be.
+    pub fn load(
+        &self,
+        configured: &[TargetCreate],
+        newest: u64,
+    ) -> std::result::Result<(), ServeError> {
+        let kept = self.read()?;
+        let mut all = self.lock();
+        let mark = |name: &str| kept.marks.get(name).copied().unwrap_or(newest).min(newest);
+        for create in kept.targets {
+            let mark = mark(&create.name);
+            all.add(create, false, mark);
+        }
+        for create in configured {
+            let name = &create.name;
+            let wrong = |why: &str| {
+                ServeError::new(format!(
+                    "the alert target {name} of the configuration cannot be: {why}"
+                ))
+            };
+            check(create).map_err(|why| wrong(&why))?;
+            if all.known.get(name).is_some_and(|known| known.configured) {
+                return Err(wrong("it is there twice: give one another name"));
+            }
+            all.add(create.clone(), true, mark(name));
+        }
+        Ok(())
+    }
+
+    fn keep(&self, kept: &Kept) -> std::io::Result<()> {
+        let text = serde_json::to_vec_pretty(kept)?;
+        write_whole(&self.folder, FILE, &text, 0o600)
+    }
+
+    fn keep_or_refuse(&self, kept: &Kept) -> Result<()> {
+        self.keep(kept).map_err(|error| {
+            let text = format!("the targets cannot be written: {error}: see to the state folder");
+            Problem::new(ProblemCode::Io, text)
+        })
+    }
+
+    /// Makes a target, which is told of what comes after the event `newest`.
+    ///
+    /// # Errors
+    /// When it cannot be, there is one of its name, or it cannot be kept.
+    pub fn create(&self, create: TargetCreate, newest: u64) -> Result<Target> {
+        check(&create).map_err(invalid)?;
+        let mut all = self.lock();
+        if all.known.contains_key(&create.name) {
+            let text = format!("there is a target {} already", create.name);
+            return Err(Problem::new(ProblemCode::Exists, text));
+        }
+        if all.known.len() >= TARGETS_MAX {
+            let text = format!("there are {TARGETS_MAX} targets already: delete one");
+            return Err(Problem::new(ProblemCode::TooMany, text));
+        }
+        let mut kept = all.kept();
+        kept.marks.insert(create.name.clone(), newest);
+        kept.targets.push(create.clone());
+        self.keep_or_refuse(&kept)?;
+        let name = create.name.clone();
+        all.add(create, false, newest);
+        self.changed.send_replace(());
+        Ok(all.known[&name].shown(0))
+    }
+
+    /// Deletes a target.
+    ///
+    /// # Errors
+    /// When there is none, it stands in the configuration, or that cannot be kept.
+    pub fn delete(&self, name: &str) -> Result<()> {
+        let mut all = self.lock();
+        if all.known.get(name).ok_or_else(|| absent(name))?.configured {
+            let text =
+                format!("target {name} stands in the daemon's configuration: delete it there");
+            return Err(Problem::new(ProblemCode::Refused, text));
+        }
+        let mut kept = all.kept();
+        kept.targets.retain(|known| known.name != name);
+        kept.marks.remove(name);
+        self.keep_or_refuse(&kept)?;
+        all.known.remove(name);
+        Ok(())
+    }
+
+    /// One target as it was made.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn find(&self, name: &str) -> Result<TargetCreate> {
+        let all = self.lock();
+        let known = all.known.get(name).ok_or_else(|| absent(name))?;
+        Ok(known.create.clone())
+    }
+
+    /// The targets, by name.
+    pub fn list(&self, events: &Events) -> Vec<Target> {
+        let all = self.lock();
+        let waiting =
+            |known: &Known| events.count_after(known.progress.mark, known.create.severity);
+        let shown = all.known.values().map(|known| known.shown(waiting(known)));
+        shown.collect()
+    }
+
+    /// Targets that fail for so long that somebody should look, and why.
+    pub fn failing(&self) -> Vec<(String, String)> {
+        let all = self.lock();
+        let failing = all.known.values().filter(|known| known.progress.fails());
+        let told = failing.map(|known| {
+            let why = known.progress.error.clone().unwrap_or_default();
+            (known.create.name.clone(), why)
+        });
+        told.collect()
+    }
+
+    /// What is to be brought on its way at `now`, and when there may be more; moments are since the daemon was
+    /// started.
+    pub(super) fn take_due(&self, events: &Events, now: Duration) -> (Vec<Work>, Option<Duration>) {
+        let mut all = self.lock();
+        let (mut work, mut next) = (Vec::new(), None);
+        for known in all.known.values_mut().filter(|known| !known.busy) {
+            let due = known.progress.due();
+            if due > now {
+                next = Some(next.map_or(due, |next: Duration| next.min(due)));
+            } else {
+                work.extend(known.next(events));
+            }
+        }
+        (work, next)
+    }
+
+    /// Notes what became of it at `now`.
+    pub(super) fn ended(
+        &self,
+        work: &Work,
+        result: std::result::Result<(), String>,
+        now: Duration,
+    ) {
+        let mut all = self.lock();
+        let known = all.known.get_mut(&work.to.name);
+        let Some(known) = known.filter(|known| known.generation == work.generation) else {
+            return;
+        };
+        known.busy = false;
+        let count = work.events.len() as u64;
+        match result {
+            Ok(()) => known.progress.succeeded(work.upto, count),
+            Err(why) => {
+                tracing::warn!("target {}: {why}", work.to.name);
+                known.progress.failed(work.upto, count, why, now);
+            }
+        }
+        if known.progress.mark == work.upto
+            && let Err(error) = self.keep(&all.kept())
+        {
+            tracing::error!("how far targets were told is not kept: {error}");
+        }
+        self.changed.send_replace(());
+    }
+
+    /// Tells of changes.
+    pub(super) fn subscribe(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+}
+
+fn absent(name: &str) -> Problem {
+    let text =
+        format!("there is no target {name}: `convect alert target list` shows those that are");
+    Problem::new(ProblemCode::NotFound, text)
+}

@@ -1,0 +1,434 @@
+//! Events and open alerts of one daemon, kept in the state folder: events in lines that are appended, alerts in a file
+//! that is written as a whole.
+
+use super::watch::{Finding, Key, Watch};
+use crate::ServeError;
+use crate::access::write_whole;
+use crate::lines::{Lines, clip};
+use api::v1::{Alert, Event, EventCode, EventList, EventState, Severity, Subject};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tokio::sync::watch;
+
+/// The file of events, and bytes of it after which a new one begins; the one before is kept beside it.
+const FILE: &str = "events.log";
+const FILE_MAX: u64 = 8 << 20;
+/// The file of alerts, and the longest that is read, in bytes.
+const ALERTS: &str = "alerts.json";
+const ALERTS_FILE_MAX: u64 = 8 << 20;
+/// Events that are told of.
+const TOLD_MAX: usize = 10_000;
+/// Alerts that are open at a time; more wait until some are cleared.
+const OPEN_MAX: usize = 1000;
+/// Longest text of an event, in bytes.
+const TEXT_MAX: usize = 1024;
+
+/// Which events are asked for.
+#[derive(Clone, Default)]
+pub struct Filter {
+    /// Only those with a smaller number.
+    pub before: Option<u64>,
+    /// Only those that matter at least so much.
+    pub severity: Option<Severity>,
+    /// Only those of these codes; all when there is none.
+    pub codes: Vec<EventCode>,
+    /// Only those of this pool.
+    pub pool: Option<String>,
+}
+
+impl Filter {
+    fn takes(&self, event: &Event) -> bool {
+        let of_pool = |pool: &String| {
+            event.subject.pool.as_ref() == Some(pool) || event.subject.name == *pool
+        };
+        self.before.is_none_or(|before| event.number < before)
+            && self
+                .severity
+                .is_none_or(|severity| event.severity >= severity)
+            && (self.codes.is_empty() || self.codes.contains(&event.code))
+            && self.pool.as_ref().is_none_or(of_pool)
+    }
+}
+
+/// Events that somebody had not been told of.
+#[derive(Default, PartialEq, Debug)]
+pub struct News {
+    /// Oldest first.
+    pub events: Vec<Event>,
+    /// How many more there were before these, which are not known any more.
+    pub lost: u64,
+}
+
+/// The alerts as they are kept.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    version: u32,
+    /// The newest event that they tell of.
+    upto: u64,
+    alerts: Vec<Alert>,
+}
+
+struct Store {
+    lines: Lines,
+    told: VecDeque<Event>,
+    newest: u64,
+    open: BTreeMap<Key, Alert>,
+    watch: Watch,
+}
+
+/// Events and alerts. Locked for a look or a write only.
+pub struct Events {
+    folder: PathBuf,
+    store: Mutex<Store>,
+    newest: watch::Sender<u64>,
+}
+
+/// A thing that happened, before it has a number.
+struct Happened {
+    code: EventCode,
+    state: EventState,
+    subject: Subject,
+    message: String,
+    advice: String,
+    of: Option<u64>,
+}
+
+impl Store {
+    /// Takes an event that was written before.
+    fn take(&mut self, event: Event) {
+        if event.number <= self.newest {
+            return;
+        }
+        self.newest = event.number;
+        if self.told.len() == TOLD_MAX {
+            self.told.pop_front();
+        }
+        self.told.push_back(event);
+    }
+
+    /// Writes an event. What cannot be written is told of all the same, until the daemon ends.
+    fn tell(&mut self, happened: Happened, at_s: u64) -> Event {
+        let event = Event {
+            number: self.newest + 1,
+            at_s,
+            severity: happened.code.severity(),
+            code: happened.code,
+            state: happened.state,
+            subject: happened.subject,
+            message: clip(&happened.message, TEXT_MAX),
+            advice: clip(&happened.advice, TEXT_MAX),
+            runbook: happened.code.runbook(),
+            of: happened.of,
+        };
+        let written = serde_json::to_string(&event)
+            .map_err(std::io::Error::other)
+            .and_then(|line| self.lines.append(&line));
+        if let Err(error) = written {
+            tracing::error!(
+                "event {} will not outlive the daemon: {error}",
+                event.number
+            );
+        }
+        self.take(event.clone());
+        event
+    }
+
+    /// Notes of an event what it says of alerts.
+    fn follow(&mut self, event: &Event, grade: u8) {
+        let key = (event.code, event.subject.clone());
+        match event.state {
+            EventState::Noted => {}
+            EventState::Cleared => drop(self.open.remove(&key)),
+            EventState::Raised => {
+                let before = self.open.get(&key);
+                let (number, since_s) = before.map_or((event.number, event.at_s), |alert| {
+                    (alert.number, alert.since_s)
+                });
+                let alert = Alert {
+                    number,
+                    since_s,
+                    severity: event.severity,
+                    code: event.code,
+                    subject: event.subject.clone(),
+                    message: event.message.clone(),
+                    advice: event.advice.clone(),
+                    runbook: event.runbook.clone(),
+                    grade,
+                };
+                self.open.insert(key, alert);
+            }
+        }
+    }
+}
+
+impl Events {
+    /// Those of a state folder, which were not read yet.
+    pub fn new(folder: &Path) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            store: Mutex::new(Store {
+                lines: Lines::new(folder, FILE, FILE_MAX),
+                told: VecDeque::new(),
+                newest: 0,
+                open: BTreeMap::new(),
+                watch: Watch::default(),
+            }),
+            newest: watch::Sender::default(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Store> {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads what was kept. Lines that are none are left out.
+    ///
+    /// # Errors
+    /// When it cannot be read or written to, or the alerts are damaged.
+    pub fn load(&self) -> Result<(), ServeError> {
+        let mut store = self.lock();
+        let fail = |name: &str, why: String| {
+            ServeError::new(format!(
+                "the events in {} cannot be used: {why}: move the file away and start again",
+                self.folder.join(name).display()
+            ))
+        };
+        let lines = store.lines.load();
+        for line in lines.map_err(|error| fail(FILE, error.to_string()))? {
+            if let Ok(event) = serde_json::from_slice::<Event>(&line) {
+                store.take(event);
+            }
+        }
+        let kept = self
+            .kept()
+            .map_err(|error| fail(ALERTS, error.to_string()))?;
+        let upto = kept.upto;
+        // Should events have been lost, their numbers are not given again.
+        store.newest = store.newest.max(upto);
+        let alerts = kept.alerts.into_iter();
+        store.open = alerts
+            .map(|alert| ((alert.code, alert.subject.clone()), alert))
+            .collect();
+        // The daemon was killed before it wrote what these say of alerts.
+        let later: Vec<Event> = store
+            .told
+            .iter()
+            .filter(|event| event.number > upto)
+            .cloned()
+            .collect();
+        for event in &later {
+            store.follow(event, 0);
+        }
+        self.newest.send_replace(store.newest);
+        Ok(())
+    }
+
+    fn kept(&self) -> std::io::Result<Kept> {
+        let path = self.folder.join(ALERTS);
+        let none = Kept {
+            version: 1,
+            upto: 0,
+            alerts: Vec::new(),
+        };
+        match std::fs::metadata(&path) {
+            Ok(meta) if meta.len() > ALERTS_FILE_MAX => {
+                return Err(std::io::Error::other("it is too long to be right"));
+            }
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(none),
+            Err(error) => return Err(error),
+        }
+        let kept: Kept = serde_json::from_slice(&std::fs::read(&path)?)?;
+        match kept.version {
+            1 => Ok(kept),
+            version => Err(std::io::Error::other(format!(
+                "it has version {version}, of a newer daemon"
+            ))),
+        }
+    }
+
+    fn keep(&self, store: &Store) {
+        let kept = Kept {
+            version: 1,
+            upto: store.newest,
+            alerts: store.open.values().cloned().collect(),
+        };
+        let written = serde_json::to_vec(&kept)
+            .map_err(std::io::Error::other)
+            .and_then(|text| write_whole(&self.folder, ALERTS, &text, 0o640));
+        if let Err(error) = written {
+            tracing::error!("the open alerts are not kept: {error}");
+        }
+    }
+
+    fn announce(&self, store: &Store) {
+        self.newest.send_replace(store.newest);
+    }
+
+    /// Notes something that happened and was over with that.
+    pub fn note(
+        &self,
+        code: EventCode,
+        subject: Subject,
+        (message, advice): (String, &str),
+        at_s: u64,
+    ) {
+        let mut store = self.lock();
+        let happened = Happened {
+            code,
+            state: EventState::Noted,
+            subject,
+            message,
+            advice: advice.to_owned(),
+            of: None,
+        };
+        let event = store.tell(happened, at_s);
+        tracing::info!(
+            "event {} {}: {}",
+            event.number,
+            code.as_str(),
+            event.message
+        );
+        self.announce(&store);
+    }
+
+    /// Takes all that is wrong at a look, at `up_s` by a clock that only goes forward and `at_s`, seconds since 1970:
+    /// what is new is raised, what is gone cleared, what is as before is brought up to date.
+    pub fn look(&self, up_s: u64, at_s: u64, findings: Vec<Finding>) {
+        let mut store = self.lock();
+        let open: BTreeMap<Key, u8> = store
+            .open
+            .iter()
+            .map(|(key, alert)| (key.clone(), alert.grade))
+            .collect();
+        let told = store.watch.look(up_s, &open, findings.iter().cloned());
+        for finding in findings {
+            // It may have become less bad, and what it says may have changed.
+            if let Some(alert) = store.open.get_mut(&finding.key()) {
+                alert.message = clip(&finding.message, TEXT_MAX);
+                alert.advice = clip(&finding.advice, TEXT_MAX);
+            }
+        }
+        if told.raised.is_empty() && told.cleared.is_empty() {
+            return;
+        }
+        for finding in told.raised {
+            let known = store.open.contains_key(&finding.key());
+            if !known && store.open.len() >= OPEN_MAX {
+                tracing::debug!(
+                    "{OPEN_MAX} alerts are open: {} is left out",
+                    finding.message
+                );
+                continue;
+            }
+            let happened = Happened {
+                of: store.open.get(&finding.key()).map(|alert| alert.number),
+                code: finding.code,
+                state: EventState::Raised,
+                subject: finding.subject,
+                message: finding.message,
+                advice: finding.advice,
+            };
+            let event = store.tell(happened, at_s);
+            let code = event.code.as_str();
+            tracing::warn!("alert {} {code}: {}", event.number, event.message);
+            store.follow(&event, finding.grade);
+        }
+        for key in told.cleared {
+            let Some(alert) = store.open.get(&key) else {
+                continue;
+            };
+            let happened = Happened {
+                of: Some(alert.number),
+                code: key.0,
+                state: EventState::Cleared,
+                message: format!("it is over: {}", alert.message),
+                subject: key.1,
+                advice: String::new(),
+            };
+            let event = store.tell(happened, at_s);
+            let (code, of) = (event.code.as_str(), event.of.unwrap_or_default());
+            tracing::info!("alert {of} {code} is cleared");
+            store.follow(&event, 0);
+        }
+        self.keep(&store);
+        self.announce(&store);
+    }
+
+    /// Makes the events outlive a power cut.
+    pub fn flush(&self) {
+        if let Err(error) = self.lock().lines.flush() {
+            tracing::error!("the events cannot be flushed: {error}");
+        }
+    }
+
+    /// Events, newest first.
+    pub fn list(&self, filter: &Filter, limit: usize) -> EventList {
+        let store = self.lock();
+        let mut found = store.told.iter().rev().filter(|event| filter.takes(event));
+        let items: Vec<Event> = found.by_ref().take(limit).cloned().collect();
+        let last = items.last().map(|event| event.number);
+        EventList {
+            next: last.filter(|_| found.next().is_some()),
+            items,
+        }
+    }
+
+    /// At most `limit` events after the one with the number `after`, oldest first.
+    pub fn after(&self, after: u64, limit: usize) -> News {
+        let store = self.lock();
+        let first = store.told.front().map_or(after + 1, |event| event.number);
+        let new = store.told.iter().rev();
+        let new = new.take_while(|event| event.number > after).count();
+        let skipped = store.told.len() - new;
+        News {
+            events: store
+                .told
+                .iter()
+                .skip(skipped)
+                .take(limit)
+                .cloned()
+                .collect(),
+            lost: first.saturating_sub(after + 1),
+        }
+    }
+
+    /// How many events after the one with the number `after` matter at least so much.
+    pub fn count_after(&self, after: u64, severity: Severity) -> u64 {
+        let store = self.lock();
+        let new = store.told.iter().rev();
+        let new = new.take_while(|event| event.number > after);
+        new.filter(|event| event.severity >= severity).count() as u64
+    }
+
+    /// The open alert of something.
+    pub fn open(&self, key: &Key) -> Option<Alert> {
+        self.lock().open.get(key).cloned()
+    }
+
+    /// The newest event of one of some codes.
+    pub fn last_of(&self, codes: &[EventCode]) -> Option<Event> {
+        let store = self.lock();
+        let mut told = store.told.iter().rev();
+        told.find(|event| codes.contains(&event.code)).cloned()
+    }
+
+    /// Number of the newest event.
+    pub fn newest(&self) -> u64 {
+        self.lock().newest
+    }
+
+    /// Tells of each new event's number.
+    pub fn subscribe(&self) -> watch::Receiver<u64> {
+        self.newest.subscribe()
+    }
+
+    /// What is wrong now, what matters most first, then by age.
+    pub fn alerts(&self) -> Vec<Alert> {
+        let mut alerts: Vec<Alert> = self.lock().open.values().cloned().collect();
+        alerts.sort_by_key(|alert| (std::cmp::Reverse(alert.severity), alert.number));
+        alerts
+    }
+}

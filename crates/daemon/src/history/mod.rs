@@ -1,0 +1,12 @@
+//! How pools, tiers, drives, volumes and exports did over time, in a file of fixed size for each (docs/events.md).
+//!
+//! Responsible for: what is kept, for how long, and what is told of it.
+//! Leaves out: what is counted and when it is looked at (`manager/history.rs`).
+
+mod record;
+mod rings;
+mod series;
+mod store;
+
+pub use series::{Kind, SERIES_MAX, Values};
+pub use store::{Missing, Query, Store};

@@ -1,0 +1,182 @@
+//! Where steps lie in the file: a region for each object, with a ring for each length of step.
+
+use super::record::{RECORD, decode, encode, step_of};
+use super::series::Values;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+
+/// A ring: how long its steps are, and how many it has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ring {
+    /// Seconds of a step.
+    pub step_s: u64,
+    /// Steps that are kept.
+    pub steps: u64,
+    /// Records of the region before it.
+    before: u64,
+}
+
+/// A second for an hour, a minute for a week, an hour for two years.
+pub const RINGS: [Ring; 3] = [
+    Ring {
+        step_s: 1,
+        steps: 3600,
+        before: 0,
+    },
+    Ring {
+        step_s: 60,
+        steps: 7 * 24 * 60,
+        before: 3600,
+    },
+    Ring {
+        step_s: 3600,
+        steps: 2 * 365 * 24,
+        before: 3600 + 7 * 24 * 60,
+    },
+];
+
+/// Bytes of a region, in whole pages.
+const REGION: u64 = ((RINGS[2].before + RINGS[2].steps) * RECORD as u64).next_multiple_of(4096);
+
+/// Where an object lies, and the number by which its records are known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// Its number, which no other object ever had.
+    pub id: u32,
+    /// Its region, counted from 0.
+    pub region: u32,
+}
+
+/// The file. What was never written takes no room.
+pub struct Rings(File);
+
+impl Rings {
+    /// Opens it, or makes it.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o640)
+            .open(path)?;
+        Ok(Self(file))
+    }
+
+    fn offset(place: Place, ring: &Ring, step: u64) -> u64 {
+        let record = ring.before + step % ring.steps;
+        u64::from(place.region) * REGION + record * RECORD as u64
+    }
+
+    /// Writes a step down; a step that the ring had before is gone. It outlives the daemon's end at once.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn write(&self, place: Place, ring: &Ring, step: u64, values: &Values) -> io::Result<()> {
+        let record = encode(place.id, step as u32, values);
+        self.0
+            .write_all_at(&record, Self::offset(place, ring, step))
+    }
+
+    /// Reads records that follow each other; those after the file's end are zeroes.
+    fn records(&self, place: Place, ring: &Ring, from: u64, count: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; count as usize * RECORD];
+        let mut filled = 0;
+        while filled < bytes.len() {
+            let at = Self::offset(place, ring, from) + filled as u64;
+            match self.0.read_at(&mut bytes[filled..], at) {
+                Ok(0) => break,
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// The steps of a range, at most as many as the ring has: nothing where none is there.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn read(
+        &self,
+        place: Place,
+        ring: &Ring,
+        steps: Range<u64>,
+    ) -> io::Result<Vec<Option<Values>>> {
+        let mut read = Vec::new();
+        let mut from = steps.start;
+        let end = steps.end.min(steps.start.saturating_add(ring.steps));
+        while from < end {
+            // Up to where the ring begins anew.
+            let count = (end - from).min(ring.steps - from % ring.steps);
+            let bytes = self.records(place, ring, from, count)?;
+            let (records, _) = bytes.as_chunks::<RECORD>();
+            let numbered = records.iter().zip(from..);
+            read.extend(numbered.map(|(record, step)| decode(place.id, step as u32, record)));
+            from += count;
+        }
+        Ok(read)
+    }
+
+    /// The newest step of a ring.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn newest(&self, place: Place, ring: &Ring) -> io::Result<Option<u64>> {
+        let bytes = self.records(place, ring, 0, ring.steps)?;
+        let (records, _) = bytes.as_chunks::<RECORD>();
+        let steps = records
+            .iter()
+            .filter_map(|record| step_of(place.id, record));
+        Ok(steps.max().map(u64::from))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rings_follow_each_other_and_a_region_is_as_long_as_the_document_says() {
+        assert_eq!(
+            RINGS.map(|ring| ring.step_s * ring.steps),
+            [3600, 7 * 86_400, 730 * 86_400]
+        );
+        assert_eq!(RINGS[1].before, RINGS[0].steps);
+        assert_eq!(RINGS[2].before, RINGS[1].before + RINGS[1].steps);
+        assert_eq!(REGION, 976 << 10);
+        assert!(4096usize.is_multiple_of(RECORD));
+    }
+
+    #[test]
+    fn a_range_is_read_over_the_place_where_its_ring_begins_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let rings = Rings::open(&folder.path().join("data")).unwrap();
+        let place = Place { id: 5, region: 2 };
+        let values = |step: u64| [step as f32; 6];
+        for step in 7190..7210 {
+            rings.write(place, &RINGS[0], step, &values(step)).unwrap();
+        }
+        let read = rings.read(place, &RINGS[0], 7188..7212).unwrap();
+        let steps: Vec<Option<f32>> = read.iter().map(|step| step.map(|step| step[0])).collect();
+        let wanted = (7188..7212).map(|step| (7190..7210).contains(&step).then_some(step as f32));
+        assert_eq!(steps, wanted.collect::<Vec<_>>());
+        assert_eq!(rings.newest(place, &RINGS[0]).unwrap(), Some(7209));
+        // A lap later the same places are of other steps.
+        assert_eq!(
+            rings.read(place, &RINGS[0], 3590..3610).unwrap(),
+            [None; 20]
+        );
+        assert_eq!(
+            rings.read(place, &RINGS[1], 7190..7200).unwrap(),
+            [None; 10]
+        );
+    }
+}

@@ -1,0 +1,185 @@
+//! Which figures are kept of what, and how several of them become one. Pure.
+
+/// Figures of an object at most.
+pub const SERIES_MAX: usize = 6;
+
+/// Figures of an object for a step, in the order of its kind. What is not a number is not known.
+pub type Values = [f32; SERIES_MAX];
+
+/// What kind of thing an object is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// A pool, as hosts see it.
+    Pool,
+    /// A tier of a pool.
+    Tier,
+    /// A drive of a pool.
+    Drive,
+    /// A volume.
+    Volume,
+    /// An export.
+    Export,
+}
+
+/// How figures become one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum How {
+    /// Something a second. It is 0 where nothing was written down while the daemon ran.
+    Rate,
+    /// As it is. It is 0 there, too.
+    Count,
+    /// As it is. It is not known there.
+    Level,
+    /// A mean over what the figure of this number counts.
+    MeanOf(usize),
+}
+
+/// A figure: its name, its unit, and how several become one.
+type Row = (&'static str, &'static str, How);
+
+const HOSTS: &[Row] = &[
+    ("reads", "1/s", How::Rate),
+    ("writes", "1/s", How::Rate),
+    ("read_bytes", "B/s", How::Rate),
+    ("write_bytes", "B/s", How::Rate),
+    ("read_latency", "s", How::MeanOf(0)),
+    ("write_latency", "s", How::MeanOf(1)),
+];
+const TIER: &[Row] = &[
+    ("served_bytes", "B/s", How::Rate),
+    ("moved_in_bytes", "B/s", How::Rate),
+    ("used", "B", How::Level),
+    ("dirty", "B", How::Level),
+    ("shadow", "B", How::Level),
+];
+const DRIVE: &[Row] = &[
+    ("reads", "1/s", How::Rate),
+    ("writes", "1/s", How::Rate),
+    ("read_bytes", "B/s", How::Rate),
+    ("write_bytes", "B/s", How::Rate),
+    ("errors", "1/s", How::Rate),
+];
+const EXPORT: &[Row] = &[("sessions", "", How::Count)];
+
+impl Kind {
+    const ALL: [(Self, &'static str); 5] = [
+        (Self::Pool, "pool"),
+        (Self::Tier, "tier"),
+        (Self::Drive, "drive"),
+        (Self::Volume, "volume"),
+        (Self::Export, "export"),
+    ];
+
+    /// The kind of an object, whose name begins with it and a slash.
+    pub fn of(object: &str) -> Option<Self> {
+        let (kind, _) = object.split_once('/')?;
+        let known = Self::ALL.iter().find(|(_, name)| *name == kind);
+        known.map(|(kind, _)| *kind)
+    }
+
+    /// The name of an object of this kind.
+    pub fn object(self, pool: &str, name: Option<&str>) -> String {
+        let kind = Self::ALL.iter().find(|(kind, _)| *kind == self);
+        let kind = kind.map_or("", |(_, name)| name);
+        match name {
+            Some(name) => format!("{kind}/{pool}/{name}"),
+            None => format!("{kind}/{pool}"),
+        }
+    }
+
+    fn rows(self) -> &'static [Row] {
+        match self {
+            Self::Pool | Self::Volume => HOSTS,
+            Self::Tier => TIER,
+            Self::Drive => DRIVE,
+            Self::Export => EXPORT,
+        }
+    }
+
+    /// Names and units of its figures, in order.
+    pub fn names(self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.rows().iter().map(|(name, unit, _)| (*name, *unit))
+    }
+
+    /// What it was in a step of which nothing was written down, though the daemon ran.
+    pub fn quiet(self) -> Values {
+        let mut values = [f32::NAN; SERIES_MAX];
+        for (value, (_, _, how)) in values.iter_mut().zip(self.rows()) {
+            if matches!(how, How::Rate | How::Count) {
+                *value = 0.0;
+            }
+        }
+        values
+    }
+
+    /// Whether that tells the same, so that these need not be written down.
+    pub fn is_quiet(self, values: &Values) -> bool {
+        let mut pairs = values.iter().zip(self.quiet());
+        pairs.all(|(value, quiet)| *value == quiet || (value.is_nan() && quiet.is_nan()))
+    }
+
+    /// Several steps as one; nothing when there is none.
+    pub fn merge(self, steps: &[Values]) -> Option<Values> {
+        let mut merged = [f32::NAN; SERIES_MAX];
+        for (index, (_, _, how)) in self.rows().iter().enumerate() {
+            let weight = |step: &Values| match how {
+                How::MeanOf(of) => f64::from(step[*of]),
+                _ => 1.0,
+            };
+            let known = steps
+                .iter()
+                .filter(|step| !step[index].is_nan() && weight(step) > 0.0);
+            let (sum, weights) = known.fold((0.0, 0.0), |(sum, weights), step| {
+                let weight = weight(step);
+                (sum + f64::from(step[index]) * weight, weights + weight)
+            });
+            if weights > 0.0 {
+                merged[index] = (sum / weights) as f32;
+            }
+        }
+        (!steps.is_empty()).then_some(merged)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NONE: f32 = f32::NAN;
+
+    #[test]
+    fn means_are_weighed_by_what_they_are_of() {
+        // 1 read of 10 ms, then 99 of 1 ms, then none.
+        let steps = [
+            [1.0, 0.0, 0.0, 0.0, 0.010, NONE],
+            [99.0, 0.0, 0.0, 0.0, 0.001, NONE],
+            [0.0, 0.0, 0.0, 0.0, NONE, NONE],
+        ];
+        let merged = Kind::Volume.merge(&steps).unwrap();
+        assert!((merged[0] - 100.0 / 3.0).abs() < 1e-4);
+        assert!((merged[4] - 0.00109).abs() < 1e-7, "{}", merged[4]);
+        assert!(merged[5].is_nan());
+        assert!(Kind::Volume.merge(&[]).is_none());
+    }
+
+    #[test]
+    fn what_is_quiet_is_what_nothing_written_down_means() {
+        for (kind, _) in Kind::ALL {
+            assert!(kind.is_quiet(&kind.quiet()));
+            assert!(kind.names().count() <= SERIES_MAX);
+        }
+        assert!(Kind::Volume.is_quiet(&[0.0, 0.0, 0.0, 0.0, NONE, NONE]));
+        assert!(!Kind::Volume.is_quiet(&[0.0, 1.0, 0.0, 0.0, NONE, NONE]));
+        // How full a tier is has to be written down.
+        assert!(!Kind::Tier.is_quiet(&[0.0, 0.0, 5.0, 0.0, 0.0, NONE]));
+    }
+
+    #[test]
+    fn an_object_says_what_it_is() {
+        assert_eq!(Kind::Pool.object("tank", None), "pool/tank");
+        let drive = Kind::Drive.object("tank", Some("file:/dev/sda"));
+        assert_eq!(Kind::of(&drive), Some(Kind::Drive));
+        assert_eq!(Kind::of("tank"), None);
+        assert_eq!(Kind::of("other/tank"), None);
+    }
+}

@@ -1,0 +1,409 @@
+//! The figures of a daemon: which objects there are, their steps written down as time goes, and read again.
+
+use super::rings::{Place, RINGS, Ring, Rings};
+use super::series::{Kind, SERIES_MAX, Values};
+use crate::ServeError;
+use crate::access::write_whole;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The folder in the state folder, and its files.
+const FOLDER: &str = "history";
+const DATA: &str = "data";
+const INDEX: &str = "index.json";
+/// Longest index that is read, in bytes.
+const INDEX_MAX: u64 = 16 << 20;
+/// Objects of which figures are kept, besides the daemon's own.
+const OBJECTS_MAX: usize = 4096;
+/// What was not seen for so long is forgotten, in seconds.
+const FORGET_S: u64 = 2 * 365 * 86_400;
+/// The object whose steps say that the daemon ran.
+const DAEMON: &str = "daemon";
+/// Seconds that are written down at a time.
+const SECONDS_MAX: u64 = 15;
+/// Steps of an answer at most.
+const POINTS_MAX: u64 = 4000;
+/// Steps of an answer, about, when nobody says how long they are.
+const POINTS: u64 = 400;
+/// Lengths of steps, in seconds, of which one is chosen then.
+const STEPS: [u64; 10] = [1, 5, 10, 30, 60, 300, 900, 3600, 21_600, 86_400];
+const UP: Values = [0.0; SERIES_MAX];
+
+#[derive(Clone, Serialize, Deserialize)]
+struct Entry {
+    id: u32,
+    region: u32,
+    /// When it was seen first, and about when last: seconds since 1970.
+    created_s: u64,
+    seen_s: u64,
+}
+
+impl Entry {
+    fn place(&self) -> Place {
+        Place {
+            id: self.id,
+            region: self.region,
+        }
+    }
+
+    /// Steps from the number `first` on, with those that were quiet: in which the daemon ran, as `up` says, since there
+    /// is this object, and nothing was written down.
+    fn filled(
+        &self,
+        kind: Kind,
+        ring: &Ring,
+        first: u64,
+        steps: Vec<Option<Values>>,
+        up: &[Option<Values>],
+    ) -> Vec<Option<Values>> {
+        let (since, quiet) = (self.created_s / ring.step_s, kind.quiet());
+        let all = steps.into_iter().zip(up).zip(first..);
+        all.map(|((step, up), number)| step.or(up.filter(|_| number >= since).map(|_| quiet)))
+            .collect()
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Index {
+    version: u32,
+    next_id: u32,
+    objects: BTreeMap<String, Entry>,
+}
+
+/// What is asked for. Times are seconds since 1970.
+pub struct Query<'a> {
+    /// The object, as [`Kind::object`] names it.
+    pub object: &'a str,
+    /// The first second.
+    pub from_s: u64,
+    /// The second after the last.
+    pub to_s: u64,
+    /// Seconds of a step; nothing: what fits.
+    pub step_s: Option<u64>,
+}
+
+/// What was found.
+#[derive(Debug, PartialEq)]
+pub struct Found {
+    /// Where the first step begins.
+    pub from_s: u64,
+    /// Seconds of a step.
+    pub step_s: u64,
+    /// The steps; nothing where nothing is known.
+    pub steps: Vec<Option<Values>>,
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub enum Missing {
+    /// No figures of it are kept.
+    Object,
+    /// The question cannot be: why not.
+    Question(String),
+    /// The system failed.
+    Io(io::Error),
+}
+
+struct Inner {
+    rings: Arc<Rings>,
+    index: Index,
+    /// The minute and the hour that are to be written down next, counted since 1970.
+    next: [u64; 2],
+    /// Somebody was told that there is no room.
+    full: bool,
+}
+
+/// The figures. Locked while a second is written down, and for a look.
+pub struct Store {
+    folder: PathBuf,
+    inner: Mutex<Option<Inner>>,
+}
+
+impl Store {
+    /// Those of a state folder, which were not opened yet.
+    pub fn new(state: &Path) -> Self {
+        Self {
+            folder: state.join(FOLDER),
+            inner: Mutex::default(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Inner>> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens what was kept, at `now_s`. An index that cannot be read is begun anew: no figure is worth that the daemon
+    /// does not start.
+    ///
+    /// # Errors
+    /// When the folder cannot be written to.
+    pub fn load(&self, now_s: u64) -> Result<(), ServeError> {
+        let opened = std::fs::create_dir_all(&self.folder).and_then(|()| self.open(now_s));
+        let inner = opened.map_err(|error| {
+            ServeError::new(format!(
+                "figures cannot be kept in {}: {error}: make it a folder that this user may write to",
+                self.folder.display()
+            ))
+        })?;
+        *self.lock() = Some(inner);
+        Ok(())
+    }
+
+    fn open(&self, now_s: u64) -> io::Result<Inner> {
+        let index = self.read_index().unwrap_or_else(|error| {
+            if error.kind() != io::ErrorKind::NotFound {
+                tracing::error!("the index of the history is damaged, and begun anew: {error}");
+            }
+            Index {
+                version: 1,
+                // Never a number that a record may have.
+                next_id: (now_s as u32) | 1,
+                objects: BTreeMap::new(),
+            }
+        });
+        let rings = Rings::open(&self.folder.join(DATA))?;
+        let mut inner = Inner {
+            rings: Arc::new(rings),
+            index,
+            next: [u64::MAX; 2],
+            full: false,
+        };
+        inner.entry(DAEMON, now_s);
+        let place = inner.index.objects[DAEMON].place();
+        // What was not made minutes and hours of before the last daemon's end is made now.
+        let last_s = inner.rings.newest(place, &RINGS[0])?.unwrap_or(now_s);
+        inner.next = [last_s / 60, last_s / 3600];
+        self.keep(&inner.index)?;
+        Ok(inner)
+    }
+
+    fn read_index(&self) -> io::Result<Index> {
+        let path = self.folder.join(INDEX);
+        if std::fs::metadata(&path)?.len() > INDEX_MAX {
+            return Err(io::Error::other("it is too long to be right"));
+        }
+        let index: Index = serde_json::from_slice(&std::fs::read(&path)?)?;
+        let places: BTreeSet<u32> = index.objects.values().map(|entry| entry.region).collect();
+        let right = index.version == 1
+            && index.objects.len() <= OBJECTS_MAX + 1
+            && places.len() == index.objects.len()
+            && places
+                .last()
+                .is_none_or(|last| *last as usize <= OBJECTS_MAX);
+        match right {
+            true => Ok(index),
+            false => Err(io::Error::other(
+                "it contradicts itself, or is of a newer daemon",
+            )),
+        }
+    }
+
+    fn keep(&self, index: &Index) -> io::Result<()> {
+        write_whole(&self.folder, INDEX, &serde_json::to_vec(index)?, 0o640)
+    }
+
+    /// Writes down what objects did in the `seconds` up to `now_s`, which are 15 at most.
+    ///
+    /// # Errors
+    /// What the system says; the next second is tried anew.
+    pub fn write(&self, now_s: u64, seconds: u64, figures: &[(String, Values)]) -> io::Result<()> {
+        let mut inner = self.lock();
+        let Some(inner) = inner.as_mut() else {
+            return Ok(());
+        };
+        let first_s = now_s.saturating_sub(seconds.clamp(1, SECONDS_MAX) - 1);
+        let (mut known, before) = (Vec::new(), inner.index.next_id);
+        for (object, values) in figures {
+            let Some(kind) = Kind::of(object) else {
+                continue;
+            };
+            if let Some(place) = inner.entry(object, now_s) {
+                known.push((place, kind, values));
+            }
+        }
+        if inner.index.next_id != before {
+            self.keep(&inner.index)?;
+        }
+        let daemon = inner.index.objects[DAEMON].place();
+        let ring = &RINGS[0];
+        for second in first_s..=now_s {
+            for (place, kind, values) in &known {
+                if !kind.is_quiet(values) {
+                    inner.rings.write(*place, ring, second, values)?;
+                }
+            }
+            inner.rings.write(daemon, ring, second, &UP)?;
+        }
+        if inner.merge(now_s)? {
+            self.keep(&inner.index)?;
+        }
+        Ok(())
+    }
+
+    /// What an object did.
+    ///
+    /// # Errors
+    /// When there is none, the question cannot be, or the file cannot be read.
+    pub fn read(&self, query: &Query<'_>, now_s: u64) -> Result<Found, Missing> {
+        let (rings, entry, daemon) = {
+            let inner = self.lock();
+            let inner = inner.as_ref().ok_or(Missing::Object)?;
+            let found = |object: &str| inner.index.objects.get(object).cloned();
+            let entry = found(query.object).ok_or(Missing::Object)?;
+            let daemon = found(DAEMON).ok_or(Missing::Object)?;
+            (Arc::clone(&inner.rings), entry, daemon.place())
+        };
+        let kind = Kind::of(query.object).ok_or(Missing::Object)?;
+        let (ring, step_s) = query.plan(now_s).map_err(Missing::Question)?;
+        let from_s = query.from_s / step_s * step_s;
+        let range = from_s / ring.step_s..query.to_s.div_ceil(step_s) * step_s / ring.step_s;
+        let read = |place| rings.read(place, &ring, range.clone()).map_err(Missing::Io);
+        let (steps, up) = (read(entry.place())?, read(daemon)?);
+        let steps = entry.filled(kind, &ring, range.start, steps, &up);
+        let merged = steps.chunks((step_s / ring.step_s) as usize).map(|steps| {
+            let known: Vec<Values> = steps.iter().flatten().copied().collect();
+            kind.merge(&known)
+        });
+        Ok(Found {
+            from_s,
+            step_s,
+            steps: merged.collect(),
+        })
+    }
+}
+
+impl Query<'_> {
+    /// The ring that is read, and the length of the answer's steps.
+    fn plan(&self, now_s: u64) -> Result<(Ring, u64), String> {
+        if self.from_s >= self.to_s || self.to_s > u64::from(u32::MAX) {
+            return Err(format!(
+                "the time from {} to {} is none: `from` comes before `to`",
+                self.from_s, self.to_s
+            ));
+        }
+        let length_s = self.to_s - self.from_s;
+        let covers = |ring: &&Ring| self.from_s.saturating_add(ring.steps * ring.step_s) >= now_s;
+        let ring = RINGS.iter().find(covers).unwrap_or(&RINGS[2]);
+        let fits = |step: &&u64| length_s / **step <= POINTS;
+        let usual = STEPS.iter().find(fits).copied();
+        let step_s = self.step_s.or(usual).unwrap_or(86_400).max(1);
+        // Whole steps of the ring.
+        let step_s = step_s.div_ceil(ring.step_s).saturating_mul(ring.step_s);
+        if length_s / step_s > POINTS_MAX {
+            return Err(format!(
+                "{} steps of {step_s} s are more than {POINTS_MAX}: make them longer, or the time shorter",
+                length_s / step_s
+            ));
+        }
+        if step_s > 31 * 86_400 {
+            return Err(format!(
+                "a step of {step_s} s is longer than 31 days: make it shorter"
+            ));
+        }
+        Ok((*ring, step_s))
+    }
+}
+
+impl Inner {
+    /// The place of an object, which is given one when it is new; nothing when there is no room.
+    fn entry(&mut self, object: &str, now_s: u64) -> Option<Place> {
+        if let Some(entry) = self.index.objects.get_mut(object) {
+            entry.seen_s = now_s;
+            return Some(entry.place());
+        }
+        let region = match self.free_region() {
+            Some(region) => region,
+            None => self.evict(now_s)?,
+        };
+        let id = self.index.next_id;
+        self.index.next_id = id.wrapping_add(1);
+        let entry = Entry {
+            id,
+            region,
+            created_s: now_s,
+            seen_s: now_s,
+        };
+        let place = entry.place();
+        self.index.objects.insert(object.to_owned(), entry);
+        Some(place)
+    }
+
+    fn free_region(&self) -> Option<u32> {
+        let taken: BTreeSet<u32> = self
+            .index
+            .objects
+            .values()
+            .map(|entry| entry.region)
+            .collect();
+        (0..=OBJECTS_MAX as u32).find(|region| !taken.contains(region))
+    }
+
+    /// Forgets the object that was not seen for longest, if it was not seen for a while.
+    fn evict(&mut self, now_s: u64) -> Option<u32> {
+        let objects = self.index.objects.iter();
+        let others = objects.filter(|(name, _)| name.as_str() != DAEMON);
+        let oldest = others.min_by_key(|(_, entry)| entry.seen_s);
+        let gone = oldest.filter(|(_, entry)| entry.seen_s + 3600 < now_s);
+        let Some(name) = gone.map(|(name, _)| name.clone()) else {
+            if !std::mem::replace(&mut self.full, true) {
+                tracing::warn!("figures are kept of {OBJECTS_MAX} objects, and not of the others");
+            }
+            return None;
+        };
+        self.index.objects.remove(&name).map(|entry| entry.region)
+    }
+
+    /// Makes minutes of seconds and hours of minutes, as far as they are over at `now_s`; whether an hour was made.
+    fn merge(&mut self, now_s: u64) -> io::Result<bool> {
+        let mut hour = false;
+        for level in 0..self.next.len() {
+            let (fine, coarse) = (RINGS[level], RINGS[level + 1]);
+            let now = now_s / coarse.step_s;
+            // What the finer ring has no more cannot be made; after a clock was set back it is made anew.
+            let oldest = now.saturating_sub(fine.steps * fine.step_s / coarse.step_s);
+            let first = self.next[level].clamp(oldest, now);
+            for step in first..now {
+                self.merge_step(&fine, &coarse, step)?;
+                hour |= level == 1;
+            }
+            self.next[level] = now;
+        }
+        if hour {
+            let old = |entry: &Entry| entry.seen_s + FORGET_S < now_s;
+            self.index.objects.retain(|_, entry| !old(entry));
+        }
+        Ok(hour)
+    }
+
+    fn merge_step(&self, fine: &Ring, coarse: &Ring, step: u64) -> io::Result<()> {
+        let ratio = coarse.step_s / fine.step_s;
+        let range = step * ratio..(step + 1) * ratio;
+        let daemon = self.index.objects[DAEMON].place();
+        let up = self.rings.read(daemon, fine, range.clone())?;
+        if up.iter().all(Option::is_none) {
+            return Ok(());
+        }
+        for (object, entry) in &self.index.objects {
+            let Some(kind) = Kind::of(object) else {
+                continue;
+            };
+            let read = self.rings.read(entry.place(), fine, range.clone())?;
+            if read.iter().all(Option::is_none) {
+                continue;
+            }
+            let steps = entry.filled(kind, fine, range.start, read, &up);
+            let known: Vec<Values> = steps.into_iter().flatten().collect();
+            if let Some(merged) = kind.merge(&known) {
+                self.rings.write(entry.place(), coarse, step, &merged)?;
+            }
+        }
+        self.rings.write(daemon, coarse, step, &UP)
+    }
+}
+
+#[cfg(test)]
+#[path = "store_tests.rs"]
+mod tests;

@@ -1,0 +1,235 @@
+//! Figures over time, with ends in the middle and damage.
+
+use super::*;
+
+const MINUTE: u64 = 60;
+const HOUR: u64 = 3600;
+const DAY: u64 = 86_400;
+/// A whole hour.
+const BEGIN: u64 = 500_000 * HOUR;
+
+fn opened(folder: &Path, now_s: u64) -> Store {
+    let store = Store::new(folder);
+    store.load(now_s).unwrap();
+    store
+}
+
+fn reads(rate: f32) -> Values {
+    let latency = if rate > 0.0 { 0.001 } else { f32::NAN };
+    [rate, 0.0, rate * 4096.0, 0.0, latency, f32::NAN]
+}
+
+fn write(store: &Store, now_s: u64, rate: f32) {
+    let figures = [("volume/tank/v".to_owned(), reads(rate))];
+    store.write(now_s, 1, &figures).unwrap();
+}
+
+/// Reads a second, by steps of so many seconds.
+fn told(store: &Store, from_s: u64, to_s: u64, step_s: u64, now_s: u64) -> Vec<Option<f32>> {
+    let query = Query {
+        object: "volume/tank/v",
+        from_s,
+        to_s,
+        step_s: Some(step_s),
+    };
+    let found = store.read(&query, now_s).unwrap();
+    assert_eq!((found.from_s, found.step_s), (from_s, step_s));
+    let first = |step: Option<Values>| step.map(|step| step[0]);
+    found.steps.into_iter().map(first).collect()
+}
+
+#[test]
+fn seconds_become_minutes_and_minutes_hours() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = opened(folder.path(), BEGIN);
+    // 10 a second in even minutes, nothing in odd ones.
+    for second in 0..2 * HOUR + MINUTE {
+        let busy = (second / MINUTE).is_multiple_of(2);
+        write(&store, BEGIN + 1 + second, if busy { 10.0 } else { 0.0 });
+    }
+    let now_s = BEGIN + 2 * HOUR + MINUTE;
+    let seconds = told(&store, now_s - 61, now_s - 57, 1, now_s);
+    assert_eq!(seconds, [Some(0.0), Some(0.0), Some(10.0), Some(10.0)]);
+    // Of the first hour there are minutes alone.
+    let minutes = told(&store, BEGIN + 2 * MINUTE, BEGIN + 4 * MINUTE, 60, now_s);
+    let near = |rate: Option<f32>, wanted: f32| (rate.unwrap() - wanted).abs() < 0.5;
+    assert!(
+        near(minutes[0], 10.0) && near(minutes[1], 0.0),
+        "{minutes:?}"
+    );
+    let later = now_s + 8 * DAY;
+    write(&store, later, 0.0);
+    let hours = told(&store, BEGIN, BEGIN + 2 * HOUR, 3600, later);
+    assert!(hours.iter().all(|hour| near(*hour, 5.0)), "{hours:?}");
+    // A step that no ring has is made of the finest that is there.
+    let coarse = told(&store, BEGIN, BEGIN + 2 * HOUR, 7200, later);
+    assert!(near(coarse[0], 5.0), "{coarse:?}");
+    // Seconds of then were written over.
+    assert_eq!(told(&store, later - 3, later - 1, 1, later), [None, None]);
+}
+
+#[test]
+fn quiet_seconds_are_known_and_those_without_a_daemon_are_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = opened(folder.path(), BEGIN);
+    write(&store, BEGIN + 1, 5.0);
+    write(&store, BEGIN + 2, 0.0);
+    drop(store);
+    let store = opened(folder.path(), BEGIN + 30);
+    write(&store, BEGIN + 31, 7.0);
+    // A look that took long counts for the seconds before it, up to a quarter of a minute.
+    let figures = [("volume/tank/v".to_owned(), reads(9.0))];
+    store.write(BEGIN + 60, 500, &figures).unwrap();
+    let seconds = told(&store, BEGIN, BEGIN + 61, 1, BEGIN + 61);
+    assert_eq!(seconds[..4], [None, Some(5.0), Some(0.0), None]);
+    assert_eq!(seconds[29..33], [None, None, Some(7.0), None]);
+    assert_eq!(seconds[44..47], [None, None, Some(9.0)]);
+    assert_eq!(seconds[60], Some(9.0));
+}
+
+#[test]
+fn an_end_in_the_middle_of_a_minute_loses_none_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = opened(folder.path(), BEGIN);
+    for second in 1..90 {
+        write(&store, BEGIN + second, 6.0);
+    }
+    // Killed; the next one begins ten minutes later.
+    drop(store);
+    let store = opened(folder.path(), BEGIN + 10 * MINUTE);
+    write(&store, BEGIN + 10 * MINUTE, 0.0);
+    let later = BEGIN + 2 * HOUR;
+    write(&store, later, 0.0);
+    let minutes = told(&store, BEGIN, BEGIN + 3 * MINUTE, 60, later);
+    assert_eq!(minutes, [Some(6.0), Some(6.0), None]);
+    let hour = told(&store, BEGIN, BEGIN + HOUR, 3600, later + 8 * DAY);
+    assert!(hour[0].is_some());
+}
+
+#[test]
+fn torn_and_damaged_records_lose_themselves_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = opened(folder.path(), BEGIN);
+    for second in 1..=40 {
+        write(&store, BEGIN + second, 3.0);
+    }
+    drop(store);
+    let path = folder.path().join(FOLDER).join(DATA);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let damaged: Vec<usize> = bytes
+        .chunks_exact(32)
+        .enumerate()
+        .filter(|(_, record)| record.iter().any(|byte| *byte != 0))
+        .map(|(index, _)| index * 32)
+        .collect();
+    // Half of one, as a torn write leaves it, and a bit of another.
+    let (torn, flipped) = (damaged[damaged.len() - 5], damaged[damaged.len() - 9]);
+    bytes[torn + 16..torn + 32].fill(0);
+    bytes[flipped + 9] ^= 4;
+    std::fs::write(&path, &bytes).unwrap();
+    let store = opened(folder.path(), BEGIN + 41);
+    let seconds = told(&store, BEGIN + 1, BEGIN + 41, 1, BEGIN + 41);
+    let known = seconds.iter().filter(|rate| **rate == Some(3.0));
+    assert_eq!(known.count(), 38, "{seconds:?}");
+    // An index that is damaged costs what was there, not the start.
+    drop(store);
+    std::fs::write(folder.path().join(FOLDER).join(INDEX), "{").unwrap();
+    let store = opened(folder.path(), BEGIN + 50);
+    write(&store, BEGIN + 51, 8.0);
+    let seconds = told(&store, BEGIN + 45, BEGIN + 52, 1, BEGIN + 52);
+    assert_eq!(seconds.last(), Some(&Some(8.0)));
+    assert_eq!(seconds[0], None);
+}
+
+#[test]
+fn a_clock_that_is_set_back_goes_on_from_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = opened(folder.path(), BEGIN);
+    write(&store, BEGIN + 5000, 1.0);
+    for second in 0..130 {
+        write(&store, BEGIN + 1000 + second, 2.0);
+    }
+    let now_s = BEGIN + 1130;
+    let seconds = told(&store, now_s - 3, now_s, 1, now_s);
+    assert_eq!(seconds, [Some(2.0); 3]);
+}
+
+#[test]
+fn room_is_bounded_and_what_is_not_seen_for_longest_gives_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = opened(folder.path(), BEGIN);
+    let named = |range: std::ops::Range<usize>| -> Vec<(String, Values)> {
+        range
+            .map(|number| (format!("volume/tank/v{number}"), reads(1.0)))
+            .collect()
+    };
+    store
+        .write(BEGIN + 1, 1, &named(0..OBJECTS_MAX + 10))
+        .unwrap();
+    let query = |name: &'static str| Query {
+        object: name,
+        from_s: BEGIN,
+        to_s: BEGIN + 10,
+        step_s: None,
+    };
+    let is_there = |name| store.read(&query(name), BEGIN + 10).is_ok();
+    assert!(is_there("volume/tank/v0") && !is_there("volume/tank/v4099"));
+    // All but the first go on; two hours later there is room for another.
+    store
+        .write(BEGIN + 2 * HOUR, 1, &named(1..OBJECTS_MAX))
+        .unwrap();
+    store
+        .write(
+            BEGIN + 2 * HOUR + 1,
+            1,
+            &named(OBJECTS_MAX..OBJECTS_MAX + 1),
+        )
+        .unwrap();
+    assert!(!is_there("volume/tank/v0") && is_there("volume/tank/v4096"));
+    // What the one before did there is not told as its own.
+    let found = store.read(&query("volume/tank/v4096"), BEGIN + 10).unwrap();
+    assert!(found.steps.iter().all(Option::is_none));
+    let length = std::fs::metadata(folder.path().join(FOLDER).join(DATA)).unwrap();
+    assert!(length.len() <= (OBJECTS_MAX as u64 + 1) << 20);
+}
+
+#[test]
+fn questions_that_cannot_be_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = opened(folder.path(), BEGIN);
+    write(&store, BEGIN + 1, 1.0);
+    let ask = |object, from_s, to_s, step_s| {
+        let query = Query {
+            object,
+            from_s,
+            to_s,
+            step_s,
+        };
+        store.read(&query, BEGIN + 10)
+    };
+    let (v, now_s) = ("volume/tank/v", BEGIN + 10);
+    assert!(matches!(
+        ask("volume/tank/w", 0, 1, None),
+        Err(Missing::Object)
+    ));
+    assert!(matches!(ask(DAEMON, 0, 1, None), Err(Missing::Object)));
+    for (from_s, to_s, step_s) in [
+        (now_s, now_s, None),
+        (now_s, 5, None),
+        (0, u64::MAX, None),
+        (0, u64::MAX, Some(u64::MAX)),
+        (now_s - 3600, now_s + 3600, Some(1)),
+        (0, now_s, Some(3600)),
+    ] {
+        let answer = ask(v, from_s, to_s, step_s);
+        assert!(
+            matches!(answer, Err(Missing::Question(_))),
+            "{from_s} {to_s} {step_s:?}"
+        );
+    }
+    // What fits is chosen.
+    assert_eq!(ask(v, now_s - 60, now_s, None).unwrap().step_s, 1);
+    assert_eq!(ask(v, now_s - 3600, now_s, None).unwrap().step_s, 10);
+    assert_eq!(ask(v, now_s - 7 * DAY, now_s, None).unwrap().step_s, 3600);
+    assert!(ask(v, now_s - 730 * DAY, now_s, None).unwrap().steps.len() <= 732);
+}

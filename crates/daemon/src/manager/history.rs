@@ -1,0 +1,283 @@
+//! Figures over time: what pools, tiers, drives, volumes and exports did since the last look, and what is asked of that.
+
+use super::core::{Manager, Result};
+use crate::history::{Kind, Missing, Query, SERIES_MAX, Values};
+use api::v1::{self, Problem, ProblemCode};
+use engine::{IoCounters, PoolStatus, Tier};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use units::BLOCK;
+
+/// What is asked for when nobody says since when, in seconds.
+const USUAL_S: u64 = 3600;
+
+/// What an object had counted.
+type Counted = [u64; SERIES_MAX];
+
+/// What the last look saw.
+#[derive(Default)]
+pub(super) struct Sampled {
+    /// When: since the daemon was started, and seconds since 1970.
+    at: Option<(Duration, u64)>,
+    counted: BTreeMap<String, Counted>,
+}
+
+/// What was gathered at a look.
+struct Sample {
+    /// Seconds since the last one.
+    seconds: f64,
+    before: BTreeMap<String, Counted>,
+    counted: BTreeMap<String, Counted>,
+    figures: Vec<(String, Values)>,
+}
+
+impl Sample {
+    /// What an object counted since the last look; nothing when it was not there then.
+    fn since(&mut self, object: &str, now: Counted) -> Option<Counted> {
+        self.counted.insert(object.to_owned(), now);
+        let before = self.before.get(object)?;
+        // A pool that was opened anew counts from 0 on.
+        let anew = now.iter().zip(before).any(|(now, before)| now < before);
+        let differences = |index: usize| now[index] - before[index];
+        Some(if anew {
+            now
+        } else {
+            std::array::from_fn(differences)
+        })
+    }
+
+    fn rate(&self, count: u64) -> f32 {
+        (count as f64 / self.seconds) as f32
+    }
+
+    /// What hosts did to a pool or a volume.
+    fn hosts(&mut self, object: String, counters: &IoCounters) {
+        let now = [
+            counters.reads,
+            counters.writes,
+            counters.read_bytes,
+            counters.write_bytes,
+            counters.read_ns,
+            counters.write_ns,
+        ];
+        let Some(did) = self.since(&object, now) else {
+            return;
+        };
+        let mean = |ns: u64, count: u64| match count {
+            0 => f32::NAN,
+            count => (ns as f64 / count as f64 / 1e9) as f32,
+        };
+        let values = [
+            self.rate(did[0]),
+            self.rate(did[1]),
+            self.rate(did[2]),
+            self.rate(did[3]),
+            mean(did[4], did[0]),
+            mean(did[5], did[1]),
+        ];
+        self.figures.push((object, values));
+    }
+
+    /// What was read of a tier and moved to it, and the bytes there: used, dirty, shadow.
+    fn tier(&mut self, object: String, (served, moved_in): (u64, u64), bytes: [Option<u64>; 3]) {
+        let Some(did) = self.since(&object, [served, moved_in, 0, 0, 0, 0]) else {
+            return;
+        };
+        let level = |bytes: Option<u64>| bytes.map_or(f32::NAN, |bytes| bytes as f32);
+        let [used, dirty, shadow] = bytes.map(level);
+        let rates = [self.rate(did[0]), self.rate(did[1])];
+        let values = [rates[0], rates[1], used, dirty, shadow, f32::NAN];
+        self.figures.push((object, values));
+    }
+
+    fn pool(&mut self, pool: &PoolStatus, counters: &IoCounters) {
+        let name = &pool.name;
+        self.hosts(Kind::Pool.object(name, None), counters);
+        let block = BLOCK as u64;
+        let used = |tier: Tier| {
+            let vdrives = pool.vdrives.iter().filter(|vdrive| vdrive.tier == tier);
+            let mut used = vdrives.map(|vdrive| vdrive.used).peekable();
+            used.peek()?;
+            Some(used.sum::<u64>())
+        };
+        let ram = [Some(pool.ram_bytes), None, None];
+        let served = (counters.blocks_ram * block, 0);
+        self.tier(Kind::Tier.object(name, Some("ram")), served, ram);
+        if let Some(used) = used(Tier::Fast) {
+            let served = (counters.blocks_fast * block, counters.promoted_bytes);
+            let bytes = [Some(used), Some(pool.fast_dirty), Some(pool.fast_shadow)];
+            self.tier(Kind::Tier.object(name, Some("fast")), served, bytes);
+        }
+        if let Some(used) = used(Tier::Slow) {
+            let served = (counters.blocks_slow * block, counters.demoted_bytes);
+            let bytes = [Some(used), None, None];
+            self.tier(Kind::Tier.object(name, Some("slow")), served, bytes);
+        }
+        for drive in pool.vdrives.iter().flat_map(|vdrive| &vdrive.drives) {
+            let now = [
+                drive.reads,
+                drive.writes,
+                drive.read_bytes,
+                drive.write_bytes,
+                drive.errors + drive.timeouts,
+                0,
+            ];
+            let object = Kind::Drive.object(name, Some(&drive.spec));
+            if let Some(did) = self.since(&object, now) {
+                let mut values = did.map(|count| self.rate(count));
+                values[SERIES_MAX - 1] = f32::NAN;
+                self.figures.push((object, values));
+            }
+        }
+    }
+}
+
+/// Seconds for which a look is written down. Whole seconds of the wall clock, so that their sum is what was counted,
+/// unless somebody set that.
+fn seconds_between(before: (Duration, u64), now: (Duration, u64)) -> f64 {
+    let elapsed = now.0.saturating_sub(before.0).as_secs_f64();
+    let shown = now.1 as f64 - before.1 as f64;
+    match (shown - elapsed).abs() < 2.0 && shown >= 1.0 {
+        true => shown,
+        false => elapsed,
+    }
+}
+
+impl Manager {
+    /// Writes down what was done since the last look, at `up` since the daemon was started and `at_s`, seconds since
+    /// 1970.
+    pub(super) fn sample(
+        &self,
+        sampled: &mut Sampled,
+        pools: &[PoolStatus],
+        up: Duration,
+        at_s: u64,
+    ) {
+        let seconds = match sampled.at {
+            // The second is not over: what was done since counts for the next.
+            Some((_, before_s)) if before_s == at_s => return,
+            Some((before, before_s)) => seconds_between((before, before_s), (up, at_s)),
+            None => 0.0,
+        };
+        sampled.at = Some((up, at_s));
+        let mut sample = Sample {
+            seconds,
+            before: std::mem::take(&mut sampled.counted),
+            counted: BTreeMap::new(),
+            figures: Vec::new(),
+        };
+        for pool in pools {
+            // One that is being closed is left out.
+            let Ok(counters) = self.control.pool_counters(&pool.name) else {
+                continue;
+            };
+            sample.pool(pool, &counters);
+            let volumes = self.control.volumes_counters(&pool.name);
+            for (volume, counters) in volumes.unwrap_or_default() {
+                let object = Kind::Volume.object(&pool.name, Some(&volume));
+                sample.hosts(object, &counters);
+            }
+        }
+        for export in self.export_list(None).items {
+            let mut values = [f32::NAN; SERIES_MAX];
+            values[0] = export.sessions as f32;
+            let object = Kind::Export.object(&export.pool, Some(&export.name));
+            sample.figures.push((object, values));
+        }
+        sampled.counted = sample.counted;
+        if sample.seconds > 0.0
+            && let Err(error) =
+                self.history
+                    .write(at_s, sample.seconds.round() as u64, &sample.figures)
+        {
+            tracing::warn!("figures of this second are not kept: {error}");
+        }
+    }
+
+    /// What an object did from one time to another, at `now_s`; all are seconds since 1970. The last hour when nobody
+    /// says when.
+    ///
+    /// # Errors
+    /// When no figures of it are kept, or the question cannot be.
+    pub fn history(
+        &self,
+        object: &str,
+        series: &[&str],
+        times: (Option<u64>, Option<u64>, Option<u64>),
+        now_s: u64,
+    ) -> Result<v1::History> {
+        let (from_s, to_s, step_s) = times;
+        let to_s = to_s.unwrap_or(now_s);
+        let query = Query {
+            object,
+            from_s: from_s.unwrap_or(to_s.saturating_sub(USUAL_S)),
+            to_s,
+            step_s,
+        };
+        let invalid = |text: String| Problem::new(ProblemCode::Invalid, text);
+        let found = self.history.read(&query, now_s);
+        let found = found.map_err(|missing| match missing {
+            Missing::Object => Problem::new(
+                ProblemCode::NotFound,
+                format!(
+                    "no figures of '{object}' are kept: write pool/POOL, tier/POOL/fast, drive/POOL/SPEC, \
+                     volume/POOL/VOLUME or export/POOL/EXPORT"
+                ),
+            ),
+            Missing::Question(why) => invalid(why),
+            Missing::Io(error) => Problem::new(
+                ProblemCode::Io,
+                format!("the figures cannot be read: {error}: see to the state folder"),
+            ),
+        })?;
+        let rows: Vec<(&str, &str)> =
+            Kind::of(object).map_or(Vec::new(), |kind| kind.names().collect());
+        if let Some(unknown) = series
+            .iter()
+            .find(|name| rows.iter().all(|(known, _)| known != *name))
+        {
+            let known: Vec<&str> = rows.iter().map(|(name, _)| *name).collect();
+            let known = known.join(", ");
+            return Err(invalid(format!("{object} has no '{unknown}', but {known}")));
+        }
+        let wanted = |name: &str| series.is_empty() || series.contains(&name);
+        let value = |value: f32| Some(f64::from(value)).filter(|value| value.is_finite());
+        let numbered = rows.into_iter().enumerate();
+        Ok(v1::History {
+            object: object.to_owned(),
+            from_s: found.from_s,
+            step_s: found.step_s,
+            series: numbered
+                .filter(|(_, (name, _))| wanted(name))
+                .map(|(index, (name, unit))| v1::HistorySeries {
+                    name: name.to_owned(),
+                    unit: unit.to_owned(),
+                    values: found
+                        .steps
+                        .iter()
+                        .map(|step| step.and_then(|step| value(step[index])))
+                        .collect(),
+                })
+                .collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_is_set_does_not_make_rates_wrong() {
+        let at = |up_ms: u64, at_s: u64| (Duration::from_millis(up_ms), at_s);
+        for (before, now, seconds) in [
+            (at(0, 100), at(1004, 101), 1.0),
+            (at(0, 100), at(1004, 102), 2.0),
+            (at(0, 100), at(9990, 110), 10.0),
+            (at(0, 100), at(1500, 4000), 1.5),
+            (at(0, 100), at(1500, 50), 1.5),
+        ] {
+            assert_eq!(seconds_between(before, now), seconds);
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Jobs, with what became of those of the last daemon.
+
+use super::core::{Manager, Result, lock};
+use crate::clock::now_s;
+use crate::jobs::Fate;
+use crate::mapping::ToApi;
+use api::v1::{self, Job, Problem, ProblemCode};
+use engine::PoolStatus;
+
+/// Jobs that are told of live.
+const JOBS_OF_LATE: usize = 100;
+
+/// What became of a job of a pool that is open, and whose engine does not go on with it; `deleting`: its volume is being
+/// deleted still.
+fn fate_in(pool: &PoolStatus, kind: &str, object: &str, deleting: bool) -> Fate {
+    let failed = |text: &str| {
+        Fate::Failed(format!(
+            "the daemon ended while it ran, and it does not go on: {text}"
+        ))
+    };
+    let mut drives = pool.vdrives.iter().flat_map(|vdrive| &vdrive.drives);
+    match kind {
+        "evacuate" => {
+            let stays = pool
+                .vdrives
+                .iter()
+                .any(|vdrive| format!("vdrive {}", vdrive.id) == object);
+            match stays {
+                true => failed("the vdrive stays in the pool, remove it again"),
+                false => Fate::Done,
+            }
+        }
+        "resync" => match drives.find(|drive| drive.spec == object) {
+            Some(drive) if drive.state == "online" => Fate::Done,
+            _ => failed("the drive is out, bring it back with `convect pool online`"),
+        },
+        "scrub" => match pool.scrub.state.as_str() {
+            "done" => Fate::Done,
+            "cancelled" => Fate::Cancelled,
+            _ => failed("begin it again with `convect pool scrub`"),
+        },
+        "delete" if deleting => failed("the volume is there still, delete it again"),
+        // What is left of deleted volumes and snapshots is looked for at each opening.
+        "delete" | "reclaim" => Fate::Done,
+        _ => failed("begin it again"),
+    }
+}
+
+impl Manager {
+    /// What became of a job of the last daemon.
+    fn fate(&self, kind: &str, subject: &str) -> Fate {
+        let (pool, object) = subject.split_once('/').unwrap_or((subject, ""));
+        let Ok(status) = self.control.pool_status(pool) else {
+            let known = lock(&self.absent).iter().any(|absent| absent.name == pool);
+            return match known {
+                true => Fate::Waits(format!(
+                    "pool {pool} is not open: it goes on when that is imported"
+                )),
+                false => Fate::Failed(format!("pool {pool} is not open here any more")),
+            };
+        };
+        let volumes = self.control.volume_list(pool).unwrap_or_default();
+        let mut deleting = volumes.iter().filter(|volume| volume.state == "deleting");
+        fate_in(
+            &status,
+            kind,
+            object,
+            deleting.any(|volume| volume.name == object),
+        )
+    }
+
+    /// Brings the list of jobs up to date.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub(super) fn look_at_jobs(&self) -> Result<()> {
+        let mut told = self.control.jobs().map_err(ToApi::to_api)?;
+        told.reverse();
+        let told: Vec<Job> = told.to_api();
+        self.jobs
+            .take(told, |kind, subject| self.fate(kind, subject), now_s());
+        Ok(())
+    }
+
+    /// A job that the engine has just begun.
+    pub(super) fn job_ref(&self, engine: u64) -> v1::JobRef {
+        if let Err(problem) = self.look_at_jobs() {
+            tracing::error!("the jobs cannot be looked at: {problem}");
+        }
+        v1::JobRef {
+            // The engine tells of every job that it has just begun.
+            job: self.jobs.of_engine(engine).unwrap_or(engine),
+        }
+    }
+
+    /// Jobs, newest first.
+    ///
+    /// # Errors
+    /// As the engine's.
+    pub fn job_list(&self) -> Result<v1::JobList> {
+        self.look_at_jobs()?;
+        Ok(v1::JobList {
+            items: self.jobs.list(usize::MAX),
+        })
+    }
+
+    /// Jobs that run and some of those of late, newest first.
+    pub(super) fn jobs_of_late(&self) -> Vec<Job> {
+        match self.look_at_jobs() {
+            Ok(()) => self.jobs.list(JOBS_OF_LATE),
+            Err(_) => Vec::new(),
+        }
+    }
+
+    /// One job.
+    ///
+    /// # Errors
+    /// When there is none of this number.
+    pub fn job_show(&self, job: u64) -> Result<Job> {
+        let found = self
+            .job_list()?
+            .items
+            .into_iter()
+            .find(|known| known.id == job);
+        found.ok_or_else(|| {
+            Problem::new(
+                ProblemCode::NotFound,
+                format!("there is no job {job}: `convect job list` shows those of late"),
+            )
+        })
+    }
+
+    /// Ends a job.
+    ///
+    /// # Errors
+    /// When there is none of this number, it has ended, or cannot be ended.
+    pub fn job_cancel(&self, job: u64) -> Result<()> {
+        let known = self.job_show(job)?;
+        if known.state != v1::JobState::Running {
+            let state = format!("{:?}", known.state).to_lowercase();
+            let text = format!("job {job} has ended already: {state}");
+            return Err(Problem::new(ProblemCode::Invalid, text));
+        }
+        match self.jobs.cancel(job) {
+            Some(engine) => self.control.job_cancel(engine).map_err(ToApi::to_api),
+            // One of the daemon's own is asked to end; one that waits for its pool is not under way.
+            None if known.message.is_empty() => Ok(()),
+            None => Err(Problem::new(
+                ProblemCode::Busy,
+                format!("job {job} is not under way: {}", known.message),
+            )),
+        }
+    }
+}

@@ -1,0 +1,382 @@
+//! What is wrong with pools, drives, exports, schedules, jobs and log-ins, looked at again and again.
+
+use super::core::{Manager, lock};
+use super::history::Sampled;
+use crate::access::Failures;
+use crate::clock::now_s;
+use crate::events::Finding;
+use api::v1::{EventCode, Subject, SubjectKind};
+use engine::{DriveStatus, FillPart, PoolStatus, Tier};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+use units::format_bytes;
+
+/// What is written by the day is judged once it was watched for so long, in seconds.
+const WEAR_LEAST_S: u64 = 86_400;
+
+/// What the last look saw, to find what is new at the next.
+#[derive(Default)]
+pub(super) struct Observed {
+    /// Of each drive, by pool and id: requests that failed or were late, and blocks that were mended.
+    drives: BTreeMap<(String, String), (u64, u64)>,
+    /// Jobs that failed and were told of.
+    failed: BTreeSet<u64>,
+    sampled: Sampled,
+}
+
+fn of_pool(pool: &str, name: &str) -> Subject {
+    Subject {
+        kind: SubjectKind::Pool,
+        pool: Some(pool.to_owned()),
+        name: name.to_owned(),
+    }
+}
+
+fn of_drive(pool: &str, drive: &DriveStatus) -> Subject {
+    Subject {
+        kind: SubjectKind::Drive,
+        pool: Some(pool.to_owned()),
+        name: drive.spec.clone(),
+    }
+}
+
+fn finding(
+    code: EventCode,
+    subject: Subject,
+    message: String,
+    advice: impl Into<String>,
+) -> Finding {
+    Finding {
+        code,
+        subject,
+        grade: 0,
+        message,
+        advice: advice.into(),
+    }
+}
+
+impl Observed {
+    /// What is wrong with a drive now, with what happened to it since the last look.
+    fn drive(&mut self, pool: &PoolStatus, drive: &DriveStatus, found: &mut Vec<Finding>) {
+        let (name, spec) = (&pool.name, &drive.spec);
+        let mut add = |code, message: String, advice: String| {
+            found.push(finding(code, of_drive(name, drive), message, advice));
+        };
+        if drive.state != "online" {
+            let why = match drive.why.is_empty() {
+                true => String::new(),
+                false => format!(" ({})", drive.why),
+            };
+            let message = match drive.state.as_str() {
+                "syncing" => format!("drive {spec} of pool {name} is being brought up to date"),
+                state => format!(
+                    "drive {spec} of pool {name} is {state}{why}: its mirror goes on without it"
+                ),
+            };
+            let advice = format!(
+                "bring it back with `convect pool online {name} {spec}`, or put another in its place with \
+                 `convect pool replace {name} {spec} NEW`"
+            );
+            add(EventCode::LegOut, message, advice);
+        }
+        if drive.slow {
+            let message = format!(
+                "drive {spec} of pool {name} does not answer, or takes far longer than usual"
+            );
+            let advice = "see whether something else uses it and what SMART says; a mirror reads from its other drives";
+            add(EventCode::DriveSlow, message, advice.to_owned());
+        }
+        let key = (pool.id.clone(), drive.id.clone());
+        let now = (drive.errors + drive.timeouts, drive.repaired);
+        let before = self.drives.insert(key, now).unwrap_or_default();
+        if now.0 > before.0 {
+            let message = format!(
+                "{} requests to drive {spec} of pool {name} failed and {} were not answered in time since the pool was opened",
+                drive.errors, drive.timeouts
+            );
+            let advice = format!(
+                "see cables and what SMART says; replace it with `convect pool replace {name} {spec} NEW`"
+            );
+            add(EventCode::DriveFailing, message, advice);
+        }
+        if now.1 > before.1 {
+            let message = format!(
+                "drive {spec} of pool {name} gave back {} blocks otherwise than they were written; they were mended",
+                drive.repaired
+            );
+            let advice = format!(
+                "scrub the pool with `convect pool scrub {name}`; if it happens again, replace the drive"
+            );
+            add(EventCode::DriveCorrupt, message, advice);
+        }
+    }
+}
+
+impl Manager {
+    /// Looks what is wrong and what was done at `up` since the daemon was started, and `at_s`, seconds since 1970.
+    pub fn observe(&self, up: Duration, at_s: u64) {
+        let mut observed = lock(&self.observed);
+        let pools = match self.control.pool_list() {
+            Ok(pools) => pools,
+            Err(error) => {
+                tracing::error!("the pools cannot be looked at for what is wrong: {error}");
+                return;
+            }
+        };
+        let mut found = Vec::new();
+        for pool in &pools {
+            self.find_in_pool(pool, at_s, &mut found);
+            for drive in pool.vdrives.iter().flat_map(|vdrive| &vdrive.drives) {
+                observed.drive(pool, drive, &mut found);
+            }
+        }
+        let known: BTreeSet<(&str, &str)> = pools
+            .iter()
+            .flat_map(|pool| {
+                let drives = pool.vdrives.iter().flat_map(|vdrive| &vdrive.drives);
+                drives.map(|drive| (pool.id.as_str(), drive.id.as_str()))
+            })
+            .collect();
+        observed
+            .drives
+            .retain(|(pool, drive), _| known.contains(&(pool.as_str(), drive.as_str())));
+        self.find_elsewhere(&mut found);
+        self.events.look(up.as_secs(), at_s, found);
+        self.sample(&mut observed.sampled, &pools, up, at_s);
+        self.note_failed_jobs(&mut observed.failed, at_s);
+    }
+
+    /// The same for now.
+    pub fn observe_now(&self) {
+        self.observe(self.up(), now_s());
+    }
+
+    fn find_in_pool(&self, pool: &PoolStatus, at_s: u64, found: &mut Vec<Finding>) {
+        let name = &pool.name;
+        match pool.state.as_str() {
+            "failed" => found.push(finding(
+                EventCode::PoolFailed,
+                of_pool(name, name),
+                format!("pool {name} has failed: {}", pool.messages.join("; ")),
+                format!("`convect pool status {name}` says which drives it lacks: bring them back"),
+            )),
+            "full" => found.push(finding(
+                EventCode::PoolFull,
+                of_pool(name, name),
+                format!("pool {name} is full: writes that need new space fail"),
+                "delete snapshots or volumes, or add a vdrive with `convect pool add`",
+            )),
+            _ => {}
+        }
+        for (part, level, text, advice) in self.filled(pool) {
+            let part = match part {
+                FillPart::Space => "space",
+                FillPart::Metadata => "metadata",
+                FillPart::Slow => "slow",
+                // It fills whenever data comes faster than it sinks, and empties by itself.
+                FillPart::Fast => continue,
+            };
+            found.push(Finding {
+                grade: level,
+                ..finding(
+                    EventCode::PoolFilling,
+                    of_pool(name, part),
+                    format!("pool {name}: {text}"),
+                    advice,
+                )
+            });
+        }
+        self.find_wear(pool, at_s, found);
+        self.find_damage(pool, found);
+    }
+
+    fn find_wear(&self, pool: &PoolStatus, at_s: u64, found: &mut Vec<Finding>) {
+        let limit = u128::from(self.flash_daily_percent);
+        let fast = pool
+            .vdrives
+            .iter()
+            .filter(|vdrive| vdrive.tier == Tier::Fast);
+        for drive in fast.flat_map(|vdrive| &vdrive.drives) {
+            let wear = self.wear(&pool.id, drive);
+            let watched = wear
+                .since_s
+                .is_some_and(|since_s| at_s.saturating_sub(since_s) >= WEAR_LEAST_S);
+            let daily = wear.daily.filter(|_| watched && limit > 0).unwrap_or(0);
+            if u128::from(daily) * 100 <= u128::from(drive.size) * limit {
+                continue;
+            }
+            let (name, spec) = (&pool.name, &drive.spec);
+            let message = format!(
+                "{} a day are written to drive {spec} of pool {name}, which has {}: more than {limit} % of it",
+                format_bytes(daily),
+                format_bytes(drive.size)
+            );
+            let advice = format!(
+                "set a budget with `convect pool set {name} --promotion-budget SIZE`, or say what the drive bears with \
+                 flash_daily_percent"
+            );
+            found.push(finding(
+                EventCode::FlashWearing,
+                of_drive(name, drive),
+                message,
+                advice,
+            ));
+        }
+    }
+
+    /// What scrubs found, until one that ended found nothing.
+    fn find_damage(&self, pool: &PoolStatus, found: &mut Vec<Finding>) {
+        let (name, scrub) = (&pool.name, &pool.scrub);
+        let mut add = |code, count: u64, message: String, advice: String| {
+            let subject = of_pool(name, name);
+            let whole = matches!(scrub.state.as_str(), "done" | "never");
+            let before = self.events.open(&(code, subject.clone()));
+            match (count > 0, before) {
+                (true, _) => found.push(finding(code, subject, message, advice)),
+                (false, Some(alert)) if !whole => {
+                    found.push(finding(code, subject, alert.message, alert.advice));
+                }
+                (false, _) => {}
+            }
+        };
+        add(
+            EventCode::ScrubFound,
+            scrub.errors,
+            format!(
+                "the scrub of pool {name} found {} copies that were not right; {} are right again",
+                scrub.errors, scrub.repaired
+            ),
+            format!(
+                "`convect pool status {name}` says on which drives: look at those, and scrub again"
+            ),
+        );
+        add(
+            EventCode::DataLost,
+            scrub.lost,
+            format!(
+                "the scrub of pool {name} found {} blocks of which no right copy is left",
+                scrub.lost
+            ),
+            format!(
+                "`convect pool status {name}` says of which volumes: write those places anew from a backup"
+            ),
+        );
+    }
+
+    /// What is wrong with what is no pool.
+    fn find_elsewhere(&self, found: &mut Vec<Finding>) {
+        for absent in lock(&self.absent).iter() {
+            found.push(finding(
+                EventCode::PoolAbsent,
+                of_pool(&absent.name, &absent.name),
+                absent.message.clone(),
+                format!(
+                    "bring its drives back, then `convect pool import {}`",
+                    absent.name
+                ),
+            ));
+        }
+        for export in self.export_list(None).items {
+            let Some(error) = export.error else {
+                continue;
+            };
+            let subject = Subject {
+                kind: SubjectKind::Export,
+                pool: Some(export.pool.clone()),
+                name: export.name.clone(),
+            };
+            found.push(finding(
+                EventCode::ExportRefused,
+                subject,
+                format!(
+                    "export {} of {}/{} is not offered: {error}",
+                    export.name, export.pool, export.volume
+                ),
+                "mend what it says; it is tried again when the daemon or its pool is started",
+            ));
+        }
+        for ((pool, _, name), error) in self.schedules_failed() {
+            let message =
+                format!("schedule {name} of pool {pool} did not take what was due: {error}");
+            let subject = Subject {
+                kind: SubjectKind::Schedule,
+                pool: Some(pool),
+                name,
+            };
+            let advice = "mend what it says; the next one is taken when it is due";
+            found.push(finding(EventCode::SnapshotMissed, subject, message, advice));
+        }
+        for (name, why) in self.targets.failing() {
+            let message = format!("target {name} does not take what it is to be told: {why}");
+            let subject = Subject {
+                kind: SubjectKind::Target,
+                pool: None,
+                name: name.clone(),
+            };
+            let advice =
+                format!("mend what it says and try it with `convect alert target test {name}`");
+            found.push(finding(EventCode::DeliveryFailed, subject, message, advice));
+        }
+        find_failures(self.access.failures(), found);
+        if let Some(number) = self.access.broken_at() {
+            let subject = Subject {
+                kind: SubjectKind::Daemon,
+                pool: None,
+                name: "convect".to_owned(),
+            };
+            found.push(finding(
+                EventCode::AuditAltered,
+                subject,
+                format!("the log of changes is not as it was written, from entry {number} on"),
+                "somebody who may write to the state folder changed it: compare it with a copy",
+            ));
+        }
+    }
+
+    /// Tells once of each job that failed. `told`: those that were.
+    fn note_failed_jobs(&self, told: &mut BTreeSet<u64>, at_s: u64) {
+        let failed: Vec<_> = self
+            .jobs_of_late()
+            .into_iter()
+            .filter(|job| job.state == api::v1::JobState::Failed)
+            // Those of daemons before were told of by them.
+            .filter(|job| job.ended_s.is_none_or(|ended_s| ended_s >= self.made_s))
+            .collect();
+        for job in failed.iter().filter(|job| !told.contains(&job.id)) {
+            let subject = Subject {
+                kind: SubjectKind::Job,
+                pool: job.subject.split('/').next().map(str::to_owned),
+                name: job.id.to_string(),
+            };
+            let message = format!(
+                "job {} ({} of {}) could not end: {}",
+                job.id, job.kind, job.subject, job.message
+            );
+            let advice = "mend what it says and start it again";
+            self.events
+                .note(EventCode::JobFailed, subject, (message, advice), at_s);
+        }
+        *told = failed.into_iter().map(|job| job.id).collect();
+    }
+}
+
+/// Tokens that were no good, by address.
+fn find_failures(failures: Failures, found: &mut Vec<Finding>) {
+    let mut add = |name: String, count: u32| {
+        let message = format!("{count} tokens that are no good were shown from {name}");
+        let subject = Subject {
+            kind: SubjectKind::Address,
+            pool: None,
+            name,
+        };
+        let advice =
+            "find out who it is: a program with a token that expired, or somebody who tries";
+        found.push(finding(EventCode::LoginFailed, subject, message, advice));
+    };
+    for (address, count) in failures.by {
+        add(address.to_string(), count);
+    }
+    if failures.others > 0 {
+        add("other addresses".to_owned(), failures.others);
+    }
+}

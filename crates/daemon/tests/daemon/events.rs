@@ -1,0 +1,386 @@
+//! Events and alerts: raised once, cleared once, and there again after a restart.
+
+use crate::common::{manager, pool_request};
+use crate::fake::World;
+use crate::http::Daemon;
+use api::v1::{Alert, Event, EventCode, EventState, Severity};
+use daemon::Manager;
+use engine::{PoolStatus, Tier};
+use serde_json::Value;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+const DAY_S: u64 = 86_400;
+
+fn up(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+struct Site {
+    world: Arc<World>,
+    folder: tempfile::TempDir,
+    manager: Option<Manager>,
+    up_s: u64,
+}
+
+impl Site {
+    fn start() -> Self {
+        let world = Arc::new(World::default());
+        let folder = tempfile::tempdir().unwrap();
+        let manager = manager(&world, folder.path()).with_flash_limit(100);
+        manager
+            .pool_create(pool_request("tank", &["file:/a", "file:/bb"], true))
+            .unwrap();
+        Self {
+            world,
+            folder,
+            manager: Some(manager),
+            up_s: 0,
+        }
+    }
+
+    fn manager(&self) -> &Manager {
+        self.manager.as_ref().unwrap()
+    }
+
+    fn alter(&self, alter: fn(&mut PoolStatus)) {
+        self.world.pools().get_mut("tank").unwrap().alter = Some(alter);
+    }
+
+    /// Looks at once, and so many seconds later.
+    fn look_for(&mut self, seconds: u64) -> Vec<(EventCode, EventState)> {
+        let newest = self.events().first().map_or(0, |event| event.number);
+        self.manager().observe(up(self.up_s), 1000 + self.up_s);
+        self.up_s += seconds;
+        self.manager().observe(up(self.up_s), 1000 + self.up_s);
+        let new = self.events().into_iter();
+        let new = new.filter(|event| event.number > newest);
+        let mut new: Vec<_> = new.map(|event| (event.code, event.state)).collect();
+        new.reverse();
+        new
+    }
+
+    /// Newest first.
+    fn events(&self) -> Vec<Event> {
+        self.manager().event_list(&Default::default(), 1000).items
+    }
+
+    fn alerts(&self) -> Vec<Alert> {
+        self.manager().alert_list().items
+    }
+
+    /// As kill -9 leaves it, or in order.
+    fn restart(&mut self, in_order: bool) {
+        let before = self.manager.take().unwrap();
+        if in_order {
+            before.stop();
+        }
+        drop(before);
+        self.manager = Some(manager(&self.world, self.folder.path()).with_flash_limit(100));
+    }
+}
+
+use EventState::{Cleared, Raised};
+
+/// What is wrong with the pool, what that is called, how long it takes until it is raised and until it is cleared.
+type Case = (fn(&mut PoolStatus), EventCode, u64, u64);
+
+#[test]
+fn each_thing_that_is_wrong_is_raised_once_and_cleared_once() {
+    let cases: &[Case] = &[
+        (
+            |pool| pool.vdrives[0].drives[1].slow = true,
+            EventCode::DriveSlow,
+            0,
+            60,
+        ),
+        (
+            |pool| pool.vdrives[0].drives[1].state = "out".to_owned(),
+            EventCode::LegOut,
+            0,
+            0,
+        ),
+        (
+            |pool| pool.state = "failed".to_owned(),
+            EventCode::PoolFailed,
+            0,
+            10,
+        ),
+        (
+            |pool| pool.state = "full".to_owned(),
+            EventCode::PoolFull,
+            0,
+            10,
+        ),
+        (
+            |pool| {
+                pool.vdrives[0].tier = Tier::Fast;
+                let drive = &mut pool.vdrives[0].drives[0];
+                drive.wear.since_s = 1;
+                // Twice its size a day, for a time that ends long after today.
+                drive.wear.hosts = 2 * drive.size * 400 * 365;
+            },
+            EventCode::FlashWearing,
+            600,
+            3600,
+        ),
+        (
+            |pool| (pool.scrub.state, pool.scrub.errors) = ("done".to_owned(), 3),
+            EventCode::ScrubFound,
+            0,
+            0,
+        ),
+        (
+            |pool| (pool.scrub.state, pool.scrub.lost) = ("done".to_owned(), 1),
+            EventCode::DataLost,
+            0,
+            0,
+        ),
+    ];
+    for (wrong, code, raise_s, clear_s) in cases {
+        let mut site = Site::start();
+        // Wear is judged by the real clock.
+        let at_s = |up_s: u64| 2 * DAY_S + up_s;
+        assert_eq!(site.look_for(9), [], "{code:?}: nothing is wrong");
+        site.alter(*wrong);
+        site.manager().observe(up(site.up_s), at_s(site.up_s));
+        if *raise_s > 0 {
+            assert_eq!(site.alerts(), [], "{code:?} too early");
+            site.up_s += raise_s;
+            site.manager().observe(up(site.up_s), at_s(site.up_s));
+        }
+        let open: Vec<EventCode> = site.alerts().iter().map(|alert| alert.code).collect();
+        assert_eq!(open, [*code]);
+        let alert = site.alerts().remove(0);
+        assert!(alert.message.contains("tank"), "{}", alert.message);
+        assert!(!alert.advice.is_empty());
+        assert_eq!(alert.runbook, format!("docs/events.md#{}", code.as_str()));
+        site.up_s += 1;
+        site.manager().observe(up(site.up_s), at_s(site.up_s));
+        site.alter(|pool| pool.scrub.state = "done".to_owned());
+        if *clear_s > 0 {
+            assert_eq!(site.look_for(clear_s - 1), [], "{code:?} cleared too early");
+            site.up_s += 1;
+        }
+        assert_eq!(site.look_for(0), [(*code, Cleared)]);
+        assert_eq!(site.alerts(), []);
+        let told = site.events();
+        let cleared = told.first().unwrap();
+        assert_eq!(cleared.of, Some(alert.number));
+        let raised = told.iter().filter(|event| event.state == Raised);
+        assert_eq!(raised.count(), 1, "{code:?} once");
+    }
+}
+
+#[test]
+fn errors_and_mended_blocks_are_told_of_when_they_grow() {
+    let mut site = Site::start();
+    assert_eq!(site.look_for(1), []);
+    site.alter(|pool| pool.vdrives[0].drives[0].errors = 1);
+    assert_eq!(site.look_for(1), [(EventCode::DriveFailing, Raised)]);
+    // More of the same is the same story.
+    site.alter(|pool| pool.vdrives[0].drives[0].timeouts = 3);
+    assert_eq!(site.look_for(1800), []);
+    assert!(site.alerts()[0].message.contains("3 were not answered"));
+    assert_eq!(site.look_for(3599), []);
+    assert_eq!(site.look_for(1), [(EventCode::DriveFailing, Cleared)]);
+    site.alter(|pool| pool.vdrives[0].drives[0].repaired = 5);
+    assert_eq!(site.look_for(1), [(EventCode::DriveCorrupt, Raised)]);
+}
+
+#[test]
+fn a_leg_is_out_until_it_is_up_to_date() {
+    let mut site = Site::start();
+    site.alter(|pool| pool.vdrives[0].drives[1].state = "missing".to_owned());
+    assert_eq!(site.look_for(1), [(EventCode::LegOut, Raised)]);
+    site.alter(|pool| pool.vdrives[0].drives[1].state = "syncing".to_owned());
+    assert_eq!(site.look_for(100), []);
+    assert!(
+        site.alerts()[0]
+            .message
+            .contains("being brought up to date")
+    );
+    site.alter(|_| {});
+    assert_eq!(site.look_for(0), [(EventCode::LegOut, Cleared)]);
+}
+
+#[test]
+fn what_a_scrub_found_stays_until_a_whole_one_finds_nothing() {
+    let mut site = Site::start();
+    site.alter(|pool| (pool.scrub.state, pool.scrub.errors) = ("done".to_owned(), 2));
+    assert_eq!(site.look_for(1), [(EventCode::ScrubFound, Raised)]);
+    for state in ["running", "cancelled"] {
+        let alter: fn(&mut PoolStatus) = match state {
+            "running" => |pool| pool.scrub.state = "running".to_owned(),
+            _ => |pool| pool.scrub.state = "cancelled".to_owned(),
+        };
+        site.alter(alter);
+        assert_eq!(site.look_for(100), [], "{state}");
+    }
+    site.alter(|pool| pool.scrub.state = "done".to_owned());
+    assert_eq!(site.look_for(1), [(EventCode::ScrubFound, Cleared)]);
+}
+
+#[test]
+fn a_pool_that_fills_is_told_of_at_each_level() {
+    let mut site = Site::start();
+    let levels = api::v1::PoolWarnings { at: vec![80, 90] };
+    site.manager().pool_warn_at("tank", &levels).unwrap();
+    for (per_mille, told) in [
+        (700, &[][..]),
+        (810, &[(EventCode::PoolFilling, Raised)]),
+        (850, &[]),
+        (905, &[(EventCode::PoolFilling, Raised)]),
+        (895, &[]),
+        (850, &[]),
+        (100, &[(EventCode::PoolFilling, Cleared)]),
+    ] {
+        site.world.pools().get_mut("tank").unwrap().used = ((1 << 30) * per_mille) / 1000;
+        site.manager().watch_fills(site.up_s);
+        assert_eq!(site.look_for(1), told, "{per_mille}");
+    }
+    let told = site.events();
+    let raised: Vec<&Event> = told.iter().filter(|event| event.state == Raised).collect();
+    assert!(
+        raised[0].message.contains("its space is 90.5 % full"),
+        "{raised:?}"
+    );
+    assert_eq!((raised[0].of, raised[1].of), (Some(raised[1].number), None));
+}
+
+#[test]
+fn a_job_that_failed_is_told_of_once() {
+    let mut site = Site::start();
+    assert_eq!(site.look_for(1), []);
+    *site.world.alter_job.lock().unwrap() = Some(|job| {
+        (job.state, job.message) = ("failed".to_owned(), "a drive is gone".to_owned());
+    });
+    let noted = (EventCode::JobFailed, EventState::Noted);
+    assert_eq!(site.look_for(1), [noted]);
+    assert!(
+        site.events()[0]
+            .message
+            .contains("job 1 (evacuate of tank) could not end: a drive is gone")
+    );
+    assert_eq!(site.look_for(1), []);
+}
+
+#[test]
+fn events_and_alerts_outlive_a_kill_and_numbers_go_on() {
+    let mut site = Site::start();
+    site.alter(|pool| pool.vdrives[0].drives[1].state = "out".to_owned());
+    site.look_for(1);
+    let (events, alerts) = (site.events(), site.alerts());
+    site.restart(false);
+    let after = site.events();
+    assert_eq!(after[2..], events[..]);
+    assert_eq!(after[1].code, EventCode::DaemonKilled);
+    assert_eq!(
+        (after[0].code, after[0].number),
+        (EventCode::DaemonStarted, events[0].number + 2)
+    );
+    assert_eq!(site.alerts(), alerts);
+    // It is still so: nothing is told again.
+    assert_eq!(site.look_for(100), []);
+    site.restart(true);
+    let codes: Vec<EventCode> = site
+        .events()
+        .iter()
+        .take(2)
+        .map(|event| event.code)
+        .collect();
+    assert_eq!(codes, [EventCode::DaemonStarted, EventCode::DaemonStopped]);
+    site.alter(|_| {});
+    assert_eq!(site.look_for(1), [(EventCode::LegOut, Cleared)]);
+    site.restart(false);
+    assert_eq!(site.alerts(), []);
+}
+
+/// Cuts so many bytes off a file's end, as a write that was torn.
+fn tear(path: &Path, bytes: usize) {
+    let text = std::fs::read(path).unwrap();
+    std::fs::write(path, &text[..text.len() - bytes]).unwrap();
+}
+
+#[test]
+fn a_torn_line_loses_that_event_alone_and_its_alert_is_not_lost() {
+    let mut site = Site::start();
+    site.alter(|pool| pool.vdrives[0].drives[1].state = "out".to_owned());
+    site.look_for(1);
+    let events = site.events();
+    // Killed between the event and the alerts: the event tells of it.
+    std::fs::remove_file(site.folder.path().join("alerts.json")).unwrap();
+    site.restart(false);
+    assert_eq!(site.alerts()[0].code, EventCode::LegOut);
+    let before = site.events().len();
+    tear(&site.folder.path().join("events.log"), 9);
+    site.restart(false);
+    // One was torn, and two are new.
+    assert_eq!(site.events().len(), before + 1);
+    assert!(events.iter().all(|event| site.events().contains(event)));
+    let numbers: Vec<u64> = site.events().iter().map(|event| event.number).collect();
+    assert!(
+        numbers.is_sorted_by(|newer, older| newer > older),
+        "{numbers:?}"
+    );
+}
+
+#[test]
+fn events_are_paged_through_and_filtered() {
+    let daemon = Daemon::start(&Arc::default());
+    assert_eq!(daemon.ask("POST", "/v1/pools", crate::http::pool()).0, 201);
+    let (status, all) = daemon.ask("GET", "/v1/events", Value::Null);
+    assert_eq!(status, 200);
+    assert_eq!(all["items"][0]["code"], "daemon_started");
+    assert_eq!(all["items"][0]["runbook"], "docs/events.md#daemon_started");
+    assert_eq!(all.get("next"), None);
+    for (query, status, count) in [
+        ("severity=warning", 200, 0),
+        ("severity=info&code=daemon_started,leg_out", 200, 1),
+        ("code=leg_out", 200, 0),
+        ("pool=tank", 200, 0),
+        ("before=1", 200, 0),
+        ("limit=1", 200, 1),
+        ("limit=0", 422, 0),
+        ("limit=1001", 422, 0),
+        ("severity=fatal", 422, 0),
+        ("code=nonsense", 422, 0),
+        ("before=x", 422, 0),
+        ("page=2", 422, 0),
+    ] {
+        let path = format!("/v1/events?{query}");
+        let (found, answer) = daemon.ask("GET", &path, Value::Null);
+        let items = answer["items"].as_array().map_or(0, Vec::len);
+        assert_eq!((found, items), (status, count), "{query}: {answer}");
+    }
+    let (status, alerts) = daemon.ask("GET", "/v1/alerts", Value::Null);
+    assert_eq!(
+        (status, alerts["items"].as_array().map(Vec::len)),
+        (200, Some(0))
+    );
+}
+
+#[test]
+fn pages_follow_one_another_without_a_gap() {
+    let mut site = Site::start();
+    for _ in 0..5 {
+        site.alter(|pool| pool.vdrives[0].drives[1].state = "out".to_owned());
+        site.look_for(1);
+        site.alter(|_| {});
+        site.look_for(1);
+    }
+    let all = site.events();
+    let mut filter = Default::default();
+    let first = site.manager().event_list(&filter, 4);
+    assert_eq!(
+        (&first.items[..], first.next),
+        (&all[..4], Some(all[3].number))
+    );
+    filter.before = first.next;
+    let rest = site.manager().event_list(&filter, 1000);
+    assert_eq!((&rest.items[..], rest.next), (&all[4..], None));
+    filter.severity = Some(Severity::Critical);
+    filter.before = None;
+    assert_eq!(site.manager().event_list(&filter, 1000).items.len(), 10);
+}

@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# Figures over time: what a client writes is told by seconds, for the volume, its pool, tier and drive, also after
+# kill -9 and with a file that is damaged in places.
+# timeout: 120
+# shellcheck source=tests/e2e/lib.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
+
+mib=$((1 << 20))
+# Bytes that a figure tells of since a second, and steps that are known.
+told() { # ARGUMENTS of `convect history`... SERIES
+  convect history "${@:1:$#-1}" --series "${*: -1}" --last 10m --step 1s --json |
+    field '(round(sum(v or 0 for v in d["series"][0]["values"]) * d["step_s"]), sum(v is not None for v in d["series"][0]["values"]))' |
+    tr -d '(),'
+}
+told_bytes() { told "$@" | cut -d' ' -f1; }
+near() { # VALUE OF: by a twentieth
+  python3 -c 'import sys; v, of = map(float, sys.argv[1:]); sys.exit(abs(v - of) > of / 20)' "$1" "$2"
+}
+all_told() { near "$(told_bytes "$@")" "$wanted"; }
+known() { told tank/v writes | cut -d' ' -f2; }
+
+start_daemon
+create_pool tank 256M 512M
+convect volume create tank/v --size 512M
+export_nbd disk tank/v
+is_known() { [ "$(known)" -ge 2 ]; }
+wait_until 20 is_known
+
+say "what is written is told of"
+nbd_of disk "
+import time
+for at in range(40):
+    disk.pwrite(bytes([at + 1]) * $mib, at * $mib)
+    time.sleep(0.05)
+disk.flush()
+"
+wanted=$((40 * mib))
+wait_until 20 all_told tank/v write_bytes
+wait_until 20 all_told tank write_bytes
+written="$(told_bytes tank --drive "file:$work/tank-fast.img" write_bytes)"
+[ "$written" -ge "$wanted" ] || fail "the drive was written $written bytes"
+convect history tank/v --last 5m | tee shown
+grep -q '^write_bytes .*[▂▃▄▅▆▇█]' shown || fail "no picture"
+grep -q 'WHEN (UTC) ' shown || fail "no table"
+convect history tank --tier fast --json | field '[s["name"] for s in d["series"]]' | grep -q "'used'" || fail "no tier"
+convect history tank --export disk --last 1m --json | field 'd["series"][0]["values"][-3:]' | grep -qE '[0-9]' || fail "no export"
+
+say "kill -9, and time without a daemon"
+before="$(known)"
+kill_daemon
+sleep 4
+start_daemon
+all_told tank/v write_bytes || fail "it was $wanted, and is $(told_bytes tank/v write_bytes)"
+grew() { [ "$(known)" -gt $((before + 3)) ]; }
+wait_until 20 grew
+convect history tank/v --last 1m --step 1s --json |
+  field 'any(v is None for v in d["series"][0]["values"][-40:])' | grep -qx True || fail "no gap is told of"
+
+say "a damaged file loses what is damaged, and no more"
+stop_daemon
+head -c 3000 /dev/urandom | dd of=state/history/data bs=1 seek=70000 conv=notrunc status=none
+echo '{' >state/history/index.json.new
+start_daemon
+wait_until 20 is_known
+convect history tank/v >/dev/null
+stop_daemon
+echo '{' >state/history/index.json
+start_daemon
+grep -q 'the index of the history is damaged' daemon.log || fail "$(tail -n 5 daemon.log)"
+wait_until 20 is_known
+
+say "questions that cannot be are refused"
+if convect history tank/none 2>refused; then fail "it knows a volume that is not there"; fi
+grep -q "no figures of 'volume/tank/none' are kept" refused || fail "$(cat refused)"
+if convect history tank/v --series speed 2>refused; then fail "it knows such a figure"; fi
+grep -q "has no 'speed', but reads" refused || fail "$(cat refused)"
+if convect history tank/v --last 1h --step 0s 2>refused; then :; fi
+if convect history tank/v --last 700d --step 1h 2>refused; then fail "it tells of very many steps"; fi
+grep -q 'are more than 4000' refused || fail "$(cat refused)"
+du -k state/history/data | tee size
