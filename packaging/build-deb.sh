@@ -34,6 +34,7 @@ done
 install -D -m 644 packaging/convect.service "$root/usr/lib/systemd/system/convect.service"
 install -D -m 644 packaging/convect.toml "$root/etc/convect/convect.toml"
 install -D -m 644 docs/api/openapi.json "$root/usr/share/doc/convect/openapi.json"
+install -D -m 644 docs/events.md "$root/usr/share/doc/convect/events.md"
 install -D -m 644 packaging/prometheus/convect.rules.yml "$root/usr/share/convect/prometheus/convect.rules.yml"
 install -D -m 644 packaging/grafana/convect.json "$root/usr/share/convect/grafana/convect.json"
 if [[ -f LICENSE ]]; then
@@ -63,7 +64,7 @@ Section: admin
 Priority: optional
 Installed-Size: $(du -sk --exclude=DEBIAN "$root" | cut -f1)
 Depends: libc6${libc:+ (>= $libc)}, libgcc-s1
-Recommends: fuse3
+Recommends: fuse3, ca-certificates
 Description: hybrid storage for virtual machines and hosts
  Pools RAM, flash and disks, keeps every hot block on the fastest medium, and
  serves volumes by vhost-user-blk, NBD, FUSE and iSCSI.

@@ -64,6 +64,8 @@ start_daemon
 grep -q 'the log of changes is not as it was written, from entry 3 on' daemon.log || fail "$(tail -n 5 daemon.log)"
 if convect audit >audit 2>told; then fail "it is taken as it is"; fi
 grep -q 'from entry 3 on' told || fail "$(cat told)"
+is_an_alert() { convect alert list --json | grep -q '"audit_altered"'; }
+wait_until 20 is_an_alert
 
 say "a certificate that is given is used, and one without its key is refused"
 stop_daemon

@@ -117,19 +117,27 @@ wait_until 60 has_come webhooks.jsonl "e['path'] == '/tls' and e['event']['state
 
 say "a receiver that takes the connection and says nothing holds nobody up"
 python3 - <<'PYTHON' &
-import json, socket, time
+import socket
 s = socket.socket()
 s.bind(("127.0.0.1", 0))
 s.listen()
 open("silent", "w").write(str(s.getsockname()[1]))
-time.sleep(150)
+connection, _ = s.accept()
+open("taken", "w").close()
+while connection.recv(65536):
+    pass
+open("given-up", "w").close()
 PYTHON
 silent_pid=$!
 defer 'kill $silent_pid 2>/dev/null'
 wait_until 10 test -s silent
-create webhook silent --url "http://127.0.0.1:$(cat silent)/"
+# By its name it comes before the others.
+create webhook a-silent --url "http://127.0.0.1:$(cat silent)/"
 : >webhooks.jsonl
 convect pool offline tank "$b"
-wait_until 12 has_come webhooks.jsonl "e['path'] == '/signed-path'"
+wait_until 60 test -f taken
+wait_until 60 has_come webhooks.jsonl "e['path'] == '/signed-path'"
+[ ! -f given-up ] || fail "the others were told after it was given up"
 convect pool list >/dev/null
+wait_until 60 test -f given-up
 stop_daemon

@@ -1,6 +1,7 @@
 //! Brings events to their targets, one delivery at a time for each, each on a thread of its own.
 
-use super::targets::{Work, route};
+use super::check::route;
+use super::targets::Work;
 use super::{mail, webhook};
 use crate::Manager;
 use api::v1::{Event, TargetCreate, TargetTo};

@@ -3,8 +3,10 @@
 //! Responsible for: keeping events over restarts, and raising and clearing each alert once.
 //! Leaves out: what is looked at (`manager/observe.rs`), and who is told (`delivery`).
 
+mod filter;
 mod store;
 mod watch;
 
-pub use store::{Events, Filter};
+pub use filter::Filter;
+pub use store::Events;
 pub use watch::Finding;

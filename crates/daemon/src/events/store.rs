@@ -1,6 +1,7 @@
 //! Events and open alerts of one daemon, kept in the state folder: events in lines that are appended, alerts in a file
 //! that is written as a whole.
 
+use super::filter::Filter;
 use super::watch::{Finding, Key, Watch};
 use crate::ServeError;
 use crate::access::write_whole;
@@ -24,33 +25,6 @@ const TOLD_MAX: usize = 10_000;
 const OPEN_MAX: usize = 1000;
 /// Longest text of an event, in bytes.
 const TEXT_MAX: usize = 1024;
-
-/// Which events are asked for.
-#[derive(Clone, Default)]
-pub struct Filter {
-    /// Only those with a smaller number.
-    pub before: Option<u64>,
-    /// Only those that matter at least so much.
-    pub severity: Option<Severity>,
-    /// Only those of these codes; all when there is none.
-    pub codes: Vec<EventCode>,
-    /// Only those of this pool.
-    pub pool: Option<String>,
-}
-
-impl Filter {
-    fn takes(&self, event: &Event) -> bool {
-        let of_pool = |pool: &String| {
-            event.subject.pool.as_ref() == Some(pool) || event.subject.name == *pool
-        };
-        self.before.is_none_or(|before| event.number < before)
-            && self
-                .severity
-                .is_none_or(|severity| event.severity >= severity)
-            && (self.codes.is_empty() || self.codes.contains(&event.code))
-            && self.pool.as_ref().is_none_or(of_pool)
-    }
-}
 
 /// Events that somebody had not been told of.
 #[derive(Default, PartialEq, Debug)]

@@ -3,10 +3,12 @@
 //! Responsible for: what is kept, for how long, and what is told of it.
 //! Leaves out: what is counted and when it is looked at (`manager/history.rs`).
 
+mod query;
 mod record;
 mod rings;
 mod series;
 mod store;
 
+pub use query::Query;
 pub use series::{Kind, SERIES_MAX, Values};
-pub use store::{Missing, Query, Store};
+pub use store::{Missing, Store};

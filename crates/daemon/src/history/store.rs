@@ -1,5 +1,6 @@
 //! The figures of a daemon: which objects there are, their steps written down as time goes, and read again.
 
+use super::query::Query;
 use super::rings::{Place, RINGS, Ring, Rings};
 use super::series::{Kind, SERIES_MAX, Values};
 use crate::ServeError;
@@ -24,12 +25,6 @@ const FORGET_S: u64 = 2 * 365 * 86_400;
 const DAEMON: &str = "daemon";
 /// Seconds that are written down at a time.
 const SECONDS_MAX: u64 = 15;
-/// Steps of an answer at most.
-const POINTS_MAX: u64 = 4000;
-/// Steps of an answer, about, when nobody says how long they are.
-const POINTS: u64 = 400;
-/// Lengths of steps, in seconds, of which one is chosen then.
-const STEPS: [u64; 10] = [1, 5, 10, 30, 60, 300, 900, 3600, 21_600, 86_400];
 const UP: Values = [0.0; SERIES_MAX];
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -71,18 +66,6 @@ struct Index {
     version: u32,
     next_id: u32,
     objects: BTreeMap<String, Entry>,
-}
-
-/// What is asked for. Times are seconds since 1970.
-pub struct Query<'a> {
-    /// The object, as [`Kind::object`] names it.
-    pub object: &'a str,
-    /// The first second.
-    pub from_s: u64,
-    /// The second after the last.
-    pub to_s: u64,
-    /// Seconds of a step; nothing: what fits.
-    pub step_s: Option<u64>,
 }
 
 /// What was found.
@@ -272,38 +255,6 @@ impl Store {
             step_s,
             steps: merged.collect(),
         })
-    }
-}
-
-impl Query<'_> {
-    /// The ring that is read, and the length of the answer's steps.
-    fn plan(&self, now_s: u64) -> Result<(Ring, u64), String> {
-        if self.from_s >= self.to_s || self.to_s > u64::from(u32::MAX) {
-            return Err(format!(
-                "the time from {} to {} is none: `from` comes before `to`",
-                self.from_s, self.to_s
-            ));
-        }
-        let length_s = self.to_s - self.from_s;
-        let covers = |ring: &&Ring| self.from_s.saturating_add(ring.steps * ring.step_s) >= now_s;
-        let ring = RINGS.iter().find(covers).unwrap_or(&RINGS[2]);
-        let fits = |step: &&u64| length_s / **step <= POINTS;
-        let usual = STEPS.iter().find(fits).copied();
-        let step_s = self.step_s.or(usual).unwrap_or(86_400).max(1);
-        // Whole steps of the ring.
-        let step_s = step_s.div_ceil(ring.step_s).saturating_mul(ring.step_s);
-        if length_s / step_s > POINTS_MAX {
-            return Err(format!(
-                "{} steps of {step_s} s are more than {POINTS_MAX}: make them longer, or the time shorter",
-                length_s / step_s
-            ));
-        }
-        if step_s > 31 * 86_400 {
-            return Err(format!(
-                "a step of {step_s} s is longer than 31 days: make it shorter"
-            ));
-        }
-        Ok((*ring, step_s))
     }
 }
 

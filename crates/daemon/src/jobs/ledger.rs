@@ -58,6 +58,8 @@ struct All {
     changed: bool,
     /// When it was kept last: seconds since 1970.
     kept_s: u64,
+    /// It is not kept, and that was said.
+    failing: bool,
 }
 
 /// The jobs. Locked for a look or a write only.
@@ -249,8 +251,12 @@ impl Ledger {
             .map_err(std::io::Error::other)
             .and_then(|text| write_whole(&self.folder, FILE, &text, 0o640));
         match written {
-            Ok(()) => all.changed = false,
-            Err(error) => tracing::error!("the list of jobs is not kept: {error}"),
+            Ok(()) => (all.changed, all.failing) = (false, false),
+            Err(error) => {
+                if !std::mem::replace(&mut all.failing, true) {
+                    tracing::error!("the list of jobs is not kept until this is mended: {error}");
+                }
+            }
         }
     }
 

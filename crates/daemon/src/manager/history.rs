@@ -20,6 +20,8 @@ pub(super) struct Sampled {
     /// When: since the daemon was started, and seconds since 1970.
     at: Option<(Duration, u64)>,
     counted: BTreeMap<String, Counted>,
+    /// Figures are not kept, and that was said.
+    failing: bool,
 }
 
 /// What was gathered at a look.
@@ -185,12 +187,17 @@ impl Manager {
             sample.figures.push((object, values));
         }
         sampled.counted = sample.counted;
-        if sample.seconds > 0.0
-            && let Err(error) =
-                self.history
-                    .write(at_s, sample.seconds.round() as u64, &sample.figures)
-        {
-            tracing::warn!("figures of this second are not kept: {error}");
+        if sample.seconds == 0.0 {
+            return;
+        }
+        let seconds = sample.seconds.round() as u64;
+        match self.history.write(at_s, seconds, &sample.figures) {
+            Ok(()) => sampled.failing = false,
+            Err(error) => {
+                if !std::mem::replace(&mut sampled.failing, true) {
+                    tracing::error!("figures are not kept until this is mended: {error}");
+                }
+            }
         }
     }
 

@@ -174,6 +174,31 @@ fn each_thing_that_is_wrong_is_raised_once_and_cleared_once() {
 }
 
 #[test]
+fn a_pool_that_is_not_there_is_told_of_until_it_is() {
+    let mut site = Site::start();
+    let lake = pool_request("lake", &["file:/ccc"], false);
+    site.manager().pool_create(lake).unwrap();
+    site.look_for(1);
+    site.world.take_away("file:/ccc");
+    site.restart(true);
+    assert_eq!(site.look_for(1), [(EventCode::PoolAbsent, Raised)]);
+    let alert = site.alerts().remove(0);
+    assert_eq!(
+        (alert.subject.name.as_str(), alert.severity),
+        ("lake", Severity::Critical)
+    );
+    site.world.away.lock().unwrap().clear();
+    let import = api::v1::PoolImport {
+        drives: vec!["file:/ccc".to_owned()],
+        degraded: false,
+    };
+    site.manager().pool_import("lake", &import).unwrap();
+    assert_eq!(site.look_for(9), []);
+    site.up_s += 1;
+    assert_eq!(site.look_for(0), [(EventCode::PoolAbsent, Cleared)]);
+}
+
+#[test]
 fn errors_and_mended_blocks_are_told_of_when_they_grow() {
     let mut site = Site::start();
     assert_eq!(site.look_for(1), []);

@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { api } from "../../api/client";
 import type { Job } from "../../api/types";
-import { bytes, span } from "../../format";
+import { bytes, span, time } from "../../format";
 import { useMay } from "../../session";
 import { Confirm } from "../../ui/Confirm";
 import { State } from "../../ui/State";
@@ -33,6 +33,12 @@ export function JobRow({ job }: { job: Job }) {
       <progress max={100} value={job.percent} aria-label={`${job.kind} ${job.subject}`} />
       <small>
         {job.percent.toFixed(1)} % <span>{pace(job)}</span>
+        {job.began_s !== undefined && (
+          <>
+            {" "}
+            <time>{time(job.ended_s ?? job.began_s)}</time>
+          </>
+        )}
       </small>
       {cancelling && (
         <Confirm

@@ -1,0 +1,79 @@
+//! Whether a target can be, and the way of mail of one. Pure.
+
+use super::mail::Route;
+use super::tls::certificates;
+use super::webhook::Place;
+use api::v1::{TargetCreate, TargetTo};
+
+/// Longest secret and longest address, in bytes.
+const TEXT_MAX: usize = 4096;
+/// Longest certificates, in bytes.
+const CA_MAX: usize = 256 << 10;
+
+/// The way of mail of a target that is one.
+pub fn route(create: &TargetCreate) -> Option<Route<'_>> {
+    match &create.to {
+        TargetTo::Webhook { .. } => None,
+        TargetTo::Email {
+            server,
+            port,
+            security,
+            user,
+            password,
+            from,
+            to,
+        } => Some(Route {
+            server,
+            port: *port,
+            security: *security,
+            login: user.as_deref().zip(password.as_deref()),
+            from,
+            to,
+            ca: create.ca.as_deref(),
+        }),
+    }
+}
+
+/// Refuses a target that cannot be told of anything.
+///
+/// # Errors
+/// A sentence that says what to do.
+pub fn check(create: &TargetCreate) -> Result<(), String> {
+    if let Some(ca) = &create.ca {
+        if ca.len() > CA_MAX {
+            return Err(format!("the certificates are longer than {CA_MAX} bytes"));
+        }
+        certificates(ca).map_err(|why| format!("the certificates cannot be used: {why}"))?;
+    }
+    let short = |text: &str| match text.len() <= TEXT_MAX {
+        true => Ok(()),
+        false => Err(format!(
+            "an address or a secret is longer than {TEXT_MAX} bytes"
+        )),
+    };
+    match &create.to {
+        TargetTo::Webhook { url, secret } => {
+            short(url)?;
+            short(secret.as_deref().unwrap_or_default())?;
+            if secret.as_deref() == Some("") {
+                return Err("the secret is empty: leave it out, or give one".to_owned());
+            }
+            Place::parse(url).map(drop)
+        }
+        TargetTo::Email {
+            user,
+            password,
+            from,
+            to,
+            ..
+        } => {
+            let texts = [user.as_deref(), password.as_deref(), Some(from)];
+            texts.into_iter().flatten().try_for_each(short)?;
+            to.iter().try_for_each(|to| short(to))?;
+            if user.is_some() != password.is_some() {
+                return Err("a user goes with a password, and a password with a user".to_owned());
+            }
+            route(create).map_or(Ok(()), |route| route.check())
+        }
+    }
+}
