@@ -173,7 +173,7 @@ impl Checker {
         self.rare.set(rare);
         let mut away = None;
         for crash in 1.. {
-            self.compare(&crashed, oracle, wanted, &mut away)
+            self.compare(crashed, oracle, wanted, &mut away)
                 .map_err(|Wrong(what)| {
                     let without =
                         away.map_or_else(String::new, |away| format!("without drive {away}: "));
@@ -232,16 +232,18 @@ impl Checker {
         let Some(known) = newest(labels.iter().flatten()) else {
             return Vec::new();
         };
+        let id = |label: &Option<Arc<Label>>| Some(label.as_ref()?.drive.to_string());
+        let ids: Vec<_> = labels.iter().map(id).collect();
         let spare = |number: &usize| {
             Some(*number) != self.absent.get()
-                && self.is_spare(labels, &known, *number)
-                && without(*number).is_some_and(|known| self.is_spare(labels, &known, *number))
+                && self.is_spare(&ids, &known, *number)
+                && without(*number).is_some_and(|known| self.is_spare(&ids, &known, *number))
         };
         (0..labels.len()).filter(spare).collect()
     }
 
-    /// Whether other legs have all that a drive has, as a label says.
-    fn is_spare(&self, labels: &[Option<Arc<Label>>], known: &Label, number: usize) -> bool {
+    /// Whether other legs have all that a drive has, as a label says; of all drives the `ids`, as far as they are known.
+    fn is_spare(&self, ids: &[Option<String>], known: &Label, number: usize) -> bool {
         let parts = known.config.vdrives.iter().map(|vdrive| &vdrive.parts);
         let groups: Vec<_> = std::iter::once(&known.config.meta.parts)
             .chain(parts)
@@ -249,10 +251,6 @@ impl Checker {
         let mirrors = known.config.vdrives.iter();
         let mirrors = mirrors.map(|vdrive| vdrive.layout == LayoutConfig::Mirror);
         let mirrors: Vec<bool> = std::iter::once(true).chain(mirrors).collect();
-        let ids: Vec<Option<String>> = labels
-            .iter()
-            .map(|label| Some(label.as_ref()?.drive.to_string()))
-            .collect();
         let counts =
             |number: usize| Some(number) != self.absent.get() && Some(number) != self.fragile;
         let sure = |part: &PartConfig| {
@@ -282,23 +280,23 @@ impl Checker {
 
     fn compare(
         &self,
-        crashed: &[Crashed],
+        crashed: Vec<Crashed>,
         oracle: &Oracle,
         wanted: bool,
         away: &mut Option<usize>,
     ) -> Result<(), Wrong> {
         self.states.set(self.states.get() + 1);
         self.turns.store(0, Ordering::Relaxed);
+        let labels = (0..self.drives.len()).map(|drive| self.label(drive, &crashed[drive]));
+        let labels: Vec<_> = labels.collect();
         for ((_, drive), crashed) in self.drives.iter().zip(crashed) {
-            drive.load(crashed.clone());
+            drive.load(crashed);
         }
         let spared = oracle.hits.is_empty() && oracle.state_hits.is_empty() && !oracle.wild;
         if wanted && spared && self.random.borrow_mut().one_in(TOOLS) {
             let drives: Vec<_> = self.drives.iter().map(|(_, drive)| drive.clone()).collect();
             self.run(crate::tools::compare(&self.handle, &drives, oracle))?;
         }
-        let labels = (0..self.drives.len()).map(|drive| self.label(drive, &crashed[drive]));
-        let labels: Vec<_> = labels.collect();
         // A leg that was away is older from then on.
         *away = away.or_else(|| self.without(&labels));
         let without = *away;

@@ -1,5 +1,6 @@
 //! The gate: each known bug is switched on, and has to be found.
 
+use crate::memory::Lifo;
 use crate::plan::{Focus, Plan};
 use crate::random::Random;
 use crate::run::{Failure, Length, run};
@@ -128,6 +129,7 @@ pub fn gate(only: &str, limit: Duration, length: Length, threads: usize, from: u
             missed.fetch_add(usize::from(!yet && found.is_none()), Ordering::Relaxed);
             show(*mutation, found.as_ref(), worked() - began);
         }
+        Lifo::forget_lists();
     };
     std::thread::scope(|scope| {
         (0..threads.max(1)).for_each(|_| drop(scope.spawn(work)));
