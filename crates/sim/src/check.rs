@@ -2,7 +2,7 @@
 
 use crate::compare::Look;
 use crate::image::{Block, Crashed, Image};
-use crate::instant::{Instant, Turns};
+use crate::instant::{Instant, Sight, Turns};
 use crate::medium::Loss;
 use crate::oracle::{Oracle, Wrong};
 use crate::random::Random;
@@ -86,7 +86,7 @@ type Known = BTreeMap<[usize; LABEL_BLOCKS as usize], (LabelBlocks, Option<Arc<L
 pub struct Opened {
     pub harness: Harness,
     pub label: Arc<Label>,
-    pub drives: Vec<(DriveId, Arc<Instant>)>,
+    pub drives: Vec<(DriveId, Sight)>,
 }
 
 /// Opens states and compares them.
@@ -373,13 +373,9 @@ impl Checker {
             return Ok(None);
         };
         let drives = labels.iter();
-        let drives: Vec<_> = drives
-            .map(|(number, label)| (label.drive, self.drives[*number].1.clone()))
-            .collect();
-        let members: Vec<(DriveId, Arc<dyn OpenDrive>)> = drives
-            .iter()
-            .map(|(id, drive)| (*id, drive.clone() as _))
-            .collect();
+        let drives = drives.map(|(number, label)| (label.drive, &self.drives[*number].1));
+        let members = drives.clone().map(|(id, drive)| (id, drive.clone() as _));
+        let members: Vec<(DriveId, Arc<dyn OpenDrive>)> = members.collect();
         let (handle, label) = (self.handle.clone(), newest.clone());
         let opened = self.run(async move {
             Harness::open(&handle, label.pool, &label.config, &members, &MEMORY).await
@@ -388,7 +384,7 @@ impl Checker {
             Ok(harness) => Ok(Some(Opened {
                 harness,
                 label: newest,
-                drives,
+                drives: drives.map(|(id, drive)| (id, drive.sight())).collect(),
             })),
             Err(failed) => Err(failed.to_string()),
         }

@@ -47,7 +47,8 @@ impl Facts {
 }
 
 impl Sectors {
-    fn of(bytes: &[u8; BLOCK]) -> Option<Self> {
+    /// Of a block that holds this; none when it is no host's.
+    pub fn of(bytes: &[u8; BLOCK]) -> Option<Self> {
         let (fill, first) = named_by(bytes).unwrap_or_default();
         let block = first / SECTORS as u64;
         let mut versions = [0; SECTORS];

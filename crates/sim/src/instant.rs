@@ -136,20 +136,9 @@ impl Instant {
         held.crashed = crashed;
     }
 
-    /// Whether a block's checksum is `crc`, and its content fits.
-    pub fn has(&self, block: u64, crc: u32, fits: impl Fn(&Sectors) -> bool) -> bool {
-        let right = |facts: &Facts| facts.crc == crc && facts.sectors.as_ref().is_some_and(&fits);
-        let state = self.state();
-        let held = &state.borrow().held;
-        match held.known(block) {
-            Known::Block(known) => right(known.facts()),
-            Known::Zeroes => right(Facts::of_zeroes()),
-            Known::Else => {
-                let mut bytes = [0; BLOCK];
-                held.read(block, &mut bytes);
-                right(&Facts::of(&bytes))
-            }
-        }
+    /// What it holds, to look at often.
+    pub fn sight(&self) -> Sight {
+        Sight(self.state())
     }
 
     /// What it would hold if the power had been cut while the drives carried out `turn`.
@@ -174,6 +163,26 @@ impl Instant {
             }
         }
         crashed
+    }
+}
+
+/// What a drive holds, as far as somebody looks.
+pub struct Sight(Rc<RefCell<State>>);
+
+impl Sight {
+    /// Whether a block's checksum is `crc`, and its content fits.
+    pub fn has(&self, block: u64, crc: u32, fits: impl Fn(&Sectors) -> bool) -> bool {
+        let right = |facts: &Facts| facts.crc == crc && facts.sectors.as_ref().is_some_and(&fits);
+        let held = &self.0.borrow().held;
+        match held.known(block) {
+            Known::Block(known) => right(known.facts()),
+            Known::Zeroes => right(Facts::of_zeroes()),
+            Known::Else => {
+                let mut bytes = [0; BLOCK];
+                held.read(block, &mut bytes);
+                right(&Facts::of(&bytes))
+            }
+        }
     }
 }
 
