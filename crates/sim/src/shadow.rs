@@ -6,12 +6,12 @@ use block::{DmaBuf, DmaPool};
 use std::sync::Arc;
 use units::BLOCK;
 
-/// Blocks from the beginning of one window to that of the next; any read of so many lies within one.
-const STEP: u64 = 128;
-/// Blocks of a window.
-const WINDOW: u64 = 2 * STEP;
-/// Windows of a drive at most; then all begin anew.
-const MOST: usize = 24;
+/// Blocks of the longest reads: of journals, and of all others. A window has twice as many, and so many on the next
+/// begins: any such read lies within one.
+const LONG: u64 = 128;
+const SHORT: u64 = 16;
+/// Blocks that the windows of a drive have at most, of each kind; then all of that kind begin anew.
+const MOST: u64 = 4096;
 /// Memory for windows that a thread has at hand, in bytes.
 const ARENA: usize = 64 << 20;
 
@@ -41,10 +41,20 @@ struct Window {
 }
 
 /// The memory: windows of a drive where something was read.
-#[derive(Default)]
 pub struct Shadow {
-    windows: Vec<Option<Window>>,
-    made: usize,
+    short: Windows,
+    long: Windows,
+}
+
+impl Default for Shadow {
+    fn default() -> Self {
+        let [short, long] = [SHORT, LONG].map(|step| Windows {
+            step,
+            all: Vec::new(),
+            made: 0,
+        });
+        Self { short, long }
+    }
 }
 
 impl Shadow {
@@ -56,13 +66,16 @@ impl Shadow {
         known: impl Fn(u64) -> Known<'a>,
         read: impl Fn(u64, &mut [u8]),
     ) -> Option<DmaBuf> {
-        if len > STEP as usize * BLOCK {
-            return None;
-        }
-        let window = self.window((first / STEP) as usize);
-        let at = (first % STEP) as usize;
+        let count = (len / BLOCK) as u64;
+        let windows = match count {
+            0..=SHORT => &mut self.short,
+            _ if count <= LONG => &mut self.long,
+            _ => return None,
+        };
+        let at = (first % windows.step) as usize;
+        let window = windows.get((first / windows.step) as usize);
         let mut unique = None;
-        for (index, block) in (at..at + len / BLOCK).zip(first..) {
+        for (index, block) in (at..at + count as usize).zip(first..) {
             let known = known(block);
             match (&known, &window.holds[index]) {
                 (Known::Zeroes, Holds::Zeroes) => continue,
@@ -90,22 +103,32 @@ impl Shadow {
         }
         Some(window.memory.slice(at * BLOCK, len))
     }
+}
 
-    fn window(&mut self, number: usize) -> &mut Window {
-        if self.windows.len() <= number {
-            self.windows.resize_with(number + 1, || None);
+struct Windows {
+    /// Blocks from the beginning of one to that of the next.
+    step: u64,
+    all: Vec<Option<Window>>,
+    made: u64,
+}
+
+impl Windows {
+    fn get(&mut self, number: usize) -> &mut Window {
+        if self.all.len() <= number {
+            self.all.resize_with(number + 1, || None);
         }
-        if self.windows[number].is_none() {
-            if self.made == MOST {
-                self.windows.iter_mut().for_each(|window| *window = None);
+        let blocks = 2 * self.step;
+        if self.all[number].is_none() {
+            if (self.made + 1) * blocks > MOST {
+                self.all.iter_mut().for_each(|window| *window = None);
                 self.made = 0;
             }
             self.made += 1;
         }
-        self.windows[number].get_or_insert_with(|| Window {
-            memory: POOL.with(|pool| pool.get(WINDOW as usize * BLOCK)),
+        self.all[number].get_or_insert_with(|| Window {
+            memory: POOL.with(|pool| pool.get(blocks as usize * BLOCK)),
             // The memory is another one's that was.
-            holds: vec![Holds::Else; WINDOW as usize],
+            holds: vec![Holds::Else; blocks as usize],
         })
     }
 }
@@ -119,12 +142,12 @@ mod tests {
         let mut shadow = Shadow::default();
         let blocks = [3, 4].map(|value| Arc::new(Block::of(&[value; BLOCK])));
         let mut read = |now: [Option<usize>; 2]| {
-            let of = |block: u64| match now[block as usize - 127] {
+            let of = |block: u64| match now[block as usize - 15] {
                 Some(9) => Known::Else,
                 Some(at) => Known::Block(&blocks[at]),
                 None => Known::Zeroes,
             };
-            shadow.read((127, 2 * BLOCK), of, |_, into| into.fill(9))
+            shadow.read((15, 2 * BLOCK), of, |_, into| into.fill(9))
         };
         let bytes = |read: &DmaBuf| [0, BLOCK - 1, BLOCK, 2 * BLOCK - 1].map(|at| read[at]);
         for (now, holds) in [
@@ -146,19 +169,25 @@ mod tests {
     }
 
     #[test]
-    fn there_are_only_so_many_windows() {
-        let mut shadow = Shadow::default();
-        for window in 0..2 * MOST as u64 {
-            let of = |_| Known::Else;
-            let read = |block: u64, into: &mut [u8]| into.fill((block / STEP) as u8);
-            let read = shadow.read((window * STEP, BLOCK), of, read);
-            assert_eq!(read.map(|read| read[0]), Some(window as u8));
-            assert!(shadow.windows.iter().flatten().count() <= MOST);
+    fn there_are_only_so_many_windows_and_all_reads_lie_within_one() {
+        for (step, blocks) in [(SHORT, SHORT), (LONG, SHORT + 1), (LONG, LONG)] {
+            let mut shadow = Shadow::default();
+            let len = blocks as usize * BLOCK;
+            for number in 0..MOST / step {
+                let first = (number + 1) * step - 1;
+                let read = |block: u64, into: &mut [u8]| into.fill((block / step) as u8);
+                let read = shadow.read((first, len), |_| Known::Else, read);
+                let ends = read.map(|read| [read[0], read[len - 1]]);
+                assert_eq!(ends, Some([number as u8, (number + 1) as u8]));
+                for windows in [&shadow.short, &shadow.long] {
+                    let count = windows.all.iter().flatten().count() as u64;
+                    assert!(count * 2 * windows.step <= MOST);
+                }
+            }
         }
-        assert!(
-            shadow
-                .read((0, 129 * BLOCK), |_| Known::Zeroes, |_, _| {})
-                .is_none()
-        );
+        let mut shadow = Shadow::default();
+        let too_long = (LONG as usize + 1) * BLOCK;
+        let read = shadow.read((0, too_long), |_| Known::Zeroes, |_, _| {});
+        assert!(read.is_none());
     }
 }

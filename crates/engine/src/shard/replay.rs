@@ -574,3 +574,24 @@ impl Replay<'_> {
         page.home() == old && (new.is_some() || page.home_mask().is_empty())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_side_by_side_is_read_together_and_not_more_than_fits() {
+        let block = |(vdrive, at)| Unproven {
+            vdrive: VdriveId(vdrive),
+            at,
+            crc: 0,
+            record: 0,
+            block: 0,
+        };
+        let places = [(1, 3), (1, 4), (1, 4), (1, 6), (2, 7), (2, 8)];
+        let mut blocks: Vec<_> = places.into_iter().map(block).collect();
+        blocks.extend((100..117).map(|at| block((2, at))));
+        let lengths: Vec<usize> = runs(&blocks).map(<[_]>::len).collect();
+        assert_eq!(lengths, [2, 1, 1, 2, RUN, 1]);
+    }
+}
