@@ -325,7 +325,10 @@ fn what_a_damaged_map_names_beyond_the_end_is_an_error_and_no_leg_s_fault() {
 fn what_is_right_is_read_once_on_each_leg_and_what_is_not_once_more_alone() {
     let scene = scene();
     for drive in &scene.drives {
-        drive.blocks.borrow_mut().extend([(0, 7), (1, 7), (2, 4), (3, 7)]);
+        drive
+            .blocks
+            .borrow_mut()
+            .extend([(0, 7), (1, 7), (2, 4), (3, 7)]);
     }
     scene.drives[1].blocks.borrow_mut().insert(1, 3);
     let right = scene.run(async |vdrive| {
