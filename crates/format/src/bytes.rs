@@ -4,18 +4,22 @@ use crc_fast::{CrcAlgorithm, checksum};
 use units::Place;
 
 /// CRC32C (Castagnoli) of `bytes`.
+#[inline]
 pub fn crc32c(bytes: &[u8]) -> u32 {
     checksum(CrcAlgorithm::Crc32Iscsi, bytes) as u32
 }
 
+#[inline]
 pub(crate) fn get_u16(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes([bytes[at], bytes[at + 1]])
 }
 
+#[inline]
 pub(crate) fn get_u32(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }
 
+#[inline]
 pub(crate) fn get_u64(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
@@ -25,16 +29,19 @@ pub(crate) fn get_u128(bytes: &[u8], at: usize) -> u128 {
 }
 
 /// A place takes six bytes.
+#[inline]
 pub(crate) fn get_place(bytes: &[u8], at: usize) -> Place {
     let mut wide = [0; 8];
     wide[..6].copy_from_slice(&bytes[at..at + 6]);
     Place::from_bits(u64::from_le_bytes(wide))
 }
 
+#[inline]
 pub(crate) fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
     bytes[at..at + value.len()].copy_from_slice(value);
 }
 
+#[inline]
 pub(crate) fn put_place(bytes: &mut [u8], at: usize, place: Place) {
     put(bytes, at, &place.bits().to_le_bytes()[..6]);
 }

@@ -55,11 +55,13 @@ impl ChunkPage {
     }
 
     /// The page.
+    #[inline]
     pub fn page(&self) -> &Page {
         &self.0
     }
 
     /// The page, to set its header.
+    #[inline]
     pub fn page_mut(&mut self) -> &mut Page {
         &mut self.0
     }
@@ -73,16 +75,19 @@ impl ChunkPage {
     }
 
     /// First block of the 1 MiB home, or none.
+    #[inline]
     pub fn home(&self) -> Place {
         Place::from_bits(get_u64(self.0.bytes(), HOME))
     }
 
     /// Sets the home. Which blocks are valid there is kept apart.
+    #[inline]
     pub fn set_home(&mut self, home: Place) {
         put(self.0.bytes_mut(), HOME, &home.bits().to_le_bytes());
     }
 
     /// Whether the home holds the block's present content.
+    #[inline]
     pub fn home_valid(&self, block: usize) -> bool {
         self.0.bytes()[HOME_VALID + block / 8] >> (block % 8) & 1 == 1
     }
@@ -93,6 +98,7 @@ impl ChunkPage {
     }
 
     /// Sets whether the home holds the block's present content.
+    #[inline]
     pub fn set_home_valid(&mut self, block: usize, valid: bool) {
         assert!(block < CHUNK_BLOCKS, "a chunk has {CHUNK_BLOCKS} blocks");
         let byte = &mut self.0.bytes_mut()[HOME_VALID + block / 8];
@@ -104,16 +110,19 @@ impl ChunkPage {
     }
 
     /// CRC32C of the block's content; meaningless for [`BlockState::Zero`].
+    #[inline]
     pub fn crc(&self, block: usize) -> u32 {
         get_u32(self.0.bytes(), CRCS + 4 * block)
     }
 
     /// Sets the block's checksum.
+    #[inline]
     pub fn set_crc(&mut self, block: usize, crc: u32) {
         put(self.0.bytes_mut(), CRCS + 4 * block, &crc.to_le_bytes());
     }
 
     /// The block's slot, or none.
+    #[inline]
     pub fn slot(&self, block: usize) -> Place {
         get_place(self.0.bytes(), SLOTS + SLOT * block)
     }
@@ -152,17 +161,20 @@ impl ChunkPage {
     }
 
     /// Sets the block's slot.
+    #[inline]
     pub fn set_slot(&mut self, block: usize, slot: Place) {
         put_place(self.0.bytes_mut(), SLOTS + SLOT * block, slot);
     }
 
     /// The epoch that the block is inherited from, or 0 when it is this layer's own. An inherited
     /// block has no slot here and is not valid at home.
+    #[inline]
     pub fn from(&self, block: usize) -> u32 {
         get_u32(self.0.bytes(), FROM + 4 * block)
     }
 
     /// Sets what the block is inherited from; 0 for nothing.
+    #[inline]
     pub fn set_from(&mut self, block: usize, epoch: u32) {
         put(self.0.bytes_mut(), FROM + 4 * block, &epoch.to_le_bytes());
     }
@@ -239,6 +251,7 @@ impl ChunkPage {
     }
 
     /// Where the block's content is.
+    #[inline]
     pub fn state(&self, block: usize) -> BlockState {
         match (self.slot(block).is_some(), self.home_valid(block)) {
             (false, false) => BlockState::Zero,

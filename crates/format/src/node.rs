@@ -41,11 +41,13 @@ impl NodePage {
     }
 
     /// Reads pointer `index` (below [`FANOUT`]).
+    #[inline]
     pub fn get(page: &Page, index: usize) -> PagePtr {
         PagePtr::decode(page.bytes(), Self::at(index))
     }
 
     /// Writes pointer `index`.
+    #[inline]
     pub fn set(page: &mut Page, index: usize, ptr: PagePtr) {
         ptr.encode(page.bytes_mut(), Self::at(index));
     }

@@ -74,6 +74,7 @@ impl PagePtr {
     pub const SIZE: usize = 12;
 
     /// Reads a pointer at `at`.
+    #[inline]
     pub fn decode(bytes: &[u8], at: usize) -> Self {
         Self {
             place: get_place(bytes, at),
@@ -83,6 +84,7 @@ impl PagePtr {
     }
 
     /// Writes the pointer at `at`.
+    #[inline]
     pub fn encode(self, bytes: &mut [u8], at: usize) {
         put_place(bytes, at, self.place);
         put(bytes, at + 6, &self.crc.to_le_bytes());

@@ -352,9 +352,10 @@ impl Record {
                 chunk,
                 first,
                 slot: reader.run(count)?,
-                crcs: (0..count)
-                    .map(|_| reader.take(4).map(|bytes| get_u32(bytes, 0)))
-                    .collect::<Result<_, _>>()?,
+                crcs: {
+                    let crcs = reader.take(4 * count)?.chunks_exact(4);
+                    crcs.map(|crc| get_u32(crc, 0)).collect()
+                },
                 old: reader.places(olds)?,
             },
             TRIM => Self::Trim {
@@ -448,7 +449,8 @@ impl<'a> Reader<'a> {
     }
 
     fn places(&mut self, count: usize) -> Result<Few<Place>, RecordError> {
-        (0..count).map(|_| self.place()).collect()
+        let places = self.take(6 * count)?.chunks_exact(6);
+        Ok(places.map(|place| get_place(place, 0)).collect())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::compare::Look;
 use crate::image::{Block, Crashed, Image};
-use crate::instant::{Instant, Turns};
+use crate::instant::{Instant, Sight, Turns};
 use crate::medium::Loss;
 use crate::oracle::{Oracle, Wrong};
 use crate::random::Random;
@@ -86,7 +86,7 @@ type Known = BTreeMap<[usize; LABEL_BLOCKS as usize], (LabelBlocks, Option<Arc<L
 pub struct Opened {
     pub harness: Harness,
     pub label: Arc<Label>,
-    pub drives: Vec<(DriveId, Arc<Instant>)>,
+    pub drives: Vec<(DriveId, Sight)>,
 }
 
 /// Opens states and compares them.
@@ -173,7 +173,7 @@ impl Checker {
         self.rare.set(rare);
         let mut away = None;
         for crash in 1.. {
-            self.compare(&crashed, oracle, wanted, &mut away)
+            self.compare(crashed, oracle, wanted, &mut away)
                 .map_err(|Wrong(what)| {
                     let without =
                         away.map_or_else(String::new, |away| format!("without drive {away}: "));
@@ -232,16 +232,18 @@ impl Checker {
         let Some(known) = newest(labels.iter().flatten()) else {
             return Vec::new();
         };
+        let id = |label: &Option<Arc<Label>>| Some(label.as_ref()?.drive.to_string());
+        let ids: Vec<_> = labels.iter().map(id).collect();
         let spare = |number: &usize| {
             Some(*number) != self.absent.get()
-                && self.is_spare(labels, &known, *number)
-                && without(*number).is_some_and(|known| self.is_spare(labels, &known, *number))
+                && self.is_spare(&ids, &known, *number)
+                && without(*number).is_some_and(|known| self.is_spare(&ids, &known, *number))
         };
         (0..labels.len()).filter(spare).collect()
     }
 
-    /// Whether other legs have all that a drive has, as a label says.
-    fn is_spare(&self, labels: &[Option<Arc<Label>>], known: &Label, number: usize) -> bool {
+    /// Whether other legs have all that a drive has, as a label says; of all drives the `ids`, as far as they are known.
+    fn is_spare(&self, ids: &[Option<String>], known: &Label, number: usize) -> bool {
         let parts = known.config.vdrives.iter().map(|vdrive| &vdrive.parts);
         let groups: Vec<_> = std::iter::once(&known.config.meta.parts)
             .chain(parts)
@@ -249,10 +251,6 @@ impl Checker {
         let mirrors = known.config.vdrives.iter();
         let mirrors = mirrors.map(|vdrive| vdrive.layout == LayoutConfig::Mirror);
         let mirrors: Vec<bool> = std::iter::once(true).chain(mirrors).collect();
-        let ids: Vec<Option<String>> = labels
-            .iter()
-            .map(|label| Some(label.as_ref()?.drive.to_string()))
-            .collect();
         let counts =
             |number: usize| Some(number) != self.absent.get() && Some(number) != self.fragile;
         let sure = |part: &PartConfig| {
@@ -282,23 +280,23 @@ impl Checker {
 
     fn compare(
         &self,
-        crashed: &[Crashed],
+        crashed: Vec<Crashed>,
         oracle: &Oracle,
         wanted: bool,
         away: &mut Option<usize>,
     ) -> Result<(), Wrong> {
         self.states.set(self.states.get() + 1);
         self.turns.store(0, Ordering::Relaxed);
+        let labels = (0..self.drives.len()).map(|drive| self.label(drive, &crashed[drive]));
+        let labels: Vec<_> = labels.collect();
         for ((_, drive), crashed) in self.drives.iter().zip(crashed) {
-            drive.load(crashed.clone());
+            drive.load(crashed);
         }
         let spared = oracle.hits.is_empty() && oracle.state_hits.is_empty() && !oracle.wild;
         if wanted && spared && self.random.borrow_mut().one_in(TOOLS) {
             let drives: Vec<_> = self.drives.iter().map(|(_, drive)| drive.clone()).collect();
             self.run(crate::tools::compare(&self.handle, &drives, oracle))?;
         }
-        let labels = (0..self.drives.len()).map(|drive| self.label(drive, &crashed[drive]));
-        let labels: Vec<_> = labels.collect();
         // A leg that was away is older from then on.
         *away = away.or_else(|| self.without(&labels));
         let without = *away;
@@ -375,13 +373,9 @@ impl Checker {
             return Ok(None);
         };
         let drives = labels.iter();
-        let drives: Vec<_> = drives
-            .map(|(number, label)| (label.drive, self.drives[*number].1.clone()))
-            .collect();
-        let members: Vec<(DriveId, Arc<dyn OpenDrive>)> = drives
-            .iter()
-            .map(|(id, drive)| (*id, drive.clone() as _))
-            .collect();
+        let drives = drives.map(|(number, label)| (label.drive, &self.drives[*number].1));
+        let members = drives.clone().map(|(id, drive)| (id, drive.clone() as _));
+        let members: Vec<(DriveId, Arc<dyn OpenDrive>)> = members.collect();
         let (handle, label) = (self.handle.clone(), newest.clone());
         let opened = self.run(async move {
             Harness::open(&handle, label.pool, &label.config, &members, &MEMORY).await
@@ -390,7 +384,7 @@ impl Checker {
             Ok(harness) => Ok(Some(Opened {
                 harness,
                 label: newest,
-                drives,
+                drives: drives.map(|(id, drive)| (id, drive.sight())).collect(),
             })),
             Err(failed) => Err(failed.to_string()),
         }

@@ -2,6 +2,7 @@
 //! address. Version 0 is zeroes.
 
 use format::crc32c;
+use std::sync::LazyLock;
 use units::BLOCK;
 
 /// Bytes of a sector, the smallest LBA.
@@ -30,6 +31,12 @@ pub struct Sectors {
 }
 
 impl Facts {
+    /// Of a block of zeroes.
+    pub fn of_zeroes() -> &'static Self {
+        static ZEROES: LazyLock<Facts> = LazyLock::new(|| Facts::of(&[0; BLOCK]));
+        &ZEROES
+    }
+
     /// Of a block that holds this.
     pub fn of(bytes: &[u8; BLOCK]) -> Self {
         Self {
@@ -40,7 +47,8 @@ impl Facts {
 }
 
 impl Sectors {
-    fn of(bytes: &[u8; BLOCK]) -> Option<Self> {
+    /// Of a block that holds this; none when it is no host's.
+    pub fn of(bytes: &[u8; BLOCK]) -> Option<Self> {
         let (fill, first) = named_by(bytes).unwrap_or_default();
         let block = first / SECTORS as u64;
         let mut versions = [0; SECTORS];
@@ -110,8 +118,13 @@ fn named_by(block: &[u8]) -> Option<(u32, u64)> {
 }
 
 /// The version that a sector holds; none when it is nothing that was ever written there.
+///
+/// # Panics
+/// When the bytes are not a sector's.
 pub fn version_of(volume: u32, sector: u64, bytes: &[u8]) -> Option<u32> {
-    let word = |at: usize| u64::from_le_bytes(bytes[at * 8..][..8].try_into().expect("8 bytes"));
+    let (words, _) = bytes.as_chunks::<8>();
+    let words: &[[u8; 8]; SECTOR / 8] = words.try_into().expect("a sector");
+    let word = |at: usize| u64::from_le_bytes(words[at]);
     let version = (word(0) >> 32) as u32;
     if version == 0 {
         let sum = (0..SECTOR / 8).fold(0, |sum, at| sum | word(at));

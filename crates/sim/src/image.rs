@@ -8,24 +8,28 @@ use units::BLOCK;
 
 /// One block, and what it holds once somebody has looked: many states have it.
 pub struct Block {
-    bytes: [u8; BLOCK],
+    bytes: Box<[u8; BLOCK]>,
     facts: OnceLock<Facts>,
 }
 
 impl Block {
     /// A block of these bytes.
-    pub fn new(bytes: [u8; BLOCK]) -> Self {
+    ///
+    /// # Panics
+    /// When they are more or less than one.
+    pub fn of(bytes: &[u8]) -> Self {
+        let bytes: Box<[u8]> = bytes.into();
         Self {
-            bytes,
+            bytes: bytes.try_into().expect("a whole block"),
             facts: OnceLock::new(),
         }
     }
 
     /// The same with one bit the other way.
     pub fn with_bit_turned(&self, bit: usize) -> Self {
-        let mut bytes = self.bytes;
+        let mut bytes = *self.bytes;
         bytes[bit / 8] ^= 1 << (bit % 8);
-        Self::new(bytes)
+        Self::of(&bytes)
     }
 
     /// What it holds.
@@ -132,7 +136,7 @@ impl Content {
         }
         let mut bytes = [0; BLOCK];
         self.read(&mut bytes);
-        Arc::new(Block::new(bytes))
+        Arc::new(Block::of(&bytes))
     }
 }
 
@@ -194,5 +198,5 @@ impl Crashed {
 pub fn blocks_of(bytes: &[u8]) -> impl Iterator<Item = Arc<Block>> {
     bytes
         .chunks_exact(BLOCK)
-        .map(|bytes| Arc::new(Block::new(bytes.try_into().expect("a whole block"))))
+        .map(|bytes| Arc::new(Block::of(bytes)))
 }

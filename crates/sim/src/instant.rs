@@ -4,7 +4,7 @@
 //! logged, so that afterwards every moment of it can be looked at as if the power had been cut then.
 
 use crate::content::{Facts, Sectors};
-use crate::image::{Content, Crashed, Image, blocks_of};
+use crate::image::{Block, Content, Crashed, Image};
 use crate::medium::Loss;
 use crate::random::Random;
 use crate::shadow::{Known, Shadow};
@@ -12,27 +12,28 @@ use block::{DmaBuf, Drive, DriveError, DriveInfo, DriveIo, DriveIoKind, DriveQue
 use drives::OpenDrive;
 use reactor::Handle;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use units::BLOCK;
 
 /// Writes and flushes that all drives of a checker were asked for since an opening began.
 pub type Turns = Arc<AtomicU64>;
 
-/// Blocks of a long read, at least: longer than any but of journals.
-const LONG: u64 = 65;
+/// Numbers drives.
+static NEXT: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
-    /// Memory for long reads, by the drives' states: a buffer belongs to one thread.
-    static SHADOWS: RefCell<BTreeMap<usize, Shadow>> = const { RefCell::new(BTreeMap::new()) };
+    /// What this thread's drives hold, by their numbers: buffers of memory belong to one thread.
+    static STATES: RefCell<Vec<(u64, Rc<RefCell<State>>)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// What a drive was asked for, and its turn.
 enum Event {
-    Write { first: u64, cells: (usize, usize) },
+    /// From this block on; what was written, among the cells.
+    Write(u64, Range<usize>),
     Flush,
 }
 
@@ -42,29 +43,31 @@ enum At {
     Base,
     /// Among what the crash changed.
     Changed(u32),
-    /// In the memory of what was written since.
+    /// Among the cells.
     Written(u32),
 }
 
-struct State {
+/// What a crash left, and what was written since.
+struct Held {
     crashed: Crashed,
     at: Vec<At>,
+    /// What was written, block after block, in the memory that it was handed over in.
+    cells: Vec<DmaBuf>,
+}
+
+struct State {
+    held: Held,
     /// Blocks whose place is not the image.
     moved: Vec<u64>,
-    /// What was written, block after block.
-    cells: Vec<u8>,
     log: Vec<(u64, Event)>,
+    shadow: Shadow,
 }
 
-/// The drive.
+/// The drive. It is of the thread that made it.
 pub struct Instant {
-    state: Arc<Mutex<State>>,
+    number: u64,
     turns: Turns,
     info: DriveInfo,
-}
-
-fn lock<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What drives tell of themselves.
@@ -91,80 +94,109 @@ impl Instant {
     /// A drive that holds zeroes.
     pub fn new(spec: &str, size: u64, turns: Turns) -> Arc<Self> {
         let state = State {
-            crashed: Crashed::unchanged(Image::new(size)),
-            at: vec![At::Base; size as usize / BLOCK],
+            held: Held {
+                crashed: Crashed::unchanged(Image::new(size)),
+                at: vec![At::Base; size as usize / BLOCK],
+                cells: Vec::new(),
+            },
             moved: Vec::new(),
-            cells: Vec::new(),
             log: Vec::new(),
+            shadow: Shadow::default(),
         };
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        STATES.with_borrow_mut(|states| states.push((number, Rc::new(RefCell::new(state)))));
         Arc::new(Self {
-            state: Arc::new(Mutex::new(state)),
+            number,
             turns,
             info: info(spec, size),
         })
     }
 
-    /// It holds this from now on.
-    pub fn load(&self, crashed: Crashed) {
-        let mut state = lock(&self.state);
-        let state = &mut *state;
-        for block in state.moved.drain(..) {
-            state.at[block as usize] = At::Base;
-        }
-        state.cells.clear();
-        state.log.clear();
-        for (index, (block, _)) in crashed.changed.iter().enumerate() {
-            state.at[*block as usize] = At::Changed(index as u32);
-            state.moved.push(*block);
-        }
-        state.crashed = crashed;
+    fn state(&self) -> Rc<RefCell<State>> {
+        STATES.with_borrow(|states| {
+            let state = states.iter().find(|(number, _)| *number == self.number);
+            state.expect("the thread that made it").1.clone()
+        })
     }
 
-    /// Whether a block's checksum is `crc`, and its content fits.
-    pub fn has(&self, block: u64, crc: u32, fits: impl Fn(&Sectors) -> bool) -> bool {
-        let right = |facts: &Facts| facts.crc == crc && facts.sectors.as_ref().is_some_and(&fits);
-        let state = lock(&self.state);
-        if let Known::Block(known) = state.known(block) {
-            return right(known.facts());
+    /// It holds this from now on.
+    pub fn load(&self, crashed: Crashed) {
+        let state = self.state();
+        let state = &mut *state.borrow_mut();
+        let held = &mut state.held;
+        for block in state.moved.drain(..) {
+            held.at[block as usize] = At::Base;
         }
-        let mut bytes = [0; BLOCK];
-        state.read(block, &mut bytes);
-        drop(state);
-        right(&Facts::of(&bytes))
+        held.cells.clear();
+        state.log.clear();
+        for (index, (block, _)) in crashed.changed.iter().enumerate() {
+            held.at[*block as usize] = At::Changed(index as u32);
+            state.moved.push(*block);
+        }
+        held.crashed = crashed;
+    }
+
+    /// What it holds, to look at often.
+    pub fn sight(&self) -> Sight {
+        Sight(self.state())
     }
 
     /// What it would hold if the power had been cut while the drives carried out `turn`.
     pub fn crash(&self, turn: u64, loss: Loss, random: &mut Random) -> Crashed {
-        let state = lock(&self.state);
-        let began = state.log.iter().take_while(|(at, _)| *at <= turn).count();
-        let flushed = state.log.iter().take_while(|(at, _)| *at < turn);
+        let state = self.state();
+        let State { held, log, .. } = &*state.borrow();
+        let began = log.iter().take_while(|(at, _)| *at <= turn).count();
+        let flushed = log.iter().take_while(|(at, _)| *at < turn);
         let durable = flushed
             .enumerate()
             .filter(|(_, (_, event))| matches!(event, Event::Flush));
         let durable = durable.last().map_or(0, |(index, _)| index);
-        let mut crashed = state.crashed.clone();
-        for (index, (_, event)) in state.log[..began].iter().enumerate() {
-            let Event::Write { first, cells } = event else {
+        let mut crashed = held.crashed.clone();
+        for (index, (_, event)) in log[..began].iter().enumerate() {
+            let Event::Write(first, cells) = event else {
                 continue;
             };
             let loss = if index < durable { Loss::None } else { loss };
-            for (block, content) in (*first..).zip(blocks_of(&state.cells[cells.0..cells.1])) {
-                loss.survives(&mut crashed, block, &content, random);
+            for (block, cell) in (*first..).zip(&held.cells[cells.clone()]) {
+                let content = || Arc::new(Block::of(cell));
+                loss.survives(&mut crashed, block, content, random);
             }
         }
         crashed
     }
 }
 
-impl Drop for Instant {
-    fn drop(&mut self) {
-        let key = key(&self.state);
-        // A thread that ends may have forgotten them all.
-        let _ = SHADOWS.try_with(|shadows| shadows.borrow_mut().remove(&key));
+/// What a drive holds, as far as somebody looks.
+pub struct Sight(Rc<RefCell<State>>);
+
+impl Sight {
+    /// Whether a block's checksum is `crc`, and its content fits.
+    pub fn has(&self, block: u64, crc: u32, fits: impl Fn(&Sectors) -> bool) -> bool {
+        let right = |facts: &Facts| facts.crc == crc && facts.sectors.as_ref().is_some_and(&fits);
+        let held = &self.0.borrow().held;
+        match held.known(block) {
+            Known::Block(known) => right(known.facts()),
+            Known::Zeroes => right(Facts::of_zeroes()),
+            Known::Else => {
+                let mut bytes = [0; BLOCK];
+                held.read(block, &mut bytes);
+                right(&Facts::of(&bytes))
+            }
+        }
     }
 }
 
-impl State {
+impl Drop for Instant {
+    fn drop(&mut self) {
+        // A thread that ends may have forgotten them all.
+        let _ = STATES.try_with(|states| {
+            let mut states = states.borrow_mut();
+            states.retain(|(number, _)| *number != self.number);
+        });
+    }
+}
+
+impl Held {
     fn known(&self, block: u64) -> Known<'_> {
         match self.at[block as usize] {
             At::Base => self
@@ -185,23 +217,38 @@ impl State {
             match self.at[block as usize] {
                 At::Base => self.crashed.base.read(block, into),
                 At::Changed(index) => self.crashed.changed[index as usize].1.read(into),
-                At::Written(cell) => {
-                    into.copy_from_slice(&self.cells[cell as usize * BLOCK..][..BLOCK]);
-                }
+                At::Written(cell) => into.copy_from_slice(&self.cells[cell as usize]),
             }
         }
     }
+}
+
+impl State {
+    /// What a read finds, in memory that is there already.
+    fn lend(&mut self, first: u64, len: usize) -> Option<DmaBuf> {
+        let held = &self.held;
+        if let (At::Written(cell), BLOCK) = (held.at[first as usize], len) {
+            return Some(held.cells[cell as usize].clone());
+        }
+        let read = |block: u64, into: &mut [u8]| held.read(block, into);
+        self.shadow
+            .read((first, len), |block| held.known(block), read)
+    }
 
     /// Nothing is written in place: a crash may need what was there.
-    fn write(&mut self, turn: u64, first: u64, cells: (usize, usize)) {
-        for (block, at) in (first..).zip((cells.0..cells.1).step_by(BLOCK)) {
-            let place = &mut self.at[block as usize];
+    fn write(&mut self, turn: u64, first: u64, cells: impl Iterator<Item = DmaBuf>) {
+        let held = &mut self.held;
+        let from = held.cells.len();
+        held.cells.extend(cells);
+        let cells = from..held.cells.len();
+        for (block, cell) in (first..).zip(cells.clone()) {
+            let place = &mut held.at[block as usize];
             if *place == At::Base {
                 self.moved.push(block);
             }
-            *place = At::Written((at / BLOCK) as u32);
+            *place = At::Written(cell as u32);
         }
-        self.log.push((turn, Event::Write { first, cells }));
+        self.log.push((turn, Event::Write(first, cells)));
     }
 }
 
@@ -212,38 +259,27 @@ impl Drive for Instant {
 }
 
 impl OpenDrive for Instant {
-    fn queue(&self, _: &Handle) -> io::Result<Rc<dyn DriveQueue>> {
+    fn queue(&self, handle: &Handle) -> io::Result<Rc<dyn DriveQueue>> {
         Ok(Rc::new(Queue {
-            state: self.state.clone(),
+            state: self.state(),
             turns: self.turns.clone(),
             size: self.info.size,
+            handle: handle.clone(),
         }))
     }
 }
 
 struct Queue {
-    state: Arc<Mutex<State>>,
+    state: Rc<RefCell<State>>,
     turns: Turns,
     size: u64,
+    handle: Handle,
 }
 
-fn key(state: &Arc<Mutex<State>>) -> usize {
-    Arc::as_ptr(state) as usize
-}
-
-impl Queue {
-    /// What a long read finds, in memory that the drive keeps.
-    fn read_long(&self, state: &State, first: u64, len: u64) -> Option<DmaBuf> {
-        if len < LONG * BLOCK as u64 {
-            return None;
-        }
-        SHADOWS.with_borrow_mut(|shadows| {
-            let shadow = shadows.entry(key(&self.state));
-            let shadow = shadow.or_insert_with(|| Shadow::new(self.size));
-            let read = |block: u64, into: &mut [u8]| state.read(block, into);
-            shadow.read((first, len), |block| state.known(block), read)
-        })
-    }
+/// A buffer, block by block.
+fn cells_of(buf: &DmaBuf) -> impl Iterator<Item = DmaBuf> {
+    let starts = (0..buf.len()).step_by(BLOCK);
+    starts.map(|at| buf.slice(at, BLOCK))
 }
 
 impl DriveQueue for Queue {
@@ -251,23 +287,19 @@ impl DriveQueue for Queue {
         if !fits(&io, self.size) {
             return io.done.send((io.buf, Err(DriveError::Bounds)));
         }
-        let mut state = lock(&self.state);
-        let (first, from) = (io.offset / BLOCK as u64, state.cells.len());
+        let mut state = self.state.borrow_mut();
+        let first = io.offset / BLOCK as u64;
         let turn = || self.turns.fetch_add(1, Ordering::Relaxed);
         match (io.kind, &mut io.buf) {
-            (DriveIoKind::Read, Some(buf)) => match self.read_long(&state, first, io.len) {
-                Some(kept) => *buf = kept,
-                None => state.read(first, buf),
+            (DriveIoKind::Read, Some(buf)) => match state.lend(first, buf.len()) {
+                Some(lent) => *buf = lent,
+                None => state.held.read(first, buf),
             },
-            (DriveIoKind::Write, Some(buf)) => {
-                state.cells.extend_from_slice(buf);
-                let upto = state.cells.len();
-                state.write(turn(), first, (from, upto));
-            }
+            (DriveIoKind::Write, Some(buf)) => state.write(turn(), first, cells_of(buf)),
             (DriveIoKind::Discard, _) => {
-                let upto = from + io.len as usize;
-                state.cells.resize(upto, 0);
-                state.write(turn(), first, (from, upto));
+                let zeroes = self.handle.dma().zeroed(BLOCK);
+                let cells = std::iter::repeat_n(zeroes, io.len as usize / BLOCK);
+                state.write(turn(), first, cells);
             }
             (DriveIoKind::Flush, _) => state.log.push((turn(), Event::Flush)),
             _ => {}
@@ -284,6 +316,7 @@ impl DriveQueue for Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use block::DmaPool;
 
     fn first(crashed: &Crashed) -> u8 {
         crashed.get(0).map_or(0, |block| block[0])
@@ -293,24 +326,25 @@ mod tests {
     fn every_moment_of_an_opening_can_be_the_last() {
         let drive = Instant::new("given:0", 1 << 20, Turns::default());
         let mut random = Random::new(1);
+        let pool = DmaPool::new();
+        let state = drive.state();
         let write = |turn, value: u8| {
-            let mut state = lock(&drive.state);
-            let from = state.cells.len();
-            state.cells.resize(from + BLOCK, value);
-            state.write(turn, 0, (from, from + BLOCK));
+            let mut cell = pool.get(BLOCK);
+            cell.fill(value);
+            state.borrow_mut().write(turn, 0, std::iter::once(cell));
         };
         write(0, 1);
-        lock(&drive.state).log.push((1, Event::Flush));
+        state.borrow_mut().log.push((1, Event::Flush));
         write(2, 2);
         let mut crash = |turn, loss| first(&drive.crash(turn, loss, &mut random));
         assert_eq!((crash(0, Loss::All), crash(0, Loss::None)), (0, 1));
         assert_eq!(crash(1, Loss::All), 0, "the flush has not ended");
         assert_eq!((crash(2, Loss::All), crash(2, Loss::None)), (1, 2));
         let mut now = vec![0; BLOCK];
-        lock(&drive.state).read(0, &mut now);
+        state.borrow().held.read(0, &mut now);
         assert_eq!(now[0], 2);
         drive.load(Crashed::unchanged(Image::new(1 << 20)));
-        lock(&drive.state).read(0, &mut now);
+        state.borrow().held.read(0, &mut now);
         assert_eq!(now[0], 0);
     }
 }

@@ -20,6 +20,7 @@ mod knobs;
 mod limits;
 mod lives;
 mod medium;
+mod memory;
 mod oracle;
 mod plan;
 mod promote;
@@ -36,7 +37,6 @@ mod world;
 mod young;
 
 use clap::Parser;
-use mimalloc::MiMalloc;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -44,7 +44,7 @@ use std::time::{Duration, Instant};
 
 /// A state is opened, looked at and dropped in a fraction of a millisecond, a sixth of which the system's allocator took.
 #[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
+static ALLOCATOR: memory::Lifo = memory::Lifo;
 
 /// Runs the storage engine over simulated drives and looks at what crashes leave.
 #[derive(Parser, Debug)]
@@ -181,6 +181,7 @@ fn campaign(arguments: &Arguments, length: run::Length) -> ExitCode {
         work();
         let worked = worked().as_millis() as u64;
         sums.worked_ms.fetch_add(worked, Ordering::Relaxed);
+        memory::Lifo::forget_lists();
     };
     std::thread::scope(|scope| {
         (0..arguments.threads.max(1)).for_each(|_| drop(scope.spawn(work)));

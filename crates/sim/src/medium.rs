@@ -215,13 +215,13 @@ impl Medium {
     pub fn crash(&self, loss: Loss, random: &mut Random) -> Crashed {
         let mut crashed = Crashed::unchanged(self.durable.clone());
         for (block, content) in &self.orphans {
-            loss.survives(&mut crashed, *block, content, random);
+            loss.survives(&mut crashed, *block, || content.clone(), random);
         }
         let mut order: Vec<&Pending> = self.pending.iter().collect();
         order.sort_by_key(|write| write.completed.unwrap_or(u64::MAX));
         for write in order {
             for (block, content) in (write.first..).zip(&write.blocks) {
-                loss.survives(&mut crashed, block, content, random);
+                loss.survives(&mut crashed, block, || content.clone(), random);
             }
         }
         crashed
@@ -234,7 +234,7 @@ impl Loss {
         self,
         crashed: &mut Crashed,
         block: u64,
-        content: &Arc<Block>,
+        content: impl FnOnce() -> Arc<Block>,
         random: &mut Random,
     ) {
         let whole = match self {
@@ -246,13 +246,13 @@ impl Loss {
             Self::Torn => {
                 let fate = random.next();
                 if fate % 4 > 1 {
-                    return crashed.tear(block, content, (fate >> 8) as u8);
+                    return crashed.tear(block, &content(), (fate >> 8) as u8);
                 }
                 fate % 4 == 1
             }
         };
         if whole {
-            let content = Content::Whole(content.clone());
+            let content = Content::Whole(content());
             crashed.changed.push((block, content));
         }
     }
@@ -263,7 +263,7 @@ mod tests {
     use super::*;
 
     fn block(value: u8) -> Vec<Arc<Block>> {
-        vec![Arc::new(Block::new([value; units::BLOCK]))]
+        vec![Arc::new(Block::of(&[value; units::BLOCK]))]
     }
 
     fn first(crashed: &Crashed) -> u8 {

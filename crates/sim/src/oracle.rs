@@ -7,6 +7,7 @@ pub use crate::sectors::Versions;
 pub(crate) use crate::sectors::{Sector, SectorMap};
 use crate::young::Young;
 use std::collections::{BTreeMap, BTreeSet};
+use units::BLOCK;
 
 /// A change that was asked for.
 #[derive(Clone, Debug)]
@@ -367,9 +368,15 @@ impl Oracle {
             if also.contains_key(&at) {
                 continue;
             }
-            if let (Some(sector), Some(found)) =
-                (known.sectors.get_mut(at), version_of(known.fill, at, bytes))
-            {
+            let Some(found) = version_of(known.fill, at, bytes) else {
+                continue;
+            };
+            // Where there is but one, it is the one.
+            let only = known
+                .sectors
+                .get(at)
+                .is_none_or(|sector| sector.only() == Some(found));
+            if let (false, Some(sector)) = (only, known.sectors.get_mut(at)) {
                 sector.found(found);
             }
         }
@@ -381,7 +388,18 @@ impl Oracle {
     /// # Errors
     /// What is wrong, the first of it.
     pub fn check_crashed(&self, volume: u32, offset: u64, bytes: &[u8]) -> Result<(), Wrong> {
-        self.check(volume, offset, bytes, Sector::may_be)
+        let (blocks, rest) = bytes.as_chunks::<BLOCK>();
+        if !offset.is_multiple_of(BLOCK as u64) || !rest.is_empty() {
+            return self.check(volume, offset, bytes, Sector::may_be);
+        }
+        for (block, bytes) in (offset / BLOCK as u64..).zip(blocks) {
+            // Mostly it fits as a whole; what does not is looked at sector by sector.
+            let found = Sectors::of(bytes);
+            if !found.is_some_and(|found| self.fits(volume, block, &found)) {
+                self.check(volume, block * BLOCK as u64, bytes, Sector::may_be)?;
+            }
+        }
+        Ok(())
     }
 
     /// Whether a block may hold this after a crash: what [`Oracle::check_crashed`] would say, except where a block
@@ -447,7 +465,7 @@ impl Oracle {
     /// Blocks of a volume that were ever written.
     pub fn blocks(&self, volume: u32) -> u64 {
         let known = self.volumes.get(&volume);
-        known.map_or(0, |known| known.sectors.blocks().len() as u64)
+        known.map_or(0, |known| known.sectors.count() as u64)
     }
 
     /// As [`Oracle::ranges`], of blocks with something that no flush has covered, or that were

@@ -342,7 +342,7 @@ impl State {
                 torn[at * SECTOR..][..SECTOR].copy_from_slice(sector);
             }
         }
-        *new = Arc::new(Block::new(torn));
+        *new = Arc::new(Block::of(&torn));
     }
 
     /// Carries a request out; true when it was a flush that worked.

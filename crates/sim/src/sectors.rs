@@ -229,9 +229,19 @@ impl Block {
     }
 }
 
-/// Sectors of a volume that were ever changed. Blocks are large, and by themselves: every comparison looks some up.
+/// Blocks of a group.
+const GROUP: u64 = 64;
+
+/// Blocks by number: large, and by themselves, as every comparison looks some up.
+type Group = [Option<Box<Block>>; GROUP as usize];
+
+/// Sectors of a volume that were ever changed.
 #[derive(Clone, Debug, Default)]
-pub struct SectorMap(BTreeMap<u64, Box<Block>>);
+pub struct SectorMap {
+    groups: BTreeMap<u64, Box<Group>>,
+    /// Blocks with such sectors.
+    count: usize,
+}
 
 /// The block of a sector, and its place there.
 fn split(at: u64) -> (u64, usize) {
@@ -240,16 +250,22 @@ fn split(at: u64) -> (u64, usize) {
 }
 
 impl SectorMap {
+    fn block(&self, block: u64) -> Option<&Block> {
+        let group = self.groups.get(&(block / GROUP))?;
+        group[(block % GROUP) as usize].as_deref()
+    }
+
     /// A sector, if it was ever changed.
     pub fn get(&self, at: u64) -> Option<&Sector> {
         let (block, index) = split(at);
-        self.0.get(&block)?.sectors[index].as_ref()
+        self.block(block)?.sectors[index].as_ref()
     }
 
     /// The same, to change it.
     pub fn get_mut(&mut self, at: u64) -> Option<&mut Sector> {
         let (block, index) = split(at);
-        let block = self.0.get_mut(&block)?;
+        let group = self.groups.get_mut(&(block / GROUP))?;
+        let block = group[(block % GROUP) as usize].as_mut()?;
         block.plain.set(Plain::Unknown);
         block.sectors[index].as_mut()
     }
@@ -257,7 +273,10 @@ impl SectorMap {
     /// A sector, to change it; of zeroes when it was never changed.
     pub fn get_or_zero(&mut self, at: u64) -> &mut Sector {
         let (block, index) = split(at);
-        let block = self.0.entry(block).or_insert_with(|| {
+        let group = self.groups.entry(block / GROUP);
+        let group = group.or_insert_with(|| Box::new([const { None }; GROUP as usize]));
+        let block = group[(block % GROUP) as usize].get_or_insert_with(|| {
+            self.count += 1;
             Box::new(Block {
                 sectors: [const { None }; SECTORS],
                 plain: Cell::new(Plain::Unknown),
@@ -275,10 +294,8 @@ impl SectorMap {
     /// Those of a range.
     pub fn range(&self, range: Range<u64>) -> impl Iterator<Item = (u64, &Sector)> {
         let sectors = SECTORS as u64;
-        let blocks = self
-            .0
-            .range(range.start / sectors..range.end.div_ceil(sectors));
-        let all = blocks.flat_map(move |(block, known)| {
+        let blocks = range.start / sectors..range.end.div_ceil(sectors);
+        let all = self.within(blocks).flat_map(move |(block, known)| {
             let numbers = block * sectors..;
             let known = numbers.zip(&known.sectors);
             known.filter_map(|(at, sector)| Some((at, sector.as_ref()?)))
@@ -286,27 +303,47 @@ impl SectorMap {
         all.filter(move |(at, _)| range.contains(at))
     }
 
+    /// Known blocks of a range, in order.
+    fn within(&self, range: Range<u64>) -> impl Iterator<Item = (u64, &Block)> {
+        let groups = self
+            .groups
+            .range(range.start / GROUP..range.end.div_ceil(GROUP));
+        let all = groups.flat_map(|(group, blocks)| (group * GROUP..).zip(&blocks[..]));
+        let known = all.filter_map(|(at, block)| Some((at, block.as_deref()?)));
+        known.filter(move |(at, _)| range.contains(at))
+    }
+
     /// Blocks with such sectors, in order.
-    pub fn blocks(&self) -> impl ExactSizeIterator<Item = u64> {
-        self.0.keys().copied()
+    pub fn blocks(&self) -> impl Iterator<Item = u64> {
+        self.within(0..u64::MAX).map(|(block, _)| block)
+    }
+
+    /// How many these are.
+    pub fn count(&self) -> usize {
+        self.count
     }
 
     /// Forgets sectors from `first` on.
     pub fn cut(&mut self, first: u64) {
         let (block, index) = split(first);
-        let mut rest = self.0.split_off(&block);
-        if index > 0
-            && let Some(mut part) = rest.remove(&block)
-        {
-            part.sectors[index..].fill(None);
-            part.plain.set(Plain::Unknown);
-            self.0.insert(block, part);
+        let groups = self.groups.range_mut(block / GROUP..);
+        let all = groups.flat_map(|(group, blocks)| (group * GROUP..).zip(&mut blocks[..]));
+        for (at, known) in all.filter(|(at, _)| *at >= block) {
+            if at == block && index > 0 {
+                if let Some(part) = known {
+                    part.sectors[index..].fill(None);
+                    part.plain.set(Plain::Unknown);
+                }
+                continue;
+            }
+            self.count -= usize::from(known.take().is_some());
         }
     }
 
     /// Sectors that may have one of several versions, to change them.
     pub fn each_unclear(&mut self, mut change: impl FnMut(&mut Sector)) {
-        for block in self.0.values_mut() {
+        let groups = self.groups.values_mut();
+        for block in groups.flat_map(|blocks| blocks.iter_mut().flatten()) {
             if let Plain::Yes(_) = block.plain() {
                 continue;
             }
@@ -319,7 +356,7 @@ impl SectorMap {
 
     /// Whether the sectors of a block may have these versions after a power cut.
     pub fn fits(&self, block: u64, versions: [u32; SECTORS]) -> bool {
-        let Some(known) = self.0.get(&block) else {
+        let Some(known) = self.block(block) else {
             return versions == [0; SECTORS];
         };
         if let Plain::Yes(plain) = known.plain() {
@@ -391,6 +428,6 @@ mod tests {
             [6, 7, 8, 9]
         );
         map.cut(16);
-        assert_eq!(map.blocks().len(), 2);
+        assert_eq!((map.blocks().count(), map.count()), (2, 2));
     }
 }

@@ -6,12 +6,9 @@ use crate::oracle::{Oracle, Wrong};
 use drives::OpenDrive;
 use inspect::{Inspection, Mode, Pool};
 use reactor::Handle;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use units::BLOCK;
-
-/// Blocks compared together.
-const LONGEST: u64 = 64;
 
 /// Copies every volume out as `convect restore` does, and compares it.
 ///
@@ -30,10 +27,19 @@ pub async fn compare(
             return Err(Wrong(format!("the tools know no volume {number}")));
         };
         let inspection = Inspection::new(&pool, Mode::Look, false, &|_| ());
-        let mut content: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
+        let known: BTreeSet<u64> = known.sectors.blocks().collect();
+        // One layer is written over the other: what came last counts, and is zeroes where nothing came.
+        let (mut missing, mut wrong) = (known.clone(), BTreeMap::new());
         let mut sink = |offset: u64, bytes: &[u8]| {
             for (block, bytes) in (offset / BLOCK as u64..).zip(bytes.chunks(BLOCK)) {
-                content.insert(block, bytes.to_vec());
+                if !known.contains(&block) {
+                    continue;
+                }
+                missing.remove(&block);
+                match oracle.check_crashed(*number, block * BLOCK as u64, bytes) {
+                    Ok(()) => wrong.remove(&block),
+                    Err(what) => wrong.insert(block, what),
+                };
             }
             Ok(())
         };
@@ -44,16 +50,14 @@ pub async fn compare(
                 "the tools lose {range:?} of volume {number}"
             )));
         }
-        for (first, count) in oracle.ranges(*number, LONGEST) {
-            let mut bytes = vec![0; count as usize * BLOCK];
-            for (block, part) in (first..).zip(bytes.chunks_mut(BLOCK)) {
-                if let Some(known) = content.get(&block) {
-                    part[..known.len()].copy_from_slice(known);
-                }
+        for block in missing {
+            let offset = block * BLOCK as u64;
+            if let Err(what) = oracle.check_crashed(*number, offset, &[0; BLOCK]) {
+                wrong.insert(block, what);
             }
-            let offset = first * BLOCK as u64;
-            let compared = oracle.check_crashed(*number, offset, &bytes);
-            compared.map_err(|Wrong(what)| Wrong(format!("the tools: {what}")))?;
+        }
+        if let Some((_, Wrong(what))) = wrong.pop_first() {
+            return Err(Wrong(format!("the tools: {what}")));
         }
     }
     Ok(())

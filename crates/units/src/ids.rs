@@ -150,6 +150,7 @@ impl Place {
     }
 
     /// The place `blocks` further on the same vdrive.
+    #[inline]
     pub fn plus(self, blocks: u64) -> Self {
         Self::new(self.vdrive(), self.block() + blocks)
     }

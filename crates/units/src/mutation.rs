@@ -104,6 +104,7 @@ pub fn switch(mutation: Option<Mutation>) {
 
 /// Whether this bug is on.
 #[cfg(feature = "mutations")]
+#[inline]
 pub fn is_on(mutation: Mutation) -> bool {
     ON.get() == Some(mutation)
 }

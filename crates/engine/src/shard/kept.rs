@@ -13,8 +13,8 @@ use block::{ErrorKind, IoError};
 use format::{BlockState, Record, crc32c};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use units::Place;
 use units::mutation::{Mutation, is_on};
-use units::{CHUNK_BLOCKS, Place};
 
 /// Bits of the filter that most places do not pass.
 const FILTER: u64 = 1 << 16;
@@ -238,7 +238,7 @@ fn claims(leaves: &[Changed], kept: &Kept) -> Claims {
     }
     for (index, (_, _, leaf)) in leaves.iter().enumerate() {
         let page = leaf.page.borrow();
-        for block in 0..CHUNK_BLOCKS {
+        for block in page.slot_mask().blocks() {
             claims.slot(page.slot(block), (index, block));
         }
         if let Some(owners) = claims.homes.get_mut(&page.home()) {

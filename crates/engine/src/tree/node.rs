@@ -70,7 +70,16 @@ impl<T> Sparse<T> {
 }
 
 impl Node {
+    /// One that was loaded.
     fn new(level: u8, page: Page) -> Self {
+        Self {
+            used: NodePage::used(&page),
+            ..Self::empty(level, page)
+        }
+    }
+
+    /// One whose page has no pointers yet.
+    fn empty(level: u8, page: Page) -> Self {
         let below = if level == 1 {
             Below::Leaves(BlockMask::default())
         } else {
@@ -78,7 +87,7 @@ impl Node {
         };
         Self {
             dirty: false,
-            used: NodePage::used(&page),
+            used: BlockMask::default(),
             page,
             below,
         }
@@ -263,7 +272,7 @@ impl<L> Tree<L> {
             assert!(self.root.place.is_none(), "the top node is loaded");
             made = 1;
             let page = Page::new(NodePage::header(owner, TOP, 0, 0));
-            self.top = Some(Node::new(TOP, page));
+            self.top = Some(Node::empty(TOP, page));
         }
         let mut node = self.top.as_mut().expect("there by now");
         for level in (2..=TOP).rev() {
@@ -277,7 +286,7 @@ impl<L> Tree<L> {
                 assert!(!unloaded, "a node is loaded before it is changed");
                 made += 1;
                 let page = Page::new(NodePage::header(owner, level - 1, key, 0));
-                nodes.set(at, Box::new(Node::new(level - 1, page)));
+                nodes.set(at, Box::new(Node::empty(level - 1, page)));
             }
             node = nodes.get_mut(at).expect("there by now");
         }
