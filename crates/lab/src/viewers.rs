@@ -28,6 +28,9 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// Viewers come, and get their first look, before the load begins.
 const SETTLE: Duration = Duration::from_secs(2);
 
+/// The daemon does nothing of its own any more when it takes less than this of a core, which is waited for so long.
+const QUIET: f64 = 0.02;
+const SINK_TIME: Duration = Duration::from_secs(60);
 /// Columns of the table.
 const COLUMNS: usize = 8;
 
@@ -166,6 +169,8 @@ fn looked_at<T>(
 /// Rounds in pairs, of which every other begins with the viewers.
 fn measure(scene: &Scene, with: &Viewers, seen: &Seen) -> Result<Vec<Vec<String>>> {
     scene.fill(with.volume)?;
+    // What was written sinks first.
+    interrupt::wait_for(SINK_TIME, || Ok(idle(scene, 1)? < QUIET))?;
     let alone = idle(scene, with.seconds)?;
     let beside = looked_at(scene, with, seen, || idle(scene, with.seconds))?;
     let mut rows = vec![vec![String::new(); COLUMNS]];
