@@ -4,6 +4,7 @@
 use crate::arguments::Viewers;
 use crate::failure::{Failure, Result, While};
 use crate::fio::{self, Load, Pattern};
+use crate::interrupt;
 use crate::machine;
 use crate::scene::{POOL, Scene, Sizes, VOLUME};
 use crate::screen::{self, Progress, thousands};
@@ -26,6 +27,12 @@ const PATIENCE: Duration = Duration::from_millis(200);
 const PERIOD: Duration = Duration::from_secs(1);
 /// Viewers come, and get their first look, before the load begins.
 const SETTLE: Duration = Duration::from_secs(2);
+
+/// The daemon does nothing of its own any more when it takes less than this of a core, which is waited for so long.
+const QUIET: f64 = 0.02;
+const SINK_TIME: Duration = Duration::from_secs(60);
+/// Columns of the table.
+const COLUMNS: usize = 8;
 
 /// What came to those who look.
 #[derive(Default)]
@@ -74,7 +81,8 @@ fn view(socket: &Path, seen: &Seen) -> Result<()> {
     let stream = ask(socket, &format!("/v1/live?maps={VOLUME}&cells=1024"))?;
     follow(stream, seen, |part| {
         let events = part.windows(12).filter(|at| at == b"event: state");
-        seen.looks.fetch_add(events.count() as u64, Ordering::Relaxed);
+        seen.looks
+            .fetch_add(events.count() as u64, Ordering::Relaxed);
         seen.bytes.fetch_add(part.len() as u64, Ordering::Relaxed);
     })
 }
@@ -119,31 +127,56 @@ fn load(scene: &Scene, pattern: Pattern, with: &Viewers, name: &str) -> Result<R
     })
 }
 
-fn looked_at(scene: &Scene, pattern: Pattern, with: &Viewers, seen: &Seen) -> Result<Round> {
+/// What those who look cost the daemon by themselves, in processor time: it says what they can cost hosts at most, also
+/// on a machine that is too busy for their rates to tell.
+fn idle(scene: &Scene, seconds: u64) -> Result<f64> {
+    let (begun, before) = (
+        Instant::now(),
+        machine::processor_seconds(scene.daemon.pid())?,
+    );
+    interrupt::pause(Duration::from_secs(seconds))?;
+    let used = machine::processor_seconds(scene.daemon.pid())? - before;
+    Ok(used / begun.elapsed().as_secs_f64())
+}
+
+/// Does something while they look.
+fn looked_at<T>(
+    scene: &Scene,
+    with: &Viewers,
+    seen: &Seen,
+    work: impl FnOnce() -> Result<T>,
+) -> Result<T> {
     let socket = scene.daemon.socket();
     seen.leave.store(false, Ordering::Relaxed);
-    let (round, others) = thread::scope(|scope| {
+    let (done, others) = thread::scope(|scope| {
         let mut others: Vec<_> = (0..with.viewers)
             .map(|_| scope.spawn(|| view(&socket, seen)))
             .collect();
         others.push(scope.spawn(|| scrape(&socket, seen)));
         thread::sleep(SETTLE);
-        let round = load(scene, pattern, with, "with viewers");
+        let done = work();
         seen.leave.store(true, Ordering::Relaxed);
         let ended = others.into_iter().map(|other| other.join());
-        (round, ended.collect::<Vec<_>>())
+        (done, ended.collect::<Vec<_>>())
     });
     for other in others {
         let ended = other.unwrap_or_else(|_| Err(Failure::new("a viewer ended unexpectedly")));
         ended.during(|| "looking at the daemon".to_owned())?;
     }
-    round
+    done
 }
 
 /// Rounds in pairs, of which every other begins with the viewers.
 fn measure(scene: &Scene, with: &Viewers, seen: &Seen) -> Result<Vec<Vec<String>>> {
     scene.fill(with.volume)?;
-    let mut rows = Vec::new();
+    // What was written sinks first.
+    interrupt::wait_for(SINK_TIME, || Ok(idle(scene, 1)? < QUIET))?;
+    let alone = idle(scene, with.seconds)?;
+    let beside = looked_at(scene, with, seen, || idle(scene, with.seconds))?;
+    let mut rows = vec![vec![String::new(); COLUMNS]];
+    rows[0][0] = "nothing".to_owned();
+    rows[0][COLUMNS - 2] = format!("{:.2} %", 100.0 * alone);
+    rows[0][COLUMNS - 1] = format!("{:.2} %", 100.0 * beside);
     for (pattern, name) in [
         (Pattern::RandomRead, "random reads"),
         (Pattern::RandomWrite, "random writes"),
@@ -151,14 +184,18 @@ fn measure(scene: &Scene, with: &Viewers, seen: &Seen) -> Result<Vec<Vec<String>
         // The first one warms up and does not count.
         load(scene, pattern, with, "without")?;
         let mut pairs = Vec::new();
+        let beside = || {
+            let work = || load(scene, pattern, with, "with viewers");
+            looked_at(scene, with, seen, work)
+        };
         for number in 0..with.rounds {
             let pair = match number % 2 {
                 0 => {
                     let alone = load(scene, pattern, with, "without")?;
-                    (alone, looked_at(scene, pattern, with, seen)?)
+                    (alone, beside()?)
                 }
                 _ => {
-                    let beside = looked_at(scene, pattern, with, seen)?;
+                    let beside = beside()?;
                     (load(scene, pattern, with, "without")?, beside)
                 }
             };
@@ -190,7 +227,12 @@ fn measure(scene: &Scene, with: &Viewers, seen: &Seen) -> Result<Vec<Vec<String>
         };
         let changes: Vec<f64> = pairs.iter().map(change).collect();
         let medians = (middle(|pair| &pair.0), middle(|pair| &pair.1));
-        rows.push(row(format!("{name}, median"), medians.0, medians.1, median(&changes)));
+        rows.push(row(
+            format!("{name}, median"),
+            medians.0,
+            medians.1,
+            median(&changes),
+        ));
     }
     Ok(rows)
 }
