@@ -819,7 +819,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * Shows a snapshot, without what it alone has.
+         * @description For the role viewer and those above.
+         */
+        get: operations["SnapshotShow"];
         /**
          * Renames a snapshot, keeps it from being deleted, or lets it be.
          * @description For the role operator and those above.
@@ -2441,7 +2445,7 @@ export interface components {
          * @description What kind of refusal it is; stable, for programs.
          * @enum {string}
          */
-        ProblemCode: "not_found" | "exists" | "invalid" | "refused" | "busy" | "no_space" | "io" | "damaged" | "unauthenticated" | "forbidden" | "too_many" | "method_not_allowed" | "too_large" | "internal";
+        ProblemCode: "not_found" | "exists" | "invalid" | "refused" | "busy" | "no_space" | "io" | "damaged" | "unauthenticated" | "forbidden" | "too_many" | "method_not_allowed" | "changed" | "key_reused" | "too_large" | "internal";
         /** @description What a clone took over. */
         Promotion: {
             /** @description The volume that had them, which is a clone now. */
@@ -3302,7 +3306,89 @@ export interface components {
             used: number;
         };
     };
-    responses: never;
+    responses: {
+        /** @description Not done, and nothing is half-made: unauthenticated. */
+        Problem401: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Not done, and nothing is half-made: forbidden. */
+        Problem403: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Not done, and nothing is half-made: not_found. */
+        Problem404: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Not done, and nothing is half-made: exists, refused, busy, no_space. */
+        Problem409: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Not done, and nothing is half-made: changed. */
+        Problem412: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Not done, and nothing is half-made: too_large. */
+        Problem413: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Not done, and nothing is half-made: invalid, key_reused. */
+        Problem422: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Not done, and nothing is half-made: too_many. */
+        Problem429: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Not done, and nothing is half-made: io, damaged, internal. */
+        Problem500: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Problem"];
+            };
+        };
+    };
     parameters: never;
     requestBodies: never;
     headers: never;
@@ -3329,15 +3415,14 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     AlertList: {
@@ -3358,24 +3443,23 @@ export interface operations {
                     "application/json": components["schemas"]["AlertList"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     AuditList: {
         parameters: {
             query?: {
                 /** @description Only entries with a smaller number. */
-                before?: string;
+                before?: number;
                 /** @description How many entries at most, 1 to 1,000; 100 when left out. */
-                limit?: string;
+                limit?: number;
             };
             header?: never;
             path?: never;
@@ -3392,15 +3476,14 @@ export interface operations {
                     "application/json": components["schemas"]["AuditList"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     DriveList: {
@@ -3421,15 +3504,14 @@ export interface operations {
                     "application/json": components["schemas"]["DriveList"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     DriveProbe: {
@@ -3454,24 +3536,23 @@ export interface operations {
                     "application/json": components["schemas"]["DriveReport"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     EventList: {
         parameters: {
             query?: {
                 /** @description Only events with a smaller number: `next` of the page before. */
-                before?: string;
+                before?: number;
                 /** @description How many events at most, 1 to 1,000; 100 when left out. */
-                limit?: string;
+                limit?: number;
                 /** @description Only events that matter at least so much: `info`, `warning` or `critical`. */
                 severity?: string;
                 /** @description Only events of these codes, with commas between. */
@@ -3494,15 +3575,14 @@ export interface operations {
                     "application/json": components["schemas"]["EventList"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     ExportList: {
@@ -3526,21 +3606,23 @@ export interface operations {
                     "application/json": components["schemas"]["ExportList"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     ExportCreate: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -3553,21 +3635,22 @@ export interface operations {
             /** @description Done. */
             201: {
                 headers: {
+                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Export"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     ExportShow: {
@@ -3587,21 +3670,22 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Export"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     ExportDelete: {
@@ -3610,7 +3694,10 @@ export interface operations {
                 /** @description Only what belongs to this pool. */
                 pool?: string;
             };
-            header?: never;
+            header?: {
+                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
+                "If-Match"?: string;
+            };
             path: {
                 export: string;
             };
@@ -3625,15 +3712,15 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     ExportSet: {
@@ -3642,7 +3729,10 @@ export interface operations {
                 /** @description Only what belongs to this pool. */
                 pool?: string;
             };
-            header?: never;
+            header?: {
+                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
+                "If-Match"?: string;
+            };
             path: {
                 export: string;
             };
@@ -3657,21 +3747,23 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Export"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     FrontEndList: {
@@ -3692,15 +3784,14 @@ export interface operations {
                     "application/json": components["schemas"]["FrontEndList"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     History: {
@@ -3711,11 +3802,11 @@ export interface operations {
                 /** @description Only these figures, by their names with commas between. */
                 series?: string;
                 /** @description The first second, since 1970; an hour before `to` when left out. */
-                from?: string;
+                from?: number;
                 /** @description The second after the last; now when left out. */
-                to?: string;
+                to?: number;
                 /** @description Seconds of a step; what fits the time when left out. It becomes longer where what is that old is kept by longer steps. There are at most 4,000 of them. */
-                step?: string;
+                step?: number;
             };
             header?: never;
             path?: never;
@@ -3732,15 +3823,14 @@ export interface operations {
                     "application/json": components["schemas"]["History"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     PoolScan: {
@@ -3765,15 +3855,14 @@ export interface operations {
                     "application/json": components["schemas"]["ImportableList"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     JobList: {
@@ -3794,15 +3883,14 @@ export interface operations {
                     "application/json": components["schemas"]["JobList"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     JobShow: {
@@ -3810,7 +3898,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                job: string;
+                job: number;
             };
             cookie?: never;
         };
@@ -3825,15 +3913,14 @@ export interface operations {
                     "application/json": components["schemas"]["Job"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     JobCancel: {
@@ -3841,7 +3928,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                job: string;
+                job: number;
             };
             cookie?: never;
         };
@@ -3854,15 +3941,14 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     Live: {
@@ -3871,11 +3957,13 @@ export interface operations {
                 /** @description Volumes whose maps are told, too: up to 16, as POOL/VOLUME with commas between. */
                 maps?: string;
                 /** @description Parts of each map, 1 to 4,096; 1,024 when left out. */
-                cells?: string;
+                cells?: number;
                 /** @description The first byte of the part of the volume that is looked at; 0 when left out. */
-                start?: string;
+                start?: number;
                 /** @description How many bytes of it; up to its end when left out. */
-                length?: string;
+                length?: number;
+                /** @description After how many looks it ends, 1 or more; when left out it does not. */
+                looks?: number;
             };
             header?: never;
             path?: never;
@@ -3889,18 +3977,32 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": components["schemas"]["LiveState"] | components["schemas"]["LiveMap"] | components["schemas"]["Event"];
+                    "text/event-stream": {
+                        /** @description JSON: #/components/schemas/LiveState */
+                        data: string;
+                        /** @enum {string} */
+                        event: "state";
+                    } | {
+                        /** @description JSON: #/components/schemas/LiveMap */
+                        data: string;
+                        /** @enum {string} */
+                        event: "map";
+                    } | {
+                        /** @description JSON: #/components/schemas/Event */
+                        data: string;
+                        /** @enum {string} */
+                        event: "event";
+                    };
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     LoginShow: {
@@ -3921,15 +4023,14 @@ export interface operations {
                     "application/json": components["schemas"]["Login"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     LogIn: {
@@ -3954,15 +4055,14 @@ export interface operations {
                     "application/json": components["schemas"]["Login"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     LogOut: {
@@ -3981,15 +4081,14 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     PoolList: {
@@ -4010,21 +4109,23 @@ export interface operations {
                     "application/json": components["schemas"]["PoolList"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     PoolCreate: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -4037,21 +4138,22 @@ export interface operations {
             /** @description Done. */
             201: {
                 headers: {
+                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Pool"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     PoolShow: {
@@ -4068,27 +4170,31 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Pool"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     PoolChange: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
+                "If-Match"?: string;
+            };
             path: {
                 pool: string;
             };
@@ -4103,27 +4209,32 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Pool"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     PoolDestroy: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
+                "If-Match"?: string;
+            };
             path: {
                 pool: string;
             };
@@ -4138,15 +4249,15 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     PoolCool: {
@@ -4167,15 +4278,14 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     PoolCounters: {
@@ -4198,15 +4308,14 @@ export interface operations {
                     "application/json": components["schemas"]["Counters"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     DriveOffline: {
@@ -4231,21 +4340,23 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     DriveOnline: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 pool: string;
             };
@@ -4266,21 +4377,23 @@ export interface operations {
                     "application/json": components["schemas"]["JobRef"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     DriveReplace: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 pool: string;
             };
@@ -4301,15 +4414,14 @@ export interface operations {
                     "application/json": components["schemas"]["JobRef"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     PoolExport: {
@@ -4330,21 +4442,23 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     PoolHoldPromotion: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
+                "If-Match"?: string;
+            };
             path: {
                 pool: string;
             };
@@ -4363,15 +4477,15 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     PoolImport: {
@@ -4392,21 +4506,22 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Pool"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     PoolMoves: {
@@ -4429,15 +4544,14 @@ export interface operations {
                     "application/json": components["schemas"]["MoveCountList"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     PoolScrubShow: {
@@ -4460,21 +4574,23 @@ export interface operations {
                     "application/json": components["schemas"]["Scrub"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     PoolScrub: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 pool: string;
             };
@@ -4495,15 +4611,14 @@ export interface operations {
                     "application/json": components["schemas"]["JobRef"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     PoolScrubCancel: {
@@ -4524,15 +4639,14 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     VdriveList: {
@@ -4555,21 +4669,23 @@ export interface operations {
                     "application/json": components["schemas"]["VdriveList"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     VdriveAdd: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 pool: string;
             };
@@ -4590,15 +4706,14 @@ export interface operations {
                     "application/json": components["schemas"]["VdriveRef"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     VdriveRemove: {
@@ -4607,7 +4722,7 @@ export interface operations {
             header?: never;
             path: {
                 pool: string;
-                vdrive: string;
+                vdrive: number;
             };
             cookie?: never;
         };
@@ -4622,21 +4737,23 @@ export interface operations {
                     "application/json": components["schemas"]["JobRef"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     PoolWarnAt: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
+                "If-Match"?: string;
+            };
             path: {
                 pool: string;
             };
@@ -4651,21 +4768,23 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Pool"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     PoolWhatIf: {
@@ -4688,15 +4807,14 @@ export interface operations {
                     "application/json": components["schemas"]["WhatIf"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     ScheduleList: {
@@ -4722,15 +4840,14 @@ export interface operations {
                     "application/json": components["schemas"]["ScheduleList"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     ScheduleSet: {
@@ -4755,15 +4872,14 @@ export interface operations {
                     "application/json": components["schemas"]["Schedule"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     ScheduleRemove: {
@@ -4786,15 +4902,14 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     SessionList: {
@@ -4815,15 +4930,14 @@ export interface operations {
                     "application/json": components["schemas"]["SessionList"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     SessionEnd: {
@@ -4831,7 +4945,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                session: string;
+                session: number;
             };
             cookie?: never;
         };
@@ -4844,15 +4958,14 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     SnapshotList: {
@@ -4863,7 +4976,7 @@ export interface operations {
                 /** @description Only what belongs to this volume. */
                 volume?: string;
                 /** @description Seconds to look for what each snapshot alone has, 0 to 20; 1 when left out. */
-                wait_s?: string;
+                wait_s?: number;
             };
             header?: never;
             path?: never;
@@ -4880,21 +4993,23 @@ export interface operations {
                     "application/json": components["schemas"]["SnapshotList"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     SnapshotCreate: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -4913,21 +5028,57 @@ export interface operations {
                     "application/json": components["schemas"]["SnapshotList"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+        };
+    };
+    SnapshotShow: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                pool: string;
+                volume: string;
+                snapshot: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
                 headers: {
+                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Snapshot"];
                 };
             };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     SnapshotChange: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
+                "If-Match"?: string;
+            };
             path: {
                 pool: string;
                 volume: string;
@@ -4944,27 +5095,32 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Snapshot"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     SnapshotDelete: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
+                "If-Match"?: string;
+            };
             path: {
                 pool: string;
                 volume: string;
@@ -4981,21 +5137,24 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     SnapshotClone: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 pool: string;
                 volume: string;
@@ -5012,21 +5171,22 @@ export interface operations {
             /** @description Done. */
             201: {
                 headers: {
+                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Volume"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     SnapshotSend: {
@@ -5056,15 +5216,14 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     TargetList: {
@@ -5085,21 +5244,23 @@ export interface operations {
                     "application/json": components["schemas"]["TargetList"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     TargetCreate: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -5118,15 +5279,14 @@ export interface operations {
                     "application/json": components["schemas"]["Target"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     TargetDelete: {
@@ -5147,15 +5307,14 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     TargetTest: {
@@ -5176,15 +5335,14 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     TokenList: {
@@ -5205,15 +5363,14 @@ export interface operations {
                     "application/json": components["schemas"]["TokenList"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     TokenCreate: {
@@ -5238,15 +5395,14 @@ export interface operations {
                     "application/json": components["schemas"]["TokenMade"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     TokenRevoke: {
@@ -5267,15 +5423,14 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     VersionShow: {
@@ -5296,15 +5451,14 @@ export interface operations {
                     "application/json": components["schemas"]["Version"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     VolumeList: {
@@ -5328,21 +5482,23 @@ export interface operations {
                     "application/json": components["schemas"]["VolumeList"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     VolumeCreate: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -5355,21 +5511,22 @@ export interface operations {
             /** @description Done. */
             201: {
                 headers: {
+                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Volume"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     VolumeShow: {
@@ -5387,27 +5544,31 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Volume"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     VolumeChange: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
+                "If-Match"?: string;
+            };
             path: {
                 pool: string;
                 volume: string;
@@ -5423,27 +5584,32 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Volume"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     VolumeDelete: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
+                "If-Match"?: string;
+            };
             path: {
                 pool: string;
                 volume: string;
@@ -5461,15 +5627,15 @@ export interface operations {
                     "application/json": components["schemas"]["JobRef"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     VolumeCounters: {
@@ -5493,15 +5659,14 @@ export interface operations {
                     "application/json": components["schemas"]["Counters"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     SnapshotDiff: {
@@ -5512,9 +5677,9 @@ export interface operations {
                 /** @description The snapshot of the volume that is compared; the volume as it is now when left out. */
                 to?: string;
                 /** @description Where to begin, in bytes; a multiple of 4,096. */
-                start?: string;
+                start?: number;
                 /** @description How many ranges at most, 1 to 65,536; 1,024 when left out. There may be fewer though there are more. */
-                limit?: string;
+                limit?: number;
             };
             header?: never;
             path: {
@@ -5534,22 +5699,21 @@ export interface operations {
                     "application/json": components["schemas"]["SnapshotDiff"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     VolumeExplain: {
         parameters: {
             query?: {
                 /** @description The logical block, counted from 0 in the volume's unit of 512 or 4,096 bytes; 0 when left out. */
-                lba?: string;
+                lba?: number;
             };
             header?: never;
             path: {
@@ -5569,26 +5733,25 @@ export interface operations {
                     "application/json": components["schemas"]["Explanation"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     VolumeMap: {
         parameters: {
             query?: {
                 /** @description How many parts, 1 to 65,536; 64 when left out. */
-                cells?: string;
+                cells?: number;
                 /** @description The first byte of the part of the volume that is looked at; 0 when left out. */
-                start?: string;
+                start?: number;
                 /** @description How many bytes of it; up to its end when left out. */
-                length?: string;
+                length?: number;
             };
             header?: never;
             path: {
@@ -5608,15 +5771,14 @@ export interface operations {
                     "application/json": components["schemas"]["VolumeMap"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     VolumePromote: {
@@ -5640,21 +5802,23 @@ export interface operations {
                     "application/json": components["schemas"]["Promotion"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     VolumeResize: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
+                "If-Match"?: string;
+            };
             path: {
                 pool: string;
                 volume: string;
@@ -5670,27 +5834,32 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Volume"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     VolumeRollBack: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The ETag, or several with commas between, of which the object has to have one: else nothing is done (412). * is any. An ETag stands for what can be chosen of an object; figures do not change it. */
+                "If-Match"?: string;
+            };
             path: {
                 pool: string;
                 volume: string;
@@ -5706,28 +5875,30 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    /** @description Stands for what was chosen of the object, for If-Match. */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Volume"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
     VolumeReceive: {
         parameters: {
             query?: {
                 /** @description With `true`, the volume is rolled back to the snapshot that the stream goes from: what was written since is lost. */
-                force?: string;
+                force?: boolean;
             };
             header?: never;
             path: {
@@ -5751,15 +5922,14 @@ export interface operations {
                     "application/json": components["schemas"]["Received"];
                 };
             };
-            /** @description Not done, and nothing is half-made. */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
         };
     };
 }
