@@ -4,7 +4,7 @@ import { defineConfig } from "@playwright/test";
 export default defineConfig({
   testDir: "tests",
   workers: 1,
-  timeout: process.env["CONVECT_PICTURES"] ? 400_000 : 120_000,
+  timeout: process.env["CONVECT_PICTURES"] ? 400_000 : 300_000,
   expect: { timeout: 15_000 },
   reporter: [["list"]],
   outputDir: "test-results",

@@ -1,13 +1,16 @@
 //! An engine in memory, for the daemon to work with.
 
+mod world;
+
 use super::answers::{Nothing, explained};
 use block::BlockDevice;
 use daemon::Control;
 use engine::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+pub use world::{StoredPool, World};
 
 type Result<T> = std::result::Result<T, EngineError>;
 
@@ -15,60 +18,7 @@ fn fail<T>(code: ErrorCode, message: &str) -> Result<T> {
     Err(EngineError::new(code, message))
 }
 
-#[derive(Clone, Default)]
-pub struct StoredPool {
-    pub id: String,
-    pub drives: Vec<String>,
-    pub mirrored: bool,
-    pub volumes: BTreeMap<String, VolumeSpec>,
-    pub exports: Vec<ExportRecord>,
-    pub scrub: ScrubStatus,
-    pub snapshots: Vec<SnapshotStatus>,
-    pub schedules: Vec<ScheduleStatus>,
-    pub used: u64,
-    pub warn_at: Vec<u8>,
-    pub wear: WearStatus,
-    /// When what was written was kept.
-    pub wear_kept: Vec<u64>,
-    pub budget: Option<BudgetStatus>,
-    /// The snapshot that a volume receives, and how far it is.
-    pub receiving: String,
-    pub received: u64,
-    /// Bytes of the RAM tier, and how many there may be.
-    pub ram: (u64, u64),
-    /// What is otherwise about its status.
-    pub alter: Option<fn(&mut PoolStatus)>,
-}
-
 type Device = Arc<dyn BlockDevice>;
-
-/// What outlives an engine: the pools on their drives, and which drives are away.
-#[derive(Default)]
-pub struct World {
-    pub stored: Mutex<BTreeMap<String, StoredPool>>,
-    pub away: Mutex<BTreeSet<String>>,
-    pub full: AtomicBool,
-    /// What is otherwise about the job.
-    pub alter_job: Mutex<Option<fn(&mut JobStatus)>>,
-    /// For whom volumes were opened.
-    pub opened_by: Mutex<Vec<Option<String>>>,
-}
-
-impl World {
-    pub fn pools(&self) -> MutexGuard<'_, BTreeMap<String, StoredPool>> {
-        self.stored.lock().unwrap()
-    }
-
-    pub fn take_away(&self, drive: &str) {
-        self.away.lock().unwrap().insert(drive.to_owned());
-    }
-
-    fn missing(&self, pool: &StoredPool) -> Vec<String> {
-        let away = self.away.lock().unwrap();
-        let gone = pool.drives.iter().filter(|drive| away.contains(*drive));
-        gone.cloned().collect()
-    }
-}
 
 /// An engine over a [`World`].
 #[derive(Default)]
