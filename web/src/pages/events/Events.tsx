@@ -35,7 +35,7 @@ const COLUMNS: Column<HappenedEvent>[] = [
 async function look(signal: AbortSignal) {
   const [alerts, events] = await Promise.all([
     api.get("/v1/alerts", { signal }),
-    api.get("/v1/events", { query: { limit: "1000" }, signal }),
+    api.get("/v1/events", { query: { limit: 1000 }, signal }),
   ]);
   return { alerts: alerts.items, events: events.items };
 }
