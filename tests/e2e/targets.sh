@@ -41,13 +41,13 @@ echo 'between us' >secret
 echo 'pass word' >password
 create() { convect alert target create "$@"; }
 create webhook signed --url "http://127.0.0.1:$(port http)/signed-path" --secret-file secret
-create webhook tls --url "https://127.0.0.1:$(port https)/tls" --ca ca.pem
+create webhook tls --url "https://127.0.0.1:$(port https)/tls" --trust ca.pem
 create webhook picky --url "http://127.0.0.1:$(port http)/refuse" --severity critical
-create email plain --server 127.0.0.1 --port "$(port plain)" --security plain \
+create email plain --mail-server 127.0.0.1 --port "$(port plain)" --security plain \
   --from convect@example.com --to a@example.com --to b@example.com
-create email starttls --server localhost --port "$(port starttls)" --ca ca.pem --user convect \
+create email starttls --mail-server localhost --port "$(port starttls)" --trust ca.pem --user convect \
   --password-file password --from convect@example.com --to ops@example.com
-create email mailtls --server 127.0.0.1 --port "$(port tls)" --security tls --ca ca.pem \
+create email mailtls --mail-server 127.0.0.1 --port "$(port tls)" --security tls --trust ca.pem \
   --from 'Convect <convect@example.com>' --to ops@example.com
 for name in signed tls picky plain starttls mailtls of-the-file; do
   convect alert target test "$name" >/dev/null || fail "$name is not reached"
@@ -62,12 +62,12 @@ say "what is not trusted, not logged in to or not private is refused"
 create webhook stranger --url "https://127.0.0.1:$(port https)/tls"
 if convect alert target test stranger 2>refused; then fail "it trusts anybody"; fi
 grep -qi 'certificate' refused || fail "$(cat refused)"
-create email nobody --server 127.0.0.1 --port "$(port starttls)" --ca ca.pem --from a@example.com --to b@example.com
+create email nobody --mail-server 127.0.0.1 --port "$(port starttls)" --trust ca.pem --from a@example.com --to b@example.com
 if convect alert target test nobody 2>refused; then fail "it needs no log-in"; fi
-create email open --server localhost --port "$(port bare)" --from a@example.com --to b@example.com
+create email open --mail-server localhost --port "$(port bare)" --from a@example.com --to b@example.com
 if convect alert target test open 2>refused; then fail "mail goes through without TLS"; fi
 [ "$(came mails.jsonl "e['server'] == 'bare'")" = 0 ] || fail "it was sent in plain"
-if create email far --server mail.example.com --security plain --from a@b.c --to a@b.c 2>refused; then fail "plain to others"; fi
+if create email far --mail-server mail.example.com --security plain --from a@b.c --to a@b.c 2>refused; then fail "plain to others"; fi
 grep -q 'for all to read' refused || fail "$(cat refused)"
 for name in stranger nobody open; do convect alert target delete "$name" --yes >/dev/null; done
 if convect alert target delete of-the-file --yes 2>refused; then fail "the file's target is deleted"; fi

@@ -746,3 +746,37 @@ pub enum Job {
         id: u64,
     },
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Arguments;
+    use clap::CommandFactory;
+
+    fn longs(command: &clap::Command, global: bool) -> Vec<String> {
+        let options = command.get_arguments();
+        let options = options.filter(|option| option.is_global_set() == global);
+        options
+            .filter_map(|option| option.get_long().map(str::to_owned))
+            .collect()
+    }
+
+    /// Options of `command` and those below it that have the name of one that all commands have.
+    fn hiding(command: &clap::Command, everywhere: &[String]) -> Vec<String> {
+        let own = longs(command, false).into_iter();
+        let own = own.filter(|name| everywhere.contains(name));
+        let mut found: Vec<String> = own
+            .map(|name| format!("{} --{name}", command.get_name()))
+            .collect();
+        let below = command.get_subcommands();
+        found.extend(below.flat_map(|below| hiding(below, everywhere)));
+        found
+    }
+
+    #[test]
+    fn no_command_has_an_option_with_the_name_of_one_that_all_have() {
+        let command = Arguments::command();
+        let everywhere = longs(&command, true);
+        assert!(everywhere.iter().any(|name| name == "server"));
+        assert_eq!(hiding(&command, &everywhere), Vec::<String>::new());
+    }
+}

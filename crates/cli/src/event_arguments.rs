@@ -107,7 +107,7 @@ pub struct Common {
     pub severity: String,
     /// A file of certificates that it is trusted by, besides the system's
     #[arg(long, value_name = "FILE")]
-    pub ca: Option<PathBuf>,
+    pub trust: Option<PathBuf>,
 }
 
 /// `alert target create`.
@@ -130,7 +130,7 @@ pub enum Create {
         common: Common,
         /// The mail server
         #[arg(long, value_name = "HOST")]
-        server: String,
+        mail_server: String,
         /// Its port; 587, 465 or 25 by its security when left out
         #[arg(long)]
         port: Option<u16>,

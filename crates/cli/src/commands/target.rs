@@ -45,7 +45,7 @@ fn request(common: &Common, to: TargetTo) -> Result<TargetCreate, Failure> {
         name: common.name.clone(),
         severity,
         to,
-        ca: common.ca.as_deref().map(text_of).transpose()?,
+        ca: common.trust.as_deref().map(text_of).transpose()?,
     })
 }
 
@@ -64,7 +64,7 @@ fn wanted(create: &Create) -> Result<TargetCreate, Failure> {
         }
         Create::Email {
             common,
-            server,
+            mail_server,
             port,
             security,
             user,
@@ -73,7 +73,7 @@ fn wanted(create: &Create) -> Result<TargetCreate, Failure> {
             to,
         } => {
             let to = TargetTo::Email {
-                server: server.clone(),
+                server: mail_server.clone(),
                 port: *port,
                 security: match security.as_str() {
                     "tls" => MailSecurity::Tls,
