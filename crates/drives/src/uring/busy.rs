@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Pause between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
+/// How often the system's table of locks is read for who holds one.
+const TABLE_READS: usize = 8;
 
 /// Tries again while the system says that somebody else has it, for at most [`PATIENCE`].
 pub(super) fn patiently<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
@@ -66,6 +68,8 @@ fn flock(fd: RawFd, operation: i32) -> io::Result<()> {
 }
 
 /// The process that holds a lock on a file, as the system's table of locks tells.
+///
+/// The system hands the table out in parts: while others lock and unlock, a line can fall between two of them.
 fn lock_holder(meta: &Metadata) -> Option<String> {
     let device = meta.dev();
     let wanted = format!(
@@ -74,17 +78,22 @@ fn lock_holder(meta: &Metadata) -> Option<String> {
         libc::minor(device),
         meta.ino()
     );
-    let table = fs::read_to_string("/proc/locks").ok()?;
-    let pid = table.lines().find_map(|line| {
-        let fields: Vec<&str> = line.split_whitespace().collect();
-        (fields.get(1) == Some(&"FLOCK") && fields.get(5) == Some(&wanted.as_str()))
-            .then(|| fields[4].to_owned())
-    })?;
+    let pid = (0..TABLE_READS).find_map(|_| pid_in_table(&wanted))?;
     if pid == std::process::id().to_string() {
         return Some("this process".to_owned());
     }
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     Some(format!("process {pid} ({})", name.trim()))
+}
+
+/// The process that has a lock on a file, which is named as the table of locks names it.
+fn pid_in_table(wanted: &str) -> Option<String> {
+    let table = fs::read_to_string("/proc/locks").ok()?;
+    table.lines().find_map(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        (fields.get(1) == Some(&"FLOCK") && fields.get(5) == Some(&wanted))
+            .then(|| fields[4].to_owned())
+    })
 }
 
 /// Who uses a block device, when the system tells: `it is mounted on /srv`.

@@ -145,7 +145,6 @@ impl<'a> Compaction<'a> {
     }
 
     async fn look_at(&mut self, layer: u32, chunk: u32) -> Result<(), IoError> {
-        let room = self.shard.journal_room(Work::Mover).await?;
         let Ok(Some(leaf)) = self.shard.leaf(layer, chunk, false).await else {
             return Ok(());
         };
@@ -159,7 +158,6 @@ impl<'a> Compaction<'a> {
                 worked |= self.slots((layer, chunk), &leaf, busy, class).await?;
             }
         }
-        drop(room);
         if worked {
             self.pause().await;
         }
@@ -217,6 +215,7 @@ impl<'a> Compaction<'a> {
         class: Class,
     ) -> Result<bool, IoError> {
         let shard = self.shard;
+        let _room = shard.journal_room(Work::Mover).await?;
         let (copies, blocks) = self.here(&leaf.page.borrow(), class);
         let (copied, count) = (copies.count(), blocks.len());
         self.slots = self.slots.saturating_sub((copied + count) as u64);

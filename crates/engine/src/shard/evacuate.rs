@@ -134,7 +134,6 @@ impl Shard {
         vdrive: VdriveId,
         unread: &mut Unread,
     ) -> Result<u64, IoError> {
-        let _room = self.journal_room(Work::Mover).await?;
         let Some(leaf) = self.leaf(volume, chunk, false).await? else {
             return Ok(0);
         };
@@ -167,7 +166,7 @@ impl Shard {
         Ok(moved)
     }
 
-    /// Moves a home to another vdrive, or what is valid there into slots.
+    /// Moves a home to another vdrive, or what is valid there into slots. The caller holds no room in the journal.
     pub(super) async fn move_home(
         &self,
         volume: u32,
@@ -175,17 +174,20 @@ impl Shard {
         leaf: &Rc<Leaf>,
         unread: &mut Unread,
     ) -> Result<u64, IoError> {
+        let room = self.journal_room(Work::Mover).await?;
         let old = leaf.page.borrow().home();
         let data = match self.read_home(leaf, old).await {
             Ok(data) => data,
             // What can be read of it goes by itself.
             Err(error) if is_of_blocks(error) => {
+                drop(room);
                 return self.dissolve_home(volume, chunk, leaf, unread).await;
             }
             Err(error) => return Err(drive_error(error, "a chunk cannot be moved")),
         };
         let new = self.state.borrow_mut().alloc.take_home();
         let Some(new) = new else {
+            drop(room);
             return self.dissolve_home(volume, chunk, leaf, unread).await;
         };
         if let Err(error) = self.write_moved(new, data).await {
@@ -234,7 +236,7 @@ impl Shard {
         target.flush().await
     }
 
-    /// What is valid at home goes into slots of any tier, in one piece.
+    /// What is valid at home goes into slots of any tier, in one piece. The caller holds no room in the journal.
     ///
     /// # Errors
     /// `NoSpace` when there are not so many slots, or what a drive said: then nothing has moved.
@@ -244,6 +246,7 @@ impl Shard {
         chunk: u32,
         leaf: &Rc<Leaf>,
     ) -> Result<u64, IoError> {
+        let _room = self.journal_room(Work::Mover).await?;
         let home = leaf.page.borrow().home();
         let valid: Vec<usize> = leaf.page.borrow().home_mask().blocks().collect();
         let cannot = |error| drive_error(error, "a home cannot be dissolved");
@@ -307,7 +310,8 @@ impl Shard {
         Ok(moved)
     }
 
-    /// With no other home to be had, the blocks go into slots of any tier.
+    /// With no other home to be had, the blocks go into slots of any tier. Each takes room in the journal for
+    /// itself, since a barrier may end a page after every one: the caller holds none.
     pub(super) async fn dissolve_home(
         &self,
         volume: u32,
@@ -323,6 +327,7 @@ impl Shard {
                 moved += self.move_slot((volume, chunk), leaf, block, unread).await?;
             }
         }
+        let _room = self.journal_room(Work::Mover).await?;
         self.drop_stale_home(volume, chunk, leaf)?;
         Ok(moved)
     }
@@ -347,6 +352,7 @@ impl Shard {
         block: usize,
         unread: &mut Unread,
     ) -> Result<u64, IoError> {
+        let _room = self.journal_room(Work::Mover).await?;
         let (from, crc, before) = {
             let page = leaf.page.borrow();
             let slot = page.slot(block);
@@ -402,3 +408,6 @@ impl Shard {
         Ok(BLOCK as u64)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,7 +17,7 @@ const WRITE_PAGES: usize = 64;
 /// which recovery has to play within seconds.
 const LONGEST: u64 = 8 * 1024;
 
-/// Pages that the records of one piece of work take at most: those of 256 single blocks.
+/// Pages that the records of one piece of work take at most: those of 256 single blocks, made without a pause.
 const ROOM_PAGES: u64 = 3;
 
 /// Who asks for room in the journal.
@@ -29,7 +29,8 @@ pub(super) enum Work {
     Mover,
 }
 
-/// Room in the journal for one piece of work.
+/// Room in the journal for one piece of work, whose records are made without waiting in between: a barrier ends a
+/// page that is not full, and with one after every record they would take any number of pages.
 pub(super) struct Room<'a>(&'a Shard);
 
 impl Drop for Room<'_> {

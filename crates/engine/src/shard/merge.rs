@@ -98,6 +98,7 @@ impl Shard {
             };
             let mut merged = low.page.borrow().clone();
             let Some((slots, home)) = merged.merge(&up.page.borrow()) else {
+                drop(room);
                 let mut unread = Unread::default();
                 self.dissolve_home(upper, chunk, &up, &mut unread).await?;
                 if unread.count > 0 {

@@ -28,6 +28,8 @@ struct Flushes {
     count: AtomicU64,
     /// Nanoseconds for each KiB that was written since the last one.
     per_kib_ns: AtomicU64,
+    /// Nanoseconds for each read and write.
+    transfer_ns: AtomicU64,
     written: AtomicU64,
 }
 
@@ -67,10 +69,16 @@ impl DriveQueue for Queue {
             _ => 0,
         };
         let per_kib_ns = flushes.per_kib_ns.load(Ordering::Relaxed);
-        if io.kind != DriveIoKind::Flush || per_kib_ns == 0 {
+        let takes_ns = match io.kind {
+            DriveIoKind::Flush if per_kib_ns > 0 => {
+                per_kib_ns * (flushes.written.swap(0, Ordering::Relaxed) >> 10)
+            }
+            DriveIoKind::Flush => 0,
+            _ => flushes.transfer_ns.load(Ordering::Relaxed),
+        };
+        if takes_ns == 0 {
             return self.queue.submit(io);
         }
-        let takes_ns = per_kib_ns * (flushes.written.swap(0, Ordering::Relaxed) >> 10);
         let (handle, queue) = (self.handle.clone(), self.queue.clone());
         self.handle.spawn(async move {
             handle.sleep(takes_ns).await;
@@ -144,6 +152,12 @@ impl Probe {
     pub fn slow_down(&self, per_kib_ns: u64) {
         let fast = &self.flushes[0];
         fast.per_kib_ns.store(per_kib_ns, Ordering::Relaxed);
+    }
+
+    /// From now on each read and write of any drive takes so long.
+    pub fn take_time(&self, transfer_ns: u64) {
+        let drives = self.flushes.iter();
+        drives.for_each(|drive| drive.transfer_ns.store(transfer_ns, Ordering::Relaxed));
     }
 }
 

@@ -128,7 +128,6 @@ impl Shard {
     /// # Errors
     /// When the drive or the journal takes it not.
     pub(super) async fn promote(&self, candidate: &Candidate) -> Result<(), IoError> {
-        let _room = self.journal_room(Work::Mover).await?;
         let Candidate {
             leaf,
             first,
@@ -152,6 +151,8 @@ impl Shard {
             return Ok(());
         };
         for (start, count) in home_runs(leaf, *first, *valid, data) {
+            // For each run: a barrier may end a page after every one.
+            let _room = self.journal_room(Work::Mover).await?;
             let claimed = match pinned {
                 true => self.claim_pinned(chunk.0, count),
                 false => self.claim_fast(*chunk, start / EXTENT_BLOCKS, count),
