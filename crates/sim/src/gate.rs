@@ -1,5 +1,6 @@
 //! The gate: each known bug is switched on, and has to be found.
 
+use crate::memory::Lifo;
 use crate::plan::{Focus, Plan};
 use crate::random::Random;
 use crate::run::{Failure, Length, run};
@@ -46,8 +47,8 @@ const FIRST: &[(Mutation, u64)] = &[
     (Mutation::LegBehind, 9),
     (Mutation::CheckpointOneLeg, 23),
     (Mutation::SnapshotUnreserved, 1),
-    (Mutation::CheckpointAlone, 9),
-    (Mutation::CheckpointAlone, 14),
+    (Mutation::CheckpointAlone, 3000),
+    (Mutation::CheckpointAlone, 1028),
     (Mutation::ReuseRead, 30),
     (Mutation::HomeUnquiet, 3),
     (Mutation::PendingForgotten, 3),
@@ -128,6 +129,7 @@ pub fn gate(only: &str, limit: Duration, length: Length, threads: usize, from: u
             missed.fetch_add(usize::from(!yet && found.is_none()), Ordering::Relaxed);
             show(*mutation, found.as_ref(), worked() - began);
         }
+        Lifo::forget_lists();
     };
     std::thread::scope(|scope| {
         (0..threads.max(1)).for_each(|_| drop(scope.spawn(work)));

@@ -19,25 +19,40 @@ impl Shard {
         volume: u32,
         leaf: &Leaf,
         block: usize,
-        change: impl FnOnce(&mut ChunkPage),
+        mut change: impl FnMut(&mut ChunkPage),
+    ) {
+        let one = std::iter::once(block);
+        self.change_each(state, volume, leaf, one, |page, _| change(page));
+    }
+
+    /// As [`Shard::change`], of several blocks.
+    pub(super) fn change_each(
+        &self,
+        state: &mut State,
+        volume: u32,
+        leaf: &Leaf,
+        blocks: impl Iterator<Item = usize>,
+        mut change: impl FnMut(&mut ChunkPage, usize),
     ) {
         let Some(entry) = state.volumes.get_mut(&volume) else {
             return;
         };
         let had = entry.fast();
         let mut page = leaf.page.borrow_mut();
-        let before = self
-            .counter(&page, block, &mut entry.counts)
-            .map(|count| *count -= 1);
-        change(&mut page);
-        let after = self
-            .counter(&page, block, &mut entry.counts)
-            .map(|count| *count += 1);
+        for block in blocks {
+            let before = self
+                .counter(&page, block, &mut entry.counts)
+                .map(|count| *count -= 1);
+            change(&mut page, block);
+            let after = self
+                .counter(&page, block, &mut entry.counts)
+                .map(|count| *count += 1);
+            if is_on(Mutation::CountOff) && before.is_some() && after.is_some() {
+                self.shared.space.count(1);
+            }
+        }
         if let Some(knobs) = &entry.knobs {
             knobs.note(entry.fast() - had);
-        }
-        if is_on(Mutation::CountOff) && before.is_some() && after.is_some() {
-            self.shared.space.count(1);
         }
     }
 

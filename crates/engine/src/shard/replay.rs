@@ -13,13 +13,13 @@ use super::state::{Shard, State};
 use crate::space::Allocator;
 use crate::tree::Lookup;
 use block::{ErrorKind, IoError};
-use format::{BlockMask, BlockState, Record, crc32c};
+use format::{BlockMask, BlockState, ChunkPage, Record, crc32c};
 use futures_util::future::join_all;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 use units::mutation::{Mutation, is_on};
-use units::{CHUNK_BLOCKS, Place};
+use units::{CHUNK_BLOCKS, Place, VdriveId};
 
 /// Checksums of writes whose slots do not hold them, by volume, chunk and block.
 type Elsewhere = BTreeMap<(u32, u32, usize), u32>;
@@ -133,7 +133,8 @@ impl Shard {
     /// Which blocks of each record have their data on the drives: a slot that a later record left
     /// may hold something else by now. A mirror's legs are made the same.
     async fn verify(&self, records: &[Record]) -> Result<Vec<BlockMask>, IoError> {
-        let checks = records.iter().map(|record| async move {
+        let mut blocks = Vec::new();
+        for (index, record) in records.iter().enumerate() {
             let (first, slot, crcs) = match record {
                 Record::Write {
                     first, slot, crcs, ..
@@ -146,33 +147,47 @@ impl Shard {
                     slot,
                 } => {
                     let Ok(Some(leaf)) = self.leaf(*volume, *chunk, false).await else {
-                        return BlockMask::default();
+                        continue;
                     };
                     let page = leaf.page.borrow();
                     let first = usize::from(*first);
                     let blocks = first..first + usize::from(*count);
                     (first, *slot, blocks.map(|block| page.crc(block)).collect())
                 }
-                _ => return BlockMask::default(),
+                _ => continue,
             };
-            let mut present = BlockMask::default();
-            let Ok(vdrive) = self.vdrive(slot.vdrive()) else {
-                return present;
+            blocks.extend((0..crcs.len()).map(|at| Unproven {
+                vdrive: slot.vdrive(),
+                at: slot.block() + at as u64,
+                crc: crcs[at],
+                record: index,
+                block: first + at,
+            }));
+        }
+        // Writes lie as they came, packed: one read tells of several.
+        blocks.sort_by_key(|block| (block.vdrive, block.at));
+        let checks = runs(&blocks).map(|run| async move {
+            let Ok(vdrive) = self.vdrive(run[0].vdrive) else {
+                return vec![false; run.len()];
             };
-            for (run, crcs) in crcs.chunks(RUN).enumerate() {
-                let right = |index: usize, bytes: &[u8]| crc32c(bytes) == crcs[index];
-                let at = slot.block() + (run * RUN) as u64;
-                let found = vdrive.right_blocks(at, crcs.len(), &right).await;
-                let found = (first + run * RUN..).zip(found);
-                let found = found.filter(|(_, found)| *found);
-                found.for_each(|(block, _)| present.set(block));
-            }
-            if present.count() < crcs.len() && is_on(Mutation::RunWhole) {
-                present = BlockMask::default();
-            }
-            present
+            let right = |index: usize, bytes: &[u8]| crc32c(bytes) == run[index].crc;
+            vdrive.right_blocks(run[0].at, run.len(), &right).await
         });
-        Ok(join_all(checks).await)
+        let found = join_all(checks).await;
+        let mut present = vec![BlockMask::default(); records.len()];
+        for (block, found) in blocks.iter().zip(found.into_iter().flatten()) {
+            if found {
+                present[block.record].set(block.block);
+            }
+        }
+        if is_on(Mutation::RunWhole) {
+            for block in &blocks {
+                if !present[block.record].has(block.block) {
+                    present[block.record] = BlockMask::default();
+                }
+            }
+        }
+        Ok(present)
     }
 
     /// Which blocks a home holds indeed, and their checksums: of a write whose slot does not hold
@@ -308,6 +323,23 @@ impl Shard {
     }
 }
 
+/// A block of a record: where its data has to be, if it is there.
+struct Unproven {
+    vdrive: VdriveId,
+    at: u64,
+    crc: u32,
+    /// The record's index, and the block of its chunk.
+    record: usize,
+    block: usize,
+}
+
+/// Blocks that are read together, of blocks in the order of their places.
+fn runs(blocks: &[Unproven]) -> impl Iterator<Item = &[Unproven]> {
+    let next =
+        |left: &Unproven, right: &Unproven| left.vdrive == right.vdrive && left.at + 1 == right.at;
+    blocks.chunk_by(next).flat_map(|run| run.chunks(RUN))
+}
+
 /// Keeps the checksums of a write whose slot does not hold it; a later write or trim ends that.
 fn note_elsewhere(elsewhere: &mut Elsewhere, record: &Record, present: BlockMask) {
     let (volume, chunk) = record.subject();
@@ -416,9 +448,18 @@ impl Replay<'_> {
         Err(contradiction("a slot belongs to another shard"))
     }
 
-    fn change(&mut self, block: usize, change: impl FnOnce(&mut format::ChunkPage)) {
+    fn change(&mut self, block: usize, change: impl FnMut(&mut ChunkPage)) {
         self.shard
             .change(self.state, self.volume, self.leaf, block, change);
+    }
+
+    fn change_each(
+        &mut self,
+        blocks: impl Iterator<Item = usize>,
+        change: impl FnMut(&mut ChunkPage, usize),
+    ) {
+        self.shard
+            .change_each(self.state, self.volume, self.leaf, blocks, change);
     }
 
     fn write(
@@ -436,14 +477,12 @@ impl Replay<'_> {
         for run in stretches(there) {
             let at = |block: usize| slot.plus((block - first) as u64);
             self.take(at(run.start), run.len())?;
-            for block in run {
-                self.change(block, |page| {
-                    page.set_slot(block, at(block));
-                    page.set_crc(block, crcs[block - first]);
-                    page.set_from(block, 0);
-                    page.set_home_valid(block, false);
-                });
-            }
+            self.change_each(run, |page, block| {
+                page.set_slot(block, at(block));
+                page.set_crc(block, crcs[block - first]);
+                page.set_from(block, 0);
+                page.set_home_valid(block, false);
+            });
         }
         Ok(whole)
     }
@@ -451,14 +490,12 @@ impl Replay<'_> {
     fn trim(&mut self, first: u8, count: u16, old: &[Place]) {
         let blocks = usize::from(first)..usize::from(first) + usize::from(count);
         self.free(blocks.clone(), old);
-        for block in blocks {
-            self.change(block, |page| {
-                page.set_slot(block, Place::NONE);
-                page.set_crc(block, 0);
-                page.set_from(block, 0);
-                page.set_home_valid(block, false);
-            });
-        }
+        self.change_each(blocks, |page, block| {
+            page.set_slot(block, Place::NONE);
+            page.set_crc(block, 0);
+            page.set_from(block, 0);
+            page.set_home_valid(block, false);
+        });
     }
 
     fn promote(
@@ -489,9 +526,9 @@ impl Replay<'_> {
         let leave = mask.blocks().filter(|block| sure || valid.has(*block));
         let leave: BlockMask = leave.collect();
         self.free(leave.blocks(), old);
-        leave
-            .blocks()
-            .for_each(|block| self.change(block, |page| page.set_slot(block, Place::NONE)));
+        self.change_each(leave.blocks(), |page, block| {
+            page.set_slot(block, Place::NONE);
+        });
         leave.count() == mask.count()
     }
 
@@ -501,8 +538,9 @@ impl Replay<'_> {
         }
         self.note(home, CHUNK_BLOCKS);
         self.leaf.page.borrow_mut().set_home(home);
-        mask.blocks()
-            .for_each(|block| self.change(block, |page| page.set_home_valid(block, true)));
+        self.change_each(mask.blocks(), |page, block| {
+            page.set_home_valid(block, true);
+        });
         Ok(())
     }
 
@@ -519,8 +557,9 @@ impl Replay<'_> {
         }
         self.leaf.page.borrow_mut().set_home(new);
         if new.is_none() {
-            (0..CHUNK_BLOCKS)
-                .for_each(|block| self.change(block, |page| page.set_home_valid(block, false)));
+            self.change_each(0..CHUNK_BLOCKS, |page, block| {
+                page.set_home_valid(block, false);
+            });
         }
         Ok(true)
     }
@@ -533,5 +572,26 @@ impl Replay<'_> {
             return true;
         }
         page.home() == old && (new.is_some() || page.home_mask().is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_side_by_side_is_read_together_and_not_more_than_fits() {
+        let block = |(vdrive, at)| Unproven {
+            vdrive: VdriveId(vdrive),
+            at,
+            crc: 0,
+            record: 0,
+            block: 0,
+        };
+        let places = [(1, 3), (1, 4), (1, 4), (1, 6), (2, 7), (2, 8)];
+        let mut blocks: Vec<_> = places.into_iter().map(block).collect();
+        blocks.extend((100..117).map(|at| block((2, at))));
+        let lengths: Vec<usize> = runs(&blocks).map(<[_]>::len).collect();
+        assert_eq!(lengths, [2, 1, 1, 2, RUN, 1]);
     }
 }

@@ -680,7 +680,7 @@ pub(crate) fn all_ended(results: impl AsRef<[Result<(), DriveError>]>) -> Result
     }
 }
 
-pub(super) fn first_wrong(buf: &[u8], base: usize, check: Check<'_>) -> Option<usize> {
+fn first_wrong(buf: &[u8], base: usize, check: Check<'_>) -> Option<usize> {
     buf.chunks_exact(BLOCK)
         .enumerate()
         .map(|(at, block)| (base + at, block))

@@ -1,6 +1,6 @@
 //! Reading every copy of a range, for the scrub and for recovery: a mirror's legs are all looked at.
 
-use super::io::{Check, VdriveIo, first_wrong};
+use super::io::{Check, VdriveIo};
 use super::{Leg, Purpose};
 use block::{DmaBuf, DriveError};
 use format::Fragment;
@@ -58,35 +58,44 @@ impl VdriveIo {
     /// Which of `count` blocks from `block` on are right on a drive that has them, by index. Legs of
     /// a mirror that differ are made the same.
     pub async fn right_blocks(&self, block: u64, count: usize, check: Check<'_>) -> Vec<bool> {
-        if self.all_right(block, count, check).await {
-            return vec![true; count];
-        }
-        let mut right = Vec::with_capacity(count);
-        for index in 0..count {
+        let mut right = self.right_at_once(block, count, check).await;
+        for (index, right) in right.iter_mut().enumerate().filter(|(_, right)| !**right) {
             let alone = |_: usize, bytes: &[u8]| check(index, bytes);
             let found = self.read_every_leg(block + index as u64, &alone).await;
-            right.push(found.is_ok());
+            *right = found.is_ok();
         }
         right
     }
 
-    /// Whether all blocks are right on every leg: mostly so, and one read a leg tells.
-    async fn all_right(&self, block: u64, count: usize, check: Check<'_>) -> bool {
+    /// Which blocks are right on every leg, as one read of each tells. What cannot be read so is not.
+    async fn right_at_once(&self, block: u64, count: usize, check: Check<'_>) -> Vec<bool> {
+        let mut right = vec![true; count];
+        let mut look = |buf: &DmaBuf| {
+            for (index, (right, bytes)) in right.iter_mut().zip(buf.chunks_exact(BLOCK)).enumerate()
+            {
+                *right = *right && check(index, bytes);
+            }
+        };
+        let none = vec![false; count];
+        if self.check_bounds(block, count).is_err() {
+            return none;
+        }
         if !self.layout.is_mirror() {
-            return self.read(block, count, check).await.is_ok();
+            match self.read(block, count, &|_, _| true).await {
+                Ok(buf) => look(&buf),
+                Err(_) => return none,
+            }
+            return right;
         }
         let legs = self.legs_where(Leg::is_in);
         for leg in &legs {
             let read = self.parts[*leg].read(block, self.dma.get(count * BLOCK));
-            let right = match read.await {
-                Ok(buf) => first_wrong(&buf, 0, check).is_none(),
-                Err(_) => false,
-            };
-            if !right {
-                return false;
+            match read.await {
+                Ok(buf) => look(&buf),
+                Err(_) => return none,
             }
         }
-        !legs.is_empty()
+        if legs.is_empty() { none } else { right }
     }
 
     /// Copies of each block that are read.

@@ -26,6 +26,7 @@ struct Memory {
     fails_writes: Cell<bool>,
     fails_flushes: Cell<bool>,
     flushes: Cell<u32>,
+    reads: Cell<u32>,
     holds_writes: Cell<bool>,
     held: RefCell<Vec<DriveIo>>,
 }
@@ -43,6 +44,7 @@ impl Memory {
                 }
             }
             (DriveIoKind::Read, Some(buf)) => {
+                self.reads.set(self.reads.get() + 1);
                 for (block, bytes) in (first..).zip(buf.chunks_exact_mut(BLOCK)) {
                     bytes.fill(self.blocks.borrow().get(&block).copied().unwrap_or(0));
                 }
@@ -317,4 +319,25 @@ fn what_a_damaged_map_names_beyond_the_end_is_an_error_and_no_leg_s_fault() {
     let read = scene.run(async |vdrive| vdrive.read(1023, 2, &|_, _| true).await);
     assert_eq!(read.err(), Some(DriveError::Bounds));
     assert!(scene.leg(0).is_in() && scene.leg(1).is_in());
+}
+
+#[test]
+fn what_is_right_is_read_once_on_each_leg_and_what_is_not_once_more_alone() {
+    let scene = scene();
+    for drive in &scene.drives {
+        drive
+            .blocks
+            .borrow_mut()
+            .extend([(0, 7), (1, 7), (2, 4), (3, 7)]);
+    }
+    scene.drives[1].blocks.borrow_mut().insert(1, 3);
+    let right = scene.run(async |vdrive| {
+        let right = |_: usize, bytes: &[u8]| bytes[0] == 7;
+        vdrive.right_blocks(0, 4, &right).await
+    });
+    assert_eq!(right, [true, true, false, true]);
+    let mended = scene.drives[1].blocks.borrow()[&1];
+    assert_eq!(mended, 7, "the other leg had it");
+    let reads = scene.drives.each_ref().map(|drive| drive.reads.get());
+    assert_eq!(reads, [3, 3]);
 }
