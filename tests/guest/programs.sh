@@ -36,18 +36,19 @@ take_libraries_of_all() {
 }
 
 # Makes one initramfs of the guest's and a script, with its parameters: compose OUT FOLDER SCRIPT MORE
-# [KEY=VALUE]... MORE is another archive of FOLDER, or nothing. The kernel unpacks archives that follow one
+# [KEY=VALUE]... MORE is another archive of FOLDER, or nothing; what lies in GUEST_FILES goes along. The kernel unpacks archives that follow one
 # another into the same root; the one that is not compressed comes first, since its length is a multiple of
 # the alignment.
 compose() {
     out=$1 folder=$2 script=$3 more=$4
     shift 4
     mkdir -p "$out.root"
+    [ -z "${GUEST_FILES:-}" ] || cp -a "$GUEST_FILES/." "$out.root/"
     cp "$script" "$out.root/script"
     for pair in "$@"; do
         printf "%s='%s'\n" "${pair%%=*}" "${pair#*=}"
     done >"$out.root/parameters"
-    (cd "$out.root" && printf 'script\nparameters\n' | cpio -o -H newc --quiet) >"$out.cpio"
+    (cd "$out.root" && find . | cpio -o -H newc --quiet) >"$out.cpio"
     cat "$out.cpio" "$folder/initramfs" ${more:+"$folder/$more"} >"$out"
 }
 

@@ -5,10 +5,12 @@
 #
 # NAME is for messages. DISK is the socket of a vhost-user-blk export; or `network` for a guest without a
 # disk, with an iSCSI initiator and a network in which this machine's loopback is 10.0.2.2; or iscsi://...,
-# where the guest is put first with qemu-img, to be booted by QEMU's own initiator. SCRIPT is the name of a file in tests/guest/scripts; KEY=VALUE are
+# where the guest is put first with qemu-img, to be booted by QEMU's own initiator; or nvme:FILE[,FILE], for a
+# guest with an NVMe drive over each file. SCRIPT is the name of a file in tests/guest/scripts; KEY=VALUE are
 # variables that it sees. The guest's console goes to the standard output as it comes. Ends with 0
 # when the script succeeded, and is bounded by GUEST_TIMEOUT seconds (default 180).
-# GUEST_FOLDER is where build.sh put the guest.
+# GUEST_FOLDER is where build.sh put the guest; what is in GUEST_FILES, if set, lies in its root, too;
+# GUEST_LINE is more that its kernel is told; GUEST_MIB its memory (512).
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -35,15 +37,25 @@ case $disk in
         more=initiator
         set -- disk= "$@"
         ;;
+    nvme:*) set -- disk=/dev/nvme0n1 "$@" ;;
 esac
 compose "$work/initramfs" "$folder" "$script" "$more" "$@"
-set -- -kernel "$folder/vmlinuz" -initrd "$work/initramfs" -append "$guest_line"
+set -- -kernel "$folder/vmlinuz" -initrd "$work/initramfs" -append "$guest_line ${GUEST_LINE:-}"
 case $disk in
     network) set -- "$@" -nic user,model=virtio-net-pci ;;
     iscsi://*)
         make_bootable "$work/boot.img" "$folder/vmlinuz" "$work/initramfs"
         qemu-img convert -n -f raw -O raw "$work/boot.img" "$disk"
         set -- -drive "file=$disk,format=raw,if=virtio,cache=none" -nic none
+        ;;
+    nvme:*)
+        set -- "$@" -nic none
+        number=0
+        for file in $(echo "${disk#nvme:}" | tr , ' '); do
+            set -- "$@" -drive "file=$file,format=raw,if=none,id=drive$number,cache=none,aio=io_uring" \
+                -device "nvme,serial=convect$number,drive=drive$number"
+            number=$((number + 1))
+        done
         ;;
     *)
         set -- "$@" -nic none -object memory-backend-memfd,id=memory,size=512M,share=on \
@@ -57,7 +69,7 @@ tee "$work/log" <"$work/console" &
 reader=$!
 code=0
 timeout -k 5 "${GUEST_TIMEOUT:-180}" qemu-system-x86_64 \
-    -machine q35,accel=tcg -cpu max -smp 2 -m 512 -no-reboot "$@" \
+    -machine q35,accel=tcg -cpu max -smp 2 -m "${GUEST_MIB:-512}" -no-reboot "$@" \
     -display none -monitor none -serial stdio \
     </dev/null >"$work/console" || code=$?
 wait "$reader"

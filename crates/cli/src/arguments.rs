@@ -31,7 +31,7 @@ pub struct Arguments {
 }
 
 const AFTER: &str = "\
-Drives are written as file:PATH[?size=8G], ram:NAME?size=1G, null:NAME?size=1T, or \
+Drives are written as file:PATH[?size=8G], nvme:/dev/ngXnY, ram:NAME?size=1G, null:NAME?size=1T, or \
 model:hdd-7200[,seed=N][,iops=N]:SPEC; a bare absolute path means file:PATH.\n\
 Exit codes: 0 done; 1 refused or failed; 2 wrong usage; 130 left with Ctrl-C.";
 

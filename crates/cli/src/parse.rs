@@ -39,8 +39,8 @@ pub fn drive_spec(text: &str, folder: Option<&Path>) -> Result<String, Failure> 
     }
     let Some((kind, rest)) = text.split_once(':') else {
         return usage(format!(
-            "'{text}' is no drive: write an absolute path, file:PATH, ram:NAME?size=1G, \
-             null:NAME?size=1T or model:PROFILE:SPEC"
+            "'{text}' is no drive: write an absolute path, file:PATH, nvme:/dev/ngXnY, \
+             ram:NAME?size=1G, null:NAME?size=1T or model:PROFILE:SPEC"
         ));
     };
     known("kind of drive", kind, &daemon::drive_kinds())?;

@@ -10,8 +10,8 @@ mod check;
 mod error;
 mod given;
 mod model;
-
 mod null;
+mod nvme;
 mod ram;
 mod registry;
 mod signature;

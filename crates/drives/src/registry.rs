@@ -1,7 +1,7 @@
 //! The table of drive kinds: the one place to add one.
 
 use crate::spec::split_kind;
-use crate::{OpenError, given, model, null, ram, uring};
+use crate::{OpenError, given, model, null, nvme, ram, uring};
 use block::{Drive, DriveQueue};
 use reactor::Handle;
 use std::io;
@@ -44,7 +44,7 @@ pub struct DriveKind {
     pub(crate) found_on: fn(&str) -> Result<Option<String>, OpenError>,
 }
 
-static KINDS: [DriveKind; 4] = [uring::KIND, ram::KIND, null::KIND, model::KIND];
+static KINDS: [DriveKind; 5] = [uring::KIND, nvme::KIND, ram::KIND, null::KIND, model::KIND];
 
 /// Every kind, for help texts.
 pub fn kinds() -> &'static [DriveKind] {

@@ -7,21 +7,59 @@ use block::{DriveError, DriveIoKind, DriveQueue, DriveQueueExt};
 use drives::{DriveKind, OpenDrive, OpenErrorKind};
 use folder::Folder;
 use reactor::{Handle, Reactor};
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
 const SIZE: u64 = 64 << 20;
 
-/// A drive of each kind that no other test uses. A new row needs one here.
-fn sample(kind: &DriveKind, folder: &Path) -> String {
+/// Namespaces of NVMe that tests may overwrite, of at least 64 MiB, as numbers: `0n1 1n1`. They are drives of two
+/// kinds. Where there are none these kinds are not tried with them: tests/e2e/nvme.sh has some, in a guest.
+const NAMESPACES: &str = "CONVECT_TEST_NVME";
+
+fn namespaces() -> Vec<String> {
+    let given = std::env::var(NAMESPACES).unwrap_or_default();
+    given.split_whitespace().map(str::to_owned).collect()
+}
+
+/// Drives of a kind that no other test uses meanwhile, new as from the factory. A new row needs some here.
+fn samples(kind: &DriveKind, folder: &Path) -> Vec<String> {
     let unique = folder.file_name().unwrap().to_str().unwrap();
-    match kind.name {
-        "file" => format!("file:{}/drive?size=64M", folder.display()),
-        "ram" => format!("ram:{unique}?size=64M"),
-        "null" => format!("null:{unique}?size=64M"),
-        "model" => format!("model:ssd-sata,seed=7:ram:{unique}-inner?size=64M"),
+    let mut samples = match kind.name {
+        "file" => vec![format!("file:{}/drive?size=64M", folder.display())],
+        "nvme" => vec![],
+        "ram" => vec![format!("ram:{unique}?size=64M")],
+        "null" => vec![format!("null:{unique}?size=64M")],
+        "model" => vec![format!("model:ssd-sata,seed=7:ram:{unique}-inner?size=64M")],
         name => panic!("no sample of the kind {name}"),
+    };
+    for number in namespaces() {
+        match kind.name {
+            "file" => samples.push(format!("file:/dev/nvme{number}")),
+            "nvme" => samples.push(format!("nvme:/dev/ng{number}")),
+            _ => continue,
+        }
+        let node = OpenOptions::new()
+            .write(true)
+            .open(format!("/dev/nvme{number}"));
+        let mut node = node.unwrap();
+        for _ in 0..SIZE >> 20 {
+            node.write_all(&[0; 1 << 20]).unwrap();
+        }
+        node.sync_all().unwrap();
+    }
+    samples
+}
+
+/// Calls `test` with drives of every kind.
+fn for_every_sample(test: impl Fn(&'static DriveKind, &str)) {
+    for kind in drives::kinds() {
+        let folder = Folder::new();
+        for spec in samples(kind, folder.path()) {
+            test(kind, &spec);
+        }
     }
 }
 
@@ -29,17 +67,16 @@ fn sample(kind: &DriveKind, folder: &Path) -> String {
 fn for_every_kind<F: Future<Output = ()> + 'static>(
     test: impl Fn(&'static DriveKind, Arc<dyn OpenDrive>, Rc<dyn DriveQueue>, Handle) -> F,
 ) {
-    for kind in drives::kinds() {
-        let folder = Folder::new();
-        let drive = drives::open(&sample(kind, folder.path())).unwrap();
+    for_every_sample(|kind, spec| {
+        let drive = drives::open(spec).unwrap();
         let reactor = Reactor::new(1).unwrap();
         let handle = reactor.handle().clone();
         let queue = drive.queue(&handle).unwrap();
         let future = test(kind, drive, queue, handle);
         reactor
             .block_on(future)
-            .unwrap_or_else(|error| panic!("{}: {error}", kind.name));
-    }
+            .unwrap_or_else(|error| panic!("{spec}: {error}"));
+    });
 }
 
 fn pattern(handle: &Handle, len: usize, seed: u8) -> block::DmaBuf {
@@ -212,9 +249,8 @@ fn a_loop_may_end_with_requests_in_flight() {
 
 #[test]
 fn several_threads_share_a_drive() {
-    for kind in drives::kinds() {
-        let folder = Folder::new();
-        let drive = drives::open(&sample(kind, folder.path())).unwrap();
+    for_every_sample(|kind, spec| {
+        let drive = drives::open(spec).unwrap();
         let threads: Vec<_> = (0..3u64)
             .map(|number| {
                 let drive = drive.clone();
@@ -238,47 +274,43 @@ fn several_threads_share_a_drive() {
         for thread in threads {
             thread.join().expect(kind.name).unwrap();
         }
-    }
+    });
 }
 
 #[test]
 fn the_canonical_text_opens_the_same_drive_and_stays_as_it_is() {
-    for kind in drives::kinds() {
-        let folder = Folder::new();
-        let spec = sample(kind, folder.path());
-        let canonical = drives::canonical(&spec).unwrap();
+    for_every_sample(|kind, spec| {
+        let canonical = drives::canonical(spec).unwrap();
         assert_eq!(drives::canonical(&canonical).unwrap(), canonical);
-        let first = drives::open(&spec).unwrap();
+        let first = drives::open(spec).unwrap();
         assert_eq!(first.info().spec, canonical);
         let size = first.info().size;
         drop(first);
         let second = drives::open(&canonical).unwrap();
         assert_eq!(second.info().size, size, "{}", kind.name);
-    }
+    });
 }
 
 #[test]
 fn a_drive_that_keeps_data_is_open_once_at_a_time() {
-    for kind in drives::kinds().iter().filter(|kind| kind.keeps_data) {
-        let folder = Folder::new();
-        let spec = sample(kind, folder.path());
-        let first = drives::open(&spec).unwrap();
-        let error = drives::open(&spec).unwrap_err();
-        assert_eq!(error.kind, OpenErrorKind::Busy, "{}: {error}", kind.name);
-        drop(first);
-        drives::open(&spec).unwrap();
-    }
+    for_every_sample(|kind, spec| {
+        if kind.keeps_data {
+            let first = drives::open(spec).unwrap();
+            let error = drives::open(spec).unwrap_err();
+            assert_eq!(error.kind, OpenErrorKind::Busy, "{spec}: {error}");
+            drop(first);
+            drives::open(spec).unwrap();
+        }
+    });
 }
 
 #[test]
 fn data_is_there_when_the_drive_is_opened_again() {
-    for kind in drives::kinds().iter().filter(|kind| kind.keeps_data) {
-        let folder = Folder::new();
-        let spec = sample(kind, folder.path());
-        for write in [true, false] {
+    for_every_sample(|kind, spec| {
+        for write in [true, false].into_iter().filter(|_| kind.keeps_data) {
             let reactor = Reactor::new(1).unwrap();
             let handle = reactor.handle().clone();
-            let drive = drives::open(&spec).unwrap();
+            let drive = drives::open(spec).unwrap();
             let queue = drive.queue(&handle).unwrap();
             reactor
                 .block_on(async move {
@@ -292,5 +324,5 @@ fn data_is_there_when_the_drive_is_opened_again() {
                 })
                 .unwrap();
         }
-    }
+    });
 }

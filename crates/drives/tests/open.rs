@@ -20,7 +20,7 @@ fn text_that_names_no_drive_is_refused() {
     for (spec, says) in [
         ("", "not a drive"),
         ("sdb", "not a drive"),
-        ("floppy:a", "the kinds are file, ram, null, model"),
+        ("floppy:a", "the kinds are file, nvme, ram, null, model"),
         ("file:", "no name"),
         ("file:relative/path", "absolute path"),
         ("file:/tmp/x?colour=red", "the only one is size"),

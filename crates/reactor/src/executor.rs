@@ -2,6 +2,7 @@
 
 use crate::remote::{Inbox, Remote};
 use crate::ring::Ring;
+use crate::sidering::Sides;
 use crate::timer::{Sleep, Timers};
 use block::DmaPool;
 use std::cell::{Cell, RefCell};
@@ -54,6 +55,7 @@ pub(crate) struct Inner {
     clock: Box<dyn Clock>,
     random: Cell<u64>,
     pub(crate) ring: Option<Ring>,
+    pub(crate) sides: Sides,
     dma: DmaPool,
 }
 
@@ -84,6 +86,7 @@ impl Handle {
             clock,
             random: Cell::new(seed),
             ring,
+            sides: Sides::default(),
             dma,
         }))
     }

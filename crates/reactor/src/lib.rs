@@ -15,6 +15,7 @@ mod remote;
 mod ring;
 mod ringfile;
 mod run;
+mod sidering;
 mod sync;
 mod timer;
 mod within;
@@ -27,8 +28,10 @@ pub use net::{DetachedStream, ListenAddress, Listener, Stream, prepare_socket_pa
 pub use read_buffer::ReadBuffer;
 pub use readiness::{Interest, Readiness};
 pub use remote::Remote;
+pub use ring::moved;
 pub use ringfile::RingFile;
 pub use run::{Reactor, ReactorThread};
+pub use sidering::{Answer, Ends, Meaning};
 pub use sync::{Event, Limit, Permit};
 pub use timer::Sleep;
 pub use within::{SECOND_NS, in_time, within};

@@ -348,7 +348,11 @@ fn register(ring: &IoUring, start: *mut u8, len: usize) -> bool {
     unsafe { ring.submitter().register_buffers(&[buffer]) }.is_ok()
 }
 
-fn moved(result: i32, len: u32) -> Result<(), DriveError> {
+/// What the result of a transfer means that has to move `len` bytes.
+///
+/// # Errors
+/// The system's error, or that it moved fewer.
+pub fn moved(result: i32, len: u32) -> Result<(), DriveError> {
     if result < 0 {
         Err(DriveError::Os(-result))
     } else if result as u32 == len {

@@ -4,7 +4,7 @@ use crate::Handle;
 use block::{DmaBuf, DriveOutcome, Sender};
 use io_uring::{squeue, types};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -24,8 +24,12 @@ impl RingFile {
     pub fn target(&self) -> types::Fd {
         types::Fd(match self.registered {
             Some(index) => index as i32,
-            None => self.file.as_fd().as_raw_fd(),
+            None => self.raw(),
         })
+    }
+
+    pub(crate) fn raw(&self) -> RawFd {
+        self.file.as_fd().as_raw_fd()
     }
 
     /// Whether it is in the ring's table.

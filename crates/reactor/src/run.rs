@@ -99,7 +99,8 @@ impl Reactor {
         let ring = inner.ring.as_ref().expect("made with a ring");
         while !inner.inbox.is_stopping() {
             self.handle.fire_timers();
-            let turns = if ring.is_busy() { TURNS_BUSY } else { TURNS };
+            let is_busy = ring.is_busy() || inner.sides.is_busy();
+            let turns = if is_busy { TURNS_BUSY } else { TURNS };
             self.handle.run_ready(turns);
             if ended() {
                 break;
@@ -110,9 +111,10 @@ impl Reactor {
     }
 
     fn wait_once(&self, ring: &Ring) -> io::Result<()> {
-        let inbox = &self.handle.0.inbox;
+        let (inbox, sides) = (&self.handle.0.inbox, &self.handle.0.sides);
         ring.arm_event(inbox.event_fd());
-        let wait = inbox.may_sleep();
+        let polls = sides.enter()?;
+        let wait = !polls && inbox.may_sleep();
         let timeout = self
             .handle
             .next_timer_ns()
@@ -124,6 +126,7 @@ impl Reactor {
             // SAFETY: eight bytes from the loop's own event descriptor, which does not block.
             unsafe { libc::read(inbox.event_fd(), (&raw mut count).cast(), 8) };
         });
+        sides.reap();
         Ok(())
     }
 
@@ -131,12 +134,20 @@ impl Reactor {
     fn wind_down(&self) {
         self.handle.drop_tasks();
         let ring = self.handle.0.ring.as_ref().expect("made with a ring");
+        let sides = &self.handle.0.sides;
         let deadline = Instant::now() + std::time::Duration::from_secs(30);
-        while ring.drives_in_flight() > 0 && Instant::now() < deadline {
-            if ring.enter(true, Some(100_000_000)).is_err() {
+        while (ring.drives_in_flight() > 0 || sides.is_busy()) && Instant::now() < deadline {
+            let polls = sides.enter();
+            let wait_ns = if sides.is_busy() {
+                1_000_000
+            } else {
+                100_000_000
+            };
+            if polls.is_err() || ring.enter(true, Some(wait_ns)).is_err() {
                 break;
             }
             ring.reap(|| {});
+            sides.reap();
         }
     }
 }

@@ -12,13 +12,15 @@ const SECTOR_MIN: u32 = 512;
 const SECTOR_MAX: u32 = 4096;
 
 /// What was found out.
-pub(super) struct Found {
+pub(crate) struct Found {
     /// In bytes, a multiple of the logical sector.
     pub size: u64,
     pub logical_sector: u32,
     pub physical_sector: u32,
     pub rotation: Rotation,
     pub write_cache: bool,
+    /// Whether the drive has queues whose ends are looked for instead of told.
+    pub polled: bool,
 }
 
 /// Asks the system. `direct` says whether transfers go past the page cache.
@@ -50,6 +52,7 @@ pub(super) fn discover(file: &File, direct: bool) -> io::Result<Found> {
             Some("1") => Rotation::Spinning,
             _ => Rotation::Unknown,
         },
+        polled: device && direct && attribute(queue.as_deref(), "io_poll").as_deref() == Some("1"),
         // A file needs its flush whatever lies beneath: the place of new blocks is the file
         // system's to write.
         write_cache: !device

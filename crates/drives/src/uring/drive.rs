@@ -96,12 +96,10 @@ impl Drive for Uring {
 
 impl OpenDrive for Uring {
     fn queue(&self, handle: &Handle) -> io::Result<Rc<dyn DriveQueue>> {
-        let queue = UringQueue::new(
+        Ok(Rc::new(UringQueue::new(
             handle,
             self.file.clone(),
-            self.found.size,
-            self.found.logical_sector,
-        )?;
-        Ok(Rc::new(queue))
+            &self.found,
+        )?))
     }
 }

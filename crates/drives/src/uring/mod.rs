@@ -6,4 +6,6 @@ mod drive;
 mod open;
 mod queue;
 
+pub(crate) use discover::Found;
 pub(crate) use drive::KIND;
+pub(crate) use open::{Access, LockedFile, open_locked};

@@ -13,7 +13,7 @@ use units::format_bytes;
 
 /// What an opening is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Access {
+pub(crate) enum Access {
     /// Reading, beside others who read.
     Read,
     /// Reading and writing, alone.
@@ -21,7 +21,7 @@ pub(super) enum Access {
 }
 
 /// An open file whose lock ends with it.
-pub(super) struct LockedFile(File);
+pub(crate) struct LockedFile(File);
 
 impl AsFd for LockedFile {
     fn as_fd(&self) -> BorrowedFd<'_> {
@@ -36,7 +36,7 @@ impl Drop for LockedFile {
 }
 
 /// Opens what `named` names, creating it when it is absent and a size was given.
-pub(super) fn open_locked(named: &Named, access: Access) -> Result<(LockedFile, Found), OpenError> {
+pub(crate) fn open_locked(named: &Named, access: Access) -> Result<(LockedFile, Found), OpenError> {
     let path = Path::new(&named.name);
     let created = match (fs::metadata(path), named.size) {
         (Err(error), Some(size))

@@ -1,10 +1,11 @@
 //! One thread's queue: requests become io_uring entries.
 
+use super::discover::Found;
 use super::open::LockedFile;
 use crate::check::check;
-use block::{DriveError, DriveIo, DriveIoKind, DriveQueue, oneshot};
+use block::{DmaBuf, DriveError, DriveIo, DriveIoKind, DriveOutcome, DriveQueue, Sender, oneshot};
 use io_uring::{opcode, squeue, types};
-use reactor::{Handle, RingFile};
+use reactor::{Answer, Ends, Handle, Meaning, RingFile, moved};
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -15,33 +16,81 @@ pub(super) struct UringQueue {
     file: Rc<RingFile>,
     size: u64,
     sector: u32,
+    /// Reads and writes go where their ends are looked for.
+    polled: bool,
 }
 
 impl UringQueue {
-    pub(super) fn new(
-        handle: &Handle,
-        file: Arc<LockedFile>,
-        size: u64,
-        sector: u32,
-    ) -> io::Result<Self> {
+    pub(super) fn new(handle: &Handle, file: Arc<LockedFile>, found: &Found) -> io::Result<Self> {
+        if found.polled {
+            handle.prepare_side(Ends::Polled)?;
+        }
         Ok(Self {
             handle: handle.clone(),
             file: handle.ring_file(file)?,
-            size,
-            sector,
+            size: found.size,
+            sector: found.logical_sector,
+            polled: found.polled,
         })
     }
 
     fn start(&self, entry: squeue::Entry, io: DriveIo) {
-        // A flush or discard moves no bytes; a transfer is bounded far below 4 GiB.
-        let moves = match io.kind {
-            DriveIoKind::Read | DriveIoKind::Write => io.len as u32,
-            DriveIoKind::Flush | DriveIoKind::Discard => 0,
-        };
-        // SAFETY: `entry` names exactly the buffer's memory, or none.
+        // A flush or discard moves no bytes.
+        // SAFETY: `entry` names no memory.
         unsafe {
-            self.handle
-                .drive_io(&self.file, entry, io.buf, moves, io.done);
+            self.handle.drive_io(&self.file, entry, io.buf, 0, io.done);
+        }
+    }
+
+    fn read(&self, buf: DmaBuf, io: DriveIo) {
+        let (memory, len) = (buf.as_raw(), io.len as u32);
+        let entry = |target, registered| match registered {
+            Some(index) => opcode::ReadFixed::new(target, memory, len, index)
+                .offset(io.offset)
+                .build(),
+            None => opcode::Read::new(target, memory, len)
+                .offset(io.offset)
+                .build(),
+        };
+        self.transfer(entry, buf, len, io.done);
+    }
+
+    fn write(&self, buf: DmaBuf, io: DriveIo) {
+        let (memory, len) = (buf.as_raw(), io.len as u32);
+        let entry = |target, registered| match registered {
+            Some(index) => opcode::WriteFixed::new(target, memory, len, index)
+                .offset(io.offset)
+                .build(),
+            None => opcode::Write::new(target, memory, len)
+                .offset(io.offset)
+                .build(),
+        };
+        self.transfer(entry, buf, len, io.done);
+    }
+
+    /// Starts a transfer to or from all of `buf`, which `entry` names; its length is bounded far below 4 GiB.
+    fn transfer(
+        &self,
+        entry: impl FnOnce(types::Fd, Option<u16>) -> squeue::Entry,
+        buf: DmaBuf,
+        len: u32,
+        done: Sender<DriveOutcome>,
+    ) {
+        let (handle, file) = (&self.handle, &self.file);
+        // SAFETY: `entry` names exactly the buffer's memory.
+        unsafe {
+            if self.polled {
+                let registered = handle.side_buffer(Ends::Polled, &buf);
+                let entry = entry(file.descriptor(), registered).into();
+                let meaning = Meaning {
+                    of: transferred,
+                    len,
+                };
+                handle.side_io(Ends::Polled, file, entry, Some(buf), meaning, done);
+            } else {
+                let entry = entry(file.target(), handle.registered_buffer(&buf));
+                handle.drive_io(file, entry, Some(buf), len, done);
+            }
         }
     }
 
@@ -73,38 +122,24 @@ impl UringQueue {
     }
 }
 
+/// What the result of a polled transfer means: a drive without a free place for it is asked again.
+fn transferred(result: i32, len: u32) -> Answer {
+    match result == -libc::EAGAIN {
+        true => Answer::Again,
+        false => Answer::Ended(moved(result, len)),
+    }
+}
+
 impl DriveQueue for UringQueue {
-    fn submit(&self, io: DriveIo) {
+    fn submit(&self, mut io: DriveIo) {
         if let Err(error) = check(&io, self.size, self.sector) {
             io.done.send((io.buf, Err(error)));
             return;
         }
         let target = self.file.target();
-        match (io.kind, &io.buf) {
-            (DriveIoKind::Read, Some(buf)) => {
-                let (memory, len) = (buf.as_raw(), io.len as u32);
-                let entry = match self.handle.registered_buffer(buf) {
-                    Some(index) => opcode::ReadFixed::new(target, memory, len, index)
-                        .offset(io.offset)
-                        .build(),
-                    None => opcode::Read::new(target, memory, len)
-                        .offset(io.offset)
-                        .build(),
-                };
-                self.start(entry, io);
-            }
-            (DriveIoKind::Write, Some(buf)) => {
-                let (memory, len) = (buf.as_raw(), io.len as u32);
-                let entry = match self.handle.registered_buffer(buf) {
-                    Some(index) => opcode::WriteFixed::new(target, memory, len, index)
-                        .offset(io.offset)
-                        .build(),
-                    None => opcode::Write::new(target, memory, len)
-                        .offset(io.offset)
-                        .build(),
-                };
-                self.start(entry, io);
-            }
+        match (io.kind, io.buf.take()) {
+            (DriveIoKind::Read, Some(buf)) => self.read(buf, io),
+            (DriveIoKind::Write, Some(buf)) => self.write(buf, io),
             (DriveIoKind::Flush, _) => {
                 let entry = opcode::Fsync::new(target)
                     .flags(types::FsyncFlags::DATASYNC)

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# NVMe by commands, in a guest with two namespaces: what every drive promises, with ends that are told and with
+# ends that are looked for; then a pool whose daemon is killed under a load.
+# timeout: 900
+# shellcheck source=tests/e2e/lib.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=tests/guest/programs.sh
+. "$root/tests/guest/programs.sh"
+
+contract=$(cargo test --manifest-path "$root/Cargo.toml" -p convect-drives --test contract --no-run --message-format=json \
+  2>cargo.log | sed -n 's/.*"executable":"\([^"]*\/contract-[^"]*\)".*/\1/p' | tail -n 1)
+[ -x "$contract" ] || fail "the drives' contract was not built: $(tail -n 5 cargo.log)"
+mkdir -p files/sbin
+strip -o files/sbin/contract "$contract"
+for program in convect convect-lab; do
+  strip -o "files/sbin/$program" "$CONVECT_BIN/$program"
+done
+take_libraries_of_all files
+
+# boot SCRIPT MIB WORDS: two fresh drives of MIB for a guest, whose kernel is told WORDS.
+boot() {
+  rm -f one.img two.img
+  truncate -s "$2M" one.img two.img
+  GUEST_FILES="$work/files" GUEST_LINE="$3" GUEST_MIB=3072 GUEST_TIMEOUT=400 \
+    bash "$root/tests/guest/run.sh" "$1" "nvme:one.img,two.img" "$1" >"$1.log" 2>&1 ||
+    fail "$(tail -n 30 "$1.log")"
+}
+
+say "what every drive promises, told of ends"
+boot drives 64 ""
+grep -q '^GUEST-POLLS 0' drives.log || fail "this guest polls: $(grep GUEST-POLLS drives.log)"
+grep -q '13 passed' drives.log || fail "not the whole contract ran: $(grep 'test result' drives.log)"
+say "the same, looking for ends"
+boot drives 64 nvme.poll_queues=2
+grep -q '^GUEST-POLLS 1' drives.log || fail "this guest does not poll: $(grep GUEST-POLLS drives.log)"
+say "a pool of it, killed under a load"
+boot nvme 512 ""
+grep -q ' 0 wrong copies' nvme.log || fail "$(tail -n 30 nvme.log)"
