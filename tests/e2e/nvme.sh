@@ -21,7 +21,7 @@ take_libraries_of_all files
 boot() {
   rm -f one.img two.img
   truncate -s "$2M" one.img two.img
-  GUEST_FILES="$work/files" GUEST_LINE="$3" GUEST_MIB=3072 GUEST_TIMEOUT=400 \
+  GUEST_FILES="$work/files" GUEST_LINE="$3" GUEST_MIB=1024 GUEST_TIMEOUT=400 \
     bash "$root/tests/guest/run.sh" "$1" "nvme:one.img,two.img" "$1" >"$1.log" 2>&1 ||
     fail "$(tail -n 30 "$1.log")"
 }

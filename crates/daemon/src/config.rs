@@ -7,6 +7,7 @@ pub use network::{TlsFiles, parse_listen_address, parse_metrics_address};
 use crate::schedule::ScrubFile;
 use crate::{ScrubSchedule, ServeError, Span};
 use network::{ListenAddress, MetricsAddress, PemFile, tls_files};
+use reactor::Cores;
 use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -58,6 +59,8 @@ pub struct Config {
     pub state_dir: PathBuf,
     /// Threads of the engine; 0 is one a core.
     pub threads: usize,
+    /// The cores that they run on.
+    pub cores: Cores,
     /// Bytes of the RAM tier of each pool.
     pub ram_tier: u64,
     /// The same of pools that have another size, by name.
@@ -94,6 +97,7 @@ impl Default for Config {
             tls: None,
             state_dir: "/var/lib/convect".into(),
             threads: engine.threads,
+            cores: engine.cores,
             ram_tier: engine.ram_tier,
             pool_ram: BTreeMap::new(),
             host_reserve: Some(512 << 20),
@@ -152,6 +156,15 @@ impl<'de> Deserialize<'de> for Threads {
                     "{count} threads cannot be: write 0 for one a core, or 1 to {THREADS_MAX}"
                 ))
             })
+    }
+}
+
+struct CoreList(Cores);
+
+impl<'de> Deserialize<'de> for CoreList {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map(Self).map_err(D::Error::custom)
     }
 }
 
@@ -270,6 +283,7 @@ struct File {
     tls_key: Option<PemFile>,
     state_dir: Option<PathBuf>,
     threads: Option<Threads>,
+    cores: Option<CoreList>,
     ram_tier: Option<Memory>,
     pool_ram: Option<BTreeMap<String, Memory>>,
     host_reserve: Option<Reserve>,
@@ -334,6 +348,7 @@ impl Config {
             tls: tls_files(file.tls_certificate, file.tls_key, origin)?,
             state_dir: file.state_dir.unwrap_or(default.state_dir),
             threads: file.threads.map_or(default.threads, |count| count.0),
+            cores: file.cores.map_or(default.cores, |cores| cores.0),
             ram_tier: file.ram_tier.map_or(default.ram_tier, |size| size.0),
             pool_ram: file.pool_ram.map_or(default.pool_ram, |sizes| {
                 let sizes = sizes.into_iter();

@@ -80,6 +80,7 @@ pub fn serve(config: &Config) -> Result<(), ServeError> {
     let start = || {
         let engine = engine::Engine::start(&engine::EngineConfig {
             threads: config.threads,
+            cores: config.cores.clone(),
             ram_tier: config.ram_tier,
             map_cache: config.map_cache,
             drive_limits: engine::DriveLimits {

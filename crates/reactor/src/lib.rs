@@ -6,6 +6,7 @@
 //! with a clock of its own and no ring ([`Handle::simulated`]).
 
 pub mod control;
+mod cores;
 mod executor;
 mod frontend;
 mod net;
@@ -20,6 +21,7 @@ mod sync;
 mod timer;
 mod within;
 
+pub use cores::{Cores, CoresError};
 pub use executor::{Clock, Handle, mix};
 pub use frontend::{
     Export, FrontEnd, Keeper, Kept, NoKeeper, OpenFor, Parameter, SessionInfo, Space, StartExport,

@@ -1,5 +1,6 @@
 //! The loop itself, on a thread of its own.
 
+use crate::cores::keep_to;
 use crate::executor::Clock;
 use crate::remote::Inbox;
 use crate::ring::Ring;
@@ -164,11 +165,19 @@ impl ReactorThread {
     /// # Errors
     /// When the system has no thread or ring left.
     pub fn start(name: &str, seed: u64) -> io::Result<Self> {
+        Self::start_on(name, seed, Vec::new())
+    }
+
+    /// As [`ReactorThread::start`], on these cores alone; none are all that there are. Its memory lies near them.
+    ///
+    /// # Errors
+    /// As [`ReactorThread::start`], and when it may not run there.
+    pub fn start_on(name: &str, seed: u64, cores: Vec<usize>) -> io::Result<Self> {
         let (give, take) = std::sync::mpsc::channel();
         let thread = std::thread::Builder::new()
             .name(name.to_owned())
             .spawn(move || {
-                let reactor = match Reactor::new(seed) {
+                let reactor = match keep_to(&cores).and_then(|()| Reactor::new(seed)) {
                     Ok(reactor) => reactor,
                     Err(error) => {
                         let copy = io::Error::new(error.kind(), error.to_string());

@@ -45,6 +45,32 @@ fn another_thread_reaches_a_sleeping_loop() {
     assert!(!remote.run(|_| ()));
 }
 
+/// The cores that the calling thread may use, as the system writes them.
+fn cores_of_this_thread() -> String {
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    line.unwrap().trim().to_owned()
+}
+
+#[test]
+fn a_loop_stays_on_the_core_that_it_was_given() {
+    let all = cores_of_this_thread();
+    let last = all.rsplit([',', '-']).next().unwrap();
+    for (cores, wanted) in [(vec![last.parse().unwrap()], last), (Vec::new(), &all)] {
+        let thread = ReactorThread::start_on("test-core", 1, cores).unwrap();
+        let (give, take) = std::sync::mpsc::channel();
+        thread
+            .remote()
+            .run(move |_| give.send(cores_of_this_thread()).unwrap());
+        assert_eq!(take.recv().unwrap(), wanted);
+    }
+    let refused = ReactorThread::start_on("test-core", 1, vec![4095]).err();
+    let refused = refused.expect("nobody has so many cores").to_string();
+    assert!(refused.contains("core 4095"), "{refused}");
+}
+
 #[test]
 fn many_connections_wait_until_the_loop_takes_them() {
     let reactor = Reactor::new(1).unwrap();

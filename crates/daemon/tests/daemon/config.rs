@@ -17,7 +17,7 @@ fn an_empty_file_gives_the_defaults() {
 #[test]
 fn every_key_is_read() {
     let config = parse(
-        "socket = '/run/a.sock'\nmetrics = '[::]:9750'\nmetrics_anywhere = true\nlisten = '0.0.0.0:9443'\ntls_certificate = '/a.pem'\ntls_key = '/b.pem'\nstate_dir = '/var/a'\nthreads = 3\nram_tier = '1.5G'\n\
+        "socket = '/run/a.sock'\nmetrics = '[::]:9750'\nmetrics_anywhere = true\nlisten = '0.0.0.0:9443'\ntls_certificate = '/a.pem'\ntls_key = '/b.pem'\nstate_dir = '/var/a'\nthreads = 3\ncores = '1,4-5'\nram_tier = '1.5G'\n\
          map_cache = 67108864\npool_ram = { tank = '4G' }\nhost_reserve = '1G'\ndrives = ['file:/dev/sda']\ndrive_deadline = '2m'\ndrive_slow_factor = 20\nflash_daily_percent = 30\nlog_level = 'debug'\n\
          [scrub]\nevery = '7d'\nat = 4\nrate = '32M'\n[[alert_target]]\nname = 'a'\nto = { kind = 'webhook', url = 'https://a/' }\n",
     )
@@ -33,6 +33,7 @@ fn every_key_is_read() {
         }),
         state_dir: "/var/a".into(),
         threads: 3,
+        cores: reactor::Cores::Own(vec![1, 4, 5]),
         ram_tier: 3 << 29,
         pool_ram: BTreeMap::from([("tank".to_owned(), 4 << 30)]),
         host_reserve: Some(1 << 30),
@@ -84,6 +85,7 @@ fn each_mistake_is_named_with_its_line_and_what_to_do() {
         ("threads = 'two'", 1, "expected i64"),
         ("threads = -1", 1, "-1 threads cannot be"),
         ("threads = 100000", 1, "1 to 256"),
+        ("cores = '4-1'", 1, "names no cores"),
         ("ram_tier = '12Q'", 1, "'12Q' is not a size"),
         ("ram_tier = -5", 1, "a size cannot be negative"),
         ("ram_tier = true", 1, "a size like \"512M\""),

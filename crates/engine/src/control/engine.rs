@@ -35,18 +35,27 @@ impl Engine {
     /// # Errors
     /// When the system has no thread, memory or io_uring for it.
     pub fn start(config: &EngineConfig) -> Result<Self> {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let count = if config.threads == 0 {
-            cores.min(16)
-        } else {
-            config.threads
+        let count = match config.threads {
+            0 => config.cores.count().min(16),
+            threads => threads,
         };
+        let cores = config.cores.of_loops(count);
+        let cores =
+            cores.map_err(|failed| EngineError::new(ErrorCode::Invalid, failed.to_string()))?;
         let mut threads = Vec::new();
-        for number in 0..count {
+        for (number, cores) in cores.into_iter().enumerate() {
             let seed = seed(number)?;
-            let thread = ReactorThread::start(&format!("convect-{number}"), seed).map_err(|failed| {
-                let advice = "io_uring has to be allowed (kernel.io_uring_disabled = 0) and a thread to be had";
-                EngineError::new(ErrorCode::Io, format!("engine thread {number} cannot start: {failed}; {advice}"))
+            let name = format!("convect-{number}");
+            let thread = ReactorThread::start_on(&name, seed, cores).map_err(|failed| {
+                let advice = match failed.kind() {
+                    // It says itself which core cannot be.
+                    std::io::ErrorKind::InvalidInput => "",
+                    _ => "; io_uring has to be allowed (kernel.io_uring_disabled = 0) and a thread to be had",
+                };
+                EngineError::new(
+                    ErrorCode::Io,
+                    format!("engine thread {number} cannot start: {failed}{advice}"),
+                )
             })?;
             threads.push(thread);
         }

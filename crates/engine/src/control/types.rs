@@ -2,6 +2,7 @@
 
 use super::knobs::{KnobsChange, KnobsStatus};
 use super::wear::{BudgetStatus, WearStatus};
+use reactor::Cores;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -669,8 +670,10 @@ impl Default for DriveLimits {
 /// How the engine is started.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EngineConfig {
-    /// Threads; 0 is one a core.
+    /// Threads; 0 is one a core, at most 16.
     pub threads: usize,
+    /// The cores that they run on.
+    pub cores: Cores,
     /// Bytes of RAM for the RAM tier of each pool.
     pub ram_tier: u64,
     /// Bytes of RAM for cached map pages of each pool.
@@ -690,6 +693,7 @@ impl Default for EngineConfig {
     fn default() -> Self {
         Self {
             threads: 0,
+            cores: Cores::default(),
             ram_tier: 256 << 20,
             map_cache: 256 << 20,
             journal_blocks: None,

@@ -4,6 +4,8 @@ use super::histogram::Histogram;
 use crate::screen::thousands;
 
 pub const SECOND_NS: u64 = 1_000_000_000;
+/// Seconds that room is made for before a run; what comes later makes its own.
+const ROOM: usize = 600;
 
 /// An answer.
 #[derive(Clone, Copy, Debug, Default)]
@@ -78,9 +80,9 @@ impl Series {
         &mut self.0[second]
     }
 
-    /// With room for so many seconds.
+    /// With room for so many seconds, or the first ones of a run without an end: each takes 9 KiB.
     pub fn with_room(seconds: usize) -> Self {
-        Self(vec![Second::default(); seconds])
+        Self(vec![Second::default(); seconds.min(ROOM)])
     }
 
     /// A request was answered that was sent as soon as it could be.
