@@ -6,7 +6,7 @@
 # NAME is for messages. DISK is the socket of a vhost-user-blk export; or `network` for a guest without a
 # disk, with an iSCSI initiator and a network in which this machine's loopback is 10.0.2.2; or iscsi://...,
 # where the guest is put first with qemu-img, to be booted by QEMU's own initiator; or nvme:FILE[,FILE], for a
-# guest with an NVMe drive over each file. SCRIPT is the name of a file in tests/guest/scripts; KEY=VALUE are
+# guest with an NVMe drive over each file and two nodes of memory. SCRIPT is the name of a file in tests/guest/scripts; KEY=VALUE are
 # variables that it sees. The guest's console goes to the standard output as it comes. Ends with 0
 # when the script succeeded, and is bounded by GUEST_TIMEOUT seconds (default 180).
 # GUEST_FOLDER is where build.sh put the guest; what is in GUEST_FILES, if set, lies in its root, too;
@@ -49,7 +49,11 @@ case $disk in
         set -- -drive "file=$disk,format=raw,if=virtio,cache=none" -nic none
         ;;
     nvme:*)
-        set -- "$@" -nic none
+        # Its memory lies in two nodes, with a core each.
+        half=$((${GUEST_MIB:-512} / 2))
+        set -- "$@" -nic none -object "memory-backend-ram,id=near,size=${half}M" \
+            -object "memory-backend-ram,id=far,size=${half}M" \
+            -numa node,nodeid=0,cpus=0,memdev=near -numa node,nodeid=1,cpus=1,memdev=far
         number=0
         for file in $(echo "${disk#nvme:}" | tr , ' '); do
             set -- "$@" -drive "file=$file,format=raw,if=none,id=drive$number,cache=none,aio=io_uring" \
