@@ -291,6 +291,18 @@ const CELLS: &[Query] = &[
         shape: Shape::Whole(0, None),
     },
 ];
+const FRAMES: &[Query] = &[
+    Query {
+        name: "from",
+        about: "The moment at which the map is told whole, in seconds since 1970; an hour before `to` when left out.",
+        shape: Shape::Whole(0, None),
+    },
+    Query {
+        name: "to",
+        about: "Up to when changes of it are told; now when left out.",
+        shape: Shape::Whole(0, None),
+    },
+];
 const LIVE: &[Query] = &[
     Query {
         name: "maps",
@@ -446,6 +458,7 @@ routes! {
     ScheduleRemove, Delete, Operator, "/v1/schedules/{pool}/{volume}/{schedule}", 204; "Takes a volume out of a schedule; its snapshots stay."
     VolumeCounters, Get, Viewer, "/v1/volumes/{pool}/{volume}/counters", 200, gives Counters; "Counts what the volume did since its pool was opened."
     VolumeMap, Get, Viewer, "/v1/volumes/{pool}/{volume}/map", 200, gives VolumeMap, query CELLS; "Says where a volume lies."
+    VolumeMapFrames, Get, Viewer, "/v1/volumes/{pool}/{volume}/map/frames", 200, gives MapFrames, query FRAMES; "Says where a volume lay in the last hour, as a map and what changed of it."
     VolumeExplain, Get, Viewer, "/v1/volumes/{pool}/{volume}/explain", 200, gives Explanation, query LBA; "Says where a block lies, since when, why it was moved there and what it displaced."
     ExportList, Get, Viewer, "/v1/exports", 200, gives ExportList, query POOL; "Lists exports."
     ExportCreate, Post, Operator, "/v1/exports", 201, takes ExportCreate, gives Export; "Offers a volume through a front end, now and after every start."

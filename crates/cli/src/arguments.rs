@@ -713,6 +713,9 @@ pub struct Map {
     /// Print it again and again, every so many seconds
     #[arg(long, value_name = "SECS", num_args = 0..=1, default_missing_value = "1")]
     pub watch: Option<f64>,
+    /// As it was so long ago, like 10m; the daemon knows the last hour, in up to 1,024 parts
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["watch", "cells"])]
+    pub ago: Option<String>,
 }
 
 /// `explain`.

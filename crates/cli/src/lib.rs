@@ -30,7 +30,7 @@ pub use arguments::Arguments;
 pub use client::Client;
 pub use error::Failure;
 pub use iostat::{Load, load_line};
-pub use map::{Paint, legend, strip};
+pub use map::{Paint, cells_then, legend, strip};
 pub use parse::{drive_spec, front_end_parameters, object, vdrives};
 pub use run::main;
 pub use way::{Environment, Reach, Way, choose};

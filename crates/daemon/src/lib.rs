@@ -25,6 +25,7 @@ mod memory;
 mod metrics;
 mod notify;
 mod placement;
+mod playback;
 mod ram;
 mod schedule;
 mod serve;

@@ -1140,6 +1140,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/volumes/{pool}/{volume}/map/frames": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Says where a volume lay in the last hour, as a map and what changed of it.
+         * @description For the role viewer and those above.
+         */
+        get: operations["VolumeMapFrames"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/volumes/{pool}/{volume}/promote": {
         parameters: {
             query?: never;
@@ -2160,6 +2180,46 @@ export interface components {
              *     too.
              */
             uses?: number;
+        };
+        /** @description A volume's map at a moment, or what changed of it. */
+        MapFrame: {
+            /** @description All parts, as a live map's. Nothing when only parts changed. */
+            all?: string | null;
+            /**
+             * Format: int64
+             * @description When it was seen so first: seconds since 1970.
+             */
+            at_s: number;
+            /** @description The parts that changed, as a live map's. */
+            changed?: string | null;
+        };
+        /**
+         * @description Where a volume lay. A look every ten seconds is kept at most, for an hour; fewer where there are many volumes, or where
+         *     nothing was done with it.
+         */
+        MapFrames: {
+            /**
+             * Format: int32
+             * @description Into how many equal parts it is cut.
+             */
+            cells: number;
+            /**
+             * @description The map at `from`, or when it was looked at first, then each time that it was seen to be another. None when it was
+             *     not looked at yet.
+             */
+            frames: components["schemas"]["MapFrame"][];
+            /**
+             * Format: int64
+             * @description When it was looked at last: seconds since 1970. Up to then it is as the last frame says. 0 with no frame.
+             */
+            last_s: number;
+            /**
+             * Format: int64
+             * @description The volume's size in bytes.
+             */
+            size: number;
+            /** @description `POOL/VOLUME`. */
+            volume: string;
         };
         /** @description A move of blocks of one extent; what happened to it within a second for one reason is one. */
         Move: {
@@ -5769,6 +5829,42 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["VolumeMap"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+        };
+    };
+    VolumeMapFrames: {
+        parameters: {
+            query?: {
+                /** @description The moment at which the map is told whole, in seconds since 1970; an hour before `to` when left out. */
+                from?: number;
+                /** @description Up to when changes of it are told; now when left out. */
+                to?: number;
+            };
+            header?: never;
+            path: {
+                pool: string;
+                volume: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MapFrames"];
                 };
             };
             401: components["responses"]["Problem401"];

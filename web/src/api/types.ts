@@ -29,5 +29,6 @@ export type AuditEntry = Schemas["AuditEntry"];
 export type Counters = Schemas["Counters"];
 export type LiveState = Schemas["LiveState"];
 export type LiveMap = Schemas["LiveMap"];
+export type MapFrames = Schemas["MapFrames"];
 export type Tier = Schemas["Tier"];
 export type Layout = Schemas["Layout"];

@@ -11,6 +11,7 @@ mod history;
 mod jobs;
 mod live;
 mod placement;
+mod playback;
 mod pools;
 mod problem;
 mod schedules;
@@ -40,6 +41,7 @@ pub use history::{History, HistorySeries};
 pub use jobs::{Job, JobList, JobRef, JobState};
 pub use live::{LiveMap, LivePool, LiveState, LiveVolume};
 pub use placement::{Bypass, Pin, PinChange, PinTo, Placement, Reaction, WriteBudget};
+pub use playback::{MapFrame, MapFrames};
 pub use pools::{
     AbsentPool, Counters, Drive, HoldPromotion, Importable, ImportableList, Layout, Pool,
     PoolCreate, PoolImport, PoolList, PoolScan, SpacePolicy, Tier, Vdrive, VdriveAdd, VdriveList,

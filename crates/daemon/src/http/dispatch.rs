@@ -371,6 +371,13 @@ pub fn dispatch(
             let start = with.asked_number("start")?.unwrap_or(0);
             json(manager.volume_map(pool, volume, cells, start, with.asked_number("length")?)?)
         }
+        Operation::VolumeMapFrames => json(manager.volume_map_frames(
+            pool,
+            volume,
+            with.asked_number("from")?,
+            with.asked_number("to")?,
+            now_s(),
+        )?),
         Operation::VolumeExplain => {
             json(manager.volume_explain(pool, volume, with.asked_number("lba")?)?)
         }

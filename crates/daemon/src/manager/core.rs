@@ -3,6 +3,7 @@
 use super::exports::Running;
 use super::fills::Gauges;
 use super::observe::Observed;
+use super::playback::Playback;
 use super::schedules::{Key, Tried};
 use super::uses::Uses;
 use super::wear::Watched;
@@ -50,6 +51,8 @@ pub struct Manager {
     pub(super) gauges: Mutex<Gauges>,
     /// What was written to drives when they were seen first. Locked as `gauges` is.
     pub(super) wear: Mutex<Watched>,
+    /// The maps of volumes as they were.
+    pub(super) playback: Playback,
     /// What is being sent or received.
     pub(super) uses: Uses,
     /// Held while figures are gathered.
@@ -122,6 +125,7 @@ impl Manager {
             tried: Mutex::default(),
             gauges: Mutex::default(),
             wear: Mutex::default(),
+            playback: Playback::default(),
             uses: Uses::default(),
             scrapes: Mutex::default(),
             began: Instant::now(),

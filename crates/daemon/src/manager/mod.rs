@@ -11,6 +11,7 @@ mod live;
 mod metrics;
 mod mirrors;
 mod observe;
+mod playback;
 mod pools;
 mod ram;
 mod receive;

@@ -8,6 +8,7 @@ import { Confirm, type Confirmation } from "../../ui/Confirm";
 import { Facts } from "../../ui/Facts";
 import { State } from "../../ui/State";
 import { AddVdrive } from "./AddVdrive";
+import { Flow } from "./Flow";
 import { Moves } from "./Moves";
 import { VdriveCard } from "./VdriveCard";
 
@@ -158,6 +159,7 @@ export function PoolTopology({ pool }: { pool: Pool }) {
           </div>
         );
       })}
+      <Flow pool={pool.name} />
       <Moves pool={pool.name} />
       {adding && <AddVdrive pool={pool.name} tier={adding} onClose={() => setAdding(undefined)} />}
       {confirm && <Confirm of={confirm} onClose={() => setConfirm(undefined)} />}
