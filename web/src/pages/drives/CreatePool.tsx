@@ -7,6 +7,12 @@ import { Form } from "../../ui/Form";
 import { FreeDrives } from "./FreeDrives";
 import { LAYOUTS, layout, lines, type LayoutName } from "./layouts";
 
+const POLICIES = [
+  ["slow_first", "sinks from the fast tier to its slow home soon"],
+  ["fast_first", "stays on the fast tier until its space is needed"],
+] as const;
+type Policy = (typeof POLICIES)[number][0];
+
 interface Side {
   layout: LayoutName;
   drives: string;
@@ -48,6 +54,8 @@ export function CreatePool({ onClose }: { onClose: () => void }) {
   const [name, setName] = useState("tank");
   const [fast, setFast] = useState<Side>({ layout: "mirror", drives: "" });
   const [slow, setSlow] = useState<Side>({ layout: "concat", drives: "" });
+  const [policy, setPolicy] = useState<Policy>("slow_first");
+  const [shards, setShards] = useState("");
   const [unmirrored, setUnmirrored] = useState(false);
   const [force, setForce] = useState(false);
   const [typed, setTyped] = useState("");
@@ -58,7 +66,11 @@ export function CreatePool({ onClose }: { onClose: () => void }) {
     { side: slow, drives: slowDrives },
   ].some(({ side, drives }) => side.layout === "mirror" && drives.length === 1);
   const ready =
-    name !== "" && fastDrives.length + slowDrives.length > 0 && !tooFew && (!force || typed.trim() === name);
+    name !== "" &&
+    /^\d*$/.test(shards.trim()) &&
+    fastDrives.length + slowDrives.length > 0 &&
+    !tooFew &&
+    (!force || typed.trim() === name);
   return (
     <Dialog title="New pool" onClose={onClose} wide>
       <Form
@@ -71,8 +83,8 @@ export function CreatePool({ onClose }: { onClose: () => void }) {
             body: {
               name,
               vdrives,
-              policy: "slow_first",
-              shards: 0,
+              policy,
+              shards: Number(shards),
               force,
               accept_unmirrored: risky && unmirrored,
             },
@@ -93,6 +105,18 @@ export function CreatePool({ onClose }: { onClose: () => void }) {
             onChange={setUnmirrored}
           />
         )}
+        <details>
+          <summary>More</summary>
+          <SelectField label="What is written" value={policy} options={POLICIES} onChange={setPolicy} />
+          <TextField
+            label="Shards"
+            value={shards}
+            onChange={setShards}
+            inputMode="numeric"
+            placeholder="one a core"
+            hint="Single-threaded engines; they cannot be changed later"
+          />
+        </details>
         <CheckField
           label="Take drives that bear something else, which is lost"
           checked={force}

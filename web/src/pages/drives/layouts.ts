@@ -13,6 +13,18 @@ export function layout(name: LayoutName): Layout {
   return name === "stripe" ? { kind: "stripe", chunk: 65_536 } : { kind: name };
 }
 
+/** Levels in per cent as they are typed; nothing when they cannot be. */
+export function levels(text: string): number[] | undefined {
+  const numbers = text.split(",").map((part) => part.trim().replace(/\s*%$/, ""));
+  if (numbers.join("") === "") return [];
+  const found = numbers.map(Number);
+  const good = found.every((level, at) => {
+    const before = at === 0 ? 9 : found[at - 1]!;
+    return Number.isInteger(level) && level > before && level <= 100;
+  });
+  return good && found.length <= 8 ? found : undefined;
+}
+
 /** The lines that say something; a bare path is a file or device. */
 export function lines(text: string): string[] {
   return text
