@@ -1,4 +1,5 @@
 // The rest of what the command line can change: pools that move, snapshots as files, exports, and who is told.
+import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Page } from "@playwright/test";
@@ -85,6 +86,14 @@ test("a snapshot is renamed, saved as a file, and received as another volume; a 
   await receive.click();
   // What the daemon refuses is told, though it refuses before it has read all.
   await expect(dialog.getByRole("alert")).toContainText("db-main");
+  // Also of a file that is still being sent when it is refused.
+  const long = daemon.path("long");
+  writeFileSync(long, Buffer.alloc(96 << 20, 7));
+  await dialog.getByLabel("Volume", { exact: true }).fill("never");
+  await dialog.getByLabel("The file").setInputFiles(long);
+  await receive.click();
+  await expect(dialog.getByRole("alert")).toContainText("it is no stream of `convect send`");
+  await dialog.getByLabel("The file").setInputFiles(file);
   await dialog.getByLabel("Volume", { exact: true }).fill("copy");
   expect(await violations(page)).toEqual([]);
   await receive.click();

@@ -27,6 +27,7 @@ export type ForecastPoint = Schemas["ForecastPoint"];
 export type MoveCount = Schemas["MoveCount"];
 export type Token = Schemas["Token"];
 export type TokenMade = Schemas["TokenMade"];
+export type Server = Schemas["Server"];
 export type Role = Schemas["Role"];
 export type Session = Schemas["Login"];
 export type AuditEntry = Schemas["AuditEntry"];

@@ -16,6 +16,7 @@ mod pools;
 mod problem;
 mod schedules;
 mod scrubs;
+mod servers;
 mod sessions;
 mod snapshots;
 mod targets;
@@ -50,6 +51,9 @@ pub use pools::{
 pub use problem::{Problem, ProblemCode, Version};
 pub use schedules::{Schedule, ScheduleList, ScheduleSet};
 pub use scrubs::{Scrub, ScrubFault, ScrubStart};
+pub use servers::{
+    Server, ServerAlert, ServerCreate, ServerList, ServerLoad, ServerPool, ServerState,
+};
 pub use sessions::{Session, SessionList};
 pub use snapshots::{
     ChangedRange, Promotion, Snapshot, SnapshotChange, SnapshotClone, SnapshotCreate, SnapshotDiff,

@@ -3,8 +3,9 @@
 use super::job::follow;
 use super::placement;
 use super::watch::{Pace, clear};
-use crate::arguments::{Map, Volume as Command};
+use crate::arguments::Volume as Command;
 use crate::confirm::confirm;
+use crate::map_arguments::Map;
 use crate::show::{facts, print, print_json, read, table};
 use crate::{Client, Failure, Paint, cells_then, legend, object, strip};
 use api::Operation;

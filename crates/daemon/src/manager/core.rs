@@ -15,6 +15,7 @@ use crate::history::Store;
 use crate::jobs::Ledger;
 use crate::mapping::ToApi;
 use crate::ram::ALL;
+use crate::servers::Servers;
 use crate::{Control, RamPlan, ScrubSchedule, StateDir};
 use api::v1::{self, AbsentPool, Problem, ProblemCode};
 use reactor::FrontEnd;
@@ -63,6 +64,7 @@ pub struct Manager {
     pub(super) targets: Targets,
     /// The targets of the configuration.
     pub(super) configured_targets: Vec<v1::TargetCreate>,
+    pub(super) servers: Servers,
     pub(super) history: Store,
     pub(super) jobs: Ledger,
     /// When it was made: seconds since 1970.
@@ -108,6 +110,7 @@ impl Manager {
             access: Access::new(state.path()),
             events: Events::new(state.path()),
             targets: Targets::new(state.path()),
+            servers: Servers::new(state.path()),
             history: Store::new(state.path()),
             jobs: Ledger::new(state.path()),
             made_s: now_s(),

@@ -19,6 +19,7 @@ mod reservations;
 mod schedules;
 mod scrubs;
 mod send;
+mod servers;
 mod sessions;
 mod snapshots;
 mod tags;

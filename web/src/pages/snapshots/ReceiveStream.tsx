@@ -68,7 +68,7 @@ export function ReceiveStream({ pools, volume, onClose }: Props) {
         />
         <div className="field">
           <label>
-            The file
+            The file{" "}
             <input
               type="file"
               onChange={(event) => setFile(event.target.files?.[0])}
