@@ -45,7 +45,7 @@ test("another daemon is added by its fingerprint, seen beside this one, lost, an
       "href",
       other.url.replace(/\/$/, ""),
     );
-    await expect(card).toContainText(/\d IOPS, /);
+    await expect(card).toContainText(/\dIOPS, /);
     for (const theme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme: theme });
       expect(await violations(page), theme).toEqual([]);

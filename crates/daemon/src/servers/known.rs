@@ -122,7 +122,7 @@ fn ask(way: &remote::Server) -> std::result::Result<Seen, String> {
 
 impl Known {
     fn card(&self) -> Server {
-        let (name, url) = (&self.create.name, &self.create.url);
+        let (name, url) = (&self.create.name, self.way.address().to_string());
         let empty = Seen::default();
         let (seen, answered_s) = match &self.seen {
             Some((seen, at_s)) => (seen, Some(*at_s)),
@@ -137,7 +137,7 @@ impl Known {
             },
             error: self.error.clone(),
             answered_s,
-            ..seen.card(name, url, &self.loads)
+            ..seen.card(name, &url, &self.loads)
         }
     }
 }
