@@ -23,10 +23,10 @@ const THREADS_MAX: usize = http::CONNECTIONS_MAX
 const OBSERVE_MIN: Duration = Duration::from_secs(1);
 const OBSERVE_MAX: Duration = Duration::from_secs(10);
 const OBSERVE_DUTY: u32 = 100;
-/// How long maps are looked at for playback at a time. Looking takes a hundredth of the time: what takes longer is waited
+/// How long maps are looked at for playback at a time. Looking takes a fiftieth of the time: what takes longer is waited
 /// after for the longer, up to the most.
 const RECORD_TIME: Duration = Duration::from_millis(20);
-const RECORD_DUTY: u32 = 100;
+const RECORD_DUTY: u32 = 50;
 const RECORD_MIN: Duration = Duration::from_secs(1);
 const RECORD_MAX: Duration = Duration::from_secs(600);
 /// Time between two looks at the host's memory.
@@ -191,7 +191,7 @@ async fn observe(manager: Arc<Manager>) {
     }
 }
 
-/// Maps as they were can be told, and looking for that takes a hundredth of the time.
+/// Maps as they were can be told, and looking for that takes a fiftieth of the time.
 async fn record(manager: Arc<Manager>) {
     loop {
         let began = Instant::now();
