@@ -19,11 +19,12 @@ test("totals are sums, and full is what is full first", () => {
   const found = totals([
     { ...pool, seconds_to_full: 500, load },
     { ...pool, used: 40, seconds_to_full: 90, load },
+    { ...pool, seconds_to_full: 700 },
     { ...pool, seconds_to_full: null },
   ]);
   expect(found).toEqual({
-    used: 60,
-    capacity: 300,
+    used: 70,
+    capacity: 400,
     secondsToFull: 90,
     load: { reads: 2, writes: 4, read_bytes: 6, write_bytes: 8 },
   });
