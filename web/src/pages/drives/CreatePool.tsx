@@ -5,7 +5,7 @@ import { CheckField, LinesField, SelectField, TextField } from "../../ui/Field";
 import { Dialog } from "../../ui/Dialog";
 import { Form } from "../../ui/Form";
 import { FreeDrives } from "./FreeDrives";
-import { LAYOUTS, layout, lines, type LayoutName } from "./layouts";
+import { CHUNK, LAYOUTS, layout, lines, type LayoutName } from "./layouts";
 
 const POLICIES = [
   ["slow_first", "sinks from the fast tier to its slow home soon"],
@@ -15,12 +15,14 @@ type Policy = (typeof POLICIES)[number][0];
 
 interface Side {
   layout: LayoutName;
+  chunk: string;
   drives: string;
 }
 
 function vdrive(tier: Tier, side: Side): { tier: Tier; layout: Layout; drives: string[] }[] {
   const drives = lines(side.drives);
-  return drives.length === 0 ? [] : [{ tier, layout: layout(side.layout), drives }];
+  const wanted = layout(side.layout, side.chunk);
+  return drives.length === 0 || !wanted ? [] : [{ tier, layout: wanted, drives }];
 }
 
 /** Drives of one tier, typed or picked. */
@@ -46,14 +48,21 @@ function TierFields({ tier, side, onChange }: { tier: Tier; side: Side; onChange
         options={LAYOUTS}
         onChange={(chosen) => onChange({ ...side, layout: chosen })}
       />
+      {side.layout === "stripe" && (
+        <TextField
+          label={`Chunk of the ${tier} tier`}
+          value={side.chunk}
+          onChange={(chunk) => onChange({ ...side, chunk })}
+        />
+      )}
     </fieldset>
   );
 }
 
 export function CreatePool({ onClose }: { onClose: () => void }) {
   const [name, setName] = useState("tank");
-  const [fast, setFast] = useState<Side>({ layout: "mirror", drives: "" });
-  const [slow, setSlow] = useState<Side>({ layout: "concat", drives: "" });
+  const [fast, setFast] = useState<Side>({ layout: "mirror", chunk: CHUNK, drives: "" });
+  const [slow, setSlow] = useState<Side>({ layout: "concat", chunk: CHUNK, drives: "" });
   const [policy, setPolicy] = useState<Policy>("slow_first");
   const [shards, setShards] = useState("");
   const [unmirrored, setUnmirrored] = useState(false);
@@ -68,6 +77,7 @@ export function CreatePool({ onClose }: { onClose: () => void }) {
   const ready =
     name !== "" &&
     /^\d*$/.test(shards.trim()) &&
+    [fast, slow].every((side) => layout(side.layout, side.chunk)) &&
     fastDrives.length + slowDrives.length > 0 &&
     !tooFew &&
     (!force || typed.trim() === name);
