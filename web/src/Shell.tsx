@@ -10,6 +10,7 @@ import { Exports } from "./pages/exports/Exports";
 import { Jobs } from "./pages/jobs/Jobs";
 import { LiveMapPage } from "./pages/map/LiveMapPage";
 import { Overview } from "./pages/overview/Overview";
+import { Servers } from "./pages/servers/Servers";
 import { Snapshots } from "./pages/snapshots/Snapshots";
 import { Tokens } from "./pages/tokens/Tokens";
 import { VolumePage } from "./pages/volumes/VolumePage";
@@ -38,6 +39,7 @@ const ENTRIES: Entry[] = [
   { place: "exports", name: "Exports", show: ([name]) => <Exports chosen={name} /> },
   { place: "events", name: "Events", show: () => <Events /> },
   { place: "jobs", name: "Jobs", show: () => <Jobs /> },
+  { place: "servers", name: "Servers", show: () => <Servers /> },
   { place: "tokens", name: "Tokens", admin: true, show: () => <Tokens /> },
   { place: "audit", name: "Audit", admin: true, show: () => <Audit /> },
 ];

@@ -71,6 +71,11 @@ export function time(seconds: number): string {
   return new Date(seconds * 1000).toLocaleString("sv").slice(0, 16);
 }
 
+/** Seconds since 1970 as a local time of day. */
+export function clock(seconds: number): string {
+  return new Date(seconds * 1000).toLocaleString("sv").slice(11, 19);
+}
+
 /** A part of a whole in per cent, without crying wolf: 100 only when it is all. */
 export function percent(part: number, whole: number): number {
   if (whole <= 0) return 0;

@@ -98,9 +98,15 @@ test("a drive joins, and a vdrive is evacuated", async ({ page, daemon }) => {
   await logIn(page, daemon, "admin");
   await page.goto(`${daemon.url}#/drives`);
   await page.getByRole("button", { name: "Add a vdrive" }).nth(1).click();
-  await page.getByLabel("Drives, one a line").fill(`${daemon.file("more", "4G")}`);
-  await page.getByLabel("Layout").selectOption("concat");
+  await page
+    .getByLabel("Drives, one a line")
+    .fill(["more-1", "more-2"].map((name) => daemon.file(name, "2G")).join("\n"));
+  await page.getByLabel("Layout").selectOption("stripe");
+  await page.getByLabel("Chunk").fill("some");
+  await expect(page.getByRole("button", { name: "Add the vdrive" })).toBeDisabled();
+  await page.getByLabel("Chunk").fill("256K");
   await page.getByRole("button", { name: "Add the vdrive" }).click();
+  await expect(page.getByText("stripe of 256 KiB")).toBeVisible();
   await expect(page.getByText("vdrive 3")).toBeVisible();
   await page.getByRole("button", { name: "Evacuate" }).nth(1).click();
   await confirm(page, "tank", "Evacuate it");

@@ -14,6 +14,7 @@ const PAGES = [
   ["exports/db-main", "Exports"],
   ["events", "Events"],
   ["jobs", "Jobs"],
+  ["servers", "Servers"],
   ["tokens", "Tokens"],
   ["audit", "Audit"],
 ] as const;

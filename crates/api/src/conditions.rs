@@ -71,6 +71,7 @@ impl Operation {
                 | Self::SnapshotClone
                 | Self::ExportCreate
                 | Self::TargetCreate
+                | Self::ServerCreate
         )
     }
 }

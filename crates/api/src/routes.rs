@@ -291,6 +291,18 @@ const CELLS: &[Query] = &[
         shape: Shape::Whole(0, None),
     },
 ];
+const FRAMES: &[Query] = &[
+    Query {
+        name: "from",
+        about: "The moment at which the map is told whole, in seconds since 1970; an hour before `to` when left out.",
+        shape: Shape::Whole(0, None),
+    },
+    Query {
+        name: "to",
+        about: "Up to when changes of it are told; now when left out.",
+        shape: Shape::Whole(0, None),
+    },
+];
 const LIVE: &[Query] = &[
     Query {
         name: "maps",
@@ -396,6 +408,9 @@ routes! {
     TargetCreate, Post, Admin, "/v1/targets", 201, takes TargetCreate, gives Target; "Has somebody told of events from now on, by webhook or e-mail."
     TargetDelete, Delete, Admin, "/v1/targets/{target}", 204; "Tells a target no more."
     TargetTest, Post, Admin, "/v1/targets/{target}/test", 204; "Tells a target of an event that is none, and says whether it took it."
+    ServerList, Get, Viewer, "/v1/servers", 200, gives ServerList; "Shows this daemon and others beside each other; the others are asked while somebody looks."
+    ServerCreate, Post, Admin, "/v1/servers", 201, takes ServerCreate, gives Server; "Has another daemon looked at from this one, with a token of it."
+    ServerRemove, Delete, Admin, "/v1/servers/{server}", 204; "Forgets another daemon, with its token."
     Live, Get, Viewer, "/v1/live", 200, gives Live, query LIVE; "Tells once a second what changed, as server-sent events `state`, `map` and `event`."
     Metrics, Get, Viewer, "/metrics", 200, gives Metrics; "Tells all figures as Prometheus reads them."
     DriveList, Get, Viewer, "/v1/drives", 200, gives DriveList; "Lists the drives of the open pools and the block devices of this host."
@@ -446,6 +461,7 @@ routes! {
     ScheduleRemove, Delete, Operator, "/v1/schedules/{pool}/{volume}/{schedule}", 204; "Takes a volume out of a schedule; its snapshots stay."
     VolumeCounters, Get, Viewer, "/v1/volumes/{pool}/{volume}/counters", 200, gives Counters; "Counts what the volume did since its pool was opened."
     VolumeMap, Get, Viewer, "/v1/volumes/{pool}/{volume}/map", 200, gives VolumeMap, query CELLS; "Says where a volume lies."
+    VolumeMapFrames, Get, Viewer, "/v1/volumes/{pool}/{volume}/map/frames", 200, gives MapFrames, query FRAMES; "Says where a volume lay in the last hour, as a map and what changed of it."
     VolumeExplain, Get, Viewer, "/v1/volumes/{pool}/{volume}/explain", 200, gives Explanation, query LBA; "Says where a block lies, since when, why it was moved there and what it displaced."
     ExportList, Get, Viewer, "/v1/exports", 200, gives ExportList, query POOL; "Lists exports."
     ExportCreate, Post, Operator, "/v1/exports", 201, takes ExportCreate, gives Export; "Offers a volume through a front end, now and after every start."

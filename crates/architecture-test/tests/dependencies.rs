@@ -3,7 +3,7 @@
 use architecture_test::{Manifest, workspace_crates};
 
 /// The workspace's own crates as dependencies name them.
-const OURS: [&str; 20] = [
+const OURS: [&str; 21] = [
     "units",
     "block",
     "reactor",
@@ -15,6 +15,7 @@ const OURS: [&str; 20] = [
     "stream",
     "engine",
     "inspect",
+    "remote",
     "api",
     "daemon",
     "cli",
@@ -70,6 +71,7 @@ fn each_crate_uses_only_the_crates_beneath_it() {
         &["block", "drives", "format", "reactor", "units"],
     );
     only("convect-api", &["units"]);
+    only("convect-remote", &[]);
     only("convect-rivals", &[]);
     only("convect-traces", &[]);
     only("convect-vhost-client", &[]);

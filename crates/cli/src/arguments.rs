@@ -4,9 +4,11 @@ use crate::access_arguments::{Audit, Token};
 use crate::context_arguments::Context;
 use crate::event_arguments::{Alert, Event, History};
 use crate::export_arguments::{Export, Session};
+use crate::map_arguments::{EXPLAIN_AFTER, Explain, Map, Moves};
 use crate::placement_arguments::Placement;
 use crate::pool_arguments::PoolSet;
 use crate::serve_arguments::Serve;
+use crate::server_arguments::Server;
 use crate::stream_arguments::{Receive, Send};
 use crate::way::Reach;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -89,6 +91,9 @@ pub enum Command {
     /// Name daemons on other hosts, and choose the one that commands are for
     #[command(subcommand)]
     Context(Context),
+    /// Look at other daemons from this one, beside each other
+    #[command(subcommand)]
+    Server(Server),
     /// Print who changed what and when, newest first
     Audit(Audit),
     /// Look whether a pool that is not in use is whole
@@ -150,9 +155,6 @@ Pins are widened to whole 64 KiB; a later one counts where it lies over others, 
 What is pinned to the fast tier is brought there in the background and stays; what is pinned to the slow one \
 goes there soon after it is written. Pins to the fast tier and floors together may not be more than it has \
 beside a sixteenth for writes.";
-
-const EXPLAIN_AFTER: &str = "\
-What was moved of late is kept in memory, from when the pool was opened. `convect pool moves` counts by reason.";
 
 const WARN_AFTER: &str = "\
 80,90,95 until others are chosen. They hold for the pool's space, for its metadata region, and where there \
@@ -444,10 +446,7 @@ pub enum Pool {
         count: Option<u64>,
     },
     /// Show what a pool moved between RAM and its tiers since it was opened, by reason
-    Moves {
-        /// The pool
-        name: String,
-    },
+    Moves(Moves),
     /// Forecast what other sizes of the fast tier would give a pool and its volumes, by the traffic of late
     WhatIf {
         /// The pool
@@ -700,30 +699,6 @@ pub enum Schedule {
 const SCHEDULE_AFTER: &str = "\
 They are due at whole multiples of the span, UTC: 15m at each quarter of an hour, 1d at midnight, 7d \
 on Mondays. Those that are held, cloned from, exported or renamed are not deleted and do not count.";
-
-/// `map`.
-#[derive(Args, Debug)]
-pub struct Map {
-    /// The volume
-    #[arg(value_name = "POOL/VOL")]
-    pub volume: String,
-    /// How many parts
-    #[arg(long, default_value_t = 256, value_name = "N")]
-    pub cells: usize,
-    /// Print it again and again, every so many seconds
-    #[arg(long, value_name = "SECS", num_args = 0..=1, default_missing_value = "1")]
-    pub watch: Option<f64>,
-}
-
-/// `explain`.
-#[derive(Args, Debug)]
-pub struct Explain {
-    /// The volume
-    #[arg(value_name = "POOL/VOL")]
-    pub volume: String,
-    /// The number of a logical block of the volume, or a byte with a unit, like 512K or 1GiB
-    pub lba: String,
-}
 
 /// `job`.
 #[derive(Subcommand, Debug)]

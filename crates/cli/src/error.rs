@@ -59,3 +59,12 @@ impl fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
+
+impl From<remote::Error> for Failure {
+    fn from(error: remote::Error) -> Self {
+        match error {
+            remote::Error::Usage(message) => Self::Usage(message),
+            remote::Error::Failed(message) => Self::Failed(message),
+        }
+    }
+}

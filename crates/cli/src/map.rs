@@ -1,6 +1,6 @@
 //! A volume's map as a strip of cells.
 
-use api::v1::MapCell;
+use api::v1::{MapCell, MapFrames};
 use units::format_bytes;
 
 /// Cells in a line.
@@ -68,6 +68,26 @@ pub fn strip(size: u64, cells: &[MapCell], how: Paint) -> String {
     text
 }
 
+/// The parts of a map as it was at the first of some frames: bytes to a fifteenth of a part. Nothing when there is none,
+/// or it cannot be read.
+pub fn cells_then(told: &MapFrames) -> Option<Vec<MapCell>> {
+    let all = told.frames.first()?.all.as_deref()?;
+    let part = told.size / u64::from(told.cells.max(1));
+    let cell = |digits: &[u8]| {
+        let code = u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+        let share = |shift: u32| part * u64::from(code >> shift & 15) / 15;
+        let (ram, fast, slow) = (share(12), share(8), share(4));
+        Some(MapCell {
+            ram,
+            fast,
+            slow,
+            empty: part.saturating_sub(ram + fast + slow),
+            uses: (code & 15) as u8,
+        })
+    };
+    all.as_bytes().chunks(4).map(cell).collect()
+}
+
 /// Parts of a whole beside each other, as long as `columns` characters: RAM, fast, slow, and what is left.
 pub fn bar(hundredths: [f64; 3], columns: usize, how: Paint) -> String {
     let mut text = String::new();
@@ -107,4 +127,35 @@ pub fn legend(cells: &[MapCell], how: Paint) -> String {
         })
         .collect();
     format!("{:>9} {}\n", "", entries.join("   "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use api::v1::MapFrame;
+
+    #[test]
+    fn a_map_as_it_was_is_read_from_its_digits() {
+        let told = |all: &str| MapFrames {
+            volume: "tank/v".to_owned(),
+            size: 3000,
+            cells: 2,
+            last_s: 1,
+            frames: vec![MapFrame {
+                at_s: 1,
+                all: Some(all.to_owned()),
+                changed: None,
+            }],
+        };
+        let cells = cells_then(&told("f00f00a3")).unwrap();
+        let parts = |cell: &MapCell| (cell.ram, cell.fast, cell.slow, cell.empty, cell.uses);
+        assert_eq!(parts(&cells[0]), (1500, 0, 0, 0, 15));
+        assert_eq!(parts(&cells[1]), (0, 0, 1000, 500, 3));
+        assert_eq!(cells_then(&told("f0xx")), None);
+        let none = MapFrames {
+            frames: Vec::new(),
+            ..told("")
+        };
+        assert_eq!(cells_then(&none), None);
+    }
 }

@@ -119,6 +119,7 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Explain(command) => commands::explain(&client()?, json, command),
         Command::Map(command) => commands::map(&client()?, json, command),
         Command::Top => commands::top(&client()?, json),
+        Command::Server(command) => commands::server(&client()?, json, command),
         Command::Token(command) => commands::token(&client()?, json, command),
         Command::Audit(command) => commands::audit(&client()?, json, command),
         Command::Event(command) => commands::event(&client()?, json, command),

@@ -25,15 +25,17 @@ mod memory;
 mod metrics;
 mod notify;
 mod placement;
+mod playback;
 mod ram;
 mod schedule;
 mod serve;
+mod servers;
 mod snapshot_schedule;
 mod span;
 mod state;
 mod volume_io;
 
-pub use access::{sha256_hex, write_whole};
+pub use access::write_whole;
 pub use config::{Config, LogLevel, TlsFiles, parse_listen_address, parse_metrics_address};
 pub use control::Control;
 pub use error::ServeError;

@@ -1,5 +1,6 @@
 //! From a configuration to a daemon that serves, and to its end.
 
+use crate::clock::now_s;
 use crate::delivery::{TARGETS_MAX, deliver};
 use crate::{Config, Control, FRONT_ENDS, LogLevel, Manager, ServeError, StateDir};
 use crate::{RamPlan, check_memory, http, notify};
@@ -22,6 +23,12 @@ const THREADS_MAX: usize = http::CONNECTIONS_MAX
 const OBSERVE_MIN: Duration = Duration::from_secs(1);
 const OBSERVE_MAX: Duration = Duration::from_secs(10);
 const OBSERVE_DUTY: u32 = 100;
+/// How long maps are looked at for playback at a time. Looking takes a fiftieth of the time: what takes longer is waited
+/// after for the longer, up to the most.
+const RECORD_TIME: Duration = Duration::from_millis(20);
+const RECORD_DUTY: u32 = 50;
+const RECORD_MIN: Duration = Duration::from_secs(1);
+const RECORD_MAX: Duration = Duration::from_secs(600);
 /// Time between two looks at the host's memory.
 const MEMORY_TIME: Duration = Duration::from_secs(1);
 /// The exit code when a second signal asks for the end before the first one's is reached.
@@ -144,6 +151,7 @@ pub fn run(
         tokio::spawn(refresh(Arc::clone(&manager)));
         tokio::spawn(fit_ram(Arc::clone(&manager)));
         tokio::spawn(observe(Arc::clone(&manager)));
+        tokio::spawn(record(Arc::clone(&manager)));
         tokio::spawn(deliver(Arc::clone(&manager)));
         announce();
         let served = http::serve(&socket, metrics, network, Arc::clone(&manager), stop).await;
@@ -180,6 +188,19 @@ async fn observe(manager: Arc<Manager>) {
         let _ = tokio::task::spawn_blocking(move || looking.observe_now()).await;
         let took = began.elapsed();
         let period = (took * OBSERVE_DUTY).clamp(OBSERVE_MIN, OBSERVE_MAX);
+        tokio::time::sleep(period.saturating_sub(took)).await;
+    }
+}
+
+/// Maps as they were can be told, and looking for that takes a fiftieth of the time.
+async fn record(manager: Arc<Manager>) {
+    loop {
+        let began = Instant::now();
+        let looking = Arc::clone(&manager);
+        let work = move || looking.record_maps(now_s(), RECORD_TIME);
+        let _ = tokio::task::spawn_blocking(work).await;
+        let took = began.elapsed();
+        let period = (took * RECORD_DUTY).clamp(RECORD_MIN, RECORD_MAX);
         tokio::time::sleep(period.saturating_sub(took)).await;
     }
 }

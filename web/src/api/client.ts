@@ -43,6 +43,16 @@ function fill(path: string, values: Record<string, string | number> | undefined)
   return path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(values?.[name] ?? "")));
 }
 
+/** An operation's path and query, filled in. */
+function filled(path: string, options: { path?: unknown; query?: unknown }): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(options.query ?? {})) {
+    if (value !== undefined && value !== null) query.set(name, String(value));
+  }
+  const search = query.size > 0 ? `?${query}` : "";
+  return fill(path, options.path as Record<string, string | number> | undefined) + search;
+}
+
 interface Options<O> {
   path?: PathOf<O>;
   query?: QueryOf<O>;
@@ -50,38 +60,71 @@ interface Options<O> {
   signal?: AbortSignal;
 }
 
+function problemOf(status: number, text: string): Problem {
+  let problem: { code?: string; message?: string } = {};
+  try {
+    problem = JSON.parse(text) as typeof problem;
+  } catch {
+    // What answered was no daemon; the status has to do.
+  }
+  const message = problem.message ?? `the daemon answered with status ${status}`;
+  return new Problem(status, problem.code ?? "unknown", message);
+}
+
+/** The address of what only looks, for the browser itself to go to. */
+export function addressOf<P extends PathsWith<"get">>(
+  path: P,
+  options: Pick<Options<Of<P, "get">>, "path" | "query">,
+): string {
+  return filled(path, options);
+}
+
+/** Sends a file as the body of a request, and tells how many bytes went. */
+export function upload<P extends PathsWith<"post">>(
+  path: P,
+  options: Pick<Options<Of<P, "post">>, "path" | "query">,
+  file: File,
+  { onProgress, signal }: { onProgress: (sent: number) => void; signal: AbortSignal },
+): Promise<void> {
+  // fetch tells nothing of how far it is.
+  const request = new XMLHttpRequest();
+  return new Promise((done, failed) => {
+    request.open("POST", filled(path, options));
+    request.setRequestHeader("Content-Type", "application/octet-stream");
+    if (csrf !== undefined) request.setRequestHeader("X-Convect-CSRF", csrf);
+    request.upload.addEventListener("progress", (event) => onProgress(event.loaded));
+    request.addEventListener("load", () => {
+      if (request.status < 300) return done();
+      if (request.status === 401) onLoggedOut();
+      failed(problemOf(request.status, request.responseText));
+    });
+    request.addEventListener("error", () => {
+      const why =
+        "the connection ended before the daemon said why: its page of jobs and its log may say more";
+      failed(new Problem(0, "unreachable", why));
+    });
+    request.addEventListener("abort", () => failed(new Problem(0, "cancelled", "it was cancelled")));
+    signal.addEventListener("abort", () => request.abort());
+    request.send(file);
+  });
+}
+
 async function ask<M extends Method, P extends PathsWith<M>>(
   method: M,
   path: P,
   options: Options<Of<P, M>> = {},
 ): Promise<AnswerOf<Of<P, M>>> {
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(options.query ?? {})) {
-    if (value !== undefined && value !== null) query.set(name, String(value));
-  }
-  const search = query.size > 0 ? `?${query}` : "";
   const headers: Record<string, string> = {};
   if (options.body !== undefined) headers["Content-Type"] = "application/json";
   if (method !== "get" && csrf !== undefined) headers["X-Convect-CSRF"] = csrf;
   const request: RequestInit = { method: method.toUpperCase(), headers };
   if (options.body !== undefined) request.body = JSON.stringify(options.body);
   if (options.signal !== undefined) request.signal = options.signal;
-  const values = options.path as Record<string, string | number> | undefined;
-  const answer = await fetch(fill(path, values) + search, request);
+  const answer = await fetch(filled(path, options), request);
   const text = await answer.text();
   if (!answer.ok) {
     if (answer.status === 401 && path !== "/v1/login") onLoggedOut();
-    let problem: { code?: string; message?: string } = {};
-    try {
-      problem = JSON.parse(text) as typeof problem;
-    } catch {
-      // What answered was no daemon; the status has to do.
-    }
-    throw new Problem(
-      answer.status,
-      problem.code ?? "unknown",
-      problem.message ?? `the daemon answered with status ${answer.status}`,
-    );
+    throw problemOf(answer.status, text);
   }
   return (text === "" ? undefined : JSON.parse(text)) as AnswerOf<Of<P, M>>;
 }

@@ -748,6 +748,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/servers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Shows this daemon and others beside each other; the others are asked while somebody looks.
+         * @description For the role viewer and those above.
+         */
+        get: operations["ServerList"];
+        put?: never;
+        /**
+         * Has another daemon looked at from this one, with a token of it.
+         * @description For the role admin and those above.
+         */
+        post: operations["ServerCreate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/servers/{server}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Forgets another daemon, with its token.
+         * @description For the role admin and those above.
+         */
+        delete: operations["ServerRemove"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/sessions": {
         parameters: {
             query?: never;
@@ -1132,6 +1176,26 @@ export interface paths {
          * @description For the role viewer and those above.
          */
         get: operations["VolumeMap"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/volumes/{pool}/{volume}/map/frames": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Says where a volume lay in the last hour, as a map and what changed of it.
+         * @description For the role viewer and those above.
+         */
+        get: operations["VolumeMapFrames"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2161,6 +2225,46 @@ export interface components {
              */
             uses?: number;
         };
+        /** @description A volume's map at a moment, or what changed of it. */
+        MapFrame: {
+            /** @description All parts, as a live map's. Nothing when only parts changed. */
+            all?: string | null;
+            /**
+             * Format: int64
+             * @description When it was seen so first: seconds since 1970.
+             */
+            at_s: number;
+            /** @description The parts that changed, as a live map's. */
+            changed?: string | null;
+        };
+        /**
+         * @description Where a volume lay. A look every ten seconds is kept at most, for an hour; fewer where there are many volumes, or where
+         *     nothing was done with it.
+         */
+        MapFrames: {
+            /**
+             * Format: int32
+             * @description Into how many equal parts it is cut.
+             */
+            cells: number;
+            /**
+             * @description The map at `from`, or when it was looked at first, then each time that it was seen to be another. None when it was
+             *     not looked at yet.
+             */
+            frames: components["schemas"]["MapFrame"][];
+            /**
+             * Format: int64
+             * @description When it was looked at last: seconds since 1970. Up to then it is as the last frame says. 0 with no frame.
+             */
+            last_s: number;
+            /**
+             * Format: int64
+             * @description The volume's size in bytes.
+             */
+            size: number;
+            /** @description `POOL/VOLUME`. */
+            volume: string;
+        };
         /** @description A move of blocks of one extent; what happened to it within a second for one reason is one. */
         Move: {
             /** @description The reason in words. */
@@ -2691,6 +2795,116 @@ export interface components {
              */
             rate?: number | null;
         };
+        /** @description A server at a glance. */
+        Server: {
+            /** @description What is wrong there, what matters most first; at most 8. */
+            alerts: components["schemas"]["ServerAlert"][];
+            /**
+             * Format: int64
+             * @description How many alerts there are.
+             */
+            alerts_open: number;
+            /**
+             * Format: int64
+             * @description When it answered last: seconds since 1970. What follows is of then.
+             */
+            answered_s?: number | null;
+            /** @description Why it could not be. */
+            error?: string | null;
+            /**
+             * Format: int64
+             * @description Jobs that run.
+             */
+            jobs_running: number;
+            /** @description Its name here; empty for this one. */
+            name: string;
+            /** @description The fingerprint by which its certificate is known; nothing where it is known by who signed it. */
+            pin?: string | null;
+            /** @description Its pools, at most 64. */
+            pools: components["schemas"]["ServerPool"][];
+            /** @description What became of the last time that it was asked. */
+            state: components["schemas"]["ServerState"];
+            /** @description Where its page is; empty for this one. */
+            url: string;
+        };
+        /** @description Something that is wrong with a server. */
+        ServerAlert: {
+            /** @description What is wrong. */
+            message: string;
+            /** @description How much it matters. */
+            severity: components["schemas"]["Severity"];
+        };
+        /** @description A daemon on another host that is to be looked at from here. */
+        ServerCreate: {
+            /** @description Certificates in PEM, one of which signed its certificate. */
+            ca?: string | null;
+            /** @description As a pool's name; unique in the daemon. */
+            name: string;
+            /** @description The SHA-256 of its certificate: `sha256:` and 64 hexadecimal digits. This or `ca`. */
+            pin?: string | null;
+            /** @description A token of that daemon; the role viewer suffices. It is kept, and never told. */
+            token: string;
+            /** @description `https://HOST[:PORT]`: where it listens, for this daemon and for browsers. */
+            url: string;
+        };
+        /** @description Servers. */
+        ServerList: {
+            /** @description The others, by name. */
+            items: components["schemas"]["Server"][];
+            /** @description The one that answers. */
+            this: components["schemas"]["Server"];
+        };
+        /** @description What hosts do with a pool. */
+        ServerLoad: {
+            /**
+             * Format: double
+             * @description Bytes read a second.
+             */
+            read_bytes: number;
+            /**
+             * Format: double
+             * @description Reads a second.
+             */
+            reads: number;
+            /**
+             * Format: double
+             * @description Bytes written a second.
+             */
+            write_bytes: number;
+            /**
+             * Format: double
+             * @description Writes a second.
+             */
+            writes: number;
+        };
+        /** @description A pool of a server. */
+        ServerPool: {
+            /**
+             * Format: int64
+             * @description Usable bytes.
+             */
+            capacity: number;
+            load?: components["schemas"]["ServerLoad"] | null;
+            /** @description Its name. */
+            name: string;
+            /**
+             * Format: int64
+             * @description Seconds until a part of it is full, at the pace at which it filled.
+             */
+            seconds_to_full?: number | null;
+            /** @description As a pool's. */
+            state: string;
+            /**
+             * Format: int64
+             * @description Bytes that hold the only valid copy of something.
+             */
+            used: number;
+        };
+        /**
+         * @description What became of the last time that it was asked.
+         * @enum {string}
+         */
+        ServerState: "asking" | "online" | "unreachable";
         /** @description A session of a host. */
         Session: {
             /** @description The host's address. */
@@ -4912,6 +5126,97 @@ export interface operations {
             500: components["responses"]["Problem500"];
         };
     };
+    ServerList: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ServerList"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+        };
+    };
+    ServerCreate: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 128 visible characters without blanks, like a random UUID: the same request sent again with it gets the same answer, and makes nothing; it waits for one that is under way. Another request with it is refused (422, key_reused). It counts for 24 hours, as long as the daemon runs and 1,024 newer ones do not push it out, and of a request that was refused not at all. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ServerCreate"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Server"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+        };
+    };
+    ServerRemove: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                server: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+        };
+    };
     SessionList: {
         parameters: {
             query?: never;
@@ -5769,6 +6074,42 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["VolumeMap"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+        };
+    };
+    VolumeMapFrames: {
+        parameters: {
+            query?: {
+                /** @description The moment at which the map is told whole, in seconds since 1970; an hour before `to` when left out. */
+                from?: number;
+                /** @description Up to when changes of it are told; now when left out. */
+                to?: number;
+            };
+            header?: never;
+            path: {
+                pool: string;
+                volume: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MapFrames"];
                 };
             };
             401: components["responses"]["Problem401"];

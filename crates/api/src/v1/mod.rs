@@ -11,10 +11,12 @@ mod history;
 mod jobs;
 mod live;
 mod placement;
+mod playback;
 mod pools;
 mod problem;
 mod schedules;
 mod scrubs;
+mod servers;
 mod sessions;
 mod snapshots;
 mod targets;
@@ -40,6 +42,7 @@ pub use history::{History, HistorySeries};
 pub use jobs::{Job, JobList, JobRef, JobState};
 pub use live::{LiveMap, LivePool, LiveState, LiveVolume};
 pub use placement::{Bypass, Pin, PinChange, PinTo, Placement, Reaction, WriteBudget};
+pub use playback::{MapFrame, MapFrames};
 pub use pools::{
     AbsentPool, Counters, Drive, HoldPromotion, Importable, ImportableList, Layout, Pool,
     PoolCreate, PoolImport, PoolList, PoolScan, SpacePolicy, Tier, Vdrive, VdriveAdd, VdriveList,
@@ -48,6 +51,9 @@ pub use pools::{
 pub use problem::{Problem, ProblemCode, Version};
 pub use schedules::{Schedule, ScheduleList, ScheduleSet};
 pub use scrubs::{Scrub, ScrubFault, ScrubStart};
+pub use servers::{
+    Server, ServerAlert, ServerCreate, ServerList, ServerLoad, ServerPool, ServerState,
+};
 pub use sessions::{Session, SessionList};
 pub use snapshots::{
     ChangedRange, Promotion, Snapshot, SnapshotChange, SnapshotClone, SnapshotCreate, SnapshotDiff,

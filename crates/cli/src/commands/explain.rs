@@ -1,12 +1,15 @@
 //! `convect explain` and `convect pool moves`.
 
-use crate::arguments::Explain;
+use super::watch::{Pace, clear};
+use crate::map_arguments::{Explain, Moves};
 use crate::show::{facts, print, print_json, read, table};
 use crate::{Client, Failure, object};
 use api::Operation;
 use api::v1::{
     BlockPlace, Explanation, ExtentHeat, ExtentPlace, Move, MoveCount, MoveCountList, Volume,
 };
+use std::cmp::Reverse;
+use std::time::Instant;
 use units::{BLOCK, EXTENT, Utc, format_bytes};
 
 /// A moment, to the second.
@@ -242,14 +245,116 @@ fn row(count: &MoveCount) -> Vec<String> {
     ]
 }
 
-/// Prints how often a pool moved what, by reason.
-pub fn moves(client: &Client, json: bool, pool: &str) -> Result<(), Failure> {
-    let answer = client.get(Operation::PoolMoves, &[pool])?;
-    if json {
-        return print_json(&answer, true);
+/// Prints how often a pool moved what, by reason; or what it moves a second.
+pub fn moves(client: &Client, json: bool, with: &Moves) -> Result<(), Failure> {
+    let look = || client.get(Operation::PoolMoves, &[&with.name]);
+    let mut answer = look()?;
+    if with.watch.is_none() {
+        if json {
+            return print_json(&answer, true);
+        }
+        let list: MoveCountList = read(&answer)?;
+        let occurred = list.items.iter().filter(|count| count.moves > 0);
+        let head = ["FROM", "TO", ">MOVES", ">BYTES", "WHY"];
+        return print(&table(&head, occurred.map(row)));
     }
-    let list: MoveCountList = read(&answer)?;
-    let occurred = list.items.iter().filter(|count| count.moves > 0);
-    let head = ["FROM", "TO", ">MOVES", ">BYTES", "WHY"];
-    print(&table(&head, occurred.map(row)))
+    let pace = Pace::new(with.watch)?;
+    let mut looked = Instant::now();
+    let mut left = with.count;
+    while left != Some(0) && pace.next() {
+        let next = look()?;
+        let seconds = looked.elapsed().as_secs_f64();
+        looked = Instant::now();
+        if json {
+            print_json(&next, false)?;
+        } else {
+            let rates = rates(&read(&answer)?, &read(&next)?, seconds);
+            let head = ["FROM", "TO", ">MOVES/S", ">BYTES/S", "WHY"];
+            clear(&pace)?;
+            print(&table(&head, rates.iter().map(row)))?;
+        }
+        answer = next;
+        left = left.map(|left| left - 1);
+    }
+    Ok(())
+}
+
+/// What was moved a second between two looks, the most first; what was not is left out.
+fn rates(before: &MoveCountList, after: &MoveCountList, seconds: f64) -> Vec<MoveCount> {
+    let way = |count: &MoveCount| {
+        let MoveCount {
+            from,
+            to,
+            dropped,
+            reason,
+            ..
+        } = count.clone();
+        (from, to, dropped, reason)
+    };
+    // A pool that was opened anew counts from 0 on.
+    let rate = |before: u64, after: u64| {
+        let grown = after.checked_sub(before).unwrap_or(after);
+        (grown as f64 / seconds.max(0.001)).round() as u64
+    };
+    let mut rates: Vec<MoveCount> = after
+        .items
+        .iter()
+        .map(|count| {
+            let known = before.items.iter().find(|known| way(known) == way(count));
+            let (moves, bytes) = known.map_or((0, 0), |known| (known.moves, known.bytes));
+            MoveCount {
+                moves: rate(moves, count.moves),
+                bytes: rate(bytes, count.bytes),
+                ..count.clone()
+            }
+        })
+        .filter(|count| count.bytes > 0)
+        .collect();
+    rates.sort_by_key(|count| Reverse(count.bytes));
+    rates
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_moved_a_second_is_told_the_most_first() {
+        let count = |reason: &str, dropped, moves, bytes| MoveCount {
+            from: "fast".to_owned(),
+            to: "slow".to_owned(),
+            dropped,
+            reason: reason.to_owned(),
+            about: String::new(),
+            moves,
+            bytes,
+        };
+        let list = |items| MoveCountList { items };
+        let before = list(vec![
+            count("cooled", false, 10, 1000),
+            count("cooled", true, 5, 500),
+            count("pinned", false, 9, 900),
+        ]);
+        let after = list(vec![
+            count("cooled", false, 12, 1200),
+            count("cooled", true, 15, 1500),
+            count("pinned", false, 9, 900),
+            count("spared", false, 4, 40),
+        ]);
+        let told: Vec<_> = rates(&before, &after, 2.0)
+            .into_iter()
+            .map(|count| (count.reason, count.dropped, count.moves, count.bytes))
+            .collect();
+        let expected = [
+            ("cooled", true, 5, 500),
+            ("cooled", false, 1, 100),
+            ("spared", false, 2, 20),
+        ];
+        let expected = expected
+            .map(|(reason, dropped, moves, bytes)| (reason.to_owned(), dropped, moves, bytes));
+        assert_eq!(told, expected);
+        // Opened anew.
+        let anew = rates(&after, &list(vec![count("cooled", false, 1, 100)]), 1.0);
+        assert_eq!((anew[0].moves, anew[0].bytes), (1, 100));
+    }
 }

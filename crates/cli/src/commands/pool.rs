@@ -222,7 +222,7 @@ pub fn pool(client: &Client, json: bool, command: &Command) -> Result<(), Failur
                 false => print(&pool_show::list(&read(&answer)?)),
             }
         }
-        Command::Moves { name } => explain::moves(client, json, name),
+        Command::Moves(with) => explain::moves(client, json, with),
         Command::WhatIf { name } => what_if::what_if(client, json, name),
         Command::Status { name } => shown(json, &client.get(Operation::PoolShow, &[name])?),
         Command::Export { name } => {

@@ -12,7 +12,8 @@ use std::path::Path;
 /// Longest file that is read, in bytes.
 const FILE_MAX: u64 = 256 << 10;
 
-fn text_of(path: &Path) -> Result<String, Failure> {
+/// The text of a file, or of the standard input where that is `-`; at most 256 KiB.
+pub(super) fn text_of(path: &Path) -> Result<String, Failure> {
     let mut text = String::new();
     let read = match path.as_os_str() == "-" {
         true => std::io::stdin().take(FILE_MAX).read_to_string(&mut text),

@@ -3,13 +3,18 @@
 use super::job::follow;
 use super::placement;
 use super::watch::{Pace, clear};
-use crate::arguments::{Map, Volume as Command};
+use crate::arguments::Volume as Command;
 use crate::confirm::confirm;
+use crate::map_arguments::Map;
 use crate::show::{facts, print, print_json, read, table};
-use crate::{Client, Failure, Paint, legend, object, strip};
+use crate::{Client, Failure, Paint, cells_then, legend, object, strip};
 use api::Operation;
-use api::v1::{Promotion, Volume, VolumeChange, VolumeCreate, VolumeList, VolumeMap, VolumeResize};
+use api::v1::{
+    MapFrames, Promotion, Volume, VolumeChange, VolumeCreate, VolumeList, VolumeMap, VolumeResize,
+};
+use daemon::Span;
 use std::io::IsTerminal;
+use std::time::{SystemTime, UNIX_EPOCH};
 use units::format_bytes;
 
 fn size(text: &str) -> Result<u64, Failure> {
@@ -242,9 +247,34 @@ fn paint() -> Paint {
     }
 }
 
+/// Prints where a volume lay `ago`.
+fn map_as_it_was(client: &Client, json: bool, volume: &str, ago: &str) -> Result<(), Failure> {
+    let (pool, name) = object(volume)?;
+    let ago = Span::parse(ago).map_err(Failure::Usage)?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let at_s = now.unwrap_or_default().saturating_sub(ago.0).as_secs();
+    let at = at_s.to_string();
+    let query = [("from", at.as_str()), ("to", at.as_str())];
+    let answer = client.call(Operation::VolumeMapFrames, &[pool, name], &query, None)?;
+    if json {
+        return print_json(&answer, true);
+    }
+    let told: MapFrames = read(&answer)?;
+    let Some(cells) = cells_then(&told) else {
+        return Err(Failure::Failed(format!(
+            "where {volume} lay then is not known: the daemon keeps the last hour, from its start on"
+        )));
+    };
+    let how = paint();
+    print(&(strip(told.size, &cells, how) + &legend(&cells, how)))
+}
+
 /// Does what the command says.
 pub fn map(client: &Client, json: bool, command: &Map) -> Result<(), Failure> {
     let (pool, name) = object(&command.volume)?;
+    if let Some(ago) = &command.ago {
+        return map_as_it_was(client, json, &command.volume, ago);
+    }
     let cells = command.cells.to_string();
     let pace = Pace::new(command.watch)?;
     loop {

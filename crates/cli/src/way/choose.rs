@@ -1,9 +1,10 @@
 //! Which daemon a command is for: what the command line says, then the environment, then the current context, and
 //! else this host's socket.
 
-use super::{Address, Context, Contexts, LOCAL, Pin, Server, Trust, Way, token};
+use super::{Context, Contexts, LOCAL, Way, token};
 use crate::Failure;
 use clap::Args;
+use remote::{Address, Pin, Server, Trust};
 use std::path::{Path, PathBuf};
 
 /// Which daemon, on the command line.

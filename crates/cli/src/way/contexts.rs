@@ -1,8 +1,8 @@
 //! Servers with names, in a file of the user's configuration folder. It holds no secrets, but whoever can write it
 //! decides who is believed.
 
-use super::{Address, Pin, Trust};
 use crate::Failure;
+use remote::{Address, Pin, Trust};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{DirBuilder, File, OpenOptions};

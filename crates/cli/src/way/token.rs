@@ -6,8 +6,7 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Longest token, and longest file of one, in bytes.
-const TOKEN_MAX: usize = 512;
+/// Longest file of a token, in bytes.
 const FILE_MAX: u64 = 4096;
 
 /// Takes a token that stands somewhere, which `place` says.
@@ -16,9 +15,7 @@ const FILE_MAX: u64 = 4096;
 /// When it cannot be one.
 pub fn checked(text: &str, place: &str) -> Result<String, Failure> {
     let token = text.trim();
-    let good =
-        (1..=TOKEN_MAX).contains(&token.len()) && token.bytes().all(|byte| byte.is_ascii_graphic());
-    match good {
+    match remote::is_token(token) {
         true => Ok(token.to_owned()),
         false => Err(Failure::Failed(format!(
             "{place} holds no token: put there what `convect token create` prints, and nothing else"
@@ -65,7 +62,7 @@ mod tests {
             ("", 0o600, false),
             ("two words", 0o600, false),
             ("convect_1\r\nX: y", 0o600, false),
-            (&"x".repeat(TOKEN_MAX + 1), 0o600, false),
+            (&"x".repeat(513), 0o600, false),
         ] {
             std::fs::write(&path, text).unwrap();
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();

@@ -1,8 +1,7 @@
 //! A connection, whichever way it went.
 
-use super::Server;
-use super::tls::Tls;
 use crate::Failure;
+use remote::{Server, Tls};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -70,7 +69,7 @@ impl Way {
     pub fn unreachable(&self, error: &io::Error) -> Failure {
         let path = match self {
             Self::Socket(path) => path.display(),
-            Self::Server(server) => return server.unreachable(error),
+            Self::Server(server) => return server.unreachable(error).into(),
         };
         Failure::Failed(match error.kind() {
             ErrorKind::NotFound | ErrorKind::ConnectionRefused => format!(
@@ -100,10 +99,7 @@ impl Wire {
             Self::Socket(stream) => stream
                 .set_read_timeout(reading)
                 .and_then(|()| stream.set_write_timeout(writing)),
-            Self::Tls(tls) => tls
-                .stream
-                .set_read_timeout(reading)
-                .and_then(|()| tls.stream.set_write_timeout(writing)),
+            Self::Tls(tls) => tls.set_patience(reading, writing),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Words of the command line.
 
 use api::v1::{FrontEnd, Layout, Parameter, Tier};
-use cli::{drive_spec, front_end_parameters, object, vdrives};
+use clap::CommandFactory;
+use cli::{Arguments, drive_spec, front_end_parameters, object, vdrives};
 use std::path::Path;
 
 fn words(text: &str) -> Vec<String> {
@@ -137,4 +138,50 @@ fn a_front_end_is_given_what_its_row_has() {
             (found, _) => panic!("{text}: {found:?}"),
         }
     }
+}
+
+/// Commands that have none beneath them, in full.
+fn leaves(command: &clap::Command, before: &str, found: &mut Vec<String>) {
+    for below in command.get_subcommands() {
+        let name = format!("{before}{}", below.get_name());
+        match below.has_subcommands() {
+            true => leaves(below, &format!("{name} "), found),
+            false => found.push(name),
+        }
+    }
+}
+
+#[test]
+fn the_documents_say_of_every_command_where_the_page_has_it() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/access.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let (_, table) = text.split_once("### What the command changes").unwrap();
+    let rows: Vec<&str> = table
+        .lines()
+        .filter(|line| line.starts_with("| `"))
+        .collect();
+    let told: Vec<&str> = rows
+        .iter()
+        .flat_map(|row| {
+            row.split(" | ")
+                .next()
+                .unwrap()
+                .split('`')
+                .skip(1)
+                .step_by(2)
+        })
+        .collect();
+    let mut all = Vec::new();
+    leaves(&Arguments::command(), "", &mut all);
+    assert!(all.len() > 60, "{all:?}");
+    let lacking: Vec<&String> = all
+        .iter()
+        .filter(|name| !told.contains(&name.as_str()))
+        .collect();
+    assert_eq!(lacking, Vec::<&String>::new());
+    let gone: Vec<&&str> = told
+        .iter()
+        .filter(|told| all.iter().all(|name| name != **told))
+        .collect();
+    assert_eq!(gone, Vec::<&&str>::new());
 }

@@ -4,14 +4,16 @@ use super::attempts::{Attempts, Failures};
 use super::audit::{Audit, Note};
 use super::caller::{Caller, Credential};
 use super::files::write_whole;
+use super::secret::random_hex;
 use super::sessions::{Open, Sessions};
 use super::tokens::{Kept, Tokens};
 use crate::ServeError;
 use crate::clock::now_s;
 use api::v1::{self, Problem, ProblemCode};
+use std::io::Read;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 type Result<T> = std::result::Result<T, Problem>;
 
@@ -19,9 +21,18 @@ type Result<T> = std::result::Result<T, Problem>;
 const FILE: &str = "tokens.json";
 const FILE_MAX: u64 = 1 << 20;
 
+/// What cookies' names begin with. By this prefix browsers take them only by TLS, and from and for this host alone
+/// (RFC 6265bis, section 4.1.3.2).
+const COOKIE: &str = "__Host-convect";
+/// The file of the rest of the name in the state folder, and the longest that is read, in bytes.
+const COOKIE_FILE: &str = "cookie";
+const COOKIE_FILE_MAX: u64 = 64;
+
 /// Tokens, sessions and the log of changes of one daemon. Locks are held for a look or a write only.
 pub struct Access {
     folder: PathBuf,
+    /// What the cookies of its sessions are called.
+    cookie: OnceLock<String>,
     tokens: Mutex<Tokens>,
     sessions: Mutex<Sessions>,
     attempts: Mutex<Attempts>,
@@ -67,6 +78,7 @@ impl Access {
     pub fn new(folder: &Path) -> Self {
         Self {
             folder: folder.to_owned(),
+            cookie: OnceLock::new(),
             tokens: Mutex::default(),
             sessions: Mutex::default(),
             attempts: Mutex::default(),
@@ -103,7 +115,43 @@ impl Access {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(fail(error.to_string())),
         }
+        let _ = self.cookie.set(self.load_cookie()?);
         lock(&self.audit).load()
+    }
+
+    /// The name of this daemon's cookies, which stays. Browsers keep the cookies of a host's ports together (RFC 6265,
+    /// section 8.5): daemons of one host have other names, or their log-ins would end each other.
+    fn load_cookie(&self) -> std::result::Result<String, ServeError> {
+        let fail = |error: std::io::Error| {
+            ServeError::new(format!(
+                "the name of the sessions' cookies cannot be kept in {}: {error}: make it a folder that this user may \
+                 write to",
+                self.folder.display()
+            ))
+        };
+        let path = self.folder.join(COOKIE_FILE);
+        let kept = std::fs::File::open(&path).and_then(|file| {
+            let mut text = String::new();
+            file.take(COOKIE_FILE_MAX).read_to_string(&mut text)?;
+            Ok(text)
+        });
+        let good =
+            |text: &str| text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let word = match kept {
+            Ok(text) if good(text.trim()) => text.trim().to_owned(),
+            // What stands there otherwise is nothing that anybody would miss.
+            _ => {
+                let word = random_hex::<4>().map_err(fail)?;
+                write_whole(&self.folder, COOKIE_FILE, word.as_bytes(), 0o600).map_err(fail)?;
+                word
+            }
+        };
+        Ok(format!("{COOKIE}-{word}"))
+    }
+
+    /// What the cookies of its sessions are called.
+    pub fn cookie(&self) -> &str {
+        self.cookie.get().map_or(COOKIE, String::as_str)
     }
 
     fn keep(&self, tokens: &Tokens) -> Result<()> {

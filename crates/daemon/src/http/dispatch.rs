@@ -249,7 +249,7 @@ fn log_in(manager: &Manager, caller: &Caller, token: &str) -> Result<Answer> {
     match json(caller.login())? {
         Answer::Json(Kept { body, .. }) => Ok(Answer::Cookie {
             body,
-            cookie: gate::set_cookie(&cookie),
+            cookie: gate::set_cookie(manager.access().cookie(), &cookie),
             who: caller.who,
         }),
         other => Ok(other),
@@ -371,6 +371,13 @@ pub fn dispatch(
             let start = with.asked_number("start")?.unwrap_or(0);
             json(manager.volume_map(pool, volume, cells, start, with.asked_number("length")?)?)
         }
+        Operation::VolumeMapFrames => json(manager.volume_map_frames(
+            pool,
+            volume,
+            with.asked_number("from")?,
+            with.asked_number("to")?,
+            now_s(),
+        )?),
         Operation::VolumeExplain => {
             json(manager.volume_explain(pool, volume, with.asked_number("lba")?)?)
         }
@@ -395,7 +402,7 @@ pub fn dispatch(
             access.log_out(caller)?;
             Ok(Answer::Cookie {
                 body: Vec::new(),
-                cookie: gate::forget_cookie(),
+                cookie: gate::forget_cookie(access.cookie()),
                 who: caller.who.clone(),
             })
         }
@@ -426,6 +433,9 @@ pub fn dispatch(
         Operation::TargetCreate => json(manager.target_create(with.request()?)?),
         Operation::TargetDelete => nothing(manager.target_delete(with.text("target"))?),
         Operation::TargetTest => nothing(manager.target_test(with.text("target"))?),
+        Operation::ServerList => json(manager.server_list()),
+        Operation::ServerCreate => json(manager.server_create(with.request()?)?),
+        Operation::ServerRemove => nothing(manager.server_remove(with.text("server"))?),
         Operation::Live => Ok(Answer::Live(with.wish()?, with.looks()?)),
     }
 }

@@ -6,9 +6,6 @@ use api::{Least, Method};
 use axum::http::{HeaderMap, header};
 use std::net::IpAddr;
 
-/// The cookie of a session. By its prefix browsers take it only by TLS, and from and for this host alone (RFC 6265bis,
-/// section 4.1.3.2).
-const COOKIE: &str = "__Host-convect";
 /// The header in which a browser's changes bring what the log-in told.
 const CSRF: &str = "x-convect-csrf";
 
@@ -27,22 +24,22 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
-fn cookie(headers: &HeaderMap) -> Option<&str> {
+fn cookie<'a>(name: &str, headers: &'a HeaderMap) -> Option<&'a str> {
     let all = headers.get_all(header::COOKIE).iter();
     let mut pairs = all
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(';'));
-    pairs.find_map(|pair| pair.trim().strip_prefix(COOKIE)?.strip_prefix('='))
+    pairs.find_map(|pair| pair.trim().strip_prefix(name)?.strip_prefix('='))
 }
 
-/// What a browser is told to keep.
-pub fn set_cookie(value: &str) -> String {
-    format!("{COOKIE}={value}; Path=/; Secure; HttpOnly; SameSite=Strict")
+/// What a browser is told to keep under a name.
+pub fn set_cookie(name: &str, value: &str) -> String {
+    format!("{name}={value}; Path=/; Secure; HttpOnly; SameSite=Strict")
 }
 
 /// What a browser is told when the session has ended.
-pub fn forget_cookie() -> String {
-    set_cookie("; Max-Age=0")
+pub fn forget_cookie(name: &str) -> String {
+    set_cookie(name, "; Max-Age=0")
 }
 
 fn forbidden(message: String) -> Problem {
@@ -69,7 +66,7 @@ fn named(access: &Access, from: IpAddr, headers: &HeaderMap) -> Result<Caller, P
         let token = shown.and_then(|shown| shown.strip_prefix("Bearer "));
         return access.by_bearer(token.unwrap_or_default().trim(), from);
     }
-    match cookie(headers) {
+    match cookie(access.cookie(), headers) {
         Some(cookie) => access.by_cookie(cookie, from),
         None => Err(Problem::new(
             ProblemCode::Unauthenticated,

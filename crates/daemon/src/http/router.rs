@@ -5,7 +5,7 @@ use super::dispatch::{Answer, Arguments, dispatch};
 use super::gate::{Door, admit};
 use super::keys::{Kept, Keys};
 use super::once::{Keyed, keep, keyed};
-use super::streams::{self, Ending};
+use super::streams::{self, Ending, Upload};
 use super::subject::subject;
 use super::{events, page};
 use crate::Manager;
@@ -14,7 +14,7 @@ use crate::live::Hub;
 use api::v1::{Problem, ProblemCode};
 use api::{Least, Method, Operation, ROUTES, Route};
 use axum::Router;
-use axum::body::{Body, Bytes};
+use axum::body::Bytes;
 use axum::extract::rejection::{BytesRejection, PathRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, FromRequest, Path, Query, Request};
 use axum::http::{HeaderName, StatusCode, header};
@@ -137,13 +137,13 @@ impl Noted {
     }
 }
 
-/// Carries out an operation. `body`: of a request that is a stream.
+/// Carries out an operation. `upload`: the body of a request that is a stream.
 async fn carry_out(
     served: Served,
     caller: Caller,
     operation: Operation,
     with: Arguments,
-    body: Body,
+    upload: Upload,
 ) -> Response {
     let ticket = match keyed(&served.keys, &caller, operation, &with).await {
         Ok(Keyed::Again(answered)) => return answer_json(operation, answered),
@@ -208,7 +208,7 @@ async fn carry_out(
             (kind, streams::send(*sending, ending)).into_response()
         }
         Ok(Answer::Receive(receiving)) => {
-            let received = streams::receive(*receiving, body, ending).await;
+            let received = streams::receive(*receiving, upload, ending).await;
             if let Some(noted) = noted {
                 noted.end(&received);
             }
@@ -223,7 +223,10 @@ async fn carry_out(
         Ok(Answer::Nothing) => StatusCode::from_u16(operation.route().status)
             .unwrap_or(StatusCode::NO_CONTENT)
             .into_response(),
-        Err(problem) => refuse(&problem),
+        Err(problem) => {
+            upload.leave();
+            refuse(&problem)
+        }
     }
 }
 
@@ -347,7 +350,7 @@ fn serving(routes: &'static [Route], manager: &Arc<Manager>, ending: &Ending) ->
             };
             let headers = Headers::of(&request);
             let (body, stream) = match takes_stream {
-                true => (Ok(Bytes::new()), request.into_body()),
+                true => (Ok(Bytes::new()), Upload::of(request)),
                 false => {
                     let whole = Bytes::from_request(request, &());
                     let Ok(body) = tokio::time::timeout(BODY_TIME, whole).await else {
@@ -355,7 +358,7 @@ fn serving(routes: &'static [Route], manager: &Arc<Manager>, ending: &Ending) ->
                             format!("the request did not come within {BODY_TIME:?}: send it again");
                         return refuse(&Problem::new(ProblemCode::Invalid, text));
                     };
-                    (body, Body::empty())
+                    (body, Upload::empty())
                 }
             };
             match arguments(path, query, body, headers) {

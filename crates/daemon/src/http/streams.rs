@@ -3,6 +3,8 @@
 use crate::{Receiving, Sending};
 use api::v1::{Problem, ProblemCode, Received};
 use axum::body::Body;
+use axum::extract::Request;
+use axum::http::header;
 use hyper::body::{Body as _, Bytes, Frame};
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -16,8 +18,52 @@ const STALL_TIME: Duration = Duration::from_secs(600);
 /// Parts that wait to be sent, beside the one that is being made.
 const PARTS: usize = 1;
 
+/// How long what is left of a refused stream is taken and thrown away.
+const LEFT_TIME: Duration = Duration::from_secs(20);
+
 /// Whether the daemon is about to end.
 pub type Ending = watch::Receiver<bool>;
+
+/// The body of a request that is a stream.
+pub struct Upload {
+    body: Body,
+    /// The client sends nothing before it is told to go on (RFC 9110, section 10.1.1).
+    waits: bool,
+}
+
+impl Upload {
+    /// That of a request.
+    pub fn of(request: Request) -> Self {
+        Self {
+            waits: request.headers().contains_key(header::EXPECT),
+            body: request.into_body(),
+        }
+    }
+
+    /// None.
+    pub fn empty() -> Self {
+        Self {
+            body: Body::empty(),
+            waits: false,
+        }
+    }
+
+    /// Takes no more of it. A client that sends without waiting, as browsers do, hears why only if what it sends is taken
+    /// for a while; a connection that ended at once would take the answer with it.
+    pub fn leave(mut self) {
+        if self.waits || self.body.is_end_stream() {
+            return;
+        }
+        tokio::spawn(async move {
+            let rest = async {
+                let next =
+                    |body: &mut Body, context: &mut Context<'_>| Pin::new(body).poll_frame(context);
+                while let Some(Ok(_)) = poll_fn(|context| next(&mut self.body, context)).await {}
+            };
+            let _ = tokio::time::timeout(LEFT_TIME, rest).await;
+        });
+    }
+}
 
 /// Parts as a body.
 pub struct Parts(pub mpsc::Receiver<Vec<u8>>);
@@ -72,10 +118,16 @@ async fn send_parts(mut sending: Sending, parts: mpsc::Sender<Vec<u8>>, mut endi
 /// When it is not right or not whole; the reason has the token to go on by.
 pub async fn receive(
     receiving: Receiving,
-    body: Body,
+    mut upload: Upload,
     ending: Ending,
 ) -> Result<Received, Problem> {
-    let work = tokio::spawn(receive_parts(receiving, body, ending));
+    let work = tokio::spawn(async move {
+        let received = receive_parts(receiving, &mut upload.body, ending).await;
+        if received.is_err() {
+            upload.leave();
+        }
+        received
+    });
     work.await.unwrap_or_else(|_| Err(ended_unexpectedly()))
 }
 
@@ -101,12 +153,12 @@ async fn step<T: Send + 'static>(
 
 async fn receive_parts(
     mut receiving: Receiving,
-    mut body: Body,
+    body: &mut Body,
     mut ending: Ending,
 ) -> Result<Received, Problem> {
     loop {
         let part = tokio::select! {
-            frame = poll_fn(|context| Pin::new(&mut body).poll_frame(context)) => match frame {
+            frame = poll_fn(|context| Pin::new(&mut *body).poll_frame(context)) => match frame {
                 None => break,
                 Some(Ok(frame)) => Ok(frame.into_data().unwrap_or_default()),
                 Some(Err(_)) => Err(Problem::new(

@@ -53,6 +53,38 @@ pub fn codes(cells: &[MapCell]) -> Vec<u16> {
     cells.iter().map(code).collect()
 }
 
+/// A part that changed: its number, and what it became.
+pub type Change = (u16, u16);
+
+/// What changed from one picture to another of as many parts, of which there are at most 65,536.
+pub fn differences(before: &[u16], now: &[u16]) -> Vec<Change> {
+    let both = (0..=u16::MAX).zip(now.iter().zip(before));
+    both.filter(|(_, (now, before))| now != before)
+        .map(|(at, (now, _))| (at, *now))
+        .collect()
+}
+
+/// Whether all parts are told in fewer characters than those that changed, which take twice as many each.
+pub fn are_most(changed: &[Change], all: &[u16]) -> bool {
+    changed.len() * 2 >= all.len() && !changed.is_empty()
+}
+
+/// Four hexadecimal digits a part.
+pub fn whole_text(codes: &[u16]) -> String {
+    codes.iter().fold(String::new(), |mut all, code| {
+        let _ = write!(all, "{code:04x}");
+        all
+    })
+}
+
+/// Eight hexadecimal digits a part that changed: its number, then what it became.
+pub fn changes_text(changed: &[Change]) -> String {
+    changed.iter().fold(String::new(), |mut text, (at, code)| {
+        let _ = write!(text, "{at:04x}{code:04x}");
+        text
+    })
+}
+
 impl Picture {
     fn told(&self, view: &MapView) -> LiveMap {
         LiveMap {
@@ -68,12 +100,8 @@ impl Picture {
 
     /// All of it.
     pub fn whole(&self, view: &MapView) -> LiveMap {
-        let all = self.codes.iter().fold(String::new(), |mut all, code| {
-            let _ = write!(all, "{code:04x}");
-            all
-        });
         LiveMap {
-            all: Some(all),
+            all: Some(whole_text(&self.codes)),
             ..self.told(view)
         }
     }
@@ -84,21 +112,12 @@ impl Picture {
         if place(self) != place(before) || self.codes.len() != before.codes.len() {
             return Some(self.whole(view));
         }
-        let both = self.codes.iter().zip(&before.codes).enumerate();
-        let changed: Vec<(usize, u16)> = both
-            .filter(|(_, (now, before))| now != before)
-            .map(|(at, (now, _))| (at, *now))
-            .collect();
-        // A part that changed takes twice the characters of one.
-        if changed.len() * 2 >= self.codes.len() && !changed.is_empty() {
+        let changed = differences(&before.codes, &self.codes);
+        if are_most(&changed, &self.codes) {
             return Some(self.whole(view));
         }
-        let text = changed.iter().fold(String::new(), |mut text, (at, code)| {
-            let _ = write!(text, "{at:04x}{code:04x}");
-            text
-        });
         (!changed.is_empty()).then(|| LiveMap {
-            changed: Some(text),
+            changed: Some(changes_text(&changed)),
             ..self.told(view)
         })
     }

@@ -8,5 +8,5 @@ mod map;
 mod state;
 
 pub use hub::{Hub, Viewing, Wish};
-pub use map::{MapView, Picture, codes};
+pub use map::{Change, MapView, Picture, are_most, changes_text, codes, differences, whole_text};
 pub use state::Seen;

@@ -3,6 +3,7 @@
 use super::exports::Running;
 use super::fills::Gauges;
 use super::observe::Observed;
+use super::playback::Playback;
 use super::schedules::{Key, Tried};
 use super::uses::Uses;
 use super::wear::Watched;
@@ -14,6 +15,7 @@ use crate::history::Store;
 use crate::jobs::Ledger;
 use crate::mapping::ToApi;
 use crate::ram::ALL;
+use crate::servers::Servers;
 use crate::{Control, RamPlan, ScrubSchedule, StateDir};
 use api::v1::{self, AbsentPool, Problem, ProblemCode};
 use reactor::FrontEnd;
@@ -50,6 +52,8 @@ pub struct Manager {
     pub(super) gauges: Mutex<Gauges>,
     /// What was written to drives when they were seen first. Locked as `gauges` is.
     pub(super) wear: Mutex<Watched>,
+    /// The maps of volumes as they were.
+    pub(super) playback: Playback,
     /// What is being sent or received.
     pub(super) uses: Uses,
     /// Held while figures are gathered.
@@ -60,6 +64,7 @@ pub struct Manager {
     pub(super) targets: Targets,
     /// The targets of the configuration.
     pub(super) configured_targets: Vec<v1::TargetCreate>,
+    pub(super) servers: Servers,
     pub(super) history: Store,
     pub(super) jobs: Ledger,
     /// When it was made: seconds since 1970.
@@ -105,6 +110,7 @@ impl Manager {
             access: Access::new(state.path()),
             events: Events::new(state.path()),
             targets: Targets::new(state.path()),
+            servers: Servers::new(state.path()),
             history: Store::new(state.path()),
             jobs: Ledger::new(state.path()),
             made_s: now_s(),
@@ -122,6 +128,7 @@ impl Manager {
             tried: Mutex::default(),
             gauges: Mutex::default(),
             wear: Mutex::default(),
+            playback: Playback::default(),
             uses: Uses::default(),
             scrapes: Mutex::default(),
             began: Instant::now(),

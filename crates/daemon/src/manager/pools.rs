@@ -38,6 +38,7 @@ impl Manager {
         self.events.load()?;
         let newest = self.events.newest();
         self.targets.load(&self.configured_targets, newest)?;
+        self.servers.load()?;
         self.history.load(now_s())?;
         self.jobs.load(now_s())?;
         self.note_start(now_s());

@@ -184,7 +184,7 @@ impl Site {
             .find(|line| line.starts_with("set-cookie: "))
             .unwrap();
         for word in [
-            "__Host-convect=",
+            "__Host-convect-",
             "Secure",
             "HttpOnly",
             "SameSite=Strict",
@@ -530,4 +530,24 @@ fn viewers_are_told_all_first_then_what_changed_and_their_number_is_bounded() {
     ] {
         assert_eq!(site.ask("GET", path, &headers, "").status, 422, "{path}");
     }
+}
+
+#[test]
+fn sessions_of_two_daemons_of_one_host_do_not_end_each_other() {
+    let sites = [Site::start(), Site::start()];
+    let tokens = sites.each_ref().map(|site| site.token("me", "viewer"));
+    let [(one, _), (other, _)] = [0, 1].map(|at| sites[at].log_in(&tokens[at]));
+    let name = |cookie: &str| cookie.split('=').next().unwrap().to_owned();
+    assert_ne!(name(&one), name(&other), "a browser would keep one of both");
+    // It brings both to each.
+    let both = format!("{one}; {other}");
+    for site in &sites {
+        let answer = site.ask("GET", "/v1/version", &[("Cookie", &both)], "");
+        assert_eq!(answer.status, 200, "{}", answer.body);
+    }
+    // The name stays when a daemon is started again.
+    let [site, _] = sites;
+    let site = Site::start_in(site.finish());
+    let (again, _) = site.log_in(&site.token("again", "viewer"));
+    assert_eq!(name(&one), name(&again));
 }

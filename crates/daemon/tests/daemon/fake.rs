@@ -450,6 +450,10 @@ impl Control for Fake {
     fn volumes_counters(&self, pool: &str) -> Result<BTreeMap<String, IoCounters>> {
         let counters = self.pool_counters(pool)?;
         self.with(pool, |stored| {
+            let counters = IoCounters {
+                reads: counters.reads + stored.reads,
+                ..counters
+            };
             let names = stored.volumes.keys().cloned();
             Ok(names.map(|name| (name, counters)).collect())
         })
@@ -695,7 +699,14 @@ impl Control for Fake {
         _bytes: Range<u64>,
         cells: usize,
     ) -> Result<Vec<MapCell>> {
-        self.with(pool, |_| Ok(vec![MapCell::default(); cells]))
+        self.with(pool, |stored| {
+            stored.looks += 1;
+            let cell = MapCell {
+                fast: stored.fast,
+                ..MapCell::default()
+            };
+            Ok(vec![cell; cells])
+        })
     }
 
     fn volume_explain(&self, pool: &str, volume: &str, lba: u64) -> Result<Explanation> {

@@ -11,6 +11,7 @@ mod fake;
 mod fills;
 mod http;
 mod metrics;
+mod playback;
 mod pools;
 mod ram;
 mod schedules;

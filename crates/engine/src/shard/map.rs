@@ -6,11 +6,12 @@ use crate::control::types::MapCell;
 use crate::space::Class;
 use block::IoError;
 use format::{BlockMask, BlockState};
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use units::{BLOCK, CHUNK, CHUNK_BLOCKS, EXTENT_BLOCKS};
 
-/// Chunks looked at for one map; of a bigger volume, every n-th.
-const MAP_CHUNKS: u32 = 16 * 1024;
+/// Chunks looked at for each part of a map, and for all of it, at least and at most; of a bigger volume, every n-th.
+const CELL_CHUNKS: u32 = 4;
+const MAP_CHUNKS: RangeInclusive<u32> = 4 * 1024..=16 * 1024;
 
 /// Chunks looked at before others of the loop have their turn.
 const AT_ONCE: usize = 16;
@@ -32,7 +33,9 @@ impl Shard {
         let bytes = bytes.start..bytes.end.min(size);
         let chunks =
             bytes.start.div_ceil(CHUNK as u64) as u32..bytes.end.div_ceil(CHUNK as u64) as u32;
-        let step = (chunks.len() as u32).div_ceil(MAP_CHUNKS).max(1);
+        let wanted = (cells.len() as u32).saturating_mul(CELL_CHUNKS);
+        let most = wanted.clamp(*MAP_CHUNKS.start(), *MAP_CHUNKS.end());
+        let step = (chunks.len() as u32).div_ceil(most).max(1);
         let mine = chunks.step_by(step as usize).filter(|chunk| mine(*chunk));
         for (at, chunk) in mine.enumerate() {
             if at % AT_ONCE == AT_ONCE - 1 {

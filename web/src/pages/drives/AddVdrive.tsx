@@ -2,21 +2,27 @@ import { useState } from "react";
 import { api } from "../../api/client";
 import type { Tier } from "../../api/types";
 import { Dialog } from "../../ui/Dialog";
-import { LinesField, SelectField } from "../../ui/Field";
+import { CheckField, LinesField, SelectField, TextField } from "../../ui/Field";
 import { Form } from "../../ui/Form";
 import { FreeDrives } from "./FreeDrives";
-import { LAYOUTS, layout, lines, type LayoutName } from "./layouts";
+import { CHUNK, LAYOUTS, layout, lines, type LayoutName } from "./layouts";
 
 export function AddVdrive({ pool, tier, onClose }: { pool: string; tier: Tier; onClose: () => void }) {
   const [drives, setDrives] = useState("");
   const [chosen, setChosen] = useState<LayoutName>("mirror");
+  const [chunk, setChunk] = useState(CHUNK);
+  const [force, setForce] = useState(false);
+  const [typed, setTyped] = useState("");
+  const wanted = layout(chosen, chunk);
   return (
     <Dialog title={`Add to the ${tier} tier of ${pool}`} onClose={onClose}>
       <Form
         action="Add the vdrive"
-        disabled={lines(drives).length === 0}
+        danger={force}
+        disabled={!wanted || lines(drives).length === 0 || (force && typed.trim() !== pool)}
         onSubmit={async () => {
-          const body = { tier, layout: layout(chosen), drives: lines(drives), force: false };
+          if (!wanted) return;
+          const body = { tier, layout: wanted, drives: lines(drives), force };
           await api.post("/v1/pools/{pool}/vdrives", { path: { pool }, body });
           onClose();
         }}
@@ -27,6 +33,9 @@ export function AddVdrive({ pool, tier, onClose }: { pool: string; tier: Tier; o
           onPick={(spec) => setDrives([...lines(drives), spec].join("\n"))}
         />
         <SelectField label="Layout" value={chosen} options={LAYOUTS} onChange={setChosen} />
+        {chosen === "stripe" && <TextField label="Chunk" value={chunk} onChange={setChunk} />}
+        <CheckField label="They bear something else, which is lost" checked={force} onChange={setForce} />
+        {force && <TextField label={`Type ${pool} to go on`} value={typed} onChange={setTyped} />}
       </Form>
     </Dialog>
   );

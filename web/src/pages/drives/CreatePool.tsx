@@ -5,16 +5,24 @@ import { CheckField, LinesField, SelectField, TextField } from "../../ui/Field";
 import { Dialog } from "../../ui/Dialog";
 import { Form } from "../../ui/Form";
 import { FreeDrives } from "./FreeDrives";
-import { LAYOUTS, layout, lines, type LayoutName } from "./layouts";
+import { CHUNK, LAYOUTS, layout, lines, type LayoutName } from "./layouts";
+
+const POLICIES = [
+  ["slow_first", "sinks from the fast tier to its slow home soon"],
+  ["fast_first", "stays on the fast tier until its space is needed"],
+] as const;
+type Policy = (typeof POLICIES)[number][0];
 
 interface Side {
   layout: LayoutName;
+  chunk: string;
   drives: string;
 }
 
 function vdrive(tier: Tier, side: Side): { tier: Tier; layout: Layout; drives: string[] }[] {
   const drives = lines(side.drives);
-  return drives.length === 0 ? [] : [{ tier, layout: layout(side.layout), drives }];
+  const wanted = layout(side.layout, side.chunk);
+  return drives.length === 0 || !wanted ? [] : [{ tier, layout: wanted, drives }];
 }
 
 /** Drives of one tier, typed or picked. */
@@ -40,14 +48,23 @@ function TierFields({ tier, side, onChange }: { tier: Tier; side: Side; onChange
         options={LAYOUTS}
         onChange={(chosen) => onChange({ ...side, layout: chosen })}
       />
+      {side.layout === "stripe" && (
+        <TextField
+          label={`Chunk of the ${tier} tier`}
+          value={side.chunk}
+          onChange={(chunk) => onChange({ ...side, chunk })}
+        />
+      )}
     </fieldset>
   );
 }
 
 export function CreatePool({ onClose }: { onClose: () => void }) {
   const [name, setName] = useState("tank");
-  const [fast, setFast] = useState<Side>({ layout: "mirror", drives: "" });
-  const [slow, setSlow] = useState<Side>({ layout: "concat", drives: "" });
+  const [fast, setFast] = useState<Side>({ layout: "mirror", chunk: CHUNK, drives: "" });
+  const [slow, setSlow] = useState<Side>({ layout: "concat", chunk: CHUNK, drives: "" });
+  const [policy, setPolicy] = useState<Policy>("slow_first");
+  const [shards, setShards] = useState("");
   const [unmirrored, setUnmirrored] = useState(false);
   const [force, setForce] = useState(false);
   const [typed, setTyped] = useState("");
@@ -58,7 +75,12 @@ export function CreatePool({ onClose }: { onClose: () => void }) {
     { side: slow, drives: slowDrives },
   ].some(({ side, drives }) => side.layout === "mirror" && drives.length === 1);
   const ready =
-    name !== "" && fastDrives.length + slowDrives.length > 0 && !tooFew && (!force || typed.trim() === name);
+    name !== "" &&
+    /^\d*$/.test(shards.trim()) &&
+    [fast, slow].every((side) => layout(side.layout, side.chunk)) &&
+    fastDrives.length + slowDrives.length > 0 &&
+    !tooFew &&
+    (!force || typed.trim() === name);
   return (
     <Dialog title="New pool" onClose={onClose} wide>
       <Form
@@ -71,8 +93,8 @@ export function CreatePool({ onClose }: { onClose: () => void }) {
             body: {
               name,
               vdrives,
-              policy: "slow_first",
-              shards: 0,
+              policy,
+              shards: Number(shards),
               force,
               accept_unmirrored: risky && unmirrored,
             },
@@ -93,6 +115,18 @@ export function CreatePool({ onClose }: { onClose: () => void }) {
             onChange={setUnmirrored}
           />
         )}
+        <details>
+          <summary>More</summary>
+          <SelectField label="What is written" value={policy} options={POLICIES} onChange={setPolicy} />
+          <TextField
+            label="Shards"
+            value={shards}
+            onChange={setShards}
+            inputMode="numeric"
+            placeholder="one a core"
+            hint="Single-threaded engines; they cannot be changed later"
+          />
+        </details>
         <CheckField
           label="Take drives that bear something else, which is lost"
           checked={force}

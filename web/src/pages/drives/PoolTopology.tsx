@@ -8,7 +8,9 @@ import { Confirm, type Confirmation } from "../../ui/Confirm";
 import { Facts } from "../../ui/Facts";
 import { State } from "../../ui/State";
 import { AddVdrive } from "./AddVdrive";
+import { Flow } from "./Flow";
 import { Moves } from "./Moves";
+import { PoolSettings } from "./PoolSettings";
 import { VdriveCard } from "./VdriveCard";
 
 const TIERS: readonly Tier[] = ["fast", "slow"];
@@ -27,8 +29,14 @@ function fills(pool: Pool): string {
   return parts.join(", ");
 }
 
+interface ActionsProps {
+  pool: Pool;
+  onConfirm: (what: Confirmation) => void;
+  onSettings: () => void;
+}
+
 /** What can be done with a pool as a whole. */
-function PoolActions({ pool, onConfirm }: { pool: Pool; onConfirm: (what: Confirmation) => void }) {
+function PoolActions({ pool, onConfirm, onSettings }: ActionsProps) {
   const operator = useMay("operator");
   const admin = useMay("admin");
   const path = { pool: pool.name };
@@ -55,6 +63,9 @@ function PoolActions({ pool, onConfirm }: { pool: Pool; onConfirm: (what: Confir
             }
           >
             {pool.promotion_held ? "Promote again" : "Hold promotion"}
+          </button>
+          <button type="button" aria-label={`Settings of ${pool.name}`} onClick={onSettings}>
+            Settings
           </button>
         </>
       )}
@@ -99,12 +110,13 @@ export function PoolTopology({ pool }: { pool: Pool }) {
   const admin = useMay("admin");
   const [confirm, setConfirm] = useState<Confirmation>();
   const [adding, setAdding] = useState<Tier>();
+  const [setting, setSetting] = useState(false);
   return (
     <section className="card topology" aria-label={`Pool ${pool.name}`}>
       <header>
         <h2>{pool.name}</h2>
         <State of={pool.state} />
-        <PoolActions pool={pool} onConfirm={setConfirm} />
+        <PoolActions pool={pool} onConfirm={setConfirm} onSettings={() => setSetting(true)} />
       </header>
       {pool.messages.map((message) => (
         <p key={message} className="warn">
@@ -158,7 +170,9 @@ export function PoolTopology({ pool }: { pool: Pool }) {
           </div>
         );
       })}
+      <Flow pool={pool.name} />
       <Moves pool={pool.name} />
+      {setting && <PoolSettings pool={pool} onClose={() => setSetting(false)} />}
       {adding && <AddVdrive pool={pool.name} tier={adding} onClose={() => setAdding(undefined)} />}
       {confirm && <Confirm of={confirm} onClose={() => setConfirm(undefined)} />}
     </section>

@@ -5,6 +5,7 @@ import { bytes, count, percent } from "../../format";
 import { useMay } from "../../session";
 import type { Confirmation } from "../../ui/Confirm";
 import { State } from "../../ui/State";
+import { BringOnline } from "./BringOnline";
 import { ReplaceDrive } from "./ReplaceDrive";
 
 function layoutText({ layout }: Vdrive): string {
@@ -41,6 +42,7 @@ interface RowProps {
 function DriveRow({ pool, drive, mirrored, onConfirm }: RowProps) {
   const admin = useMay("admin");
   const [replacing, setReplacing] = useState(false);
+  const [returning, setReturning] = useState(false);
   const path = { pool };
   return (
     <li className="drive">
@@ -74,16 +76,7 @@ function DriveRow({ pool, drive, mirrored, onConfirm }: RowProps) {
               Offline
             </button>
           ) : (
-            <button
-              type="button"
-              className="small"
-              onClick={() =>
-                void api.post("/v1/pools/{pool}/drives/online", {
-                  path,
-                  body: { drive: drive.id, force: false },
-                })
-              }
-            >
+            <button type="button" className="small" onClick={() => setReturning(true)}>
               Online
             </button>
           )}
@@ -92,6 +85,7 @@ function DriveRow({ pool, drive, mirrored, onConfirm }: RowProps) {
           </button>
         </span>
       )}
+      {returning && <BringOnline pool={pool} drive={drive} onClose={() => setReturning(false)} />}
       {replacing && <ReplaceDrive pool={pool} drive={drive} onClose={() => setReplacing(false)} />}
     </li>
   );

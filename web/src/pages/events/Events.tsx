@@ -3,8 +3,10 @@ import { api } from "../../api/client";
 import type { Alert, HappenedEvent } from "../../api/types";
 import { time } from "../../format";
 import { useData } from "../../live/useData";
+import { useMay } from "../../session";
 import { Card, Page } from "../../ui/Page";
 import { Table, type Column } from "../../ui/Table";
+import { Targets } from "./Targets";
 import { about, found, tone, words } from "./events";
 
 /** How often it is asked anew, in seconds. */
@@ -53,6 +55,7 @@ function OpenAlert({ alert }: { alert: Alert }) {
 
 /** What is wrong now, and what happened. */
 export function Events() {
+  const admin = useMay("admin");
   const [find, setFind] = useState("");
   const { value, error } = useData("events", look, EVERY);
   const rows = (value?.events ?? []).filter((row) => found(row, find));
@@ -60,7 +63,7 @@ export function Events() {
     <Page
       title="Events"
       error={error}
-      about="What is wrong now, and what happened. Who is told of it is chosen by convect alert target."
+      about="What is wrong now, and what happened."
       actions={
         <input
           type="search"
@@ -81,6 +84,7 @@ export function Events() {
           </ul>
         )}
       </Card>
+      {admin && <Targets />}
       <Table
         label="Events"
         columns={COLUMNS}

@@ -4,17 +4,19 @@ import type { FrontEnd } from "../../api/types";
 import { useData } from "../../live/useData";
 import { go } from "../../router";
 import { Dialog } from "../../ui/Dialog";
-import { SelectField, TextField } from "../../ui/Field";
+import { CheckField, SelectField, TextField } from "../../ui/Field";
 import { Form } from "../../ui/Form";
 
 async function look(signal: AbortSignal) {
-  const [frontEnds, volumes] = await Promise.all([
+  const [frontEnds, volumes, snapshots] = await Promise.all([
     api.get("/v1/frontends", { signal }),
     api.get("/v1/volumes", { signal }),
+    api.get("/v1/snapshots", { query: { wait_s: 0 }, signal }),
   ]);
   return {
     frontEnds: frontEnds.items,
     volumes: volumes.items.map((volume) => `${volume.pool}/${volume.name}`),
+    snapshots: snapshots.items.map(({ pool, volume, name }) => ({ of: `${pool}/${volume}`, name })),
   };
 }
 
@@ -60,6 +62,9 @@ export function CreateExport({ volume, onClose }: { volume?: string; onClose: ()
   const [chosen, setChosen] = useState(volume);
   const [kind, setKind] = useState("vhost-user-blk");
   const [name, setName] = useState(volume?.split("/")[1] ?? "");
+  const [snapshot, setSnapshot] = useState("");
+  const [writable, setWritable] = useState(false);
+  const [initiator, setInitiator] = useState("");
   const [values, setValues] = useState<Record<string, string>>({});
   if (!value) {
     return (
@@ -70,6 +75,7 @@ export function CreateExport({ volume, onClose }: { volume?: string; onClose: ()
   }
   const frontEnd = value.frontEnds.find((known) => known.name === kind) ?? value.frontEnds[0]!;
   const target = chosen ?? value.volumes[0] ?? "";
+  const snapshots = value.snapshots.filter((known) => known.of === target);
   const parameters = Object.fromEntries(
     frontEnd.parameters
       .map((parameter) => {
@@ -86,7 +92,15 @@ export function CreateExport({ volume, onClose }: { volume?: string; onClose: ()
         onSubmit={async () => {
           const [pool = "", ...rest] = target.split("/");
           await api.post("/v1/exports", {
-            body: { name, pool, volume: rest.join("/"), kind: frontEnd.name, parameters },
+            body: {
+              name,
+              pool,
+              volume: rest.join("/") + (snapshot && `@${snapshot}`),
+              writable: snapshot !== "" && writable,
+              kind: frontEnd.name,
+              parameters,
+              initiator: initiator.trim() || null,
+            },
           });
           onClose();
           go("exports", name);
@@ -97,7 +111,10 @@ export function CreateExport({ volume, onClose }: { volume?: string; onClose: ()
           label="Volume"
           value={target}
           options={value.volumes.map((known) => [known, known] as const)}
-          onChange={setChosen}
+          onChange={(next) => {
+            setChosen(next);
+            setSnapshot("");
+          }}
         />
         <SelectField
           label="By"
@@ -108,6 +125,31 @@ export function CreateExport({ volume, onClose }: { volume?: string; onClose: ()
             setValues({});
           }}
         />
+        <details>
+          <summary>More</summary>
+          <SelectField
+            label="As it was"
+            value={snapshot}
+            options={[
+              ["", "as it is now"] as const,
+              ...snapshots.map((known) => [known.name, `at ${known.name}, to be read`] as const),
+            ]}
+            onChange={setSnapshot}
+          />
+          {snapshot !== "" && (
+            <CheckField
+              label="Hosts may write: to a clone with the export's name, which stays when that ends"
+              checked={writable}
+              onChange={setWritable}
+            />
+          )}
+          <TextField
+            label="Initiator"
+            value={initiator}
+            onChange={setInitiator}
+            hint="Whose reads and writes all come through it, for volumes that bypass somebody"
+          />
+        </details>
         <ParameterFields of={frontEnd} name={name} values={values} onChange={setValues} />
       </Form>
     </Dialog>

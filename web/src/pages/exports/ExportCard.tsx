@@ -8,12 +8,14 @@ import { Code } from "../../ui/Code";
 import { Confirm } from "../../ui/Confirm";
 import { Facts } from "../../ui/Facts";
 import { State } from "../../ui/State";
+import { ChangeExport } from "./ChangeExport";
 import { ways } from "./connect";
 
 /** An export with the commands that connect to it. */
 export function ExportCard({ of, open }: { of: Export; open?: boolean }) {
   const operator = useMay("operator");
   const [ending, setEnding] = useState(false);
+  const [changing, setChanging] = useState(false);
   const connect = ways(of);
   const [system, setSystem] = useState(connect[0]?.system);
   const shown = connect.find((way) => way.system === system) ?? connect[0];
@@ -29,14 +31,24 @@ export function ExportCard({ of, open }: { of: Export; open?: boolean }) {
         </a>
         <span className="about">{many(of.sessions, "session")}</span>
         {operator && (
-          <button
-            type="button"
-            className="small"
-            aria-label={`End ${of.name}`}
-            onClick={() => setEnding(true)}
-          >
-            End it
-          </button>
+          <>
+            <button
+              type="button"
+              className="small"
+              aria-label={`Change ${of.name}`}
+              onClick={() => setChanging(true)}
+            >
+              Change
+            </button>
+            <button
+              type="button"
+              className="small"
+              aria-label={`End ${of.name}`}
+              onClick={() => setEnding(true)}
+            >
+              End it
+            </button>
+          </>
         )}
       </header>
       {of.error && <p className="problem">{of.error}</p>}
@@ -65,6 +77,7 @@ export function ExportCard({ of, open }: { of: Export; open?: boolean }) {
         )}
         {shown && <Code label={`Commands for ${shown.system}`} text={shown.lines.join("\n")} />}
       </details>
+      {changing && <ChangeExport of={of} onClose={() => setChanging(false)} />}
       {ending && (
         <Confirm
           of={{

@@ -9,6 +9,7 @@ import { State } from "../../ui/State";
 import { Table, type Column } from "../../ui/Table";
 import { CreateExport } from "./CreateExport";
 import { ExportCard } from "./ExportCard";
+import { Sessions } from "./Sessions";
 
 const COLUMNS: Column<Export>[] = [
   {
@@ -69,6 +70,7 @@ export function Exports({ chosen }: { chosen: string | undefined }) {
           empty="Nothing is offered to anybody yet."
         />
       )}
+      <Sessions />
       {making && <CreateExport onClose={() => setMaking(false)} />}
     </Page>
   );

@@ -4,8 +4,10 @@ import { bytes } from "../../format";
 import { Card } from "../../ui/Page";
 import { Explain } from "./Explain";
 import { MapCanvas } from "./MapCanvas";
+import { PlaybackBar } from "./PlaybackBar";
 import { cellOf, cellsFor } from "./picture";
 import { useMaps } from "./useMaps";
+import { usePlayback } from "./usePlayback";
 
 interface Range {
   start: number;
@@ -32,16 +34,19 @@ export function VolumeMap({ of }: { of: Volume }) {
   const [chosen, setChosen] = useState<number>();
   const range = ranges[ranges.length - 1]!;
   const cells = cellsFor(range.length);
-  const picture = useMaps({ maps: [name], cells, ...range }).get(name);
-  const part = range.length / cells;
-  const start = range.start + Math.floor(part * (chosen ?? 0));
+  const past = usePlayback(of.pool, of.name, range);
+  const live = useMaps({ maps: past.playback ? [] : [name], cells, ...range }).get(name);
+  const picture = past.playback ? past.picture : live;
+  const part = picture ? picture.length / picture.codes.length : range.length / cells;
+  const start = (picture?.start ?? range.start) + Math.floor(part * (chosen ?? 0));
 
   function look(next: Range[]) {
     setRanges(next);
     setChosen(undefined);
   }
 
-  const zoom = (cell: number) => look([...ranges, closer(range, range.start + part * cell, of.size)]);
+  const zoom = (cell: number) =>
+    look([...ranges, closer(range, (picture?.start ?? range.start) + part * cell, of.size)]);
   const canZoom = range.length > 16 * CHUNK;
   const cell = picture && chosen !== undefined ? cellOf(picture.codes[chosen] ?? 0) : undefined;
   return (
@@ -78,6 +83,32 @@ export function VolumeMap({ of }: { of: Volume }) {
         ) : (
           <div className="map-wait" style={{ height: 320 }} />
         )}
+        {past.playback ? (
+          <PlaybackBar
+            of={past.playback}
+            onEnd={() => {
+              past.end();
+              setChosen(undefined);
+            }}
+          />
+        ) : (
+          <div className="playback">
+            <button
+              type="button"
+              onClick={() => {
+                past.begin();
+                setChosen(undefined);
+              }}
+            >
+              Play back the last hour
+            </button>
+            {past.error !== undefined && (
+              <span className="about" role="status">
+                {past.error}
+              </span>
+            )}
+          </div>
+        )}
       </Card>
       {cell && (
         <Card title={`From ${bytes(start)} on`}>
@@ -93,7 +124,11 @@ export function VolumeMap({ of }: { of: Volume }) {
               <b>{cell.uses === 15 ? "15 times or more" : `${cell.uses} times`}</b>
             </li>
           </ul>
-          <Explain pool={of.pool} volume={of.name} lba={Math.floor(start / of.lba_size)} />
+          {past.playback ? (
+            <p className="about">So it was then. Why it lies where it does is told of now alone.</p>
+          ) : (
+            <Explain pool={of.pool} volume={of.name} lba={Math.floor(start / of.lba_size)} />
+          )}
         </Card>
       )}
     </>

@@ -7,6 +7,8 @@ import { useMay } from "../../session";
 import { Confirm, type Confirmation } from "../../ui/Confirm";
 import { Table, type Column } from "../../ui/Table";
 import { CloneSnapshot } from "./CloneSnapshot";
+import { RenameSnapshot } from "./RenameSnapshot";
+import { SendSnapshot } from "./SendSnapshot";
 import { flat, tree, type Row } from "./tree";
 
 function full(snapshot: Snapshot): string {
@@ -39,13 +41,25 @@ function rollBack(snapshot: Snapshot): Confirmation {
   };
 }
 
+/** A dialog about a snapshot. */
+interface Opened {
+  dialog: "clone" | "rename" | "send";
+  of: Snapshot;
+}
+
+const DIALOGS = [
+  ["clone", "Clone"],
+  ["rename", "Rename"],
+  ["send", "Send"],
+] as const;
+
 interface ActionsProps {
   snapshot: Snapshot;
   onConfirm: (what: Confirmation) => void;
-  onClone: (snapshot: Snapshot) => void;
+  onOpen: (what: Opened) => void;
 }
 
-function Actions({ snapshot, onConfirm, onClone }: ActionsProps) {
+function Actions({ snapshot, onConfirm, onOpen }: ActionsProps) {
   const name = full(snapshot);
   const hold = () =>
     api.put("/v1/snapshots/{pool}/{volume}/{snapshot}", {
@@ -54,9 +68,17 @@ function Actions({ snapshot, onConfirm, onClone }: ActionsProps) {
     });
   return (
     <span className="actions">
-      <button type="button" className="small" aria-label={`Clone ${name}`} onClick={() => onClone(snapshot)}>
-        Clone
-      </button>
+      {DIALOGS.map(([dialog, action]) => (
+        <button
+          key={dialog}
+          type="button"
+          className="small"
+          aria-label={`${action} ${name}`}
+          onClick={() => onOpen({ dialog, of: snapshot })}
+        >
+          {action}
+        </button>
+      ))}
       <button
         type="button"
         className="small"
@@ -96,7 +118,8 @@ interface Props {
 export function SnapshotTable({ snapshots, tree: asTree, tall = 10 }: Props) {
   const operator = useMay("operator");
   const [confirm, setConfirm] = useState<Confirmation>();
-  const [cloning, setCloning] = useState<Snapshot>();
+  const [opened, setOpened] = useState<Opened>();
+  const close = () => setOpened(undefined);
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
   const rows = useMemo(
     () => (asTree ? tree(snapshots, closed) : flat(snapshots)),
@@ -166,12 +189,12 @@ export function SnapshotTable({ snapshots, tree: asTree, tall = 10 }: Props) {
   if (operator) {
     columns.push({
       name: "",
-      width: "17rem",
+      width: "25.5rem",
       right: true,
       wide: true,
       cell: (row) =>
         row.kind === "snapshot" && (
-          <Actions snapshot={row.snapshot} onConfirm={setConfirm} onClone={setCloning} />
+          <Actions snapshot={row.snapshot} onConfirm={setConfirm} onOpen={setOpened} />
         ),
     });
   }
@@ -186,7 +209,9 @@ export function SnapshotTable({ snapshots, tree: asTree, tall = 10 }: Props) {
         tall={tall}
       />
       {confirm && <Confirm of={confirm} onClose={() => setConfirm(undefined)} />}
-      {cloning && <CloneSnapshot of={cloning} onClose={() => setCloning(undefined)} />}
+      {opened?.dialog === "clone" && <CloneSnapshot of={opened.of} onClose={close} />}
+      {opened?.dialog === "rename" && <RenameSnapshot of={opened.of} onClose={close} />}
+      {opened?.dialog === "send" && <SendSnapshot of={opened.of} onClose={close} />}
     </>
   );
 }

@@ -23,19 +23,35 @@ function socketOf(name: string): string {
   return `/run/convect/${name || "NAME"}.sock`;
 }
 
+/** A size that may be left out: null then, nothing when it cannot be read. */
+function optional(text: string): number | null | undefined {
+  return text.trim() === "" ? null : parseBytes(text);
+}
+
 export function CreateVolume({ pools, onClose }: { pools: Pool[]; onClose: () => void }) {
   const [name, setName] = useState("");
   const [pool, setPool] = useState(pools[0]!.name);
   const [size, setSize] = useState("100G");
   const [lba, setLba] = useState<"512" | "4096">("512");
   const [thick, setThick] = useState(false);
+  const [quota, setQuota] = useState("");
+  const [reservation, setReservation] = useState("");
   const [offer, setOffer] = useState<Offer>("vm");
   const [socket, setSocket] = useState<string>();
   const wanted = parseBytes(size);
+  const [most, kept] = [optional(quota), optional(reservation)];
 
   async function make(bytesWanted: number) {
     const volume = await api.post("/v1/volumes", {
-      body: { name, pool, size: bytesWanted, lba_size: Number(lba), thick },
+      body: {
+        name,
+        pool,
+        size: bytesWanted,
+        lba_size: Number(lba),
+        thick,
+        quota: most ?? null,
+        reservation: kept ?? null,
+      },
     });
     if (offer === "none") {
       onClose();
@@ -64,7 +80,7 @@ export function CreateVolume({ pools, onClose }: { pools: Pool[]; onClose: () =>
     <Dialog title="New volume" onClose={onClose}>
       <Form
         action="Make the volume"
-        disabled={name === "" || wanted === undefined}
+        disabled={name === "" || wanted === undefined || most === undefined || kept === undefined}
         onSubmit={async () => {
           if (wanted !== undefined) await make(wanted);
         }}
@@ -100,6 +116,20 @@ export function CreateVolume({ pools, onClose }: { pools: Pool[]; onClose: () =>
         <details>
           <summary>More</summary>
           <SelectField label="Logical block" value={lba} options={LBA} onChange={setLba} />
+          <TextField
+            label="Quota"
+            value={quota}
+            onChange={setQuota}
+            placeholder="as much as the pool has"
+            hint="The most that it and its snapshots may take"
+          />
+          <TextField
+            label="Reservation"
+            value={reservation}
+            onChange={setReservation}
+            placeholder="none"
+            hint="What the pool keeps for them"
+          />
           <CheckField
             label="Thick: all of its space is reserved at once"
             checked={thick}

@@ -15,7 +15,9 @@ import { ExportCard } from "../exports/ExportCard";
 import { CreateExport } from "../exports/CreateExport";
 import { SnapshotTable } from "../snapshots/SnapshotTable";
 import { TakeSnapshot } from "../snapshots/TakeSnapshot";
+import { ReceiveStream } from "../snapshots/ReceiveStream";
 import { Knobs } from "./Knobs";
+import { Promote } from "./Promote";
 import { Resize } from "./Resize";
 
 async function look(pool: string, volume: string, signal: AbortSignal) {
@@ -43,6 +45,7 @@ function VolumeFacts({ of }: { of: Volume }) {
         ["Logical block", `${of.lba_size} bytes`],
         ["Serial", <code key="serial">{of.serial}</code>],
         ["Receiving", of.receiving && `${of.receiving.snapshot}: ${bytes(of.receiving.done)} so far`],
+        ["To go on with it", of.receiving && <code key="token">{of.receiving.token}</code>],
       ]}
     />
   );
@@ -74,7 +77,7 @@ export function VolumePage({ pool, volume }: { pool: string; volume: string }) {
   const { value, error } = useData(`volume ${name}`, (signal) => look(pool, volume, signal), 15);
   const operator = useMay("operator");
   const [confirm, setConfirm] = useState<Confirmation>();
-  const [open, setOpen] = useState<"resize" | "export" | "snapshot">();
+  const [open, setOpen] = useState<"resize" | "export" | "snapshot" | "promote" | "receive">();
   const close = () => setOpen(undefined);
 
   function askToDelete() {
@@ -108,6 +111,12 @@ export function VolumePage({ pool, volume }: { pool: string; volume: string }) {
             <>
               <button type="button" onClick={() => setOpen("resize")}>
                 Resize
+              </button>
+              <button type="button" onClick={() => setOpen("promote")}>
+                Promote
+              </button>
+              <button type="button" onClick={() => setOpen("receive")}>
+                Receive
               </button>
               <button type="button" className="danger-quiet" onClick={askToDelete}>
                 Delete
@@ -160,6 +169,10 @@ export function VolumePage({ pool, volume }: { pool: string; volume: string }) {
             </Card>
           )}
           {open === "resize" && <Resize of={value.shown} onClose={close} />}
+          {open === "promote" && <Promote of={value.shown} onClose={close} />}
+          {open === "receive" && (
+            <ReceiveStream pools={[pool]} volume={{ pool, name: volume }} onClose={close} />
+          )}
           {open === "export" && <CreateExport volume={name} onClose={close} />}
           {open === "snapshot" && <TakeSnapshot pool={pool} volumes={[volume]} onClose={close} />}
         </>

@@ -11,6 +11,7 @@ import { Bar } from "../../ui/Bar";
 import { Page } from "../../ui/Page";
 import { State } from "../../ui/State";
 import { Table, type Column } from "../../ui/Table";
+import { ReceiveStream } from "../snapshots/ReceiveStream";
 import { CreateVolume } from "./CreateVolume";
 
 async function look(signal: AbortSignal) {
@@ -86,6 +87,7 @@ export function Volumes() {
   const operator = useMay("operator");
   const [find, setFind] = useState("");
   const [making, setMaking] = useState(false);
+  const [receiving, setReceiving] = useState(false);
   const wanted = find.toLowerCase();
   const rows = (value?.volumes ?? []).filter((row) =>
     `${row.pool}/${row.name}`.toLowerCase().includes(wanted),
@@ -104,9 +106,14 @@ export function Volumes() {
             onChange={(event) => setFind(event.target.value)}
           />
           {operator && value && value.pools.length > 0 && (
-            <button type="button" className="primary" onClick={() => setMaking(true)}>
-              New volume
-            </button>
+            <>
+              <button type="button" onClick={() => setReceiving(true)}>
+                Receive
+              </button>
+              <button type="button" className="primary" onClick={() => setMaking(true)}>
+                New volume
+              </button>
+            </>
           )}
         </>
       }
@@ -120,6 +127,9 @@ export function Volumes() {
           empty={find ? "No volume has such a name." : "There is no volume yet."}
           tall={20}
         />
+      )}
+      {receiving && value && (
+        <ReceiveStream pools={value.pools.map((pool) => pool.name)} onClose={() => setReceiving(false)} />
       )}
       {making && value && <CreateVolume pools={value.pools} onClose={() => setMaking(false)} />}
     </Page>

@@ -26,6 +26,10 @@ pub struct StoredPool {
     pub received: u64,
     /// Bytes of the RAM tier, and how many there may be.
     pub ram: (u64, u64),
+    /// Reads of each of its volumes, maps of them that were looked at, and bytes of each part that are on the fast tier.
+    pub reads: u64,
+    pub looks: u64,
+    pub fast: u64,
     /// What is otherwise about its status.
     pub alter: Option<fn(&mut PoolStatus)>,
 }

@@ -1,6 +1,6 @@
 //! Where a daemon listens: `https://HOST[:PORT]` (RFC 3986).
 
-use crate::Failure;
+use crate::Error;
 use rustls::pki_types::ServerName;
 use std::fmt;
 
@@ -21,10 +21,10 @@ impl Address {
     ///
     /// # Errors
     /// When it is something else.
-    pub fn parse(text: &str) -> Result<Self, Failure> {
+    pub fn parse(text: &str) -> Result<Self, Error> {
         let bad = |why: &str| {
             let advice = "write https://HOST:PORT, like https://storage1:9443";
-            Failure::Usage(format!("'{text}' is no server: {why}: {advice}"))
+            Error::Usage(format!("'{text}' is no server: {why}: {advice}"))
         };
         let Some(rest) = text.strip_prefix("https://") else {
             return Err(bad("it does not begin with https://"));

@@ -1,20 +1,22 @@
 //! A daemon on another host: its address, how its certificate is known, and the token that it is shown.
 
-use super::pin::{OtherCertificate, Pinned};
-use super::tls::Tls;
-use super::{Address, Pin};
-use crate::Failure;
-use rustls::pki_types::pem::PemObject;
+use crate::pin::{OtherCertificate, Pinned};
+use crate::{Address, Error, Pin, Tls, split};
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{CertificateError, ClientConfig, ClientConnection, RootCertStore};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long each of a host's addresses, and the handshake, may take.
 const CONNECT_TIME: Duration = Duration::from_secs(10);
+/// Longest token, in bytes.
+const TOKEN_MAX: usize = 512;
+/// Bytes that are read at a time.
+const PART: usize = 64 << 10;
 /// Addresses of a host that are tried.
 const ADDRESSES_MAX: usize = 4;
 
@@ -34,12 +36,59 @@ pub struct Server {
     token: String,
 }
 
+/// How much of an answer is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bounds {
+    /// Bytes, with its head.
+    pub bytes: usize,
+    /// How long it may take with the connection, about.
+    pub time: Duration,
+}
+
+/// Reads to the end of a connection.
+fn read_within(
+    wire: &mut Tls,
+    answer: &mut Vec<u8>,
+    began: Instant,
+    bounds: Bounds,
+) -> io::Result<()> {
+    let mut part = vec![0; PART];
+    loop {
+        let left = bounds.time.saturating_sub(began.elapsed());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        wire.set_patience(Some(left), Some(left))?;
+        let length = match wire.read(&mut part) {
+            Ok(length) => length,
+            // A connection may end without a word (RFC 8446, section 6.1); an answer says by itself whether it is whole.
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof && !answer.is_empty() => 0,
+            Err(error) => return Err(error),
+        };
+        if length == 0 {
+            return Ok(());
+        }
+        answer.extend(&part[..length]);
+        if answer.len() > bounds.bytes {
+            return Err(io::Error::other(format!(
+                "its answer is longer than {} bytes",
+                bounds.bytes
+            )));
+        }
+    }
+}
+
+/// Whether a text can be a token: one word that a header can bear, and not too long.
+pub fn is_token(text: &str) -> bool {
+    (1..=TOKEN_MAX).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
 /// TLS 1.3 (RFC 8446), as daemons speak it.
-fn config(pinned: Option<Pin>, roots: Option<RootCertStore>) -> Result<Arc<ClientConfig>, Failure> {
+fn config(pinned: Option<Pin>, roots: Option<RootCertStore>) -> Result<Arc<ClientConfig>, Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&[&rustls::version::TLS13])
-        .map_err(|error| Failure::Failed(format!("TLS cannot be spoken: {error}")))?;
+        .map_err(|error| Error::Failed(format!("TLS cannot be spoken: {error}")))?;
     let mut config = match roots {
         Some(roots) => builder.with_root_certificates(roots).with_no_client_auth(),
         None => builder
@@ -51,25 +100,38 @@ fn config(pinned: Option<Pin>, roots: Option<RootCertStore>) -> Result<Arc<Clien
     Ok(Arc::new(config))
 }
 
-fn authorities(path: &Path) -> Result<RootCertStore, Failure> {
-    let bad = |why: String| {
-        Failure::Failed(format!(
+fn roots<'a>(
+    found: impl Iterator<Item = Result<CertificateDer<'a>, pem::Error>>,
+) -> Result<RootCertStore, String> {
+    let mut roots = RootCertStore::empty();
+    for certificate in found {
+        let certificate = certificate.map_err(|error| error.to_string())?;
+        roots
+            .add(certificate.into_owned())
+            .map_err(|error| error.to_string())?;
+    }
+    match roots.is_empty() {
+        true => Err("there is none".to_owned()),
+        false => Ok(roots),
+    }
+}
+
+fn authorities(path: &Path) -> Result<RootCertStore, Error> {
+    let found = CertificateDer::pem_file_iter(path).map_err(|error| error.to_string());
+    found.and_then(roots).map_err(|why| {
+        Error::Failed(format!(
             "the certificates in {} cannot be used: {why}: name a file of certificates in PEM with --ca",
             path.display()
         ))
-    };
-    let mut roots = RootCertStore::empty();
-    let found = CertificateDer::pem_file_iter(path).map_err(|error| bad(error.to_string()))?;
-    for certificate in found {
-        let certificate = certificate.map_err(|error| bad(error.to_string()))?;
-        roots
-            .add(certificate)
-            .map_err(|error| bad(error.to_string()))?;
-    }
-    match roots.is_empty() {
-        true => Err(bad("there is none".to_owned())),
-        false => Ok(roots),
-    }
+    })
+}
+
+fn given(text: &str) -> Result<RootCertStore, Error> {
+    roots(CertificateDer::pem_slice_iter(text.as_bytes())).map_err(|why| {
+        Error::Usage(format!(
+            "the certificates cannot be used: {why}: give certificates in PEM"
+        ))
+    })
 }
 
 fn connect(address: &Address, config: &Arc<ClientConfig>) -> io::Result<Tls> {
@@ -119,7 +181,7 @@ fn refused(address: &Address, error: &CertificateError) -> String {
 }
 
 /// Why a server could not be asked.
-fn unreachable(address: &Address, error: &io::Error) -> Failure {
+fn unreachable(address: &Address, error: &io::Error) -> Error {
     let within = error
         .get_ref()
         .and_then(|within| within.downcast_ref::<rustls::Error>());
@@ -141,7 +203,7 @@ fn unreachable(address: &Address, error: &io::Error) -> Failure {
         ),
         _ => format!("{address} cannot be reached: {error}: see to its name and to the network"),
     };
-    Failure::Failed(text)
+    Error::Failed(text)
 }
 
 impl Server {
@@ -149,7 +211,7 @@ impl Server {
     ///
     /// # Errors
     /// When the authorities cannot be read.
-    pub fn new(address: Address, trust: &Trust, token: String) -> Result<Self, Failure> {
+    pub fn new(address: Address, trust: &Trust, token: String) -> Result<Self, Error> {
         let config = match trust {
             Trust::Pin(pin) => config(Some(pin.clone()), None)?,
             Trust::Authorities(path) => config(None, Some(authorities(path)?))?,
@@ -157,6 +219,18 @@ impl Server {
         Ok(Self {
             address,
             config,
+            token,
+        })
+    }
+
+    /// The same to a daemon whose certificate one of these (PEM) signed, and which is for its name, now.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn signed_by(address: Address, certificates: &str, token: String) -> Result<Self, Error> {
+        Ok(Self {
+            address,
+            config: config(None, Some(given(certificates)?))?,
             token,
         })
     }
@@ -175,12 +249,49 @@ impl Server {
     ///
     /// # Errors
     /// When it cannot be reached, or is not the one that is known.
-    pub fn connect(&self) -> Result<Tls, Failure> {
+    pub fn connect(&self) -> Result<Tls, Error> {
         connect(&self.address, &self.config).map_err(|error| self.unreachable(&error))
     }
 
+    /// Asks for what only looks, and reads the answer whole. Nothing else is followed: no redirect, no other address.
+    ///
+    /// # Errors
+    /// When it cannot be reached, is not the one that is known, refuses, or answers too much or too late.
+    pub fn look(&self, target: &str, bounds: Bounds) -> Result<Vec<u8>, Error> {
+        let began = Instant::now();
+        let mut wire = self.connect()?;
+        // By this version the body comes as it is, up to the end of the connection.
+        let host = self.address.to_string();
+        let head = format!(
+            "GET {target} HTTP/1.0\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\r\n",
+            host.trim_start_matches("https://"),
+            self.token
+        );
+        let mut answer = Vec::new();
+        let read = wire
+            .write_all(head.as_bytes())
+            .and_then(|()| read_within(&mut wire, &mut answer, began, bounds));
+        read.map_err(|error| self.unreachable(&error))?;
+        let address = &self.address;
+        match split(&answer) {
+            Some((200, body)) => Ok(body.to_vec()),
+            Some((401, _)) => Err(Error::Failed(format!(
+                "{address} does not take the token: make one there with `convect token create`, and add it again"
+            ))),
+            Some((403, _)) => Err(Error::Failed(format!(
+                "the token may not look at {address}: make one there with the role viewer, and add it again"
+            ))),
+            Some((status, _)) => Err(Error::Failed(format!(
+                "{address} answered with status {status}: see its log, and whether it is of this version"
+            ))),
+            None => Err(Error::Failed(format!(
+                "what answers at {address} is no convect daemon, or it ended meanwhile"
+            ))),
+        }
+    }
+
     /// Why it could not be asked.
-    pub fn unreachable(&self, error: &io::Error) -> Failure {
+    pub fn unreachable(&self, error: &io::Error) -> Error {
         unreachable(&self.address, error)
     }
 }
@@ -189,10 +300,10 @@ impl Server {
 ///
 /// # Errors
 /// When it cannot be reached.
-pub fn fingerprint(address: &Address) -> Result<Pin, Failure> {
+pub fn fingerprint(address: &Address) -> Result<Pin, Error> {
     let shown = connect(address, &config(None, None)?);
     let shown = shown.map_err(|error| unreachable(address, &error))?;
     shown
         .certificate()
-        .ok_or_else(|| Failure::Failed(format!("{address} shows no certificate")))
+        .ok_or_else(|| Error::Failed(format!("{address} shows no certificate")))
 }

@@ -1,6 +1,6 @@
 //! A certificate that is known by its SHA-256, and nothing else of it looked at: no name, no time, no issuer.
 
-use crate::Failure;
+use crate::Error;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
@@ -21,7 +21,7 @@ impl Pin {
     ///
     /// # Errors
     /// When it is none.
-    pub fn parse(text: &str) -> Result<Self, Failure> {
+    pub fn parse(text: &str) -> Result<Self, Error> {
         let digits = text.trim().to_ascii_lowercase();
         let digits = digits
             .strip_prefix(MARK)
@@ -29,7 +29,7 @@ impl Pin {
             .replace(':', "");
         match digits.len() == DIGITS && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             true => Ok(Self(digits)),
-            false => Err(Failure::Usage(format!(
+            false => Err(Error::Usage(format!(
                 "'{text}' is no fingerprint: write sha256: and the 64 digits that the daemon's log tells at its start"
             ))),
         }
@@ -37,7 +37,9 @@ impl Pin {
 
     /// That of a certificate.
     pub fn of(certificate: &CertificateDer<'_>) -> Self {
-        Self(daemon::sha256_hex(&[certificate.as_ref()]))
+        let digest = ring::digest::digest(&ring::digest::SHA256, certificate.as_ref());
+        let digits = digest.as_ref().iter();
+        Self(digits.map(|byte| format!("{byte:02x}")).collect())
     }
 }
 

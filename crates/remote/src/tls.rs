@@ -3,11 +3,12 @@
 use rustls::ClientConnection;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::time::Duration;
 
 /// A connection of which the handshake is done.
 pub struct Tls {
     connection: ClientConnection,
-    pub(super) stream: TcpStream,
+    stream: TcpStream,
 }
 
 impl Tls {
@@ -23,11 +24,25 @@ impl Tls {
     }
 
     /// The fingerprint of what the server showed.
-    pub fn certificate(&self) -> Option<super::Pin> {
+    pub fn certificate(&self) -> Option<crate::Pin> {
         self.connection
             .peer_certificates()?
             .first()
-            .map(super::Pin::of)
+            .map(crate::Pin::of)
+    }
+
+    /// How long a read and a write may take.
+    ///
+    /// # Errors
+    /// When the system does not take that.
+    pub fn set_patience(
+        &self,
+        reading: Option<Duration>,
+        writing: Option<Duration>,
+    ) -> io::Result<()> {
+        self.stream
+            .set_read_timeout(reading)
+            .and_then(|()| self.stream.set_write_timeout(writing))
     }
 
     fn send(&mut self) -> io::Result<()> {

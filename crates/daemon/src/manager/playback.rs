@@ -1,0 +1,192 @@
+//! Maps of volumes looked at again and again, and told as they were (docs/access.md).
+
+use super::core::{Manager, Result, lock};
+use crate::live::{are_most, changes_text, codes, whole_text};
+use crate::playback::{EVERY_S, IDLE_S, Recorded, Was, cells_for};
+use api::v1::{self, Problem, ProblemCode};
+use engine::IoCounters;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// How far back is told when nobody says since when, in seconds.
+const USUAL_S: u64 = 3600;
+
+/// By which it is seen that something was done with a volume: operations of hosts, and what was moved.
+type Did = [u64; 4];
+
+/// A volume that is to be looked at.
+struct Due {
+    key: (String, String),
+    serial: String,
+    size: u64,
+    did: Did,
+}
+
+/// Where the looking is.
+#[derive(Default)]
+struct Turn {
+    /// When the last one began: seconds since 1970.
+    began_s: Option<u64>,
+    due: VecDeque<Due>,
+    /// What had been done with each volume when it was looked at.
+    did: BTreeMap<(String, String), Did>,
+}
+
+/// The maps of volumes as they were.
+#[derive(Default)]
+pub(super) struct Playback {
+    /// Held while volumes are looked at.
+    turn: Mutex<Turn>,
+    /// Locked for a look or an entry only.
+    recorded: Mutex<Recorded>,
+}
+
+fn did(counters: &IoCounters) -> Did {
+    [
+        counters.reads,
+        counters.writes,
+        counters.promoted_bytes,
+        counters.demoted_bytes,
+    ]
+}
+
+fn frames(volume: &str, was: Was) -> v1::MapFrames {
+    let cells = was.codes.len() as u32;
+    let first = v1::MapFrame {
+        at_s: was.at_s,
+        all: Some(whole_text(&was.codes)),
+        changed: None,
+    };
+    let mut codes = was.codes;
+    let then = was.then.into_iter().map(|(at_s, changed)| {
+        for (at, code) in &changed {
+            codes[usize::from(*at)] = *code;
+        }
+        let whole = are_most(&changed, &codes);
+        v1::MapFrame {
+            at_s,
+            all: whole.then(|| whole_text(&codes)),
+            changed: (!whole).then(|| changes_text(&changed)),
+        }
+    });
+    v1::MapFrames {
+        volume: volume.to_owned(),
+        size: was.size,
+        cells,
+        last_s: was.last_s,
+        frames: std::iter::once(first).chain(then).collect(),
+    }
+}
+
+impl Manager {
+    /// The volumes that are to be looked at now, those with which something was done first.
+    fn playback_due(&self, turn: &mut Turn, at_s: u64) {
+        let mut idle = Vec::new();
+        let mut there = BTreeSet::new();
+        let pools = self.control.pool_list().unwrap_or_default();
+        for pool in pools.into_iter().map(|pool| pool.name) {
+            // One that is being closed is left out.
+            let (Ok(volumes), Ok(counters)) = (
+                self.control.volume_list(&pool),
+                self.control.volumes_counters(&pool),
+            ) else {
+                continue;
+            };
+            let online = volumes
+                .into_iter()
+                .filter(|volume| volume.state == "online");
+            for volume in online {
+                let key = (pool.clone(), volume.name);
+                let did = counters.get(&key.1).map(did).unwrap_or_default();
+                let same = turn.did.get(&key) == Some(&did);
+                there.insert(key.clone());
+                let due = Due {
+                    key,
+                    serial: volume.serial,
+                    size: volume.size,
+                    did,
+                };
+                match same {
+                    true => idle.push(due),
+                    false => turn.due.push_back(due),
+                }
+            }
+        }
+        turn.did.retain(|key, _| there.contains(key));
+        let mut recorded = lock(&self.playback.recorded);
+        recorded.tidy(at_s, |key| there.contains(key));
+        let since = |due: &Due| recorded.last_s(&due.key).unwrap_or(0);
+        idle.retain(|due| at_s.abs_diff(since(due)) >= IDLE_S);
+        turn.due.extend(idle);
+    }
+
+    /// Looks at `at_s`, seconds since 1970, at maps of volumes for playback, for about as long as `most`; goes on at the
+    /// next call. Each volume has its turn every ten seconds at most.
+    pub fn record_maps(&self, at_s: u64, most: Duration) {
+        let began = Instant::now();
+        let mut turn = lock(&self.playback.turn);
+        if turn.due.is_empty() {
+            if turn
+                .began_s
+                .is_some_and(|began_s| at_s.abs_diff(began_s) < EVERY_S)
+            {
+                return;
+            }
+            turn.began_s = Some(at_s);
+            self.playback_due(&mut turn, at_s);
+        }
+        while let Some(due) = turn.due.pop_front() {
+            let (pool, volume) = (&due.key.0, &due.key.1);
+            let cells = cells_for(due.size);
+            // One that was deleted meanwhile is left out.
+            if let Ok(map) = self.control.volume_map(pool, volume, 0..due.size, cells) {
+                let map: Vec<v1::MapCell> =
+                    map.into_iter().map(crate::mapping::ToApi::to_api).collect();
+                let codes = codes(&map);
+                lock(&self.playback.recorded).note(&due.key, &due.serial, due.size, at_s, codes);
+                turn.did.insert(due.key, due.did);
+            }
+            if began.elapsed() >= most {
+                return;
+            }
+        }
+    }
+
+    /// How a volume lay at `from_s`, and what changed of that up to `to_s`, both in seconds since 1970; the last hour
+    /// when nobody says when. Nothing is kept over the daemon's end.
+    ///
+    /// # Errors
+    /// When there is no such volume, or the times cannot be.
+    pub fn volume_map_frames(
+        &self,
+        pool: &str,
+        volume: &str,
+        from_s: Option<u64>,
+        to_s: Option<u64>,
+        now_s: u64,
+    ) -> Result<v1::MapFrames> {
+        let to_s = to_s.unwrap_or(now_s);
+        let from_s = from_s.unwrap_or(to_s.saturating_sub(USUAL_S));
+        if from_s > to_s {
+            return Err(Problem::new(
+                ProblemCode::Invalid,
+                format!("from ({from_s}) comes after to ({to_s}): write the earlier one as from"),
+            ));
+        }
+        let known = self.volume_show(pool, volume)?;
+        let key = (pool.to_owned(), volume.to_owned());
+        let was = lock(&self.playback.recorded).was(&key, &known.serial, from_s, to_s);
+        let name = format!("{pool}/{volume}");
+        Ok(match was {
+            Some(was) if was.at_s <= to_s => frames(&name, was),
+            _ => v1::MapFrames {
+                volume: name,
+                size: known.size,
+                cells: cells_for(known.size) as u32,
+                last_s: 0,
+                frames: Vec::new(),
+            },
+        })
+    }
+}

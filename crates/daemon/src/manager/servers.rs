@@ -1,0 +1,73 @@
+//! Other daemons beside this one.
+
+use super::core::{Manager, Result, check_name};
+use crate::servers::{Seen, SeenPool};
+use api::v1;
+
+impl Manager {
+    /// What is told of this daemon's pools, alerts and jobs beside others'.
+    fn own_seen(&self) -> Seen {
+        let list = self.pool_list().unwrap_or(v1::PoolList {
+            items: Vec::new(),
+            absent: Vec::new(),
+        });
+        let absent = list.absent.into_iter().map(|pool| SeenPool {
+            name: pool.name,
+            state: "absent".to_owned(),
+            ..SeenPool::default()
+        });
+        let open = list.items.into_iter().map(|pool| {
+            let counters = self.pool_counters(&pool.name).ok();
+            SeenPool {
+                state: pool.state,
+                capacity: pool.capacity,
+                used: pool.used,
+                seconds_to_full: pool
+                    .fills
+                    .iter()
+                    .filter_map(|fill| fill.seconds_to_full)
+                    .min(),
+                counted: counters
+                    .map(|did| [did.reads, did.writes, did.read_bytes, did.write_bytes]),
+                name: pool.name,
+            }
+        });
+        let alerts = self.alert_list().items;
+        let jobs = self.jobs_of_late();
+        let running = jobs.iter().filter(|job| job.state == v1::JobState::Running);
+        Seen {
+            pools: absent.chain(open).collect(),
+            alerts_open: alerts.len() as u64,
+            alerts: alerts
+                .into_iter()
+                .map(|alert| (alert.severity, alert.message))
+                .collect(),
+            jobs_running: running.count() as u64,
+        }
+    }
+
+    /// This daemon and the others, at a glance. The others are asked while somebody looks, every few seconds at most.
+    pub fn server_list(&self) -> v1::ServerList {
+        v1::ServerList {
+            this: self.servers.own(&self.own_seen()),
+            items: self.servers.list(),
+        }
+    }
+
+    /// Adds another daemon.
+    ///
+    /// # Errors
+    /// When it cannot be, its name is taken, or it cannot be kept.
+    pub fn server_create(&self, request: v1::ServerCreate) -> Result<v1::Server> {
+        check_name("a server", &request.name)?;
+        self.servers.create(request)
+    }
+
+    /// Forgets another daemon.
+    ///
+    /// # Errors
+    /// When there is none, or that cannot be kept.
+    pub fn server_remove(&self, name: &str) -> Result<()> {
+        self.servers.remove(name)
+    }
+}

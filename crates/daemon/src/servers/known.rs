@@ -1,0 +1,321 @@
+//! Which other daemons there are, and what they answered last.
+
+use super::seen::{Before, Seen};
+use crate::ServeError;
+use crate::access::write_whole;
+use crate::clock::now_s;
+use api::v1::{Problem, ProblemCode, Server, ServerCreate, ServerState};
+use remote::{Address, Bounds, Pin, Trust};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The file in the state folder, and the longest that is read, in bytes. It has tokens.
+const FILE: &str = "servers.json";
+const FILE_MAX: u64 = 16 << 20;
+/// Servers at most; each that is asked has a thread meanwhile.
+const SERVERS_MAX: usize = 16;
+/// Longest certificates that are kept of one, in bytes.
+const CA_MAX: usize = 256 << 10;
+/// One is not asked again within this time; one that did not answer well, not within that one: a token that is no good
+/// is not to be shown often.
+const CALM: Duration = Duration::from_secs(4);
+const CALM_AFTER_ERROR: Duration = Duration::from_secs(30);
+/// How much of each of its answers is read.
+const BOUNDS: Bounds = Bounds {
+    bytes: 4 << 20,
+    time: Duration::from_secs(15),
+};
+
+type Result<T> = std::result::Result<T, Problem>;
+
+/// What is kept.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    version: u32,
+    servers: Vec<ServerCreate>,
+}
+
+struct Known {
+    create: ServerCreate,
+    way: Arc<remote::Server>,
+    /// What it answered last, and when: seconds since 1970.
+    seen: Option<(Seen, u64)>,
+    loads: Before,
+    /// Why it could not be asked the last time.
+    error: Option<String>,
+    asked: Option<Instant>,
+    /// It is being asked.
+    busy: bool,
+    /// Another one of the same name has another.
+    generation: u64,
+}
+
+#[derive(Default)]
+struct All {
+    known: BTreeMap<String, Known>,
+    generations: u64,
+    /// This one's loads.
+    own: Before,
+}
+
+/// The servers. Locked for a look or a write only, never while one is asked.
+pub struct Servers {
+    folder: PathBuf,
+    began: Instant,
+    all: Arc<Mutex<All>>,
+}
+
+fn invalid(message: String) -> Problem {
+    Problem::new(ProblemCode::Invalid, message)
+}
+
+fn lock(all: &Mutex<All>) -> MutexGuard<'_, All> {
+    all.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The way to a server; nobody is asked.
+fn way(create: &ServerCreate) -> std::result::Result<remote::Server, String> {
+    let name = &create.name;
+    if !remote::is_token(&create.token) {
+        return Err(format!(
+            "what is to be shown to {name} is no token: give what `convect token create` prints there, and nothing else"
+        ));
+    }
+    let address = Address::parse(&create.url).map_err(|error| error.to_string())?;
+    let token = create.token.clone();
+    let made = match (&create.pin, &create.ca) {
+        (Some(pin), None) => {
+            Pin::parse(pin).and_then(|pin| remote::Server::new(address, &Trust::Pin(pin), token))
+        }
+        (None, Some(ca)) if ca.len() > CA_MAX => {
+            return Err(format!(
+                "the certificates of {name} are longer than {CA_MAX} bytes"
+            ));
+        }
+        (None, Some(ca)) => remote::Server::signed_by(address, ca, token),
+        _ => {
+            return Err(format!(
+                "nothing, or too much, says how the certificate of {name} is known: give pin or ca"
+            ));
+        }
+    };
+    made.map_err(|error| error.to_string())
+}
+
+/// Asks a server.
+fn ask(way: &remote::Server) -> std::result::Result<Seen, String> {
+    let look = |target: &str| way.look(target, BOUNDS).map_err(|error| error.to_string());
+    let pools = look("/v1/pools")?;
+    let alerts = look("/v1/alerts")?;
+    let live = look("/v1/live?looks=1")?;
+    let bad = |why: String| {
+        format!(
+            "{}: {why}: see whether it is of this version",
+            way.address()
+        )
+    };
+    Seen::read(&pools, &alerts, &live).map_err(bad)
+}
+
+impl Known {
+    fn card(&self) -> Server {
+        let (name, url) = (&self.create.name, self.way.address().to_string());
+        let empty = Seen::default();
+        let (seen, answered_s) = match &self.seen {
+            Some((seen, at_s)) => (seen, Some(*at_s)),
+            None => (&empty, None),
+        };
+        Server {
+            pin: self.create.pin.clone(),
+            state: match (&self.error, answered_s) {
+                (Some(_), _) => ServerState::Unreachable,
+                (None, Some(_)) => ServerState::Online,
+                (None, None) => ServerState::Asking,
+            },
+            error: self.error.clone(),
+            answered_s,
+            ..seen.card(name, &url, &self.loads)
+        }
+    }
+}
+
+impl All {
+    fn add(&mut self, create: ServerCreate, way: remote::Server) {
+        self.generations += 1;
+        let known = Known {
+            way: Arc::new(way),
+            seen: None,
+            loads: Before::default(),
+            error: None,
+            asked: None,
+            busy: false,
+            generation: self.generations,
+            create,
+        };
+        self.known.insert(known.create.name.clone(), known);
+    }
+
+    fn kept(&self) -> Kept {
+        let all = self.known.values().map(|known| known.create.clone());
+        Kept {
+            version: 1,
+            servers: all.collect(),
+        }
+    }
+}
+
+impl Servers {
+    /// Those of a state folder, which were not read yet.
+    pub fn new(folder: &Path) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            began: Instant::now(),
+            all: Arc::default(),
+        }
+    }
+
+    /// Reads them.
+    ///
+    /// # Errors
+    /// When the file is damaged or cannot be read.
+    pub fn load(&self) -> std::result::Result<(), ServeError> {
+        let path = self.folder.join(FILE);
+        let fail = |why: String| {
+            ServeError::new(format!(
+                "cannot read the servers {}: {why}: move the file away, start again and add them anew",
+                path.display()
+            ))
+        };
+        match std::fs::metadata(&path) {
+            Ok(meta) if meta.len() > FILE_MAX => {
+                return Err(fail("it is too long to be right".to_owned()));
+            }
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(fail(error.to_string())),
+        }
+        let text = std::fs::read(&path).map_err(|error| fail(error.to_string()))?;
+        let kept: Kept = serde_json::from_slice(&text).map_err(|error| fail(error.to_string()))?;
+        if kept.version != 1 {
+            let why = format!("it has version {}, of a newer daemon", kept.version);
+            return Err(fail(why));
+        }
+        let mut all = lock(&self.all);
+        for create in kept.servers.into_iter().take(SERVERS_MAX) {
+            let way = way(&create).map_err(fail)?;
+            all.add(create, way);
+        }
+        Ok(())
+    }
+
+    fn keep(&self, kept: &Kept) -> Result<()> {
+        let write = || {
+            let text = serde_json::to_vec_pretty(kept)?;
+            write_whole(&self.folder, FILE, &text, 0o600)
+        };
+        write().map_err(|error| {
+            let text = format!("the servers cannot be written: {error}: see to the state folder");
+            Problem::new(ProblemCode::Io, text)
+        })
+    }
+
+    /// Adds a server. It is not asked before somebody looks.
+    ///
+    /// # Errors
+    /// When it cannot be, there is one of its name, or it cannot be kept.
+    pub fn create(&self, create: ServerCreate) -> Result<Server> {
+        let way = way(&create).map_err(invalid)?;
+        let mut all = lock(&self.all);
+        let name = create.name.clone();
+        if all.known.contains_key(&name) {
+            let text =
+                format!("there is a server {name} already: remove it, or choose another name");
+            return Err(Problem::new(ProblemCode::Exists, text));
+        }
+        if all.known.len() >= SERVERS_MAX {
+            let text = format!("there are {SERVERS_MAX} servers already: remove one");
+            return Err(Problem::new(ProblemCode::TooMany, text));
+        }
+        let mut kept = all.kept();
+        kept.servers.push(create.clone());
+        self.keep(&kept)?;
+        all.add(create, way);
+        Ok(all.known[&name].card())
+    }
+
+    /// Forgets a server, with its token.
+    ///
+    /// # Errors
+    /// When there is none, or that cannot be kept.
+    pub fn remove(&self, name: &str) -> Result<()> {
+        let mut all = lock(&self.all);
+        if !all.known.contains_key(name) {
+            let text =
+                format!("there is no server {name}: `convect server list` shows those that are");
+            return Err(Problem::new(ProblemCode::NotFound, text));
+        }
+        let mut kept = all.kept();
+        kept.servers.retain(|known| known.name != name);
+        self.keep(&kept)?;
+        all.known.remove(name);
+        Ok(())
+    }
+
+    /// What is known of the others, by name. Those of which that is a moment old are asked, each by a thread, and what
+    /// they answer is told the next time.
+    pub fn list(&self) -> Vec<Server> {
+        let mut all = lock(&self.all);
+        for known in all.known.values_mut() {
+            let calm = match known.error {
+                Some(_) => CALM_AFTER_ERROR,
+                None => CALM,
+            };
+            let due = known.asked.is_none_or(|asked| asked.elapsed() >= calm);
+            if due && !known.busy {
+                known.busy = true;
+                known.asked = Some(Instant::now());
+                self.begin(known);
+            }
+        }
+        all.known.values().map(Known::card).collect()
+    }
+
+    fn begin(&self, known: &mut Known) {
+        let (way, all, began) = (Arc::clone(&known.way), Arc::clone(&self.all), self.began);
+        let (name, generation) = (known.create.name.clone(), known.generation);
+        let work = move || {
+            let answer = ask(&way);
+            let mut all = lock(&all);
+            let found = all.known.get_mut(&name);
+            if let Some(known) = found.filter(|known| known.generation == generation) {
+                known.busy = false;
+                match answer {
+                    Ok(seen) => {
+                        known.loads.note(&seen, began.elapsed());
+                        known.seen = Some((seen, now_s()));
+                        known.error = None;
+                    }
+                    Err(why) => known.error = Some(why),
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("server".to_owned());
+        if let Err(error) = thread.spawn(work) {
+            known.busy = false;
+            known.error = Some(format!("it cannot be asked: {error}"));
+        }
+    }
+
+    /// What was seen of this one as a card, with its loads since that was asked before.
+    pub fn own(&self, seen: &Seen) -> Server {
+        let mut all = lock(&self.all);
+        all.own.note(seen, self.began.elapsed());
+        Server {
+            answered_s: Some(now_s()),
+            ..seen.card("", "", &all.own)
+        }
+    }
+}

@@ -1,0 +1,68 @@
+import { useState } from "react";
+import { api } from "../../api/client";
+import type { Importable } from "../../api/types";
+import { many } from "../../format";
+import { CheckField, LinesField } from "../../ui/Field";
+import { Dialog } from "../../ui/Dialog";
+import { Form } from "../../ui/Form";
+import { lines } from "./layouts";
+
+interface FoundProps {
+  pool: Importable;
+  drives: string[];
+  onDone: () => void;
+}
+
+/** A pool that was found, and what opens it. */
+function Found({ pool, drives, onDone }: FoundProps) {
+  const [degraded, setDegraded] = useState(false);
+  const lacks = pool.missing.length > 0;
+  return (
+    <section className="found" aria-label={`Pool ${pool.name}`}>
+      <h3>{pool.name}</h3>
+      <p className="about">
+        {many(pool.found.length, "drive")} found{lacks && `; missing: ${pool.missing.join(", ")}`}
+      </p>
+      <Form
+        action={`Import ${pool.name}`}
+        disabled={lacks && !degraded}
+        onSubmit={async () => {
+          await api.post("/v1/pools/{pool}/import", { path: { pool: pool.id }, body: { drives, degraded } });
+          onDone();
+        }}
+      >
+        {lacks && (
+          <CheckField label="Open it though drives are missing" checked={degraded} onChange={setDegraded} />
+        )}
+      </Form>
+    </section>
+  );
+}
+
+/** Looks for pools on drives, and opens one. */
+export function ImportPool({ drives: known, onClose }: { drives: string[]; onClose: () => void }) {
+  const [text, setText] = useState(known.join("\n"));
+  const [found, setFound] = useState<{ drives: string[]; items: Importable[] }>();
+  const drives = lines(text);
+  return (
+    <Dialog title="Import a pool" onClose={onClose}>
+      <Form
+        action="Look for pools"
+        disabled={drives.length === 0}
+        onSubmit={async () => {
+          const { items } = await api.post("/v1/importable", { body: { drives } });
+          setFound({ drives, items });
+        }}
+      >
+        <p>A pool that another host exported, or that this one closed, from its drives.</p>
+        <LinesField label="Drives, one a line" value={text} onChange={setText} placeholder="/dev/nvme0n1" />
+      </Form>
+      {found && found.items.length === 0 && (
+        <p className="empty">No pool that could be opened is on these drives.</p>
+      )}
+      {found?.items.map((pool) => (
+        <Found key={pool.id} pool={pool} drives={found.drives} onDone={onClose} />
+      ))}
+    </Dialog>
+  );
+}

@@ -1,0 +1,64 @@
+import { useState } from "react";
+import { api } from "../../api/client";
+import { Dialog } from "../../ui/Dialog";
+import { LinesField, SelectField, TextField } from "../../ui/Field";
+import { Form } from "../../ui/Form";
+
+const WAYS = [
+  ["pin", "by its fingerprint"],
+  ["ca", "by who signed it"],
+] as const;
+
+/** Another daemon that is to be looked at from here. */
+export function AddServer({ onClose }: { onClose: () => void }) {
+  const [name, setName] = useState("");
+  const [url, setUrl] = useState("https://");
+  const [way, setWay] = useState<"pin" | "ca">("pin");
+  const [pin, setPin] = useState("");
+  const [ca, setCa] = useState("");
+  const [token, setToken] = useState("");
+  const known = way === "pin" ? pin : ca;
+  return (
+    <Dialog title="Add a server" onClose={onClose}>
+      <Form
+        action="Add it"
+        disabled={name === "" || !/^https:\/\/./.test(url) || known.trim() === "" || token.trim() === ""}
+        onSubmit={async () => {
+          await api.post("/v1/servers", {
+            body: {
+              name,
+              url: url.trim(),
+              pin: way === "pin" ? pin.trim() : null,
+              ca: way === "ca" ? ca : null,
+              token: token.trim(),
+            },
+          });
+          onClose();
+        }}
+      >
+        <TextField label="Name" value={name} onChange={setName} autoFocus />
+        <TextField label="Address" value={url} onChange={setUrl} className="mono" hint="https://HOST:PORT" />
+        <SelectField label="Its certificate is known" value={way} options={WAYS} onChange={setWay} />
+        {way === "pin" ? (
+          <TextField
+            label="Fingerprint"
+            value={pin}
+            onChange={setPin}
+            className="mono"
+            placeholder="sha256:…"
+            hint="As the other daemon's log tells at its start"
+          />
+        ) : (
+          <LinesField label="Certificates in PEM, one of which signed it" value={ca} onChange={setCa} />
+        )}
+        <TextField
+          label="A token of it"
+          type="password"
+          value={token}
+          onChange={setToken}
+          hint="The role viewer suffices. This daemon keeps it and shows it to nobody else"
+        />
+      </Form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,66 @@
+import { useState } from "react";
+import { api, addressOf } from "../../api/client";
+import type { Snapshot } from "../../api/types";
+import { bytes, time } from "../../format";
+import { useData } from "../../live/useData";
+import { href } from "../../router";
+import { Dialog } from "../../ui/Dialog";
+import { SelectField, TextField } from "../../ui/Field";
+
+/**
+ * A snapshot as a file. The browser saves it as it comes, however long it is, and shows how far it is; so does the page
+ * of jobs.
+ */
+export function SendSnapshot({ of, onClose }: { of: Snapshot; onClose: () => void }) {
+  const { pool, volume } = of;
+  const { value } = useData(`snapshots of ${pool}/${volume}`, (signal) =>
+    api.get("/v1/snapshots", { query: { pool, volume, wait_s: 0 }, signal }),
+  );
+  const before = (value?.items ?? []).filter(
+    (known) => known.name !== of.name && known.created_s <= of.created_s,
+  );
+  const [from, setFrom] = useState("");
+  const [resume, setResume] = useState("");
+  const address = addressOf("/v1/snapshots/{pool}/{volume}/{snapshot}/stream", {
+    path: { pool, volume, snapshot: of.name },
+    query: resume.trim() ? { resume: resume.trim() } : from ? { from } : {},
+  });
+  return (
+    <Dialog title={`Send ${pool}/${volume}@${of.name}`} onClose={onClose}>
+      <div className="form">
+        <p>
+          As a file, from which a volume is made or brought on elsewhere. It is as long as what was written,{" "}
+          {bytes(of.size)} at most; how far it is, is seen at <a href={href("jobs")}>Jobs</a>, too.
+        </p>
+        <SelectField
+          label="What is sent"
+          value={from}
+          options={[
+            ["", "all of it"] as const,
+            ...before.map(
+              (known) => [known.name, `what changed since ${known.name}, ${time(known.created_s)}`] as const,
+            ),
+          ]}
+          onChange={setFrom}
+        />
+        <TextField
+          label="Go on with a volume that has a part of it"
+          value={resume}
+          onChange={setResume}
+          className="mono"
+          placeholder="the token that its page shows"
+        />
+        <footer>
+          <a
+            className="button primary"
+            href={address}
+            download={`${volume}@${of.name}${from && !resume.trim() ? `-since-${from}` : ""}.convect`}
+            onClick={onClose}
+          >
+            Save the stream
+          </a>
+        </footer>
+      </div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,34 @@
+import { useState } from "react";
+import { api } from "../../api/client";
+import type { Volume } from "../../api/types";
+import { Dialog } from "../../ui/Dialog";
+import { Form } from "../../ui/Form";
+
+/** Gives a clone the snapshots that it stands on. */
+export function Promote({ of, onClose }: { of: Volume; onClose: () => void }) {
+  const [told, setTold] = useState<string>();
+  const path = { pool: of.pool, volume: of.name };
+  if (told !== undefined) {
+    return (
+      <Dialog title={`${of.pool}/${of.name} was promoted`} onClose={onClose}>
+        <p>{told}</p>
+      </Dialog>
+    );
+  }
+  return (
+    <Dialog title={`Promote ${of.pool}/${of.name}`} onClose={onClose}>
+      <Form
+        action="Promote it"
+        onSubmit={async () => {
+          const done = await api.post("/v1/volumes/{pool}/{volume}/promote", { path });
+          setTold(`It has the snapshots ${done.snapshots.join(", ")} of ${of.pool}/${done.parent} now.`);
+        }}
+      >
+        <p>
+          For a clone: it takes over the snapshot that it was made from and those before it, so that the
+          volume that it was cloned from, which is a clone then, can be deleted. Nothing is copied.
+        </p>
+      </Form>
+    </Dialog>
+  );
+}
