@@ -46,6 +46,7 @@ const TURNS: usize = 1_000_000;
 
 /// Memory of an engine over small drives.
 pub const MEMORY: EngineConfig = EngineConfig {
+    cores: reactor::Cores::Free,
     threads: 1,
     ram_tier: 1 << 20,
     map_cache: 2 << 20,
