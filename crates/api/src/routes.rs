@@ -457,6 +457,8 @@ routes! {
     JobList, Get, Viewer, "/v1/jobs", 200, gives JobList; "Lists jobs, newest first."
     JobShow, Get, Viewer, "/v1/jobs/{job}", 200, gives Job; "Shows a job."
     JobCancel, Post, Operator, "/v1/jobs/{job}/cancel", 204; "Ends a job; what it moved stays moved."
+    JobPause, Post, Operator, "/v1/jobs/{job}/pause", 204; "Has a job rest until it is told to go on, also over a restart; not one that lives as long as a connection."
+    JobResume, Post, Operator, "/v1/jobs/{job}/resume", 204; "Has a paused job go on."
 }
 
 impl Operation {

@@ -745,6 +745,16 @@ pub enum Job {
         /// Its number
         id: u64,
     },
+    /// Have a job rest until it is told to go on, also when the daemon is restarted
+    Pause {
+        /// Its number
+        id: u64,
+    },
+    /// Have a paused job go on
+    Resume {
+        /// Its number
+        id: u64,
+    },
 }
 
 #[cfg(test)]

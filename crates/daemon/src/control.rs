@@ -65,6 +65,8 @@ control! {
     drive_replace(pool: &str, old: &str, new: &str, force: bool) -> Result<u64>;
     jobs() -> Result<Vec<JobStatus>>;
     job_cancel(job: u64) -> Result<()>;
+    job_pause(job: u64) -> Result<()>;
+    job_resume(job: u64) -> Result<()>;
     volume_create(pool: &str, spec: &VolumeSpec) -> Result<VolumeStatus>;
     volume_list(pool: &str) -> Result<Vec<VolumeStatus>>;
     volume_resize(pool: &str, volume: &str, size: u64, shrink: bool) -> Result<VolumeStatus>;

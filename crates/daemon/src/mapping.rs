@@ -284,6 +284,7 @@ impl ToApi for engine::JobStatus {
     fn to_api(self) -> v1::Job {
         let state = match self.state.as_str() {
             "running" => v1::JobState::Running,
+            "paused" => v1::JobState::Paused,
             "done" => v1::JobState::Done,
             "cancelled" => v1::JobState::Cancelled,
             _ => v1::JobState::Failed,

@@ -257,6 +257,7 @@ pub(crate) mod tests {
                 scrub: crate::ScrubConfig::default(),
                 warn_at: crate::WARN_AT.to_vec(),
                 promotion_budget: 0,
+                paused: Vec::new(),
                 unknown: Default::default(),
                 features: Features::default(),
             },

@@ -27,7 +27,7 @@ pub use bytes::crc32c;
 pub use checkpoint::Checkpoint;
 pub use chunk::{BlockState, ChunkPage};
 pub use config::{
-    DriveConfig, ExportConfig, LayerConfig, LayoutConfig, MetaConfig, PartConfig, Policy,
+    DriveConfig, ExportConfig, LayerConfig, LayoutConfig, MetaConfig, PartConfig, PausedConfig, Policy,
     PoolConfig, RESERVATIONS_MAX, ReceivingConfig, ReservationsConfig, ScheduleConfig, ScrubConfig,
     ScrubRunning, ScrubTotals, SnapshotConfig, TierConfig, VdriveConfig, VolumeConfig, WARN_AT,
 };

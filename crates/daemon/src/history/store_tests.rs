@@ -21,7 +21,7 @@ fn reads(rate: f32) -> Values {
 
 fn write(store: &Store, now_s: u64, rate: f32) {
     let figures = [("volume/tank/v".to_owned(), reads(rate))];
-    store.write(now_s, 1, &figures).unwrap();
+    store.write(now_s, 1, &figures, &[]).unwrap();
 }
 
 /// Reads a second, by steps of so many seconds.
@@ -79,7 +79,7 @@ fn quiet_seconds_are_known_and_those_without_a_daemon_are_not() {
     write(&store, BEGIN + 31, 7.0);
     // A look that took long counts for the seconds before it, up to a quarter of a minute.
     let figures = [("volume/tank/v".to_owned(), reads(9.0))];
-    store.write(BEGIN + 60, 500, &figures).unwrap();
+    store.write(BEGIN + 60, 500, &figures, &[]).unwrap();
     let seconds = told(&store, BEGIN, BEGIN + 61, 1, BEGIN + 61);
     assert_eq!(seconds[..4], [None, Some(5.0), Some(0.0), None]);
     assert_eq!(seconds[29..33], [None, None, Some(7.0), None]);
@@ -164,7 +164,7 @@ fn room_is_bounded_and_what_is_not_seen_for_longest_gives_way() {
             .collect()
     };
     store
-        .write(BEGIN + 1, 1, &named(0..OBJECTS_MAX + 10))
+        .write(BEGIN + 1, 1, &named(0..OBJECTS_MAX + 10), &[])
         .unwrap();
     let query = |name: &'static str| Query {
         object: name,
@@ -176,13 +176,14 @@ fn room_is_bounded_and_what_is_not_seen_for_longest_gives_way() {
     assert!(is_there("volume/tank/v0") && !is_there("volume/tank/v4099"));
     // All but the first go on; two hours later there is room for another.
     store
-        .write(BEGIN + 2 * HOUR, 1, &named(1..OBJECTS_MAX))
+        .write(BEGIN + 2 * HOUR, 1, &named(1..OBJECTS_MAX), &[])
         .unwrap();
     store
         .write(
             BEGIN + 2 * HOUR + 1,
             1,
             &named(OBJECTS_MAX..OBJECTS_MAX + 1),
+            &[],
         )
         .unwrap();
     assert!(!is_there("volume/tank/v0") && is_there("volume/tank/v4096"));

@@ -63,14 +63,8 @@ pub fn jobs(page: &mut Page, jobs: &[v1::Job]) {
     let mut counts = BTreeMap::<(&str, &str), u64>::new();
     let mut left = BTreeMap::<&str, u64>::new();
     for job in jobs {
-        let state = match job.state {
-            v1::JobState::Running => "running",
-            v1::JobState::Done => "done",
-            v1::JobState::Failed => "failed",
-            v1::JobState::Cancelled => "cancelled",
-        };
-        *counts.entry((&job.kind, state)).or_default() += 1;
-        if job.state == v1::JobState::Running {
+        *counts.entry((&job.kind, job.state.name())).or_default() += 1;
+        if !job.state.is_ended() {
             *left.entry(&job.kind).or_default() += job.total.saturating_sub(job.done);
         }
     }

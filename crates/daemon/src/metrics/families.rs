@@ -38,8 +38,8 @@ families! {
     BUILD Info "convect_build" VERSION "The daemon that answers."
     UPTIME Gauge "convect_uptime_seconds" NONE "Time since the daemon was started."
     SCRAPE_TOOK Gauge "convect_scrape_duration_seconds" NONE "How long it took to gather these figures."
-    JOBS Gauge "convect_jobs" JOB "Jobs that run, and those of late that ended."
-    JOBS_LEFT Gauge "convect_jobs_left_bytes" KIND "What running jobs have left to do."
+    JOBS Gauge "convect_jobs" JOB "Jobs that run or are paused, and those of late that ended."
+    JOBS_LEFT Gauge "convect_jobs_left_bytes" KIND "What jobs that have not ended have left to do."
 
     POOL_ABSENT Gauge "convect_pool_absent" POOL "1 for a pool that should be open and is not."
     POOL_STATE Gauge "convect_pool_state" STATE "1 for the state that the pool is in, 0 for the others."

@@ -373,6 +373,19 @@ impl Control for Fake {
         Ok(())
     }
 
+    fn job_pause(&self, _job: u64) -> Result<()> {
+        *self.world.alter_job.lock().unwrap() = Some(|job| {
+            job.state = "paused".to_owned();
+            (job.rate, job.seconds_left) = (0, None);
+        });
+        Ok(())
+    }
+
+    fn job_resume(&self, _job: u64) -> Result<()> {
+        *self.world.alter_job.lock().unwrap() = None;
+        Ok(())
+    }
+
     fn volume_create(&self, pool: &str, spec: &VolumeSpec) -> Result<VolumeStatus> {
         self.with(pool, |stored| {
             if stored.volumes.contains_key(&spec.name) {

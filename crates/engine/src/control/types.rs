@@ -225,7 +225,7 @@ pub struct ScrubFaultStatus {
 /// The scrub of a pool that runs, or the last one.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct ScrubStatus {
-    /// `never`, `running`, `done` or `cancelled`.
+    /// `never`, `running`, `paused`, `done` or `cancelled`.
     pub state: String,
     /// When it began: seconds since 1970. Where there was none, since when the schedule counts.
     pub began_s: u64,
@@ -567,11 +567,11 @@ pub struct ExportRecord {
 pub struct JobStatus {
     /// Its number.
     pub id: u64,
-    /// `evacuate`, `delete` or `scrub`.
+    /// `scrub`, `evacuate`, `resync`, `delete` or `reclaim`.
     pub kind: String,
     /// Pool and object, for people.
     pub subject: String,
-    /// `running`, `done`, `failed` or `cancelled`.
+    /// `running`, `paused`, `done`, `failed` or `cancelled`.
     pub state: String,
     /// Bytes done.
     pub done: u64,

@@ -280,11 +280,9 @@ impl Pool {
             .map(|totals| totals.counts.mapped())
             .sum();
         let pool = self.clone();
-        self.jobs.start(
-            "delete",
-            &self.name,
-            &volume.name.clone(),
-            mapped * BLOCK as u64,
+        self.start_job(
+            ("delete", &volume.name.clone()),
+            (0, mapped * BLOCK as u64),
             move |progress| pool.free_volume(&volume, &progress),
         )
     }
@@ -337,5 +335,6 @@ impl Pool {
             }
         }
         self.resume_resyncs();
+        self.forget_paused();
     }
 }
