@@ -8,6 +8,7 @@ use crate::placement_arguments::Placement;
 use crate::pool_arguments::PoolSet;
 use crate::serve_arguments::Serve;
 use crate::stream_arguments::{Receive, Send};
+use crate::target_arguments::Targets;
 use crate::way::Reach;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -149,7 +150,9 @@ too. Beyond it the volume takes what is free, up to its quota.
 Pins are widened to whole 64 KiB; a later one counts where it lies over others, and a volume has at most 16. \
 What is pinned to the fast tier is brought there in the background and stays; what is pinned to the slow one \
 goes there soon after it is written. Pins to the fast tier and floors together may not be more than it has \
-beside a sixteenth for writes.";
+beside a sixteenth for writes.
+
+Targets enforce nothing: an alert `target_unmet` tells when they were not met for a minute (docs/events.md).";
 
 const EXPLAIN_AFTER: &str = "\
 What was moved of late is kept in memory, from when the pool was opened. `convect pool moves` counts by reason.";
@@ -566,6 +569,8 @@ pub enum Volume {
         reservation: Option<String>,
         #[command(flatten)]
         placement: Placement,
+        #[command(flatten)]
+        targets: Targets,
     },
     /// Give a clone the snapshots that it stands on; what it was cloned from is a clone then
     #[command(after_help = PROMOTE_AFTER)]

@@ -23,6 +23,7 @@ mod run;
 mod serve_arguments;
 mod show;
 mod stream_arguments;
+mod target_arguments;
 mod top;
 mod way;
 

@@ -13,6 +13,7 @@ mod error;
 mod events;
 mod fill;
 mod frontends;
+mod goals;
 mod history;
 mod host_drives;
 mod http;

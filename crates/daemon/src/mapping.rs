@@ -331,11 +331,22 @@ pub fn volume(status: engine::VolumeStatus, exports: Vec<String>) -> v1::Volume 
         reserved: status.reserved,
         fast: status.fast,
         placement: Some(status.knobs.to_api()),
+        targets: targets(status.targets),
         serial: status.serial,
         state: status.state,
         exports,
         receiving: status.receiving.and_then(receiving),
     }
+}
+
+/// What is expected of a volume; none when nothing is.
+fn targets(targets: engine::Targets) -> Option<v1::Targets> {
+    let some = |value: u64| Some(value).filter(|value| *value > 0);
+    (targets != engine::Targets::default()).then(|| v1::Targets {
+        iops: some(targets.iops),
+        bandwidth: some(targets.bandwidth),
+        latency_ns: some(targets.latency_ns),
+    })
 }
 
 /// How far a volume is; none when the labels say what cannot be.

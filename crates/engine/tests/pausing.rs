@@ -129,7 +129,11 @@ fn an_evacuation_rests_over_a_crash_and_ends() {
     let running = until_under_way(&engine, "evacuate");
     engine.job_pause(running.id).unwrap();
     rests(&engine, "evacuate");
-    let both = pool("p", 2, spec.vdrives.iter().cloned().chain([second]).collect());
+    let both = pool(
+        "p",
+        2,
+        spec.vdrives.iter().cloned().chain([second]).collect(),
+    );
     start_again(&mut engine, &both, true);
     assert_eq!(rests(&engine, "evacuate"), 0);
     let client = Client::open(&engine, "p", "v");

@@ -145,6 +145,23 @@ pub struct VolumeConfig {
     /// What was chosen for its placement.
     #[serde(default, skip_serializing_if = "is_default")]
     pub knobs: KnobsConfig,
+    /// What is expected of it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub targets: TargetsConfig,
+}
+
+/// What is expected of a volume; 0: nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct TargetsConfig {
+    /// Operations a second.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub iops: u64,
+    /// Bytes a second.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub bandwidth: u64,
+    /// Nanoseconds within which 99 of 100 operations end.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub latency_ns: u64,
 }
 
 impl VolumeConfig {

@@ -277,6 +277,7 @@ pub(crate) mod tests {
             quota: 0,
             reservation: 0,
             knobs: Default::default(),
+            targets: crate::TargetsConfig::default(),
         }
     }
 

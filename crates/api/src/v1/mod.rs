@@ -36,7 +36,7 @@ pub use exports::{
     Export, ExportChange, ExportCreate, ExportList, FrontEnd, FrontEndList, Parameter,
 };
 pub use fills::{Fill, FillPart, PoolWarnings, Trend};
-pub use history::{History, HistorySeries};
+pub use history::{History, HistorySeries, HistorySpread, HistorySpreads};
 pub use jobs::{Job, JobList, JobRef, JobState};
 pub use live::{LiveMap, LivePool, LiveState, LiveVolume};
 pub use placement::{Bypass, Pin, PinChange, PinTo, Placement, Reaction, WriteBudget};
@@ -55,8 +55,8 @@ pub use snapshots::{
 };
 pub use targets::{MailSecurity, Target, TargetCreate, TargetList, TargetTo};
 pub use volumes::{
-    MapCell, Received, Receiving, Volume, VolumeChange, VolumeCreate, VolumeList, VolumeMap,
-    VolumeResize,
+    MapCell, Received, Receiving, Targets, Volume, VolumeChange, VolumeCreate, VolumeList,
+    VolumeMap, VolumeResize,
 };
 pub use wear::{PoolChange, PromotionBudget, Wear};
 pub use what_if::{Forecast, ForecastPoint, WhatIf};

@@ -102,9 +102,7 @@ impl Watched {
 
     /// The jobs that have not ended.
     pub fn running(&self) -> impl Iterator<Item = &Job> {
-        self.jobs
-            .iter()
-            .filter(|job| !job.state.is_ended())
+        self.jobs.iter().filter(|job| !job.state.is_ended())
     }
 }
 

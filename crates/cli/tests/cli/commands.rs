@@ -236,9 +236,10 @@ fn work_in_the_background_is_found_again() {
 
 #[test]
 fn a_job_is_paused_and_goes_on() {
-    let daemon = Scripted::new()
-        .on("POST /v1/jobs/3/pause", 204, "")
-        .on("POST /v1/jobs/3/resume", 204, "");
+    let daemon =
+        Scripted::new()
+            .on("POST /v1/jobs/3/pause", 204, "")
+            .on("POST /v1/jobs/3/resume", 204, "");
     let said = daemon.convect("job pause 3");
     assert_eq!(
         (said.code, said.out.as_str()),

@@ -107,12 +107,7 @@ impl<T: Kept> Rings<T> {
     ///
     /// # Errors
     /// What the system says.
-    pub fn read(
-        &self,
-        place: Place,
-        ring: &Ring,
-        steps: Range<u64>,
-    ) -> io::Result<Vec<Option<T>>> {
+    pub fn read(&self, place: Place, ring: &Ring, steps: Range<u64>) -> io::Result<Vec<Option<T>>> {
         let mut read = Vec::new();
         let mut from = steps.start;
         let end = steps.end.min(steps.start.saturating_add(ring.steps));

@@ -272,7 +272,9 @@ impl Store {
             kind.merge(&known)
         });
         let counts = match kind.has_counts() {
-            true => counts.read(entry.place(), &ring, range).map_err(Missing::Io)?,
+            true => counts
+                .read(entry.place(), &ring, range)
+                .map_err(Missing::Io)?,
             false => Vec::new(),
         };
         Ok(Found {

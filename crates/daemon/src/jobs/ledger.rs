@@ -162,11 +162,7 @@ impl Known {
 
     /// Takes what a job of the daemon's own says.
     fn follow(&mut self, now_s: u64) -> bool {
-        let Some(own) = self
-            .own
-            .as_ref()
-            .filter(|_| !self.job.state.is_ended())
-        else {
+        let Some(own) = self.own.as_ref().filter(|_| !self.job.state.is_ended()) else {
             return false;
         };
         let (done, rate) = (own.done(), own.rate());

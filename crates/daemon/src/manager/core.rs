@@ -2,6 +2,7 @@
 
 use super::exports::Running;
 use super::fills::Gauges;
+use super::looks::Looks;
 use super::observe::Observed;
 use super::schedules::{Key, Tried};
 use super::uses::Uses;
@@ -52,6 +53,7 @@ pub struct Manager {
     pub(super) wear: Mutex<Watched>,
     /// What is being sent or received.
     pub(super) uses: Uses,
+    pub(super) looks: Looks,
     /// Held while figures are gathered.
     pub(super) scrapes: Mutex<()>,
     pub(super) began: Instant,
@@ -123,6 +125,7 @@ impl Manager {
             gauges: Mutex::default(),
             wear: Mutex::default(),
             uses: Uses::default(),
+            looks: Looks::default(),
             scrapes: Mutex::default(),
             began: Instant::now(),
         }

@@ -2,6 +2,7 @@
 
 use super::encoder::{Counted, Family, Page};
 use super::families as the;
+use crate::mapping::ToApi;
 use api::v1;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -18,16 +19,12 @@ pub struct PoolFigures {
     pub pool: v1::Pool,
     /// Its snapshots.
     pub snapshots: usize,
-    /// Whether it is told what each volume did.
-    pub counted: bool,
     /// What it did.
-    pub counters: Option<v1::Counters>,
+    pub counters: v1::Counters,
     /// What it moved.
     pub moves: Vec<v1::MoveCount>,
-    /// How operations of volumes that had some are spread, by their names.
-    pub spreads: BTreeMap<String, engine::IoSpread>,
     /// Its volumes, and what each did.
-    pub volumes: Vec<(engine::VolumeStatus, Option<v1::Counters>)>,
+    pub volumes: Vec<engine::VolumeLook>,
 }
 
 fn seconds(ns: u64) -> f64 {
@@ -99,7 +96,6 @@ pub fn pool(page: &mut Page, figures: &PoolFigures) {
     page.add(the::POOL_PROMISED, of, pool.promised);
     page.add(the::POOL_VOLUMES, of, pool.volumes);
     page.add(the::POOL_SNAPSHOTS, of, figures.snapshots);
-    page.add(the::POOL_COUNTED, of, u8::from(figures.counted));
     page.add(the::POOL_MAPS, of, pool.map_bytes);
     page.add(the::POOL_HELD, of, u8::from(pool.promotion_held));
     if let Some(budget) = &pool.promotion_budget {
@@ -110,23 +106,19 @@ pub fn pool(page: &mut Page, figures: &PoolFigures) {
     tiers(page, pool);
     scrub(page, name, &pool.scrub);
     vdrives(page, name, &pool.vdrives);
-    if let Some(counters) = &figures.counters {
-        pool_counters(page, name, counters);
-    }
+    pool_counters(page, name, &figures.counters);
     for count in &figures.moves {
         let dropped = if count.dropped { "true" } else { "false" };
         let of = [name, &count.from, &count.to, dropped, &count.reason];
         page.add(the::POOL_MOVES, &of, count.moves);
         page.add(the::POOL_MOVED, &of, count.bytes);
     }
-    for (volume, counters) in &figures.volumes {
-        volume_figures(page, volume);
-        if let Some(counters) = counters {
-            let of = &[name, &volume.name];
-            volume_counters(page, of, counters);
-            if let Some(spread) = figures.spreads.get(&volume.name) {
-                volume_spread(page, of, counters, spread);
-            }
+    for volume in &figures.volumes {
+        volume_figures(page, &volume.status);
+        let (of, counters) = (&[name, &volume.status.name], volume.counters.to_api());
+        volume_counters(page, of, &counters);
+        if volume.spread != engine::IoSpread::default() {
+            volume_spread(page, of, &counters, &volume.spread);
         }
     }
 }

@@ -51,7 +51,6 @@ families! {
     POOL_PROMISED Gauge "convect_pool_promised_bytes" POOL "Sum of the volumes' sizes."
     POOL_VOLUMES Gauge "convect_pool_volumes" POOL "Volumes."
     POOL_SNAPSHOTS Gauge "convect_pool_snapshots" POOL "Snapshots."
-    POOL_COUNTED Gauge "convect_pool_volume_counters" POOL "1 when counters by volume are told, 0 when the pool has too many volumes and snapshots for that."
     POOL_MAPS Gauge "convect_pool_map_memory_bytes" POOL "Memory for maps."
     POOL_HELD Gauge "convect_pool_promotion_held" POOL "1 while promotion is held by hand."
     POOL_BUDGET Gauge "convect_pool_promotion_budget_bytes" POOL "What promotion may write in a day, where a budget is set."

@@ -1,12 +1,13 @@
 //! An engine in memory, for the daemon to work with.
 
+mod looks;
 mod world;
 
 use super::answers::{Nothing, explained};
 use block::BlockDevice;
 use daemon::Control;
 use engine::*;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -131,6 +132,7 @@ fn volume(pool: &str, spec: &VolumeSpec) -> VolumeStatus {
             budget_used: 0,
             budget_left: 0,
         },
+        targets: Targets::default(),
         serial: "s".to_owned(),
         state: "online".to_owned(),
         receiving: None,
@@ -169,6 +171,17 @@ impl Control for Fake {
     fn pool_list(&self) -> Result<Vec<PoolStatus>> {
         let open = self.open.lock().unwrap().clone();
         Ok(open.iter().map(|name| self.status(name)).collect())
+    }
+
+    fn look(&self) -> Vec<PoolLook> {
+        self.world.looks.fetch_add(1, Ordering::Relaxed);
+        let look = |status: PoolStatus| PoolLook {
+            counters: self.pool_counters(&status.name).unwrap(),
+            snapshots: self.snapshot_list(&status.name, None).unwrap().len(),
+            volumes: self.volume_looks(&status.name),
+            status,
+        };
+        self.pool_list().unwrap().into_iter().map(look).collect()
     }
 
     fn pool_status(&self, pool: &str) -> Result<PoolStatus> {
@@ -458,18 +471,6 @@ impl Control for Fake {
 
     fn volume_counters(&self, pool: &str, _volume: &str) -> Result<IoCounters> {
         self.pool_counters(pool)
-    }
-
-    fn volumes_counters(&self, pool: &str) -> Result<BTreeMap<String, IoCounters>> {
-        let counters = self.pool_counters(pool)?;
-        self.with(pool, |stored| {
-            let names = stored.volumes.keys().cloned();
-            Ok(names.map(|name| (name, counters)).collect())
-        })
-    }
-
-    fn volumes_spreads(&self, _pool: &str) -> Result<BTreeMap<String, IoSpread>> {
-        Ok(BTreeMap::new())
     }
 
     fn volume_promote(&self, pool: &str, name: &str) -> Result<Promotion> {

@@ -9,6 +9,8 @@ mod events;
 mod exports;
 mod fake;
 mod fills;
+mod goals;
+mod history;
 mod http;
 mod metrics;
 mod pools;

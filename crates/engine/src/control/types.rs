@@ -372,6 +372,30 @@ pub struct VolumeChange {
     pub reservation: Option<u64>,
     /// Its placement.
     pub knobs: KnobsChange,
+    /// What is expected of it.
+    pub targets: TargetsChange,
+}
+
+/// What is changed of what is expected of a volume; what is not given stays.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct TargetsChange {
+    /// Operations a second; 0: nothing is expected.
+    pub iops: Option<u64>,
+    /// Bytes a second, in the same way.
+    pub bandwidth: Option<u64>,
+    /// Nanoseconds within which 99 of 100 operations are to end, in the same way.
+    pub latency_ns: Option<u64>,
+}
+
+/// What is expected of a volume; 0: nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Targets {
+    /// Operations a second.
+    pub iops: u64,
+    /// Bytes a second.
+    pub bandwidth: u64,
+    /// Nanoseconds within which 99 of 100 operations are to end.
+    pub latency_ns: u64,
 }
 
 /// State of a volume.
@@ -403,6 +427,8 @@ pub struct VolumeStatus {
     pub fast: u64,
     /// Its placement.
     pub knobs: KnobsStatus,
+    /// What is expected of it.
+    pub targets: Targets,
     /// Stable name for serial numbers.
     pub serial: String,
     /// `online` or `deleting`.

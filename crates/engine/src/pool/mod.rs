@@ -31,6 +31,7 @@ mod snapshots;
 mod state;
 mod status;
 mod taking;
+mod targets;
 mod vdrives;
 mod volumes;
 mod wear;

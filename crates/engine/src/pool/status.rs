@@ -2,7 +2,7 @@
 
 use super::allowances::{Has, has};
 use super::shards::{ask_all, code_of};
-use super::{Pool, Result, knobs, lock, wear};
+use super::{Pool, Result, knobs, lock, targets, wear};
 use crate::control::types::{
     DriveStatus, EngineError, IoCounters, LayoutSpec, MapCell, PoolStatus, Tier, VdriveStatus,
     VolumeStatus,
@@ -332,6 +332,7 @@ impl Pool {
                 self.budget(volume.id).as_deref(),
                 &self.bypassed(volume.id),
             ),
+            targets: targets::status(&volume.targets),
             serial: self.serial(volume.id),
             state: if volume.deleting {
                 "deleting"

@@ -91,6 +91,7 @@ impl Pool {
             quota: spec.quota,
             reservation: spec.reservation,
             knobs: KnobsConfig::default(),
+            targets: format::TargetsConfig::default(),
         };
         limits::check(&mut wanted)?;
         let allowance = self.new_allowance(&wanted)?;

@@ -76,11 +76,7 @@ impl Shard {
         results
     }
 
-    async fn free_layer(
-        &self,
-        layer: u32,
-        turns: &mut Turns<'_>,
-    ) -> Result<(), IoError> {
+    async fn free_layer(&self, layer: u32, turns: &mut Turns<'_>) -> Result<(), IoError> {
         self.end_volume(layer);
         self.free_chunks(layer, turns).await?;
         self.forget_volume(layer)

@@ -53,11 +53,7 @@ impl Shard {
         }
     }
 
-    async fn merge_chunks(
-        &self,
-        upper: u32,
-        turns: &mut Turns<'_>,
-    ) -> Result<(), IoError> {
+    async fn merge_chunks(&self, upper: u32, turns: &mut Turns<'_>) -> Result<(), IoError> {
         let mut from = Some(0u32);
         while let Some(start) = from {
             let keys = self.next_chunks(upper, start).await?;

@@ -11,9 +11,7 @@ export function PauseJob({ job }: { job: Job }) {
     const options = { path: { job: job.id } };
     setFailed("");
     try {
-      await (paused
-        ? api.post("/v1/jobs/{job}/resume", options)
-        : api.post("/v1/jobs/{job}/pause", options));
+      await (paused ? api.post("/v1/jobs/{job}/resume", options) : api.post("/v1/jobs/{job}/pause", options));
     } catch (error) {
       setFailed(error instanceof Error ? error.message : String(error));
     }

@@ -2,7 +2,7 @@
 
 use engine::*;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Mutex, MutexGuard};
 
 #[derive(Clone, Default)]
@@ -38,6 +38,12 @@ pub struct World {
     pub full: AtomicBool,
     /// What is otherwise about the job.
     pub alter_job: Mutex<Option<fn(&mut JobStatus)>>,
+    /// Looks at all pools.
+    pub looks: AtomicUsize,
+    /// What volumes did, by their names.
+    pub did: Mutex<BTreeMap<String, (IoCounters, IoSpread)>>,
+    /// What is expected of every volume.
+    pub expected: Mutex<Targets>,
     /// For whom volumes were opened.
     pub opened_by: Mutex<Vec<Option<String>>>,
 }
