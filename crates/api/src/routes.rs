@@ -400,6 +400,7 @@ routes! {
     Metrics, Get, Viewer, "/metrics", 200, gives Metrics; "Tells all figures as Prometheus reads them."
     DriveList, Get, Viewer, "/v1/drives", 200, gives DriveList; "Lists the drives of the open pools and the block devices of this host."
     DriveProbe, Post, Admin, "/v1/drives/probe", 200, takes DriveProbe, gives DriveReport; "Opens a drive, looks and closes it again."
+    DriveLocate, Post, Operator, "/v1/drives/locate", 204, takes DriveLocate; "Switches the light at a drive's slot, where an enclosure has one that the kernel knows."
     FrontEndList, Get, Viewer, "/v1/frontends", 200, gives FrontEndList; "Lists the front ends and their parameters."
     PoolList, Get, Viewer, "/v1/pools", 200, gives PoolList; "Lists the pools."
     PoolCreate, Post, Admin, "/v1/pools", 201, takes PoolCreate, gives Pool; "Makes a pool and opens it."

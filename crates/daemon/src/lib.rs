@@ -29,6 +29,7 @@ mod placement;
 mod ram;
 mod schedule;
 mod serve;
+mod smart;
 mod snapshot_schedule;
 mod span;
 mod state;

@@ -90,6 +90,7 @@ impl ToApi for engine::DriveStatus {
             why: self.why,
             synced_percent: self.synced_percent,
             wear: v1::Wear::default(),
+            health: None,
         }
     }
 }
@@ -107,6 +108,7 @@ impl ToApi for engine::DriveReport {
             found: self.found,
             pool: self.pool,
             wear: None,
+            health: None,
             error: None,
         }
     }

@@ -1,5 +1,6 @@
 //! From a configuration to a daemon that serves, and to its end.
 
+use crate::clock::now_s;
 use crate::delivery::{TARGETS_MAX, deliver};
 use crate::{Config, Control, FRONT_ENDS, LogLevel, Manager, ServeError, StateDir};
 use crate::{RamPlan, check_memory, http, notify};
@@ -15,7 +16,7 @@ const REFRESH_TIME: Duration = Duration::from_secs(10);
 const THREADS_MAX: usize = http::CONNECTIONS_MAX
     + http::METRICS_CONNECTIONS_MAX
     + http::NETWORK_CONNECTIONS_MAX
-    + 4
+    + 6
     + 2 * TARGETS_MAX;
 /// Time between two looks at what is wrong, at least and at most. In between they are as far apart as the last one was
 /// long, times [`OBSERVE_DUTY`].
@@ -23,6 +24,8 @@ const OBSERVE_MIN: Duration = Duration::from_secs(1);
 const OBSERVE_MAX: Duration = Duration::from_secs(10);
 const OBSERVE_DUTY: u32 = 100;
 /// Time between two looks at the host's memory.
+/// From one time that disks are asked how they are to the next.
+const DISKS_TIME: Duration = Duration::from_secs(600);
 const MEMORY_TIME: Duration = Duration::from_secs(1);
 /// The exit code when a second signal asks for the end before the first one's is reached.
 const EXIT_AT_ONCE: i32 = 1;
@@ -143,6 +146,7 @@ pub fn run(
         tokio::spawn(refresh(Arc::clone(&manager)));
         tokio::spawn(fit_ram(Arc::clone(&manager)));
         tokio::spawn(observe(Arc::clone(&manager)));
+        tokio::spawn(ask_disks(Arc::clone(&manager)));
         tokio::spawn(deliver(Arc::clone(&manager)));
         announce();
         let served = http::serve(&socket, metrics, network, Arc::clone(&manager), stop).await;
@@ -180,6 +184,15 @@ async fn observe(manager: Arc<Manager>) {
         let took = began.elapsed();
         let period = (took * OBSERVE_DUTY).clamp(OBSERVE_MIN, OBSERVE_MAX);
         tokio::time::sleep(period.saturating_sub(took)).await;
+    }
+}
+
+/// Disks are asked how they are rarely: an answer may take a disk a moment in which it does nothing else.
+async fn ask_disks(manager: Arc<Manager>) {
+    loop {
+        let asking = Arc::clone(&manager);
+        let _ = tokio::task::spawn_blocking(move || asking.ask_disks(now_s())).await;
+        tokio::time::sleep(DISKS_TIME).await;
     }
 }
 

@@ -84,6 +84,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/drives/locate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Switches the light at a drive's slot, where an enclosure has one that the kernel knows.
+         * @description For the role operator and those above.
+         */
+        post: operations["DriveLocate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/drives/probe": {
         parameters: {
             query?: never;
@@ -1499,6 +1519,7 @@ export interface components {
              * @description Requests that failed.
              */
             errors: number;
+            health?: components["schemas"]["DriveHealth"] | null;
             /** @description Its id, 32 hex digits. */
             id: string;
             /**
@@ -1555,10 +1576,75 @@ export interface components {
              */
             writes: number;
         };
+        /** @description A drive's health, by SMART. What it does not tell is left out. */
+        DriveHealth: {
+            /** @description It slept when it was asked last, and was not woken up: the rest is what it said before. */
+            asleep: boolean;
+            /**
+             * Format: int64
+             * @description When it said so: seconds since 1970.
+             */
+            at_s: number;
+            /**
+             * Format: int64
+             * @description Times that it could not give back what it had.
+             */
+            media_errors?: number | null;
+            /** @description Its model. */
+            model: string;
+            /**
+             * Format: int64
+             * @description Sectors that cannot be read now.
+             */
+            pending?: number | null;
+            /**
+             * Format: int64
+             * @description Hours that it was switched on.
+             */
+            power_on_hours?: number | null;
+            /**
+             * Format: int64
+             * @description Sectors that it replaced.
+             */
+            reallocated?: number | null;
+            /** @description Its serial number. */
+            serial: string;
+            /**
+             * Format: int64
+             * @description What is left of its spare blocks, in per cent.
+             */
+            spare_percent?: number | null;
+            /** @description What it says. */
+            state: components["schemas"]["HealthState"];
+            /**
+             * Format: int64
+             * @description Its temperature in degrees Celsius.
+             */
+            temperature_c?: number | null;
+            /**
+             * Format: int64
+             * @description Sectors that could not be mended.
+             */
+            uncorrectable?: number | null;
+            /**
+             * Format: int64
+             * @description What it means to have used of its endurance, in per cent; may be more than 100.
+             */
+            used_percent?: number | null;
+            /** @description Why it fails, or why nothing is known. */
+            why: string;
+        };
         /** @description The drives of the open pools and the block devices of this host. */
         DriveList: {
             /** @description One entry a drive. */
             items: components["schemas"]["DriveReport"][];
+        };
+        /** @description A drive to be found by its light. */
+        DriveLocate: {
+            /** @description Its specification. */
+            drive: string;
+            /** @description Whether the light at its slot is on. */
+            on: boolean;
         };
         /** @description A drive to take out of its mirrors. */
         DriveOffline: {
@@ -1602,6 +1688,7 @@ export interface components {
             error?: string | null;
             /** @description What it bears, by name (`ext4 filesystem`, `GPT partition table`, `convect pool NAME`). */
             found?: string | null;
+            health?: components["schemas"]["DriveHealth"] | null;
             /**
              * Format: int32
              * @description Logical sector in bytes.
@@ -1919,6 +2006,11 @@ export interface components {
             /** @description One entry a front end. */
             items: components["schemas"]["FrontEnd"][];
         };
+        /**
+         * @description What a drive says of itself.
+         * @enum {string}
+         */
+        HealthState: "good" | "failing" | "unknown";
         /** @description How something did over time. */
         History: {
             /**
@@ -3596,6 +3688,36 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["DriveList"];
                 };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+        };
+    };
+    DriveLocate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DriveLocate"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];

@@ -14,6 +14,7 @@ export type Snapshot = Schemas["Snapshot"];
 export type Schedule = Schemas["Schedule"];
 export type Export = Schemas["Export"];
 export type FrontEnd = Schemas["FrontEnd"];
+export type Health = Schemas["DriveHealth"];
 export type History = Schemas["History"];
 export type Targets = Schemas["Targets"];
 export type Job = Schemas["Job"];

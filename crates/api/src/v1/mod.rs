@@ -7,6 +7,7 @@ mod events;
 mod explain;
 mod exports;
 mod fills;
+mod health;
 mod history;
 mod jobs;
 mod live;
@@ -25,7 +26,9 @@ mod what_if;
 pub use access::{
     AuditEntry, AuditList, LogIn, Login, Role, Token, TokenCreate, TokenList, TokenMade,
 };
-pub use drives::{DriveList, DriveOffline, DriveOnline, DriveProbe, DriveReplace, DriveReport};
+pub use drives::{
+    DriveList, DriveLocate, DriveOffline, DriveOnline, DriveProbe, DriveReplace, DriveReport,
+};
 pub use events::{
     Alert, AlertList, Event, EventCode, EventList, EventState, Severity, Subject, SubjectKind,
 };
@@ -36,6 +39,7 @@ pub use exports::{
     Export, ExportChange, ExportCreate, ExportList, FrontEnd, FrontEndList, Parameter,
 };
 pub use fills::{Fill, FillPart, PoolWarnings, Trend};
+pub use health::{DriveHealth, HealthState};
 pub use history::{History, HistorySeries, HistorySpread, HistorySpreads};
 pub use jobs::{Job, JobList, JobRef, JobState};
 pub use live::{LiveMap, LivePool, LiveState, LiveVolume};

@@ -22,6 +22,7 @@ mod schedules;
 mod scrubs;
 mod send;
 mod sessions;
+mod smart;
 mod snapshots;
 mod tags;
 mod targets;

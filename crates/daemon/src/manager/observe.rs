@@ -34,7 +34,7 @@ fn of_pool(pool: &str, name: &str) -> Subject {
     }
 }
 
-fn of_drive(pool: &str, drive: &DriveStatus) -> Subject {
+pub(super) fn of_drive(pool: &str, drive: &DriveStatus) -> Subject {
     Subject {
         kind: SubjectKind::Drive,
         pool: Some(pool.to_owned()),
@@ -184,6 +184,7 @@ impl Manager {
             });
         }
         self.find_wear(pool, at_s, found);
+        self.find_health(pool, found);
         self.find_damage(pool, found);
     }
 

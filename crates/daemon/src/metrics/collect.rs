@@ -215,6 +215,9 @@ fn drive(page: &mut Page, of: [&str; 4], drive: &v1::Drive) {
     if let Some(percent) = drive.synced_percent {
         page.add(the::DRIVE_SYNCED, &of, f64::from(percent) / 100.0);
     }
+    if let Some(health) = &drive.health {
+        drive_health(page, of, health);
+    }
     let wear = &drive.wear;
     for (purpose, bytes) in [
         ("hosts", wear.hosts),
@@ -224,6 +227,23 @@ fn drive(page: &mut Page, of: [&str; 4], drive: &v1::Drive) {
     ] {
         let of = [of[0], of[1], of[2], of[3], purpose];
         page.add(the::DRIVE_WEAR, &of, bytes);
+    }
+}
+
+/// What a drive says of itself, as far as it does.
+fn drive_health(page: &mut Page, of: [&str; 4], health: &v1::DriveHealth) {
+    if health.state != v1::HealthState::Unknown {
+        let failing = u8::from(health.state == v1::HealthState::Failing);
+        page.add(the::DRIVE_FAILING, &of, failing);
+    }
+    if let Some(used) = health.used_percent {
+        page.add(the::DRIVE_USED, &of, used as f64 / 100.0);
+    }
+    if let Some(celsius) = health.temperature_c {
+        page.add(the::DRIVE_TEMPERATURE, &of, celsius);
+    }
+    if let Some(hours) = health.power_on_hours {
+        page.add(the::DRIVE_ON, &of, hours.saturating_mul(3600));
     }
 }
 

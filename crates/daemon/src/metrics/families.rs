@@ -109,6 +109,11 @@ families! {
     DRIVE_SYNCED Gauge "convect_drive_synced_ratio" DRIVE "How much of what it lacks has been copied, while it is brought up to date."
     DRIVE_WEAR Gauge "convect_drive_wear_bytes" PURPOSE "What was written to it since it joined, by what for."
 
+    DRIVE_FAILING Gauge "convect_drive_failing" DRIVE "1 while it says that it fails or is about to, 0 while it says that it is well."
+    DRIVE_USED Gauge "convect_drive_endurance_used_ratio" DRIVE "What it means to have used of its endurance; may be more than 1."
+    DRIVE_TEMPERATURE Gauge "convect_drive_temperature_celsius" DRIVE "Its temperature."
+    DRIVE_ON Gauge "convect_drive_power_on_seconds" DRIVE "How long it was switched on, in whole hours."
+
     VOLUME_SIZE Gauge "convect_volume_size_bytes" VOLUME "Its size as hosts see it."
     VOLUME_MAPPED Gauge "convect_volume_mapped_bytes" VOLUME "What was written and not discarded."
     VOLUME_HELD Gauge "convect_volume_held_bytes" VOLUME "What it and its snapshots store."

@@ -61,7 +61,10 @@ pub fn ask(program: &Path, device: &str, limit: Duration) -> Asked {
         .spawn(reader)
         .is_err()
     {
-        return stop(child, "there is no thread to read what smartctl says".to_owned());
+        return stop(
+            child,
+            "there is no thread to read what smartctl says".to_owned(),
+        );
     }
     let began = Instant::now();
     match take.recv_timeout(limit) {
@@ -77,7 +80,10 @@ pub fn ask(program: &Path, device: &str, limit: Duration) -> Asked {
         }
         Ok(Ok(_)) => stop(child, "smartctl says far too much".to_owned()),
         Ok(Err(error)) => stop(child, format!("what smartctl says cannot be read: {error}")),
-        Err(_) => stop(child, format!("smartctl took longer than {} s", limit.as_secs())),
+        Err(_) => stop(
+            child,
+            format!("smartctl took longer than {} s", limit.as_secs()),
+        ),
     }
 }
 
@@ -134,7 +140,10 @@ mod tests {
         assert!(why.contains("took longer"), "{why}");
         for pid in std::fs::read_to_string(note).unwrap().split_whitespace() {
             let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-            assert!(state.is_empty() || state.contains(") Z"), "{pid} is there: {state}");
+            assert!(
+                state.is_empty() || state.contains(") Z"),
+                "{pid} is there: {state}"
+            );
         }
     }
 
@@ -142,7 +151,11 @@ mod tests {
     fn one_that_talks_without_end_or_is_not_there_gives_nothing() {
         let why = asked("yes", 20_000).unwrap_err();
         assert!(why.contains("far too much"), "{why}");
-        let missing = ask(Path::new("/nowhere/smartctl"), "/dev/sdx", Duration::from_secs(1));
+        let missing = ask(
+            Path::new("/nowhere/smartctl"),
+            "/dev/sdx",
+            Duration::from_secs(1),
+        );
         let Asked::Nothing(why) = missing else {
             panic!("it is not there");
         };

@@ -47,7 +47,10 @@ mod tests {
         assert_eq!(disk_of("sdb", &class), None);
         let file = sys.path().join("a.img");
         std::fs::write(&file, "").unwrap();
-        assert_eq!(whole_disk(&format!("file:{}", file.display()), &class), None);
+        assert_eq!(
+            whole_disk(&format!("file:{}", file.display()), &class),
+            None
+        );
         assert_eq!(whole_disk("ram:a?size=1G", &class), None);
     }
 }

@@ -42,7 +42,8 @@ mod tests {
         }
         let lights = || {
             ["0", "1"].map(|slot| {
-                std::fs::read_to_string(sys.path().join("0:0:0:0").join(slot).join("locate")).unwrap()
+                std::fs::read_to_string(sys.path().join("0:0:0:0").join(slot).join("locate"))
+                    .unwrap()
             })
         };
         locate("sdb", true, sys.path()).unwrap();

@@ -90,14 +90,11 @@ pub fn read(answer: &[u8], at_s: u64, before: Option<&DriveHealth>) -> DriveHeal
         return nothing(HealthState::Unknown, why.to_owned());
     };
     if asleep(&answer) {
-        let slept = nothing(HealthState::Asleep, "it sleeps, and is not woken up".to_owned());
-        return match before {
-            Some(before) => DriveHealth {
-                state: HealthState::Asleep,
-                why: slept.why,
-                ..before.clone()
-            },
-            None => slept,
+        let why = "it sleeps, and is not woken up".to_owned();
+        let before = before.cloned();
+        return DriveHealth {
+            asleep: true,
+            ..before.unwrap_or_else(|| nothing(HealthState::Unknown, why))
         };
     }
     let attributes = attributes(&answer);
@@ -149,9 +146,8 @@ pub fn read(answer: &[u8], at_s: u64, before: Option<&DriveHealth>) -> DriveHeal
             faults.push(format!("{count} {what}"));
         }
     }
-    let told = !answer["smart_status"]["passed"].is_null()
-        || !attributes.is_empty()
-        || nvme.is_object();
+    let told =
+        !answer["smart_status"]["passed"].is_null() || !attributes.is_empty() || nvme.is_object();
     if !faults.is_empty() {
         (health.state, health.why) = (HealthState::Failing, faults.join("; "));
     } else if !told {
@@ -163,7 +159,6 @@ pub fn read(answer: &[u8], at_s: u64, before: Option<&DriveHealth>) -> DriveHeal
 
 /// Why a drive is about to fail, by what it says itself.
 pub fn failing(health: &DriveHealth) -> Option<&str> {
-    // One that sleeps said so before.
     (health.state == HealthState::Failing).then_some(health.why.as_str())
 }
 

@@ -17,6 +17,7 @@ mod pools;
 mod ram;
 mod schedules;
 mod scrubs;
+mod smart;
 mod streams;
 mod targets;
 mod wear;

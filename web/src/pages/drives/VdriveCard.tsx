@@ -5,6 +5,7 @@ import { bytes, count, percent } from "../../format";
 import { useMay } from "../../session";
 import type { Confirmation } from "../../ui/Confirm";
 import { State } from "../../ui/State";
+import { DriveHealth } from "./DriveHealth";
 import { ReplaceDrive } from "./ReplaceDrive";
 
 function layoutText({ layout }: Vdrive): string {
@@ -55,6 +56,7 @@ function DriveRow({ pool, drive, mirrored, onConfirm }: RowProps) {
           `, ${drive.synced_percent} % copied`}
       </span>
       <span className="warn">{[faults(drive), drive.why].filter(Boolean).join("; ")}</span>
+      {drive.health && <DriveHealth of={drive.health} spec={drive.spec} />}
       {admin && mirrored && (
         <span className="actions">
           {drive.state === "online" ? (
