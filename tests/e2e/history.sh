@@ -58,7 +58,7 @@ writes="$(convect history tank/v --last 10m --json | field 'sum(d["spreads"]["wr
 convect volume create tank/new --size 16M
 convect history tank/new --last 1m >/dev/null || fail "a volume that is new has no history"
 convect volume set tank/v --target-iops 5000 --target-latency 2ms >/dev/null
-convect volume show tank/v | grep -q 'expected *5000 operations a second, 99 of 100 within 2 ms' || fail "$(convect volume show tank/v)"
+convect volume show tank/v | grep -q 'expected: *5000 operations a second, 99 of 100 within 2 ms' || fail "$(convect volume show tank/v)"
 
 say "kill -9, and time without a daemon"
 before="$(known)"
@@ -67,7 +67,7 @@ sleep 4
 start_daemon
 all_told tank/v write_bytes || fail "it was $wanted, and is $(told_bytes tank/v write_bytes)"
 of_series write_latency_p99 | grep -q '[1-9]' || fail "the percentiles are gone"
-convect volume show tank/v | grep -q 'expected *5000 operations' || fail "the targets are gone"
+convect volume show tank/v | grep -q 'expected: *5000 operations' || fail "the targets are gone"
 convect volume set tank/v --target-iops none --target-latency none >/dev/null
 if convect volume show tank/v | grep -q '^expected'; then fail "the targets are there"; fi
 grew() { [ "$(known)" -gt $((before + 3)) ]; }

@@ -232,6 +232,11 @@ mod tests {
         assert!(!unmet(&only_iops, &minute(100, 0.0, 1)));
         // 100 a second of 5 ms: half of the time nothing is asked for.
         assert!(!unmet(&only_iops, &minute(100, 1.0, 5)));
+        let few = Targets {
+            iops: 400,
+            ..only_iops
+        };
+        assert!(!unmet(&few, &minute(100, 1.0, 5)), "it waits by itself");
         // 400 a second of 10 ms: four wait at a time, and would do 4,000 if each took 1 ms.
         assert!(unmet(&only_iops, &minute(400, 1.0, 10)));
         // One after the other, of 4 ms: 250 a second. By 1 ms each they would be 1,000.
