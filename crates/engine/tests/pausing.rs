@@ -29,8 +29,8 @@ fn plain(folder: &Folder) -> PoolSpec {
 
 /// The newest job of a kind.
 fn job(engine: &Engine, kind: &str) -> JobStatus {
-    let jobs = engine.jobs().unwrap().into_iter();
-    jobs.filter(|job| job.kind == kind).next().unwrap()
+    let mut jobs = engine.jobs().unwrap().into_iter();
+    jobs.find(|job| job.kind == kind).unwrap()
 }
 
 /// Bytes that a paused job has done, which stay as many.
