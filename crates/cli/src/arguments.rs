@@ -2,8 +2,10 @@
 
 use crate::access_arguments::{Audit, Token};
 use crate::context_arguments::Context;
+use crate::drive_arguments::Drive;
 use crate::event_arguments::{Alert, Event, History};
 use crate::export_arguments::{Export, Session};
+use crate::job_arguments::Job;
 use crate::placement_arguments::Placement;
 use crate::pool_arguments::PoolSet;
 use crate::serve_arguments::Serve;
@@ -264,26 +266,6 @@ pub struct Repair {
     /// Do it
     #[arg(long)]
     pub yes: bool,
-}
-
-/// `drive`.
-#[derive(Subcommand, Debug)]
-pub enum Drive {
-    /// List the drives of the open pools and the block devices of this host
-    List,
-    /// Show what a drive is, what it bears and how it is
-    Show {
-        /// The drive
-        spec: String,
-    },
-    /// Switch on the light at a drive's slot, where there is one that the kernel knows
-    Locate {
-        /// The drive
-        spec: String,
-        /// Switch it off again
-        #[arg(long)]
-        off: bool,
-    },
 }
 
 /// `vdrive`.
@@ -736,38 +718,6 @@ pub struct Explain {
     pub volume: String,
     /// The number of a logical block of the volume, or a byte with a unit, like 512K or 1GiB
     pub lba: String,
-}
-
-/// `job`.
-#[derive(Subcommand, Debug)]
-pub enum Job {
-    /// List jobs, newest first
-    List,
-    /// Show a job
-    Show {
-        /// Its number
-        id: u64,
-    },
-    /// Wait for a job to end
-    Wait {
-        /// Its number
-        id: u64,
-    },
-    /// End a job; what it moved stays moved
-    Cancel {
-        /// Its number
-        id: u64,
-    },
-    /// Have a job rest until it is told to go on, also when the daemon is restarted
-    Pause {
-        /// Its number
-        id: u64,
-    },
-    /// Have a paused job go on
-    Resume {
-        /// Its number
-        id: u64,
-    },
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! `convect drive`.
 
 use super::wear;
-use crate::arguments::Drive;
+use crate::drive_arguments::Drive;
 use crate::show::{facts, print, print_json, read, table};
 use crate::{Client, Failure, drive_spec};
 use api::Operation;

@@ -1,6 +1,6 @@
 //! `convect job`.
 
-use crate::arguments::Job as Command;
+use crate::job_arguments::Job as Command;
 use crate::progress::{duration, pace, wait};
 use crate::show::{facts, print, print_json, read, table};
 use crate::{Client, Failure};
