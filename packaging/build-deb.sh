@@ -64,7 +64,7 @@ Section: admin
 Priority: optional
 Installed-Size: $(du -sk --exclude=DEBIAN "$root" | cut -f1)
 Depends: libc6${libc:+ (>= $libc)}, libgcc-s1
-Recommends: fuse3, ca-certificates
+Recommends: fuse3, ca-certificates, smartmontools
 Description: hybrid storage for virtual machines and hosts
  Pools RAM, flash and disks, keeps every hot block on the fastest medium, and
  serves volumes by vhost-user-blk, NBD, FUSE and iSCSI.

@@ -45,12 +45,31 @@ grep -q 'WHEN (UTC) ' shown || fail "no table"
 convect history tank --tier fast --json | field '[s["name"] for s in d["series"]]' | grep -q "'used'" || fail "no tier"
 convect history tank --export disk --last 1m --json | field 'd["series"][0]["values"][-3:]' | grep -qE '[0-9]' || fail "no export"
 
+say "percentiles, sizes and depth"
+of_series() { # SERIES: its values that are known
+  convect history tank/v --series "$1" --last 10m --step 1s --json | field '[v for v in d["series"][0]["values"] if v]'
+}
+for series in write_latency_p50 write_latency_p99 write_latency_p999 queue_depth; do
+  of_series "$series" | grep -q '[1-9]' || fail "no $series"
+done
+of_series write_size_p50 | grep -q "$mib.0" || fail "writes were of $(of_series write_size_p50)"
+writes="$(convect history tank/v --last 10m --json | field 'sum(d["spreads"]["writes"]["times"])')"
+[ "$writes" -eq 40 ] || fail "$writes writes were counted by times"
+convect volume create tank/new --size 16M
+convect history tank/new --last 1m >/dev/null || fail "a volume that is new has no history"
+convect volume set tank/v --target-iops 5000 --target-latency 2ms >/dev/null
+convect volume show tank/v | grep -q 'expected: *5000 operations a second, 99 of 100 within 2 ms' || fail "$(convect volume show tank/v)"
+
 say "kill -9, and time without a daemon"
 before="$(known)"
 kill_daemon
 sleep 4
 start_daemon
 all_told tank/v write_bytes || fail "it was $wanted, and is $(told_bytes tank/v write_bytes)"
+of_series write_latency_p99 | grep -q '[1-9]' || fail "the percentiles are gone"
+convect volume show tank/v | grep -q 'expected: *5000 operations' || fail "the targets are gone"
+convect volume set tank/v --target-iops none --target-latency none >/dev/null
+if convect volume show tank/v | grep -q '^expected'; then fail "the targets are there"; fi
 grew() { [ "$(known)" -gt $((before + 3)) ]; }
 wait_until 20 grew
 convect history tank/v --last 1m --step 1s --json |

@@ -25,6 +25,24 @@ kill_and_start() { # [COMMAND]
 before, after = eval(sys.argv[1]), eval(sys.argv[2])
 assert before <= after, before - after' "$before" "$after" || fail "jobs are lost"
 }
+is_paused() { [ "$(of_kind "$1" 'j["state"]')" = paused ]; }
+# A job of a kind that runs is paused, and does nothing more, over kill -9 neither. Then it goes on.
+rests() { # KIND
+  local id done
+  is_running "$1" || fail "$1 is not under way: $(of_kind "$1" j)"
+  id="$(of_kind "$1" 'j["id"]')"
+  convect job pause "$id" | grep -qx "job $id is paused; .convect job resume $id. has it go on" || fail "it is not paused"
+  sleep 0.5
+  done="$(of_kind "$1" 'j["done"]')"
+  is_paused "$1" || fail "$1 is not paused: $(convect job list)"
+  kill_and_start
+  sleep 1
+  is_paused "$1" || fail "$1 is not paused any more: $(convect job list)"
+  [ "$(of_kind "$1" 'j["id"]')" = "$id" ] || fail "$1 has another number: $(convect job list)"
+  [ "$(of_kind "$1" 'j["done"]')" -le "$done" ] || fail "$1 goes on while it is paused: $(convect job list)"
+  convect job show "$id" | grep -q "it waits for .convect job resume $id." || fail "$(convect job show "$id")"
+  convect job resume "$id"
+}
 # A job of a kind was running, was killed with the daemon, and goes on by its number until it is done.
 goes_on() { # KIND
   local id
@@ -55,6 +73,7 @@ fill v 0 96
 say "scrub"
 convect pool scrub tank --rate 8M
 is_running scrub || fail "no scrub"
+rests scrub
 goes_on scrub
 
 say "evacuation of a vdrive"
@@ -63,6 +82,7 @@ fill v 96 192
 convect pool add tank slow concat "$(slow c 1000)"
 fill v 192 256
 convect pool remove tank 3 --yes --background
+rests evacuate
 goes_on evacuate
 convect vdrive list tank --json | field '[v["id"] for v in d["items"]]' | grep -qx '\[1, 2\]' || fail "$(convect vdrive list tank)"
 
@@ -73,6 +93,7 @@ export_nbd w twin/w
 convect pool offline twin "$(drive e 60)"
 fill w 0 128
 convect pool online twin "$(drive e 60)" --yes --background
+rests resync
 goes_on resync
 convect pool status twin --json | field '{drive["state"] for v in d["vdrives"] for drive in v["drives"]}' | grep -qx "{'online'}" ||
   fail "$(convect pool status twin)"
@@ -107,6 +128,8 @@ send_pid=$!
 exec 9<slow.pipe
 head -c 4M <&9 >/dev/null
 is_running send || fail "nothing is sent: $(convect job list)"
+if convect job pause "$(of_kind send 'j["id"]')" 2>refused; then fail "what lives as long as a connection is paused"; fi
+grep -q 'is a send and lives as long as its connection: cancel it' refused || fail "$(cat refused)"
 (head -c 80M whole.stream; sleep 15) 9<&- | "$CONVECT_BIN/convect" receive tank/back 9<&- >receive.out 2>receive.err &
 receive_pid=$!
 far() { [ "$(of_kind receive 'j["done"]')" -gt $((60 * mib)) ]; }
@@ -147,6 +170,13 @@ kill_and_start
 [ "$(numbers)" = "$before" ] || fail "$(numbers) is not $before"
 is_cancelled scrub || fail "$(convect job list)"
 if convect job cancel "$(of_kind scrub 'j["id"]')" 2>refused; then fail "it is cancelled twice"; fi
+grep -q 'has ended already: cancelled' refused || fail "$(cat refused)"
+convect pool scrub twin --rate 1M
+id="$(of_kind scrub 'j["id"]')"
+convect job pause "$id"
+convect job cancel "$id"
+wait_until 20 is_cancelled scrub
+if convect job resume "$id" 2>refused; then fail "what was cancelled goes on"; fi
 grep -q 'has ended already: cancelled' refused || fail "$(cat refused)"
 
 say "a job whose pool is not there waits for it"

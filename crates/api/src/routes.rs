@@ -415,6 +415,7 @@ routes! {
     Metrics, Get, Viewer, "/metrics", 200, gives Metrics; "Tells all figures as Prometheus reads them."
     DriveList, Get, Viewer, "/v1/drives", 200, gives DriveList; "Lists the drives of the open pools and the block devices of this host."
     DriveProbe, Post, Admin, "/v1/drives/probe", 200, takes DriveProbe, gives DriveReport; "Opens a drive, looks and closes it again."
+    DriveLocate, Post, Operator, "/v1/drives/locate", 204, takes DriveLocate; "Switches the light at a drive's slot, where an enclosure has one that the kernel knows."
     FrontEndList, Get, Viewer, "/v1/frontends", 200, gives FrontEndList; "Lists the front ends and their parameters."
     PoolList, Get, Viewer, "/v1/pools", 200, gives PoolList; "Lists the pools."
     PoolCreate, Post, Admin, "/v1/pools", 201, takes PoolCreate, gives Pool; "Makes a pool and opens it."
@@ -473,6 +474,8 @@ routes! {
     JobList, Get, Viewer, "/v1/jobs", 200, gives JobList; "Lists jobs, newest first."
     JobShow, Get, Viewer, "/v1/jobs/{job}", 200, gives Job; "Shows a job."
     JobCancel, Post, Operator, "/v1/jobs/{job}/cancel", 204; "Ends a job; what it moved stays moved."
+    JobPause, Post, Operator, "/v1/jobs/{job}/pause", 204; "Has a job rest until it is told to go on, also over a restart; not one that lives as long as a connection."
+    JobResume, Post, Operator, "/v1/jobs/{job}/resume", 204; "Has a paused job go on."
 }
 
 impl Operation {

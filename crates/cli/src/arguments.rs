@@ -2,14 +2,17 @@
 
 use crate::access_arguments::{Audit, Token};
 use crate::context_arguments::Context;
+use crate::drive_arguments::Drive;
 use crate::event_arguments::{Alert, Event, History};
 use crate::export_arguments::{Export, Session};
+use crate::job_arguments::Job;
 use crate::map_arguments::{EXPLAIN_AFTER, Explain, Map, Moves};
 use crate::placement_arguments::Placement;
 use crate::pool_arguments::PoolSet;
 use crate::serve_arguments::Serve;
 use crate::server_arguments::Server;
 use crate::stream_arguments::{Receive, Send};
+use crate::target_arguments::Targets;
 use crate::way::Reach;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -154,7 +157,9 @@ too. Beyond it the volume takes what is free, up to its quota.
 Pins are widened to whole 64 KiB; a later one counts where it lies over others, and a volume has at most 16. \
 What is pinned to the fast tier is brought there in the background and stays; what is pinned to the slow one \
 goes there soon after it is written. Pins to the fast tier and floors together may not be more than it has \
-beside a sixteenth for writes.";
+beside a sixteenth for writes.
+
+Targets enforce nothing: an alert `target_unmet` tells when they were not met for a minute (docs/events.md).";
 
 const WARN_AFTER: &str = "\
 80,90,95 until others are chosen. They hold for the pool's space, for its metadata region, and where there \
@@ -263,18 +268,6 @@ pub struct Repair {
     /// Do it
     #[arg(long)]
     pub yes: bool,
-}
-
-/// `drive`.
-#[derive(Subcommand, Debug)]
-pub enum Drive {
-    /// List the drives of the open pools and the block devices of this host
-    List,
-    /// Show what a drive is and what it bears
-    Show {
-        /// The drive
-        spec: String,
-    },
 }
 
 /// `vdrive`.
@@ -565,6 +558,8 @@ pub enum Volume {
         reservation: Option<String>,
         #[command(flatten)]
         placement: Placement,
+        #[command(flatten)]
+        targets: Targets,
     },
     /// Give a clone the snapshots that it stands on; what it was cloned from is a clone then
     #[command(after_help = PROMOTE_AFTER)]
@@ -699,28 +694,6 @@ pub enum Schedule {
 const SCHEDULE_AFTER: &str = "\
 They are due at whole multiples of the span, UTC: 15m at each quarter of an hour, 1d at midnight, 7d \
 on Mondays. Those that are held, cloned from, exported or renamed are not deleted and do not count.";
-
-/// `job`.
-#[derive(Subcommand, Debug)]
-pub enum Job {
-    /// List jobs, newest first
-    List,
-    /// Show a job
-    Show {
-        /// Its number
-        id: u64,
-    },
-    /// Wait for a job to end
-    Wait {
-        /// Its number
-        id: u64,
-    },
-    /// End a job; what it moved stays moved
-    Cancel {
-        /// Its number
-        id: u64,
-    },
-}
 
 #[cfg(test)]
 mod tests {

@@ -75,12 +75,12 @@ fn watch(client: &Client, id: u64, bar: &ProgressBar, left: &AtomicBool) -> Resu
             JobState::Cancelled => {
                 return Err(Failure::Failed(format!("job {id} was cancelled")));
             }
-            JobState::Running if left.load(Ordering::Relaxed) => {
+            JobState::Running | JobState::Paused if left.load(Ordering::Relaxed) => {
                 return Err(Failure::Left(format!(
                     "job {id} goes on; see `convect job show {id}`"
                 )));
             }
-            JobState::Running => std::thread::sleep(LOOK),
+            JobState::Running | JobState::Paused => std::thread::sleep(LOOK),
         }
     }
 }

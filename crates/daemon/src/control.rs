@@ -2,12 +2,11 @@
 
 use block::BlockDevice;
 use engine::{
-    DriveReport, Engine, EngineError, Explanation, ExportRecord, Importable, IoCounters, IoSpread,
-    JobStatus, MapCell, MoveCount, PoolChange, PoolSpec, PoolStatus, Promotion, ReceiveSpec,
+    DriveReport, Engine, EngineError, Explanation, ExportRecord, Importable, IoCounters, JobStatus,
+    MapCell, MoveCount, PoolChange, PoolLook, PoolSpec, PoolStatus, Promotion, ReceiveSpec,
     ScheduleSpec, ScheduleStatus, ScheduleTurn, ScrubSpec, ScrubStatus, SnapshotDiff,
     SnapshotStatus, VdriveSpec, VolumeChange, VolumeSpec, VolumeStatus, WhatIf,
 };
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -37,6 +36,7 @@ control! {
     shutdown() -> ();
     drive_probe(spec: &str) -> Result<DriveReport>;
     pool_create(spec: &PoolSpec) -> Result<PoolStatus>;
+    look() -> Vec<PoolLook>;
     pool_list() -> Result<Vec<PoolStatus>>;
     pool_status(pool: &str) -> Result<PoolStatus>;
     pool_scan(drives: &[String]) -> Result<Vec<Importable>>;
@@ -65,6 +65,8 @@ control! {
     drive_replace(pool: &str, old: &str, new: &str, force: bool) -> Result<u64>;
     jobs() -> Result<Vec<JobStatus>>;
     job_cancel(job: u64) -> Result<()>;
+    job_pause(job: u64) -> Result<()>;
+    job_resume(job: u64) -> Result<()>;
     volume_create(pool: &str, spec: &VolumeSpec) -> Result<VolumeStatus>;
     volume_list(pool: &str) -> Result<Vec<VolumeStatus>>;
     volume_resize(pool: &str, volume: &str, size: u64, shrink: bool) -> Result<VolumeStatus>;
@@ -74,8 +76,6 @@ control! {
     volume_counters(pool: &str, volume: &str) -> Result<IoCounters>;
     volume_reservations(pool: &str, volume: &str) -> Result<Option<String>>;
     volume_set_reservations(pool: &str, volume: &str, state: Option<String>) -> Result<()>;
-    volumes_counters(pool: &str) -> Result<BTreeMap<String, IoCounters>>;
-    volumes_spreads(pool: &str) -> Result<BTreeMap<String, IoSpread>>;
     volume_promote(pool: &str, volume: &str) -> Result<Promotion>;
     volume_roll_back(pool: &str, volume: &str, name: &str) -> Result<VolumeStatus>;
     snapshot_create(pool: &str, volumes: &[String], name: &str, now_s: u64) -> Result<Vec<SnapshotStatus>>;

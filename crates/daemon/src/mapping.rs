@@ -90,6 +90,7 @@ impl ToApi for engine::DriveStatus {
             why: self.why,
             synced_percent: self.synced_percent,
             wear: v1::Wear::default(),
+            health: None,
         }
     }
 }
@@ -107,6 +108,7 @@ impl ToApi for engine::DriveReport {
             found: self.found,
             pool: self.pool,
             wear: None,
+            health: None,
             error: None,
         }
     }
@@ -284,6 +286,7 @@ impl ToApi for engine::JobStatus {
     fn to_api(self) -> v1::Job {
         let state = match self.state.as_str() {
             "running" => v1::JobState::Running,
+            "paused" => v1::JobState::Paused,
             "done" => v1::JobState::Done,
             "cancelled" => v1::JobState::Cancelled,
             _ => v1::JobState::Failed,
@@ -330,11 +333,22 @@ pub fn volume(status: engine::VolumeStatus, exports: Vec<String>) -> v1::Volume 
         reserved: status.reserved,
         fast: status.fast,
         placement: Some(status.knobs.to_api()),
+        targets: targets(status.targets),
         serial: status.serial,
         state: status.state,
         exports,
         receiving: status.receiving.and_then(receiving),
     }
+}
+
+/// What is expected of a volume; none when nothing is.
+fn targets(targets: engine::Targets) -> Option<v1::Targets> {
+    let some = |value: u64| Some(value).filter(|value| *value > 0);
+    (targets != engine::Targets::default()).then(|| v1::Targets {
+        iops: some(targets.iops),
+        bandwidth: some(targets.bandwidth),
+        latency_ns: some(targets.latency_ns),
+    })
 }
 
 /// How far a volume is; none when the labels say what cannot be.

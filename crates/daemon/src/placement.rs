@@ -88,6 +88,11 @@ impl ToEngine for v1::VolumeChange {
         engine::VolumeChange {
             quota: self.quota,
             reservation: self.reservation,
+            targets: engine::TargetsChange {
+                iops: self.target_iops,
+                bandwidth: self.target_bandwidth,
+                latency_ns: self.target_latency_ns,
+            },
             knobs: engine::KnobsChange {
                 promotion: self.promotion,
                 pins: pins.map(ToEngine::to_engine).collect(),

@@ -16,7 +16,7 @@ const REFRESH_TIME: Duration = Duration::from_secs(10);
 const THREADS_MAX: usize = http::CONNECTIONS_MAX
     + http::METRICS_CONNECTIONS_MAX
     + http::NETWORK_CONNECTIONS_MAX
-    + 4
+    + 6
     + 2 * TARGETS_MAX;
 /// Time between two looks at what is wrong, at least and at most. In between they are as far apart as the last one was
 /// long, times [`OBSERVE_DUTY`].
@@ -29,6 +29,8 @@ const RECORD_TIME: Duration = Duration::from_millis(20);
 const RECORD_DUTY: u32 = 50;
 const RECORD_MIN: Duration = Duration::from_secs(1);
 const RECORD_MAX: Duration = Duration::from_secs(600);
+/// From one time that disks are asked how they are to the next.
+const DISKS_TIME: Duration = Duration::from_secs(600);
 /// Time between two looks at the host's memory.
 const MEMORY_TIME: Duration = Duration::from_secs(1);
 /// The exit code when a second signal asks for the end before the first one's is reached.
@@ -152,6 +154,7 @@ pub fn run(
         tokio::spawn(fit_ram(Arc::clone(&manager)));
         tokio::spawn(observe(Arc::clone(&manager)));
         tokio::spawn(record(Arc::clone(&manager)));
+        tokio::spawn(ask_disks(Arc::clone(&manager)));
         tokio::spawn(deliver(Arc::clone(&manager)));
         announce();
         let served = http::serve(&socket, metrics, network, Arc::clone(&manager), stop).await;
@@ -202,6 +205,15 @@ async fn record(manager: Arc<Manager>) {
         let took = began.elapsed();
         let period = (took * RECORD_DUTY).clamp(RECORD_MIN, RECORD_MAX);
         tokio::time::sleep(period.saturating_sub(took)).await;
+    }
+}
+
+/// Disks are asked how they are rarely: an answer may take a disk a moment in which it does nothing else.
+async fn ask_disks(manager: Arc<Manager>) {
+    loop {
+        let asking = Arc::clone(&manager);
+        let _ = tokio::task::spawn_blocking(move || asking.ask_disks(now_s())).await;
+        tokio::time::sleep(DISKS_TIME).await;
     }
 }
 

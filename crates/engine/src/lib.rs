@@ -17,6 +17,7 @@ mod vdrive;
 pub use control::Engine;
 pub use control::explain::*;
 pub use control::knobs::*;
+pub use control::look::*;
 pub use control::spread::*;
 pub use control::types::*;
 pub use control::wear::*;

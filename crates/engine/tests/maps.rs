@@ -62,11 +62,26 @@ fn counters_of_all_volumes_are_those_of_each() {
             client.write(write * MIB, &pattern(write, 4096)).unwrap();
         }
     }
-    let all = engine.volumes_counters("p").unwrap();
-    assert_eq!(all.len(), 2);
-    for (name, writes) in [("a", 1), ("b", 2)] {
-        assert_eq!(all[name].writes, writes);
-        assert_eq!(all[name], engine.volume_counters("p", name).unwrap());
+    let all = &engine.look()[0];
+    assert_eq!(all.volumes.len(), 2);
+    for (volume, (name, writes)) in all.volumes.iter().zip([("a", 1), ("b", 2)]) {
+        assert_eq!(
+            (volume.status.name.as_str(), volume.counters.writes),
+            (name, writes)
+        );
+        assert_eq!(volume.counters, engine.volume_counters("p", name).unwrap());
+        assert_eq!(volume.spread.writes.sizes.iter().sum::<u64>(), writes);
+        assert_eq!(
+            engine
+                .volume_list("p")
+                .unwrap()
+                .iter()
+                .filter(|known| **known == volume.status)
+                .count(),
+            1
+        );
     }
+    assert_eq!(all.counters, engine.pool_counters("p").unwrap());
+    assert_eq!(all.status, engine.pool_status("p").unwrap());
     engine.shutdown();
 }

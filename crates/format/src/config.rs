@@ -145,6 +145,23 @@ pub struct VolumeConfig {
     /// What was chosen for its placement.
     #[serde(default, skip_serializing_if = "is_default")]
     pub knobs: KnobsConfig,
+    /// What is expected of it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub targets: TargetsConfig,
+}
+
+/// What is expected of a volume; 0: nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct TargetsConfig {
+    /// Operations a second.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub iops: u64,
+    /// Bytes a second.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub bandwidth: u64,
+    /// Nanoseconds within which 99 of 100 operations end.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub latency_ns: u64,
 }
 
 impl VolumeConfig {
@@ -316,6 +333,15 @@ impl ScrubConfig {
     }
 }
 
+/// A job that rests until somebody has it go on, also when the pool is opened again.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PausedConfig {
+    /// What it does, as the list of jobs tells.
+    pub kind: String,
+    /// Of what of the pool.
+    pub subject: String,
+}
+
 /// Per cent at which it is warned that a pool fills, unless somebody chose others.
 pub const WARN_AT: [u8; 3] = [80, 90, 95];
 
@@ -374,6 +400,9 @@ pub struct PoolConfig {
     /// Bytes a day that promotion may write to the fast tier, whole blocks; 0: as many as are worth it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub promotion_budget: u64,
+    /// Jobs that rest until somebody has them go on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paused: Vec<PausedConfig>,
     /// Fields of compatible features that this version does not know: kept as they are.
     #[serde(flatten)]
     pub unknown: BTreeMap<String, serde_json::Value>,

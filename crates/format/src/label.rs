@@ -257,6 +257,7 @@ pub(crate) mod tests {
                 scrub: crate::ScrubConfig::default(),
                 warn_at: crate::WARN_AT.to_vec(),
                 promotion_budget: 0,
+                paused: Vec::new(),
                 unknown: Default::default(),
                 features: Features::default(),
             },
@@ -276,6 +277,7 @@ pub(crate) mod tests {
             quota: 0,
             reservation: 0,
             knobs: Default::default(),
+            targets: crate::TargetsConfig::default(),
         }
     }
 

@@ -10,6 +10,7 @@ use crate::scene::{POOL, Scene, Sizes, VOLUME};
 use crate::screen::{self, Progress, thousands};
 use crate::scrub_cost::median;
 use std::io::{ErrorKind, Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -32,7 +33,7 @@ const SETTLE: Duration = Duration::from_secs(2);
 const QUIET: f64 = 0.02;
 const SINK_TIME: Duration = Duration::from_secs(60);
 /// Columns of the table.
-const COLUMNS: usize = 8;
+const COLUMNS: usize = 9;
 
 /// What came to those who look.
 #[derive(Default)]
@@ -50,6 +51,33 @@ struct Round {
     p99_ns: f64,
     /// Seconds of processor time that the daemon took a second.
     used: f64,
+    /// The same of those who look, who would be elsewhere: part of what they cost here.
+    clients: f64,
+}
+
+/// Processor time at a moment: of the daemon, and of this process, which is that of those who look.
+struct Clock {
+    begun: Instant,
+    daemon: f64,
+    clients: f64,
+}
+
+impl Clock {
+    fn start(scene: &Scene) -> Result<Self> {
+        Ok(Self {
+            begun: Instant::now(),
+            daemon: machine::processor_seconds(scene.daemon.pid())?,
+            clients: machine::own_processor_seconds(),
+        })
+    }
+
+    /// Seconds a second since then: of the daemon, and of those who look.
+    fn stop(&self, scene: &Scene) -> Result<(f64, f64)> {
+        let seconds = self.begun.elapsed().as_secs_f64();
+        let daemon = machine::processor_seconds(scene.daemon.pid())? - self.daemon;
+        let clients = machine::own_processor_seconds() - self.clients;
+        Ok((daemon / seconds, clients / seconds))
+    }
 }
 
 fn ask(socket: &Path, path: &str) -> Result<UnixStream> {
@@ -76,15 +104,44 @@ fn follow(mut stream: UnixStream, seen: &Seen, mut part: impl FnMut(&[u8])) -> R
     Ok(())
 }
 
-/// Looks at the state and at the volume's map, as the page does.
-fn view(socket: &Path, seen: &Seen) -> Result<()> {
-    let stream = ask(socket, &format!("/v1/live?maps={VOLUME}&cells=1024"))?;
-    follow(stream, seen, |part| {
-        let events = part.windows(12).filter(|at| at == b"event: state");
-        seen.looks
-            .fetch_add(events.count() as u64, Ordering::Relaxed);
-        seen.bytes.fetch_add(part.len() as u64, Ordering::Relaxed);
-    })
+/// So many viewers that look at the state and at the volume's map, as the page does: all on one thread, which sleeps until
+/// something comes, so that they take as little as can be of the processors that they share with what is measured.
+fn view(socket: &Path, viewers: u32, seen: &Seen) -> Result<()> {
+    let path = format!("/v1/live?maps={VOLUME}&cells=1024");
+    let streams: Result<Vec<_>> = (0..viewers).map(|_| ask(socket, &path)).collect();
+    let mut streams = streams?;
+    let mut polled: Vec<libc::pollfd> = streams
+        .iter()
+        .map(|stream| libc::pollfd {
+            fd: stream.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        })
+        .collect();
+    let mut buffer = vec![0; 64 << 10];
+    let patience = PATIENCE.as_millis() as libc::c_int;
+    while !seen.leave.load(Ordering::Relaxed) {
+        // SAFETY: the entries live through the call and are as many as is said; the streams keep their descriptors open.
+        let ready =
+            unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, patience) };
+        if ready <= 0 {
+            continue;
+        }
+        for (stream, polled) in streams.iter_mut().zip(&polled) {
+            if polled.revents == 0 {
+                continue;
+            }
+            let length = stream.read(&mut buffer)?;
+            if length == 0 {
+                return Err(Failure::new("the daemon ended a viewer"));
+            }
+            let part = &buffer[..length];
+            let looks = part.windows(12).filter(|at| at == b"event: state").count();
+            seen.looks.fetch_add(looks as u64, Ordering::Relaxed);
+            seen.bytes.fetch_add(length as u64, Ordering::Relaxed);
+        }
+    }
+    Ok(())
 }
 
 fn scrape(socket: &Path, seen: &Seen) -> Result<()> {
@@ -105,38 +162,32 @@ fn scrape(socket: &Path, seen: &Seen) -> Result<()> {
 fn load(scene: &Scene, pattern: Pattern, with: &Viewers, name: &str) -> Result<Round> {
     let mut load = Load::random(scene.target(), pattern, 0, with.volume, with.seconds);
     load.depth = DEPTH;
-    let (begun, before) = (
-        Instant::now(),
-        machine::processor_seconds(scene.daemon.pid())?,
-    );
+    let clock = Clock::start(scene)?;
     let mut progress = Progress::new();
     let figures = fio::run(&load, scene.scratch.path(), || {
         if progress.is_due() {
-            let went = begun.elapsed().as_secs_f64();
+            let went = clock.begun.elapsed().as_secs_f64();
             let bar = screen::bar(went / with.seconds as f64, 30);
             progress.draw(&format!("  {pattern:?} {name} {bar} {went:.0} s"));
         }
         Ok(())
     })?;
     progress.clear();
-    let used = machine::processor_seconds(scene.daemon.pid())? - before;
+    let (used, clients) = clock.stop(scene)?;
     Ok(Round {
         iops: figures.iops,
         p99_ns: figures.p99_ns,
-        used: used / begun.elapsed().as_secs_f64(),
+        used,
+        clients,
     })
 }
 
 /// What those who look cost the daemon by themselves, in processor time: it says what they can cost hosts at most, also
 /// on a machine that is too busy for their rates to tell.
-fn idle(scene: &Scene, seconds: u64) -> Result<f64> {
-    let (begun, before) = (
-        Instant::now(),
-        machine::processor_seconds(scene.daemon.pid())?,
-    );
+fn idle(scene: &Scene, seconds: u64) -> Result<(f64, f64)> {
+    let clock = Clock::start(scene)?;
     interrupt::pause(Duration::from_secs(seconds))?;
-    let used = machine::processor_seconds(scene.daemon.pid())? - before;
-    Ok(used / begun.elapsed().as_secs_f64())
+    clock.stop(scene)
 }
 
 /// Does something while they look.
@@ -149,10 +200,10 @@ fn looked_at<T>(
     let socket = scene.daemon.socket();
     seen.leave.store(false, Ordering::Relaxed);
     let (done, others) = thread::scope(|scope| {
-        let mut others: Vec<_> = (0..with.viewers)
-            .map(|_| scope.spawn(|| view(&socket, seen)))
-            .collect();
-        others.push(scope.spawn(|| scrape(&socket, seen)));
+        let others = [
+            scope.spawn(|| view(&socket, with.viewers, seen)),
+            scope.spawn(|| scrape(&socket, seen)),
+        ];
         thread::sleep(SETTLE);
         let done = work();
         seen.leave.store(true, Ordering::Relaxed);
@@ -170,13 +221,14 @@ fn looked_at<T>(
 fn measure(scene: &Scene, with: &Viewers, seen: &Seen) -> Result<Vec<Vec<String>>> {
     scene.fill(with.volume)?;
     // What was written sinks first.
-    interrupt::wait_for(SINK_TIME, || Ok(idle(scene, 1)? < QUIET))?;
-    let alone = idle(scene, with.seconds)?;
-    let beside = looked_at(scene, with, seen, || idle(scene, with.seconds))?;
+    interrupt::wait_for(SINK_TIME, || Ok(idle(scene, 1)?.0 < QUIET))?;
+    let (alone, _) = idle(scene, with.seconds)?;
+    let (beside, clients) = looked_at(scene, with, seen, || idle(scene, with.seconds))?;
     let mut rows = vec![vec![String::new(); COLUMNS]];
     rows[0][0] = "nothing".to_owned();
-    rows[0][COLUMNS - 2] = format!("{:.2} %", 100.0 * alone);
-    rows[0][COLUMNS - 1] = format!("{:.2} %", 100.0 * beside);
+    rows[0][COLUMNS - 3] = format!("{:.2} %", 100.0 * alone);
+    rows[0][COLUMNS - 2] = format!("{:.2} %", 100.0 * beside);
+    rows[0][COLUMNS - 1] = format!("{:.2} %", 100.0 * clients);
     for (pattern, name) in [
         (Pattern::RandomRead, "random reads"),
         (Pattern::RandomWrite, "random writes"),
@@ -201,7 +253,7 @@ fn measure(scene: &Scene, with: &Viewers, seen: &Seen) -> Result<Vec<Vec<String>
             };
             pairs.push(pair);
         }
-        let row = |name: String, alone: [f64; 3], beside: [f64; 3], change: f64| {
+        let row = |name: String, alone: [f64; 4], beside: [f64; 4], change: f64| {
             vec![
                 name,
                 thousands(alone[0]),
@@ -211,16 +263,17 @@ fn measure(scene: &Scene, with: &Viewers, seen: &Seen) -> Result<Vec<Vec<String>
                 format!("{:.3}", beside[1] / 1e6),
                 format!("{:.1} %", 100.0 * alone[2]),
                 format!("{:.1} %", 100.0 * beside[2]),
+                format!("{:.1} %", 100.0 * beside[3]),
             ]
         };
-        let figures = |round: &Round| [round.iops, round.p99_ns, round.used];
+        let figures = |round: &Round| [round.iops, round.p99_ns, round.used, round.clients];
         let change = |(alone, beside): &(Round, Round)| beside.iops / alone.iops.max(1.0) - 1.0;
         for (number, pair) in pairs.iter().enumerate() {
             let name = format!("{name} {}", number + 1);
             rows.push(row(name, figures(&pair.0), figures(&pair.1), change(pair)));
         }
         let middle = |of: fn(&(Round, Round)) -> &Round| {
-            [0, 1, 2].map(|figure| {
+            [0, 1, 2, 3].map(|figure| {
                 let all: Vec<f64> = pairs.iter().map(|pair| figures(of(pair))[figure]).collect();
                 median(&all)
             })
@@ -265,6 +318,7 @@ pub fn run(convect: &Path, with: &Viewers) -> Result<()> {
         "with viewers",
         "daemon's CPU",
         "with viewers",
+        "theirs",
     ];
     println!("{}", screen::table(&head, &rows));
     let [looks, bytes, scrapes, scraped] = [&seen.looks, &seen.bytes, &seen.scrapes, &seen.scraped]

@@ -84,6 +84,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/drives/locate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Switches the light at a drive's slot, where an enclosure has one that the kernel knows.
+         * @description For the role operator and those above.
+         */
+        post: operations["DriveLocate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/drives/probe": {
         parameters: {
             query?: never;
@@ -306,6 +326,46 @@ export interface paths {
          * @description For the role operator and those above.
          */
         post: operations["JobCancel"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/jobs/{job}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Has a job rest until it is told to go on, also over a restart; not one that lives as long as a connection.
+         * @description For the role operator and those above.
+         */
+        post: operations["JobPause"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/jobs/{job}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Has a paused job go on.
+         * @description For the role operator and those above.
+         */
+        post: operations["JobResume"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1523,6 +1583,7 @@ export interface components {
              * @description Requests that failed.
              */
             errors: number;
+            health?: components["schemas"]["DriveHealth"] | null;
             /** @description Its id, 32 hex digits. */
             id: string;
             /**
@@ -1579,10 +1640,75 @@ export interface components {
              */
             writes: number;
         };
+        /** @description A drive's health, by SMART. What it does not tell is left out. */
+        DriveHealth: {
+            /** @description It slept when it was asked last, and was not woken up: the rest is what it said before. */
+            asleep: boolean;
+            /**
+             * Format: int64
+             * @description When it said so: seconds since 1970.
+             */
+            at_s: number;
+            /**
+             * Format: int64
+             * @description Times that it could not give back what it had.
+             */
+            media_errors?: number | null;
+            /** @description Its model. */
+            model: string;
+            /**
+             * Format: int64
+             * @description Sectors that cannot be read now.
+             */
+            pending?: number | null;
+            /**
+             * Format: int64
+             * @description Hours that it was switched on.
+             */
+            power_on_hours?: number | null;
+            /**
+             * Format: int64
+             * @description Sectors that it replaced.
+             */
+            reallocated?: number | null;
+            /** @description Its serial number. */
+            serial: string;
+            /**
+             * Format: int64
+             * @description What is left of its spare blocks, in per cent.
+             */
+            spare_percent?: number | null;
+            /** @description What it says. */
+            state: components["schemas"]["HealthState"];
+            /**
+             * Format: int64
+             * @description Its temperature in degrees Celsius.
+             */
+            temperature_c?: number | null;
+            /**
+             * Format: int64
+             * @description Sectors that could not be mended.
+             */
+            uncorrectable?: number | null;
+            /**
+             * Format: int64
+             * @description What it means to have used of its endurance, in per cent; may be more than 100.
+             */
+            used_percent?: number | null;
+            /** @description Why it fails, or why nothing is known. */
+            why: string;
+        };
         /** @description The drives of the open pools and the block devices of this host. */
         DriveList: {
             /** @description One entry a drive. */
             items: components["schemas"]["DriveReport"][];
+        };
+        /** @description A drive to be found by its light. */
+        DriveLocate: {
+            /** @description Its specification. */
+            drive: string;
+            /** @description Whether the light at its slot is on. */
+            on: boolean;
         };
         /** @description A drive to take out of its mirrors. */
         DriveOffline: {
@@ -1626,6 +1752,7 @@ export interface components {
             error?: string | null;
             /** @description What it bears, by name (`ext4 filesystem`, `GPT partition table`, `convect pool NAME`). */
             found?: string | null;
+            health?: components["schemas"]["DriveHealth"] | null;
             /**
              * Format: int32
              * @description Logical sector in bytes.
@@ -1687,7 +1814,7 @@ export interface components {
          * @description What kind of event it is; stable, for programs. Each has a section of its name in docs/events.md.
          * @enum {string}
          */
-        EventCode: "drive_slow" | "drive_failing" | "drive_corrupt" | "leg_out" | "pool_absent" | "pool_failed" | "pool_full" | "pool_filling" | "flash_wearing" | "login_failed" | "scrub_found" | "data_lost" | "export_refused" | "snapshot_missed" | "job_failed" | "delivery_failed" | "audit_altered" | "daemon_started" | "daemon_stopped" | "daemon_killed" | "test";
+        EventCode: "drive_slow" | "drive_failing" | "drive_corrupt" | "leg_out" | "pool_absent" | "pool_failed" | "pool_full" | "pool_filling" | "flash_wearing" | "target_unmet" | "login_failed" | "scrub_found" | "data_lost" | "export_refused" | "snapshot_missed" | "job_failed" | "delivery_failed" | "audit_altered" | "daemon_started" | "daemon_stopped" | "daemon_killed" | "test";
         /** @description Events. */
         EventList: {
             /** @description Newest first. */
@@ -1943,6 +2070,11 @@ export interface components {
             /** @description One entry a front end. */
             items: components["schemas"]["FrontEnd"][];
         };
+        /**
+         * @description What a drive says of itself.
+         * @enum {string}
+         */
+        HealthState: "good" | "failing" | "unknown";
         /** @description How something did over time. */
         History: {
             /**
@@ -1954,6 +2086,7 @@ export interface components {
             object: string;
             /** @description The figures. */
             series: components["schemas"]["HistorySeries"][];
+            spreads?: components["schemas"]["HistorySpreads"] | null;
             /**
              * Format: int64
              * @description Seconds of a step; what is told of it is the mean over it.
@@ -1964,13 +2097,31 @@ export interface components {
         HistorySeries: {
             /** @description Its name. */
             name: string;
-            /** @description Its unit: `1/s`, `B/s`, `B`, `s` or nothing. */
+            /** @description Its unit: `1/s`, `B/s`, `B`, `s`, `ratio` (0 to 1) or nothing. */
             unit: string;
             /**
              * @description A value for each step, oldest first; nothing where none is known: the daemon did not run, or there is no mean of
              *     what did not happen.
              */
             values: (number | null)[];
+        };
+        /** @description Operations of one kind. Counts above 255 are right to one part in 256. */
+        HistorySpread: {
+            /** @description By sizes, in the same way. */
+            sizes: number[];
+            /** @description By times: not longer than each bound and longer than the one before, and at the end those beyond the last. */
+            times: number[];
+        };
+        /** @description How operations are spread over times and sizes. */
+        HistorySpreads: {
+            /** @description Reads. */
+            reads: components["schemas"]["HistorySpread"];
+            /** @description Bounds of sizes, in bytes. */
+            size_bounds: number[];
+            /** @description Bounds of times, in seconds. */
+            time_bounds: number[];
+            /** @description Writes. */
+            writes: components["schemas"]["HistorySpread"];
         };
         /** @description Whether promotion is held. */
         HoldPromotion: {
@@ -2026,7 +2177,7 @@ export interface components {
             percent: number;
             /**
              * Format: int64
-             * @description Bytes a second over the last seconds.
+             * @description Bytes a second over the last seconds in which it was at work; 0 while it is paused.
              */
             rate: number;
             /**
@@ -2061,7 +2212,7 @@ export interface components {
          * @description How far a job is.
          * @enum {string}
          */
-        JobState: "running" | "done" | "failed" | "cancelled";
+        JobState: "running" | "paused" | "done" | "failed" | "cancelled";
         /** @description How a vdrive lays its space over its drives. */
         Layout: {
             /** @enum {string} */
@@ -2752,7 +2903,7 @@ export interface components {
              * @description Seconds left at that rate.
              */
             seconds_left?: number | null;
-            /** @description `never`, `running`, `done` or `cancelled`. */
+            /** @description `never`, `running`, `paused`, `done` or `cancelled`. */
             state: string;
             /**
              * Format: int64
@@ -3059,7 +3210,7 @@ export interface components {
          * @description What kind of thing an event is about.
          * @enum {string}
          */
-        SubjectKind: "pool" | "drive" | "export" | "schedule" | "job" | "address" | "target" | "daemon";
+        SubjectKind: "pool" | "drive" | "volume" | "export" | "schedule" | "job" | "address" | "target" | "daemon";
         /** @description A target, without its secrets. */
         Target: {
             /** @description Where it is, as far as that is no secret. */
@@ -3144,6 +3295,24 @@ export interface components {
             to: string[];
             /** @description Who logs in there. */
             user?: string | null;
+        };
+        /** @description What is expected of a volume (docs/events.md#target_unmet). */
+        Targets: {
+            /**
+             * Format: int64
+             * @description Bytes a second.
+             */
+            bandwidth?: number | null;
+            /**
+             * Format: int64
+             * @description Operations a second.
+             */
+            iops?: number | null;
+            /**
+             * Format: int64
+             * @description Nanoseconds within which 99 of 100 operations are to end.
+             */
+            latency_ns?: number | null;
         };
         /**
          * @description A media class of a pool's drives.
@@ -3323,6 +3492,7 @@ export interface components {
             size: number;
             /** @description `online` or `deleting`. */
             state: string;
+            targets?: components["schemas"]["Targets"] | null;
             /** @description Whether its space is reserved. */
             thick: boolean;
         };
@@ -3363,6 +3533,21 @@ export interface components {
              * @description Bytes that the pool keeps for it and its snapshots, as when it was made; 0: none.
              */
             reservation?: number | null;
+            /**
+             * Format: int64
+             * @description Bytes a second that are expected of it, at most 2^40; 0: none are.
+             */
+            target_bandwidth?: number | null;
+            /**
+             * Format: int64
+             * @description Operations a second that are expected of it, at most 10^9; 0: none are.
+             */
+            target_iops?: number | null;
+            /**
+             * Format: int64
+             * @description Nanoseconds within which 99 of 100 operations are expected to end, from 4,096 to an hour; 0: nothing is.
+             */
+            target_latency_ns?: number | null;
             /**
              * Format: int64
              * @description Bytes a day that promotion may write to the fast tier, rounded in the same way; 0: as many as are
@@ -3717,6 +3902,36 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["DriveList"];
                 };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+        };
+    };
+    DriveLocate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DriveLocate"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
@@ -4138,6 +4353,62 @@ export interface operations {
         };
     };
     JobCancel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+        };
+    };
+    JobPause: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+        };
+    };
+    JobResume: {
         parameters: {
             query?: never;
             header?: never;

@@ -21,7 +21,9 @@ export function useData<T>(key: string, fetch: (signal: AbortSignal) => Promise<
   asking.current = fetch;
   const [turn, setTurn] = useState(0);
   const changes = useLiveValue((live) => live.changes);
-  const running = useLiveValue((live) => live.jobs.filter((job) => job.state === "running").length);
+  const running = useLiveValue(
+    (live) => live.jobs.filter((job) => job.state === "running" || job.state === "paused").length,
+  );
   const reload = useCallback(() => setTurn((now) => now + 1), []);
   const last = useRef(key);
 

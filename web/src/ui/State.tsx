@@ -7,6 +7,7 @@ const TONES: Record<string, string> = {
   deleting: "busy",
   degraded: "warn",
   slow: "warn",
+  paused: "warn",
   offline: "warn",
   cancelled: "warn",
   full: "bad",

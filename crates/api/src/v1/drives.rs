@@ -33,6 +33,9 @@ pub struct DriveReport {
     /// What that pool wrote to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wear: Option<super::Wear>,
+    /// What it says of its health, where it is a disk of this host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub health: Option<super::DriveHealth>,
     /// Why it could not be looked at; the other fields mean nothing then.
     pub error: Option<String>,
 }
@@ -42,6 +45,16 @@ pub struct DriveReport {
 pub struct DriveList {
     /// One entry a drive.
     pub items: Vec<DriveReport>,
+}
+
+/// A drive to be found by its light.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DriveLocate {
+    /// Its specification.
+    pub drive: String,
+    /// Whether the light at its slot is on.
+    pub on: bool,
 }
 
 /// A drive to bring back into its mirrors.

@@ -57,6 +57,7 @@ codes! {
     PoolFull, "pool_full", Critical; "A pool takes no new data."
     PoolFilling, "pool_filling", Warning; "A part of a pool has reached one of its warning levels."
     FlashWearing, "flash_wearing", Warning; "More is written to a drive of the fast tier than it is made for."
+    TargetUnmet, "target_unmet", Warning; "A volume does not get what is expected for it."
     LoginFailed, "login_failed", Warning; "Somebody shows tokens that are no good."
     ScrubFound, "scrub_found", Warning; "A scrub found copies that were not right."
     DataLost, "data_lost", Critical; "A scrub found data of which no right copy is left."
@@ -91,6 +92,8 @@ pub enum SubjectKind {
     Pool,
     /// A drive of a pool.
     Drive,
+    /// A volume.
+    Volume,
     /// An export.
     Export,
     /// A schedule of snapshots.

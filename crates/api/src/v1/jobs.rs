@@ -9,12 +9,32 @@ use utoipa::ToSchema;
 pub enum JobState {
     /// It goes on.
     Running,
+    /// It rests until somebody has it go on.
+    Paused,
     /// It ended well.
     Done,
     /// It could not end; the message says why.
     Failed,
     /// Somebody ended it.
     Cancelled,
+}
+
+impl JobState {
+    /// Whether nothing more comes of it.
+    pub fn is_ended(self) -> bool {
+        !matches!(self, Self::Running | Self::Paused)
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Paused => "paused",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
 }
 
 /// Long work.
@@ -34,7 +54,7 @@ pub struct Job {
     pub total: u64,
     /// Done, in hundredths of the whole; 100 only when the job is done.
     pub percent: f64,
-    /// Bytes a second over the last seconds.
+    /// Bytes a second over the last seconds in which it was at work; 0 while it is paused.
     pub rate: u64,
     /// Seconds left at that rate.
     pub seconds_left: Option<u64>,

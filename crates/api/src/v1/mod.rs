@@ -7,6 +7,7 @@ mod events;
 mod explain;
 mod exports;
 mod fills;
+mod health;
 mod history;
 mod jobs;
 mod live;
@@ -27,7 +28,9 @@ mod what_if;
 pub use access::{
     AuditEntry, AuditList, LogIn, Login, Role, Token, TokenCreate, TokenList, TokenMade,
 };
-pub use drives::{DriveList, DriveOffline, DriveOnline, DriveProbe, DriveReplace, DriveReport};
+pub use drives::{
+    DriveList, DriveLocate, DriveOffline, DriveOnline, DriveProbe, DriveReplace, DriveReport,
+};
 pub use events::{
     Alert, AlertList, Event, EventCode, EventList, EventState, Severity, Subject, SubjectKind,
 };
@@ -38,7 +41,8 @@ pub use exports::{
     Export, ExportChange, ExportCreate, ExportList, FrontEnd, FrontEndList, Parameter,
 };
 pub use fills::{Fill, FillPart, PoolWarnings, Trend};
-pub use history::{History, HistorySeries};
+pub use health::{DriveHealth, HealthState};
+pub use history::{History, HistorySeries, HistorySpread, HistorySpreads};
 pub use jobs::{Job, JobList, JobRef, JobState};
 pub use live::{LiveMap, LivePool, LiveState, LiveVolume};
 pub use placement::{Bypass, Pin, PinChange, PinTo, Placement, Reaction, WriteBudget};
@@ -61,8 +65,8 @@ pub use snapshots::{
 };
 pub use targets::{MailSecurity, Target, TargetCreate, TargetList, TargetTo};
 pub use volumes::{
-    MapCell, Received, Receiving, Volume, VolumeChange, VolumeCreate, VolumeList, VolumeMap,
-    VolumeResize,
+    MapCell, Received, Receiving, Targets, Volume, VolumeChange, VolumeCreate, VolumeList,
+    VolumeMap, VolumeResize,
 };
 pub use wear::{PoolChange, PromotionBudget, Wear};
 pub use what_if::{Forecast, ForecastPoint, WhatIf};

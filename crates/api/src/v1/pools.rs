@@ -161,6 +161,9 @@ pub struct Drive {
     /// What was written to it since it joined.
     #[serde(default)]
     pub wear: super::Wear,
+    /// What it says of its health, where it is a disk of this host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub health: Option<super::DriveHealth>,
 }
 
 /// State of a vdrive.

@@ -33,7 +33,7 @@ pub struct ScrubFault {
 /// The scrub of a pool that runs, or the last one.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct Scrub {
-    /// `never`, `running`, `done` or `cancelled`.
+    /// `never`, `running`, `paused`, `done` or `cancelled`.
     pub state: String,
     /// When it began: seconds since 1970.
     pub began_s: u64,

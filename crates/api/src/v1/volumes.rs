@@ -70,6 +70,29 @@ pub struct VolumeChange {
     /// most 8, each of 1 to 223 bytes without control characters. An empty list: nobody is bypassed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bypass: Option<Vec<String>>,
+    /// Operations a second that are expected of it, at most 10^9; 0: none are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_iops: Option<u64>,
+    /// Bytes a second that are expected of it, at most 2^40; 0: none are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_bandwidth: Option<u64>,
+    /// Nanoseconds within which 99 of 100 operations are expected to end, from 4,096 to an hour; 0: nothing is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_latency_ns: Option<u64>,
+}
+
+/// What is expected of a volume (docs/events.md#target_unmet).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct Targets {
+    /// Operations a second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iops: Option<u64>,
+    /// Bytes a second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bandwidth: Option<u64>,
+    /// Nanoseconds within which 99 of 100 operations are to end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_ns: Option<u64>,
 }
 
 /// A new size.
@@ -118,6 +141,9 @@ pub struct Volume {
     /// What was chosen for its placement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<Placement>,
+    /// What is expected of it, where something is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub targets: Option<Targets>,
     /// Stable name for serial numbers.
     pub serial: String,
     /// `online` or `deleting`.

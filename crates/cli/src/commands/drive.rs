@@ -1,11 +1,11 @@
 //! `convect drive`.
 
 use super::wear;
-use crate::arguments::Drive;
+use crate::drive_arguments::Drive;
 use crate::show::{facts, print, print_json, read, table};
 use crate::{Client, Failure, drive_spec};
 use api::Operation;
-use api::v1::{DriveList, DriveProbe, DriveReport};
+use api::v1::{DriveHealth, DriveList, DriveLocate, DriveProbe, DriveReport, HealthState};
 use units::format_bytes;
 
 fn bears(report: &DriveReport) -> String {
@@ -17,6 +17,53 @@ fn bears(report: &DriveReport) -> String {
     }
 }
 
+/// Switches the light at a drive.
+fn switch(client: &Client, json: bool, spec: &str, on: bool) -> Result<(), Failure> {
+    let drive = drive_spec(spec, client.folder().as_deref())?;
+    let word = if on { "on" } else { "off" };
+    let done = format!("the light of {drive} is {word}\n");
+    client.send(Operation::DriveLocate, &[], &DriveLocate { drive, on })?;
+    match json {
+        true => Ok(()),
+        false => print(&done),
+    }
+}
+
+/// What a drive says of itself, in short.
+fn health(health: &DriveHealth) -> String {
+    let state = match health.state {
+        HealthState::Good => "good",
+        HealthState::Failing => "failing",
+        HealthState::Unknown => "unknown",
+    };
+    let asleep = if health.asleep { " (asleep)" } else { "" };
+    match health.why.as_str() {
+        "" => format!("{state}{asleep}"),
+        why => format!("{state}{asleep}: {why}"),
+    }
+}
+
+/// What it says in numbers.
+fn says(health: &DriveHealth) -> String {
+    let number = |value: Option<u64>, before: &str, after: &str| {
+        value.map(|value| format!("{before}{value}{after}"))
+    };
+    let name = [&health.model, &health.serial]
+        .map(String::as_str)
+        .join(" ");
+    let all = [
+        Some(name.trim().to_owned()).filter(|name| !name.is_empty()),
+        number(health.used_percent, "", " % of its endurance used"),
+        number(health.spare_percent, "", " % of its spare blocks left"),
+        number(health.temperature_c, "", " \u{b0}C"),
+        number(health.power_on_hours, "on for ", " h"),
+        number(health.reallocated, "", " sectors replaced"),
+        number(health.pending, "", " cannot be read"),
+        number(health.media_errors, "", " media errors"),
+    ];
+    all.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
 /// Does what the command says.
 pub fn drive(client: &Client, json: bool, command: &Drive) -> Result<(), Failure> {
     let answer = match command {
@@ -25,6 +72,7 @@ pub fn drive(client: &Client, json: bool, command: &Drive) -> Result<(), Failure
             let spec = drive_spec(spec, client.folder().as_deref())?;
             client.send(Operation::DriveProbe, &[], &DriveProbe { spec })?
         }
+        Drive::Locate { spec, off } => return switch(client, json, spec, !off),
     };
     if json {
         return print_json(&answer, true);
@@ -56,7 +104,7 @@ pub fn drive(client: &Client, json: bool, command: &Drive) -> Result<(), Failure
             ];
             print(&table(&head, rows))
         }
-        Drive::Show { .. } => {
+        _ => {
             let drive: DriveReport = read(&answer)?;
             let written = drive.wear.map(|wear| wear::line(&wear, drive.size));
             print(&facts(&[
@@ -71,6 +119,11 @@ pub fn drive(client: &Client, json: bool, command: &Drive) -> Result<(), Failure
                 ),
                 ("bears", bears(&drive)),
                 ("written", written.unwrap_or_default()),
+                (
+                    "health",
+                    drive.health.as_ref().map(health).unwrap_or_default(),
+                ),
+                ("says", drive.health.as_ref().map(says).unwrap_or_default()),
             ]))
         }
     }

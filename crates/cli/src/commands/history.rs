@@ -42,6 +42,7 @@ fn shown(value: f64, unit: &str) -> String {
         "B" => format_bytes(value as u64),
         "B/s" => format!("{}/s", format_bytes(value as u64)),
         "s" => format!("{:.3} ms", value * 1000.0),
+        "ratio" => format!("{:.1} %", value * 100.0),
         _ if value < 10.0 => format!("{value:.2}"),
         _ => format!("{value:.0}"),
     }
@@ -80,6 +81,19 @@ fn summary(history: &History) -> String {
     });
     let head = ["FIGURE", "", ">MEAN", ">MOST", ">LAST"];
     table(&head, rows)
+}
+
+/// Figures that are in the summary alone, unless somebody names them: a line has no room for all.
+fn is_left_out(name: &str) -> bool {
+    name == "read_share" || name.ends_with("_p50") || name.ends_with("_p999")
+}
+
+/// The same with some of the figures.
+fn with_some(mut history: History, all: bool) -> History {
+    history
+        .series
+        .retain(|series| all || !is_left_out(&series.name));
+    history
 }
 
 fn lines(history: &History, most: usize) -> String {
@@ -143,13 +157,15 @@ pub fn history(client: &Client, json: bool, arguments: &Arguments) -> Result<(),
         return print_json(&answer, true);
     }
     let history: History = read(&answer)?;
-    print(&format!(
-        "{}, by steps of {} s\n\n{}\n{}",
+    let most = if arguments.all { usize::MAX } else { LINES };
+    let above = format!(
+        "{}, by steps of {} s\n\n{}",
         history.object,
         history.step_s,
-        summary(&history),
-        lines(&history, if arguments.all { usize::MAX } else { LINES })
-    ))
+        summary(&history)
+    );
+    let some = with_some(history, arguments.series.is_some());
+    print(&format!("{above}\n{}", lines(&some, most)))
 }
 
 #[cfg(test)]

@@ -1,21 +1,12 @@
 //! `convect job`.
 
-use crate::arguments::Job as Command;
+use crate::job_arguments::Job as Command;
 use crate::progress::{duration, pace, wait};
 use crate::show::{facts, print, print_json, read, table};
 use crate::{Client, Failure};
 use api::Operation;
 use api::v1::{Job, JobList, JobRef, JobState};
 use units::format_bytes;
-
-fn state(job: &Job) -> &'static str {
-    match job.state {
-        JobState::Running => "running",
-        JobState::Done => "done",
-        JobState::Failed => "failed",
-        JobState::Cancelled => "cancelled",
-    }
-}
 
 /// Waits for the job that an answer names, or says how to find it again. `done` is said when it
 /// has ended well.
@@ -49,7 +40,7 @@ fn row(job: &Job) -> Vec<String> {
         job.id.to_string(),
         job.kind.clone(),
         job.subject.clone(),
-        state(job).to_owned(),
+        job.state.name().to_owned(),
         format!("{:.1} %", job.percent),
         match running {
             true => pace(job),
@@ -63,7 +54,7 @@ fn show(job: &Job) -> String {
         ("job", job.id.to_string()),
         ("kind", job.kind.clone()),
         ("subject", job.subject.clone()),
-        ("state", state(job).to_owned()),
+        ("state", job.state.name().to_owned()),
         (
             "done",
             format!(
@@ -104,11 +95,31 @@ pub fn job(client: &Client, json: bool, command: &Command) -> Result<(), Failure
             follow(client, json, false, &answer, &format!("job {id} is done"))
         }
         Command::Cancel { id } => {
-            client.get(Operation::JobCancel, &[&id.to_string()])?;
-            match json {
-                true => Ok(()),
-                false => print(&format!("job {id} was cancelled\n")),
-            }
+            let done = format!("job {id} was cancelled");
+            change(client, json, Operation::JobCancel, *id, &done)
         }
+        Command::Pause { id } => {
+            let done = format!("job {id} is paused; `convect job resume {id}` has it go on");
+            change(client, json, Operation::JobPause, *id, &done)
+        }
+        Command::Resume { id } => {
+            let done = format!("job {id} goes on");
+            change(client, json, Operation::JobResume, *id, &done)
+        }
+    }
+}
+
+/// Does something with a job, and says `done`.
+fn change(
+    client: &Client,
+    json: bool,
+    operation: Operation,
+    id: u64,
+    done: &str,
+) -> Result<(), Failure> {
+    client.get(operation, &[&id.to_string()])?;
+    match json {
+        true => Ok(()),
+        false => print(&format!("{done}\n")),
     }
 }

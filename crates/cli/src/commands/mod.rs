@@ -6,6 +6,7 @@ mod context;
 mod diff;
 mod drive;
 mod event;
+mod expected;
 mod explain;
 mod export;
 mod fill;

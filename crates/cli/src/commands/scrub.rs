@@ -63,15 +63,19 @@ pub fn line(scrub: &Scrub) -> String {
         scrub.errors, scrub.repaired, scrub.lost
     );
     match scrub.state.as_str() {
-        "running" => {
+        "running" | "paused" => {
             let share = 100.0 * scrub.bytes as f64 / scrub.total.max(1) as f64;
             let left = scrub.seconds_left.map(duration).unwrap_or_default();
+            let pace = match scrub.state.as_str() {
+                "running" => format!(", {}/s, {left} left", format_bytes(scrub.rate)),
+                _ => String::new(),
+            };
             format!(
-                "running since {}: {:.1} % of {}, {}/s, {left} left; {found} so far",
+                "{} since {}: {:.1} % of {}{pace}; {found} so far",
+                scrub.state,
                 date(scrub.began_s),
                 share.min(99.9),
                 format_bytes(scrub.total),
-                format_bytes(scrub.rate)
             )
         }
         "done" | "cancelled" => format!(

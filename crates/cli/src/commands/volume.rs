@@ -1,8 +1,8 @@
 //! `convect volume` and `convect map`.
 
 use super::job::follow;
-use super::placement;
 use super::watch::{Pace, clear};
+use super::{expected, placement};
 use crate::arguments::Volume as Command;
 use crate::confirm::confirm;
 use crate::map_arguments::Map;
@@ -112,6 +112,7 @@ fn show(volume: &Volume) -> String {
         ("exports", volume.exports.join(", ")),
         ("receiving", receiving),
     ];
+    shown.push(("expected", expected::show(volume.targets.as_ref())));
     shown.extend(placement::show(volume.placement.as_ref()));
     facts(&shown)
 }
@@ -203,10 +204,11 @@ pub fn volume(client: &Client, json: bool, command: &Command) -> Result<(), Fail
             quota,
             reservation,
             placement,
+            targets,
         } => {
             let (pool, name) = object(volume)?;
             let limits = limits(quota.as_deref(), reservation.as_deref())?;
-            let change = placement::ask(placement, limits)?;
+            let change = expected::ask(targets, placement::ask(placement, limits)?)?;
             let answer = client.send(Operation::VolumeChange, &[pool, name], &change)?;
             changed(json, &answer, &change)
         }

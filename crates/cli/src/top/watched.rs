@@ -1,7 +1,7 @@
 //! What is known from events, and the loads between them. Pure.
 
 use crate::Load;
-use api::v1::{Counters, Job, JobState, LivePool, LiveState, LiveVolume};
+use api::v1::{Counters, Job, LivePool, LiveState, LiveVolume};
 use std::collections::BTreeMap;
 
 /// A pool with what it did since the event before.
@@ -100,11 +100,9 @@ impl Watched {
         volumes
     }
 
-    /// The jobs that run.
+    /// The jobs that have not ended.
     pub fn running(&self) -> impl Iterator<Item = &Job> {
-        self.jobs
-            .iter()
-            .filter(|job| job.state == JobState::Running)
+        self.jobs.iter().filter(|job| !job.state.is_ended())
     }
 }
 

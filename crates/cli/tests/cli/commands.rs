@@ -235,6 +235,21 @@ fn work_in_the_background_is_found_again() {
 }
 
 #[test]
+fn a_job_is_paused_and_goes_on() {
+    let daemon =
+        Scripted::new()
+            .on("POST /v1/jobs/3/pause", 204, "")
+            .on("POST /v1/jobs/3/resume", 204, "");
+    let said = daemon.convect("job pause 3");
+    assert_eq!(
+        (said.code, said.out.as_str()),
+        (0, "job 3 is paused; `convect job resume 3` has it go on\n")
+    );
+    let said = daemon.convect("job resume 3");
+    assert_eq!((said.code, said.out.as_str()), (0, "job 3 goes on\n"));
+}
+
+#[test]
 fn a_job_can_be_left() {
     let daemon = Scripted::new().on("GET /v1/jobs/3", 200, &job("running", 50.0));
     let arguments = format!("--socket {} job wait 3", daemon.socket().display());

@@ -48,6 +48,7 @@ fn patience(code: EventCode) -> (u64, u64) {
         EventCode::DriveCorrupt => (0, 24 * HOUR),
         EventCode::LoginFailed => (0, HOUR / 6),
         EventCode::PoolAbsent | EventCode::PoolFailed | EventCode::PoolFull => (0, 10),
+        EventCode::TargetUnmet => (0, 300),
         EventCode::FlashWearing => (HOUR / 6, HOUR),
         _ => (0, 0),
     }

@@ -3,12 +3,14 @@
 //! Responsible for: what is kept, for how long, and what is told of it.
 //! Leaves out: what is counted and when it is looked at (`manager/history.rs`).
 
+mod counts;
 mod query;
 mod record;
 mod rings;
 mod series;
 mod store;
 
+pub use counts::{Counts, time, usual_size};
 pub use query::Query;
 pub use series::{Kind, SERIES_MAX, Values};
-pub use store::{Missing, Store};
+pub use store::{Found, Missing, Store};

@@ -1,6 +1,8 @@
 //! What is asked of the figures, and of which ring it is answered. Pure.
 
 use super::rings::{RINGS, Ring};
+use super::store::Found;
+use std::ops::Range;
 
 /// Steps of an answer at most.
 const POINTS_MAX: u64 = 4000;
@@ -21,12 +23,49 @@ pub struct Query<'a> {
     pub step_s: Option<u64>,
 }
 
+/// How it is answered.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Plan {
+    /// The ring that is read.
+    pub ring: Ring,
+    /// Seconds of the answer's steps, which are whole ones of the ring.
+    pub step_s: u64,
+    /// Where the first step begins.
+    pub from_s: u64,
+    to_s: u64,
+}
+
+impl Plan {
+    /// The steps of the ring.
+    pub fn steps(&self) -> Range<u64> {
+        self.from_s / self.ring.step_s..self.to_s / self.ring.step_s
+    }
+
+    /// The answer where nothing is known.
+    fn nothing(&self) -> Found {
+        Found {
+            from_s: self.from_s,
+            step_s: self.step_s,
+            steps: vec![None; ((self.to_s - self.from_s) / self.step_s) as usize],
+            counts: Vec::new(),
+        }
+    }
+}
+
 impl Query<'_> {
-    /// The ring that is read, and the length of the answer's steps.
+    /// The answer for what is there and nothing is known of yet.
     ///
     /// # Errors
     /// Why the question cannot be.
-    pub fn plan(&self, now_s: u64) -> Result<(Ring, u64), String> {
+    pub fn nothing(&self, now_s: u64) -> Result<Found, String> {
+        self.plan(now_s).map(|plan| plan.nothing())
+    }
+
+    /// The ring that is read, and the answer's steps.
+    ///
+    /// # Errors
+    /// Why the question cannot be.
+    pub fn plan(&self, now_s: u64) -> Result<Plan, String> {
         if self.from_s >= self.to_s || self.to_s > u64::from(u32::MAX) {
             return Err(format!(
                 "the time from {} to {} is none: `from` comes before `to`",
@@ -52,6 +91,11 @@ impl Query<'_> {
                 "a step of {step_s} s is longer than 31 days: make it shorter"
             ));
         }
-        Ok((*ring, step_s))
+        Ok(Plan {
+            ring: *ring,
+            step_s,
+            from_s: self.from_s / step_s * step_s,
+            to_s: self.to_s.div_ceil(step_s) * step_s,
+        })
     }
 }

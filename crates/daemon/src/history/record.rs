@@ -1,10 +1,10 @@
-//! A step of an object in the file: 32 bytes, which never lie in two pages. Pure.
+//! A step of an object in a file: a record that never lies in two pages. Pure.
 //!
 //! | bytes | |
 //! | --- | --- |
 //! | 0..4 | the step's number: seconds since 1970 by the ring's step |
-//! | 4..8 | CRC32C of the object's number, the step's and the values |
-//! | 8..32 | six values, as IEEE 754 binary32 |
+//! | 4..8 | CRC32C of the object's number, the step's and what follows |
+//! | 8.. | figures: six values, as IEEE 754 binary32, in 32 bytes; or counts (`counts.rs`), in 128 |
 //!
 //! All little-endian. What does not match its checksum was torn, or belongs to an object that had this place before: it
 //! is not there.
@@ -12,14 +12,44 @@
 use super::series::{SERIES_MAX, Values};
 use format::crc32c;
 
-/// Bytes of a record.
-pub const RECORD: usize = 8 + 4 * SERIES_MAX;
+/// Bytes before what is kept.
+const HEAD: usize = 8;
 
-fn checksum(object: u32, record: &[u8; RECORD]) -> u32 {
-    let mut text = [0; RECORD];
-    text[..4].copy_from_slice(&object.to_le_bytes());
-    text[4..8].copy_from_slice(&record[..4]);
-    text[8..].copy_from_slice(&record[8..]);
+/// What a record has of a step.
+pub trait Kept: Sized {
+    /// Bytes that it takes; with the head they divide a page.
+    const BYTES: usize;
+
+    /// Writes it to so many bytes.
+    fn put(&self, bytes: &mut [u8]);
+
+    /// What was written to so many bytes.
+    fn get(bytes: &[u8]) -> Self;
+}
+
+impl Kept for Values {
+    const BYTES: usize = 4 * SERIES_MAX;
+
+    fn put(&self, bytes: &mut [u8]) {
+        for (value, place) in self.iter().zip(bytes.chunks_exact_mut(4)) {
+            place.copy_from_slice(&value.to_le_bytes());
+        }
+    }
+
+    fn get(bytes: &[u8]) -> Self {
+        std::array::from_fn(|index| f32::from_le_bytes(word(bytes, 4 * index)))
+    }
+}
+
+/// Bytes of a record.
+pub const fn record_bytes<T: Kept>() -> usize {
+    HEAD + T::BYTES
+}
+
+fn checksum(object: u32, record: &[u8]) -> u32 {
+    let mut text = object.to_le_bytes().to_vec();
+    text.extend(&record[..4]);
+    text.extend(&record[HEAD..]);
     crc32c(&text)
 }
 
@@ -28,29 +58,24 @@ fn word(bytes: &[u8], at: usize) -> [u8; 4] {
 }
 
 /// The record of an object's step.
-pub fn encode(object: u32, step: u32, values: &Values) -> [u8; RECORD] {
-    let mut record = [0; RECORD];
+pub fn encode<T: Kept>(object: u32, step: u32, kept: &T) -> Vec<u8> {
+    let mut record = vec![0; record_bytes::<T>()];
     record[..4].copy_from_slice(&step.to_le_bytes());
-    for (value, place) in values.iter().zip(record[8..].chunks_exact_mut(4)) {
-        place.copy_from_slice(&value.to_le_bytes());
-    }
+    kept.put(&mut record[HEAD..]);
     let checksum = checksum(object, &record);
-    record[4..8].copy_from_slice(&checksum.to_le_bytes());
+    record[4..HEAD].copy_from_slice(&checksum.to_le_bytes());
     record
 }
 
-/// The values of an object's step, if this is its record and whole.
-pub fn decode(object: u32, step: u32, record: &[u8; RECORD]) -> Option<Values> {
-    let right = u32::from_le_bytes(word(record, 0)) == step
-        && u32::from_le_bytes(word(record, 4)) == checksum(object, record);
-    let value = |index: usize| f32::from_le_bytes(word(record, 8 + 4 * index));
-    right.then(|| std::array::from_fn(value))
+/// What an object's step has, if this is its record and whole.
+pub fn decode<T: Kept>(object: u32, step: u32, record: &[u8]) -> Option<T> {
+    (step_of(object, record)? == step).then(|| T::get(&record[HEAD..]))
 }
 
 /// The step that a whole record of an object is of.
-pub fn step_of(object: u32, record: &[u8; RECORD]) -> Option<u32> {
-    let step = u32::from_le_bytes(word(record, 0));
-    decode(object, step, record).map(|_| step)
+pub fn step_of(object: u32, record: &[u8]) -> Option<u32> {
+    let right = u32::from_le_bytes(word(record, 4)) == checksum(object, record);
+    right.then(|| u32::from_le_bytes(word(record, 0)))
 }
 
 #[cfg(test)]
@@ -63,17 +88,17 @@ mod tests {
         let record = encode(7, 1000, &values);
         assert_eq!(decode(7, 1000, &record), Some(values));
         assert_eq!(step_of(7, &record), Some(1000));
-        assert_eq!(decode(8, 1000, &record), None);
-        assert_eq!(decode(7, 1001, &record), None);
-        for bit in 0..RECORD * 8 {
-            let mut wrong = record;
+        assert_eq!(decode::<Values>(8, 1000, &record), None);
+        assert_eq!(decode::<Values>(7, 1001, &record), None);
+        for bit in 0..record.len() * 8 {
+            let mut wrong = record.clone();
             wrong[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(decode(7, 1000, &wrong), None, "bit {bit}");
+            assert_eq!(decode::<Values>(7, 1000, &wrong), None, "bit {bit}");
         }
-        assert_eq!(step_of(0, &[0; RECORD]), None);
+        assert_eq!(step_of(0, &[0; 32]), None);
         // As a page of which a part was written.
-        let mut torn = [0; RECORD];
+        let mut torn = [0; 32];
         torn[..16].copy_from_slice(&record[..16]);
-        assert_eq!(decode(7, 1000, &torn), None);
+        assert_eq!(decode::<Values>(7, 1000, &torn), None);
     }
 }

@@ -1,9 +1,9 @@
-//! Where steps lie in the file: a region for each object, with a ring for each length of step.
+//! Where steps lie in a file: a region for each object, with a ring for each length of step.
 
-use super::record::{RECORD, decode, encode, step_of};
-use super::series::Values;
+use super::record::{Kept, decode, encode, record_bytes, step_of};
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::marker::PhantomData;
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
@@ -38,8 +38,11 @@ pub const RINGS: [Ring; 3] = [
     },
 ];
 
-/// Bytes of a region, in whole pages.
-const REGION: u64 = ((RINGS[2].before + RINGS[2].steps) * RECORD as u64).next_multiple_of(4096);
+/// Bytes of a region of such records, in whole pages.
+const fn region_bytes<T: Kept>() -> u64 {
+    let records = RINGS[2].before + RINGS[2].steps;
+    (records * record_bytes::<T>() as u64).next_multiple_of(4096)
+}
 
 /// Where an object lies, and the number by which its records are known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,10 +53,10 @@ pub struct Place {
     pub region: u32,
 }
 
-/// The file. What was never written takes no room.
-pub struct Rings(File);
+/// A file of such records. What was never written takes no room.
+pub struct Rings<T>(File, PhantomData<fn() -> T>);
 
-impl Rings {
+impl<T: Kept> Rings<T> {
     /// Opens it, or makes it.
     ///
     /// # Errors
@@ -66,27 +69,27 @@ impl Rings {
             .truncate(false)
             .mode(0o640)
             .open(path)?;
-        Ok(Self(file))
+        Ok(Self(file, PhantomData))
     }
 
     fn offset(place: Place, ring: &Ring, step: u64) -> u64 {
         let record = ring.before + step % ring.steps;
-        u64::from(place.region) * REGION + record * RECORD as u64
+        u64::from(place.region) * region_bytes::<T>() + record * record_bytes::<T>() as u64
     }
 
     /// Writes a step down; a step that the ring had before is gone. It outlives the daemon's end at once.
     ///
     /// # Errors
     /// What the system says.
-    pub fn write(&self, place: Place, ring: &Ring, step: u64, values: &Values) -> io::Result<()> {
-        let record = encode(place.id, step as u32, values);
+    pub fn write(&self, place: Place, ring: &Ring, step: u64, kept: &T) -> io::Result<()> {
+        let record = encode(place.id, step as u32, kept);
         self.0
             .write_all_at(&record, Self::offset(place, ring, step))
     }
 
     /// Reads records that follow each other; those after the file's end are zeroes.
     fn records(&self, place: Place, ring: &Ring, from: u64, count: u64) -> io::Result<Vec<u8>> {
-        let mut bytes = vec![0; count as usize * RECORD];
+        let mut bytes = vec![0; count as usize * record_bytes::<T>()];
         let mut filled = 0;
         while filled < bytes.len() {
             let at = Self::offset(place, ring, from) + filled as u64;
@@ -104,12 +107,7 @@ impl Rings {
     ///
     /// # Errors
     /// What the system says.
-    pub fn read(
-        &self,
-        place: Place,
-        ring: &Ring,
-        steps: Range<u64>,
-    ) -> io::Result<Vec<Option<Values>>> {
+    pub fn read(&self, place: Place, ring: &Ring, steps: Range<u64>) -> io::Result<Vec<Option<T>>> {
         let mut read = Vec::new();
         let mut from = steps.start;
         let end = steps.end.min(steps.start.saturating_add(ring.steps));
@@ -117,8 +115,7 @@ impl Rings {
             // Up to where the ring begins anew.
             let count = (end - from).min(ring.steps - from % ring.steps);
             let bytes = self.records(place, ring, from, count)?;
-            let (records, _) = bytes.as_chunks::<RECORD>();
-            let numbered = records.iter().zip(from..);
+            let numbered = bytes.chunks_exact(record_bytes::<T>()).zip(from..);
             read.extend(numbered.map(|(record, step)| decode(place.id, step as u32, record)));
             from += count;
         }
@@ -131,10 +128,8 @@ impl Rings {
     /// What the system says.
     pub fn newest(&self, place: Place, ring: &Ring) -> io::Result<Option<u64>> {
         let bytes = self.records(place, ring, 0, ring.steps)?;
-        let (records, _) = bytes.as_chunks::<RECORD>();
-        let steps = records
-            .iter()
-            .filter_map(|record| step_of(place.id, record));
+        let records = bytes.chunks_exact(record_bytes::<T>());
+        let steps = records.filter_map(|record| step_of(place.id, record));
         Ok(steps.max().map(u64::from))
     }
 }
@@ -142,6 +137,8 @@ impl Rings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::history::counts::Counts;
+    use crate::history::series::Values;
 
     #[test]
     fn rings_follow_each_other_and_a_region_is_as_long_as_the_document_says() {
@@ -151,14 +148,16 @@ mod tests {
         );
         assert_eq!(RINGS[1].before, RINGS[0].steps);
         assert_eq!(RINGS[2].before, RINGS[1].before + RINGS[1].steps);
-        assert_eq!(REGION, 976 << 10);
-        assert!(4096usize.is_multiple_of(RECORD));
+        assert_eq!(region_bytes::<Values>(), 976 << 10);
+        assert_eq!(region_bytes::<Counts>(), 3900 << 10);
+        assert!(4096usize.is_multiple_of(record_bytes::<Values>()));
+        assert!(4096usize.is_multiple_of(record_bytes::<Counts>()));
     }
 
     #[test]
     fn a_range_is_read_over_the_place_where_its_ring_begins_anew() {
         let folder = tempfile::tempdir().unwrap();
-        let rings = Rings::open(&folder.path().join("data")).unwrap();
+        let rings = Rings::<Values>::open(&folder.path().join("data")).unwrap();
         let place = Place { id: 5, region: 2 };
         let values = |step: u64| [step as f32; 6];
         for step in 7190..7210 {

@@ -96,6 +96,11 @@ impl Kind {
         }
     }
 
+    /// Whether operations are counted by times and sizes, too.
+    pub fn has_counts(self) -> bool {
+        matches!(self, Self::Pool | Self::Volume)
+    }
+
     /// Names and units of its figures, in order.
     pub fn names(self) -> impl Iterator<Item = (&'static str, &'static str)> {
         self.rows().iter().map(|(name, unit, _)| (*name, *unit))

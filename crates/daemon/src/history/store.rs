@@ -1,6 +1,7 @@
 //! The figures of a daemon: which objects there are, their steps written down as time goes, and read again.
 
-use super::query::Query;
+use super::counts::Counts;
+use super::query::{Plan, Query};
 use super::rings::{Place, RINGS, Ring, Rings};
 use super::series::{Kind, SERIES_MAX, Values};
 use crate::ServeError;
@@ -14,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The folder in the state folder, and its files.
 const FOLDER: &str = "history";
 const DATA: &str = "data";
+const COUNTS: &str = "counts";
 const INDEX: &str = "index.json";
 /// Longest index that is read, in bytes.
 const INDEX_MAX: u64 = 16 << 20;
@@ -77,6 +79,8 @@ pub struct Found {
     pub step_s: u64,
     /// The steps; nothing where nothing is known.
     pub steps: Vec<Option<Values>>,
+    /// Operations by times and sizes, a step each; nothing where none was counted. None for what has no operations.
+    pub counts: Vec<Option<Counts>>,
 }
 
 /// Why there is no answer.
@@ -91,7 +95,8 @@ pub enum Missing {
 }
 
 struct Inner {
-    rings: Arc<Rings>,
+    rings: Arc<Rings<Values>>,
+    counts: Arc<Rings<Counts>>,
     index: Index,
     /// The minute and the hour that are to be written down next, counted since 1970.
     next: [u64; 2],
@@ -148,8 +153,10 @@ impl Store {
             }
         });
         let rings = Rings::open(&self.folder.join(DATA))?;
+        let counts = Rings::open(&self.folder.join(COUNTS))?;
         let mut inner = Inner {
             rings: Arc::new(rings),
+            counts: Arc::new(counts),
             index,
             next: [u64::MAX; 2],
             full: false,
@@ -188,11 +195,18 @@ impl Store {
         write_whole(&self.folder, INDEX, &serde_json::to_vec(index)?, 0o640)
     }
 
-    /// Writes down what objects did in the `seconds` up to `now_s`, which are 15 at most.
+    /// Writes down what objects did in the `seconds` up to `now_s`, which are 15 at most. `counts` are of all of these
+    /// seconds, and written down as of the last.
     ///
     /// # Errors
     /// What the system says; the next second is tried anew.
-    pub fn write(&self, now_s: u64, seconds: u64, figures: &[(String, Values)]) -> io::Result<()> {
+    pub fn write(
+        &self,
+        now_s: u64,
+        seconds: u64,
+        figures: &[(String, Values)],
+        counts: &[(String, Counts)],
+    ) -> io::Result<()> {
         let mut inner = self.lock();
         let Some(inner) = inner.as_mut() else {
             return Ok(());
@@ -220,6 +234,11 @@ impl Store {
             }
             inner.rings.write(daemon, ring, second, &UP)?;
         }
+        for (object, counts) in counts {
+            if let Some(entry) = inner.index.objects.get(object) {
+                inner.counts.write(entry.place(), ring, now_s, counts)?;
+            }
+        }
         if inner.merge(now_s)? {
             self.keep(&inner.index)?;
         }
@@ -231,31 +250,48 @@ impl Store {
     /// # Errors
     /// When there is none, the question cannot be, or the file cannot be read.
     pub fn read(&self, query: &Query<'_>, now_s: u64) -> Result<Found, Missing> {
-        let (rings, entry, daemon) = {
+        let (rings, counts, entry, daemon) = {
             let inner = self.lock();
             let inner = inner.as_ref().ok_or(Missing::Object)?;
             let found = |object: &str| inner.index.objects.get(object).cloned();
             let entry = found(query.object).ok_or(Missing::Object)?;
             let daemon = found(DAEMON).ok_or(Missing::Object)?;
-            (Arc::clone(&inner.rings), entry, daemon.place())
+            let (rings, counts) = (Arc::clone(&inner.rings), Arc::clone(&inner.counts));
+            (rings, counts, entry, daemon.place())
         };
         let kind = Kind::of(query.object).ok_or(Missing::Object)?;
-        let (ring, step_s) = query.plan(now_s).map_err(Missing::Question)?;
-        let from_s = query.from_s / step_s * step_s;
-        let range = from_s / ring.step_s..query.to_s.div_ceil(step_s) * step_s / ring.step_s;
+        let plan = query.plan(now_s).map_err(Missing::Question)?;
+        let Plan { ring, step_s, .. } = plan;
+        let range = plan.steps();
         let read = |place| rings.read(place, &ring, range.clone()).map_err(Missing::Io);
         let (steps, up) = (read(entry.place())?, read(daemon)?);
         let steps = entry.filled(kind, &ring, range.start, steps, &up);
-        let merged = steps.chunks((step_s / ring.step_s) as usize).map(|steps| {
+        let each = (step_s / ring.step_s) as usize;
+        let merged = steps.chunks(each).map(|steps| {
             let known: Vec<Values> = steps.iter().flatten().copied().collect();
             kind.merge(&known)
         });
+        let counts = match kind.has_counts() {
+            true => counts
+                .read(entry.place(), &ring, range)
+                .map_err(Missing::Io)?,
+            false => Vec::new(),
+        };
         Ok(Found {
-            from_s,
+            from_s: plan.from_s,
             step_s,
             steps: merged.collect(),
+            counts: counts.chunks(each).map(sum).collect(),
         })
     }
+}
+
+/// Counts of several steps as one's.
+fn sum(counts: &[Option<Counts>]) -> Option<Counts> {
+    let mut known = counts.iter().flatten();
+    let mut sum = *known.next()?;
+    known.for_each(|counts| sum.add(counts));
+    Some(sum)
 }
 
 impl Inner {
@@ -341,6 +377,12 @@ impl Inner {
             let Some(kind) = Kind::of(object) else {
                 continue;
             };
+            if kind.has_counts() {
+                let counts = self.counts.read(entry.place(), fine, range.clone())?;
+                if let Some(sum) = sum(&counts) {
+                    self.counts.write(entry.place(), coarse, step, &sum)?;
+                }
+            }
             let read = self.rings.read(entry.place(), fine, range.clone())?;
             if read.iter().all(Option::is_none) {
                 continue;

@@ -393,6 +393,9 @@ pub fn dispatch(
         Operation::JobList => json(manager.job_list()?),
         Operation::JobShow => json(manager.job_show(with.number("job")?)?),
         Operation::JobCancel => nothing(manager.job_cancel(with.number("job")?)?),
+        Operation::DriveLocate => nothing(manager.drive_locate(&with.request()?)?),
+        Operation::JobPause => nothing(manager.job_pause(with.number("job")?)?),
+        Operation::JobResume => nothing(manager.job_resume(with.number("job")?)?),
         Operation::LogIn => {
             let request = with.request::<api::v1::LogIn>()?;
             log_in(manager, caller, &request.token)

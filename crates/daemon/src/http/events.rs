@@ -8,6 +8,7 @@ use api::v1::Problem;
 use axum::body::Body;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use hyper::body::Bytes;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -38,7 +39,7 @@ pub fn tell(
 
 async fn tell_parts(
     (mut viewing, looks): (Viewing, Option<u64>),
-    parts: mpsc::Sender<Vec<u8>>,
+    parts: mpsc::Sender<Bytes>,
     caller: Caller,
     manager: Arc<Manager>,
     mut ending: Ending,
@@ -55,7 +56,7 @@ async fn tell_parts(
             return;
         };
         tokio::select! {
-            sent = parts.send(text.into_bytes()) => if sent.is_err() {
+            sent = parts.send(text) => if sent.is_err() {
                 return;
             },
             _ = ending.wait_for(|ending| *ending) => return,

@@ -66,7 +66,7 @@ impl Upload {
 }
 
 /// Parts as a body.
-pub struct Parts(pub mpsc::Receiver<Vec<u8>>);
+pub struct Parts(pub mpsc::Receiver<Bytes>);
 
 impl hyper::body::Body for Parts {
     type Data = Bytes;
@@ -77,7 +77,7 @@ impl hyper::body::Body for Parts {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let part = self.0.poll_recv(context);
-        part.map(|part| part.map(|bytes| Ok(Frame::data(bytes.into()))))
+        part.map(|part| part.map(|bytes| Ok(Frame::data(bytes))))
     }
 }
 
@@ -88,7 +88,7 @@ pub fn send(sending: Sending, ending: Ending) -> Body {
     Body::new(Parts(take))
 }
 
-async fn send_parts(mut sending: Sending, parts: mpsc::Sender<Vec<u8>>, mut ending: Ending) {
+async fn send_parts(mut sending: Sending, parts: mpsc::Sender<Bytes>, mut ending: Ending) {
     loop {
         let work = tokio::task::spawn_blocking(move || {
             let part = sending.next_part();
@@ -100,7 +100,7 @@ async fn send_parts(mut sending: Sending, parts: mpsc::Sender<Vec<u8>>, mut endi
         };
         sending = back;
         tokio::select! {
-            sent = parts.send(part) => if sent.is_err() {
+            sent = parts.send(part.into()) => if sent.is_err() {
                 return;
             },
             _ = ending.wait_for(|ending| *ending) => return,

@@ -79,7 +79,7 @@ impl All {
         };
         self.known.insert(id, known);
         self.changed = true;
-        let ended = |known: &Known| known.job.state != JobState::Running;
+        let ended = |known: &Known| known.job.state.is_ended();
         let count = self.known.values().filter(|known| ended(known)).count();
         for _ in REMEMBERED..count {
             let oldest = self.known.iter().find(|(_, known)| ended(known));
@@ -103,7 +103,7 @@ impl All {
                 let goes_on = self.known.values_mut().find(|known| {
                     known.engine.is_none()
                         && known.own.is_none()
-                        && known.job.state == JobState::Running
+                        && !known.job.state.is_ended()
                         && (&known.job.kind, &known.job.subject) == (&told.kind, &told.subject)
                 });
                 match goes_on {
@@ -113,29 +113,36 @@ impl All {
                         known
                     }
                     None => {
-                        let ended_s = (told.state != JobState::Running).then_some(now_s);
+                        let ended_s = told.state.is_ended().then_some(now_s);
                         let job = Job {
                             began_s: now_s,
                             ended_s,
-                            ..told
+                            ..told.clone()
                         };
-                        self.add(job, engine, None);
-                        return;
+                        let id = self.add(job, engine, None);
+                        let Some(known) = self.known.get_mut(&id) else {
+                            return;
+                        };
+                        known
                     }
                 }
             }
         };
-        if known.job.state != JobState::Running {
+        if known.job.state.is_ended() {
             return;
         }
         let (id, began_s) = (known.job.id, known.job.began_s);
-        let ended_s = (told.state != JobState::Running).then_some(now_s);
-        self.changed |= ended_s.is_some();
+        let message = match told.state {
+            JobState::Paused => format!("it waits for `convect job resume {id}`"),
+            _ => clip(&told.message, TEXT_MAX),
+        };
+        self.changed |= told.state != known.job.state;
+        let ended_s = told.state.is_ended().then_some(now_s);
         known.job = Job {
             id,
             began_s,
             ended_s,
-            message: clip(&told.message, TEXT_MAX),
+            message,
             ..told
         };
     }
@@ -155,11 +162,7 @@ impl Known {
 
     /// Takes what a job of the daemon's own says.
     fn follow(&mut self, now_s: u64) -> bool {
-        let Some(own) = self
-            .own
-            .as_ref()
-            .filter(|_| self.job.state == JobState::Running)
-        else {
+        let Some(own) = self.own.as_ref().filter(|_| !self.job.state.is_ended()) else {
             return false;
         };
         let (done, rate) = (own.done(), own.rate());
@@ -225,7 +228,7 @@ impl Ledger {
                 own: None,
             };
             let own = OWN.contains(&known.job.kind.as_str());
-            if own && known.job.state == JobState::Running {
+            if own && !known.job.state.is_ended() {
                 let why = "the daemon ended while it ran: begin it again, a receiver goes on with --resume";
                 known.end(JobState::Failed, why, now_s);
                 all.changed = true;
@@ -276,7 +279,7 @@ impl Ledger {
         for known in all.known.values_mut() {
             changed |= known.follow(now_s);
             let orphan = known.engine.is_none() && known.own.is_none();
-            if !orphan || known.job.state != JobState::Running {
+            if !orphan || known.job.state.is_ended() {
                 continue;
             }
             changed = true;
@@ -295,7 +298,7 @@ impl Ledger {
         }
         // How far those are that run is kept now and then.
         let mut known = all.known.values();
-        let runs = known.any(|known| known.job.state == JobState::Running);
+        let runs = known.any(|known| !known.job.state.is_ended());
         let due = all.kept_s.saturating_add(KEEP_S) <= now_s || all.kept_s > now_s;
         all.changed |= changed || (runs && due);
         if all.changed {
@@ -335,6 +338,17 @@ impl Ledger {
         found.map(|(id, _)| *id)
     }
 
+    /// The number in the engine of a job; nothing where it has none.
+    pub fn engine_number(&self, id: u64) -> Option<u64> {
+        self.lock().known.get(&id)?.engine
+    }
+
+    /// Whether the daemon does it itself.
+    pub fn is_own(&self, id: u64) -> bool {
+        let all = self.lock();
+        all.known.get(&id).is_some_and(|known| known.own.is_some())
+    }
+
     /// The number in the engine of a job; nothing where it has none. A job of the daemon's own is asked to end.
     pub fn cancel(&self, id: u64) -> Option<u64> {
         let all = self.lock();
@@ -350,7 +364,7 @@ impl Ledger {
         let all = self.lock();
         let jobs = all.known.values().rev().enumerate();
         let jobs = jobs
-            .filter(|(index, known)| *index < most || known.job.state == JobState::Running)
+            .filter(|(index, known)| *index < most || !known.job.state.is_ended())
             .map(|(_, known)| known);
         let shown = |known: &Known| {
             let job = known.job.clone();

@@ -36,7 +36,26 @@ fn seen(ledger: &Ledger) -> Vec<(u64, JobState, u64, u64, Option<u64>)> {
         .collect()
 }
 
-use JobState::{Cancelled, Done, Failed, Running};
+use JobState::{Cancelled, Done, Failed, Paused, Running};
+
+#[test]
+fn a_paused_job_is_no_ended_one_and_says_how_it_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = opened(folder.path(), 1);
+    ledger.take([told(4, "scrub", Paused, 10)], none, 5);
+    assert_eq!(seen(&ledger), [(1, Paused, 10, 5, None)]);
+    drop(ledger);
+    let ledger = opened(folder.path(), 8);
+    ledger.take([told(2, "scrub", Paused, 10)], none, 9);
+    assert_eq!(seen(&ledger), [(1, Paused, 10, 5, None)]);
+    let job = &ledger.list(1)[0];
+    assert_eq!(job.message, "it waits for `convect job resume 1`");
+    ledger.take([told(2, "scrub", Running, 10)], none, 10);
+    let job = &ledger.list(1)[0];
+    assert_eq!((job.state, job.message.as_str()), (Running, ""));
+    ledger.take([told(2, "scrub", Cancelled, 10)], none, 11);
+    assert_eq!(seen(&ledger), [(1, Cancelled, 10, 5, Some(11))]);
+}
 
 #[test]
 fn a_job_that_goes_on_keeps_its_number() {

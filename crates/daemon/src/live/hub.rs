@@ -4,8 +4,9 @@ use super::map::{MapView, Picture};
 use super::state::{Seen, changes};
 use crate::Manager;
 use api::v1::{Problem, ProblemCode};
+use hyper::body::Bytes;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
@@ -33,6 +34,9 @@ pub struct Tick {
     before: Seen,
     maps: BTreeMap<MapView, Picture>,
     maps_before: BTreeMap<MapView, Picture>,
+    /// The events that tell of it to who was told of the look before, made once for all of them.
+    changed: OnceLock<Bytes>,
+    maps_changed: BTreeMap<MapView, OnceLock<String>>,
 }
 
 #[derive(Default)]
@@ -66,25 +70,48 @@ fn event(name: &str, data: &impl serde::Serialize) -> String {
 }
 
 impl Tick {
-    /// What a viewer is told who was told of all up to the look `told`.
-    fn text(&self, told: Option<u64>, wish: &Wish) -> String {
+    /// What a viewer is told who was told of all up to the look `told`, with `more` at the end. Most are told the
+    /// same, which is not even copied where they look at no map.
+    fn text(&self, told: Option<u64>, wish: &Wish, more: &str) -> Bytes {
         let follows = told.is_some_and(|told| told + 1 == self.number);
-        let mut text = match follows {
-            true => event("state", &changes(&self.before, &self.seen)),
-            false => event("state", &self.seen.whole()),
+        let state = match follows {
+            true => self.changed().clone(),
+            false => event("state", &self.seen.whole()).into(),
         };
-        for view in wish {
-            let Some(now) = self.maps.get(view) else {
-                continue;
-            };
-            let before = self.maps_before.get(view).filter(|_| follows);
-            let map = match before {
-                Some(before) => now.changes(before, view),
-                None => Some(now.whole(view)),
-            };
-            text.extend(map.map(|map| event("map", &map)));
+        if wish.is_empty() && more.is_empty() {
+            return state;
         }
-        text
+        let mut text = state.to_vec();
+        for view in wish {
+            match self.maps_before.contains_key(view) && follows {
+                true => text.extend(self.map_changed(view).bytes()),
+                false => text.extend(self.map_whole(view).bytes()),
+            }
+        }
+        text.extend(more.bytes());
+        text.into()
+    }
+
+    fn changed(&self) -> &Bytes {
+        self.changed
+            .get_or_init(|| event("state", &changes(&self.before, &self.seen)).into())
+    }
+
+    /// The event of what changed of a map; empty when nothing did.
+    fn map_changed(&self, view: &MapView) -> &str {
+        let maps = self.maps.get(view).zip(self.maps_before.get(view));
+        let make = || {
+            let (now, before) = maps?;
+            let changes = now.changes(before, view)?;
+            Some(event("map", &changes))
+        };
+        let made = self.maps_changed.get(view);
+        made.map_or("", |made| made.get_or_init(|| make().unwrap_or_default()))
+    }
+
+    fn map_whole(&self, view: &MapView) -> String {
+        let map = self.maps.get(view).map(|map| map.whole(view));
+        map.map_or_else(String::new, |map| event("map", &map))
     }
 }
 
@@ -142,6 +169,7 @@ impl Hub {
 
     /// Goes on while there are viewers.
     async fn look(self: Arc<Self>) {
+        let mut seen_number = 0;
         loop {
             let views: Vec<MapView> = {
                 let mut viewers = self.viewers();
@@ -153,33 +181,41 @@ impl Hub {
             };
             let began = Instant::now();
             let manager = Arc::clone(&self.manager);
-            let work = move || (manager.live(), manager.live_maps(&views));
+            let work = move || {
+                let (number, took, seen) = manager.live(seen_number);
+                let began = Instant::now();
+                let maps = manager.live_maps(&views);
+                (number, took + began.elapsed(), seen, maps)
+            };
+            let mut took = PERIOD_MIN;
             // A panic in there was reported where it happened; the next look may go better.
-            if let Ok((seen, maps)) = tokio::task::spawn_blocking(work).await {
+            if let Ok((number, worked, seen, maps)) = tokio::task::spawn_blocking(work).await {
+                (seen_number, took) = (number, worked);
                 self.ticks.send_modify(|tick| {
+                    let views = maps.keys().cloned();
                     *tick = Arc::new(Tick {
                         number: tick.number + 1,
                         before: tick.seen.clone(),
                         maps_before: tick.maps.clone(),
                         seen,
+                        maps_changed: views.map(|view| (view, OnceLock::new())).collect(),
                         maps,
+                        changed: OnceLock::new(),
                     });
                 });
             }
-            let took = began.elapsed();
             let period = (took * DUTY).clamp(PERIOD_MIN, PERIOD_MAX);
-            tokio::time::sleep(period.saturating_sub(took)).await;
+            tokio::time::sleep(period.saturating_sub(began.elapsed())).await;
         }
     }
 }
 
 impl Viewing {
     /// Waits for the next look, and tells it as events. A viewer who is slow misses looks, and is told all then.
-    pub async fn next(&mut self) -> Option<String> {
+    pub async fn next(&mut self) -> Option<Bytes> {
         self.ticks.changed().await.ok()?;
         let tick = Arc::clone(&self.ticks.borrow_and_update());
-        let mut text = tick.text(self.told, &self.wish);
-        self.told = Some(tick.number);
+        let mut more = String::new();
         for new in self
             .hub
             .manager
@@ -188,8 +224,10 @@ impl Viewing {
             .events
         {
             self.event = new.number;
-            text.push_str(&event("event", &new));
+            more.push_str(&event("event", &new));
         }
+        let text = tick.text(self.told, &self.wish, &more);
+        self.told = Some(tick.number);
         Some(text)
     }
 }

@@ -2,9 +2,11 @@
 
 use super::exports::Running;
 use super::fills::Gauges;
+use super::looks::Looks;
 use super::observe::Observed;
 use super::playback::Playback;
 use super::schedules::{Key, Tried};
+use super::smart::Smart;
 use super::uses::Uses;
 use super::wear::Watched;
 use crate::access::Access;
@@ -34,7 +36,7 @@ pub struct Manager {
     pub(super) control: Arc<dyn Control>,
     pub(super) front_ends: &'static [FrontEnd],
     pub(super) state: StateDir,
-    sys_block: PathBuf,
+    pub(super) sys_block: PathBuf,
     pub(super) scrubs: ScrubSchedule,
     pub(super) ram: RamPlan,
     /// Thousandths of their RAM tiers that pools may use. Locked before anything is asked of the engine.
@@ -56,6 +58,8 @@ pub struct Manager {
     pub(super) playback: Playback,
     /// What is being sent or received.
     pub(super) uses: Uses,
+    pub(super) looks: Looks,
+    pub(super) smart: Smart,
     /// Held while figures are gathered.
     pub(super) scrapes: Mutex<()>,
     pub(super) began: Instant,
@@ -130,6 +134,8 @@ impl Manager {
             wear: Mutex::default(),
             playback: Playback::default(),
             uses: Uses::default(),
+            looks: Looks::default(),
+            smart: Smart::default(),
             scrapes: Mutex::default(),
             began: Instant::now(),
         }
@@ -221,6 +227,7 @@ impl Manager {
     pub fn drive_probe(&self, spec: &str) -> Result<v1::DriveReport> {
         let found = self.control.drive_probe(spec);
         let mut report: v1::DriveReport = found.map_err(ToApi::to_api)?.to_api();
+        report.health = self.health(&report.spec);
         if let Some(name) = &report.pool {
             let pool = self.control.pool_status(name).map_err(ToApi::to_api)?;
             let mut drives = pool.vdrives.iter().flat_map(|vdrive| &vdrive.drives);
@@ -255,7 +262,7 @@ impl Manager {
     fn look(&self, spec: &str, size: u64, pool: Option<&str>) -> v1::DriveReport {
         let found = self.control.drive_probe(spec);
         let found = found.map(ToApi::to_api);
-        found.unwrap_or_else(|problem| v1::DriveReport {
+        let mut report = found.unwrap_or_else(|problem| v1::DriveReport {
             spec: spec.to_owned(),
             size,
             logical_sector: 0,
@@ -265,7 +272,10 @@ impl Manager {
             found: None,
             pool: pool.map(str::to_owned),
             wear: None,
+            health: None,
             error: Some(problem.message),
-        })
+        });
+        report.health = self.health(spec);
+        report
     }
 }

@@ -1,15 +1,11 @@
-//! Figures over time: what pools, tiers, drives, volumes and exports did since the last look, and what is asked of that.
+//! Figures over time: what pools, tiers, drives, volumes and exports did since the last look.
 
-use super::core::{Manager, Result};
-use crate::history::{Kind, Missing, Query, SERIES_MAX, Values};
-use api::v1::{self, Problem, ProblemCode};
-use engine::{IoCounters, PoolStatus, Tier};
+use super::core::Manager;
+use crate::history::{Counts, Kind, SERIES_MAX, Values};
+use engine::{IoCounters, PoolLook, PoolStatus, Tier};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use units::BLOCK;
-
-/// What is asked for when nobody says since when, in seconds.
-const USUAL_S: u64 = 3600;
 
 /// What an object had counted.
 type Counted = [u64; SERIES_MAX];
@@ -20,6 +16,8 @@ pub(super) struct Sampled {
     /// When: since the daemon was started, and seconds since 1970.
     at: Option<(Duration, u64)>,
     counted: BTreeMap<String, Counted>,
+    /// Operations of volumes by times and sizes.
+    spreads: BTreeMap<String, Counts>,
     /// Figures are not kept, and that was said.
     failing: bool,
 }
@@ -31,9 +29,32 @@ struct Sample {
     before: BTreeMap<String, Counted>,
     counted: BTreeMap<String, Counted>,
     figures: Vec<(String, Values)>,
+    spreads_before: BTreeMap<String, Counts>,
+    spreads: BTreeMap<String, Counts>,
+    counts: Vec<(String, Counts)>,
 }
 
 impl Sample {
+    /// How the operations of a pool's volumes since the last look were spread, and of the pool all together.
+    fn spread(&mut self, pool: &PoolLook) {
+        let (name, mut all) = (&pool.status.name, Counts::default());
+        for volume in &pool.volumes {
+            let object = Kind::Volume.object(name, Some(&volume.status.name));
+            self.spreads.insert(object.clone(), volume.spread);
+            let Some(before) = self.spreads_before.get(&object) else {
+                continue;
+            };
+            let since = volume.spread.since(before);
+            if since != Counts::default() {
+                all.add(&since);
+                self.counts.push((object, since));
+            }
+        }
+        if all != Counts::default() {
+            self.counts.push((Kind::Pool.object(name, None), all));
+        }
+    }
+
     /// What an object counted since the last look; nothing when it was not there then.
     fn since(&mut self, object: &str, now: Counted) -> Option<Counted> {
         self.counted.insert(object.to_owned(), now);
@@ -151,7 +172,7 @@ impl Manager {
     pub(super) fn sample(
         &self,
         sampled: &mut Sampled,
-        pools: &[PoolStatus],
+        pools: &[PoolLook],
         up: Duration,
         at_s: u64,
     ) {
@@ -167,18 +188,17 @@ impl Manager {
             before: std::mem::take(&mut sampled.counted),
             counted: BTreeMap::new(),
             figures: Vec::new(),
+            spreads_before: std::mem::take(&mut sampled.spreads),
+            spreads: BTreeMap::new(),
+            counts: Vec::new(),
         };
         for pool in pools {
-            // One that is being closed is left out.
-            let Ok(counters) = self.control.pool_counters(&pool.name) else {
-                continue;
-            };
-            sample.pool(pool, &counters);
-            let volumes = self.control.volumes_counters(&pool.name);
-            for (volume, counters) in volumes.unwrap_or_default() {
-                let object = Kind::Volume.object(&pool.name, Some(&volume));
-                sample.hosts(object, &counters);
+            sample.pool(&pool.status, &pool.counters);
+            for volume in &pool.volumes {
+                let object = Kind::Volume.object(&pool.status.name, Some(&volume.status.name));
+                sample.hosts(object, &volume.counters);
             }
+            sample.spread(pool);
         }
         for export in self.export_list(None).items {
             let mut values = [f32::NAN; SERIES_MAX];
@@ -187,11 +207,15 @@ impl Manager {
             sample.figures.push((object, values));
         }
         sampled.counted = sample.counted;
+        sampled.spreads = sample.spreads;
         if sample.seconds == 0.0 {
             return;
         }
         let seconds = sample.seconds.round() as u64;
-        match self.history.write(at_s, seconds, &sample.figures) {
+        match self
+            .history
+            .write(at_s, seconds, &sample.figures, &sample.counts)
+        {
             Ok(()) => sampled.failing = false,
             Err(error) => {
                 if !std::mem::replace(&mut sampled.failing, true) {
@@ -199,74 +223,6 @@ impl Manager {
                 }
             }
         }
-    }
-
-    /// What an object did from one time to another, at `now_s`; all are seconds since 1970. The last hour when nobody
-    /// says when.
-    ///
-    /// # Errors
-    /// When no figures of it are kept, or the question cannot be.
-    pub fn history(
-        &self,
-        object: &str,
-        series: &[&str],
-        times: (Option<u64>, Option<u64>, Option<u64>),
-        now_s: u64,
-    ) -> Result<v1::History> {
-        let (from_s, to_s, step_s) = times;
-        let to_s = to_s.unwrap_or(now_s);
-        let query = Query {
-            object,
-            from_s: from_s.unwrap_or(to_s.saturating_sub(USUAL_S)),
-            to_s,
-            step_s,
-        };
-        let invalid = |text: String| Problem::new(ProblemCode::Invalid, text);
-        let found = self.history.read(&query, now_s);
-        let found = found.map_err(|missing| match missing {
-            Missing::Object => Problem::new(
-                ProblemCode::NotFound,
-                format!(
-                    "no figures of '{object}' are kept: write pool/POOL, tier/POOL/fast, drive/POOL/SPEC, \
-                     volume/POOL/VOLUME or export/POOL/EXPORT"
-                ),
-            ),
-            Missing::Question(why) => invalid(why),
-            Missing::Io(error) => Problem::new(
-                ProblemCode::Io,
-                format!("the figures cannot be read: {error}: see to the state folder"),
-            ),
-        })?;
-        let rows: Vec<(&str, &str)> =
-            Kind::of(object).map_or(Vec::new(), |kind| kind.names().collect());
-        if let Some(unknown) = series
-            .iter()
-            .find(|name| rows.iter().all(|(known, _)| known != *name))
-        {
-            let known: Vec<&str> = rows.iter().map(|(name, _)| *name).collect();
-            let known = known.join(", ");
-            return Err(invalid(format!("{object} has no '{unknown}', but {known}")));
-        }
-        let wanted = |name: &str| series.is_empty() || series.contains(&name);
-        let value = |value: f32| Some(f64::from(value)).filter(|value| value.is_finite());
-        let numbered = rows.into_iter().enumerate();
-        Ok(v1::History {
-            object: object.to_owned(),
-            from_s: found.from_s,
-            step_s: found.step_s,
-            series: numbered
-                .filter(|(_, (name, _))| wanted(name))
-                .map(|(index, (name, unit))| v1::HistorySeries {
-                    name: name.to_owned(),
-                    unit: unit.to_owned(),
-                    values: found
-                        .steps
-                        .iter()
-                        .map(|step| step.and_then(|step| value(step[index])))
-                        .collect(),
-                })
-                .collect(),
-        })
     }
 }
 

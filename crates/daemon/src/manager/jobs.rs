@@ -46,6 +46,12 @@ fn fate_in(pool: &PoolStatus, kind: &str, object: &str, deleting: bool) -> Fate 
     }
 }
 
+/// For a job that waits for its pool.
+fn not_under_way(job: &Job) -> Problem {
+    let text = format!("job {} is not under way: {}", job.id, job.message);
+    Problem::new(ProblemCode::Busy, text)
+}
+
 impl Manager {
     /// What became of a job of the last daemon.
     fn fate(&self, kind: &str, subject: &str) -> Fate {
@@ -135,20 +141,55 @@ impl Manager {
     /// # Errors
     /// When there is none of this number, it has ended, or cannot be ended.
     pub fn job_cancel(&self, job: u64) -> Result<()> {
-        let known = self.job_show(job)?;
-        if known.state != v1::JobState::Running {
-            let state = format!("{:?}", known.state).to_lowercase();
-            let text = format!("job {job} has ended already: {state}");
-            return Err(Problem::new(ProblemCode::Invalid, text));
-        }
+        let known = self.job_going(job)?;
         match self.jobs.cancel(job) {
             Some(engine) => self.control.job_cancel(engine).map_err(ToApi::to_api),
             // One of the daemon's own is asked to end; one that waits for its pool is not under way.
             None if known.message.is_empty() => Ok(()),
-            None => Err(Problem::new(
-                ProblemCode::Busy,
-                format!("job {job} is not under way: {}", known.message),
-            )),
+            None => Err(not_under_way(&known)),
         }
+    }
+
+    /// A job that has not ended.
+    fn job_going(&self, job: u64) -> Result<Job> {
+        let known = self.job_show(job)?;
+        if known.state.is_ended() {
+            let text = format!("job {job} has ended already: {}", known.state.name());
+            return Err(Problem::new(ProblemCode::Invalid, text));
+        }
+        Ok(known)
+    }
+
+    /// The engine's number of a job that can rest.
+    fn job_pausable(&self, job: u64) -> Result<u64> {
+        let known = self.job_going(job)?;
+        if self.jobs.is_own(job) {
+            let text = format!(
+                "job {job} is a {} and lives as long as its connection: cancel it, and go on later with \
+                 `convect send --resume TOKEN`",
+                known.kind
+            );
+            return Err(Problem::new(ProblemCode::Refused, text));
+        }
+        let number = self.jobs.engine_number(job);
+        number.ok_or_else(|| not_under_way(&known))
+    }
+
+    /// Has a job rest until it is told to go on, over restarts too. One that rests already does so.
+    ///
+    /// # Errors
+    /// When there is none of this number, it has ended, is not under way, or cannot rest.
+    pub fn job_pause(&self, job: u64) -> Result<()> {
+        let number = self.job_pausable(job)?;
+        self.control.job_pause(number).map_err(ToApi::to_api)
+    }
+
+    /// Has a job that rests go on. One that does so already does so.
+    ///
+    /// # Errors
+    /// As [`Manager::job_pause`]'s.
+    pub fn job_resume(&self, job: u64) -> Result<()> {
+        let number = self.job_pausable(job)?;
+        self.control.job_resume(number).map_err(ToApi::to_api)
     }
 }

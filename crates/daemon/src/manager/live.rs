@@ -1,59 +1,37 @@
 //! What viewers are told.
 
 use super::core::Manager;
-use crate::clock::since_1970;
 use crate::live::{MapView, Picture, Seen, codes};
-use api::v1::{LivePool, LiveVolume, Pool};
+use crate::mapping::ToApi;
+use api::v1::{LivePool, LiveVolume};
+use engine::PoolLook;
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 impl Manager {
-    /// All that is told of now. A pool that is being closed is left out.
-    pub fn live(&self) -> Seen {
-        let pools = self.pool_list().map_or(Vec::new(), |pools| pools.items);
-        let mut volumes: Vec<LiveVolume> = pools
-            .iter()
-            .flat_map(|pool| self.live_volumes(pool))
-            .collect();
+    /// The first that is seen after the look of this number: its own number, how long it took, and all that is told.
+    pub fn live(&self, after: u64) -> (u64, Duration, Seen) {
+        let look = self.look_after(after);
+        let began = Instant::now();
+        let mut volumes: Vec<LiveVolume> = look.pools.iter().flat_map(live_volumes).collect();
         volumes.sort_by(|one, other| (&one.pool, &one.name).cmp(&(&other.pool, &other.name)));
-        let mut pools: Vec<LivePool> = pools
-            .into_iter()
-            .filter_map(|pool| {
-                Some(LivePool {
-                    counters: self.pool_counters(&pool.name).ok()?,
-                    name: pool.name,
-                    state: pool.state,
-                    used: pool.used,
-                    fast_dirty: pool.fast_dirty,
-                    fast_shadow: pool.fast_shadow,
-                    ram_bytes: pool.ram_bytes,
-                })
-            })
-            .collect();
-        pools.sort_by(|one, other| one.name.cmp(&other.name));
-        Seen {
-            at_ms: since_1970().as_millis() as u64,
+        let pools = look.pools.iter().map(|pool| LivePool {
+            counters: pool.counters.to_api(),
+            name: pool.status.name.clone(),
+            state: pool.status.state.clone(),
+            used: pool.status.used,
+            fast_dirty: pool.status.fast_dirty,
+            fast_shadow: pool.status.fast_shadow,
+            ram_bytes: pool.status.ram_bytes,
+        });
+        let seen = Seen {
+            at_ms: look.at_ms,
             changes: self.access.changes(),
-            pools,
+            pools: pools.collect(),
             volumes,
             jobs: self.jobs_of_late(),
-        }
-    }
-
-    fn live_volumes(&self, pool: &Pool) -> Vec<LiveVolume> {
-        let counters = self.control.volumes_counters(&pool.name);
-        let live = |(name, counters): (String, engine::IoCounters)| LiveVolume {
-            pool: pool.name.clone(),
-            name,
-            did: [
-                counters.reads,
-                counters.writes,
-                counters.read_bytes,
-                counters.write_bytes,
-                counters.read_ns,
-                counters.write_ns,
-            ],
         };
-        counters.unwrap_or_default().into_iter().map(live).collect()
+        (look.number, look.took + began.elapsed(), seen)
     }
 
     /// Where volumes lie. Those that are not there are left out.
@@ -80,4 +58,19 @@ impl Manager {
         };
         views.iter().filter_map(look).collect()
     }
+}
+
+fn live_volumes(pool: &PoolLook) -> impl Iterator<Item = LiveVolume> {
+    pool.volumes.iter().map(|volume| LiveVolume {
+        pool: pool.status.name.clone(),
+        name: volume.status.name.clone(),
+        did: [
+            volume.counters.reads,
+            volume.counters.writes,
+            volume.counters.read_bytes,
+            volume.counters.write_bytes,
+            volume.counters.read_ns,
+            volume.counters.write_ns,
+        ],
+    })
 }

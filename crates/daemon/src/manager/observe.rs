@@ -1,6 +1,7 @@
 //! What is wrong with pools, drives, exports, schedules, jobs and log-ins, looked at again and again.
 
 use super::core::{Manager, lock};
+use super::goals::{Goals, find_unmet};
 use super::history::Sampled;
 use crate::access::Failures;
 use crate::clock::now_s;
@@ -22,6 +23,7 @@ pub(super) struct Observed {
     /// Jobs that failed and were told of.
     failed: BTreeSet<u64>,
     sampled: Sampled,
+    goals: Goals,
 }
 
 fn of_pool(pool: &str, name: &str) -> Subject {
@@ -32,7 +34,7 @@ fn of_pool(pool: &str, name: &str) -> Subject {
     }
 }
 
-fn of_drive(pool: &str, drive: &DriveStatus) -> Subject {
+pub(super) fn of_drive(pool: &str, drive: &DriveStatus) -> Subject {
     Subject {
         kind: SubjectKind::Drive,
         pool: Some(pool.to_owned()),
@@ -40,7 +42,7 @@ fn of_drive(pool: &str, drive: &DriveStatus) -> Subject {
     }
 }
 
-fn finding(
+pub(super) fn finding(
     code: EventCode,
     subject: Subject,
     message: String,
@@ -116,22 +118,16 @@ impl Manager {
     /// Looks what is wrong and what was done at `up` since the daemon was started, and `at_s`, seconds since 1970.
     pub fn observe(&self, up: Duration, at_s: u64) {
         let mut observed = lock(&self.observed);
-        let pools = match self.control.pool_list() {
-            Ok(pools) => pools,
-            Err(error) => {
-                tracing::error!("the pools cannot be looked at for what is wrong: {error}");
-                return;
-            }
-        };
+        let look = self.look_now();
+        let pools = || look.pools.iter().map(|pool| &pool.status);
         let mut found = Vec::new();
-        for pool in &pools {
+        for pool in pools() {
             self.find_in_pool(pool, at_s, &mut found);
             for drive in pool.vdrives.iter().flat_map(|vdrive| &vdrive.drives) {
                 observed.drive(pool, drive, &mut found);
             }
         }
-        let known: BTreeSet<(&str, &str)> = pools
-            .iter()
+        let known: BTreeSet<(&str, &str)> = pools()
             .flat_map(|pool| {
                 let drives = pool.vdrives.iter().flat_map(|vdrive| &vdrive.drives);
                 drives.map(|drive| (pool.id.as_str(), drive.id.as_str()))
@@ -140,9 +136,10 @@ impl Manager {
         observed
             .drives
             .retain(|(pool, drive), _| known.contains(&(pool.as_str(), drive.as_str())));
+        find_unmet(&mut observed.goals, &look.pools, up.as_secs(), &mut found);
         self.find_elsewhere(&mut found);
         self.events.look(up.as_secs(), at_s, found);
-        self.sample(&mut observed.sampled, &pools, up, at_s);
+        self.sample(&mut observed.sampled, &look.pools, up, at_s);
         self.note_failed_jobs(&mut observed.failed, at_s);
     }
 
@@ -187,6 +184,7 @@ impl Manager {
             });
         }
         self.find_wear(pool, at_s, found);
+        self.find_health(pool, found);
         self.find_damage(pool, found);
     }
 

@@ -84,27 +84,17 @@ impl Manager {
     fn playback_due(&self, turn: &mut Turn, at_s: u64) {
         let mut idle = Vec::new();
         let mut there = BTreeSet::new();
-        let pools = self.control.pool_list().unwrap_or_default();
-        for pool in pools.into_iter().map(|pool| pool.name) {
-            // One that is being closed is left out.
-            let (Ok(volumes), Ok(counters)) = (
-                self.control.volume_list(&pool),
-                self.control.volumes_counters(&pool),
-            ) else {
-                continue;
-            };
-            let online = volumes
-                .into_iter()
-                .filter(|volume| volume.state == "online");
-            for volume in online {
-                let key = (pool.clone(), volume.name);
-                let did = counters.get(&key.1).map(did).unwrap_or_default();
+        for pool in &self.look_now().pools {
+            let volumes = pool.volumes.iter();
+            for volume in volumes.filter(|volume| volume.status.state == "online") {
+                let key = (pool.status.name.clone(), volume.status.name.clone());
+                let did = did(&volume.counters);
                 let same = turn.did.get(&key) == Some(&did);
                 there.insert(key.clone());
                 let due = Due {
                     key,
-                    serial: volume.serial,
-                    size: volume.size,
+                    serial: volume.status.serial.clone(),
+                    size: volume.status.size,
                     did,
                 };
                 match same {

@@ -63,6 +63,7 @@ impl Tag for v1::Volume {
             self.quota,
             self.reservation,
             placement,
+            self.targets,
             self.state
         ])
     }

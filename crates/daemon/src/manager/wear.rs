@@ -92,6 +92,7 @@ impl Manager {
             .flat_map(|vdrive| &mut vdrive.drives);
         for (drive, told) in drives(status).zip(told) {
             told.wear = self.wear(&status.id, drive);
+            told.health = self.health(&drive.spec);
         }
     }
 

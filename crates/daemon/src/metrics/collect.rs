@@ -2,6 +2,7 @@
 
 use super::encoder::{Counted, Family, Page};
 use super::families as the;
+use crate::mapping::ToApi;
 use api::v1;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -18,16 +19,12 @@ pub struct PoolFigures {
     pub pool: v1::Pool,
     /// Its snapshots.
     pub snapshots: usize,
-    /// Whether it is told what each volume did.
-    pub counted: bool,
     /// What it did.
-    pub counters: Option<v1::Counters>,
+    pub counters: v1::Counters,
     /// What it moved.
     pub moves: Vec<v1::MoveCount>,
-    /// How operations of volumes that had some are spread, by their names.
-    pub spreads: BTreeMap<String, engine::IoSpread>,
     /// Its volumes, and what each did.
-    pub volumes: Vec<(engine::VolumeStatus, Option<v1::Counters>)>,
+    pub volumes: Vec<engine::VolumeLook>,
 }
 
 fn seconds(ns: u64) -> f64 {
@@ -63,14 +60,8 @@ pub fn jobs(page: &mut Page, jobs: &[v1::Job]) {
     let mut counts = BTreeMap::<(&str, &str), u64>::new();
     let mut left = BTreeMap::<&str, u64>::new();
     for job in jobs {
-        let state = match job.state {
-            v1::JobState::Running => "running",
-            v1::JobState::Done => "done",
-            v1::JobState::Failed => "failed",
-            v1::JobState::Cancelled => "cancelled",
-        };
-        *counts.entry((&job.kind, state)).or_default() += 1;
-        if job.state == v1::JobState::Running {
+        *counts.entry((&job.kind, job.state.name())).or_default() += 1;
+        if !job.state.is_ended() {
             *left.entry(&job.kind).or_default() += job.total.saturating_sub(job.done);
         }
     }
@@ -105,7 +96,6 @@ pub fn pool(page: &mut Page, figures: &PoolFigures) {
     page.add(the::POOL_PROMISED, of, pool.promised);
     page.add(the::POOL_VOLUMES, of, pool.volumes);
     page.add(the::POOL_SNAPSHOTS, of, figures.snapshots);
-    page.add(the::POOL_COUNTED, of, u8::from(figures.counted));
     page.add(the::POOL_MAPS, of, pool.map_bytes);
     page.add(the::POOL_HELD, of, u8::from(pool.promotion_held));
     if let Some(budget) = &pool.promotion_budget {
@@ -116,23 +106,19 @@ pub fn pool(page: &mut Page, figures: &PoolFigures) {
     tiers(page, pool);
     scrub(page, name, &pool.scrub);
     vdrives(page, name, &pool.vdrives);
-    if let Some(counters) = &figures.counters {
-        pool_counters(page, name, counters);
-    }
+    pool_counters(page, name, &figures.counters);
     for count in &figures.moves {
         let dropped = if count.dropped { "true" } else { "false" };
         let of = [name, &count.from, &count.to, dropped, &count.reason];
         page.add(the::POOL_MOVES, &of, count.moves);
         page.add(the::POOL_MOVED, &of, count.bytes);
     }
-    for (volume, counters) in &figures.volumes {
-        volume_figures(page, volume);
-        if let Some(counters) = counters {
-            let of = &[name, &volume.name];
-            volume_counters(page, of, counters);
-            if let Some(spread) = figures.spreads.get(&volume.name) {
-                volume_spread(page, of, counters, spread);
-            }
+    for volume in &figures.volumes {
+        volume_figures(page, &volume.status);
+        let (of, counters) = (&[name, &volume.status.name], volume.counters.to_api());
+        volume_counters(page, of, &counters);
+        if volume.spread != engine::IoSpread::default() {
+            volume_spread(page, of, &counters, &volume.spread);
         }
     }
 }
@@ -229,6 +215,9 @@ fn drive(page: &mut Page, of: [&str; 4], drive: &v1::Drive) {
     if let Some(percent) = drive.synced_percent {
         page.add(the::DRIVE_SYNCED, &of, f64::from(percent) / 100.0);
     }
+    if let Some(health) = &drive.health {
+        drive_health(page, of, health);
+    }
     let wear = &drive.wear;
     for (purpose, bytes) in [
         ("hosts", wear.hosts),
@@ -238,6 +227,23 @@ fn drive(page: &mut Page, of: [&str; 4], drive: &v1::Drive) {
     ] {
         let of = [of[0], of[1], of[2], of[3], purpose];
         page.add(the::DRIVE_WEAR, &of, bytes);
+    }
+}
+
+/// What a drive says of itself, as far as it does.
+fn drive_health(page: &mut Page, of: [&str; 4], health: &v1::DriveHealth) {
+    if health.state != v1::HealthState::Unknown {
+        let failing = u8::from(health.state == v1::HealthState::Failing);
+        page.add(the::DRIVE_FAILING, &of, failing);
+    }
+    if let Some(used) = health.used_percent {
+        page.add(the::DRIVE_USED, &of, used as f64 / 100.0);
+    }
+    if let Some(celsius) = health.temperature_c {
+        page.add(the::DRIVE_TEMPERATURE, &of, celsius);
+    }
+    if let Some(hours) = health.power_on_hours {
+        page.add(the::DRIVE_ON, &of, hours.saturating_mul(3600));
     }
 }
 

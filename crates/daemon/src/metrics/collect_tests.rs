@@ -157,6 +157,7 @@ fn a_state_that_is_not_known_is_told_too_and_drives_in_one_place_are_told_apart(
         slow: false,
         why: String::new(),
         synced_percent: Some(25),
+        health: None,
         wear: v1::Wear::default(),
     };
     let vdrive = v1::Vdrive {

@@ -38,8 +38,8 @@ families! {
     BUILD Info "convect_build" VERSION "The daemon that answers."
     UPTIME Gauge "convect_uptime_seconds" NONE "Time since the daemon was started."
     SCRAPE_TOOK Gauge "convect_scrape_duration_seconds" NONE "How long it took to gather these figures."
-    JOBS Gauge "convect_jobs" JOB "Jobs that run, and those of late that ended."
-    JOBS_LEFT Gauge "convect_jobs_left_bytes" KIND "What running jobs have left to do."
+    JOBS Gauge "convect_jobs" JOB "Jobs that run or are paused, and those of late that ended."
+    JOBS_LEFT Gauge "convect_jobs_left_bytes" KIND "What jobs that have not ended have left to do."
 
     POOL_ABSENT Gauge "convect_pool_absent" POOL "1 for a pool that should be open and is not."
     POOL_STATE Gauge "convect_pool_state" STATE "1 for the state that the pool is in, 0 for the others."
@@ -51,7 +51,6 @@ families! {
     POOL_PROMISED Gauge "convect_pool_promised_bytes" POOL "Sum of the volumes' sizes."
     POOL_VOLUMES Gauge "convect_pool_volumes" POOL "Volumes."
     POOL_SNAPSHOTS Gauge "convect_pool_snapshots" POOL "Snapshots."
-    POOL_COUNTED Gauge "convect_pool_volume_counters" POOL "1 when counters by volume are told, 0 when the pool has too many volumes and snapshots for that."
     POOL_MAPS Gauge "convect_pool_map_memory_bytes" POOL "Memory for maps."
     POOL_HELD Gauge "convect_pool_promotion_held" POOL "1 while promotion is held by hand."
     POOL_BUDGET Gauge "convect_pool_promotion_budget_bytes" POOL "What promotion may write in a day, where a budget is set."
@@ -109,6 +108,11 @@ families! {
     DRIVE_SLOW Gauge "convect_drive_slow" DRIVE "1 while it does not answer, or takes far longer than its usual time."
     DRIVE_SYNCED Gauge "convect_drive_synced_ratio" DRIVE "How much of what it lacks has been copied, while it is brought up to date."
     DRIVE_WEAR Gauge "convect_drive_wear_bytes" PURPOSE "What was written to it since it joined, by what for."
+
+    DRIVE_FAILING Gauge "convect_drive_failing" DRIVE "1 while it says that it fails or is about to, 0 while it says that it is well."
+    DRIVE_USED Gauge "convect_drive_endurance_used_ratio" DRIVE "What it means to have used of its endurance; may be more than 1."
+    DRIVE_TEMPERATURE Gauge "convect_drive_temperature_celsius" DRIVE "Its temperature."
+    DRIVE_ON Gauge "convect_drive_power_on_seconds" DRIVE "How long it was switched on, in whole hours."
 
     VOLUME_SIZE Gauge "convect_volume_size_bytes" VOLUME "Its size as hosts see it."
     VOLUME_MAPPED Gauge "convect_volume_mapped_bytes" VOLUME "What was written and not discarded."

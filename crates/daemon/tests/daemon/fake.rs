@@ -1,12 +1,13 @@
 //! An engine in memory, for the daemon to work with.
 
+mod looks;
 mod world;
 
 use super::answers::{Nothing, explained};
 use block::BlockDevice;
 use daemon::Control;
 use engine::*;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -46,11 +47,11 @@ impl Fake {
         let pools = self.world.pools();
         let pool = &pools[name];
         let drives = pool.drives.iter().map(|spec| DriveStatus {
+            reads: 0,
             id: format!("{:032x}", spec.len()),
             spec: spec.clone(),
             size: 1 << 30,
             state: "online".to_owned(),
-            reads: 0,
             writes: 0,
             read_bytes: 0,
             write_bytes: 0,
@@ -131,6 +132,7 @@ fn volume(pool: &str, spec: &VolumeSpec) -> VolumeStatus {
             budget_used: 0,
             budget_left: 0,
         },
+        targets: Targets::default(),
         serial: "s".to_owned(),
         state: "online".to_owned(),
         receiving: None,
@@ -169,6 +171,17 @@ impl Control for Fake {
     fn pool_list(&self) -> Result<Vec<PoolStatus>> {
         let open = self.open.lock().unwrap().clone();
         Ok(open.iter().map(|name| self.status(name)).collect())
+    }
+
+    fn look(&self) -> Vec<PoolLook> {
+        self.world.looks.fetch_add(1, Ordering::Relaxed);
+        let look = |status: PoolStatus| PoolLook {
+            counters: self.pool_counters(&status.name).unwrap(),
+            snapshots: self.snapshot_list(&status.name, None).unwrap().len(),
+            volumes: self.volume_looks(&status.name),
+            status,
+        };
+        self.pool_list().unwrap().into_iter().map(look).collect()
     }
 
     fn pool_status(&self, pool: &str) -> Result<PoolStatus> {
@@ -373,6 +386,19 @@ impl Control for Fake {
         Ok(())
     }
 
+    fn job_pause(&self, _job: u64) -> Result<()> {
+        *self.world.alter_job.lock().unwrap() = Some(|job| {
+            job.state = "paused".to_owned();
+            (job.rate, job.seconds_left) = (0, None);
+        });
+        Ok(())
+    }
+
+    fn job_resume(&self, _job: u64) -> Result<()> {
+        *self.world.alter_job.lock().unwrap() = None;
+        Ok(())
+    }
+
     fn volume_create(&self, pool: &str, spec: &VolumeSpec) -> Result<VolumeStatus> {
         self.with(pool, |stored| {
             if stored.volumes.contains_key(&spec.name) {
@@ -445,22 +471,6 @@ impl Control for Fake {
 
     fn volume_counters(&self, pool: &str, _volume: &str) -> Result<IoCounters> {
         self.pool_counters(pool)
-    }
-
-    fn volumes_counters(&self, pool: &str) -> Result<BTreeMap<String, IoCounters>> {
-        let counters = self.pool_counters(pool)?;
-        self.with(pool, |stored| {
-            let counters = IoCounters {
-                reads: counters.reads + stored.reads,
-                ..counters
-            };
-            let names = stored.volumes.keys().cloned();
-            Ok(names.map(|name| (name, counters)).collect())
-        })
-    }
-
-    fn volumes_spreads(&self, _pool: &str) -> Result<BTreeMap<String, IoSpread>> {
-        Ok(BTreeMap::new())
     }
 
     fn volume_promote(&self, pool: &str, name: &str) -> Result<Promotion> {

@@ -2,7 +2,7 @@
 
 use super::explain::{Explanation, MoveCount};
 use super::jobs::Jobs;
-use super::spread::IoSpread;
+use super::look::PoolLook;
 use super::types::*;
 use super::wear::PoolChange;
 use super::what_if::WhatIf;
@@ -232,6 +232,14 @@ impl Engine {
     /// With a sentence that says what to do.
     pub fn pool_status(&self, pool: &str) -> Result<PoolStatus> {
         self.pool(pool)?.status()
+    }
+
+    /// Every open pool with its volumes and what they did, for each of which its shards are asked once. One that is
+    /// being closed is left out.
+    pub fn look(&self) -> Vec<PoolLook> {
+        let pools: Vec<_> = lock(&self.pools).values().cloned().collect();
+        let looks = pools.iter().filter_map(|pool| pool.look().ok());
+        looks.collect()
     }
 
     /// The pools on these drives that are not open.
@@ -524,6 +532,29 @@ impl Engine {
         self.jobs.cancel(job)
     }
 
+    /// Has a job that runs rest, until it is told to go on: also when its pool is closed and opened, or the host
+    /// loses its power. What it gives back goes on while hosts wait for space.
+    ///
+    /// # Errors
+    /// `NotFound` when there is no such job, `Invalid` when it has ended, or when no label can be written.
+    pub fn job_pause(&self, job: u64) -> Result<()> {
+        self.pause(job, true)
+    }
+
+    /// Has a job that rests go on.
+    ///
+    /// # Errors
+    /// As [`Engine::job_pause`]'s.
+    pub fn job_resume(&self, job: u64) -> Result<()> {
+        self.pause(job, false)
+    }
+
+    fn pause(&self, job: u64, paused: bool) -> Result<()> {
+        let of = self.jobs.pausable(job)?;
+        let pool = self.pool(&of.pool)?;
+        pool.pause_job((of.kind, &of.subject), &of.progress, paused)
+    }
+
     /// Makes a volume.
     ///
     /// # Errors
@@ -595,23 +626,6 @@ impl Engine {
     /// With a sentence that says what to do.
     pub fn volume_counters(&self, pool: &str, volume: &str) -> Result<IoCounters> {
         self.pool(pool)?.volume_counters(volume)
-    }
-
-    /// What each volume of a pool that is not being deleted did since the pool was opened, by its name: as cheap as one.
-    ///
-    /// # Errors
-    /// With a sentence that says what to do.
-    pub fn volumes_counters(&self, pool: &str) -> Result<BTreeMap<String, IoCounters>> {
-        self.pool(pool)?.volumes_counters()
-    }
-
-    /// How reads and writes of each volume of a pool are spread since the pool was opened, by its name; of volumes that
-    /// had some.
-    ///
-    /// # Errors
-    /// With a sentence that says what to do.
-    pub fn volumes_spreads(&self, pool: &str) -> Result<BTreeMap<String, IoSpread>> {
-        self.pool(pool)?.volumes_spreads()
     }
 
     /// The volume's LBA space in `cells` equal parts.

@@ -1,5 +1,6 @@
 //! Long work: evacuating a vdrive, deleting a volume.
 
+use super::pace::Pace;
 use super::wait::{elapsed_s, now, wait_for};
 use crate::control::types::{EngineError, ErrorCode, JobStatus};
 use crate::pool::{Result, error, lock};
@@ -22,7 +23,19 @@ struct Job {
     progress: Arc<Progress>,
     total: u64,
     began: Instant,
-    took_s: Option<f64>,
+    pace: Pace,
+}
+
+/// A job that can be paused, for its pool to do that.
+pub(crate) struct Pausable {
+    /// The pool's name.
+    pub pool: String,
+    /// What it does.
+    pub kind: &'static str,
+    /// Of what of the pool.
+    pub subject: String,
+    /// Its progress.
+    pub progress: Arc<Progress>,
 }
 
 /// The jobs of an engine.
@@ -33,28 +46,26 @@ pub struct Jobs {
 }
 
 impl Jobs {
-    /// Runs `work` on a thread of its own as a job; returns its number. `work` returns false when
-    /// it was cancelled.
+    /// Runs `work` on a thread of its own as a job of a kind, of a pool, on a subject, of `total` bytes; returns its
+    /// number. `work` returns false when it was cancelled.
     pub fn start(
         self: &Arc<Self>,
-        kind: &'static str,
-        pool: &str,
-        subject: &str,
+        (kind, pool, subject): (&'static str, &str, &str),
         total: u64,
+        progress: Arc<Progress>,
         work: impl FnOnce(Arc<Progress>) -> Result<bool> + Send + 'static,
     ) -> Result<u64> {
         let id = self.next.fetch_add(1, Ordering::Relaxed) + 1;
-        let progress = Arc::new(Progress::default());
         let job = Job {
             kind,
             pool: pool.to_owned(),
             subject: format!("{pool}/{subject}"),
             state: "running",
             message: String::new(),
+            pace: Pace::new(progress.done.load(Ordering::Relaxed)),
             progress: progress.clone(),
             total,
             began: now(),
-            took_s: None,
         };
         self.forget_old();
         lock(&self.jobs).insert(id, job);
@@ -84,7 +95,7 @@ impl Jobs {
     fn end(&self, id: u64, result: Result<bool>) {
         let mut jobs = lock(&self.jobs);
         let Some(job) = jobs.get_mut(&id) else { return };
-        job.took_s = Some(elapsed_s(job.began));
+        job.look();
         (job.state, job.message) = match result {
             Ok(true) => ("done", String::new()),
             Ok(false) => ("cancelled", "what it did so far stays done".to_owned()),
@@ -95,7 +106,7 @@ impl Jobs {
     /// All jobs, newest first.
     pub fn list(&self) -> Vec<JobStatus> {
         lock(&self.jobs)
-            .iter()
+            .iter_mut()
             .rev()
             .map(|(id, job)| job.status(*id))
             .collect()
@@ -108,21 +119,38 @@ impl Jobs {
     pub fn cancel(&self, id: u64) -> Result<()> {
         let jobs = lock(&self.jobs);
         match jobs.get(&id) {
-            None => error(
-                ErrorCode::NotFound,
-                format!("there is no job {id}: see `convect job list`"),
-            ),
-            Some(job) if job.state != "running" => error(
-                ErrorCode::Invalid,
-                format!("job {id} has ended already: {}", job.state),
-            ),
+            None => no_job(id),
+            Some(job) if job.state != "running" => has_ended(id, job.state),
             Some(job) if job.kind == "delete" => error(
                 ErrorCode::Refused,
                 format!("job {id} deletes a volume and cannot be taken back"),
             ),
             Some(job) => {
-                job.progress.cancel.store(true, Ordering::Relaxed);
+                job.progress.cancel();
                 Ok(())
+            }
+        }
+    }
+
+    /// A job that runs, to have it rest or go on.
+    ///
+    /// # Errors
+    /// When there is no such job, or it has ended.
+    pub(crate) fn pausable(&self, id: u64) -> Result<Pausable> {
+        let mut jobs = lock(&self.jobs);
+        match jobs.get_mut(&id) {
+            None => no_job(id),
+            Some(job) if job.state != "running" => has_ended(id, job.state),
+            Some(job) => {
+                // What went before was at another pace.
+                job.look();
+                let subject = job.subject.strip_prefix(&format!("{}/", job.pool));
+                Ok(Pausable {
+                    pool: job.pool.clone(),
+                    kind: job.kind,
+                    subject: subject.unwrap_or_default().to_owned(),
+                    progress: job.progress.clone(),
+                })
             }
         }
     }
@@ -130,8 +158,7 @@ impl Jobs {
     /// Asks a pool's jobs to end, and waits for them.
     pub fn cancel_pool(&self, pool: &str) {
         for job in lock(&self.jobs).values().filter(|job| job.pool == pool) {
-            job.progress.closing.store(true, Ordering::Relaxed);
-            job.progress.cancel.store(true, Ordering::Relaxed);
+            job.progress.close();
         }
         wait_for(|| {
             lock(&self.jobs)
@@ -140,11 +167,11 @@ impl Jobs {
         });
     }
 
-    /// A pool's running job of a kind.
+    /// A pool's job of a kind that runs or rests.
     pub fn running(&self, kind: &str, pool: &str) -> Option<JobStatus> {
-        let jobs = lock(&self.jobs);
+        let mut jobs = lock(&self.jobs);
         let mut running = jobs
-            .iter()
+            .iter_mut()
             .filter(|(_, job)| job.state == "running" && job.kind == kind && job.pool == pool);
         running.next().map(|(id, job)| job.status(*id))
     }
@@ -159,15 +186,26 @@ impl Jobs {
 }
 
 impl Job {
-    fn status(&self, id: u64) -> JobStatus {
+    /// Takes note of how far it is now.
+    fn look(&mut self) {
+        let done = self.progress.done.load(Ordering::Relaxed);
+        let works = !self.progress.is_paused();
+        self.pace.look(elapsed_s(self.began), done, works);
+    }
+
+    fn status(&mut self, id: u64) -> JobStatus {
+        let running = self.state == "running";
+        if running {
+            self.look();
+        }
+        let paused = running && self.progress.is_paused();
         let done = self.progress.done.load(Ordering::Relaxed);
         let total = self.total.max(done);
-        let seconds = self
-            .took_s
-            .unwrap_or_else(|| elapsed_s(self.began))
-            .max(0.001);
-        let rate = (done as f64 / seconds) as u64;
-        let running = self.state == "running";
+        let rate = match (paused, running) {
+            (true, _) => 0,
+            (false, true) => self.pace.rate(done),
+            (false, false) => self.pace.mean(done),
+        };
         let (done, total) = if self.state == "done" {
             (total, total)
         } else {
@@ -177,14 +215,27 @@ impl Job {
             id,
             kind: self.kind.to_owned(),
             subject: self.subject.clone(),
-            state: self.state.to_owned(),
+            state: if paused { "paused" } else { self.state }.to_owned(),
             done,
             total,
             rate,
             seconds_left: (running && rate > 0).then(|| (total - done) / rate),
-            message: self.message.clone(),
+            message: match paused {
+                true => "waits for somebody to have it go on".to_owned(),
+                false => self.message.clone(),
+            },
         }
     }
+}
+
+fn no_job<T>(id: u64) -> Result<T> {
+    let text = format!("there is no job {id}: see `convect job list`");
+    error(ErrorCode::NotFound, text)
+}
+
+fn has_ended<T>(id: u64, state: &str) -> Result<T> {
+    let text = format!("job {id} has ended already: {state}");
+    error(ErrorCode::Invalid, text)
 }
 
 /// An error for a job that is refused because another one runs.

@@ -4,6 +4,8 @@ mod engine;
 pub mod explain;
 mod jobs;
 pub mod knobs;
+pub mod look;
+mod pace;
 mod snapshots;
 pub mod spread;
 pub mod types;

@@ -68,8 +68,26 @@ pub struct IoSpread {
 }
 
 impl IoSpread {
+    /// What was counted since `before`; all of it when something was counted less, as after the pool was opened anew.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        let mut since = *self;
+        let (reads, writes) = (&mut since.reads, &mut since.writes);
+        let all = [(reads, &before.reads), (writes, &before.writes)];
+        for (now, before) in all {
+            let times = now.times.iter_mut().zip(&before.times);
+            for (now, before) in times.chain(now.sizes.iter_mut().zip(&before.sizes)) {
+                match now.checked_sub(*before) {
+                    Some(counted) => *now = counted,
+                    None => return *self,
+                }
+            }
+        }
+        since
+    }
+
     /// Adds what another one counted.
-    pub(crate) fn add(&mut self, more: &Self) {
+    pub fn add(&mut self, more: &Self) {
         self.reads.add(&more.reads);
         self.writes.add(&more.writes);
     }
@@ -108,6 +126,9 @@ mod tests {
             (sum.writes.times[TIMES - 1], sum.writes.sizes[SIZES - 1]),
             (2, 2)
         );
+        let more = sum.since(&one);
+        assert_eq!((more, one.since(&IoSpread::default())), (one, one));
+        assert_eq!(one.since(&sum), one, "it counts anew");
         let all = sum.reads.times.iter().chain(&sum.writes.sizes);
         assert_eq!(all.sum::<u64>(), 4);
     }

@@ -226,7 +226,7 @@ pub struct ScrubFaultStatus {
 /// The scrub of a pool that runs, or the last one.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct ScrubStatus {
-    /// `never`, `running`, `done` or `cancelled`.
+    /// `never`, `running`, `paused`, `done` or `cancelled`.
     pub state: String,
     /// When it began: seconds since 1970. Where there was none, since when the schedule counts.
     pub began_s: u64,
@@ -373,6 +373,30 @@ pub struct VolumeChange {
     pub reservation: Option<u64>,
     /// Its placement.
     pub knobs: KnobsChange,
+    /// What is expected of it.
+    pub targets: TargetsChange,
+}
+
+/// What is changed of what is expected of a volume; what is not given stays.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct TargetsChange {
+    /// Operations a second; 0: nothing is expected.
+    pub iops: Option<u64>,
+    /// Bytes a second, in the same way.
+    pub bandwidth: Option<u64>,
+    /// Nanoseconds within which 99 of 100 operations are to end, in the same way.
+    pub latency_ns: Option<u64>,
+}
+
+/// What is expected of a volume; 0: nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Targets {
+    /// Operations a second.
+    pub iops: u64,
+    /// Bytes a second.
+    pub bandwidth: u64,
+    /// Nanoseconds within which 99 of 100 operations are to end.
+    pub latency_ns: u64,
 }
 
 /// State of a volume.
@@ -404,6 +428,8 @@ pub struct VolumeStatus {
     pub fast: u64,
     /// Its placement.
     pub knobs: KnobsStatus,
+    /// What is expected of it.
+    pub targets: Targets,
     /// Stable name for serial numbers.
     pub serial: String,
     /// `online` or `deleting`.
@@ -568,11 +594,11 @@ pub struct ExportRecord {
 pub struct JobStatus {
     /// Its number.
     pub id: u64,
-    /// `evacuate`, `delete` or `scrub`.
+    /// `scrub`, `evacuate`, `resync`, `delete` or `reclaim`.
     pub kind: String,
     /// Pool and object, for people.
     pub subject: String,
-    /// `running`, `done`, `failed` or `cancelled`.
+    /// `running`, `paused`, `done`, `failed` or `cancelled`.
     pub state: String,
     /// Bytes done.
     pub done: u64,

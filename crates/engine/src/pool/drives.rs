@@ -433,7 +433,7 @@ impl Pool {
             }
             result
         };
-        self.jobs.start("resync", &self.name, &spec, total, work)
+        self.start_job(("resync", &spec), (0, total), work)
     }
 
     fn spec_of(&self, drive: DriveId) -> String {

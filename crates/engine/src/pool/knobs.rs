@@ -295,13 +295,16 @@ impl Pool {
         error(ErrorCode::Refused, text)
     }
 
-    /// Changes a volume's knobs, as they were checked.
-    pub(super) fn set_knobs(&self, volume: u32, knobs: &KnobsConfig) -> Result<()> {
+    /// Changes a volume's knobs and targets, as they were checked.
+    pub(super) fn set_chosen(&self, after: &VolumeConfig) -> Result<()> {
         self.update_soon(|config| {
             let volumes = config.volumes.iter_mut();
             volumes
-                .filter(|known| known.id == volume)
-                .for_each(|known| known.knobs = knobs.clone());
+                .filter(|known| known.id == after.id)
+                .for_each(|known| {
+                    known.knobs = after.knobs.clone();
+                    known.targets = after.targets;
+                });
             Ok(())
         })
     }

@@ -3,7 +3,7 @@
 
 use super::allowances::{held, limit, promise};
 use super::shards::ask_all;
-use super::{Pool, Result, error, knobs, lock};
+use super::{Pool, Result, error, knobs, lock, targets};
 use crate::control::types::{ErrorCode, VolumeChange, VolumeStatus};
 use crate::space::Allowance;
 use format::{PoolConfig, VolumeConfig};
@@ -89,7 +89,7 @@ impl Pool {
         )
     }
 
-    /// Changes what a volume may take and is promised, and its placement.
+    /// Changes what a volume may take and is promised, its placement, and what is expected of it.
     ///
     /// # Errors
     /// `NotFound`, `Invalid`, `Refused` when it holds more than the quota already or the fast tier has not
@@ -106,11 +106,12 @@ impl Pool {
         after.reservation = change.reservation.unwrap_or(before.reservation);
         check(&mut after)?;
         after.knobs = knobs::changed(&before, &change.knobs)?;
+        after.targets = targets::changed(&before, &change.targets)?;
         self.check_knobs(&before, &after)?;
         if (after.quota, after.reservation) != (before.quota, before.reservation) {
             self.set_limits(&before, &after)?;
-        } else if after.knobs != before.knobs {
-            self.set_knobs(after.id, &after.knobs)?;
+        } else if (&after.knobs, after.targets) != (&before.knobs, before.targets) {
+            self.set_chosen(&after)?;
         }
         self.tell_knobs()?;
         let shards = self.shard_statuses()?;
@@ -168,6 +169,7 @@ impl Pool {
                     known.size = after.size;
                     (known.quota, known.reservation) = (after.quota, after.reservation);
                     known.knobs = after.knobs.clone();
+                    known.targets = after.targets;
                 });
             Ok(())
         });

@@ -639,6 +639,7 @@ fn plan_pool(
         scrub: format::ScrubConfig::default(),
         warn_at: format::WARN_AT.to_vec(),
         promotion_budget: 0,
+        paused: Vec::new(),
         unknown: BTreeMap::new(),
         features: Features::default(),
     })

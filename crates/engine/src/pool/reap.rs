@@ -9,7 +9,6 @@ use format::Reap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use units::CHUNK;
 use units::mutation::{Mutation, is_on};
 
 /// Kind of the job.
@@ -33,7 +32,7 @@ impl Pool {
             }
             ended
         };
-        self.jobs.start(KIND, &self.name, "snapshots", 0, work)?;
+        self.start_job((KIND, "snapshots"), (0, 0), work)?;
         *reaping = true;
         Ok(())
     }
@@ -58,7 +57,7 @@ impl Pool {
             if let Err(error) = self.forget_layers(&emptied, &mut failed) {
                 failed.extend(emptied.into_iter().map(|reap| (reap, error.clone())));
             }
-            if progress.cancel.load(Ordering::Relaxed) {
+            if progress.is_cancelled() {
                 return Ok(false);
             }
         }
@@ -75,7 +74,7 @@ impl Pool {
         let (progress, wanted) = (progress.clone(), layers.clone());
         let results = ask_all(&self.shards, move |shard| {
             let (progress, wanted) = (progress.clone(), wanted.clone());
-            async move { shard.empty_layers(&wanted, go_on(&progress)).await }
+            async move { shard.empty_layers(&wanted, &progress).await }
         })?;
         for (reap, result) in results.iter().flat_map(|of| layers.iter().zip(of)) {
             if let Err(error) = result {
@@ -194,14 +193,6 @@ fn apart(all: impl Iterator<Item = Reap>) -> Vec<Reap> {
         }
     };
     all.filter(free).take(TOGETHER).collect()
-}
-
-/// Counts a chunk that is done; whether the next one is to follow.
-fn go_on(progress: &Progress) -> impl Fn(u32) -> bool {
-    |_| {
-        progress.done.fetch_add(CHUNK as u64, Ordering::Relaxed);
-        !progress.cancel.load(Ordering::Relaxed)
-    }
 }
 
 #[cfg(test)]

@@ -100,12 +100,10 @@ impl Pool {
         let scrub = Arc::new(Scrub::new(running.rate, &running.totals));
         *lock(&self.scrub) = scrub.clone();
         let total = self.bytes_to_scrub()?;
-        let pool = self.clone();
-        self.jobs
-            .start("scrub", &self.name, "all", total, move |progress| {
-                progress.done.store(running.totals.bytes, Ordering::Relaxed);
-                pool.scrub_shards(running, &scrub, &progress)
-            })
+        let (pool, done) = (self.clone(), running.totals.bytes);
+        self.start_job(("scrub", "all"), (done, total), move |progress| {
+            pool.scrub_shards(running, &scrub, &progress)
+        })
     }
 
     /// Bytes in use on all drives, copies counted.
@@ -155,9 +153,8 @@ impl Pool {
             running.totals.errors = count(&scrub.errors);
             running.totals.repaired = count(&scrub.repaired);
             running.totals.lost = count(&scrub.lost);
-            let cancelled = progress.cancel.load(Ordering::Relaxed);
-            let closing = progress.closing.load(Ordering::Relaxed);
-            let _changing = lock(&self.changing);
+            let (cancelled, closing) = (progress.is_cancelled(), progress.is_closing());
+            let changing = lock(&self.changing);
             self.update(|config| {
                 if ended || result.is_err() || (cancelled && !closing) {
                     config.scrub.running = None;
@@ -171,6 +168,8 @@ impl Pool {
             if ended || cancelled || result.is_err() {
                 return result.map(|()| ended);
             }
+            drop(changing);
+            self.rest(progress)?;
         }
     }
 
@@ -286,7 +285,7 @@ impl Pool {
         if let (Some(job), Some(running)) = (job, &config.running) {
             let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
             return ScrubStatus {
-                state: "running".to_owned(),
+                state: job.state,
                 began_s: running.totals.began_s,
                 took_s: running.totals.took_s,
                 bytes: job.done.max(running.totals.bytes),

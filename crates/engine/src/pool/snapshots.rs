@@ -316,6 +316,7 @@ impl Pool {
                 quota: 0,
                 reservation: 0,
                 knobs: KnobsConfig::default(),
+                targets: format::TargetsConfig::default(),
             };
             config.volumes.push(volume.clone());
             Ok(volume)

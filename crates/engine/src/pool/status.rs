@@ -2,8 +2,7 @@
 
 use super::allowances::{Has, has};
 use super::shards::{ask_all, code_of};
-use super::{Pool, Result, knobs, lock, wear};
-use crate::control::spread::IoSpread;
+use super::{Pool, Result, knobs, lock, targets, wear};
 use crate::control::types::{
     DriveStatus, EngineError, IoCounters, LayoutSpec, MapCell, PoolStatus, Tier, VdriveStatus,
     VolumeStatus,
@@ -11,7 +10,6 @@ use crate::control::types::{
 use crate::device::shard_of_chunk;
 use crate::shard::{Audit, ShardStatus};
 use format::{BlockCounts, LayoutConfig, PoolConfig, TierConfig, VdriveConfig, VolumeConfig};
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use units::{BLOCK, CHUNK_BLOCKS, VdriveId, format_bytes};
@@ -42,8 +40,10 @@ impl Pool {
     /// # Errors
     /// When the pool is closing.
     pub fn status(&self) -> Result<PoolStatus> {
-        let shards = self.shard_statuses()?;
-        let config = self.config();
+        Ok(self.status_by(&self.shard_statuses()?, &self.config()))
+    }
+
+    pub(super) fn status_by(&self, shards: &[ShardStatus], config: &PoolConfig) -> PoolStatus {
         let mut counts = BlockCounts::default();
         shards
             .iter()
@@ -52,15 +52,15 @@ impl Pool {
         let vdrives: Vec<_> = config
             .vdrives
             .iter()
-            .map(|vdrive| self.vdrive_status(vdrive, &config, &shards))
+            .map(|vdrive| self.vdrive_status(vdrive, config, shards))
             .collect();
         let space = &self.shared.space;
         let bytes = |blocks: i64| blocks.max(0) as u64 * BLOCK as u64;
-        let (state, messages) = self.health(&shards, &vdrives, &config);
-        let fills = self.fills(&shards, &vdrives, &counts);
+        let (state, messages) = self.health(shards, &vdrives, config);
+        let fills = self.fills(shards, &vdrives, &counts);
         let sized = config.volumes.iter().filter(|volume| !volume.deleting);
         let fast = vdrives.iter().filter(|vdrive| vdrive.tier == Tier::Fast);
-        Ok(PoolStatus {
+        PoolStatus {
             id: self.id.to_string(),
             name: self.name.clone(),
             state,
@@ -84,8 +84,8 @@ impl Pool {
             ram_bytes: shards.iter().map(|shard| shard.ram_bytes).sum(),
             ram_limit: shards.iter().map(|shard| shard.ram_limit).sum(),
             scrub: self.scrub_summary(),
-            budget: self.budget_status(&shards),
-        })
+            budget: self.budget_status(shards),
+        }
     }
 
     fn health(
@@ -247,12 +247,15 @@ impl Pool {
     /// # Errors
     /// When the pool is closing.
     pub fn counters(&self) -> Result<IoCounters> {
+        Ok(self.counters_by(&self.shard_statuses()?))
+    }
+
+    pub(super) fn counters_by(&self, shards: &[ShardStatus]) -> IoCounters {
         let mut sum = IoCounters::default();
-        self.shard_statuses()?
-            .iter()
-            .for_each(|shard| add(&mut sum, &shard.counters));
+        let each = shards.iter();
+        each.for_each(|shard| add(&mut sum, &shard.counters));
         lock(&self.initiators).add_to(&mut sum, None);
-        Ok(sum)
+        sum
     }
 
     /// Counters of a volume.
@@ -261,54 +264,21 @@ impl Pool {
     /// When there is no such volume.
     pub fn volume_counters(&self, name: &str) -> Result<IoCounters> {
         let volume = self.find_volume(name)?;
+        Ok(self.volume_counters_by(&volume, &self.shard_statuses()?))
+    }
+
+    pub(super) fn volume_counters_by(
+        &self,
+        volume: &VolumeConfig,
+        shards: &[ShardStatus],
+    ) -> IoCounters {
         let mut sum = IoCounters::default();
-        for shard in self.shard_statuses()? {
-            if let Some(totals) = shard.volumes.get(&volume.live()) {
-                add(&mut sum, &totals.counters);
-            }
-        }
+        let totals = shards
+            .iter()
+            .filter_map(|shard| shard.volumes.get(&volume.live()));
+        totals.for_each(|totals| add(&mut sum, &totals.counters));
         lock(&self.initiators).add_to(&mut sum, Some(volume.id));
-        Ok(sum)
-    }
-
-    /// Counters of all volumes, by their names, in one pass.
-    ///
-    /// # Errors
-    /// When the pool is closing.
-    pub fn volumes_counters(&self) -> Result<BTreeMap<String, IoCounters>> {
-        let shards = self.shard_statuses()?;
-        let initiators = lock(&self.initiators);
-        let volumes = self.config().volumes.into_iter();
-        let counters = |volume: &VolumeConfig| {
-            let mut sum = IoCounters::default();
-            let of = |shard: &ShardStatus| shard.volumes.get(&volume.live()).cloned();
-            for totals in shards.iter().filter_map(of) {
-                add(&mut sum, &totals.counters);
-            }
-            initiators.add_to(&mut sum, Some(volume.id));
-            sum
-        };
-        let online = volumes.filter(|volume| !volume.deleting);
-        Ok(online
-            .map(|volume| (volume.name.clone(), counters(&volume)))
-            .collect())
-    }
-
-    /// How the operations of each volume that had some are spread, by their names, in one pass.
-    ///
-    /// # Errors
-    /// When the pool is closing.
-    pub fn volumes_spreads(&self) -> Result<BTreeMap<String, IoSpread>> {
-        let shards = ask_all(&self.shards, |shard| async move { shard.spreads() })?;
-        let mut found = BTreeMap::<String, IoSpread>::new();
-        for volume in self.config().volumes {
-            for spread in shards.iter().filter_map(|shard| shard.get(&volume.live())) {
-                if !volume.deleting {
-                    found.entry(volume.name.clone()).or_default().add(spread);
-                }
-            }
-        }
-        Ok(found)
+        sum
     }
 
     /// The pool's volumes.
@@ -334,7 +304,12 @@ impl Pool {
         self.status_of(volume, of, shards)
     }
 
-    fn status_of(&self, volume: &VolumeConfig, has: Has, shards: &[ShardStatus]) -> VolumeStatus {
+    pub(super) fn status_of(
+        &self,
+        volume: &VolumeConfig,
+        has: Has,
+        shards: &[ShardStatus],
+    ) -> VolumeStatus {
         let totals = shards
             .iter()
             .filter_map(|shard| shard.volumes.get(&volume.live()));
@@ -357,6 +332,7 @@ impl Pool {
                 self.budget(volume.id).as_deref(),
                 &self.bypassed(volume.id),
             ),
+            targets: targets::status(&volume.targets),
             serial: self.serial(volume.id),
             state: if volume.deleting {
                 "deleting"

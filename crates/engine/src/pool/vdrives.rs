@@ -240,11 +240,9 @@ impl Pool {
             .filter_map(|shard| shard.used.get(&VdriveId(id)))
             .sum();
         let pool = self.clone();
-        self.jobs.start(
-            "evacuate",
-            &self.name,
-            &format!("vdrive {id}"),
-            used * BLOCK as u64,
+        self.start_job(
+            ("evacuate", &format!("vdrive {id}")),
+            (0, used * BLOCK as u64),
             move |progress| {
                 let result = pool.empty_vdrive(id, &progress);
                 let ended = matches!(result, Ok(true));

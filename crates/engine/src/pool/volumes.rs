@@ -91,6 +91,7 @@ impl Pool {
             quota: spec.quota,
             reservation: spec.reservation,
             knobs: KnobsConfig::default(),
+            targets: format::TargetsConfig::default(),
         };
         limits::check(&mut wanted)?;
         let allowance = self.new_allowance(&wanted)?;
@@ -280,11 +281,9 @@ impl Pool {
             .map(|totals| totals.counts.mapped())
             .sum();
         let pool = self.clone();
-        self.jobs.start(
-            "delete",
-            &self.name,
-            &volume.name.clone(),
-            mapped * BLOCK as u64,
+        self.start_job(
+            ("delete", &volume.name.clone()),
+            (0, mapped * BLOCK as u64),
             move |progress| pool.free_volume(&volume, &progress),
         )
     }
@@ -337,5 +336,6 @@ impl Pool {
             }
         }
         self.resume_resyncs();
+        self.forget_paused();
     }
 }

@@ -1,32 +1,39 @@
 //! Layers that nobody names any more give back what they have, at a pace that hosts do not feel.
 
+use super::progress::Progress;
 use super::state::Shard;
 use super::throttle::Throttle;
 use block::{ErrorKind, IoError};
 use format::Reap;
+use std::sync::atomic::Ordering;
+use units::CHUNK;
 
 /// When the next chunk's turn is.
-pub(super) struct Turns<'a, F> {
+pub(super) struct Turns<'a> {
     throttle: Throttle<'a>,
-    /// Told of each chunk that is done; whether the next one is to follow.
-    done: F,
+    /// Told of each chunk that is done, and says whether the next one is to follow.
+    progress: &'a Progress,
 }
 
-impl<'a, F: Fn(u32) -> bool> Turns<'a, F> {
-    pub fn new(shard: &'a Shard, done: F) -> Self {
+impl<'a> Turns<'a> {
+    pub fn new(shard: &'a Shard, progress: &'a Progress) -> Self {
         Self {
             throttle: Throttle::reclaim(&shard.handle, &shard.meters),
-            done,
+            progress,
         }
     }
 
     /// A chunk is done; waits for the next one's turn. Hosts that wait for space wait for this: then it is at
-    /// once.
+    /// once, also while it is paused.
     ///
     /// # Errors
     /// `Gone` when none is to follow.
-    pub async fn next(&mut self, shard: &Shard, chunk: u32) -> Result<(), IoError> {
-        if !(self.done)(chunk) {
+    pub async fn next(&mut self, shard: &Shard) -> Result<(), IoError> {
+        self.progress
+            .done
+            .fetch_add(CHUNK as u64, Ordering::Relaxed);
+        self.rest(shard).await;
+        if self.progress.is_cancelled() {
             return Err(IoError::new(
                 ErrorKind::Gone,
                 "it goes on when the pool is opened again",
@@ -38,20 +45,27 @@ impl<'a, F: Fn(u32) -> bool> Turns<'a, F> {
         }
         Ok(())
     }
+
+    /// Waits while it is paused, and no host waits for space.
+    async fn rest(&self, shard: &Shard) {
+        let may = || !shard.closing.get() && shard.starving.get() == 0;
+        self.progress.rest(&shard.handle, may).await;
+    }
 }
 
 impl Shard {
     /// Empties layers, one after the other: frees what they have, or merges it into the one beneath.
-    /// Reports each chunk that is done, and ends when told false. Durable with the next checkpoint.
+    /// Reports each chunk that is done, rests when it is paused and ends when it is cancelled. Durable with the next checkpoint.
     ///
     /// # Errors
     /// What a drive said, or `Gone` when it was told to end, of each; calling again goes on.
     pub async fn empty_layers(
         &self,
         layers: &[Reap],
-        done: impl Fn(u32) -> bool,
+        progress: &Progress,
     ) -> Vec<Result<(), IoError>> {
-        let mut turns = Turns::new(self, done);
+        let mut turns = Turns::new(self, progress);
+        turns.rest(self).await;
         let mut results = Vec::new();
         for reap in layers {
             results.push(match *reap {
@@ -62,11 +76,7 @@ impl Shard {
         results
     }
 
-    async fn free_layer<F: Fn(u32) -> bool>(
-        &self,
-        layer: u32,
-        turns: &mut Turns<'_, F>,
-    ) -> Result<(), IoError> {
+    async fn free_layer(&self, layer: u32, turns: &mut Turns<'_>) -> Result<(), IoError> {
         self.end_volume(layer);
         self.free_chunks(layer, turns).await?;
         self.forget_volume(layer)

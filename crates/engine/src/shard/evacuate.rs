@@ -2,6 +2,7 @@
 
 use super::journal::Work;
 use super::leaf::{Busy, Leaf};
+use super::progress::Progress;
 use super::state::{Shard, drive_error};
 use super::stuck::{StuckBlock, Unread, is_of_blocks};
 use crate::control::explain::Cause;
@@ -10,7 +11,7 @@ use crate::vdrive::Purpose;
 use block::{DmaBuf, DriveError, ErrorKind, IoError};
 use format::{BlockState, Record, crc32c};
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use units::{BLOCK, CHUNK, CHUNK_BLOCKS, Place, VdriveId};
 
 /// Passes over the volumes before evacuation gives up: each sees what the last one could not move.
@@ -20,17 +21,6 @@ const TRIES: usize = 2000;
 
 /// Why what moves is told to have moved.
 const CLEARED: [Cause; 2] = [Cause::ClearedFast, Cause::ClearedSlow];
-
-/// How far long work is, and whether it shall end; shared with who watches it.
-#[derive(Default, Debug)]
-pub struct Progress {
-    /// Bytes done.
-    pub done: AtomicU64,
-    /// It shall end early.
-    pub cancel: AtomicBool,
-    /// Its pool is being closed: it goes on when that is opened again.
-    pub closing: AtomicBool,
-}
 
 /// What came of emptying a vdrive.
 #[derive(Clone, Debug)]
@@ -111,7 +101,8 @@ impl Shard {
         while let Some(start) = from {
             let keys = self.next_chunks(volume, start).await?;
             for chunk in &keys {
-                if progress.cancel.load(Ordering::Relaxed) || self.closing.get() {
+                progress.rest(&self.handle, || !self.closing.get()).await;
+                if progress.is_cancelled() || self.closing.get() {
                     return Ok(false);
                 }
                 let moved = self.evacuate_chunk(volume, *chunk, vdrive, &mut pass.unread);

@@ -26,10 +26,10 @@ impl Shard {
     ///
     /// # Errors
     /// What a drive said, or `Gone` when it was told to end. Calling again goes on.
-    pub(super) async fn merge_layer<F: Fn(u32) -> bool>(
+    pub(super) async fn merge_layer(
         &self,
         upper: u32,
-        turns: &mut Turns<'_, F>,
+        turns: &mut Turns<'_>,
     ) -> Result<(), IoError> {
         self.begin_merge(upper);
         let merged = self.merge_chunks(upper, turns).await;
@@ -53,17 +53,13 @@ impl Shard {
         }
     }
 
-    async fn merge_chunks<F: Fn(u32) -> bool>(
-        &self,
-        upper: u32,
-        turns: &mut Turns<'_, F>,
-    ) -> Result<(), IoError> {
+    async fn merge_chunks(&self, upper: u32, turns: &mut Turns<'_>) -> Result<(), IoError> {
         let mut from = Some(0u32);
         while let Some(start) = from {
             let keys = self.next_chunks(upper, start).await?;
             for key in &keys {
                 self.merge_chunk(upper, *key).await?;
-                turns.next(self, *key).await?;
+                turns.next(self).await?;
             }
             from = keys.last().and_then(|last| last.checked_add(1));
             self.trim_leaves();

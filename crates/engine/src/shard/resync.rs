@@ -125,7 +125,8 @@ impl Shard {
         count: u64,
         progress: &Progress,
     ) -> Result<bool, IoError> {
-        if progress.cancel.load(Ordering::Relaxed) || self.closing.get() {
+        progress.rest(&self.handle, || !self.closing.get()).await;
+        if progress.is_cancelled() || self.closing.get() {
             return Ok(false);
         }
         let copied = io.copy(leg, block, count as usize).await;

@@ -163,10 +163,10 @@ impl Shard {
     ///
     /// # Errors
     /// What a drive said, or `Gone` when it was told to end. The volume stays marked; calling again goes on.
-    pub(super) async fn free_chunks<F: Fn(u32) -> bool>(
+    pub(super) async fn free_chunks(
         &self,
         volume: u32,
-        turns: &mut Turns<'_, F>,
+        turns: &mut Turns<'_>,
     ) -> Result<(), IoError> {
         let mut from = Some(0);
         while let Some(start) = from {
@@ -181,7 +181,7 @@ impl Shard {
                     self.dissolve_if_gone(volume, key, &leaf);
                 }
                 drop(room);
-                turns.next(self, key).await?;
+                turns.next(self).await?;
             }
             from = keys.last().and_then(|last| last.checked_add(1));
         }

@@ -17,7 +17,8 @@ const TIERS: readonly Tier[] = ["fast", "slow"];
 
 function scrubText({ scrub }: Pool): string {
   if (!scrub || scrub.state === "never") return "never";
-  if (scrub.state === "running") return `running, ${percent(scrub.bytes, scrub.total).toFixed(0)} %`;
+  if (scrub.state === "running" || scrub.state === "paused")
+    return `${scrub.state}, ${percent(scrub.bytes, scrub.total).toFixed(0)} %`;
   return `${scrub.state}: ${scrub.errors} wrong copies, ${scrub.repaired} mended, ${scrub.lost} lost`;
 }
 
@@ -40,7 +41,7 @@ function PoolActions({ pool, onConfirm, onSettings }: ActionsProps) {
   const operator = useMay("operator");
   const admin = useMay("admin");
   const path = { pool: pool.name };
-  const scrubs = pool.scrub?.state === "running";
+  const scrubs = pool.scrub?.state === "running" || pool.scrub?.state === "paused";
   return (
     <div className="actions">
       {operator && (

@@ -6,6 +6,7 @@ import { useMay } from "../../session";
 import type { Confirmation } from "../../ui/Confirm";
 import { State } from "../../ui/State";
 import { BringOnline } from "./BringOnline";
+import { DriveHealth } from "./DriveHealth";
 import { ReplaceDrive } from "./ReplaceDrive";
 
 function layoutText({ layout }: Vdrive): string {
@@ -57,6 +58,7 @@ function DriveRow({ pool, drive, mirrored, onConfirm }: RowProps) {
           `, ${drive.synced_percent} % copied`}
       </span>
       <span className="warn">{[faults(drive), drive.why].filter(Boolean).join("; ")}</span>
+      {drive.health && <DriveHealth of={drive.health} spec={drive.spec} />}
       {admin && mirrored && (
         <span className="actions">
           {drive.state === "online" ? (

@@ -5,6 +5,7 @@ import { bytes, span, time } from "../../format";
 import { useMay } from "../../session";
 import { Confirm } from "../../ui/Confirm";
 import { State } from "../../ui/State";
+import { PauseJob } from "./PauseJob";
 
 function pace(job: Job): string {
   if (job.state !== "running") return job.message;
@@ -17,6 +18,7 @@ function pace(job: Job): string {
 export function JobRow({ job }: { job: Job }) {
   const operator = useMay("operator");
   const [cancelling, setCancelling] = useState(false);
+  const goes = job.state === "running" || job.state === "paused";
   return (
     <div className="job">
       <div className="job-head">
@@ -24,7 +26,8 @@ export function JobRow({ job }: { job: Job }) {
           {job.kind} {job.subject}
         </b>
         <State of={job.state} />
-        {operator && job.state === "running" && (
+        {operator && goes && <PauseJob job={job} />}
+        {operator && goes && (
           <button type="button" className="small" onClick={() => setCancelling(true)}>
             Cancel
           </button>

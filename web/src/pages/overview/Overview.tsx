@@ -65,7 +65,7 @@ export function Overview() {
   const operator = useMay("operator");
   const admin = useMay("admin");
   const [making, setMaking] = useState<"pool" | "volume">();
-  const running = live.jobs.filter((job) => job.state === "running");
+  const running = live.jobs.filter((job) => job.state === "running" || job.state === "paused");
   const fresh = value !== undefined && value.pools.length + value.absent.length === 0;
   return (
     <Page

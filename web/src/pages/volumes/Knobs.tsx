@@ -68,6 +68,26 @@ export function Knobs({ of }: { of: Volume }) {
             placeholder="as much as is worth it"
             hint={budget ? `${bytes(budget.left)} left` : undefined}
           />
+          <TextField
+            label="Expected: operations a second"
+            value={form.targetIops}
+            onChange={(targetIops) => set({ targetIops })}
+            placeholder="nothing"
+            hint="An alert tells when it asks for them and gets less"
+          />
+          <TextField
+            label="Expected: bytes a second"
+            value={form.targetBandwidth}
+            onChange={(targetBandwidth) => set({ targetBandwidth })}
+            placeholder="nothing"
+          />
+          <TextField
+            label="Expected: milliseconds"
+            value={form.targetLatency}
+            onChange={(targetLatency) => set({ targetLatency })}
+            placeholder="nothing"
+            hint="Within which 99 of 100 operations end"
+          />
           <SelectField
             label="Reaction"
             value={form.reaction}

@@ -19,6 +19,8 @@ import { ReceiveStream } from "../snapshots/ReceiveStream";
 import { Knobs } from "./Knobs";
 import { Promote } from "./Promote";
 import { Resize } from "./Resize";
+import { VolumeHistory } from "./VolumeHistory";
+import { expectedOf } from "./knobs";
 
 async function look(pool: string, volume: string, signal: AbortSignal) {
   const path = { pool, volume };
@@ -42,6 +44,7 @@ function VolumeFacts({ of }: { of: Volume }) {
         ["Space", of.thick ? "thick" : "thin"],
         ["Quota", of.quota && bytes(of.quota)],
         ["Reserved", of.reservation && bytes(of.reservation)],
+        ["Expected", expectedOf(of.targets)],
         ["Logical block", `${of.lba_size} bytes`],
         ["Serial", <code key="serial">{of.serial}</code>],
         ["Receiving", of.receiving && `${of.receiving.snapshot}: ${bytes(of.receiving.done)} so far`],
@@ -136,6 +139,7 @@ export function VolumePage({ pool, volume }: { pool: string; volume: string }) {
               <LoadFacts name={name} />
             </Card>
           </div>
+          <VolumeHistory name={name} />
           <Card
             title="Exports"
             actions={
@@ -165,7 +169,10 @@ export function VolumePage({ pool, volume }: { pool: string; volume: string }) {
           </Card>
           {value.shown.placement && (
             <Card title="Limits and placement">
-              <Knobs key={JSON.stringify([value.shown.placement, value.shown.quota])} of={value.shown} />
+              <Knobs
+                key={JSON.stringify([value.shown.placement, value.shown.quota, value.shown.targets])}
+                of={value.shown}
+              />
             </Card>
           )}
           {open === "resize" && <Resize of={value.shown} onClose={close} />}

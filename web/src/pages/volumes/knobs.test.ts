@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Volume } from "../../api/types";
-import { changeOf, knobsOf } from "./knobs";
+import { changeOf, expectedOf, knobsOf } from "./knobs";
 
 const volume = {
   quota: 2 ** 30,
@@ -24,4 +24,20 @@ test("what is emptied is taken away", () => {
 test("a size that cannot be read changes nothing", () => {
   const before = knobsOf(volume);
   expect(changeOf(before, { ...before, quota: "much" })).toBeUndefined();
+});
+
+test("what is expected is asked for in the interface's units", () => {
+  const expected = { ...volume, targets: { iops: 5000, latency_ns: 2_500_000 } } as Volume;
+  const before = knobsOf(expected);
+  expect([before.targetIops, before.targetBandwidth, before.targetLatency]).toEqual(["5000", "", "2.5"]);
+  expect(
+    changeOf(before, { ...before, targetIops: "", targetLatency: "0.5", targetBandwidth: "1M" }),
+  ).toEqual({
+    target_iops: 0,
+    target_latency_ns: 500_000,
+    target_bandwidth: 2 ** 20,
+  });
+  expect(changeOf(before, { ...before, targetLatency: "fast" })).toBeUndefined();
+  expect(expectedOf(expected.targets)).toBe("5000 operations a second, 99 of 100 within 2.5 ms");
+  expect(expectedOf(undefined)).toBe("");
 });

@@ -1,5 +1,5 @@
 // The knobs of a volume as the form has them, and what a form changes of them. Pure.
-import type { Volume, VolumeChange } from "../../api/types";
+import type { Targets, Volume, VolumeChange } from "../../api/types";
 import { bytes, parseBytes } from "../../format";
 
 export interface KnobForm {
@@ -11,10 +11,40 @@ export interface KnobForm {
   fastCeiling: string;
   writeBudget: string;
   bypass: string;
+  targetIops: string;
+  targetBandwidth: string;
+  /** In milliseconds. */
+  targetLatency: string;
 }
 
 function text(size: number | null | undefined): string {
   return size ? bytes(size) : "";
+}
+
+function number(value: number | null | undefined): string {
+  return value ? String(value) : "";
+}
+
+function inMilliseconds(ns: number | null | undefined): number {
+  return (ns ?? 0) / 1e6;
+}
+
+/** What is expected of a volume in words; nothing where nothing is. */
+export function expectedOf(targets: Targets | null | undefined): string {
+  if (!targets) return "";
+  const { iops, bandwidth, latency_ns: latency } = targets;
+  const parts = [
+    iops && `${iops} operations a second`,
+    bandwidth && `${bytes(bandwidth)}/s`,
+    latency && `99 of 100 within ${inMilliseconds(latency)} ms`,
+  ];
+  return parts.filter(Boolean).join(", ");
+}
+
+/** A number that is written, times a factor, as a whole one; 0 for nothing written. Nothing when it is none. */
+function whole(text: string, factor: number): number | undefined {
+  const value = text.trim() === "" ? 0 : Number(text);
+  return Number.isFinite(value) && value >= 0 ? Math.round(value * factor) : undefined;
 }
 
 export function knobsOf(volume: Volume): KnobForm {
@@ -28,6 +58,9 @@ export function knobsOf(volume: Volume): KnobForm {
     fastCeiling: text(placement?.fast_ceiling),
     writeBudget: text(placement?.write_budget?.daily),
     bypass: (placement?.bypass?.initiators ?? []).join("\n"),
+    targetIops: number(volume.targets?.iops),
+    targetBandwidth: text(volume.targets?.bandwidth),
+    targetLatency: number(inMilliseconds(volume.targets?.latency_ns)),
   };
 }
 
@@ -37,9 +70,14 @@ const SIZES = [
   ["fastFloor", "fast_floor"],
   ["fastCeiling", "fast_ceiling"],
   ["writeBudget", "write_budget"],
+  ["targetBandwidth", "target_bandwidth"],
+] as const;
+const NUMBERS = [
+  ["targetIops", "target_iops", 1],
+  ["targetLatency", "target_latency_ns", 1e6],
 ] as const;
 
-/** What is to be changed; nothing when a size cannot be read. */
+/** What is to be changed; nothing when a size or a number cannot be read. */
 export function changeOf(before: KnobForm, now: KnobForm): VolumeChange | undefined {
   const change: VolumeChange = {};
   for (const [field, member] of SIZES) {
@@ -47,6 +85,12 @@ export function changeOf(before: KnobForm, now: KnobForm): VolumeChange | undefi
     const size = now[field].trim() === "" ? 0 : parseBytes(now[field]);
     if (size === undefined) return undefined;
     change[member] = size;
+  }
+  for (const [field, member, factor] of NUMBERS) {
+    if (before[field] === now[field]) continue;
+    const value = whole(now[field], factor);
+    if (value === undefined) return undefined;
+    change[member] = value;
   }
   if (before.promotion !== now.promotion) change.promotion = now.promotion;
   if (before.reaction !== now.reaction) change.reaction = now.reaction;

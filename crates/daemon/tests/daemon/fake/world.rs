@@ -2,7 +2,7 @@
 
 use engine::*;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Mutex, MutexGuard};
 
 #[derive(Clone, Default)]
@@ -26,8 +26,7 @@ pub struct StoredPool {
     pub received: u64,
     /// Bytes of the RAM tier, and how many there may be.
     pub ram: (u64, u64),
-    /// Reads of each of its volumes, maps of them that were looked at, and bytes of each part that are on the fast tier.
-    pub reads: u64,
+    /// Maps of its volumes that were looked at, and bytes of each part that are on the fast tier.
     pub looks: u64,
     pub fast: u64,
     /// What is otherwise about its status.
@@ -42,6 +41,12 @@ pub struct World {
     pub full: AtomicBool,
     /// What is otherwise about the job.
     pub alter_job: Mutex<Option<fn(&mut JobStatus)>>,
+    /// Looks at all pools.
+    pub looks: AtomicUsize,
+    /// What volumes did, by their names.
+    pub did: Mutex<BTreeMap<String, (IoCounters, IoSpread)>>,
+    /// What is expected of every volume.
+    pub expected: Mutex<Targets>,
     /// For whom volumes were opened.
     pub opened_by: Mutex<Vec<Option<String>>>,
 }

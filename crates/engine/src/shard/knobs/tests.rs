@@ -32,6 +32,7 @@ fn config(id: u32, knobs: KnobsConfig) -> VolumeConfig {
         quota: 0,
         reservation: 0,
         knobs,
+        targets: format::TargetsConfig::default(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::report::{Scrub, ScrubPoint};
 use crate::shard::checkpoint::Which;
-use crate::shard::evacuate::Progress;
+use crate::shard::progress::Progress;
 use crate::shard::state::Shard;
 use crate::shard::throttle::Throttle;
 use block::{ErrorKind, IoError};
@@ -30,7 +30,7 @@ impl Part<'_> {
 }
 
 impl Shard {
-    /// Scrubs from `from` on for about `slice_ns`, or to the end. Returns where to go on; none when
+    /// Scrubs from `from` on for about `slice_ns`, until it is paused, or to the end. Returns where to go on; none when
     /// all of the shard was looked at.
     ///
     /// # Errors
@@ -53,7 +53,8 @@ impl Shard {
         let mut at = from;
         let mut before = None;
         let ended = loop {
-            if progress.cancel.load(Ordering::Relaxed)
+            if progress.is_cancelled()
+                || progress.is_paused()
                 || self.closing.get()
                 || self.handle.now_ns() >= until
             {
@@ -126,7 +127,8 @@ impl Shard {
             .await?;
         if let Which::Volume(volume) = which {
             for chunk in &keys {
-                if part.progress.cancel.load(Ordering::Relaxed) || self.closing.get() {
+                let progress = part.progress;
+                if progress.is_cancelled() || progress.is_paused() || self.closing.get() {
                     return Ok(Some(*chunk));
                 }
                 self.scrub_chunk(volume, *chunk, part, throttle).await?;

@@ -1,0 +1,307 @@
+//! What is expected of volumes, and whether they got it in the last minute (docs/events.md#target_unmet). Pure: time and
+//! counters are given.
+
+use engine::{IoCounters, IoSpread, Spread, TIME_BOUNDS, Targets};
+use std::collections::VecDeque;
+use units::format_bytes;
+
+/// Time between two marks, in seconds, and as many as a minute has.
+const MARK_S: u64 = 10;
+const MARKS: usize = 6;
+/// Operations in a minute that mean something: of fewer one alone is more than one in a hundred.
+const ENOUGH: u64 = 100;
+/// What is expected of an operation where nobody said: with that it is told how much a volume asks for, in nanoseconds.
+const USUAL_NS: f64 = 1e6;
+/// What is missed by so little counts as got.
+const NEARLY: f64 = 0.95;
+
+/// What a volume did in a minute.
+struct Minute {
+    seconds: f64,
+    operations: u64,
+    bytes: u64,
+    /// The time of all its operations, summed, in nanoseconds.
+    ns: u64,
+    spread: IoSpread,
+}
+
+/// What had been counted at a moment.
+#[derive(Clone)]
+struct Mark {
+    up_s: u64,
+    counters: IoCounters,
+    spread: IoSpread,
+}
+
+/// A volume of which something is expected.
+#[derive(Default)]
+pub struct Goal {
+    marks: VecDeque<Mark>,
+    targets: Targets,
+    unmet: Option<String>,
+}
+
+/// Of these operations, those that certainly took longer: their bounds are powers of two.
+fn longer(spread: &Spread, than_ns: u64) -> u64 {
+    let least = std::iter::once(0).chain(TIME_BOUNDS.values());
+    let counted = spread.times.iter().zip(least);
+    let longer = counted.filter(|(_, least)| *least >= than_ns);
+    longer.map(|(count, _)| count).sum()
+}
+
+fn milliseconds(ns: f64) -> String {
+    format!("{:.3} ms", ns / 1e6)
+}
+
+/// What of the targets was not met, in words.
+fn judge(targets: &Targets, minute: &Minute) -> Option<String> {
+    if minute.operations < ENOUGH {
+        return None;
+    }
+    let rate = minute.operations as f64 / minute.seconds;
+    let bandwidth = minute.bytes as f64 / minute.seconds;
+    let mean_ns = minute.ns as f64 / minute.operations as f64;
+    let under_way = minute.ns as f64 / 1e9 / minute.seconds;
+    let within = |got: f64, promised: u64| promised == 0 || got <= promised as f64;
+    let mut unmet = Vec::new();
+    let of = |spread| longer(spread, targets.latency_ns);
+    let slow = of(&minute.spread.reads) + of(&minute.spread.writes);
+    if targets.latency_ns > 0
+        && slow * 100 > minute.operations
+        && within(rate, targets.iops)
+        && within(bandwidth, targets.bandwidth)
+    {
+        unmet.push(format!(
+            "{:.1} % of its operations took longer than {}, at {rate:.0} a second",
+            100.0 * slow as f64 / minute.operations as f64,
+            milliseconds(targets.latency_ns as f64)
+        ));
+    }
+    let promised_ns = match targets.latency_ns {
+        0 => USUAL_NS,
+        ns => ns as f64,
+    };
+    // As many as would have come, had each been answered in the time that is promised.
+    let asked = |got: f64| match under_way >= 1.0 {
+        true => got * (mean_ns / promised_ns).max(1.0),
+        false => got,
+    };
+    let missed = |got: f64, promised: u64| {
+        let promised = promised as f64;
+        promised > 0.0 && got < promised * NEARLY && asked(got) >= promised
+    };
+    if missed(rate, targets.iops) {
+        unmet.push(format!(
+            "it had {rate:.0} operations a second of {}, and {under_way:.1} waited at a time, {} each",
+            targets.iops,
+            milliseconds(mean_ns)
+        ));
+    }
+    if missed(bandwidth, targets.bandwidth) {
+        unmet.push(format!(
+            "it had {} a second of {}, and {under_way:.1} operations waited at a time, {} each",
+            format_bytes(bandwidth as u64),
+            format_bytes(targets.bandwidth),
+            milliseconds(mean_ns)
+        ));
+    }
+    (!unmet.is_empty()).then(|| unmet.join("; "))
+}
+
+impl Mark {
+    fn minute_since(&self, before: &Self) -> Option<Minute> {
+        let count =
+            |of: fn(&IoCounters) -> u64| of(&self.counters).checked_sub(of(&before.counters));
+        Some(Minute {
+            seconds: self.up_s.checked_sub(before.up_s).filter(|s| *s > 0)? as f64,
+            operations: count(|did| did.reads + did.writes)?,
+            bytes: count(|did| did.read_bytes + did.write_bytes)?,
+            ns: count(|did| did.read_ns + did.write_ns)?,
+            spread: self.spread.since(&before.spread),
+        })
+    }
+}
+
+impl Goal {
+    /// Takes note of what a volume had done `up_s` seconds after the daemon was started. Tells what of its targets was
+    /// not met in the last whole minute, as it was seen up to ten seconds ago.
+    pub fn look(
+        &mut self,
+        targets: &Targets,
+        up_s: u64,
+        (counters, spread): (&IoCounters, &IoSpread),
+    ) -> Option<&str> {
+        if self.targets != *targets {
+            // What was measured by others does not count.
+            (self.targets, self.unmet) = (*targets, None);
+        }
+        let last_s = self.marks.back().map(|mark| mark.up_s);
+        if last_s.is_none_or(|last_s| up_s >= last_s + MARK_S) {
+            let mark = Mark {
+                up_s,
+                counters: *counters,
+                spread: *spread,
+            };
+            self.mark(mark);
+        }
+        self.unmet.as_deref()
+    }
+
+    fn mark(&mut self, mark: Mark) {
+        let minute = self.marks.front().map(|first| mark.minute_since(first));
+        match minute {
+            // It was counted anew.
+            Some(None) => {
+                self.marks.clear();
+                self.unmet = None;
+            }
+            Some(Some(minute)) if self.marks.len() >= MARKS => {
+                self.unmet = judge(&self.targets, &minute);
+                self.marks.pop_front();
+            }
+            _ => {}
+        }
+        self.marks.push_back(mark);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+    const PROMISED: Targets = Targets {
+        iops: 1000,
+        bandwidth: 0,
+        latency_ns: 2 * MS,
+    };
+
+    /// A minute with so many operations of 4 KiB a second, of which a share takes long; the others take 0.1 ms.
+    fn minute(rate: u64, slow: f64, slow_ms: u64) -> Minute {
+        let operations = rate * 60;
+        let slow = (operations as f64 * slow) as u64;
+        let mut spread = IoSpread::default();
+        let bucket = TIME_BOUNDS.values().position(|bound| bound >= slow_ms * MS);
+        spread.reads.times[bucket.unwrap()] += slow;
+        spread.reads.times[5] += operations - slow;
+        Minute {
+            seconds: 60.0,
+            operations,
+            bytes: operations * 4096,
+            ns: slow * slow_ms * MS + (operations - slow) * MS / 10,
+            spread,
+        }
+    }
+
+    fn unmet(targets: &Targets, minute: &Minute) -> bool {
+        judge(targets, minute).is_some()
+    }
+
+    #[test]
+    fn latency_is_promised_up_to_the_promised_operations() {
+        assert!(unmet(&PROMISED, &minute(900, 0.02, 20)));
+        assert!(
+            !unmet(&PROMISED, &minute(900, 0.009, 20)),
+            "under one in a hundred"
+        );
+        assert!(
+            !unmet(&PROMISED, &minute(1500, 0.02, 20)),
+            "it asks for more than was promised"
+        );
+        let any = Targets {
+            iops: 0,
+            ..PROMISED
+        };
+        assert!(unmet(&any, &minute(1500, 0.02, 20)));
+        assert!(!unmet(&PROMISED, &minute(1, 0.5, 20)), "too few to tell");
+        // Within what cannot be told apart from the target.
+        assert!(!unmet(&PROMISED, &minute(900, 1.0, 2)));
+        let text = judge(&PROMISED, &minute(900, 0.02, 20)).unwrap();
+        assert_eq!(
+            text,
+            "2.0 % of its operations took longer than 2.000 ms, at 900 a second"
+        );
+    }
+
+    #[test]
+    fn who_asks_for_little_is_not_below_its_operations() {
+        let only_iops = Targets {
+            latency_ns: 0,
+            ..PROMISED
+        };
+        assert!(!unmet(&only_iops, &minute(100, 0.0, 1)));
+        // 100 a second of 5 ms: half of the time nothing is asked for.
+        assert!(!unmet(&only_iops, &minute(100, 1.0, 5)));
+        let few = Targets {
+            iops: 400,
+            ..only_iops
+        };
+        assert!(!unmet(&few, &minute(100, 1.0, 5)), "it waits by itself");
+        // 400 a second of 10 ms: four wait at a time, and would do 4,000 if each took 1 ms.
+        assert!(unmet(&only_iops, &minute(400, 1.0, 10)));
+        // One after the other, of 4 ms: 250 a second. By 1 ms each they would be 1,000.
+        assert!(unmet(&only_iops, &minute(250, 1.0, 4)));
+        let two = Targets {
+            iops: 1000,
+            ..PROMISED
+        };
+        assert!(judge(&two, &minute(250, 1.0, 4)).is_some_and(|text| !text.contains("of 1000")));
+        let bandwidth = Targets {
+            iops: 0,
+            bandwidth: 4 << 20,
+            latency_ns: 0,
+        };
+        assert!(unmet(&bandwidth, &minute(400, 1.0, 10)));
+        assert!(!unmet(&bandwidth, &minute(1100, 0.0, 1)));
+        assert!(!unmet(&Targets::default(), &minute(400, 1.0, 10)));
+    }
+
+    #[test]
+    fn a_whole_minute_is_judged_and_counters_that_begin_anew_begin_a_minute() {
+        let mut goal = Goal::default();
+        let mut spread = IoSpread::default();
+        let mut counters = IoCounters::default();
+        let mut look = |goal: &mut Goal, up_s: u64, slow: bool| {
+            let took_ns = if slow { 20 * MS } else { MS / 10 };
+            for _ in 0..100 {
+                let bucket = TIME_BOUNDS.values().position(|bound| bound >= took_ns);
+                spread.writes.times[bucket.unwrap()] += 1;
+            }
+            counters.writes += 100;
+            counters.write_ns += 100 * took_ns;
+            goal.look(&PROMISED, up_s, (&counters, &spread)).is_some()
+        };
+        for up_s in 0..60 {
+            assert!(!look(&mut goal, up_s, true), "after {up_s} s");
+        }
+        assert!(look(&mut goal, 60, true));
+        for up_s in 61..=129 {
+            let unmet = look(&mut goal, up_s, false);
+            assert!(unmet || up_s >= 120, "after {up_s} s");
+        }
+        assert!(!look(&mut goal, 130, false));
+        for up_s in 131..200 {
+            look(&mut goal, up_s, true);
+        }
+        assert!(look(&mut goal, 200, true));
+        let (counters, spread) = (IoCounters::default(), IoSpread::default());
+        let told = goal.look(&PROMISED, 210, (&counters, &spread));
+        assert_eq!(told, None, "the pool was opened anew");
+    }
+
+    #[test]
+    fn other_targets_are_not_judged_by_what_was_said_of_those_before() {
+        let mut goal = Goal {
+            targets: PROMISED,
+            unmet: Some("late".to_owned()),
+            ..Goal::default()
+        };
+        let nothing = (&IoCounters::default(), &IoSpread::default());
+        assert_eq!(goal.look(&PROMISED, 0, nothing), Some("late"));
+        let other = Targets {
+            latency_ns: MS,
+            ..PROMISED
+        };
+        assert_eq!(goal.look(&other, 1, nothing), None);
+    }
+}

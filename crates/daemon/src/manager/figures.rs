@@ -1,0 +1,225 @@
+//! What is asked of the figures over time, with what follows from them: percentiles, mix, queue depth.
+
+use super::core::{Manager, Result};
+use crate::history::{Counts, Found, Kind, Missing, Query, Values, time, usual_size};
+use api::v1::{self, Problem, ProblemCode};
+use engine::{SIZE_BOUNDS, Spread, TIME_BOUNDS};
+
+/// What is asked for when nobody says since when, in seconds.
+const USUAL_S: u64 = 3600;
+
+/// A figure that follows from others: its name and unit, and what it is of a step.
+type Derived = (
+    &'static str,
+    &'static str,
+    fn(&Values, Option<&Counts>) -> Option<f64>,
+);
+
+/// For what has operations. The first six values are those of `Kind::names`.
+const DERIVED: &[Derived] = &[
+    ("read_latency_p50", "s", |_, counts| {
+        time(&counts?.reads, 0.5)
+    }),
+    ("read_latency_p99", "s", |_, counts| {
+        time(&counts?.reads, 0.99)
+    }),
+    ("read_latency_p999", "s", |_, counts| {
+        time(&counts?.reads, 0.999)
+    }),
+    ("write_latency_p50", "s", |_, counts| {
+        time(&counts?.writes, 0.5)
+    }),
+    ("write_latency_p99", "s", |_, counts| {
+        time(&counts?.writes, 0.99)
+    }),
+    ("write_latency_p999", "s", |_, counts| {
+        time(&counts?.writes, 0.999)
+    }),
+    ("read_size_p50", "B", |_, counts| usual_size(&counts?.reads)),
+    ("write_size_p50", "B", |_, counts| {
+        usual_size(&counts?.writes)
+    }),
+    ("read_share", "ratio", |values, _| {
+        let all = values[0] + values[1];
+        (all > 0.0).then(|| f64::from(values[0] / all))
+    }),
+    ("queue_depth", "", |values, _| Some(queue_depth(values))),
+];
+
+/// Operations that were under way at a time, in the mean: as many as came, times how long each took (Little's law).
+fn queue_depth(values: &Values) -> f64 {
+    let of = |rate: f32, latency: f32| match rate > 0.0 {
+        true => f64::from(rate) * f64::from(latency),
+        false => 0.0,
+    };
+    of(values[0], values[4]) + of(values[1], values[5])
+}
+
+fn derived(kind: Kind) -> &'static [Derived] {
+    match kind.has_counts() {
+        true => DERIVED,
+        false => &[],
+    }
+}
+
+fn spread_of(spread: &Spread) -> v1::HistorySpread {
+    v1::HistorySpread {
+        times: spread.times.to_vec(),
+        sizes: spread.sizes.to_vec(),
+    }
+}
+
+/// All operations of the answer by times and sizes.
+fn spreads(counts: &[Option<Counts>]) -> Option<v1::HistorySpreads> {
+    let mut all = Counts::default();
+    counts.iter().flatten().for_each(|counts| all.add(counts));
+    (all != Counts::default()).then(|| v1::HistorySpreads {
+        time_bounds: TIME_BOUNDS.values().map(|ns| ns as f64 / 1e9).collect(),
+        size_bounds: SIZE_BOUNDS.values().collect(),
+        reads: spread_of(&all.reads),
+        writes: spread_of(&all.writes),
+    })
+}
+
+impl Manager {
+    /// What an object did from one time to another, at `now_s`; all are seconds since 1970. The last hour when nobody
+    /// says when.
+    ///
+    /// # Errors
+    /// When no figures of it are kept and it is not there, or the question cannot be.
+    pub fn history(
+        &self,
+        object: &str,
+        series: &[&str],
+        times: (Option<u64>, Option<u64>, Option<u64>),
+        now_s: u64,
+    ) -> Result<v1::History> {
+        let (from_s, to_s, step_s) = times;
+        let to_s = to_s.unwrap_or(now_s);
+        let query = Query {
+            object,
+            from_s: from_s.unwrap_or(to_s.saturating_sub(USUAL_S)),
+            to_s,
+            step_s,
+        };
+        let invalid = |text: String| Problem::new(ProblemCode::Invalid, text);
+        let found = self.history.read(&query, now_s).or_else(|missing| {
+            // What was made a moment ago has no figures yet.
+            match missing {
+                Missing::Object if self.has_object(object) => {
+                    query.nothing(now_s).map_err(Missing::Question)
+                }
+                other => Err(other),
+            }
+        });
+        let found = found.map_err(|missing| match missing {
+            Missing::Object => Problem::new(
+                ProblemCode::NotFound,
+                format!(
+                    "no figures of '{object}' are kept: write pool/POOL, tier/POOL/fast, drive/POOL/SPEC, \
+                     volume/POOL/VOLUME or export/POOL/EXPORT"
+                ),
+            ),
+            Missing::Question(why) => invalid(why),
+            Missing::Io(error) => Problem::new(
+                ProblemCode::Io,
+                format!("the figures cannot be read: {error}: see to the state folder"),
+            ),
+        })?;
+        let all = all_series(object, &found);
+        let known = |name: &str| all.iter().any(|series| series.name == name);
+        if let Some(unknown) = series.iter().find(|name| !known(name)) {
+            let known: Vec<&str> = all.iter().map(|series| series.name.as_str()).collect();
+            let known = known.join(", ");
+            return Err(invalid(format!("{object} has no '{unknown}', but {known}")));
+        }
+        let wanted = |name: &str| series.is_empty() || series.contains(&name);
+        Ok(v1::History {
+            object: object.to_owned(),
+            from_s: found.from_s,
+            step_s: found.step_s,
+            spreads: spreads(&found.counts),
+            series: all
+                .into_iter()
+                .filter(|series| wanted(&series.name))
+                .collect(),
+        })
+    }
+
+    /// Whether there is such an object now.
+    fn has_object(&self, object: &str) -> bool {
+        let mut parts = object.splitn(3, '/').skip(1);
+        let (Some(pool), name) = (parts.next(), parts.next()) else {
+            return false;
+        };
+        let looks = self.control.look();
+        let Some(look) = looks.iter().find(|look| look.status.name == pool) else {
+            return false;
+        };
+        match (Kind::of(object), name) {
+            (Some(Kind::Pool), None) => true,
+            (Some(Kind::Tier), Some(name)) => {
+                let tier = |name: &str| match name {
+                    "fast" => Some(engine::Tier::Fast),
+                    "slow" => Some(engine::Tier::Slow),
+                    _ => None,
+                };
+                let has = |tier| look.status.vdrives.iter().any(|known| known.tier == tier);
+                name == "ram" || tier(name).is_some_and(has)
+            }
+            (Some(Kind::Drive), Some(name)) => {
+                let mut vdrives = look.status.vdrives.iter();
+                vdrives.any(|vdrive| vdrive.drives.iter().any(|drive| drive.spec == name))
+            }
+            (Some(Kind::Volume), Some(name)) => {
+                let mut volumes = look.volumes.iter();
+                volumes.any(|volume| volume.status.name == name)
+            }
+            (Some(Kind::Export), Some(name)) => {
+                let mut exports = self.export_list(None).items.into_iter();
+                exports.any(|export| export.pool == pool && export.name == name)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// All figures of an object.
+fn all_series(object: &str, found: &Found) -> Vec<v1::HistorySeries> {
+    let Some(kind) = Kind::of(object) else {
+        return Vec::new();
+    };
+    let finite = |value: f64| Some(value).filter(|value| value.is_finite());
+    let series = |(name, unit): (&str, &str), values: Vec<Option<f64>>| v1::HistorySeries {
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        values,
+    };
+    let kept = kind.names().enumerate().map(|(index, row)| {
+        let value = |step: &Option<Values>| step.and_then(|step| finite(step[index].into()));
+        series(row, found.steps.iter().map(value).collect())
+    });
+    let counts = |at: usize| found.counts.get(at).and_then(Option::as_ref);
+    let derived = derived(kind).iter().map(|(name, unit, of)| {
+        let steps = found.steps.iter().enumerate();
+        let value = |(at, step): (usize, &Option<Values>)| {
+            let step = step.as_ref()?;
+            of(step, counts(at)).and_then(finite)
+        };
+        series((name, unit), steps.map(value).collect())
+    });
+    kept.chain(derived).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_are_under_way_as_come_times_how_long_they_take() {
+        // 1,000 reads a second of 4 ms each, 500 writes of 2 ms.
+        let values = [1000.0, 500.0, 0.0, 0.0, 0.004, 0.002];
+        assert!((queue_depth(&values) - 5.0).abs() < 1e-6);
+        assert_eq!(queue_depth(&[0.0, 0.0, 0.0, 0.0, f32::NAN, f32::NAN]), 0.0);
+    }
+}

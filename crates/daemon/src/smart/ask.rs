@@ -1,0 +1,164 @@
+//! Runs `smartctl` for a device, for so long and no longer.
+
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+/// Bytes of an answer at most.
+const ANSWER_MAX: u64 = 1 << 20;
+/// Time between two looks whether it has ended.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What came of asking.
+pub enum Asked {
+    /// What it wrote.
+    Answer(Vec<u8>),
+    /// Nothing: why.
+    Nothing(String),
+    /// It did not end, not even when it was killed: its kernel waits for the drive. Nobody asks again before it ends.
+    Stuck(Child),
+}
+
+/// Asks `program` about a device such as `/dev/sda`, for `limit` at most.
+pub fn ask(program: &Path, device: &str, limit: Duration) -> Asked {
+    let mut command = Command::new(program);
+    command
+        .args(["--json", "-n", "standby", "-i", "-H", "-A", "--", device])
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .process_group(0);
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let text = format!(
+                "{} is not there: install smartmontools to see what drives tell of themselves",
+                program.display()
+            );
+            return Asked::Nothing(text);
+        }
+        Err(error) => {
+            let text = format!("{} cannot be started: {error}", program.display());
+            return Asked::Nothing(text);
+        }
+    };
+    let Some(output) = child.stdout.take() else {
+        return stop(child, "smartctl has no output".to_owned());
+    };
+    let (give, take) = mpsc::channel();
+    let reader = move || {
+        let mut answer = Vec::new();
+        let read = output.take(ANSWER_MAX + 1).read_to_end(&mut answer);
+        // Nobody waits any more only when it took too long.
+        let _ = give.send(read.map(|_| answer));
+    };
+    if std::thread::Builder::new()
+        .name("smartctl".to_owned())
+        .spawn(reader)
+        .is_err()
+    {
+        return stop(
+            child,
+            "there is no thread to read what smartctl says".to_owned(),
+        );
+    }
+    let began = Instant::now();
+    match take.recv_timeout(limit) {
+        Ok(Ok(answer)) if answer.len() as u64 <= ANSWER_MAX => {
+            while began.elapsed() < limit {
+                match child.try_wait() {
+                    Ok(Some(_)) => return Asked::Answer(answer),
+                    Ok(None) => std::thread::sleep(LOOK),
+                    Err(_) => break,
+                }
+            }
+            stop(child, "smartctl did not end".to_owned())
+        }
+        Ok(Ok(_)) => stop(child, "smartctl says far too much".to_owned()),
+        Ok(Err(error)) => stop(child, format!("what smartctl says cannot be read: {error}")),
+        Err(_) => stop(
+            child,
+            format!("smartctl took longer than {} s", limit.as_secs()),
+        ),
+    }
+}
+
+/// Kills it with all that it started, and waits a moment.
+fn stop(mut child: Child, why: String) -> Asked {
+    if let Ok(group) = i32::try_from(child.id()) {
+        // SAFETY: kill touches no memory; the group is the child's own, which was not waited for and so is its still.
+        unsafe { libc::kill(-group, libc::SIGKILL) };
+    }
+    for _ in 0..50 {
+        match child.try_wait() {
+            Ok(Some(_)) => return Asked::Nothing(why),
+            Ok(None) => std::thread::sleep(LOOK),
+            Err(_) => break,
+        }
+    }
+    Asked::Stuck(child)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn program(folder: &Path, script: &str) -> std::path::PathBuf {
+        let path = folder.join("smartctl");
+        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+
+    fn asked(script: &str, limit_ms: u64) -> Result<String, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let program = program(folder.path(), script);
+        match ask(&program, "/dev/sdx", Duration::from_millis(limit_ms)) {
+            Asked::Answer(answer) => Ok(String::from_utf8_lossy(&answer).into_owned()),
+            Asked::Nothing(why) => Err(why),
+            Asked::Stuck(child) => Err(format!("stuck: {}", child.id())),
+        }
+    }
+
+    #[test]
+    fn it_is_asked_so_that_no_disk_wakes_up() {
+        let said = asked("echo \"$@\"; exit 4", 20_000).unwrap();
+        assert_eq!(said, "--json -n standby -i -H -A -- /dev/sdx\n");
+    }
+
+    #[test]
+    fn one_that_hangs_is_killed_with_what_it_started() {
+        let folder = tempfile::tempdir().unwrap();
+        let note = folder.path().join("pids");
+        let script = format!("sleep 1000 & echo $! $$ > {}; wait", note.display());
+        let why = asked(&script, 1500).unwrap_err();
+        assert!(why.contains("took longer"), "{why}");
+        for pid in std::fs::read_to_string(note).unwrap().split_whitespace() {
+            let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            assert!(
+                state.is_empty() || state.contains(") Z"),
+                "{pid} is there: {state}"
+            );
+        }
+    }
+
+    #[test]
+    fn one_that_talks_without_end_or_is_not_there_gives_nothing() {
+        let why = asked("yes", 20_000).unwrap_err();
+        assert!(why.contains("far too much"), "{why}");
+        let missing = ask(
+            Path::new("/nowhere/smartctl"),
+            "/dev/sdx",
+            Duration::from_secs(1),
+        );
+        let Asked::Nothing(why) = missing else {
+            panic!("it is not there");
+        };
+        assert!(why.contains("install smartmontools"), "{why}");
+    }
+}

@@ -1,0 +1,56 @@
+//! From the specification of a drive to the disk that tells of its health.
+
+use std::path::Path;
+
+/// The disk, like `sda`, behind a drive's specification, by `/sys/class/block`; nothing where there is none, as for a file
+/// or a modelled drive. Of a partition it is the disk that it is on.
+pub fn whole_disk(spec: &str, sys_class_block: &Path) -> Option<String> {
+    let path = spec.strip_prefix("file:")?.split('?').next()?;
+    let path = std::fs::canonicalize(path).ok()?;
+    let name = path.strip_prefix("/dev").ok()?.to_str()?.replace('/', "!");
+    disk_of(&name, sys_class_block)
+}
+
+/// The disk of a block device by its name in `/sys`.
+fn disk_of(name: &str, sys_class_block: &Path) -> Option<String> {
+    let device = std::fs::canonicalize(sys_class_block.join(name)).ok()?;
+    let disk = match device.join("partition").exists() {
+        true => device.parent()?,
+        false => &device,
+    };
+    // What has no device behind it, as a loop device or a device-mapper one, tells nothing.
+    disk.join("device").exists().then_some(())?;
+    disk.file_name()?.to_str().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_partition_is_of_its_disk_and_a_file_of_none() {
+        let sys = tempfile::tempdir().unwrap();
+        let devices = sys.path().join("devices");
+        let class = sys.path().join("class");
+        std::fs::create_dir_all(devices.join("sda/sda1")).unwrap();
+        std::fs::create_dir_all(devices.join("sda/device")).unwrap();
+        std::fs::create_dir_all(devices.join("loop0")).unwrap();
+        std::fs::create_dir_all(&class).unwrap();
+        std::fs::write(devices.join("sda/sda1/partition"), "1\n").unwrap();
+        for (name, to) in [("sda", "sda"), ("sda1", "sda/sda1"), ("loop0", "loop0")] {
+            symlink(devices.join(to), class.join(name)).unwrap();
+        }
+        assert_eq!(disk_of("sda", &class).as_deref(), Some("sda"));
+        assert_eq!(disk_of("sda1", &class).as_deref(), Some("sda"));
+        assert_eq!(disk_of("loop0", &class), None);
+        assert_eq!(disk_of("sdb", &class), None);
+        let file = sys.path().join("a.img");
+        std::fs::write(&file, "").unwrap();
+        assert_eq!(
+            whole_disk(&format!("file:{}", file.display()), &class),
+            None
+        );
+        assert_eq!(whole_disk("ram:a?size=1G", &class), None);
+    }
+}

@@ -1,0 +1,57 @@
+//! The light of a drive's slot, where an enclosure has one that the kernel knows (`/sys/class/enclosure`).
+
+use std::path::Path;
+
+/// Switches the light at a disk, like `sda`, on or off.
+///
+/// # Errors
+/// Why not, and what to do.
+pub fn locate(disk: &str, on: bool, sys_class_enclosure: &Path) -> Result<(), String> {
+    let folders = |path: &Path| {
+        let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path())
+    };
+    let mut slots = folders(sys_class_enclosure).flat_map(|enclosure| folders(&enclosure));
+    let slot = slots.find(|slot| slot.join("device/block").join(disk).exists());
+    let Some(slot) = slot else {
+        return Err(format!(
+            "no enclosure that the kernel knows has {disk}, so no light can be switched: look for its serial number, \
+             which `convect drive show` tells"
+        ));
+    };
+    let light = slot.join("locate");
+    std::fs::write(&light, if on { "1" } else { "0" }).map_err(|error| {
+        format!(
+            "the light of {disk} cannot be switched by {}: {error}: the daemon's user has to be allowed to write there",
+            light.display()
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_light_of_the_right_slot_is_switched() {
+        let sys = tempfile::tempdir().unwrap();
+        for (slot, disk) in [("0", "sda"), ("1", "sdb")] {
+            let slot = sys.path().join("0:0:0:0").join(slot);
+            std::fs::create_dir_all(slot.join("device/block").join(disk)).unwrap();
+            std::fs::write(slot.join("locate"), "0").unwrap();
+        }
+        let lights = || {
+            ["0", "1"].map(|slot| {
+                std::fs::read_to_string(sys.path().join("0:0:0:0").join(slot).join("locate"))
+                    .unwrap()
+            })
+        };
+        locate("sdb", true, sys.path()).unwrap();
+        assert_eq!(lights(), ["0", "1"]);
+        locate("sdb", false, sys.path()).unwrap();
+        assert_eq!(lights(), ["0", "0"]);
+        let why = locate("nvme0n1", true, sys.path()).unwrap_err();
+        assert!(why.contains("no enclosure"), "{why}");
+        assert!(locate("sda", true, &sys.path().join("none")).is_err());
+    }
+}

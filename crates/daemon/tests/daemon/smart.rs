@@ -1,0 +1,143 @@
+//! What disks say of themselves, by a program that stands in for smartctl.
+
+use crate::common::{World, manager, pool_request};
+use api::v1::{DriveHealth, DriveLocate, EventCode, HealthState, ProblemCode};
+use daemon::{Format, Manager};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A device that every host has, in place of a disk.
+const SPEC: &str = "file:/dev/null";
+const FAILING: &str = r#"{"model_name":"EXAMPLE DISK","serial_number":"Z1","smart_status":{"passed":false},
+"ata_smart_attributes":{"table":[{"id":197,"value":100,"raw":{"value":8},"when_failed":""}]},
+"temperature":{"current":33},"power_on_time":{"hours":10}}"#;
+const WORN: &str = r#"{"model_name":"EXAMPLE SSD","smart_status":{"passed":true},
+"nvme_smart_health_information_log":{"critical_warning":0,"percentage_used":97,"available_spare":80}}"#;
+
+struct Site {
+    manager: Manager,
+    folder: tempfile::TempDir,
+}
+
+impl Site {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let sys = folder.path().join("sys");
+        std::fs::create_dir_all(sys.join("block/null/device")).unwrap();
+        std::fs::create_dir_all(sys.join("enclosure/0:0/3/device/block/null")).unwrap();
+        let program = folder.path().join("smartctl");
+        let manager = manager(&Arc::new(World::default()), &folder.path().join("state"));
+        let manager = manager.with_smart(&program, Duration::from_secs(2), &sys);
+        manager
+            .pool_create(pool_request("tank", &[SPEC], false))
+            .unwrap();
+        Self { manager, folder }
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// What the disk says when it is asked by a program like this.
+    fn says(&self, script: &str) -> DriveHealth {
+        let path = self.path().join("smartctl");
+        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        self.manager.ask_disks(1_000_000);
+        self.health()
+    }
+
+    fn prints(&self, answer: &str) -> DriveHealth {
+        let file = self.path().join("answer.json");
+        std::fs::write(&file, answer).unwrap();
+        self.says(&format!("cat {}; exit 4", file.display()))
+    }
+
+    fn health(&self) -> DriveHealth {
+        let pool = self.manager.pool_show("tank").unwrap();
+        pool.vdrives[0].drives[0].health.clone().unwrap()
+    }
+
+    fn alerts_at(&self, up_s: u64) -> Vec<(EventCode, String)> {
+        self.manager
+            .observe(Duration::from_secs(up_s), 1_000_000 + up_s);
+        let alerts = self.manager.alert_list().items.into_iter();
+        alerts.map(|alert| (alert.code, alert.message)).collect()
+    }
+}
+
+#[test]
+fn a_disk_that_says_that_it_fails_is_told_of_everywhere() {
+    let site = Site::start();
+    assert_eq!(site.health().why, "it was not asked yet");
+    let health = site.prints(FAILING);
+    assert_eq!(health.state, HealthState::Failing);
+    let mut reports = site.manager.drive_list().unwrap().items.into_iter();
+    let report = reports.find(|report| report.spec == SPEC).unwrap();
+    assert_eq!(report.health.as_ref(), Some(&health));
+    let alerts = site.alerts_at(1);
+    let why = "its own check has failed; 8 sectors cannot be read now";
+    let message = format!("drive {SPEC} of pool tank says that it fails: {why}");
+    assert_eq!(alerts, [(EventCode::DriveFailing, message)]);
+    let text = site.manager.metrics(Format::Prometheus).unwrap();
+    for line in [
+        "convect_drive_failing{",
+        "convect_drive_temperature_celsius{",
+        "convect_drive_power_on_seconds{",
+    ] {
+        assert!(text.contains(line), "{line} in {text}");
+    }
+}
+
+#[test]
+fn a_worn_drive_is_told_of_after_a_while() {
+    let site = Site::start();
+    assert_eq!(site.prints(WORN).used_percent, Some(97));
+    assert_eq!(site.alerts_at(1), []);
+    let message = format!("drive {SPEC} of pool tank has used 97 % of its endurance");
+    assert_eq!(site.alerts_at(700), [(EventCode::FlashWearing, message)]);
+}
+
+#[test]
+fn a_program_that_hangs_says_rubbish_or_is_not_there_leaves_the_health_unknown() {
+    let site = Site::start();
+    site.manager.ask_disks(1);
+    assert!(
+        site.health().why.contains("install smartmontools"),
+        "{:?}",
+        site.health()
+    );
+    for (script, why) in [
+        ("sleep 1000", "longer than 2 s"),
+        ("echo smartctl 6.6", "no JSON"),
+        ("head -c 3000000 /dev/zero", "far too much"),
+        ("exit 1", "no JSON"),
+    ] {
+        let health = site.says(script);
+        assert_eq!(health.state, HealthState::Unknown, "{script}");
+        assert!(health.why.contains(why), "{script}: {}", health.why);
+        assert_eq!(site.alerts_at(1), []);
+    }
+}
+
+#[test]
+fn a_light_is_switched_where_there_is_one() {
+    let site = Site::start();
+    let locate = |drive: &str, on| {
+        let drive = drive.to_owned();
+        site.manager.drive_locate(&DriveLocate { drive, on })
+    };
+    let light = site.path().join("sys/enclosure/0:0/3/locate");
+    for (on, told) in [(true, "1"), (false, "0")] {
+        locate(SPEC, on).unwrap();
+        assert_eq!(std::fs::read_to_string(&light).unwrap(), told);
+    }
+    let refused = locate("ram:a?size=1G", true).unwrap_err();
+    assert_eq!(refused.code, ProblemCode::Invalid);
+    std::fs::remove_dir_all(site.path().join("sys/enclosure")).unwrap();
+    let refused = locate(SPEC, true).unwrap_err();
+    assert_eq!(refused.code, ProblemCode::Refused);
+    assert!(refused.message.contains("no enclosure"), "{refused}");
+}

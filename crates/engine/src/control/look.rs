@@ -1,0 +1,28 @@
+//! A pool and its volumes at one moment.
+
+use super::spread::IoSpread;
+use super::types::{IoCounters, PoolStatus, VolumeStatus};
+
+/// A volume at a moment.
+#[derive(Clone, Debug)]
+pub struct VolumeLook {
+    /// Its state.
+    pub status: VolumeStatus,
+    /// What it did since the pool was opened.
+    pub counters: IoCounters,
+    /// How its reads and writes are spread since then.
+    pub spread: IoSpread,
+}
+
+/// A pool at a moment.
+#[derive(Clone, Debug)]
+pub struct PoolLook {
+    /// Its state.
+    pub status: PoolStatus,
+    /// What it did since it was opened.
+    pub counters: IoCounters,
+    /// Its snapshots.
+    pub snapshots: usize,
+    /// Its volumes, but for those that are being deleted, in the order in which they were made.
+    pub volumes: Vec<VolumeLook>,
+}

@@ -1,0 +1,23 @@
+// What a drive says of itself, in words. Pure.
+import type { Health } from "../../api/types";
+
+/** What it says in short: well, failing, or why nothing is known. */
+export function stateOf(health: Health): string {
+  const asleep = health.asleep ? ", asleep" : "";
+  return health.why === "" ? `${health.state}${asleep}` : `${health.state}${asleep}: ${health.why}`;
+}
+
+/** What it says in numbers; what it does not tell is left out. */
+export function numbersOf(health: Health): string {
+  const told: [number | null | undefined, (value: number) => string][] = [
+    [health.used_percent, (value) => `${value} % of its endurance used`],
+    [health.spare_percent, (value) => `${value} % spare`],
+    [health.temperature_c, (value) => `${value} °C`],
+    [health.power_on_hours, (value) => `on for ${value.toLocaleString("en")} h`],
+    [health.reallocated, (value) => `${value} sectors replaced`],
+    [health.pending, (value) => `${value} cannot be read`],
+    [health.media_errors, (value) => `${value} media errors`],
+  ];
+  const words = told.flatMap(([value, say]) => (typeof value === "number" ? [say(value)] : []));
+  return [`${health.model} ${health.serial}`.trim(), ...words].filter((word) => word !== "").join(", ");
+}

@@ -1,0 +1,49 @@
+// Figures of a volume over time, as the charts have them. Pure.
+import type { History } from "../../api/types";
+import { bytes, milliseconds } from "../../format";
+
+export type Series = History["series"][number];
+
+/** A figure's values; where none is known it is drawn as nothing. */
+export function valuesOf(history: History, name: string): number[] {
+  const found = history.series.find((series) => series.name === name);
+  return (found?.values ?? []).map((value) => value ?? 0);
+}
+
+/** The greatest of a figure; nothing when none is known. */
+export function mostOf(history: History, name: string): number | undefined {
+  const found = history.series.find((series) => series.name === name);
+  const known = (found?.values ?? []).filter((value): value is number => typeof value === "number");
+  return known.length === 0 ? undefined : known.reduce((most, value) => Math.max(most, value));
+}
+
+export interface Part {
+  name: string;
+  reads: number;
+  writes: number;
+}
+
+/** Counts by bounds, without those before the first and behind the last that has some. */
+function parts(names: string[], reads: number[], writes: number[]): Part[] {
+  const all = names.map((name, at) => ({ name, reads: reads[at] ?? 0, writes: writes[at] ?? 0 }));
+  const some = (part: Part) => part.reads + part.writes > 0;
+  const first = all.findIndex(some);
+  const last = all.findLastIndex(some);
+  return first < 0 ? [] : all.slice(first, last + 1);
+}
+
+/** Operations by how long they took. */
+export function timesOf({ spreads }: History): Part[] {
+  if (!spreads) return [];
+  const names = spreads.time_bounds.map((bound) => `up to ${milliseconds(bound * 1000)}`);
+  const last = spreads.time_bounds.at(-1) ?? 0;
+  return parts([...names, `over ${milliseconds(last * 1000)}`], spreads.reads.times, spreads.writes.times);
+}
+
+/** Operations by how large they were. */
+export function sizesOf({ spreads }: History): Part[] {
+  if (!spreads) return [];
+  const names = spreads.size_bounds.map((bound) => `up to ${bytes(bound)}`);
+  const last = spreads.size_bounds.at(-1) ?? 0;
+  return parts([...names, `over ${bytes(last)}`], spreads.reads.sizes, spreads.writes.sizes);
+}
