@@ -147,7 +147,8 @@ fn states_of(
 }
 
 /// Parameters that change while hosts go on.
-const CHANGEABLE: [&str; 6] = [
+const CHANGEABLE: [&str; 7] = [
+    "connections",
     "initiators",
     "addresses",
     "chap",

@@ -43,6 +43,11 @@ pub const FRONT_END: FrontEnd = FrontEnd {
             required: false,
         },
         Parameter {
+            name: "connections",
+            about: "how many connections one session may have, 1 to 8; 8 when not given",
+            required: false,
+        },
+        Parameter {
             name: "chap",
             about: "a file that only its owner may read, with lines `name NAME` and `secret SECRET` \
                     that initiators prove, and `mutual-name NAME` and `mutual-secret SECRET` that \

@@ -2,6 +2,7 @@
 
 use crate::access::{Grant, Network};
 use crate::chap::Credentials;
+use crate::negotiate::CONNECTIONS_MAX;
 use scsi::AccessState;
 use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind, Read, Result};
@@ -125,6 +126,16 @@ fn networks(text: &str) -> Result<Vec<Network>> {
         ))),
         false => Ok(networks),
     }
+}
+
+fn connections(text: &str) -> Result<u16> {
+    let number = text.parse().ok();
+    let number = number.filter(|number| (1..=CONNECTIONS_MAX).contains(number));
+    number.ok_or_else(|| {
+        invalid(format!(
+            "connections is '{text}': write how many one session may have, from 1 to {CONNECTIONS_MAX}"
+        ))
+    })
 }
 
 /// Reads `ADDRESS:PORT=STATE`, several with commas.
@@ -260,6 +271,8 @@ pub(crate) fn parse(parameters: &BTreeMap<String, String>, export: &str) -> Resu
                 .map(|path| secrets(Path::new(path)))
                 .transpose()?,
             read_only: yes(parameters, "read-only")?,
+            connections: get("connections")
+                .map_or(Ok(CONNECTIONS_MAX), |text| connections(text))?,
         },
         states: get("states").map_or(Ok(Vec::new()), |text| states(text))?,
     };
@@ -322,6 +335,7 @@ mod tests {
                 &[("portal", "127.0.0.1:1"), ("read-only", "1")],
                 "yes or no",
             ),
+            (&[("portal", "127.0.0.1:1"), ("connections", "9")], "1 to 8"),
             (
                 &[("portal", "127.0.0.1:1"), ("chap", "secrets")],
                 "absolute",

@@ -2,7 +2,6 @@
 
 use crate::connection::serve;
 use crate::notices;
-use crate::open;
 use reactor::{Handle, ListenAddress, Listener, Remote, Stream};
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
@@ -69,19 +68,27 @@ impl Seat {
     /// Has the connection end: after what is in flight, or whatever it does.
     pub(crate) fn end(&self, whatever: bool) {
         self.ending.store(true, Ordering::Release);
-        let how = if whatever {
+        self.shut(if whatever {
             Shutdown::Both
         } else {
             Shutdown::Read
-        };
+        });
+    }
+
+    /// Has the connection's reader see the end of what comes.
+    pub(crate) fn stop_reading(&self) {
+        self.shut(Shutdown::Read);
+    }
+
+    fn shut(&self, how: Shutdown) {
         if let Some(socket) = self.shared.lock().connections.get(&self.number) {
             let _ = socket.shutdown(how);
         }
     }
 
-    /// Has the session of a number, which this connection is of, ask its initiator to log out.
-    pub(crate) fn ask_to_log_out(&self, session: u64) {
-        open::ask_to_log_out(&self.remote, session);
+    /// The loop that the connection arrived at.
+    pub(crate) fn remote(&self) -> &Remote {
+        &self.remote
     }
 
     pub(crate) fn is_ending(&self) -> bool {

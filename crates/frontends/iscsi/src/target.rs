@@ -3,10 +3,11 @@
 use crate::access::{Grant, Peer};
 use crate::account::Account;
 use crate::chap::Credentials;
+use crate::open;
 use crate::parameters::Secrets;
 use crate::portal::Seat;
 use block::BlockDevice;
-use reactor::{OpenFor, SessionInfo};
+use reactor::{OpenFor, Remote, SessionInfo};
 use scsi::{Nexus, Once, PortGroups, Ports, Unit};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -48,6 +49,14 @@ impl Offer {
     }
 }
 
+/// A connection of a session in its target's list.
+struct Connection {
+    /// CID.
+    number: u16,
+    peer: Peer,
+    seat: Weak<Seat>,
+}
+
 /// A session in its target's list.
 struct Session {
     number: u64,
@@ -55,8 +64,10 @@ struct Session {
     port: (String, u16),
     handle: u16,
     luns: Vec<u16>,
-    seat: Weak<Seat>,
-    peer: Peer,
+    /// The first of them is the oldest.
+    connections: Vec<Connection>,
+    /// The loop that it is on.
+    remote: Remote,
     user: Option<String>,
     since: SystemTime,
     account: Arc<Account>,
@@ -66,20 +77,49 @@ impl Session {
     fn info(&self, target: &str) -> SessionInfo {
         let (read, written, commands) = self.account.all();
         let since = self.since.duration_since(UNIX_EPOCH);
+        let peer = self.connections.first().map(|first| &first.peer);
+        let of_peer = |text: &dyn Fn(&Peer) -> String| peer.map_or(String::new(), text);
         SessionInfo {
             id: self.number,
-            initiator: self.peer.initiator.clone(),
-            address: self.peer.address.to_string(),
+            initiator: of_peer(&|peer| peer.initiator.clone()),
+            address: of_peer(&|peer| peer.address.to_string()),
             target: target.to_owned(),
-            portal: self.peer.portal.to_string(),
+            portal: of_peer(&|peer| peer.portal.to_string()),
             user: self.user.clone(),
             since_s: since.map_or(0, |since| since.as_secs()),
-            connections: 1,
+            connections: self.connections.len() as u32,
             commands,
             read,
             written,
         }
     }
+
+    /// Has all of its connections end.
+    fn end(&self, whatever: bool) {
+        for connection in &self.connections {
+            if let Some(seat) = connection.seat.upgrade() {
+                seat.end(whatever);
+            }
+        }
+    }
+
+    /// Whether a unit may be seen from wherever it has connected.
+    fn may_see(&self, offer: &Offer) -> bool {
+        let mut connections = self.connections.iter();
+        connections.all(|connection| offer.is_for(&connection.peer))
+    }
+}
+
+/// A session, as one more connection of it needs to know it.
+pub(crate) struct Known {
+    pub number: u64,
+    /// TSIH.
+    pub handle: u16,
+    /// The name whose secret was proved for it.
+    pub user: Option<String>,
+    pub luns: Vec<u16>,
+    /// The loop that it is on.
+    pub remote: Remote,
 }
 
 /// Numbers of sessions, of all targets.
@@ -89,6 +129,8 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 pub(crate) struct Joining<'a> {
     /// Initiator port and portal group.
     pub port: (String, u16),
+    /// CID.
+    pub connection: u16,
     pub peer: &'a Peer,
     pub user: Option<String>,
     pub granted: &'a Granted,
@@ -101,6 +143,13 @@ struct State {
     /// Every portal that an offer has had; its place is its group's number less one.
     portals: Vec<SocketAddr>,
     sessions: Vec<Session>,
+}
+
+impl State {
+    fn own(&mut self, place: &Place) -> Option<&mut Session> {
+        let mut sessions = self.sessions.iter_mut();
+        sessions.find(|session| session.number == place.number)
+    }
 }
 
 /// A target.
@@ -220,9 +269,7 @@ impl Target {
                 .iter()
                 .filter(|session| session.luns.contains(&lun))
             {
-                if let Some(seat) = session.seat.upgrade() {
-                    seat.end(whatever);
-                }
+                session.end(whatever);
             }
             let deadline = Instant::now() + limit;
             let has = |state: &State| state.sessions.iter().any(|s| s.luns.contains(&lun));
@@ -258,13 +305,11 @@ impl Target {
         for session in &state.sessions {
             let keeps = |lun: &u16| {
                 let offer = state.offers.get(lun);
-                offer.is_some_and(|offer| offer.is_for(&session.peer))
+                offer.is_some_and(|offer| session.may_see(offer))
             };
             let is_left = |known: &u16| keeps(known) && (*known != lun || same_secret);
-            if !session.luns.iter().any(is_left)
-                && let Some(seat) = session.seat.upgrade()
-            {
-                seat.end(false);
+            if !session.luns.iter().any(is_left) {
+                session.end(false);
             }
         }
     }
@@ -332,8 +377,12 @@ impl Target {
             port: joining.port,
             handle,
             luns: granted.0.keys().copied().collect(),
-            seat: Arc::downgrade(joining.seat),
-            peer: joining.peer.clone(),
+            connections: vec![Connection {
+                number: joining.connection,
+                peer: joining.peer.clone(),
+                seat: Arc::downgrade(joining.seat),
+            }],
+            remote: joining.seat.remote().clone(),
             user: joining.user,
             since: SystemTime::now(),
             account: account.clone(),
@@ -356,25 +405,82 @@ impl Target {
             .filter(|session| session.port == *port)
         {
             found = true;
-            if let Some(seat) = session.seat.upgrade() {
-                seat.end(true);
-            }
+            session.end(true);
         }
         found
     }
 
-    /// Whether there is a session with this handle.
-    pub(crate) fn has_session(&self, port: &(String, u16), handle: u16) -> bool {
+    /// The session with these ports and this handle.
+    pub(crate) fn known(&self, port: &(String, u16), handle: u16) -> Option<Known> {
         let state = self.lock();
         let mut sessions = state.sessions.iter();
-        sessions.any(|session| session.port == *port && session.handle == handle)
+        let found = sessions.find(|session| session.port == *port && session.handle == handle)?;
+        Some(Known {
+            number: found.number,
+            handle,
+            user: found.user.clone(),
+            luns: found.luns.clone(),
+            remote: found.remote.clone(),
+        })
+    }
+
+    /// Enters one more connection of a session; false when it has as many as it may, or one of that number.
+    pub(crate) fn enter(
+        &self,
+        place: &Place,
+        (number, peer, seat): (u16, &Peer, &Arc<Seat>),
+        most: usize,
+    ) -> bool {
+        let mut state = self.lock();
+        let Some(session) = state.own(place) else {
+            return false;
+        };
+        let connections = &mut session.connections;
+        let has = connections.iter().any(|known| known.number == number);
+        if has || connections.len() >= most {
+            return false;
+        }
+        connections.push(Connection {
+            number,
+            peer: peer.clone(),
+            seat: Arc::downgrade(seat),
+        });
+        // What it may see is for its session to look at.
+        self.version.fetch_add(1, Ordering::AcqRel);
+        true
+    }
+
+    /// A connection of a session has ended. The last one stays until the session has ended as well.
+    pub(crate) fn leave(&self, place: &Place, number: u16) {
+        let mut state = self.lock();
+        if let Some(session) = state.own(place)
+            && session.connections.len() > 1
+        {
+            session.connections.retain(|known| known.number != number);
+        }
+    }
+
+    /// The units that are for all connections of a session.
+    pub(crate) fn granted_to(&self, place: &Place) -> Granted {
+        let mut state = self.lock();
+        let Some(session) = state.own(place) else {
+            return Granted::default();
+        };
+        let session = &*session;
+        let peers: Vec<Peer> = session
+            .connections
+            .iter()
+            .map(|each| each.peer.clone())
+            .collect();
+        let offers = state.offers.iter();
+        let offers = offers.filter(|(_, offer)| peers.iter().all(|peer| offer.is_for(peer)));
+        Granted(offers.map(|(lun, offer)| (*lun, offer.clone())).collect())
     }
 
     /// Takes over what a session has now: its numbers of units.
     pub(crate) fn note_luns(&self, place: &Place, luns: &[u16]) {
         let mut state = self.lock();
-        let mut own = state.sessions.iter_mut();
-        if let Some(session) = own.find(|session| session.number == place.number) {
+        if let Some(session) = state.own(place) {
             session.luns = luns.to_vec();
         }
     }
@@ -402,8 +508,8 @@ impl Target {
         let state = self.lock();
         let mut sessions = state.sessions.iter();
         let found = sessions.find(|session| session.number == number);
-        if let Some(seat) = found.and_then(|session| session.seat.upgrade()) {
-            seat.ask_to_log_out(number);
+        if let Some(session) = found {
+            open::with(&session.remote, number, |session| session.ask_to_log_out());
         }
         found.is_some()
     }
