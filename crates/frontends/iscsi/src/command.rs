@@ -5,7 +5,7 @@ use crate::input::Input;
 use crate::pdu::{Head, NO_TAG, reason};
 use crate::serving::{Connection, READ_NS, violation};
 use crate::session::{IMMEDIATE_MAX, Session};
-use crate::tasks::{NO_TURN, Receiving, State, Task, spare};
+use crate::tasks::{Receiving, State, Task, spare};
 use reactor::in_time;
 use scsi::memory_of;
 use std::io::Result;
@@ -47,23 +47,22 @@ impl Connection {
         }
         let reads = head.flags() & READS != 0;
         let number = head.command_number();
-        let unit = session.unit(head);
-        let refusal = match &unit {
-            None => Some(reason::NOT_SUPPORTED),
-            Some(unit) => session.refusal(head, takes, reads && writes, unit.memory),
-        };
-        if let Some(why) = refusal {
-            channel.reject(why, head);
-            if !head.is_immediate() {
-                session.take(number, Request::Nothing);
-            }
-            return Ok(());
-        }
         if unsolicited && agreed.initial_r2t {
             return Err(violation("data that was not asked for"));
         }
-        let Some(unit) = unit else {
-            return Ok(());
+        let unit = match session.unit(head) {
+            None => Err(reason::NOT_SUPPORTED),
+            Some(unit) => session.admits(head, takes && !(reads && writes), unit),
+        };
+        let unit = match unit {
+            Ok(unit) => unit,
+            Err(why) => {
+                channel.reject(why, head);
+                if !head.is_immediate() {
+                    session.take(number, Request::Nothing);
+                }
+                return Ok(());
+            }
         };
         let receiving = Receiving {
             burst_end: data.len(),
@@ -78,7 +77,7 @@ impl Connection {
         };
         let task = Task {
             id: 0,
-            order: NO_TURN,
+            order: 0,
             channel: channel.clone(),
             number,
             attribute: head.flags() & 0x07,
@@ -88,22 +87,25 @@ impl Connection {
             cdb: head.cdb(),
             expected,
             reads,
-            generation: 0,
+            generation: unit.generation,
             state: State::Receiving(receiving),
             aborted: None,
             spared: false,
             held: unit.memory,
             granted: 0,
         };
+        let has_turn = head.is_immediate() || session.takes_turn(number, unit.memory);
         {
             let mut tasks = session.tasks.borrow_mut();
-            tasks.add(tag, task);
+            tasks.add(tag, task, has_turn);
             session.count_commands(&tasks);
         }
-        match head.is_immediate() {
-            true => session.give_turn(tag),
-            false => session.take(number, Request::Command(tag)),
+        if !has_turn {
+            session.wait(number, Request::Command(tag));
+            return Ok(());
         }
+        session.go_on(tag);
+        session.deliver();
         Ok(())
     }
 
@@ -192,28 +194,28 @@ impl Connection {
 /// What a command is for.
 struct For {
     lun: Option<u16>,
+    /// The number of aborts so far.
+    generation: u64,
     /// Memory that it needs for what it reads, in bytes.
     memory: u64,
 }
 
 impl Session {
-    /// Why a command is not taken at all. One that is immediate gets its memory here: it has no turn to wait for.
-    fn refusal(&self, head: &Head, takes: bool, both_ways: bool, memory: u64) -> Option<u8> {
-        let tasks = self.tasks.borrow();
-        if both_ways {
-            return Some(reason::NOT_SUPPORTED);
+    /// The unit of a command that is taken, or why it is not taken at all. One that is immediate gets its memory here:
+    /// it has no turn to wait for.
+    fn admits(&self, head: &Head, keeps_rules: bool, unit: For) -> std::result::Result<For, u8> {
+        let (tasks, tag) = (self.tasks.borrow(), head.task_tag());
+        if !keeps_rules || tag == NO_TAG {
+            return Err(reason::PROTOCOL);
         }
-        if !takes || head.task_tag() == NO_TAG {
-            return Some(reason::PROTOCOL);
+        if tasks.contains(tag) {
+            return Err(reason::TASK_IN_PROGRESS);
         }
-        if tasks.contains(head.task_tag()) {
-            return Some(reason::TASK_IN_PROGRESS);
+        let has_room = || tasks.immediate < IMMEDIATE_MAX && self.window.hold(unit.memory);
+        if head.is_immediate() && !has_room() {
+            return Err(reason::IMMEDIATE);
         }
-        let is_one_too_many = || tasks.immediate >= IMMEDIATE_MAX || !self.window.hold(memory);
-        if head.is_immediate() && is_one_too_many() {
-            return Some(reason::IMMEDIATE);
-        }
-        None
+        Ok(unit)
     }
 
     /// The unit that a command is for. None in a discovery session.
@@ -222,12 +224,15 @@ impl Session {
         self.refresh_units(normal);
         let lun = head.lun();
         let nexus = lun.and_then(|lun| normal.luns.get(lun));
-        let size = nexus.map_or(512, |nexus| nexus.unit().lba_size());
-        let memory = memory_of(&head.cdb(), size);
-        Some(For { lun, memory })
+        let size = nexus.as_ref().map_or(512, |nexus| nexus.unit().lba_size());
+        Some(For {
+            lun,
+            generation: nexus.map_or(0, |nexus| nexus.generation()),
+            memory: memory_of(&head.cdb(), size),
+        })
     }
 
-    /// A command has its turn, and the memory that it needs.
+    /// A command that has waited has its turn, and the memory that it needs.
     pub(super) fn give_turn(self: &Rc<Self>, tag: u32) {
         let mut tasks = self.tasks.borrow_mut();
         let Some(task) = tasks.give_turn(tag) else {

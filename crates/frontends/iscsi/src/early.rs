@@ -88,10 +88,26 @@ impl Session {
             || self.window.contains(number) && !self.early.borrow().requests.contains_key(&number)
     }
 
-    /// Carries a request with a number that [`Session::takes_number`] has let pass out in its turn.
+    /// Whether it is the turn of a command that [`Session::takes_number`] has let pass, which then has its memory
+    /// and its place.
+    pub(super) fn takes_turn(&self, number: u32, memory: u64) -> bool {
+        let has = number == self.window.next() && self.window.hold(memory);
+        if has {
+            self.window.advance();
+            self.window.begin_command();
+        }
+        has
+    }
+
+    /// Has a request wait for its turn.
+    pub(super) fn wait(&self, number: u32, request: Request) {
+        self.early.borrow_mut().put(number, request);
+    }
+
+    /// Carries out in its turn what is no command.
     pub(super) fn take(self: &Rc<Self>, number: u32, request: Request) {
-        if number != self.window.next() || !self.has_memory(&request) {
-            return self.early.borrow_mut().put(number, request);
+        if number != self.window.next() {
+            return self.wait(number, request);
         }
         self.window.advance();
         self.carry_out(request);

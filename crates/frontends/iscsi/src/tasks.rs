@@ -141,10 +141,12 @@ impl<C> Tasks<C> {
         self.table.get_mut(&tag)
     }
 
-    /// Enters a command, which has no turn yet.
-    pub(crate) fn add(&mut self, tag: u32, mut task: Task<C>) {
+    /// Enters a command, whose turn it may be already.
+    pub(crate) fn add(&mut self, tag: u32, mut task: Task<C>, has_turn: bool) {
         self.ids += 1;
-        (task.id, task.order) = (self.ids, NO_TURN);
+        self.orders += u64::from(has_turn);
+        task.id = self.ids;
+        task.order = if has_turn { self.orders } else { NO_TURN };
         self.ordered += usize::from(task.attribute == ORDERED);
         self.immediate += usize::from(task.immediate);
         self.table.insert(tag, task);
@@ -332,8 +334,7 @@ mod tests {
     fn an_ordered_command_waits_for_all_before_it_and_all_after_it_wait() {
         let mut tasks = Tasks::default();
         for (tag, attribute) in [(1, 1), (2, ORDERED), (3, 1), (4, HEAD_OF_QUEUE)] {
-            tasks.add(tag, task(attribute));
-            tasks.give_turn(tag);
+            tasks.add(tag, task(attribute), true);
         }
         assert_eq!(tasks.ready(), [1, 4]);
         tasks.remove(1);
@@ -345,8 +346,8 @@ mod tests {
     #[test]
     fn what_runs_is_aborted_when_it_has_ended() {
         let mut tasks = Tasks::default();
-        tasks.add(1, task(1));
-        tasks.add(2, task(1));
+        tasks.add(1, task(1), true);
+        tasks.add(2, task(1), true);
         tasks.get_mut(2).unwrap().state = State::Running;
         assert!(matches!(tasks.abort(1, None), Aborted::Now(_)));
         assert!(matches!(tasks.abort(2, None), Aborted::Later));
@@ -357,8 +358,8 @@ mod tests {
     #[test]
     fn turns_are_given_in_the_order_of_numbers_and_not_of_arrival() {
         let mut tasks = Tasks::default();
-        tasks.add(2, task(1));
-        tasks.add(1, task(ORDERED));
+        tasks.add(2, task(1), false);
+        tasks.add(1, task(ORDERED), false);
         tasks.give_turn(1);
         assert_eq!(tasks.ready(), [1], "the one before it has come");
         tasks.give_turn(2);
@@ -371,10 +372,7 @@ mod tests {
     fn a_function_aborts_what_came_before_it() {
         let mut tasks = Tasks::default();
         for (tag, number) in [(1, u32::MAX), (2, 0), (3, 1), (4, 0)] {
-            tasks.add(tag, Task { number, ..task(1) });
-        }
-        for tag in [1, 2, 3] {
-            tasks.give_turn(tag);
+            tasks.add(tag, Task { number, ..task(1) }, tag != 4);
         }
         let mut before = tasks.before(Some(0), 1);
         before.sort_unstable();
