@@ -415,11 +415,15 @@ impl Target {
         let state = self.lock();
         let mut sessions = state.sessions.iter();
         let found = sessions.find(|session| session.port == *port && session.handle == handle)?;
+        let has = |lun: &&u16| {
+            let offer = state.offers.get(*lun);
+            offer.is_some_and(|offer| found.may_see(offer))
+        };
         Some(Known {
             number: found.number,
             handle,
             user: found.user.clone(),
-            luns: found.luns.clone(),
+            luns: found.luns.iter().filter(has).copied().collect(),
             remote: found.remote.clone(),
         })
     }

@@ -4,6 +4,7 @@
 mod support;
 
 use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use support::client::{Client, NO_TAG, Pdu};
 use support::server::Server;
 
@@ -158,6 +159,48 @@ fn a_connection_that_is_not_of_the_session_is_refused() {
     assert_eq!(refused(&theirs, HOST, 1), [2, 0x0a]);
     assert_eq!(connections(&server), [1, 1]);
     assert_eq!((one.ready(), theirs.ready()), (0, 0));
+}
+
+#[test]
+fn a_session_has_what_each_of_its_connections_may_see() {
+    let open = ("without-authentication", "yes");
+    let mut server = Server::start(&[("portal", "[::]:0"), open]);
+    let (second, device, _) = server.second(&[("addresses", "::1"), open]);
+    let port = server.portal().port();
+    let log_in = |portal: SocketAddr| Client::log_in_to(portal, &server.target, HOST, KEYS);
+    // One by an address that may see both units: another address, which may see one, is none of its session.
+    let both = log_in((Ipv6Addr::LOCALHOST, port).into());
+    let join = |first: &Client, portal: SocketAddr| {
+        let mut client = Client::connect_to(portal);
+        client.be_of(first, 2);
+        let text = format!("InitiatorName={HOST}\0TargetName={}\0", server.target);
+        let answer = client.login(0x87, &text);
+        (client, [answer.head[36], answer.head[37]])
+    };
+    let (_, status) = join(&both, (Ipv4Addr::LOCALHOST, port).into());
+    assert_eq!(status, [2, 3], "there is nothing of that for it");
+    // The other way round: it may join, and sees through that session what the session sees.
+    drop(both);
+    let mut one = log_in((Ipv4Addr::LOCALHOST, port).into()).settle();
+    let (mut two, status) = join(&one, (Ipv6Addr::LOCALHOST, port).into());
+    assert_eq!(status, [0, 0]);
+    two.command_number = one.command_number;
+    let mut pdu = two.command(0xa1, 512, &[0x2a, 0, 0, 0, 0, 0, 0, 0, 1, 0]);
+    pdu.head[9] = 1;
+    two.send(&pdu.data(&[9; 512]));
+    let refused = two.receive().unwrap();
+    assert_eq!(sense(&refused), (5, 0x25, 0), "no such unit");
+    assert_eq!(device.content(0, 512), [0; 512]);
+    // What the address of one of them loses, all lose.
+    one.command_number = two.command_number;
+    assert_eq!(one.ready(), 0);
+    server.change(&[("addresses", "::1")]).unwrap();
+    for client in [&mut one, &mut two] {
+        let told = client.receive().unwrap();
+        assert_eq!((told.opcode(), told.head[36]), (0x32, 3));
+        assert!(client.receive().is_none());
+    }
+    drop(second);
 }
 
 #[test]

@@ -131,15 +131,20 @@ impl Client {
     /// One more connection of the session of `first`: it, or the status that refuses it.
     pub fn join(first: &Self, initiator: &str, target: &str, number: u16) -> Result<Self, [u8; 2]> {
         let mut client = Self::connect_to(first.stream.peer_addr().unwrap());
-        (client.handle, client.connection) = (first.handle, number);
-        client.command_number = first.command_number;
-        client.tag = u32::from(number) << 16;
+        client.be_of(first, number);
         let text = format!("InitiatorName={initiator}\0TargetName={target}\0");
         let answer = client.login(0x87, &text);
         match answer.head[36..38] {
             [0, 0] => Ok(client),
             _ => Err([answer.head[36], answer.head[37]]),
         }
+    }
+
+    /// Says to be a connection of this number of another one's session.
+    pub fn be_of(&mut self, first: &Self, number: u16) {
+        (self.handle, self.connection) = (first.handle, number);
+        self.command_number = first.command_number;
+        self.tag = u32::from(number) << 16;
     }
 
     /// One login request and its answer.
