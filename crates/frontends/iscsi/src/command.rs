@@ -219,7 +219,7 @@ impl Session {
     }
 
     /// The unit that a command is for. None in a discovery session.
-    fn unit(&self, head: &Head) -> Option<For> {
+    fn unit(self: &Rc<Self>, head: &Head) -> Option<For> {
         let normal = self.normal.as_ref()?;
         self.refresh_units(normal);
         let lun = head.lun();

@@ -3,16 +3,17 @@
 use crate::channel::Channel;
 use crate::input::Input;
 use crate::login::{LoggedIn, Login, Refused};
+use crate::members::Known;
 use crate::notices;
 use crate::open;
 use crate::output::Output;
 use crate::portal::Seat;
 use crate::serving::Connection;
 use crate::session::{DEPTH, Normal, Session};
-use crate::target::{Joining, Known, Place, Target};
+use crate::target::{Joining, Place, Target};
 use crate::window::Window;
 use reactor::{DetachedStream, Handle, SECOND_NS, Stream, in_time};
-use scsi::{Luns, Ports};
+use scsi::{Luns, Nexus, Ports};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Result};
@@ -304,7 +305,7 @@ impl Session {
     }
 
     /// Takes over what the target offers now, when that has changed: what is for all of the connections.
-    pub(super) fn refresh_units(&self, normal: &Normal) {
+    pub(super) fn refresh_units(self: &Rc<Self>, normal: &Normal) {
         let version = normal.target.version();
         if normal.version.replace(version) == version {
             return;
@@ -312,8 +313,7 @@ impl Session {
         let now = normal.target.granted_to(&normal.place);
         let now = normal.granted.of(&now);
         let numbers: Vec<u16> = now.0.keys().copied().collect();
-        normal.target.note_luns(&normal.place, &numbers);
-        normal.luns.change(&numbers, |lun| {
+        let gone = normal.luns.change(&numbers, |lun| {
             let offer = now.0.get(&lun)?;
             let device = offer.device.clone();
             Some(Target::nexus(&self.handle, offer, &normal.ports, device))
@@ -322,6 +322,39 @@ impl Session {
             if let Some(nexus) = normal.luns.get(*lun) {
                 nexus.set_read_only(offer.grant.read_only);
             }
+        }
+        match gone.is_empty() {
+            true => normal.target.note_luns(&normal.place, &numbers),
+            false => self.let_go(gone),
+        }
+    }
+
+    /// Notes that units are gone when what is in flight to them has ended: until then the target waits for it.
+    fn let_go(self: &Rc<Self>, gone: Vec<Rc<Nexus>>) {
+        let (session, left) = (
+            self.clone(),
+            gone.iter().map(Rc::downgrade).collect::<Vec<_>>(),
+        );
+        drop(gone);
+        self.handle.spawn(async move {
+            loop {
+                let ended = session.ended.wait();
+                if left.iter().all(|nexus| nexus.strong_count() == 0) {
+                    break;
+                }
+                ended.await;
+            }
+            if let Some(normal) = &session.normal {
+                let numbers = normal.luns.numbers();
+                normal.target.note_luns(&normal.place, &numbers);
+            }
+        });
+    }
+
+    /// The same, though no command comes.
+    pub(crate) fn refresh(self: &Rc<Self>) {
+        if let Some(normal) = &self.normal {
+            self.refresh_units(normal);
         }
     }
 }

@@ -138,6 +138,7 @@ impl Session {
             for nexus in nexuses {
                 run(function, &nexus).await;
             }
+            session.ended.notify();
             let pdu = Pdu {
                 made: made.byte(2, COMPLETE),
                 data: Data::None,

@@ -24,6 +24,7 @@ mod functions;
 pub mod fuzz;
 mod input;
 mod login;
+mod members;
 mod negotiate;
 mod notices;
 mod open;

@@ -3,17 +3,18 @@
 use crate::access::{Grant, Peer};
 use crate::account::Account;
 use crate::chap::Credentials;
+use crate::members::{Connection, Known, Session};
 use crate::open;
 use crate::parameters::Secrets;
 use crate::portal::Seat;
 use block::BlockDevice;
-use reactor::{OpenFor, Remote, SessionInfo};
+use reactor::{OpenFor, SessionInfo};
 use scsi::{Nexus, Once, PortGroups, Ports, Unit};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
 
 /// A unit, as one export offers it.
 #[derive(Clone)]
@@ -44,82 +45,9 @@ impl Offer {
     }
 
     /// Whether a host may see it, as far as its name and address say.
-    fn is_for(&self, peer: &Peer) -> bool {
+    pub(crate) fn is_for(&self, peer: &Peer) -> bool {
         self.portals.contains(&peer.portal) && self.grant.is_for(peer)
     }
-}
-
-/// A connection of a session in its target's list.
-struct Connection {
-    /// CID.
-    number: u16,
-    peer: Peer,
-    seat: Weak<Seat>,
-}
-
-/// A session in its target's list.
-struct Session {
-    number: u64,
-    /// Initiator, ISID and portal group: what a session is known by (RFC 7143, section 4.4.4).
-    port: (String, u16),
-    handle: u16,
-    luns: Vec<u16>,
-    /// The first of them is the oldest.
-    connections: Vec<Connection>,
-    /// The loop that it is on.
-    remote: Remote,
-    user: Option<String>,
-    since: SystemTime,
-    account: Arc<Account>,
-}
-
-impl Session {
-    fn info(&self, target: &str) -> SessionInfo {
-        let (read, written, commands) = self.account.all();
-        let since = self.since.duration_since(UNIX_EPOCH);
-        let peer = self.connections.first().map(|first| &first.peer);
-        let of_peer = |text: &dyn Fn(&Peer) -> String| peer.map_or(String::new(), text);
-        SessionInfo {
-            id: self.number,
-            initiator: of_peer(&|peer| peer.initiator.clone()),
-            address: of_peer(&|peer| peer.address.to_string()),
-            target: target.to_owned(),
-            portal: of_peer(&|peer| peer.portal.to_string()),
-            user: self.user.clone(),
-            since_s: since.map_or(0, |since| since.as_secs()),
-            connections: self.connections.len() as u32,
-            commands,
-            read,
-            written,
-        }
-    }
-
-    /// Has all of its connections end.
-    fn end(&self, whatever: bool) {
-        for connection in &self.connections {
-            if let Some(seat) = connection.seat.upgrade() {
-                seat.end(whatever);
-            }
-        }
-    }
-
-    /// Whether a unit may be seen from wherever it has connected.
-    fn may_see(&self, offer: &Offer) -> bool {
-        let mut connections = self.connections.iter();
-        connections.all(|connection| offer.is_for(&connection.peer))
-    }
-}
-
-/// A session, as one more connection of it needs to know it.
-pub(crate) struct Known {
-    pub number: u64,
-    /// TSIH.
-    pub handle: u16,
-    /// The name whose secret was proved for it.
-    pub user: Option<String>,
-    pub luns: Vec<u16>,
-    /// The loop that it is on.
-    pub remote: Remote,
 }
 
 /// Numbers of sessions, of all targets.
@@ -258,7 +186,8 @@ impl Target {
         true
     }
 
-    /// Ends an offer, and the sessions that have it, after what they have in flight; waits for them.
+    /// Ends an offer, after what is in flight to it, and waits for that: sessions that have nothing else are ended,
+    /// the others lose the unit and tell so with their next command.
     pub(crate) fn remove(&self, lun: u16, (answer, end): (Duration, Duration)) {
         let mut state = self.lock();
         state.offers.remove(&lun);
@@ -269,7 +198,13 @@ impl Target {
                 .iter()
                 .filter(|session| session.luns.contains(&lun))
             {
-                session.end(whatever);
+                // In the end it is the session's own loop that does not let go of the unit.
+                if whatever || session.luns == [lun] {
+                    session.end(whatever);
+                } else {
+                    let number = session.number;
+                    open::with(&session.remote, number, |session| session.refresh());
+                }
             }
             let deadline = Instant::now() + limit;
             let has = |state: &State| state.sessions.iter().any(|s| s.luns.contains(&lun));
@@ -481,12 +416,17 @@ impl Target {
         Granted(offers.map(|(lun, offer)| (*lun, offer.clone())).collect())
     }
 
-    /// Takes over what a session has now: its numbers of units.
+    /// Takes over what a session has now: its numbers of units. It ends when there are none.
     pub(crate) fn note_luns(&self, place: &Place, luns: &[u16]) {
         let mut state = self.lock();
         if let Some(session) = state.own(place) {
             session.luns = luns.to_vec();
+            if luns.is_empty() {
+                session.end(false);
+            }
         }
+        drop(state);
+        self.ended.notify_all();
     }
 
     /// Sessions that have this unit.

@@ -64,6 +64,52 @@ fn access_that_is_taken_ends_the_session_and_leaves_others() {
     assert!(host.receive().is_some() && host.receive().is_none());
 }
 
+/// Writes one block of unit 1.
+fn write_second(client: &mut Client, fill: u8) -> Pdu {
+    let pdu = client.write_10(0, 1, 0xa1);
+    pdu.byte(9, 1).data(&[fill; 512])
+}
+
+#[test]
+fn an_export_that_ends_leaves_sessions_their_other_units() {
+    let server = Server::start(&[]);
+    let (second, device, _) = server.second(&[]);
+    let mut host = Client::log_in(&server, HOST, "").settle();
+    let mut idle = Client::log_in(&server, OTHER, "").settle();
+    let taken = write_second(&mut host, 1);
+    host.send(&taken);
+    assert_eq!(host.receive().unwrap().head[3], 2, "a new nexus");
+    device.hold();
+    let written = write_second(&mut host, 2);
+    host.send(&written);
+    while device.in_flight() == 0 {
+        std::thread::yield_now();
+    }
+    let ending = std::thread::spawn(move || drop(second));
+    // While one command is in flight to the unit that goes, the other one is told.
+    let told = (0..100_000).find_map(|_| sense(&mut host));
+    assert_eq!(told, Some((6, 0x3f, 0x0e)), "other units than before");
+    assert!(!ending.is_finished());
+    device.go_on();
+    let answer = host.receive().unwrap();
+    assert_eq!(
+        (answer.opcode(), answer.head[3]),
+        (0x21, 0),
+        "it was in flight"
+    );
+    ending.join().unwrap();
+    assert_eq!(device.content(0, 512), [2; 512]);
+    assert_eq!(sense(&mut idle), Some((6, 0x3f, 0x0e)));
+    for client in [&mut host, &mut idle] {
+        assert_eq!(sense(client), None, "the session goes on");
+        let refused = write_second(client, 3);
+        client.send(&refused);
+        let answer = client.receive().unwrap();
+        assert_eq!(answer.data[2 + 12..2 + 14], [0x25, 0], "no such unit");
+    }
+    assert_eq!(server.sessions(), 2);
+}
+
 #[test]
 fn writing_is_taken_and_given_while_a_session_goes_on() {
     let mut server = Server::start(&[]);
