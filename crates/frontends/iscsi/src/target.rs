@@ -11,6 +11,7 @@ use block::BlockDevice;
 use reactor::{OpenFor, SessionInfo};
 use scsi::{Nexus, Once, PortGroups, Ports, Unit};
 use std::collections::BTreeMap;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -68,8 +69,8 @@ pub(crate) struct Joining<'a> {
 #[derive(Default)]
 struct State {
     offers: BTreeMap<u16, Arc<Offer>>,
-    /// Every portal that an offer has had; its place is its group's number less one.
-    portals: Vec<SocketAddr>,
+    /// Every portal that an offer has had, by its group's number.
+    portals: BTreeMap<u16, SocketAddr>,
     sessions: Vec<Session>,
 }
 
@@ -161,18 +162,49 @@ impl Target {
         self.version.load(Ordering::Acquire)
     }
 
-    /// The numbers of portals, in their order; those that are new get one.
-    pub(crate) fn number(&self, portals: &[SocketAddr]) -> Vec<u16> {
+    /// The numbers of portals' groups, in their order: those that are `wanted`, or else those that they have, or the
+    /// next ones that no portal has had.
+    ///
+    /// # Errors
+    /// When a number that is wanted is another portal's, a portal has another one, or none is left.
+    pub(crate) fn number(
+        &self,
+        portals: &[SocketAddr],
+        wanted: Option<&[u16]>,
+    ) -> io::Result<Vec<u16>> {
         let mut state = self.lock();
-        let mut number = |portal: &SocketAddr| {
-            let known = state.portals.iter().position(|known| known == portal);
-            let at = known.unwrap_or_else(|| {
-                state.portals.push(*portal);
-                state.portals.len() - 1
-            });
-            at as u16 + 1
-        };
-        portals.iter().map(&mut number).collect()
+        let mut numbered = state.portals.clone();
+        let mut numbers = Vec::new();
+        for (at, portal) in portals.iter().enumerate() {
+            let known = numbered.iter().find(|(_, known)| *known == portal);
+            let known = known.map(|(number, _)| *number);
+            let last = numbered.last_key_value().map_or(0, |(number, _)| *number);
+            let wanted = wanted.and_then(|wanted| wanted.get(at).copied());
+            let number = wanted.or(known).or(last.checked_add(1));
+            let is_its_own = |number: &u16| {
+                known.is_none_or(|known| known == *number)
+                    && numbered.get(number).is_none_or(|known| known == portal)
+            };
+            let Some(number) = number.filter(is_its_own) else {
+                let taken: Vec<String> = numbered
+                    .iter()
+                    .map(|(number, portal)| format!("{portal}={number}"))
+                    .collect();
+                return Err(io::Error::new(
+                    io::ErrorKind::AlreadyExists,
+                    format!(
+                        "the group of portal {portal} cannot be that: target {} has {}. Give other groups, or none \
+                         to have them chosen",
+                        self.name,
+                        taken.join(", ")
+                    ),
+                ));
+            };
+            numbered.insert(number, *portal);
+            numbers.push(number);
+        }
+        state.portals = numbered;
+        Ok(numbers)
     }
 
     /// Offers a unit. False when its number is taken.
@@ -264,7 +296,10 @@ impl Target {
     /// The portals where `granted` can be reached, with their groups.
     pub(crate) fn portals(&self, granted: &Granted) -> Vec<(u16, SocketAddr)> {
         let state = self.lock();
-        let numbered = (1..).zip(state.portals.iter().copied());
+        let numbered = state
+            .portals
+            .iter()
+            .map(|(number, portal)| (*number, *portal));
         let offered = |portal: &SocketAddr| {
             granted
                 .0
@@ -277,8 +312,9 @@ impl Target {
     /// The number of a portal's group.
     pub(crate) fn group(&self, portal: SocketAddr) -> u16 {
         let state = self.lock();
-        let at = state.portals.iter().position(|known| *known == portal);
-        at.map_or(1, |at| at as u16 + 1)
+        let mut numbered = state.portals.iter();
+        let found = numbered.find(|(_, known)| **known == portal);
+        found.map_or(1, |(number, _)| *number)
     }
 
     /// A place for a session, once the one before it with the same ports has ended.

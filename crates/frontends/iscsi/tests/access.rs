@@ -237,3 +237,46 @@ fn a_port_is_put_into_standby_and_back_while_the_other_serves() {
     let refused = server.change(&[("states", "192.0.2.1:3260=standby")]);
     assert!(refused.unwrap_err().to_string().contains("192.0.2.1"));
 }
+
+#[test]
+fn a_portal_keeps_its_groups_number_when_an_export_before_it_is_gone() {
+    let mut server = Server::start(&[]);
+    let first = server.export.take();
+    let own = |portal: &str, lun: &str, groups: &str| {
+        let all = [("portal", portal), ("lun", lun), ("groups", groups)];
+        server.another(&all[..if groups.is_empty() { 2 } else { 3 }])
+    };
+    let second = own("127.0.0.1:0", "1", "").unwrap();
+    let chosen = second.chosen()["groups"].clone();
+    assert_eq!(chosen, "2");
+    let address = second.address();
+    let portal = address.trim_start_matches("iscsi:").split('/').next();
+    let portal = portal.unwrap().to_owned();
+    drop(second);
+    drop(first);
+    // The first is gone; the second is started again with what was kept of it.
+    let second = own(&portal, "0", &chosen).unwrap();
+    let log_in = || Client::log_in_to(portal.parse().unwrap(), &server.target, HOST, "");
+    assert_eq!(states(&mut log_in().settle()), [(2, 0)]);
+    // A number is one portal's, and a portal has one number.
+    let refused = own("127.0.0.1:0", "2", "2").err().unwrap().to_string();
+    assert!(refused.contains(&format!("{portal}=2")), "{refused}");
+    assert!(own(&portal, "2", "7").is_err());
+    assert_eq!(own("127.0.0.1:0", "2", "").unwrap().chosen()["groups"], "3");
+    let shared = own(&portal, "2", "").unwrap();
+    assert_eq!(shared.chosen()["groups"], "2", "the same portal");
+    // What was chosen need not be said when something else changes.
+    let mut changed: std::collections::BTreeMap<_, _> = [
+        ("target", &*server.target),
+        ("portal", &*portal),
+        ("lun", "2"),
+        ("read-only", "yes"),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .into();
+    shared.change(&changed).unwrap();
+    changed.insert("groups".to_owned(), "5".to_owned());
+    let refused = shared.change(&changed).unwrap_err().to_string();
+    assert!(refused.contains("groups"), "{refused}");
+    drop(second);
+}
