@@ -62,7 +62,7 @@ fn is_attention(sense: &[u8]) -> bool {
     key == UNIT_ATTENTION
 }
 
-/// Whether nothing may overtake the answer (RFC 7143, section 4.2.2.3.3).
+/// Whether nothing may overtake the answer (RFC 7143, section 4.2.2.3).
 fn is_fenced(task: &Task, response: &Response) -> bool {
     let preempts = task.cdb[0] == PERSISTENT_RESERVE_OUT && task.cdb[1] & 0x1f == PREEMPT_AND_ABORT;
     preempts || response.sense.as_deref().is_some_and(is_attention)
