@@ -120,6 +120,9 @@ impl Connection {
             request::DATA_OUT => self.data_out(head, input).await,
             request::NOP_OUT | request::FUNCTION | request::TEXT | request::LOGOUT => {
                 let data = self.segment(head, input).await?;
+                // An answer to a ping has no number, and asks for no answer (11.18).
+                let is_answer = head.opcode() == request::NOP_OUT && head.task_tag() == NO_TAG;
+                let data = data.filter(|_| !is_answer);
                 if let Some(data) = data.filter(|_| self.session.takes_number(head)) {
                     self.session.take_other(&self.channel, head, data);
                 }
@@ -151,7 +154,7 @@ impl Session {
     /// Carries out a request that is no command, in its turn.
     pub(super) fn other(self: &Rc<Self>, channel: &Rc<Channel>, head: &Head, data: Vec<u8>) {
         match head.opcode() {
-            request::NOP_OUT => self.nop_out(channel, head, data),
+            request::NOP_OUT => Self::nop_out(channel, head, data),
             request::FUNCTION => self.function(channel, head),
             request::TEXT => self.text(channel, head, &data),
             _ => self.logout(channel, head),
@@ -165,11 +168,8 @@ impl Session {
         channel.output.push(made.word(20, tag), Data::None);
     }
 
-    /// NOP-Out (11.18): an answer to a ping, or a ping.
-    fn nop_out(&self, channel: &Channel, head: &Head, mut data: Vec<u8>) {
-        if head.task_tag() == NO_TAG {
-            return;
-        }
+    /// NOP-Out (11.18) that asks for an answer.
+    fn nop_out(channel: &Channel, head: &Head, mut data: Vec<u8>) {
         data.truncate(channel.agreed.segment_max as usize);
         let made = Made::new(
             response::NOP_IN,
