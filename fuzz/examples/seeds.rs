@@ -278,6 +278,16 @@ fn sessions() {
     };
     let none = u32::MAX;
     let ready = |tag| pdu(0x01, 0x81, &[(16, tag)], &[], &[]);
+    // By the second connection; and with the number that it says, whatever was sent before.
+    let by_second = |mut pdu: Vec<u8>| {
+        pdu[0] |= 4;
+        pdu
+    };
+    let numbered = |mut pdu: Vec<u8>, number: u8| {
+        pdu[0] |= 2;
+        pdu[2 + 27] = number;
+        pdu
+    };
     let read = [0x28, 0, 0, 0, 0, 0, 0, 0, 8, 0];
     // As much as one PDU of the input can carry.
     let write = [0x2a, 0, 0, 0, 0, 0, 0, 0, 7, 0];
@@ -373,6 +383,28 @@ fn sessions() {
             [1, 2, 3, 4, 5, 6, 7]
                 .map(|function| pdu(0x42, 0x80 | function, &[(16, 5), (20, 1)], &[], &[]))
                 .to_vec(),
+        ),
+        (
+            "two connections",
+            0x80,
+            vec![
+                ready(1),
+                by_second(numbered(ready(2), 3)),
+                numbered(ready(3), 2),
+                by_second(pdu(0x42, 0x85, &[(16, 5)], &[], &[])),
+                pdu(0x40, 0x80, &[(16, none), (20, 1), (28, 9)], &[], &[]),
+                pdu(0x46, 0x81, &[(16, 6), (20, 0x0001_0000)], &[], &[]),
+            ],
+        ),
+        (
+            "aborted before it comes",
+            0x81,
+            vec![
+                ready(1),
+                numbered(pdu(0x42, 0x81, &[(16, 5), (20, 7), (32, 2)], &[], &[]), 3),
+                by_second(numbered(ready(7), 2)),
+                by_second(ready(8)),
+            ],
         ),
         (
             "leaves",

@@ -1,4 +1,4 @@
-//! PDUs of the full feature phase, over a connection to a portal of the loopback. Each input has an export of its own, and
+//! PDUs of the full feature phase, over one connection or two of a session to a portal of the loopback. Each input has an export of its own, and
 //! beside it in the same target a unit for somebody else, whose bytes must never come back.
 #![no_main]
 
@@ -43,25 +43,36 @@ fn start(portal: &str, lun: &str, initiator: &str, fill: u8) -> Box<dyn Export> 
     .expect("it is offered")
 }
 
-/// A login, straight to the full feature phase; the first byte of the input chooses how it negotiates.
-fn login(choice: u8) -> Vec<u8> {
-    let keys = match choice % 3 {
-        0 => "",
-        1 => "InitialR2T=No\0ImmediateData=Yes\0FirstBurstLength=4096\0MaxBurstLength=4096\0",
-        _ => "ImmediateData=No\0MaxRecvDataSegmentLength=512\0",
+/// The bit of an input's first byte that asks for a second connection, and that of a PDU that goes by it.
+const TWO: u8 = 0x80;
+const BY_SECOND: u8 = 4;
+
+/// A login, straight to the full feature phase, of the connection with this number (CID) to the session with this handle
+/// (TSIH); the first byte of the input chooses how it negotiates.
+fn login(choice: u8, handle: u16, number: u8) -> Vec<u8> {
+    let keys = match (handle, choice % 3) {
+        (0, 0) => "MaxConnections=2\0",
+        (0, 1) => {
+            "MaxConnections=2\0InitialR2T=No\0ImmediateData=Yes\0FirstBurstLength=4096\0MaxBurstLength=4096\0"
+        }
+        (0, _) => "MaxConnections=2\0ImmediateData=No\0MaxRecvDataSegmentLength=512\0",
+        _ => "",
     };
     let text = format!("InitiatorName=iqn.2026-11.test:a\0TargetName={TARGET}\0{keys}");
     let mut pdu = vec![0; HEAD];
     (pdu[0], pdu[1], pdu[13], pdu[27]) = (0x43, 0x87, 1, 1);
+    pdu[14..16].copy_from_slice(&handle.to_be_bytes());
+    pdu[21] = number;
     pdu[5..8].copy_from_slice(&(text.len() as u32).to_be_bytes()[1..]);
     pdu.extend(text.as_bytes());
     pdu.resize(pdu.len().next_multiple_of(4), 0);
     pdu
 }
 
-/// The input as PDUs: lengths that are right and commands that are in order, unless the input wants it otherwise.
-fn pdus(data: &[u8]) -> Vec<u8> {
-    let mut out = login(data[0]);
+/// The input as PDUs, each with whether it goes by the second connection: lengths that are right and commands that are
+/// in order, unless the input wants it otherwise.
+fn pdus(data: &[u8]) -> Vec<(bool, Vec<u8>)> {
+    let mut all = Vec::new();
     let mut number: u32 = 1;
     let mut rest = &data[1..];
     while rest.len() >= PREFIX + HEAD {
@@ -79,11 +90,27 @@ fn pdus(data: &[u8]) -> Vec<u8> {
             let takes = head[0] & 0x40 == 0 && head[0] & 0x3f != 0x05;
             number += u32::from(takes);
         }
-        out.extend(head);
+        let mut out = head.to_vec();
         out.extend(body);
         out.resize(out.len().next_multiple_of(4), 0);
+        all.push((how & BY_SECOND != 0, out));
     }
-    out
+    all
+}
+
+/// A connection that has logged in, and the session's handle.
+fn connect(portal: &str, login: &[u8]) -> (TcpStream, u16) {
+    let mut stream = TcpStream::connect(portal).expect("it listens");
+    reset_at_end(&stream);
+    stream.set_read_timeout(Some(PATIENCE)).expect("a limit");
+    stream.write_all(login).expect("it is read");
+    let mut head = [0; HEAD];
+    stream.read_exact(&mut head).expect("an answer");
+    assert_eq!(head[36..38], [0, 0], "it is let in");
+    let len = u32::from_be_bytes([0, head[5], head[6], head[7]]) as usize;
+    let mut text = vec![0; len.next_multiple_of(4)];
+    stream.read_exact(&mut text).expect("its text");
+    (stream, u16::from_be_bytes([head[14], head[15]]))
 }
 
 /// So that a million connections leave no ports behind.
@@ -111,23 +138,32 @@ fn session(data: &[u8]) {
     let portal = address.trim_start_matches("iscsi:").split('/').next();
     let portal = portal.expect("an address");
     let hidden = start(portal, "1", "iqn.2026-11.test:b", HIDDEN);
-    let mut stream = TcpStream::connect(portal).expect("it listens");
-    reset_at_end(&stream);
-    stream.set_read_timeout(Some(PATIENCE)).expect("a limit");
-    // The target may have ended the connection, and then there is nothing left to read.
-    let sent = stream.write_all(&pdus(data));
-    let _ = sent.and_then(|()| stream.shutdown(Shutdown::Write));
-    let mut answers = Vec::new();
-    if let Err(error) = stream.read_to_end(&mut answers) {
-        assert_ne!(
-            error.kind(),
-            std::io::ErrorKind::WouldBlock,
-            "it never ends"
-        );
+    let (first, handle) = connect(portal, &login(data[0], 0, 0));
+    let mut streams = vec![first];
+    if data[0] & TWO != 0 {
+        streams.push(connect(portal, &login(data[0], handle, 1)).0);
     }
-    let leaked = answers.windows(64).any(|all| all == [HIDDEN; 64]);
-    assert!(!leaked || data.contains(&HIDDEN), "another one's bytes");
-    drop(stream);
+    let last = streams.len() - 1;
+    for (by_second, pdu) in pdus(data) {
+        // The target may have ended the connection, and then there is nothing left to read.
+        let _ = streams[usize::from(by_second).min(last)].write_all(&pdu);
+    }
+    for stream in &streams {
+        let _ = stream.shutdown(Shutdown::Write);
+    }
+    for stream in &mut streams {
+        let mut answers = Vec::new();
+        if let Err(error) = stream.read_to_end(&mut answers) {
+            assert_ne!(
+                error.kind(),
+                std::io::ErrorKind::WouldBlock,
+                "it never ends"
+            );
+        }
+        let leaked = answers.windows(64).any(|all| all == [HIDDEN; 64]);
+        assert!(!leaked || data.contains(&HIDDEN), "another one's bytes");
+    }
+    drop(streams);
     drop(hidden);
 }
 

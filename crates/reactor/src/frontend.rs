@@ -121,6 +121,12 @@ pub trait Export: Send {
     /// Lines that a person can paste to use it.
     fn hints(&self) -> Vec<String>;
 
+    /// Values of parameters that were not given and that it has chosen, so that they are the same when it is
+    /// started again: they are kept with those that were given.
+    fn chosen(&self) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
+
     /// Connected hosts.
     fn sessions(&self) -> usize;
 

@@ -67,6 +67,11 @@ impl ReadBuffer {
         Ok(&self.buf[self.start..self.end])
     }
 
+    /// Whether bytes are there that nobody has taken yet.
+    pub fn has_more(&self) -> bool {
+        self.start < self.end
+    }
+
     /// Drops `count` bytes that are there.
     pub fn consume(&mut self, count: usize) {
         assert!(count <= self.end - self.start, "they are there");

@@ -11,6 +11,8 @@ pub enum Attention {
     UnitReset,
     /// Somebody aborted this nexus's commands.
     CommandsCleared,
+    /// The protocol has ended some of this nexus's commands, with a connection say (RFC 7143, section 11.14).
+    ClearedByProtocol,
     /// The volume has another size.
     CapacityChanged,
     /// Somebody changed a mode page.
@@ -35,6 +37,7 @@ impl Attention {
             Self::PowerOn => (0x29, 0x00),
             Self::UnitReset => (0x29, 0x03),
             Self::CommandsCleared => (0x2f, 0x00),
+            Self::ClearedByProtocol => (0x47, 0x7f),
             Self::CapacityChanged => (0x2a, 0x09),
             Self::ModeChanged => (0x2a, 0x01),
             Self::AccessStateChanged => (0x2a, 0x06),

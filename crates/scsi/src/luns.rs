@@ -45,14 +45,15 @@ impl Luns {
     }
 
     /// Takes over what is there now: `make` makes a nexus for each number that is new. Those that
-    /// stay are told.
-    pub fn change(&self, numbers: &[u16], make: impl Fn(u16) -> Option<Nexus>) {
+    /// stay are told. Returns those that are gone.
+    pub fn change(&self, numbers: &[u16], make: impl Fn(u16) -> Option<Nexus>) -> Vec<Rc<Nexus>> {
         let before = self.numbers();
         if before == numbers {
-            return;
+            return Vec::new();
         }
         let mut nexuses = self.0.borrow_mut();
-        nexuses.retain(|number, _| numbers.contains(number));
+        let gone = nexuses.extract_if(.., |number, _| !numbers.contains(number));
+        let gone = gone.map(|(_, nexus)| nexus).collect();
         for nexus in nexuses.values() {
             nexus.tell(Attention::LunsChanged);
         }
@@ -63,6 +64,7 @@ impl Luns {
                 nexuses.insert(*number, Rc::new(nexus));
             }
         }
+        gone
     }
 }
 

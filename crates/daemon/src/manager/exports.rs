@@ -279,8 +279,9 @@ impl Manager {
     }
 
     /// Starts an export and keeps it in its pool; neither, when one of them fails.
-    fn offer_and_keep(&self, pool: &str, record: ExportRecord) -> Result<v1::Export> {
+    fn offer_and_keep(&self, pool: &str, mut record: ExportRecord) -> Result<v1::Export> {
         let offer = self.offer(pool, &record)?;
+        record.parameters.extend(offer.chosen());
         let kept = self.control.pool_exports(pool).and_then(|mut records| {
             records.retain(|known| known.name != record.name);
             records.push(record.clone());

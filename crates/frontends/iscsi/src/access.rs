@@ -75,6 +75,8 @@ pub(crate) struct Grant {
     /// What they have to prove.
     pub chap: Option<Secrets>,
     pub read_only: bool,
+    /// Connections that one session may have.
+    pub connections: u16,
 }
 
 impl Grant {

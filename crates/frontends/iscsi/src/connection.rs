@@ -1,25 +1,30 @@
-//! One connection, from its first byte to its last.
+//! One connection, from its first byte to the session that it begins or becomes a part of.
 
+use crate::channel::Channel;
 use crate::input::Input;
 use crate::login::{LoggedIn, Login, Refused};
+use crate::members::Known;
 use crate::notices;
+use crate::open;
 use crate::output::Output;
 use crate::portal::Seat;
-use crate::session::{DEPTH, Normal, Parts, Session};
+use crate::serving::Connection;
+use crate::session::{DEPTH, Normal, Session};
 use crate::target::{Joining, Place, Target};
-use reactor::{Handle, SECOND_NS, Stream, in_time};
-use scsi::{Luns, Ports};
+use crate::window::Window;
+use reactor::{DetachedStream, Handle, SECOND_NS, Stream, in_time};
+use scsi::{Luns, Nexus, Ports};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Result};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 use std::sync::Arc;
 
 /// A peer has this long to log in.
 const LOGIN_NS: u64 = 15 * SECOND_NS;
-/// The session before this one has this long to end, looked at so often.
+/// The session or connection before this one has this long to end, looked at so often.
 const REINSTATE_TRIES: usize = 1000;
 const REINSTATE_NS: u64 = SECOND_NS / 200;
 
@@ -31,22 +36,54 @@ fn addresses(stream: &Stream) -> Result<(SocketAddr, SocketAddr)> {
     Ok((second.local_addr()?, second.peer_addr()?))
 }
 
+/// A connection that has logged in as one more of a session, on its way to the session's loop.
+struct Further {
+    stream: DetachedStream,
+    logged_in: LoggedIn,
+    local: IpAddr,
+    seat: Arc<Seat>,
+    known: Known,
+}
+
+/// What a login has led to.
+enum Entered {
+    Session(Rc<Session>, Rc<Channel>),
+    /// One more connection of a session that is known.
+    Connection(Box<(LoggedIn, IpAddr, Known)>),
+}
+
 /// Serves one connection until it ends. The errors of a peer concern nobody else.
 pub(crate) async fn serve(handle: Handle, stream: Stream, portal: SocketAddr, seat: Arc<Seat>) {
     let stream = Rc::new(stream);
     let mut input = Input::new(stream.clone());
-    let login = log_in(&handle, &stream, &mut input, portal, &seat);
-    let (parts, connection) = match login.await {
-        Ok(logged_in) => logged_in,
+    match log_in(&handle, &stream, &mut input, portal, &seat).await {
+        Ok(Entered::Session(session, channel)) => {
+            drop(seat);
+            Connection::run(session, channel, input).await;
+        }
+        Ok(Entered::Connection(entered)) => {
+            let (logged_in, local, known) = *entered;
+            drop(input);
+            // Nobody else has it by now.
+            let Ok(stream) = Rc::try_unwrap(stream) else {
+                return;
+            };
+            let further = Further {
+                stream: stream.detach(),
+                logged_in,
+                local,
+                seat,
+                known,
+            };
+            let remote = further.known.remote.clone();
+            remote.spawn(move |handle| further.enter(handle));
+        }
         // Who was refused has been told and noted; who left concerns nobody.
         Err(error) if error.kind() == ErrorKind::InvalidData => {
             notices::refused(format_args!("portal {portal}"), "what came is no login");
-            return;
         }
-        Err(_) => return,
-    };
-    drop(seat);
-    Session::new(parts, connection).run(input).await;
+        Err(_) => {}
+    }
 }
 
 async fn log_in(
@@ -55,10 +92,25 @@ async fn log_in(
     input: &mut Input,
     portal: SocketAddr,
     seat: &Arc<Seat>,
-) -> Result<(Parts, u16)> {
+) -> Result<Entered> {
     let (local, address) = addresses(stream)?;
     let mut login = Login::new(stream, input, (address, portal));
     let mut logged_in = in_time(handle, LOGIN_NS, login.run()).await?;
+    if logged_in.session_handle != 0 {
+        let found = match login.has_more() {
+            // Nothing may come before the last answer.
+            true => Err(Refused::INITIATOR_ERROR),
+            false => known(&logged_in),
+        };
+        return match found {
+            Ok(known) => Ok(Entered::Connection(Box::new((
+                logged_in,
+                local.ip(),
+                known,
+            )))),
+            Err(why) => Err(login.refuse_last(&logged_in, why).await),
+        };
+    }
     let normal = match logged_in.is_discovery {
         true => None,
         false => match join(handle, &logged_in, seat).await {
@@ -67,25 +119,62 @@ async fn log_in(
         },
     };
     let session_handle = normal.as_ref().map_or(1, |normal| normal.place.handle);
-    in_time(
-        handle,
-        LOGIN_NS,
-        login.admit(&mut logged_in, session_handle),
-    )
-    .await?;
+    let window = Rc::new(Window::new(logged_in.command_number, DEPTH));
+    let admit = login.admit(&mut logged_in, session_handle, &window);
+    in_time(handle, LOGIN_NS, admit).await?;
     seat.logged_in();
-    let parts = Parts {
-        handle: handle.clone(),
-        stream: stream.clone(),
-        agreed: logged_in.agreed,
-        peer: logged_in.peer,
-        local: local.ip(),
-        reach: logged_in.reach,
-        output: Output::new(logged_in.status_number, logged_in.command_number, DEPTH),
-        seat: seat.clone(),
-        normal,
-    };
-    Ok((parts, logged_in.connection))
+    let reach = std::mem::take(&mut logged_in.reach);
+    let session = Session::new(handle, normal, (reach, logged_in.agreed), window.clone());
+    let channel = channel(stream, logged_in, (local.ip(), seat), window);
+    session.channels.borrow_mut().push(channel.clone());
+    if let Some(normal) = &session.normal {
+        open::enter(normal.place.number, &session);
+    }
+    Ok(Entered::Session(session, channel))
+}
+
+fn channel(
+    stream: &Rc<Stream>,
+    logged_in: LoggedIn,
+    (local, seat): (IpAddr, &Arc<Seat>),
+    window: Rc<Window>,
+) -> Rc<Channel> {
+    Channel::new(
+        logged_in.connection,
+        stream.clone(),
+        (logged_in.peer, local),
+        (
+            logged_in.agreed,
+            Output::new(logged_in.status_number, window),
+        ),
+        seat.clone(),
+    )
+}
+
+/// The initiator port's name, and its target port's group.
+fn port_of(logged_in: &LoggedIn, target: &Target) -> (String, u16) {
+    let isid = crate::text::to_hex(&logged_in.isid);
+    let name = format!("{},i,{isid}", logged_in.peer.initiator);
+    (name, target.group(logged_in.peer.portal))
+}
+
+/// The session that a connection says to be of: the same initiator, by the same name and ISID, at the same portal,
+/// who has proved the same and may reach all that the session does.
+fn known(logged_in: &LoggedIn) -> std::result::Result<Known, Refused> {
+    if logged_in.is_discovery {
+        return Err(Refused::NO_SESSION);
+    }
+    let (target, granted) = logged_in.reach.first().ok_or(Refused::NOT_FOUND)?;
+    let port = port_of(logged_in, target);
+    let known = target.known(&port, logged_in.session_handle);
+    let known = known.ok_or(Refused::NO_SESSION)?;
+    if known.user != logged_in.user {
+        return Err(Refused::AUTHENTICATION);
+    }
+    match known.luns.iter().all(|lun| granted.0.contains_key(lun)) {
+        true => Ok(known),
+        false => Err(Refused::NOT_FOUND),
+    }
 }
 
 /// Ends a session of the same ports (RFC 7143, section 6.3.5) and takes its place.
@@ -95,16 +184,7 @@ async fn join(
     seat: &Arc<Seat>,
 ) -> std::result::Result<Normal, Refused> {
     let (target, granted) = logged_in.reach.first().ok_or(Refused::NOT_FOUND)?;
-    let group = target.group(logged_in.peer.portal);
-    let isid = crate::text::to_hex(&logged_in.isid);
-    let port = (format!("{},i,{isid}", logged_in.peer.initiator), group);
-    if logged_in.session_handle != 0 {
-        // One connection a session.
-        return Err(match target.has_session(&port, logged_in.session_handle) {
-            true => Refused::TOO_MANY_CONNECTIONS,
-            false => Refused::NO_SESSION,
-        });
-    }
+    let port = port_of(logged_in, target);
     let mut tries = 0;
     while target.reinstate(&port) {
         tries += 1;
@@ -114,8 +194,10 @@ async fn join(
         handle.sleep(REINSTATE_NS).await;
     }
     let version = target.version();
+    let group = port.1;
     let place = target.join(Joining {
         port: port.clone(),
+        connection: logged_in.connection,
         peer: &logged_in.peer,
         user: logged_in.user.clone(),
         granted,
@@ -144,26 +226,143 @@ async fn join(
     })
 }
 
+impl Further {
+    /// Goes on on the loop of the session.
+    async fn enter(self, handle: Handle) {
+        let Ok(stream) = self.stream.attach(&handle) else {
+            return;
+        };
+        let stream = Rc::new(stream);
+        let mut input = Input::new(stream.clone());
+        let mut logged_in = self.logged_in;
+        let session = open::find(self.known.number).ok_or(Refused::NO_SESSION);
+        let entered = match session {
+            Ok(session) => session
+                .make_room(&handle, &mut logged_in, &self.seat)
+                .await
+                .map(|()| session),
+            Err(why) => Err(why),
+        };
+        let mut login = Login::again(&stream, &mut input, &logged_in);
+        let session = match entered {
+            Ok(session) => session,
+            Err(why) => {
+                login.refuse_last(&logged_in, why).await;
+                return;
+            }
+        };
+        let number = logged_in.connection;
+        let admit = login.admit(&mut logged_in, self.known.handle, &session.window);
+        if in_time(&handle, LOGIN_NS, admit).await.is_err() || session.closing.get() {
+            session.unmake_room(number);
+            return;
+        }
+        self.seat.logged_in();
+        let window = session.window.clone();
+        let channel = channel(&stream, logged_in, (self.local, &self.seat), window);
+        session.channels.borrow_mut().push(channel.clone());
+        drop(self.seat);
+        Connection::run(session, channel, input).await;
+    }
+}
+
 impl Session {
-    /// Takes over what the target offers now, when that has changed.
-    pub(super) fn refresh_units(&self, normal: &Normal) {
+    /// Makes room for one more connection, and takes over what the session has agreed on; one of the same number
+    /// ends first (RFC 7143, section 6.3.4).
+    async fn make_room(
+        self: &Rc<Self>,
+        handle: &Handle,
+        logged_in: &mut LoggedIn,
+        seat: &Arc<Seat>,
+    ) -> std::result::Result<(), Refused> {
+        let normal = self.normal.as_ref().ok_or(Refused::NO_SESSION)?;
+        let mut tries = 0;
+        while let Some(before) = self.channel(logged_in.connection) {
+            before.cut();
+            tries += 1;
+            if tries > REINSTATE_TRIES {
+                return Err(Refused::TARGET_ERROR);
+            }
+            handle.sleep(REINSTATE_NS).await;
+        }
+        if self.closing.get() {
+            return Err(Refused::NO_SESSION);
+        }
+        let agreed = self.agreed;
+        logged_in.agreed = logged_in.agreed.of_session(&agreed);
+        let most = usize::from(agreed.connections_max);
+        let connection = (logged_in.connection, &logged_in.peer, seat);
+        match normal.target.enter(&normal.place, connection, most) {
+            true => Ok(()),
+            false => Err(Refused::TOO_MANY_CONNECTIONS),
+        }
+    }
+
+    fn unmake_room(&self, number: u16) {
+        if let Some(normal) = &self.normal {
+            normal.target.leave(&normal.place, number);
+        }
+    }
+
+    /// Takes over what the target offers now, when that has changed: what is for all of the connections.
+    pub(super) fn refresh_units(self: &Rc<Self>, normal: &Normal) {
         let version = normal.target.version();
         if normal.version.replace(version) == version {
             return;
         }
-        let parts = &self.parts;
-        let now = normal.granted.of(&normal.target.granted(&parts.peer));
+        let now = normal.target.granted_to(&normal.place);
+        let now = normal.granted.of(&now);
         let numbers: Vec<u16> = now.0.keys().copied().collect();
-        normal.target.note_luns(&normal.place, &numbers);
-        normal.luns.change(&numbers, |lun| {
+        let gone = normal.luns.change(&numbers, |lun| {
             let offer = now.0.get(&lun)?;
             let device = offer.device.clone();
-            Some(Target::nexus(&parts.handle, offer, &normal.ports, device))
+            Some(Target::nexus(&self.handle, offer, &normal.ports, device))
         });
         for (lun, offer) in &now.0 {
             if let Some(nexus) = normal.luns.get(*lun) {
                 nexus.set_read_only(offer.grant.read_only);
             }
+        }
+        match gone.is_empty() {
+            true => normal.target.note_luns(&normal.place, &numbers),
+            false => self.let_go(gone),
+        }
+    }
+
+    /// Notes that units are gone when what is in flight to them has ended: until then the target waits for it.
+    fn let_go(self: &Rc<Self>, gone: Vec<Rc<Nexus>>) {
+        let (session, left) = (
+            self.clone(),
+            gone.iter().map(Rc::downgrade).collect::<Vec<_>>(),
+        );
+        drop(gone);
+        self.handle.spawn(async move {
+            loop {
+                let ended = session.ended.wait();
+                if left.iter().all(|nexus| nexus.strong_count() == 0) {
+                    break;
+                }
+                ended.await;
+            }
+            if let Some(normal) = &session.normal {
+                let numbers = normal.luns.numbers();
+                normal.target.note_luns(&normal.place, &numbers);
+            }
+        });
+    }
+
+    /// The same, though no command comes.
+    pub(crate) fn refresh(self: &Rc<Self>) {
+        if let Some(normal) = &self.normal {
+            self.refresh_units(normal);
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if let Some(normal) = &self.normal {
+            open::forget(normal.place.number);
         }
     }
 }

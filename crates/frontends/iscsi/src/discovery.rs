@@ -1,12 +1,11 @@
 //! Text requests: SendTargets (RFC 7143, sections 11.10, 11.11 and appendix C).
 
-use crate::input::Input;
+use crate::channel::Channel;
 use crate::output::Data;
 use crate::pdu::{FINAL, Head, Made, NO_TAG, StatusNumber, reason, response};
 use crate::session::Session;
 use crate::target::{Granted, Target};
 use crate::text::{self, Pairs};
-use std::io::Result;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -30,20 +29,19 @@ fn list(target: &Target, granted: &Granted, local: IpAddr) -> Pairs {
 
 impl Session {
     /// What the initiator may see: in a normal session its target alone.
-    fn send_targets(&self, wanted: &str) -> Option<Pairs> {
-        let parts = &self.parts;
+    fn send_targets(&self, channel: &Channel, wanted: &str) -> Option<Pairs> {
         // As it is now, which may be less than at the login.
         let now = |(target, granted): &(Arc<Target>, Granted)| {
-            let now = granted.of(&target.granted(&parts.peer));
+            let now = granted.of(&target.granted(&channel.peer));
             (!now.0.is_empty()).then(|| (target.clone(), now))
         };
-        let reach: Vec<(Arc<Target>, Granted)> = match &parts.normal {
+        let reach: Vec<(Arc<Target>, Granted)> = match &self.normal {
             Some(normal) => now(&(normal.target.clone(), normal.granted.clone()))
                 .into_iter()
                 .collect(),
-            None => parts.reach.iter().filter_map(now).collect(),
+            None => self.reach.iter().filter_map(now).collect(),
         };
-        let is_normal = parts.normal.is_some();
+        let is_normal = self.normal.is_some();
         if wanted == "All" && is_normal || wanted.is_empty() && !is_normal {
             return None;
         }
@@ -53,39 +51,32 @@ impl Session {
             .filter(|(target, _)| all || target.name == wanted);
         Some(
             listed
-                .flat_map(|(target, granted)| list(target, granted, parts.local))
+                .flat_map(|(target, granted)| list(target, granted, channel.local))
                 .collect(),
         )
     }
 
-    pub(super) async fn text(&self, head: &Head, input: &mut Input) -> Result<()> {
-        let Some(data) = self.segment(head, input).await? else {
-            return Ok(());
-        };
-        if !self.takes_number(head) {
-            return Ok(());
-        }
-        let left = self.text_left.borrow_mut().take();
+    /// Text request (11.10).
+    pub(super) fn text(&self, channel: &Channel, head: &Head, data: &[u8]) {
+        let left = channel.text_left.borrow_mut().take();
         let goes_on = left.filter(|(tag, _)| *tag == head.word_20() && data.is_empty());
-        let answer = match (goes_on, text::parse(&data)) {
+        let answer = match (goes_on, text::parse(data)) {
             (Some((_, left)), _) => left,
             (None, Ok(pairs)) if head.is_final() && head.word_20() == NO_TAG => {
-                self.answer_text(&pairs)
+                self.answer_text(channel, &pairs)
             }
             _ => {
-                self.reject(reason::PROTOCOL, head);
-                return Ok(());
+                return channel.reject(reason::PROTOCOL, head);
             }
         };
-        self.send_text(head, answer);
-        Ok(())
+        self.send_text(channel, head, answer);
     }
 
-    fn answer_text(&self, pairs: &Pairs) -> Vec<u8> {
+    fn answer_text(&self, channel: &Channel, pairs: &Pairs) -> Vec<u8> {
         let mut replies = Pairs::new();
         for (key, value) in pairs {
             match key.as_str() {
-                "SendTargets" => match self.send_targets(value) {
+                "SendTargets" => match self.send_targets(channel, value) {
                     Some(listed) => replies.extend(listed),
                     None => replies.push((key.clone(), "Reject".to_owned())),
                 },
@@ -98,8 +89,8 @@ impl Session {
     }
 
     /// Sends a text, or as much of it as the initiator takes at once.
-    fn send_text(&self, head: &Head, mut text: Vec<u8>) {
-        let most = self.parts.agreed.segment_max as usize;
+    fn send_text(&self, channel: &Channel, head: &Head, mut text: Vec<u8>) {
+        let most = channel.agreed.segment_max as usize;
         let left = if text.len() > most {
             text.split_off(most)
         } else {
@@ -110,9 +101,9 @@ impl Session {
             false => (CONTINUE, self.tasks.borrow_mut().next_tag()),
         };
         if !left.is_empty() {
-            *self.text_left.borrow_mut() = Some((tag, left));
+            *channel.text_left.borrow_mut() = Some((tag, left));
         }
         let made = Made::new(response::TEXT, flags, head.task_tag(), StatusNumber::Takes);
-        self.parts.output.push(made.word(20, tag), Data::Own(text));
+        channel.output.push(made.word(20, tag), Data::Own(text));
     }
 }

@@ -28,6 +28,8 @@ struct IscsiExport {
     addresses: Vec<SocketAddr>,
     portals: Vec<Arc<Portal>>,
     groups: Arc<PortGroups>,
+    /// The numbers of the portals' groups.
+    numbers: Vec<u16>,
     /// As it was asked for: what cannot change while it runs.
     parameters: BTreeMap<String, String>,
     export: String,
@@ -83,6 +85,7 @@ pub(crate) fn start(export: StartExport) -> Result<Box<dyn Export>> {
     let Wanted {
         target: name,
         lun,
+        groups: wanted_numbers,
         grant,
         states,
         ..
@@ -91,7 +94,7 @@ pub(crate) fn start(export: StartExport) -> Result<Box<dyn Export>> {
     let device = export.device;
     let unit = registry::unit(&device, export.keeper)?;
     let target = registry::target(&name);
-    let numbers = target.number(&addresses);
+    let numbers = target.number(&addresses, wanted_numbers.as_deref())?;
     let groups = Arc::new(PortGroups::new(states_of(&numbers, &addresses, &states)));
     let offer = Offer {
         unit: unit.clone(),
@@ -118,16 +121,24 @@ pub(crate) fn start(export: StartExport) -> Result<Box<dyn Export>> {
     if let Some(first) = export.remotes.first() {
         first.spawn(move |_| std::future::poll_fn(move |context| watching.poll(context.waker())));
     }
+    let mut parameters = export.parameters;
+    parameters.insert("groups".to_owned(), listed(&numbers));
     Ok(Box::new(IscsiExport {
         target,
         lun,
         addresses,
         portals,
         groups,
-        parameters: export.parameters,
+        numbers,
+        parameters,
         export: export.name,
         watch,
     }))
+}
+
+fn listed(numbers: &[u16]) -> String {
+    let numbers: Vec<String> = numbers.iter().map(u16::to_string).collect();
+    numbers.join(",")
 }
 
 /// The state of each portal, under its number.
@@ -147,7 +158,8 @@ fn states_of(
 }
 
 /// Parameters that change while hosts go on.
-const CHANGEABLE: [&str; 6] = [
+const CHANGEABLE: [&str; 7] = [
+    "connections",
     "initiators",
     "addresses",
     "chap",
@@ -181,6 +193,10 @@ impl Export for IscsiExport {
         hints
     }
 
+    fn chosen(&self) -> BTreeMap<String, String> {
+        BTreeMap::from([("groups".to_owned(), listed(&self.numbers))])
+    }
+
     fn sessions(&self) -> usize {
         self.target.sessions(self.lun)
     }
@@ -201,7 +217,9 @@ impl Export for IscsiExport {
     fn change(&self, parameters: &BTreeMap<String, String>) -> Result<()> {
         let mut names = self.parameters.keys().chain(parameters.keys());
         let fixed = names.find(|name| {
-            !CHANGEABLE.contains(&name.as_str())
+            let is_chosen = *name == "groups" && !parameters.contains_key(*name);
+            !is_chosen
+                && !CHANGEABLE.contains(&name.as_str())
                 && self.parameters.get(*name) != parameters.get(*name)
         });
         if let Some(name) = fixed {
@@ -217,8 +235,7 @@ impl Export for IscsiExport {
         let wanted = parse(parameters, &self.export)?;
         check_states(&wanted.states, &self.addresses)?;
         self.target.regrant(self.lun, wanted.grant);
-        let numbers = self.target.number(&self.addresses);
-        let states = states_of(&numbers, &self.addresses, &wanted.states);
+        let states = states_of(&self.numbers, &self.addresses, &wanted.states);
         self.groups
             .change(&self.watch.unit, &self.target.name, &states);
         Ok(())

@@ -26,6 +26,12 @@ pub const FRONT_END: FrontEnd = FrontEnd {
             required: false,
         },
         Parameter {
+            name: "groups",
+            about: "the numbers of the portals' target port groups, in their order, 1 to 65535, with commas; \
+                    chosen and kept when not given",
+            required: false,
+        },
+        Parameter {
             name: "initiators",
             about: "names of the initiators that may log in, with commas; every one when not given",
             required: false,
@@ -40,6 +46,11 @@ pub const FRONT_END: FrontEnd = FrontEnd {
             name: "states",
             about: "how well portals serve the unit (ALUA): ADDRESS:PORT=STATE with commas; \
                     active-optimized when not given, active-nonoptimized, standby, unavailable, offline",
+            required: false,
+        },
+        Parameter {
+            name: "connections",
+            about: "how many connections one session may have, 1 to 8; 8 when not given",
             required: false,
         },
         Parameter {

@@ -1,12 +1,11 @@
-//! Task management (RFC 7143, sections 11.5 and 11.6).
+//! Task management (RFC 7143, sections 11.5, 11.6 and 4.2.3).
 
-use crate::input::Input;
-use crate::output::Data;
+use crate::channel::Channel;
+use crate::output::{Data, Pdu};
 use crate::pdu::{FINAL, Head, Made, StatusNumber, response};
-use crate::session::{Normal, Session};
-use crate::tasks::Aborted;
+use crate::session::Session;
+use crate::tasks::{Aborted, NO_TURN};
 use scsi::Nexus;
-use std::io::Result;
 use std::rc::Rc;
 
 /// Functions (11.5.1).
@@ -24,6 +23,7 @@ const NO_TASK: u8 = 1;
 const NO_UNIT: u8 = 2;
 const NO_REASSIGNMENT: u8 = 4;
 const NOT_SUPPORTED: u8 = 5;
+const REJECTED: u8 = 255;
 
 /// A function of a nexus as a whole.
 async fn run(function: u8, nexus: &Nexus) {
@@ -37,10 +37,7 @@ async fn run(function: u8, nexus: &Nexus) {
 }
 
 impl Session {
-    pub(super) async fn function(self: &Rc<Self>, head: &Head, input: &mut Input) -> Result<()> {
-        if self.segment(head, input).await?.is_none() || !self.takes_number(head) {
-            return Ok(());
-        }
+    pub(super) fn function(self: &Rc<Self>, channel: &Rc<Channel>, head: &Head) {
         let made = Made::new(
             response::FUNCTION,
             FINAL,
@@ -48,43 +45,66 @@ impl Session {
             StatusNumber::Takes,
         );
         let function = head.flags() & 0x7f;
-        let answer = match (&self.parts.normal, function) {
+        let concerns_many = matches!(
+            function,
+            ABORT_TASK_SET | CLEAR_TASK_SET | UNIT_RESET | WARM_RESET | COLD_RESET
+        );
+        if concerns_many && self.waits_for_commands(channel, head) {
+            return;
+        }
+        let answer = match (&self.normal, function) {
             (None, _) => Some(NOT_SUPPORTED),
-            (Some(_), ABORT_TASK) => self.abort_task(head.word_20(), made),
+            (Some(_), ABORT_TASK) => self.abort_task(channel, head, made),
             (Some(normal), ABORT_TASK_SET | CLEAR_TASK_SET | UNIT_RESET) => {
                 let lun = head.lun();
                 match lun.and_then(|lun| normal.luns.get(lun)) {
                     Some(nexus) => {
-                        self.abort_all(lun);
-                        self.run_functions(function, vec![nexus], made);
+                        self.abort_all(lun, head.command_number());
+                        self.run_functions(function, vec![nexus], (channel.clone(), made));
                         None
                     }
                     None => Some(NO_UNIT),
                 }
             }
             (Some(normal), WARM_RESET | COLD_RESET) => {
-                self.reset_target(normal, function, made);
+                // Every unit that the session reaches; others of the target are not for it.
+                self.abort_all(None, head.command_number());
+                self.run_functions(function, normal.luns.all(), (channel.clone(), made));
                 None
             }
             (Some(_), REASSIGN) => Some(NO_REASSIGNMENT),
             _ => Some(NOT_SUPPORTED),
         };
         if let Some(answer) = answer {
-            self.parts.output.push(made.byte(2, answer), Data::None);
+            channel.output.push(made.byte(2, answer), Data::None);
         }
-        Ok(())
     }
 
-    /// ABORT TASK: the answer, or none when it comes once the command has ended.
-    fn abort_task(self: &Rc<Self>, tag: u32, made: Made) -> Option<u8> {
-        let aborted = self
-            .tasks
-            .borrow_mut()
-            .abort(tag, Some(made.byte(2, COMPLETE)));
+    /// ABORT TASK: the answer, or none when it comes once the command has ended. A command of a connection that
+    /// is there is aborted by that one; of one that has failed, by any (11.5.1).
+    fn abort_task(self: &Rc<Self>, channel: &Rc<Channel>, head: &Head, made: Made) -> Option<u8> {
+        let tag = head.word_20();
+        let done = made.byte(2, COMPLETE);
+        let mut tasks = self.tasks.borrow_mut();
+        let is_others = tasks
+            .get_mut(tag)
+            .is_some_and(|task| !Rc::ptr_eq(&task.channel, channel) && !task.channel.over.get());
+        if is_others {
+            return Some(REJECTED);
+        }
+        let aborted = tasks.abort(tag, Some((channel.clone(), done)));
+        drop(tasks);
         match aborted {
-            Aborted::NotThere => Some(NO_TASK),
+            // It may be on its way: then it will not be carried out when it comes (11.6.1).
+            Aborted::NotThere => match self.plug(head.command_referred(), head.command_number()) {
+                true => Some(COMPLETE),
+                false => Some(NO_TASK),
+            },
             Aborted::Later => None,
             Aborted::Now(task) => {
+                if task.order == NO_TURN {
+                    self.early.borrow_mut().give_up(task.number);
+                }
                 self.forget(&task);
                 self.give_back(&task);
                 self.begin_ready();
@@ -93,9 +113,9 @@ impl Session {
         }
     }
 
-    /// Drops what does not run yet, and has nothing answered of what does.
-    fn abort_all(self: &Rc<Self>, lun: Option<u16>) {
-        let tags = self.tasks.borrow().of(lun);
+    /// Drops what does not run yet of what came before a function, and has nothing answered of what does.
+    fn abort_all(self: &Rc<Self>, lun: Option<u16>, number: u32) {
+        let tags = self.tasks.borrow_mut().before(lun, number);
         for tag in tags {
             let aborted = self.tasks.borrow_mut().abort(tag, None);
             if let Aborted::Now(task) = aborted {
@@ -106,23 +126,26 @@ impl Session {
         self.begin_ready();
     }
 
-    /// Resets every unit that the session reaches; others of the target are not for it.
-    fn reset_target(self: &Rc<Self>, normal: &Normal, function: u8, made: Made) {
-        self.abort_all(None);
-        self.run_functions(function, normal.luns.all(), made);
-    }
-
     /// Answers when all nexuses are done with it.
-    fn run_functions(self: &Rc<Self>, function: u8, nexuses: Vec<Rc<Nexus>>, made: Made) {
+    fn run_functions(
+        self: &Rc<Self>,
+        function: u8,
+        nexuses: Vec<Rc<Nexus>>,
+        (channel, made): (Rc<Channel>, Made),
+    ) {
         let session = self.clone();
-        self.parts.handle.spawn(async move {
+        self.handle.spawn(async move {
             for nexus in nexuses {
                 run(function, &nexus).await;
             }
-            session
-                .parts
-                .output
-                .push(made.byte(2, COMPLETE), Data::None);
+            session.ended.notify();
+            let pdu = Pdu {
+                made: made.byte(2, COMPLETE),
+                data: Data::None,
+                held: 0,
+                ends_command: false,
+            };
+            session.send_fenced(&channel, pdu);
         });
     }
 }

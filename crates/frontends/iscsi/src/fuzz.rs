@@ -2,7 +2,7 @@
 
 use crate::access::Network;
 use crate::chap::Asked;
-use crate::negotiate::Agreed;
+use crate::negotiate::{Agreed, CONNECTIONS_MAX, Purpose};
 use crate::pdu::{HEAD_LEN, Head};
 use crate::text;
 
@@ -40,9 +40,14 @@ pub fn login(data: &[u8]) {
         Ok(pairs.clone()),
         "as it was written"
     );
-    for discovery in [false, true] {
+    for purpose in [
+        Purpose::Session(CONNECTIONS_MAX),
+        Purpose::Connection,
+        Purpose::Discovery,
+    ] {
         let mut agreed = Agreed::default();
-        if agreed.negotiate(&pairs, discovery).is_ok() {
+        if agreed.negotiate(&pairs, purpose).is_ok() {
+            assert!((1..=CONNECTIONS_MAX).contains(&agreed.connections_max));
             assert!((512..1 << 24).contains(&agreed.segment_max));
             assert!((512..=1 << 20).contains(&agreed.burst_max));
             assert!(agreed.first_burst_max <= agreed.burst_max);

@@ -23,6 +23,11 @@ impl Input {
         Self(ReadBuffer::new(stream, BUFFER, DIRECT))
     }
 
+    /// Whether more has come than was read.
+    pub(crate) fn has_more(&self) -> bool {
+        self.0.has_more()
+    }
+
     /// The next header. Additional segments are read and left out: nothing here needs one. May be
     /// given up and called again.
     pub(crate) async fn head(&mut self, with_digest: bool) -> Result<Head> {

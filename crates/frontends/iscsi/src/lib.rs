@@ -1,25 +1,30 @@
 //! A volume as an iSCSI disk (RFC 7143): for Linux, Windows and VMware on other machines.
 //!
 //! Responsible for: portals, targets, logging in with CHAP, discovery, and carrying SCSI commands and
-//! their data at error recovery level 0. What the commands mean is the crate `scsi`'s. Every header
-//! is copied out of the socket once and then checked; a hostile peer ends its own session and no other.
-//! Leaves out: several connections a session, recovery of connections, and IPsec.
+//! their data over one connection or several at error recovery level 0. What the commands mean is the crate
+//! `scsi`'s. Every header is copied out of the socket once and then checked; a hostile peer ends its own session
+//! and no other. Leaves out: recovery of connections, and IPsec.
 
 mod access;
 mod account;
+mod answers;
 mod bytes;
+mod channel;
 mod chap;
 mod command;
 mod connection;
 mod digest;
 mod discovery;
+mod early;
 mod export;
+mod fence;
 mod front_end;
 mod functions;
 #[cfg(fuzzing)]
 pub mod fuzz;
 mod input;
 mod login;
+mod members;
 mod negotiate;
 mod notices;
 mod open;
@@ -28,9 +33,11 @@ mod parameters;
 mod pdu;
 mod portal;
 mod registry;
+mod serving;
 mod session;
 mod target;
 mod tasks;
 mod text;
+mod window;
 
 pub use front_end::FRONT_END;

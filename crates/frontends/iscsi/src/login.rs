@@ -7,13 +7,14 @@ use crate::access::Peer;
 use crate::bytes::put;
 use crate::chap::{Answered, Asked};
 use crate::input::Input;
-use crate::negotiate::{Agreed, SEGMENT_MAX};
+use crate::negotiate::{Agreed, CONNECTIONS_MAX, Purpose, SEGMENT_MAX};
 use crate::notices::{self, Shown};
 use crate::parameters::is_name;
 use crate::pdu::{Head, Made, StatusNumber, request, response};
 use crate::registry;
 use crate::target::{Granted, Target};
 use crate::text::{self, Pairs, find};
+use crate::window::Window;
 use reactor::Stream;
 use std::fmt;
 use std::io::{Error, ErrorKind, IoSlice, Result};
@@ -99,6 +100,8 @@ struct Progress {
     peer: Peer,
     user: Option<String>,
     is_discovery: bool,
+    /// It is one more connection of a session.
+    is_further: bool,
     reach: Reach,
     /// CHAP was chosen: nothing goes on without its proof.
     proving: bool,
@@ -126,6 +129,8 @@ pub(crate) struct Login<'a> {
     pub address: SocketAddr,
     pub portal: SocketAddr,
     status_number: u32,
+    /// The next number of a command and the last that is taken, where a session has some already.
+    window: Option<(u32, u32)>,
     /// What the initiator calls itself, for the log.
     name: String,
 }
@@ -142,8 +147,27 @@ impl<'a> Login<'a> {
             address,
             portal,
             status_number: 1,
+            window: None,
             name: String::new(),
         }
+    }
+
+    /// Goes on with the login of an initiator that waits for the last answer.
+    pub(crate) fn again(stream: &'a Stream, input: &'a mut Input, logged_in: &LoggedIn) -> Self {
+        Self {
+            stream,
+            input,
+            address: logged_in.peer.address,
+            portal: logged_in.peer.portal,
+            status_number: logged_in.status_number,
+            window: None,
+            name: logged_in.peer.initiator.clone(),
+        }
+    }
+
+    /// Whether the initiator has sent more than was read.
+    pub(crate) fn has_more(&self) -> bool {
+        self.input.has_more()
     }
 
     /// Sends a response. The numbers are filled in here: nothing else is sent meanwhile.
@@ -155,14 +179,13 @@ impl<'a> Login<'a> {
         status: Refused,
         text: &[u8],
     ) -> Result<()> {
+        let number = head.command_number();
+        let own = (number, number.wrapping_add(crate::session::DEPTH - 1));
+        let (next, last) = self.window.unwrap_or(own);
         let mut made = Made::new(response::LOGIN, flags, head.task_tag(), StatusNumber::Takes)
             .word(24, self.status_number)
-            .word(28, head.command_number())
-            .word(
-                32,
-                head.command_number()
-                    .wrapping_add(crate::session::DEPTH - 1),
-            )
+            .word(28, next)
+            .word(32, last)
             .byte(36, status.0)
             .byte(37, status.1);
         put(&mut made.head, 8, &head.isid());
@@ -246,7 +269,7 @@ impl<'a> Login<'a> {
                         is_discovery: progress.is_discovery,
                         reach: progress.reach,
                         command_number: head.command_number(),
-                        status_number: 0,
+                        status_number: self.status_number,
                         last: head,
                         replies,
                     });
@@ -256,8 +279,14 @@ impl<'a> Login<'a> {
         Err(ErrorKind::InvalidData.into())
     }
 
-    /// Lets the initiator in, into the session with this handle.
-    pub(crate) async fn admit(&mut self, logged_in: &mut LoggedIn, handle: u16) -> Result<()> {
+    /// Lets the initiator in, into the session with this handle and these numbers.
+    pub(crate) async fn admit(
+        &mut self,
+        logged_in: &mut LoggedIn,
+        handle: u16,
+        window: &Window,
+    ) -> Result<()> {
+        self.window = Some((window.next(), window.last()));
         let head = logged_in.last;
         let stage = head.flags() & 0x0c;
         let flags = TRANSIT | stage | FULL_FEATURE;
@@ -289,6 +318,7 @@ impl Progress {
             },
             user: None,
             is_discovery: false,
+            is_further: false,
             reach: Vec::new(),
             proving: false,
             asked: None,
@@ -316,6 +346,7 @@ impl Progress {
             Some("Discovery") => true,
             Some(_) => return Err(Refused::SESSION_TYPE),
         };
+        self.is_further = head.session_handle() != 0;
         self.reach = match (self.is_discovery, find(pairs, "TargetName")) {
             (true, _) => registry::granted(&self.peer),
             (false, None) => return Err(Refused::MISSING),
@@ -460,7 +491,17 @@ impl Progress {
             }
             self.named.push(key.clone());
         }
-        let replies = self.agreed.negotiate(pairs, self.is_discovery);
+        let offers = self
+            .reach
+            .iter()
+            .flat_map(|(_, granted)| granted.0.values());
+        let most = offers.map(|offer| offer.grant.connections).min();
+        let purpose = match (self.is_discovery, self.is_further) {
+            (true, _) => Purpose::Discovery,
+            (false, true) => Purpose::Connection,
+            (false, false) => Purpose::Session(most.unwrap_or(CONNECTIONS_MAX)),
+        };
+        let replies = self.agreed.negotiate(pairs, purpose);
         let mut replies = replies.map_err(|_| Refused::INITIATOR_ERROR)?;
         if !self.has_declared {
             self.has_declared = true;

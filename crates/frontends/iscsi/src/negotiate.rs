@@ -10,6 +10,19 @@ const FIRST_BURST_MAX: u32 = 64 << 10;
 /// Longest value of lengths (13.12 to 13.14).
 const LENGTH_MAX: u32 = (1 << 24) - 1;
 
+/// Connections of one session at most.
+pub(crate) const CONNECTIONS_MAX: u16 = 8;
+
+/// What a login is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Purpose {
+    Discovery,
+    /// A new session, which may have so many connections.
+    Session(u16),
+    /// One more connection of a session.
+    Connection,
+}
+
 /// How a connection and its session work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Agreed {
@@ -21,6 +34,8 @@ pub(crate) struct Agreed {
     pub segment_max: u32,
     pub burst_max: u32,
     pub first_burst_max: u32,
+    /// Connections that the session may have.
+    pub connections_max: u16,
 }
 
 impl Default for Agreed {
@@ -34,6 +49,7 @@ impl Default for Agreed {
             segment_max: 8192,
             burst_max: 256 << 10,
             first_burst_max: 64 << 10,
+            connections_max: 1,
         }
     }
 }
@@ -87,12 +103,17 @@ impl Agreed {
     }
 
     /// Agrees on one key of the operational stage.
-    fn key(&mut self, key: &str, value: &str) -> Result<Reply, BadKey> {
+    fn key(&mut self, key: &str, value: &str, most: u16) -> Result<Reply, BadKey> {
         let length = (512, LENGTH_MAX);
         Ok(match key {
             "HeaderDigest" => Self::digest(value, &mut self.header_digest),
             "DataDigest" => Self::digest(value, &mut self.data_digest),
-            "MaxConnections" => lesser(value, (1, 65535), 1).0,
+            "MaxConnections" => {
+                let (reply, agreed) = lesser(value, (1, 65535), u32::from(most));
+                let agreed = agreed.and_then(|agreed| u16::try_from(agreed).ok());
+                self.connections_max = agreed.unwrap_or(self.connections_max);
+                reply
+            }
             "InitialR2T" => match boolean(value) {
                 Some(offered) => {
                     self.initial_r2t = offered;
@@ -145,16 +166,17 @@ impl Agreed {
         })
     }
 
-    /// Agrees on all keys of a text; `discovery` sessions have fewer keys that mean something.
-    pub(crate) fn negotiate(&mut self, offered: &Pairs, discovery: bool) -> Result<Pairs, BadKey> {
+    /// Agrees on all keys of a text. A discovery session has fewer keys that mean something; those of a
+    /// session as a whole are for its first connection alone (LO in section 13).
+    pub(crate) fn negotiate(&mut self, offered: &Pairs, purpose: Purpose) -> Result<Pairs, BadKey> {
         let mut replies = Pairs::new();
         for (key, value) in offered {
             if value == "NotUnderstood" || value == "Irrelevant" || value == "Reject" {
                 continue;
             }
-            let reply = match (discovery, key.as_str()) {
+            let reply = match (purpose, key.as_str()) {
                 (
-                    true,
+                    Purpose::Discovery,
                     "InitialR2T"
                     | "ImmediateData"
                     | "MaxBurstLength"
@@ -164,7 +186,24 @@ impl Agreed {
                     | "DataSequenceInOrder"
                     | "MaxConnections",
                 ) => Some("Irrelevant".to_owned()),
-                _ => self.key(key, value)?,
+                (
+                    Purpose::Connection,
+                    "InitialR2T"
+                    | "ImmediateData"
+                    | "MaxBurstLength"
+                    | "FirstBurstLength"
+                    | "MaxOutstandingR2T"
+                    | "DataPDUInOrder"
+                    | "DataSequenceInOrder"
+                    | "MaxConnections"
+                    | "ErrorRecoveryLevel"
+                    | "DefaultTime2Wait"
+                    | "DefaultTime2Retain"
+                    | "TaskReporting"
+                    | "iSCSIProtocolLevel",
+                ) => reject(),
+                (Purpose::Session(most), _) => self.key(key, value, most)?,
+                _ => self.key(key, value, 1)?,
             };
             if let Some(reply) = reply {
                 replies.push((key.clone(), reply));
@@ -172,6 +211,16 @@ impl Agreed {
         }
         self.first_burst_max = self.first_burst_max.min(self.burst_max);
         Ok(replies)
+    }
+
+    /// What was agreed on for the session, with what is this connection's own.
+    pub(crate) fn of_session(self, session: &Self) -> Self {
+        Self {
+            header_digest: self.header_digest,
+            data_digest: self.data_digest,
+            segment_max: self.segment_max,
+            ..*session
+        }
     }
 }
 
@@ -181,7 +230,10 @@ mod tests {
 
     fn one(key: &str, value: &str) -> (Option<String>, Agreed) {
         let mut agreed = Agreed::default();
-        let replies = agreed.negotiate(&vec![(key.to_owned(), value.to_owned())], false);
+        let replies = agreed.negotiate(
+            &vec![(key.to_owned(), value.to_owned())],
+            Purpose::Session(8),
+        );
         let reply = replies.unwrap().pop().map(|(_, value)| value);
         (reply, agreed)
     }
@@ -193,7 +245,10 @@ mod tests {
             ("HeaderDigest", "None,CRC32C", Some("None")),
             ("DataDigest", "X,CRC32C", Some("CRC32C")),
             ("DataDigest", "X", Some("Reject")),
-            ("MaxConnections", "8", Some("1")),
+            ("MaxConnections", "1", Some("1")),
+            ("MaxConnections", "4", Some("4")),
+            ("MaxConnections", "65535", Some("8")),
+            ("MaxConnections", "0", Some("Reject")),
             ("InitialR2T", "No", Some("No")),
             ("InitialR2T", "Yes", Some("Yes")),
             ("ImmediateData", "Yes", Some("Yes")),
@@ -229,13 +284,44 @@ mod tests {
         assert_eq!((agreed.burst_max, agreed.first_burst_max), (1024, 1024));
         assert!(one("DataDigest", "CRC32C").1.data_digest);
         let bad = vec![("MaxRecvDataSegmentLength".to_owned(), "1".to_owned())];
-        assert_eq!(Agreed::default().negotiate(&bad, false), Err(BadKey));
+        assert_eq!(
+            Agreed::default().negotiate(&bad, Purpose::Session(1)),
+            Err(BadKey)
+        );
     }
 
     #[test]
     fn some_keys_mean_nothing_in_a_discovery_session() {
         let offered = vec![("MaxBurstLength".to_owned(), "1024".to_owned())];
-        let replies = Agreed::default().negotiate(&offered, true).unwrap();
+        let replies = Agreed::default()
+            .negotiate(&offered, Purpose::Discovery)
+            .unwrap();
         assert_eq!(replies[0].1, "Irrelevant");
+    }
+
+    #[test]
+    fn a_connection_that_comes_later_agrees_on_what_is_its_own() {
+        let text = [
+            ("MaxBurstLength", "1024"),
+            ("MaxConnections", "4"),
+            ("DataDigest", "CRC32C"),
+        ];
+        let offered = text.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let mut own = Agreed::default();
+        let replies = own
+            .negotiate(&offered.to_vec(), Purpose::Connection)
+            .unwrap();
+        let replies: Vec<&str> = replies.iter().map(|(_, value)| &**value).collect();
+        assert_eq!(replies, ["Reject", "Reject", "CRC32C"]);
+        let session = Agreed {
+            burst_max: 4096,
+            connections_max: 2,
+            ..Agreed::default()
+        };
+        let all = own.of_session(&session);
+        assert_eq!(
+            (all.burst_max, all.connections_max, all.data_digest),
+            (4096, 2, true)
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! The sessions of one loop, so that other threads can have them asked to log out.
+//! The sessions of one loop, so that other threads can reach them.
 
 use crate::session::Session;
 use reactor::Remote;
@@ -10,27 +10,27 @@ thread_local! {
     static OPEN: RefCell<BTreeMap<u64, Weak<Session>>> = const { RefCell::new(BTreeMap::new()) };
 }
 
-/// A session's place in its loop's list; left when dropped.
-pub(crate) struct Open(u64);
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        OPEN.with_borrow_mut(|open| open.remove(&self.0));
-    }
-}
-
-/// Enters a session under its number, which no other one has.
-pub(crate) fn enter(number: u64, session: &Rc<Session>) -> Open {
+/// Enters a session of this loop under its number, which no other one has.
+pub(crate) fn enter(number: u64, session: &Rc<Session>) {
     OPEN.with_borrow_mut(|open| open.insert(number, Rc::downgrade(session)));
-    Open(number)
 }
 
-/// Has a session of a loop ask its initiator to log out.
-pub(crate) fn ask_to_log_out(remote: &Remote, number: u64) {
+/// Forgets a session.
+pub(crate) fn forget(number: u64) {
+    // At the end of its thread the list may be gone before the session.
+    let _ = OPEN.try_with(|open| open.borrow_mut().remove(&number));
+}
+
+/// The session of a number, if it is there and on this loop.
+pub(crate) fn find(number: u64) -> Option<Rc<Session>> {
+    OPEN.with_borrow(|open| open.get(&number).and_then(Weak::upgrade))
+}
+
+/// Has a session of a loop do something, soon; nothing happens when it has ended.
+pub(crate) fn with(remote: &Remote, number: u64, job: impl FnOnce(&Rc<Session>) + Send + 'static) {
     remote.run(move |_| {
-        let session = OPEN.with_borrow(|open| open.get(&number).and_then(Weak::upgrade));
-        if let Some(session) = session {
-            session.ask_to_log_out();
+        if let Some(session) = find(number) {
+            job(&session);
         }
     });
 }

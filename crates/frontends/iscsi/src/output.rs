@@ -4,6 +4,7 @@ use crate::bytes::put;
 use crate::digest::{self, padding};
 use crate::negotiate::Agreed;
 use crate::pdu::{HEAD_LEN, Made, StatusNumber};
+use crate::window::Window;
 use block::IoBuf;
 use reactor::{Event, Handle, SECOND_NS, Stream, in_time};
 use std::cell::{Cell, RefCell};
@@ -62,14 +63,12 @@ pub(crate) struct Output {
     pub room: Event,
     /// Nothing more will come.
     closing: Cell<bool>,
+    /// Nothing is written any more.
+    ended: Cell<bool>,
     status_number: Cell<u32>,
-    /// The next number of a command (ExpCmdSN).
-    pub command_number: Cell<u32>,
-    /// Commands that have a place in the window.
-    pub in_use: Cell<u32>,
-    /// Bytes of what commands have read and are to read.
-    pub held: Cell<u64>,
-    depth: u32,
+    /// The same, once all that is queued has left.
+    promised: Cell<u32>,
+    window: Rc<Window>,
 }
 
 /// Headers, padding and digests of one batch.
@@ -81,18 +80,23 @@ struct Batch {
 }
 
 impl Output {
-    pub(crate) fn new(status_number: u32, command_number: u32, depth: u32) -> Self {
+    /// The first status has the number `status_number`.
+    pub(crate) fn new(status_number: u32, window: Rc<Window>) -> Self {
         Self {
             queue: RefCell::default(),
             more: Event::default(),
             room: Event::default(),
             closing: Cell::new(false),
+            ended: Cell::new(false),
             status_number: Cell::new(status_number),
-            command_number: Cell::new(command_number),
-            in_use: Cell::new(0),
-            held: Cell::new(0),
-            depth,
+            promised: Cell::new(status_number),
+            window,
         }
+    }
+
+    /// The number after that of the last status that is queued or has left.
+    pub(crate) fn promised(&self) -> u32 {
+        self.promised.get()
     }
 
     pub(crate) fn push(&self, made: Made, data: Data) {
@@ -104,7 +108,18 @@ impl Output {
         });
     }
 
+    /// Queues a PDU; one that nobody will write any more gives back at once what it holds.
     pub(crate) fn push_pdu(&self, pdu: Pdu) {
+        if self.ended.get() {
+            if pdu.ends_command {
+                self.window.end_command();
+            }
+            self.window.free(pdu.held);
+            return pdu.data.give_back();
+        }
+        if pdu.made.number == StatusNumber::Takes {
+            self.promised.set(self.promised.get().wrapping_add(1));
+        }
         self.queue.borrow_mut().push_back(pdu);
         self.more.notify();
     }
@@ -120,15 +135,9 @@ impl Output {
         self.more.notify();
     }
 
-    /// The last number of a command that is taken (MaxCmdSN).
-    pub(crate) fn last_command(&self) -> u32 {
-        let free = self.depth.saturating_sub(self.in_use.get());
-        self.command_number.get().wrapping_add(free).wrapping_sub(1)
-    }
-
     fn encode(&self, batch: &mut Batch, mut pdu: Pdu, agreed: &Agreed) {
         if pdu.ends_command {
-            self.in_use.set(self.in_use.get() - 1);
+            self.window.end_command();
         }
         let number = self.status_number.get();
         match pdu.made.number {
@@ -139,12 +148,8 @@ impl Output {
             StatusNumber::Shows => put(&mut pdu.made.head, 24, &number.to_be_bytes()),
             StatusNumber::Without => {}
         }
-        put(
-            &mut pdu.made.head,
-            28,
-            &self.command_number.get().to_be_bytes(),
-        );
-        put(&mut pdu.made.head, 32, &self.last_command().to_be_bytes());
+        put(&mut pdu.made.head, 28, &self.window.next().to_be_bytes());
+        put(&mut pdu.made.head, 32, &self.window.last().to_be_bytes());
         let data = pdu.data.bytes();
         pdu.made.data_len(data.len());
         let start = batch.small.len();
@@ -176,8 +181,15 @@ impl Output {
         }
     }
 
-    /// Writes what comes until it is closed, or the connection breaks.
-    pub(crate) async fn write(&self, handle: &Handle, stream: &Stream, agreed: &Agreed) {
+    /// Writes what comes until it is closed; what comes after the connection broke is dropped. Calls
+    /// `freed` whenever memory may have been given back.
+    pub(crate) async fn write(
+        &self,
+        handle: &Handle,
+        stream: &Stream,
+        agreed: &Agreed,
+        freed: impl Fn(),
+    ) {
         let mut batch = Batch::default();
         let mut broken = false;
         loop {
@@ -185,6 +197,7 @@ impl Output {
             self.fill(&mut batch, agreed);
             if batch.pdus.is_empty() {
                 if self.closing.get() {
+                    self.ended.set(true);
                     stream.shutdown();
                     return;
                 }
@@ -205,8 +218,9 @@ impl Output {
                 pdu.data.give_back();
             }
             batch.small.clear();
-            self.held.set(self.held.get() - held);
+            self.window.free(held);
             self.room.notify();
+            freed();
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::access::{Grant, Network};
 use crate::chap::Credentials;
+use crate::negotiate::CONNECTIONS_MAX;
 use scsi::AccessState;
 use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind, Read, Result};
@@ -28,6 +29,8 @@ pub(crate) struct Wanted {
     pub portals: Vec<SocketAddr>,
     pub target: String,
     pub lun: u16,
+    /// The numbers of the portals' groups; none where they are to be chosen.
+    pub groups: Option<Vec<u16>>,
     pub grant: Grant,
     /// States of portals; those that are not named are active and optimized.
     pub states: Vec<(SocketAddr, AccessState)>,
@@ -125,6 +128,29 @@ fn networks(text: &str) -> Result<Vec<Network>> {
         ))),
         false => Ok(networks),
     }
+}
+
+fn groups(text: &str, portals: usize) -> Result<Vec<u16>> {
+    let numbers: Option<Vec<u16>> = text.split(',').map(|part| part.parse().ok()).collect();
+    let distinct = |numbers: &Vec<u16>| {
+        let set: std::collections::BTreeSet<_> = numbers.iter().collect();
+        set.len() == portals && numbers.len() == portals && !numbers.contains(&0)
+    };
+    numbers.filter(distinct).ok_or_else(|| {
+        invalid(format!(
+            "groups is '{text}': write a number from 1 to 65535 for each portal, with commas, no two the same"
+        ))
+    })
+}
+
+fn connections(text: &str) -> Result<u16> {
+    let number = text.parse().ok();
+    let number = number.filter(|number| (1..=CONNECTIONS_MAX).contains(number));
+    number.ok_or_else(|| {
+        invalid(format!(
+            "connections is '{text}': write how many one session may have, from 1 to {CONNECTIONS_MAX}"
+        ))
+    })
 }
 
 /// Reads `ADDRESS:PORT=STATE`, several with commas.
@@ -249,8 +275,10 @@ pub(crate) fn parse(parameters: &BTreeMap<String, String>, export: &str) -> Resu
             })?
         }
     };
+    let groups = get("groups").map(|text| groups(text, portals.len()));
     let wanted = Wanted {
         portals,
+        groups: groups.transpose()?,
         target: target(get("target"), export)?,
         lun,
         grant: Grant {
@@ -260,6 +288,8 @@ pub(crate) fn parse(parameters: &BTreeMap<String, String>, export: &str) -> Resu
                 .map(|path| secrets(Path::new(path)))
                 .transpose()?,
             read_only: yes(parameters, "read-only")?,
+            connections: get("connections")
+                .map_or(Ok(CONNECTIONS_MAX), |text| connections(text))?,
         },
         states: get("states").map_or(Ok(Vec::new()), |text| states(text))?,
     };
@@ -322,6 +352,16 @@ mod tests {
                 &[("portal", "127.0.0.1:1"), ("read-only", "1")],
                 "yes or no",
             ),
+            (&[("portal", "127.0.0.1:1"), ("groups", "0")], "1 to 65535"),
+            (
+                &[("portal", "127.0.0.1:1,127.0.0.1:2"), ("groups", "7,7")],
+                "no two",
+            ),
+            (
+                &[("portal", "127.0.0.1:1"), ("groups", "1,2")],
+                "each portal",
+            ),
+            (&[("portal", "127.0.0.1:1"), ("connections", "9")], "1 to 8"),
             (
                 &[("portal", "127.0.0.1:1"), ("chap", "secrets")],
                 "absolute",

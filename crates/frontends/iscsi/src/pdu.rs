@@ -98,6 +98,16 @@ impl Head {
         u32_at(&self.0, 24)
     }
 
+    /// The next status that the initiator expects on the connection (ExpStatSN).
+    pub(crate) fn status_expected(&self) -> u32 {
+        u32_at(&self.0, 28)
+    }
+
+    /// The number of the command that a function names (RefCmdSN).
+    pub(crate) fn command_referred(&self) -> u32 {
+        u32_at(&self.0, 32)
+    }
+
     /// DataSN of a Data-Out.
     pub(crate) fn data_number(&self) -> u32 {
         u32_at(&self.0, 36)

@@ -2,12 +2,11 @@
 
 use crate::connection::serve;
 use crate::notices;
-use crate::open;
 use reactor::{Handle, ListenAddress, Listener, Remote, Stream};
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::io::{Error, Result};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::os::fd::BorrowedFd;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,6 +16,8 @@ use std::time::{Duration, Instant};
 
 /// Connections of one portal.
 const CONNECTIONS_MAX: usize = 4096;
+/// Those of one address: no host takes the places of all others.
+const HOST_MAX: usize = 2048;
 /// Those of them that have not logged in yet.
 const LOGGING_IN_MAX: usize = 1024;
 /// How long the loop may take to begin to listen.
@@ -32,8 +33,29 @@ struct State {
     waker: Option<Waker>,
     /// A second descriptor of each connection's socket, to end it from any thread.
     connections: HashMap<u64, TcpStream>,
+    /// How many each address has.
+    hosts: HashMap<IpAddr, usize>,
     logging_in: usize,
     next: u64,
+}
+
+impl State {
+    /// One more connection of a host; false when it has as many as it may.
+    fn come(&mut self, host: IpAddr) -> bool {
+        let count = self.hosts.entry(host).or_default();
+        let may = *count < HOST_MAX;
+        *count += usize::from(may);
+        may
+    }
+
+    fn leave(&mut self, host: IpAddr) {
+        if let Some(count) = self.hosts.get_mut(&host) {
+            *count -= 1;
+            if *count == 0 {
+                self.hosts.remove(&host);
+            }
+        }
+    }
 }
 
 #[derive(Default)]
@@ -47,6 +69,7 @@ struct Shared {
 pub(crate) struct Seat {
     shared: Arc<Shared>,
     number: u64,
+    host: IpAddr,
     /// The loop of the connection.
     remote: Remote,
     logged_in: AtomicBool,
@@ -57,6 +80,7 @@ impl Drop for Seat {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         state.connections.remove(&self.number);
+        state.leave(self.host);
         if !*self.logged_in.get_mut() {
             state.logging_in -= 1;
         }
@@ -69,19 +93,27 @@ impl Seat {
     /// Has the connection end: after what is in flight, or whatever it does.
     pub(crate) fn end(&self, whatever: bool) {
         self.ending.store(true, Ordering::Release);
-        let how = if whatever {
+        self.shut(if whatever {
             Shutdown::Both
         } else {
             Shutdown::Read
-        };
+        });
+    }
+
+    /// Has the connection's reader see the end of what comes.
+    pub(crate) fn stop_reading(&self) {
+        self.shut(Shutdown::Read);
+    }
+
+    fn shut(&self, how: Shutdown) {
         if let Some(socket) = self.shared.lock().connections.get(&self.number) {
             let _ = socket.shutdown(how);
         }
     }
 
-    /// Has the session of a number, which this connection is of, ask its initiator to log out.
-    pub(crate) fn ask_to_log_out(&self, session: u64) {
-        open::ask_to_log_out(&self.remote, session);
+    /// The loop that the connection arrived at.
+    pub(crate) fn remote(&self) -> &Remote {
+        &self.remote
     }
 
     pub(crate) fn is_ending(&self) -> bool {
@@ -103,20 +135,22 @@ impl Shared {
 
     /// A place for a connection, unless there are too many or the portal ends.
     fn sit(self: &Arc<Self>, fd: BorrowedFd<'_>, remote: &Remote) -> Option<Seat> {
-        let second = fd.try_clone_to_owned().ok()?;
+        let second = TcpStream::from(fd.try_clone_to_owned().ok()?);
+        let host = second.peer_addr().ok()?.ip();
         let mut state = self.lock();
         let is_full =
             state.connections.len() >= CONNECTIONS_MAX || state.logging_in >= LOGGING_IN_MAX;
-        if self.stopping.load(Ordering::Acquire) || is_full {
+        if self.stopping.load(Ordering::Acquire) || is_full || !state.come(host) {
             return None;
         }
         state.next += 1;
         state.logging_in += 1;
         let number = state.next;
-        state.connections.insert(number, second.into());
+        state.connections.insert(number, second);
         Some(Seat {
             shared: self.clone(),
             number,
+            host,
             remote: remote.clone(),
             logged_in: AtomicBool::new(false),
             ending: AtomicBool::new(false),
@@ -252,7 +286,7 @@ impl Accepting {
         let Some(seat) = self.shared.sit(fd, remote) else {
             notices::refused(
                 format_args!("portal {}", self.portal),
-                "a connection was closed at once: there are too many, or too many that do not log in",
+                "a connection was closed at once: there are too many, of its host or of all, or too many that do not log in",
             );
             return;
         };
@@ -286,5 +320,22 @@ fn keep_alive(stream: &Stream) {
         let len = size_of::<libc::c_int>() as libc::socklen_t;
         // SAFETY: the value is read during the call, its length is given with it.
         unsafe { libc::setsockopt(stream.fd(), level, name, (&raw const value).cast(), len) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_leaves_places_for_others() {
+        let mut state = State::default();
+        let (one, two) = ("192.0.2.1".parse().unwrap(), "2001:db8::1".parse().unwrap());
+        assert!((0..HOST_MAX).all(|_| state.come(one)));
+        assert!(!state.come(one) && state.come(two));
+        state.leave(one);
+        assert!(state.come(one) && !state.come(one));
+        state.leave(two);
+        assert_eq!(state.hosts.len(), 1, "who has left is forgotten");
     }
 }

@@ -3,16 +3,19 @@
 use crate::access::{Grant, Peer};
 use crate::account::Account;
 use crate::chap::Credentials;
+use crate::members::{Connection, Known, Session};
+use crate::open;
 use crate::parameters::Secrets;
 use crate::portal::Seat;
 use block::BlockDevice;
 use reactor::{OpenFor, SessionInfo};
 use scsi::{Nexus, Once, PortGroups, Ports, Unit};
 use std::collections::BTreeMap;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
 
 /// A unit, as one export offers it.
 #[derive(Clone)]
@@ -43,42 +46,8 @@ impl Offer {
     }
 
     /// Whether a host may see it, as far as its name and address say.
-    fn is_for(&self, peer: &Peer) -> bool {
+    pub(crate) fn is_for(&self, peer: &Peer) -> bool {
         self.portals.contains(&peer.portal) && self.grant.is_for(peer)
-    }
-}
-
-/// A session in its target's list.
-struct Session {
-    number: u64,
-    /// Initiator, ISID and portal group: what a session is known by (RFC 7143, section 4.4.4).
-    port: (String, u16),
-    handle: u16,
-    luns: Vec<u16>,
-    seat: Weak<Seat>,
-    peer: Peer,
-    user: Option<String>,
-    since: SystemTime,
-    account: Arc<Account>,
-}
-
-impl Session {
-    fn info(&self, target: &str) -> SessionInfo {
-        let (read, written, commands) = self.account.all();
-        let since = self.since.duration_since(UNIX_EPOCH);
-        SessionInfo {
-            id: self.number,
-            initiator: self.peer.initiator.clone(),
-            address: self.peer.address.to_string(),
-            target: target.to_owned(),
-            portal: self.peer.portal.to_string(),
-            user: self.user.clone(),
-            since_s: since.map_or(0, |since| since.as_secs()),
-            connections: 1,
-            commands,
-            read,
-            written,
-        }
     }
 }
 
@@ -89,6 +58,8 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 pub(crate) struct Joining<'a> {
     /// Initiator port and portal group.
     pub port: (String, u16),
+    /// CID.
+    pub connection: u16,
     pub peer: &'a Peer,
     pub user: Option<String>,
     pub granted: &'a Granted,
@@ -98,9 +69,16 @@ pub(crate) struct Joining<'a> {
 #[derive(Default)]
 struct State {
     offers: BTreeMap<u16, Arc<Offer>>,
-    /// Every portal that an offer has had; its place is its group's number less one.
-    portals: Vec<SocketAddr>,
+    /// Every portal that an offer has had, by its group's number.
+    portals: BTreeMap<u16, SocketAddr>,
     sessions: Vec<Session>,
+}
+
+impl State {
+    fn own(&mut self, place: &Place) -> Option<&mut Session> {
+        let mut sessions = self.sessions.iter_mut();
+        sessions.find(|session| session.number == place.number)
+    }
 }
 
 /// A target.
@@ -184,18 +162,49 @@ impl Target {
         self.version.load(Ordering::Acquire)
     }
 
-    /// The numbers of portals, in their order; those that are new get one.
-    pub(crate) fn number(&self, portals: &[SocketAddr]) -> Vec<u16> {
+    /// The numbers of portals' groups, in their order: those that are `wanted`, or else those that they have, or the
+    /// next ones that no portal has had.
+    ///
+    /// # Errors
+    /// When a number that is wanted is another portal's, a portal has another one, or none is left.
+    pub(crate) fn number(
+        &self,
+        portals: &[SocketAddr],
+        wanted: Option<&[u16]>,
+    ) -> io::Result<Vec<u16>> {
         let mut state = self.lock();
-        let mut number = |portal: &SocketAddr| {
-            let known = state.portals.iter().position(|known| known == portal);
-            let at = known.unwrap_or_else(|| {
-                state.portals.push(*portal);
-                state.portals.len() - 1
-            });
-            at as u16 + 1
-        };
-        portals.iter().map(&mut number).collect()
+        let mut numbered = state.portals.clone();
+        let mut numbers = Vec::new();
+        for (at, portal) in portals.iter().enumerate() {
+            let known = numbered.iter().find(|(_, known)| *known == portal);
+            let known = known.map(|(number, _)| *number);
+            let last = numbered.last_key_value().map_or(0, |(number, _)| *number);
+            let wanted = wanted.and_then(|wanted| wanted.get(at).copied());
+            let number = wanted.or(known).or(last.checked_add(1));
+            let is_its_own = |number: &u16| {
+                known.is_none_or(|known| known == *number)
+                    && numbered.get(number).is_none_or(|known| known == portal)
+            };
+            let Some(number) = number.filter(is_its_own) else {
+                let taken: Vec<String> = numbered
+                    .iter()
+                    .map(|(number, portal)| format!("{portal}={number}"))
+                    .collect();
+                return Err(io::Error::new(
+                    io::ErrorKind::AlreadyExists,
+                    format!(
+                        "the group of portal {portal} cannot be that: target {} has {}. Give other groups, or none \
+                         to have them chosen",
+                        self.name,
+                        taken.join(", ")
+                    ),
+                ));
+            };
+            numbered.insert(number, *portal);
+            numbers.push(number);
+        }
+        state.portals = numbered;
+        Ok(numbers)
     }
 
     /// Offers a unit. False when its number is taken.
@@ -209,7 +218,8 @@ impl Target {
         true
     }
 
-    /// Ends an offer, and the sessions that have it, after what they have in flight; waits for them.
+    /// Ends an offer, after what is in flight to it, and waits for that: sessions that have nothing else are ended,
+    /// the others lose the unit and tell so with their next command.
     pub(crate) fn remove(&self, lun: u16, (answer, end): (Duration, Duration)) {
         let mut state = self.lock();
         state.offers.remove(&lun);
@@ -220,8 +230,12 @@ impl Target {
                 .iter()
                 .filter(|session| session.luns.contains(&lun))
             {
-                if let Some(seat) = session.seat.upgrade() {
-                    seat.end(whatever);
+                // In the end it is the session's own loop that does not let go of the unit.
+                if whatever || session.luns == [lun] {
+                    session.end(whatever);
+                } else {
+                    let number = session.number;
+                    open::with(&session.remote, number, |session| session.refresh());
                 }
             }
             let deadline = Instant::now() + limit;
@@ -258,13 +272,11 @@ impl Target {
         for session in &state.sessions {
             let keeps = |lun: &u16| {
                 let offer = state.offers.get(lun);
-                offer.is_some_and(|offer| offer.is_for(&session.peer))
+                offer.is_some_and(|offer| session.may_see(offer))
             };
             let is_left = |known: &u16| keeps(known) && (*known != lun || same_secret);
-            if !session.luns.iter().any(is_left)
-                && let Some(seat) = session.seat.upgrade()
-            {
-                seat.end(false);
+            if !session.luns.iter().any(is_left) {
+                session.end(false);
             }
         }
     }
@@ -284,7 +296,10 @@ impl Target {
     /// The portals where `granted` can be reached, with their groups.
     pub(crate) fn portals(&self, granted: &Granted) -> Vec<(u16, SocketAddr)> {
         let state = self.lock();
-        let numbered = (1..).zip(state.portals.iter().copied());
+        let numbered = state
+            .portals
+            .iter()
+            .map(|(number, portal)| (*number, *portal));
         let offered = |portal: &SocketAddr| {
             granted
                 .0
@@ -297,8 +312,9 @@ impl Target {
     /// The number of a portal's group.
     pub(crate) fn group(&self, portal: SocketAddr) -> u16 {
         let state = self.lock();
-        let at = state.portals.iter().position(|known| *known == portal);
-        at.map_or(1, |at| at as u16 + 1)
+        let mut numbered = state.portals.iter();
+        let found = numbered.find(|(_, known)| **known == portal);
+        found.map_or(1, |(number, _)| *number)
     }
 
     /// A place for a session, once the one before it with the same ports has ended.
@@ -332,8 +348,12 @@ impl Target {
             port: joining.port,
             handle,
             luns: granted.0.keys().copied().collect(),
-            seat: Arc::downgrade(joining.seat),
-            peer: joining.peer.clone(),
+            connections: vec![Connection {
+                number: joining.connection,
+                peer: joining.peer.clone(),
+                seat: Arc::downgrade(joining.seat),
+            }],
+            remote: joining.seat.remote().clone(),
             user: joining.user,
             since: SystemTime::now(),
             account: account.clone(),
@@ -356,27 +376,93 @@ impl Target {
             .filter(|session| session.port == *port)
         {
             found = true;
-            if let Some(seat) = session.seat.upgrade() {
-                seat.end(true);
-            }
+            session.end(true);
         }
         found
     }
 
-    /// Whether there is a session with this handle.
-    pub(crate) fn has_session(&self, port: &(String, u16), handle: u16) -> bool {
+    /// The session with these ports and this handle.
+    pub(crate) fn known(&self, port: &(String, u16), handle: u16) -> Option<Known> {
         let state = self.lock();
         let mut sessions = state.sessions.iter();
-        sessions.any(|session| session.port == *port && session.handle == handle)
+        let found = sessions.find(|session| session.port == *port && session.handle == handle)?;
+        let has = |lun: &&u16| {
+            let offer = state.offers.get(*lun);
+            offer.is_some_and(|offer| found.may_see(offer))
+        };
+        Some(Known {
+            number: found.number,
+            handle,
+            user: found.user.clone(),
+            luns: found.luns.iter().filter(has).copied().collect(),
+            remote: found.remote.clone(),
+        })
     }
 
-    /// Takes over what a session has now: its numbers of units.
+    /// Enters one more connection of a session; false when it has as many as it may, or one of that number.
+    pub(crate) fn enter(
+        &self,
+        place: &Place,
+        (number, peer, seat): (u16, &Peer, &Arc<Seat>),
+        most: usize,
+    ) -> bool {
+        let mut state = self.lock();
+        let Some(session) = state.own(place) else {
+            return false;
+        };
+        let connections = &mut session.connections;
+        let has = connections.iter().any(|known| known.number == number);
+        if has || connections.len() >= most {
+            return false;
+        }
+        connections.push(Connection {
+            number,
+            peer: peer.clone(),
+            seat: Arc::downgrade(seat),
+        });
+        // What it may see is for its session to look at.
+        self.version.fetch_add(1, Ordering::AcqRel);
+        true
+    }
+
+    /// A connection of a session has ended. The last one stays until the session has ended as well.
+    pub(crate) fn leave(&self, place: &Place, number: u16) {
+        let mut state = self.lock();
+        if let Some(session) = state.own(place)
+            && session.connections.len() > 1
+        {
+            session.connections.retain(|known| known.number != number);
+        }
+    }
+
+    /// The units that are for all connections of a session.
+    pub(crate) fn granted_to(&self, place: &Place) -> Granted {
+        let mut state = self.lock();
+        let Some(session) = state.own(place) else {
+            return Granted::default();
+        };
+        let session = &*session;
+        let peers: Vec<Peer> = session
+            .connections
+            .iter()
+            .map(|each| each.peer.clone())
+            .collect();
+        let offers = state.offers.iter();
+        let offers = offers.filter(|(_, offer)| peers.iter().all(|peer| offer.is_for(peer)));
+        Granted(offers.map(|(lun, offer)| (*lun, offer.clone())).collect())
+    }
+
+    /// Takes over what a session has now: its numbers of units. It ends when there are none.
     pub(crate) fn note_luns(&self, place: &Place, luns: &[u16]) {
         let mut state = self.lock();
-        let mut own = state.sessions.iter_mut();
-        if let Some(session) = own.find(|session| session.number == place.number) {
+        if let Some(session) = state.own(place) {
             session.luns = luns.to_vec();
+            if luns.is_empty() {
+                session.end(false);
+            }
         }
+        drop(state);
+        self.ended.notify_all();
     }
 
     /// Sessions that have this unit.
@@ -402,8 +488,8 @@ impl Target {
         let state = self.lock();
         let mut sessions = state.sessions.iter();
         let found = sessions.find(|session| session.number == number);
-        if let Some(seat) = found.and_then(|session| session.seat.upgrade()) {
-            seat.ask_to_log_out(number);
+        if let Some(session) = found {
+            open::with(&session.remote, number, |session| session.ask_to_log_out());
         }
         found.is_some()
     }

@@ -1,8 +1,10 @@
 //! Commands of one session, from their arrival until they are answered.
 
-use crate::pdu::{Made, NO_TAG};
+use crate::channel::Channel;
+use crate::pdu::{Made, NO_TAG, is_before};
 use block::IoBuf;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// Task attributes (RFC 7143, section 11.3.1).
 pub(crate) const ORDERED: u8 = 2;
@@ -33,6 +35,8 @@ pub(crate) struct Receiving {
     pub received: usize,
     /// Where the data ends that may come now: the first burst's, or what an R2T asked for.
     pub burst_end: usize,
+    /// What comes unasked is not all there yet.
+    pub open: bool,
     /// The tag that it has to come with; [`NO_TAG`] for what nobody asked for.
     pub tag: u32,
     /// DataSN of the next Data-Out, R2TSN of the next R2T.
@@ -54,10 +58,19 @@ impl Receiving {
     }
 }
 
-/// A command.
-pub(crate) struct Task {
-    /// Counts up: who came before whom.
+/// Something to be answered, and on which connection.
+pub(crate) type Answer<C = Channel> = (Rc<C>, Made);
+
+/// A command. `C` is what stands for a connection.
+pub(crate) struct Task<C = Channel> {
+    /// No other one has it, whatever its tag.
+    pub id: u64,
+    /// Whose turn is before whose; [`NO_TURN`] until the commands before it have come.
     pub order: u64,
+    /// The connection that it came by, and that all of it belongs to (RFC 7143, section 4.2.5.1).
+    pub channel: Rc<C>,
+    /// CmdSN.
+    pub number: u32,
     pub attribute: u8,
     pub immediate: bool,
     pub lun: Option<u16>,
@@ -69,16 +82,22 @@ pub(crate) struct Task {
     pub generation: u64,
     pub state: State,
     /// It was aborted, and these are answered when it has ended.
-    pub aborted: Option<Vec<Made>>,
+    pub aborted: Option<Vec<Answer<C>>>,
+    /// It came after a function that has aborted the unit's commands: if it was aborted with them, its
+    /// initiator is asked to send it again.
+    pub spared: bool,
     /// Memory that its data takes, counted among what is read, in bytes.
     pub held: u64,
     /// Memory that it was granted for data that it asks for, in bytes.
     pub granted: u64,
 }
 
+/// The order of a command that has no turn yet.
+pub(crate) const NO_TURN: u64 = u64::MAX;
+
 /// What a command that begins to run needs.
 pub(crate) struct Begun {
-    pub order: u64,
+    pub id: u64,
     pub lun: Option<u16>,
     pub cdb: [u8; 16],
     pub data: Box<[u8]>,
@@ -86,9 +105,9 @@ pub(crate) struct Begun {
 }
 
 /// The table.
-#[derive(Default)]
-pub(crate) struct Tasks {
-    table: HashMap<u32, Task>,
+pub(crate) struct Tasks<C = Channel> {
+    table: HashMap<u32, Task<C>>,
+    ids: u64,
     orders: u64,
     /// Ordered commands in the table.
     ordered: usize,
@@ -96,7 +115,20 @@ pub(crate) struct Tasks {
     tag: u32,
 }
 
-impl Tasks {
+impl<C> Default for Tasks<C> {
+    fn default() -> Self {
+        Self {
+            table: HashMap::new(),
+            ids: 0,
+            orders: 0,
+            ordered: 0,
+            immediate: 0,
+            tag: 0,
+        }
+    }
+}
+
+impl<C> Tasks<C> {
     pub(crate) fn contains(&self, tag: u32) -> bool {
         self.table.contains_key(&tag)
     }
@@ -105,19 +137,30 @@ impl Tasks {
         self.table.len()
     }
 
-    pub(crate) fn get_mut(&mut self, tag: u32) -> Option<&mut Task> {
+    pub(crate) fn get_mut(&mut self, tag: u32) -> Option<&mut Task<C>> {
         self.table.get_mut(&tag)
     }
 
-    pub(crate) fn add(&mut self, tag: u32, mut task: Task) {
-        self.orders += 1;
-        task.order = self.orders;
+    /// Enters a command, whose turn it may be already.
+    pub(crate) fn add(&mut self, tag: u32, mut task: Task<C>, has_turn: bool) {
+        self.ids += 1;
+        self.orders += u64::from(has_turn);
+        task.id = self.ids;
+        task.order = if has_turn { self.orders } else { NO_TURN };
         self.ordered += usize::from(task.attribute == ORDERED);
         self.immediate += usize::from(task.immediate);
         self.table.insert(tag, task);
     }
 
-    pub(crate) fn remove(&mut self, tag: u32) -> Option<Task> {
+    /// All commands before it have come: it gets its turn.
+    pub(crate) fn give_turn(&mut self, tag: u32) -> Option<&mut Task<C>> {
+        self.orders += 1;
+        let task = self.table.get_mut(&tag)?;
+        task.order = self.orders;
+        Some(task)
+    }
+
+    pub(crate) fn remove(&mut self, tag: u32) -> Option<Task<C>> {
         let task = self.table.remove(&tag)?;
         self.ordered -= usize::from(task.attribute == ORDERED);
         self.immediate -= usize::from(task.immediate);
@@ -125,8 +168,8 @@ impl Tasks {
     }
 
     /// Takes out a command that has ended, unless another one has its tag by now.
-    pub(crate) fn remove_ended(&mut self, tag: u32, order: u64) -> Option<Task> {
-        let same = self.table.get(&tag).is_some_and(|task| task.order == order);
+    pub(crate) fn remove_ended(&mut self, tag: u32, id: u64) -> Option<Task<C>> {
+        let same = self.table.get(&tag).is_some_and(|task| task.id == id);
         same.then(|| self.remove(tag)).flatten()
     }
 
@@ -141,7 +184,7 @@ impl Tasks {
 
     /// Whether a command may begin: an ordered one after all before it, others after the ordered
     /// ones before them (SAM-5 8.6).
-    fn may_begin(&self, task: &Task) -> bool {
+    fn may_begin(&self, task: &Task<C>) -> bool {
         if self.ordered == 0 || task.attribute == HEAD_OF_QUEUE {
             return true;
         }
@@ -158,7 +201,7 @@ impl Tasks {
         let task = self.table.get_mut(&tag)?;
         match std::mem::replace(&mut task.state, State::Running) {
             State::Waiting(data) => Some(Begun {
-                order: task.order,
+                id: task.id,
                 lun: task.lun,
                 cdb: task.cdb,
                 data,
@@ -190,7 +233,7 @@ impl Tasks {
 
     /// Aborts a command that does not run; of one that runs, nothing is answered but `then`. False
     /// when there is none.
-    pub(crate) fn abort(&mut self, tag: u32, then: Option<Made>) -> Aborted {
+    pub(crate) fn abort(&mut self, tag: u32, then: Option<Answer<C>>) -> Aborted<C> {
         let Some(task) = self.table.get_mut(&tag) else {
             return Aborted::NotThere;
         };
@@ -204,30 +247,42 @@ impl Tasks {
         }
     }
 
-    /// Drops a command that does not run, or whose work nobody waits for.
-    pub(crate) fn drop_unless_running(&mut self, tag: u32) {
-        let runs =
-            |task: &Task| matches!(task.state, State::Running) && !scsi::outlives_abort(&task.cdb);
-        if !self.table.get(&tag).is_none_or(runs) {
-            self.remove(tag);
-        }
+    /// Takes out a command that does not run, or whose work nobody waits for.
+    pub(crate) fn drop_unless_running(&mut self, tag: u32) -> Option<Task<C>> {
+        let task = self.table.get(&tag)?;
+        let runs = matches!(task.state, State::Running) && !scsi::outlives_abort(&task.cdb);
+        if runs { None } else { self.remove(tag) }
     }
 
-    /// Tags of the commands to a unit, or to all.
-    pub(crate) fn of(&self, lun: Option<u16>) -> Vec<u32> {
-        let of = self
-            .table
-            .iter()
-            .filter(|(_, task)| lun.is_none() || task.lun == lun);
-        of.map(|(tag, _)| *tag).collect()
+    /// Tags of the commands to a unit, or to all, that a function with this number aborts: those that came
+    /// before it. Those of them that came after it are marked, should they be aborted all the same.
+    pub(crate) fn before(&mut self, lun: Option<u16>, number: u32) -> Vec<u32> {
+        let mut tags = Vec::new();
+        for (tag, task) in &mut self.table {
+            if task.order == NO_TURN || lun.is_some() && task.lun != lun {
+                continue;
+            }
+            match task.immediate || is_before(task.number, number) {
+                true => tags.push(*tag),
+                false => task.spared = true,
+            }
+        }
+        tags
+    }
+
+    /// Tags of the commands that came by a connection.
+    pub(crate) fn of(&self, channel: &Rc<C>) -> Vec<u32> {
+        let table = self.table.iter();
+        let own = table.filter(|(_, task)| Rc::ptr_eq(&task.channel, channel));
+        own.map(|(tag, _)| *tag).collect()
     }
 
     /// Tags of those that wait for memory, in order.
     pub(crate) fn ungranted(&self) -> Vec<u32> {
-        let waits = |task: &Task| {
-            matches!(&task.state, State::Receiving(data) if data.tag == NO_TAG
-                && data.received == data.burst_end)
+        let waits = |task: &Task<C>| {
+            matches!(&task.state, State::Receiving(data) if data.tag == NO_TAG && !data.open)
                 && task.granted == 0
+                && task.order != NO_TURN
         };
         let mut tags: Vec<(u64, u32)> = self
             .table
@@ -241,10 +296,10 @@ impl Tasks {
 }
 
 /// What became of a command that was to be aborted.
-pub(crate) enum Aborted {
+pub(crate) enum Aborted<C = Channel> {
     NotThere,
     /// It is gone.
-    Now(Box<Task>),
+    Now(Box<Task<C>>),
     /// It is answered with what was given, when it has ended.
     Later,
 }
@@ -253,9 +308,12 @@ pub(crate) enum Aborted {
 mod tests {
     use super::*;
 
-    fn task(attribute: u8) -> Task {
+    fn task(attribute: u8) -> Task<()> {
         Task {
+            id: 0,
             order: 0,
+            channel: Rc::default(),
+            number: 0,
             attribute,
             immediate: false,
             lun: Some(0),
@@ -266,6 +324,7 @@ mod tests {
             generation: 0,
             state: State::Waiting(Box::default()),
             aborted: None,
+            spared: false,
             held: 0,
             granted: 0,
         }
@@ -275,7 +334,7 @@ mod tests {
     fn an_ordered_command_waits_for_all_before_it_and_all_after_it_wait() {
         let mut tasks = Tasks::default();
         for (tag, attribute) in [(1, 1), (2, ORDERED), (3, 1), (4, HEAD_OF_QUEUE)] {
-            tasks.add(tag, task(attribute));
+            tasks.add(tag, task(attribute), true);
         }
         assert_eq!(tasks.ready(), [1, 4]);
         tasks.remove(1);
@@ -287,12 +346,37 @@ mod tests {
     #[test]
     fn what_runs_is_aborted_when_it_has_ended() {
         let mut tasks = Tasks::default();
-        tasks.add(1, task(1));
-        tasks.add(2, task(1));
+        tasks.add(1, task(1), true);
+        tasks.add(2, task(1), true);
         tasks.get_mut(2).unwrap().state = State::Running;
         assert!(matches!(tasks.abort(1, None), Aborted::Now(_)));
         assert!(matches!(tasks.abort(2, None), Aborted::Later));
         assert!(matches!(tasks.abort(3, None), Aborted::NotThere));
         assert!(tasks.remove(2).unwrap().aborted.is_some());
+    }
+
+    #[test]
+    fn turns_are_given_in_the_order_of_numbers_and_not_of_arrival() {
+        let mut tasks = Tasks::default();
+        tasks.add(2, task(1), false);
+        tasks.add(1, task(ORDERED), false);
+        tasks.give_turn(1);
+        assert_eq!(tasks.ready(), [1], "the one before it has come");
+        tasks.give_turn(2);
+        assert_eq!(tasks.ready(), [1]);
+        tasks.remove(1);
+        assert_eq!(tasks.ready(), [2]);
+    }
+
+    #[test]
+    fn a_function_aborts_what_came_before_it() {
+        let mut tasks = Tasks::default();
+        for (tag, number) in [(1, u32::MAX), (2, 0), (3, 1), (4, 0)] {
+            tasks.add(tag, Task { number, ..task(1) }, tag != 4);
+        }
+        let mut before = tasks.before(Some(0), 1);
+        before.sort_unstable();
+        assert_eq!(before, [1, 2], "the fourth has no turn yet");
+        assert!(tasks.get_mut(3).unwrap().spared && !tasks.get_mut(1).unwrap().spared);
     }
 }

@@ -64,6 +64,52 @@ fn access_that_is_taken_ends_the_session_and_leaves_others() {
     assert!(host.receive().is_some() && host.receive().is_none());
 }
 
+/// Writes one block of unit 1.
+fn write_second(client: &mut Client, fill: u8) -> Pdu {
+    let pdu = client.write_10(0, 1, 0xa1);
+    pdu.byte(9, 1).data(&[fill; 512])
+}
+
+#[test]
+fn an_export_that_ends_leaves_sessions_their_other_units() {
+    let server = Server::start(&[]);
+    let (second, device, _) = server.second(&[]);
+    let mut host = Client::log_in(&server, HOST, "").settle();
+    let mut idle = Client::log_in(&server, OTHER, "").settle();
+    let taken = write_second(&mut host, 1);
+    host.send(&taken);
+    assert_eq!(host.receive().unwrap().head[3], 2, "a new nexus");
+    device.hold();
+    let written = write_second(&mut host, 2);
+    host.send(&written);
+    while device.in_flight() == 0 {
+        std::thread::yield_now();
+    }
+    let ending = std::thread::spawn(move || drop(second));
+    // While one command is in flight to the unit that goes, the other one is told.
+    let told = (0..100_000).find_map(|_| sense(&mut host));
+    assert_eq!(told, Some((6, 0x3f, 0x0e)), "other units than before");
+    assert!(!ending.is_finished());
+    device.go_on();
+    let answer = host.receive().unwrap();
+    assert_eq!(
+        (answer.opcode(), answer.head[3]),
+        (0x21, 0),
+        "it was in flight"
+    );
+    ending.join().unwrap();
+    assert_eq!(device.content(0, 512), [2; 512]);
+    assert_eq!(sense(&mut idle), Some((6, 0x3f, 0x0e)));
+    for client in [&mut host, &mut idle] {
+        assert_eq!(sense(client), None, "the session goes on");
+        let refused = write_second(client, 3);
+        client.send(&refused);
+        let answer = client.receive().unwrap();
+        assert_eq!(answer.data[2 + 12..2 + 14], [0x25, 0], "no such unit");
+    }
+    assert_eq!(server.sessions(), 2);
+}
+
 #[test]
 fn writing_is_taken_and_given_while_a_session_goes_on() {
     let mut server = Server::start(&[]);
@@ -190,4 +236,47 @@ fn a_port_is_put_into_standby_and_back_while_the_other_serves() {
     assert_eq!(states(&mut two), [(1, 2), (2, 0)], "nothing was done");
     let refused = server.change(&[("states", "192.0.2.1:3260=standby")]);
     assert!(refused.unwrap_err().to_string().contains("192.0.2.1"));
+}
+
+#[test]
+fn a_portal_keeps_its_groups_number_when_an_export_before_it_is_gone() {
+    let mut server = Server::start(&[]);
+    let first = server.export.take();
+    let own = |portal: &str, lun: &str, groups: &str| {
+        let all = [("portal", portal), ("lun", lun), ("groups", groups)];
+        server.another(&all[..if groups.is_empty() { 2 } else { 3 }])
+    };
+    let second = own("127.0.0.1:0", "1", "").unwrap();
+    let chosen = second.chosen()["groups"].clone();
+    assert_eq!(chosen, "2");
+    let address = second.address();
+    let portal = address.trim_start_matches("iscsi:").split('/').next();
+    let portal = portal.unwrap().to_owned();
+    drop(second);
+    drop(first);
+    // The first is gone; the second is started again with what was kept of it.
+    let second = own(&portal, "0", &chosen).unwrap();
+    let log_in = || Client::log_in_to(portal.parse().unwrap(), &server.target, HOST, "");
+    assert_eq!(states(&mut log_in().settle()), [(2, 0)]);
+    // A number is one portal's, and a portal has one number.
+    let refused = own("127.0.0.1:0", "2", "2").err().unwrap().to_string();
+    assert!(refused.contains(&format!("{portal}=2")), "{refused}");
+    assert!(own(&portal, "2", "7").is_err());
+    assert_eq!(own("127.0.0.1:0", "2", "").unwrap().chosen()["groups"], "3");
+    let shared = own(&portal, "2", "").unwrap();
+    assert_eq!(shared.chosen()["groups"], "2", "the same portal");
+    // What was chosen need not be said when something else changes.
+    let mut changed: std::collections::BTreeMap<_, _> = [
+        ("target", &*server.target),
+        ("portal", &*portal),
+        ("lun", "2"),
+        ("read-only", "yes"),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .into();
+    shared.change(&changed).unwrap();
+    changed.insert("groups".to_owned(), "5".to_owned());
+    let refused = shared.change(&changed).unwrap_err().to_string();
+    assert!(refused.contains("groups"), "{refused}");
+    drop(second);
 }

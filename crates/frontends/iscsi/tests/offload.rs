@@ -155,7 +155,9 @@ fn a_token_is_for_its_initiator_while_its_session_lasts() {
     while source.sessions() > 0 {
         std::thread::yield_now();
     }
-    assert_eq!(write_using(&mut to, &token, 0, &[(0, 8)]), REVOKED);
+    // Whoever makes a token meanwhile, as other tests do, forgets those that have ended.
+    let refused = write_using(&mut to, &token, 0, &[(0, 8)]);
+    assert!(matches!(refused, REVOKED | UNKNOWN), "{refused:?}");
 }
 
 #[test]

@@ -13,18 +13,23 @@ const HOST: &str = "iqn.2026-11.test:host";
 const SECRET: &[u8] = b"0123456789abcdef";
 const TARGET_SECRET: &[u8] = b"fedcba9876543210";
 
-fn server(name: &str) -> Server {
+/// What comes of starting something with a file of secrets.
+fn with_secrets<T>(name: &str, text: &str, start: impl FnOnce(&str) -> T) -> T {
     let file = format!("convect-iscsi-{name}-{}", std::process::id());
     let path = std::env::temp_dir().join(file);
     let _ = std::fs::remove_file(&path);
     let mut file = std::fs::OpenOptions::new();
     let file = file.write(true).create_new(true).mode(0o600).open(&path);
+    file.unwrap().write_all(text.as_bytes()).unwrap();
+    let started = start(path.to_str().unwrap());
+    std::fs::remove_file(path).unwrap();
+    started
+}
+
+fn server(name: &str) -> Server {
     let text =
         "name host\nsecret 0123456789abcdef\nmutual-name t\nmutual-secret fedcba9876543210\n";
-    file.unwrap().write_all(text.as_bytes()).unwrap();
-    let server = Server::start(&[("chap", path.to_str().unwrap())]);
-    std::fs::remove_file(path).unwrap();
-    server
+    with_secrets(name, text, |path| Server::start(&[("chap", path)]))
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -50,7 +55,10 @@ fn proof(identifier: u8, secret: &[u8], challenge: &[u8]) -> Vec<u8> {
 
 /// A connection that has its challenge: the identifier and the challenge.
 fn challenged(server: &Server) -> (Client, u8, Vec<u8>) {
-    let mut client = Client::connect(server);
+    challenge(server, Client::connect(server))
+}
+
+fn challenge(server: &Server, mut client: Client) -> (Client, u8, Vec<u8>) {
     let names = format!("InitiatorName={HOST}\0TargetName={}\0", server.target);
     client.login(0x81, &format!("{names}AuthMethod=CHAP\0"));
     let text = client.login(0x01, "CHAP_A=5\0").text();
@@ -96,6 +104,43 @@ fn a_proof_lets_in_once_and_not_when_it_is_sent_again() {
     refused(&mut again, &sent);
     drop(client);
     refused(&mut challenged(&server).0, &sent);
+}
+
+#[test]
+fn every_connection_of_a_session_proves_the_same() {
+    let server = server("connections");
+    let text = "name other\nsecret another-secret-1\n";
+    // Whoever proves the other secret may log in as well, to another unit.
+    let second = with_secrets("other", text, |path| server.second(&[("chap", path)]));
+    let log_in = |client: Client, name: &str, secret: &[u8]| {
+        let (mut client, identifier, challenge) = challenge(&server, client);
+        let proof = hex(&proof(identifier, secret, &challenge));
+        let answer = client.login(0x81, &format!("CHAP_N={name}\0CHAP_R=0x{proof}\0"));
+        assert_eq!(answer.head[36..38], [0, 0], "it is proved");
+        let answer = client.login(0x87, "MaxConnections=4\0");
+        (client, [answer.head[36], answer.head[37]])
+    };
+    let further = |first: &Client| {
+        let mut client = Client::connect(&server);
+        client.be_of(first, 2);
+        client
+    };
+    let (mut first, status) = log_in(Client::connect(&server), "host", SECRET);
+    assert_eq!(status, [0, 0]);
+    let (mut other, status) = log_in(further(&first), "other", b"another-secret-1");
+    assert_eq!(status, [2, 1], "the right proof of the wrong one");
+    assert!(other.receive().is_none());
+    let mut unproved = further(&first);
+    let names = format!("InitiatorName={HOST}\0TargetName={}\0", server.target);
+    let answer = unproved.login(0x87, &names);
+    assert_eq!(answer.head[36..38], [2, 1], "no proof");
+    let (mut two, status) = log_in(further(&first), "host", SECRET);
+    assert_eq!(status, [0, 0]);
+    assert_eq!(two.handle, first.handle);
+    assert_eq!((first.ready(), first.ready()), (2, 0));
+    two.command_number = first.command_number;
+    assert_eq!(two.ready(), 0);
+    drop(second);
 }
 
 #[test]

@@ -68,6 +68,22 @@ pub struct Client {
     pub digests: bool,
     /// What to turn over in the next digest of data, and of the header.
     pub spoil: (u8, u8),
+    /// The session's handle (TSIH) and the connection's number (CID).
+    pub handle: u16,
+    pub connection: u16,
+    /// The next status that is expected (ExpStatSN); it is told with every PDU unless it is not to be.
+    pub status_number: u32,
+    pub acknowledges: bool,
+}
+
+/// Whether a PDU has a status number of its own.
+fn takes_status(pdu: &Pdu) -> bool {
+    match pdu.opcode() {
+        0x20 => pdu.get(16) != NO_TAG,
+        0x25 => pdu.head[1] & 1 != 0,
+        0x31 => false,
+        _ => true,
+    }
 }
 
 impl Client {
@@ -86,6 +102,10 @@ impl Client {
             tag: 0,
             digests: false,
             spoil: (0, 0),
+            handle: 0,
+            connection: 0,
+            status_number: 0,
+            acknowledges: true,
         }
     }
 
@@ -108,16 +128,44 @@ impl Client {
         client
     }
 
+    /// One more connection of the session of `first`: it, or the status that refuses it.
+    pub fn join(first: &Self, initiator: &str, target: &str, number: u16) -> Result<Self, [u8; 2]> {
+        let mut client = Self::connect_to(first.stream.peer_addr().unwrap());
+        client.be_of(first, number);
+        let text = format!("InitiatorName={initiator}\0TargetName={target}\0");
+        let answer = client.login(0x87, &text);
+        match answer.head[36..38] {
+            [0, 0] => Ok(client),
+            _ => Err([answer.head[36], answer.head[37]]),
+        }
+    }
+
+    /// Says to be a connection of this number of another one's session.
+    pub fn be_of(&mut self, first: &Self, number: u16) {
+        (self.handle, self.connection) = (first.handle, number);
+        self.command_number = first.command_number;
+        self.tag = u32::from(number) << 16;
+    }
+
     /// One login request and its answer.
     pub fn login(&mut self, flags: u8, text: &str) -> Pdu {
         let pdu = Pdu::new(0x43, flags)
             .byte(13, 1)
+            .word(20, u32::from(self.connection) << 16)
             .word(24, self.command_number);
+        let [high, low] = self.handle.to_be_bytes();
+        let pdu = pdu.byte(14, high).byte(15, low);
         self.send(&pdu.data(text.as_bytes()));
-        self.receive().expect("an answer to the login")
+        let answer = self.receive().expect("an answer to the login");
+        self.handle = u16::from_be_bytes([answer.head[14], answer.head[15]]);
+        answer
     }
 
     pub fn send(&mut self, pdu: &Pdu) {
+        let mut pdu = pdu.clone();
+        if self.acknowledges && pdu.get(28) == 0 {
+            pdu = pdu.word(28, self.status_number);
+        }
         let mut bytes = pdu.head.to_vec();
         let (data, head) = std::mem::take(&mut self.spoil);
         if self.digests {
@@ -139,8 +187,23 @@ impl Client {
         let _ = self.stream.write_all(&bytes);
     }
 
-    /// The next PDU; none when the connection has ended.
+    /// The next PDU, after pings, which are answered; none when the connection has ended.
     pub fn receive(&mut self) -> Option<Pdu> {
+        loop {
+            let pdu = self.receive_any()?;
+            if takes_status(&pdu) {
+                self.status_number = pdu.get(24).wrapping_add(1);
+            }
+            if pdu.opcode() != 0x20 || pdu.get(16) != NO_TAG {
+                return Some(pdu);
+            }
+            let answer = Pdu::new(0x40, 0x80).word(16, NO_TAG);
+            self.send(&answer.word(20, pdu.get(20)).word(24, self.command_number));
+        }
+    }
+
+    /// The next PDU, whatever it is.
+    pub fn receive_any(&mut self) -> Option<Pdu> {
         let mut head = [0; 48];
         self.stream.read_exact(&mut head).ok()?;
         if self.digests {

@@ -32,8 +32,8 @@ fn export(
     keeper: Arc<dyn Keeper>,
     loops: &[ReactorThread],
     parameters: &[(&str, &str)],
-) -> Box<dyn Export> {
-    let export = (frontend_iscsi::FRONT_END.start)(StartExport {
+) -> std::io::Result<Box<dyn Export>> {
+    (frontend_iscsi::FRONT_END.start)(StartExport {
         name: "disk".to_owned(),
         volume: "volume".to_owned(),
         device: device.clone(),
@@ -44,8 +44,7 @@ fn export(
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect(),
         remotes: loops.iter().map(|each| each.remote().clone()).collect(),
-    });
-    export.unwrap()
+    })
 }
 
 impl Server {
@@ -63,7 +62,7 @@ impl Server {
             .collect();
         let mut all = vec![("portal", "127.0.0.1:0"), ("target", &target)];
         all.extend(parameters);
-        let export = Some(export(&device, keeper.clone(), &loops, &all));
+        let export = Some(export(&device, keeper.clone(), &loops, &all).unwrap());
         let parameters = all
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
@@ -88,10 +87,17 @@ impl Server {
         let mut all = vec![("portal", &*portal), ("target", &self.target), ("lun", "1")];
         all.extend(parameters);
         (
-            export(&device, Arc::new(NoKeeper), &self.loops, &all),
+            export(&device, Arc::new(NoKeeper), &self.loops, &all).unwrap(),
             device,
             serial,
         )
+    }
+
+    /// Another volume of the same target, with nothing but these parameters.
+    pub fn another(&self, parameters: &[(&str, &str)]) -> std::io::Result<Box<dyn Export>> {
+        let mut all = vec![("target", &*self.target)];
+        all.extend(parameters);
+        export(&device().0, Arc::new(NoKeeper), &self.loops, &all)
     }
 
     /// Changes parameters while sessions go on.
@@ -111,7 +117,7 @@ impl Server {
         let pairs = self.parameters.iter();
         let parameters: Vec<_> = pairs.map(|(name, value)| (&**name, &**value)).collect();
         let keeper = self.keeper.clone();
-        self.export = Some(export(&self.device, keeper, &self.loops, &parameters));
+        self.export = Some(export(&self.device, keeper, &self.loops, &parameters).unwrap());
     }
 
     pub fn portal(&self) -> SocketAddr {

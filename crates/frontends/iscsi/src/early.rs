@@ -1,0 +1,218 @@
+//! Requests in the order of their numbers (CmdSN), over all connections of a session (RFC 7143, section 4.2.2.1):
+//! what comes too early waits for what is before it. At most a window of them waits.
+
+use crate::channel::Channel;
+use crate::pdu::{Head, is_before, reason};
+use crate::session::{IMMEDIATE_MAX, Session};
+use crate::tasks::NO_TURN;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Bytes of the texts and pings that wait.
+const WAITING_MAX: usize = 1 << 20;
+
+/// A numbered request.
+pub(super) enum Request {
+    /// A SCSI command, in the table of tasks under this tag.
+    Command(u32),
+    /// What carries no data of a unit.
+    Other(Rc<Channel>, Head, Vec<u8>),
+    /// Nothing any more, or nothing that is taken: its number counts.
+    Nothing,
+}
+
+/// Requests that wait.
+#[derive(Default)]
+pub(super) struct Early {
+    requests: HashMap<u32, Request>,
+    /// Bytes of what they carry, but for commands.
+    bytes: usize,
+    /// Immediate functions that concern all commands before a number.
+    functions: Vec<(Rc<Channel>, Head)>,
+}
+
+impl Early {
+    fn is_empty(&self) -> bool {
+        self.requests.is_empty() && self.functions.is_empty()
+    }
+
+    fn take(&mut self, number: u32) -> Option<Request> {
+        let request = self.requests.remove(&number)?;
+        if let Request::Other(_, _, data) = &request {
+            self.bytes -= data.len();
+        }
+        Some(request)
+    }
+
+    fn put(&mut self, number: u32, request: Request) {
+        if let Request::Other(_, _, data) = &request {
+            self.bytes += data.len();
+        }
+        self.requests.insert(number, request);
+    }
+
+    /// A command that waits is none any more.
+    pub(super) fn give_up(&mut self, number: u32) {
+        if let Some(waiting @ Request::Command(_)) = self.requests.get_mut(&number) {
+            *waiting = Request::Nothing;
+        }
+    }
+
+    fn drop_of(&mut self, channel: &Rc<Channel>) {
+        let bytes = &mut self.bytes;
+        self.requests.retain(|_, request| match request {
+            Request::Other(own, _, data) if Rc::ptr_eq(own, channel) => {
+                *bytes -= data.len();
+                false
+            }
+            _ => true,
+        });
+        self.functions.retain(|(own, _)| !Rc::ptr_eq(own, channel));
+    }
+
+    /// The first function whose number has come.
+    fn next_function(&mut self, next: u32) -> Option<(Rc<Channel>, Head)> {
+        let functions = self.functions.iter();
+        let mut found = functions.map(|(_, head)| !is_before(next, head.command_number()));
+        let at = found.position(|has_come| has_come)?;
+        Some(self.functions.remove(at))
+    }
+}
+
+impl Session {
+    /// Whether the number of a request may come now. What is immediate has none; what is outside of the window,
+    /// or has come before, is left out.
+    pub(super) fn takes_number(&self, head: &Head) -> bool {
+        let number = head.command_number();
+        head.is_immediate()
+            || self.window.contains(number) && !self.early.borrow().requests.contains_key(&number)
+    }
+
+    /// Whether it is the turn of a command that [`Session::takes_number`] has let pass, which then has its memory
+    /// and its place.
+    pub(super) fn takes_turn(&self, number: u32, memory: u64) -> bool {
+        let has = number == self.window.next() && self.window.hold(memory);
+        if has {
+            self.window.advance();
+            self.window.begin_command();
+        }
+        has
+    }
+
+    /// Has a request wait for its turn.
+    pub(super) fn wait(&self, number: u32, request: Request) {
+        self.early.borrow_mut().put(number, request);
+    }
+
+    /// Carries out in its turn what is no command.
+    pub(super) fn take(self: &Rc<Self>, number: u32, request: Request) {
+        if number != self.window.next() {
+            return self.wait(number, request);
+        }
+        self.window.advance();
+        self.carry_out(request);
+        self.deliver();
+    }
+
+    /// The same for what carries no data of a unit; what is immediate is carried out at once.
+    pub(super) fn take_other(self: &Rc<Self>, channel: &Rc<Channel>, head: &Head, data: Vec<u8>) {
+        if head.is_immediate() {
+            self.other(channel, head, data);
+            return self.deliver();
+        }
+        let number = head.command_number();
+        let waits = number != self.window.next();
+        if waits && self.early.borrow().bytes + data.len() > WAITING_MAX {
+            // As if it had never come: whoever fills the window with such has to send it again.
+            return;
+        }
+        self.take(number, Request::Other(channel.clone(), *head, data));
+    }
+
+    /// Carries out what has waited and has its turn now.
+    pub(super) fn deliver(self: &Rc<Self>) {
+        loop {
+            if self.early.borrow().is_empty() {
+                return;
+            }
+            let next = self.window.next();
+            let function = self.early.borrow_mut().next_function(next);
+            if let Some((channel, head)) = function {
+                self.function(&channel, &head);
+                continue;
+            }
+            let Some(request) = self.early.borrow_mut().take(next) else {
+                return;
+            };
+            if !self.has_memory(&request) {
+                return self.early.borrow_mut().put(next, request);
+            }
+            self.window.advance();
+            self.carry_out(request);
+        }
+    }
+
+    /// Takes the memory that a command needs; false when there is none now.
+    fn has_memory(&self, request: &Request) -> bool {
+        let Request::Command(tag) = request else {
+            return true;
+        };
+        let mut tasks = self.tasks.borrow_mut();
+        tasks
+            .get_mut(*tag)
+            .is_none_or(|task| self.window.hold(task.held))
+    }
+
+    fn carry_out(self: &Rc<Self>, request: Request) {
+        match request {
+            Request::Command(tag) => {
+                self.window.begin_command();
+                self.give_turn(tag);
+            }
+            Request::Other(channel, head, data) => self.other(&channel, &head, data),
+            Request::Nothing => {}
+        }
+    }
+
+    /// Whether an immediate function has to wait for commands with numbers before its own, which other
+    /// connections still bring (RFC 7143, section 4.2.3.3); then it does.
+    pub(super) fn waits_for_commands(&self, channel: &Rc<Channel>, head: &Head) -> bool {
+        let (number, next) = (head.command_number(), self.window.next());
+        let last = self.window.last().wrapping_add(1);
+        if !head.is_immediate() || !is_before(next, number) || is_before(last, number) {
+            return false;
+        }
+        let mut early = self.early.borrow_mut();
+        if early.functions.len() >= IMMEDIATE_MAX {
+            channel.reject(reason::IMMEDIATE, head);
+        } else {
+            early.functions.push((channel.clone(), *head));
+        }
+        true
+    }
+
+    /// The command with this number counts as one that has come (RFC 7143, section 11.6.1). False when its
+    /// number is none that may come now, or not before the function's own.
+    pub(super) fn plug(self: &Rc<Self>, number: u32, function: u32) -> bool {
+        let may = self.window.contains(number) && is_before(number, function);
+        if may && !self.early.borrow().requests.contains_key(&number) {
+            self.take(number, Request::Nothing);
+        }
+        may
+    }
+
+    /// Drops what waits of a connection that has ended, as if it had never come: the initiator, which was
+    /// never told that it has, sends it again by another one.
+    pub(super) fn drop_early(&self, channel: &Rc<Channel>) {
+        let mut early = self.early.borrow_mut();
+        early.drop_of(channel);
+        let mut tasks = self.tasks.borrow_mut();
+        for tag in tasks.of(channel) {
+            let waits = tasks.get_mut(tag).filter(|task| task.order == NO_TURN);
+            if let Some(number) = waits.map(|task| task.number) {
+                tasks.remove(tag);
+                early.requests.remove(&number);
+            }
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! The full feature phase of one connection: a task that reads PDUs and one that writes, on the loop of its
+//! session, where each command that runs is a task as well.
+
+use crate::channel::Channel;
+use crate::input::Input;
+use crate::negotiate::SEGMENT_MAX;
+use crate::output::Data;
+use crate::pdu::{FINAL, Head, Made, NO_TAG, StatusNumber, reason, request, response};
+use crate::session::Session;
+use reactor::{SECOND_NS, in_time, within};
+use std::io::{Error, ErrorKind, Result};
+use std::rc::Rc;
+
+/// PDUs that may wait to be written before no more is read.
+const WAITING_MAX: usize = 1024;
+/// A silent peer is asked whether it is there after this time, and given up after another.
+const SILENCE_NS: u64 = 30 * SECOND_NS;
+/// A peer has this long to send a data segment.
+pub(super) const READ_NS: u64 = 60 * SECOND_NS;
+
+/// Reasons of a logout (11.14.1), and answers to it (11.15.1).
+const CLOSE_SESSION: u8 = 0;
+const CLOSE_CONNECTION: u8 = 1;
+const CLOSED: u8 = 0;
+const NO_CONNECTION: u8 = 1;
+const NO_RECOVERY: u8 = 2;
+
+/// A connection that is served.
+pub(crate) struct Connection {
+    pub(super) session: Rc<Session>,
+    pub(super) channel: Rc<Channel>,
+}
+
+pub(super) fn violation(what: &'static str) -> Error {
+    Error::new(ErrorKind::InvalidData, what)
+}
+
+impl Connection {
+    /// Serves a connection until it ends, and all that it began has ended. The session has it among its
+    /// own already.
+    pub(crate) async fn run(session: Rc<Session>, channel: Rc<Channel>, mut input: Input) {
+        let (writer, written) = (session.clone(), channel.clone());
+        session.handle.spawn(async move {
+            let freed = || writer.deliver();
+            let write =
+                written
+                    .output
+                    .write(&writer.handle, &written.stream, &written.agreed, freed);
+            write.await;
+        });
+        let connection = Self { session, channel };
+        let ended = connection.read(&mut input).await;
+        let Self { session, channel } = connection;
+        match ended {
+            Ok(()) => {}
+            // Who logs out is answered, and so is who is told to go.
+            _ if channel.logged_out.get() => {}
+            Err(_) if channel.seat.is_ending() => {
+                session.closing.set(true);
+                Session::tell_all_dropped(&channel);
+            }
+            Err(error) => {
+                if error.kind() == ErrorKind::InvalidData {
+                    channel.note(&error);
+                }
+                if matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::TimedOut) {
+                    session.tell_dropped(&channel);
+                }
+                // Nobody is there to be answered, or nobody who keeps to the rules.
+                channel.over.set(true);
+            }
+        }
+        session.finish(&channel).await;
+    }
+
+    /// Reads until the initiator logs out, which is no error, or the connection fails.
+    async fn read(&self, input: &mut Input) -> Result<()> {
+        let channel = &self.channel;
+        let mut asked = false;
+        loop {
+            let head = input.head(channel.agreed.header_digest);
+            let Some(head) = within(&self.session.handle, SILENCE_NS, head).await else {
+                if asked {
+                    return Err(ErrorKind::TimedOut.into());
+                }
+                asked = true;
+                self.session.ping(channel);
+                continue;
+            };
+            asked = false;
+            let head = head?;
+            if head.data_len() > SEGMENT_MAX as usize {
+                return Err(violation("a data segment longer than was agreed on"));
+            }
+            if channel.acknowledge(head.status_expected()) {
+                self.session.check_fence();
+            }
+            self.wait_for_room().await;
+            self.dispatch(&head, input).await?;
+            if channel.logged_out.get() {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn wait_for_room(&self) {
+        let output = &self.channel.output;
+        loop {
+            let room = output.room.wait();
+            if output.len() < WAITING_MAX {
+                return;
+            }
+            room.await;
+        }
+    }
+
+    async fn dispatch(&self, head: &Head, input: &mut Input) -> Result<()> {
+        match head.opcode() {
+            request::COMMAND => self.command(head, input).await,
+            request::DATA_OUT => self.data_out(head, input).await,
+            request::NOP_OUT | request::FUNCTION | request::TEXT | request::LOGOUT => {
+                let data = self.segment(head, input).await?;
+                // An answer to a ping has no number, and asks for no answer (11.18).
+                let is_answer = head.opcode() == request::NOP_OUT && head.task_tag() == NO_TAG;
+                let data = data.filter(|_| !is_answer);
+                if let Some(data) = data.filter(|_| self.session.takes_number(head)) {
+                    self.session.take_other(&self.channel, head, data);
+                }
+                Ok(())
+            }
+            _ => {
+                // A login here, a SNACK without recovery, or nothing that is known.
+                self.segment(head, input).await?;
+                self.channel.reject(reason::NOT_SUPPORTED, head);
+                Ok(())
+            }
+        }
+    }
+
+    /// The data segment of a PDU that is not data of a command. None when it was damaged: it is as
+    /// if it had never come (RFC 7143, section 7.8).
+    pub(super) async fn segment(&self, head: &Head, input: &mut Input) -> Result<Option<Vec<u8>>> {
+        let read = input.data(head.data_len(), self.channel.agreed.data_digest);
+        let (data, whole) = in_time(&self.session.handle, READ_NS, read).await?;
+        if !whole {
+            self.channel.reject(reason::DATA_DIGEST, head);
+            return Ok(None);
+        }
+        Ok(Some(data))
+    }
+}
+
+impl Session {
+    /// Carries out a request that is no command, in its turn.
+    pub(super) fn other(self: &Rc<Self>, channel: &Rc<Channel>, head: &Head, data: Vec<u8>) {
+        match head.opcode() {
+            request::NOP_OUT => Self::nop_out(channel, head, data),
+            request::FUNCTION => self.function(channel, head),
+            request::TEXT => self.text(channel, head, &data),
+            _ => self.logout(channel, head),
+        }
+    }
+
+    /// Asks the initiator whether it is there, and what it has received.
+    pub(super) fn ping(&self, channel: &Channel) {
+        let tag = self.tasks.borrow_mut().next_tag();
+        let made = Made::new(response::NOP_IN, FINAL, NO_TAG, StatusNumber::Shows);
+        channel.output.push(made.word(20, tag), Data::None);
+    }
+
+    /// NOP-Out (11.18) that asks for an answer.
+    fn nop_out(channel: &Channel, head: &Head, mut data: Vec<u8>) {
+        data.truncate(channel.agreed.segment_max as usize);
+        let made = Made::new(
+            response::NOP_IN,
+            FINAL,
+            head.task_tag(),
+            StatusNumber::Takes,
+        );
+        let made = made.word(20, NO_TAG).lun(head.lun_bytes());
+        channel.output.push(made, Data::Own(data));
+    }
+
+    /// Logout (11.14) of the session, of this connection, or of another one. It is answered when what the
+    /// connections have begun has ended.
+    fn logout(self: &Rc<Self>, channel: &Rc<Channel>, head: &Head) {
+        // Time2Wait 2 s, Time2Retain 0.
+        let made = Made::new(
+            response::LOGOUT,
+            FINAL,
+            head.task_tag(),
+            StatusNumber::Takes,
+        )
+        .word(40, 2 << 16);
+        let leaving = match head.flags() & 0x7f {
+            CLOSE_SESSION => {
+                self.closing.set(true);
+                for other in self.others(channel) {
+                    other.cut();
+                }
+                Ok(channel.clone())
+            }
+            CLOSE_CONNECTION => self.channel(head.connection()).ok_or(NO_CONNECTION),
+            _ => Err(NO_RECOVERY),
+        };
+        match leaving {
+            Ok(leaving) => {
+                let farewell = (channel.clone(), made.byte(2, CLOSED));
+                leaving.farewells.borrow_mut().push(farewell);
+                match Rc::ptr_eq(&leaving, channel) {
+                    // Its reader may be at work elsewhere: it sees the end of what comes.
+                    true => {
+                        leaving.logged_out.set(true);
+                        leaving.seat.stop_reading();
+                    }
+                    false => leaving.cut(),
+                }
+            }
+            Err(why) => channel.output.push(made.byte(2, why), Data::None),
+        }
+    }
+
+    /// Ends a connection whose reading has ended: waits for what it has begun, answers who waits for that,
+    /// and leaves the session.
+    async fn finish(self: &Rc<Self>, channel: &Rc<Channel>) {
+        self.terminate(channel);
+        loop {
+            let ended = self.ended.wait();
+            // Who closes the session is the last to go.
+            let waits =
+                channel.logged_out.get() && self.closing.get() && !self.others(channel).is_empty();
+            if self.tasks.borrow().of(channel).is_empty() && !waits {
+                break;
+            }
+            ended.await;
+        }
+        let farewells = std::mem::take(&mut *channel.farewells.borrow_mut());
+        for (to, made) in farewells {
+            to.output.push(made, Data::None);
+        }
+        channel.output.close();
+        self.leave(channel);
+    }
+}
