@@ -75,6 +75,12 @@ pub enum Command {
     /// Say where a block lies, since when, why it was moved there and what it displaced
     #[command(after_help = EXPLAIN_AFTER)]
     Explain(Explain),
+    /// Show how long reads of a pool or a volume took since the pool was opened, by where blocks came from
+    Latency {
+        /// The pool or the volume
+        #[arg(value_name = "POOL[/VOL]")]
+        name: String,
+    },
     /// Look at long work
     #[command(subcommand)]
     Job(Job),

@@ -85,3 +85,33 @@ fn counters_of_all_volumes_are_those_of_each() {
     assert_eq!(all.status, engine.pool_status("p").unwrap());
     engine.shutdown();
 }
+
+#[test]
+fn reads_are_counted_by_where_they_came_from() {
+    let folder = Folder::new();
+    let engine = engine(1);
+    engine
+        .pool_create(&tiered(&folder, "p", 1, 192, 256))
+        .unwrap();
+    engine.volume_create("p", &volume("v", 8)).unwrap();
+    let client = Client::open(&engine, "p", "v");
+    let counts = || {
+        let volume = &engine.look()[0].volumes[0];
+        let sources = &volume.sources;
+        let sources = [&sources.ram, &sources.fast, &sources.slow];
+        let took: u64 = sources.iter().map(|times| times.ns).sum();
+        assert!(took <= volume.counters.read_ns);
+        sources.map(|times| times.counts.iter().sum::<u64>())
+    };
+    client.write(0, &pattern(1, 4096)).unwrap();
+    client.read(0, 4096).unwrap();
+    assert_eq!(counts(), [0, 1, 0]);
+    engine.pool_cool("p").unwrap();
+    client.read(0, 4096).unwrap();
+    assert_eq!(counts(), [0, 1, 1]);
+    // The disk's answer was kept.
+    client.read(0, 4096).unwrap();
+    assert_eq!(counts(), [1, 1, 1]);
+    drop(client);
+    engine.shutdown();
+}

@@ -632,6 +632,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/pools/{pool}/latency": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Tells how long reads took since the pool was opened, by where blocks came from.
+         * @description For the role viewer and those above.
+         */
+        get: operations["PoolLatency"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/pools/{pool}/moves": {
         parameters: {
             query?: never;
@@ -1216,6 +1236,26 @@ export interface paths {
          * @description For the role viewer and those above.
          */
         get: operations["VolumeExplain"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/volumes/{pool}/{volume}/latency": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Tells how long reads of the volume took since its pool was opened, by where blocks came from.
+         * @description For the role viewer and those above.
+         */
+        get: operations["VolumeLatency"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2213,6 +2253,20 @@ export interface components {
          * @enum {string}
          */
         JobState: "running" | "paused" | "done" | "failed" | "cancelled";
+        /**
+         * @description Reads of a pool or a volume since the pool was opened, by how long they took. What was answered from memory counts by
+         *     operations, what drives were read for by stretches of blocks that lie together, with the wait for their turn.
+         */
+        Latency: {
+            /** @description Bounds of times in nanoseconds, rising. */
+            bounds_ns: number[];
+            /** @description From the fast tier. */
+            fast: components["schemas"]["SourceLatency"];
+            /** @description From the engine's memory, or of what was never written. */
+            ram: components["schemas"]["SourceLatency"];
+            /** @description From the slow tier. */
+            slow: components["schemas"]["SourceLatency"];
+        };
         /** @description How a vdrive lays its space over its drives. */
         Layout: {
             /** @enum {string} */
@@ -3191,6 +3245,32 @@ export interface components {
         SnapshotList: {
             /** @description One entry a snapshot, oldest first. */
             items: components["schemas"]["Snapshot"][];
+        };
+        /** @description Reads from one source. */
+        SourceLatency: {
+            /** @description As many as took no longer than a bound, and longer than the one before; at the end those that took longer than all. */
+            counts: number[];
+            /**
+             * Format: int64
+             * @description Nanoseconds, summed.
+             */
+            ns: number;
+            /**
+             * Format: double
+             * @description Seconds that half of them did not exceed; nothing without any. Percentiles are of the bounds, with a straight line
+             *     between two.
+             */
+            p50_s?: number | null;
+            /**
+             * Format: double
+             * @description The same of 999 in 1,000.
+             */
+            p999_s?: number | null;
+            /**
+             * Format: double
+             * @description The same of 99 in 100.
+             */
+            p99_s?: number | null;
         };
         /**
          * @description Where new, never-written space begins.
@@ -5009,6 +5089,36 @@ export interface operations {
             500: components["responses"]["Problem500"];
         };
     };
+    PoolLatency: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                pool: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Latency"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+        };
+    };
     PoolMoves: {
         parameters: {
             query?: never;
@@ -6307,6 +6417,37 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            500: components["responses"]["Problem500"];
+        };
+    };
+    VolumeLatency: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                pool: string;
+                volume: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Latency"];
                 };
             };
             401: components["responses"]["Problem401"];

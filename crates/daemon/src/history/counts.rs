@@ -92,7 +92,12 @@ fn quantile(counts: &[u64], bounds: Bounds, share: f64) -> Option<f64> {
 
 /// The time in seconds in which this share of operations ended.
 pub fn time(spread: &Spread, share: f64) -> Option<f64> {
-    quantile(&spread.times, TIME_BOUNDS, share).map(|ns| ns / 1e9)
+    share_of_times(&spread.times, share)
+}
+
+/// The time in seconds in which this share of what was counted by times ended.
+pub fn share_of_times(counts: &[u64], share: f64) -> Option<f64> {
+    quantile(counts, TIME_BOUNDS, share).map(|ns| ns / 1e9)
 }
 
 /// The size in bytes: half of the operations are larger than the bound below it, and half not larger than it.

@@ -10,7 +10,7 @@ mod rings;
 mod series;
 mod store;
 
-pub use counts::{Counts, time, usual_size};
+pub use counts::{Counts, share_of_times, time, usual_size};
 pub use query::Query;
 pub use series::{Kind, SERIES_MAX, Values};
 pub use store::{Found, Missing, Store};

@@ -305,6 +305,7 @@ pub fn dispatch(
         Operation::PoolExport => nothing(manager.pool_export(pool)?),
         Operation::PoolImport => tagged(manager.pool_import(pool, &with.request()?)?),
         Operation::PoolCounters => json(manager.pool_counters(pool)?),
+        Operation::PoolLatency => json(manager.pool_latency(pool)?),
         Operation::PoolMoves => json(manager.pool_moves(pool)?),
         Operation::PoolWhatIf => json(manager.pool_what_if(pool)?),
         Operation::PoolCool => nothing(manager.pool_cool(pool)?),
@@ -366,6 +367,7 @@ pub fn dispatch(
             nothing(manager.schedule_remove(pool, volume, with.text("schedule"))?)
         }
         Operation::VolumeCounters => json(manager.volume_counters(pool, volume)?),
+        Operation::VolumeLatency => json(manager.volume_latency(pool, volume)?),
         Operation::VolumeMap => {
             let cells = with.asked_number("cells")?;
             let start = with.asked_number("start")?.unwrap_or(0);

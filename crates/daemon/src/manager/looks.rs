@@ -62,6 +62,15 @@ impl Manager {
         Arc::clone(&newest)
     }
 
+    /// The newest look, unless that is old.
+    pub(super) fn look_lately(&self) -> Arc<Look> {
+        let newest = Arc::clone(&lock(&self.looks.newest));
+        match newest.number == 0 || newest.began.elapsed() > FRESH {
+            true => self.look_now(),
+            false => newest,
+        }
+    }
+
     /// The first look after the one of this number, whoever makes it; after 0, one that is made now.
     pub(super) fn look_after(&self, number: u64) -> Arc<Look> {
         if number == 0 {

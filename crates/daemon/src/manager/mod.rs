@@ -9,6 +9,7 @@ mod fills;
 mod goals;
 mod history;
 mod jobs;
+mod latency;
 mod live;
 mod looks;
 mod metrics;

@@ -119,6 +119,7 @@ pub fn pool(page: &mut Page, figures: &PoolFigures) {
         volume_counters(page, of, &counters);
         if volume.spread != engine::IoSpread::default() {
             volume_spread(page, of, &counters, &volume.spread);
+            volume_sources(page, of, &volume.sources);
         }
     }
 }
@@ -306,6 +307,22 @@ fn volume_counters(page: &mut Page, of: &[&str; 2], counters: &v1::Counters) {
 fn bounds(bounds: engine::Bounds, unit: f64) -> Vec<String> {
     let written = bounds.values().map(|bound| bound as f64 / unit);
     written.map(|bound| format!("{bound:?}")).collect()
+}
+
+fn volume_sources(page: &mut Page, of: &[&str; 2], sources: &engine::SourceTimes) {
+    let bounds = bounds(engine::TIME_BOUNDS, 1e9);
+    for (tier, times) in [
+        ("ram", &sources.ram),
+        ("fast", &sources.fast),
+        ("slow", &sources.slow),
+    ] {
+        let counted = Counted {
+            bounds: &bounds,
+            counts: &times.counts,
+            sum: seconds(times.ns),
+        };
+        page.add_histogram(the::VOLUME_SOURCE_TIMES, &[of[0], of[1], tier], &counted);
+    }
 }
 
 fn volume_spread(

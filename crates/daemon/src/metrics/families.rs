@@ -131,6 +131,7 @@ families! {
 
     VOLUME_READ_SPREAD Histogram "convect_volume_read_latency_seconds" VOLUME "How long reads of hosts took; those that are answered at once, by the mean of those that came together."
     VOLUME_WRITE_SPREAD Histogram "convect_volume_write_latency_seconds" VOLUME "How long writes of hosts took."
+    VOLUME_SOURCE_TIMES Histogram "convect_volume_source_read_latency_seconds" VOLUME_TIER "How long reads took by where blocks came from: from memory by operations, from drives by stretches that lie together."
     VOLUME_READ_SIZES Histogram "convect_volume_read_size_bytes" VOLUME "How large reads of hosts were."
     VOLUME_WRITE_SIZES Histogram "convect_volume_write_size_bytes" VOLUME "How large writes of hosts were."
 

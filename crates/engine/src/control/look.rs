@@ -1,6 +1,6 @@
 //! A pool and its volumes at one moment.
 
-use super::spread::IoSpread;
+use super::spread::{IoSpread, SourceTimes};
 use super::types::{IoCounters, PoolStatus, VolumeStatus};
 
 /// A volume at a moment.
@@ -12,6 +12,8 @@ pub struct VolumeLook {
     pub counters: IoCounters,
     /// How its reads and writes are spread since then.
     pub spread: IoSpread,
+    /// How long its reads took since then, by where blocks came from.
+    pub sources: SourceTimes,
 }
 
 /// A pool at a moment.

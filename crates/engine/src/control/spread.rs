@@ -93,6 +93,78 @@ impl IoSpread {
     }
 }
 
+/// Where blocks are read from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// Memory of the engine; or nowhere, as what was never written.
+    Ram,
+    /// The fast tier.
+    Fast,
+    /// The slow tier.
+    Slow,
+}
+
+/// How long reads from one source took.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Times {
+    /// By nanoseconds, as in [`Spread::times`].
+    pub counts: [u64; TIMES],
+    /// Nanoseconds, summed.
+    pub ns: u64,
+}
+
+/// How long reads of a volume took since the pool was opened, by where the blocks came from. What drives have elsewhere
+/// than in memory counts by stretches of blocks that lie together, with the wait for their turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SourceTimes {
+    /// From memory.
+    pub ram: Times,
+    /// From the fast tier.
+    pub fast: Times,
+    /// From the slow tier.
+    pub slow: Times,
+}
+
+impl SourceTimes {
+    /// Counts one.
+    pub(crate) fn note(&mut self, source: Source, took_ns: u64) {
+        let times = match source {
+            Source::Ram => &mut self.ram,
+            Source::Fast => &mut self.fast,
+            Source::Slow => &mut self.slow,
+        };
+        times.counts[TIME_BOUNDS.bucket(took_ns)] += 1;
+        times.ns += took_ns;
+    }
+
+    /// Adds what another one counted.
+    pub fn add(&mut self, more: &Self) {
+        let sums = [&mut self.ram, &mut self.fast, &mut self.slow];
+        for (sum, more) in sums.into_iter().zip([&more.ram, &more.fast, &more.slow]) {
+            let counts = sum.counts.iter_mut().zip(more.counts);
+            counts.for_each(|(sum, more)| *sum += more);
+            sum.ns += more.ns;
+        }
+    }
+}
+
+/// All that is counted of a layer's operations by times and sizes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Spreads {
+    /// Operations.
+    pub io: IoSpread,
+    /// Reads, by where they came from.
+    pub sources: SourceTimes,
+}
+
+impl Spreads {
+    /// Adds what another one counted.
+    pub fn add(&mut self, more: &Self) {
+        self.io.add(&more.io);
+        self.sources.add(&more.sources);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,7 +4,7 @@ use super::allowances::has;
 use super::shards::ask_all;
 use super::{Pool, Result};
 use crate::control::look::{PoolLook, VolumeLook};
-use crate::control::spread::IoSpread;
+use crate::control::spread::Spreads;
 use format::VolumeConfig;
 
 impl Pool {
@@ -20,14 +20,15 @@ impl Pool {
         let config = self.config();
         let has = has(&config.holders(), &shards);
         let look = |volume: &VolumeConfig| {
-            let mut spread = IoSpread::default();
+            let mut spread = Spreads::default();
             let parts = spreads.iter().filter_map(|of| of.get(&volume.live()));
             parts.for_each(|part| spread.add(part));
             let has = has.get(&volume.id).copied().unwrap_or_default();
             VolumeLook {
                 status: self.status_of(volume, has, &shards),
                 counters: self.volume_counters_by(volume, &shards),
-                spread,
+                spread: spread.io,
+                sources: spread.sources,
             }
         };
         let online = config.volumes.iter().filter(|volume| !volume.deleting);

@@ -3,7 +3,9 @@
 use super::heat::By;
 use super::read::Looked;
 use super::state::{Shard, State};
+use crate::control::spread::Source;
 use crate::control::types::IoCounters;
+use crate::space::Class;
 use block::{Completion, ErrorKind, IoError, Op, OpKind, StatusExtent};
 use reactor::Remote;
 use std::collections::VecDeque;
@@ -210,7 +212,7 @@ impl Shard {
         if counted.has_data() {
             self.meters.note(took);
         }
-        self.state.borrow_mut().count_op(counted, took);
+        self.state.borrow_mut().count_op(counted, took, None);
     }
 }
 
@@ -255,8 +257,21 @@ impl Counted {
 }
 
 impl State {
-    /// An operation took so long.
-    pub(super) fn count_op(&mut self, op: Counted, took: u64) {
+    /// Blocks of a volume that lie together took so long to be read.
+    pub(super) fn count_source(&mut self, volume: u32, class: Class, took: u64) {
+        let layer = self.live(volume);
+        if let Some(volume) = self.volumes.get_mut(&layer) {
+            let source = match class {
+                Class::Slow => Source::Slow,
+                _ => Source::Fast,
+            };
+            let spread = volume.spread.get_or_insert_default();
+            spread.sources.note(source, took);
+        }
+    }
+
+    /// An operation took so long; all of what it read came from `source`, where that is known.
+    pub(super) fn count_op(&mut self, op: Counted, took: u64, source: Option<Source>) {
         let layer = self.live(op.volume);
         let Self {
             counters, volumes, ..
@@ -269,11 +284,14 @@ impl State {
         match op.kind {
             OpKind::Read => {
                 let spread = volume.spread.get_or_insert_default();
-                spread.reads.note(took, op.len);
+                spread.io.reads.note(took, op.len);
+                if let Some(source) = source {
+                    spread.sources.note(source, took);
+                }
             }
             OpKind::Write => {
                 let spread = volume.spread.get_or_insert_default();
-                spread.writes.note(took, op.len);
+                spread.io.writes.note(took, op.len);
             }
             _ => {}
         }

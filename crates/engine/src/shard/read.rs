@@ -68,7 +68,7 @@ impl Shard {
         {
             let mut left = BlockMask::default();
             if !placed.is_empty() {
-                left = self.read_placed(piece, &placed, buf).await;
+                left = self.read_placed(by, piece, &placed, buf).await;
             }
             left = left.or(self.read_parts(by, piece, parts, buf).await?);
             return self.read_blocks(by, piece, left, buf).await;
@@ -151,7 +151,7 @@ impl Shard {
         }
         let placed = &owned.placed;
         (self.state.borrow_mut()).note_placed(by, piece.chunk, placed);
-        let left = self.read_placed(piece, placed, buf).await;
+        let left = self.read_placed(by, piece, placed, buf).await;
         Ok(left.or(self.read_parts(by, piece, owned.parts, buf).await?))
     }
 
@@ -174,17 +174,23 @@ impl Shard {
 
     /// Reads blocks where digests say that they lie. Returns those that could not be: their pages are to
     /// say what is wrong with them.
-    async fn read_placed(&self, piece: Piece, placed: &[Placed], buf: &mut IoBuf) -> BlockMask {
+    async fn read_placed(
+        &self,
+        by: By,
+        piece: Piece,
+        placed: &[Placed],
+        buf: &mut IoBuf,
+    ) -> BlockMask {
         // Mostly it is one block: nothing is allocated for that.
         if placed.len() == 1 {
-            let read = self.read_placed_run(placed).await;
+            let read = self.read_placed_run(by, placed).await;
             return self.take_placed(piece, placed, read, buf);
         }
         let follows = |one: &Placed, next: &Placed| {
             (one.layer, one.block + 1, one.slot.plus(1)) == (next.layer, next.block, next.slot)
         };
         let runs: SmallVec<[&[Placed]; 4]> = placed.chunk_by(follows).collect();
-        let reads = join_all(runs.iter().map(|run| self.read_placed_run(run))).await;
+        let reads = join_all(runs.iter().map(|run| self.read_placed_run(by, run))).await;
         let taken = runs.iter().zip(reads);
         taken.fold(BlockMask::default(), |left, (run, read)| {
             left.or(self.take_placed(piece, run, read, buf))
@@ -192,9 +198,14 @@ impl Shard {
     }
 
     /// Reads blocks that lie one after the other where digests say.
-    async fn read_placed_run(&self, run: &[Placed]) -> Result<DmaBuf, DriveError> {
+    async fn read_placed_run(&self, by: By, run: &[Placed]) -> Result<DmaBuf, DriveError> {
+        let began = self.handle.now_ns();
         let check = |index: usize, bytes: &[u8]| crc32c(bytes) == run[index].crc;
-        self.read_place(run[0].slot, run.len(), &check).await
+        let data = self.read_place(run[0].slot, run.len(), &check).await?;
+        let took = self.handle.now_ns() - began;
+        let class = self.class(run[0].slot);
+        self.state.borrow_mut().count_source(by.volume, class, took);
+        Ok(data)
     }
 
     /// Takes what was read there. Returns the blocks, when they could not be.
@@ -471,9 +482,13 @@ impl Shard {
     ) -> Result<Option<DmaBuf>, DriveError> {
         let began = self.handle.now_ns();
         let data = self.read_run(by, chunk, leaf, run).await?;
-        if data.is_some() && !by.bypassed {
+        if data.is_some() {
             let took = self.handle.now_ns() - began;
-            self.state.borrow_mut().waits.note(run.class, took);
+            let mut state = self.state.borrow_mut();
+            state.count_source(by.volume, run.class, took);
+            if !by.bypassed {
+                state.waits.note(run.class, took);
+            }
         }
         Ok(data)
     }

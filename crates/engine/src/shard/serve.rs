@@ -6,6 +6,7 @@ use super::dispatch::{Counted, ShardOp, ShardPort};
 use super::heat::By;
 use super::read::Looked;
 use super::state::Shard;
+use crate::control::spread::Source;
 use crate::space::Class;
 use block::{Completion, CompletionSink, OpKind};
 use smallvec::SmallVec;
@@ -118,7 +119,8 @@ impl Shard {
         let mut state = self.state.borrow_mut();
         for (read, fast) in ended.reads.drain(..) {
             self.meters.note(took);
-            state.count_op(read, took);
+            let source = if fast { Source::Fast } else { Source::Ram };
+            state.count_op(read, took, Some(source));
             if fast {
                 state.waits.note(Class::Fast, took);
             }

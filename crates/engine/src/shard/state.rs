@@ -16,7 +16,7 @@ use super::spare::Asking;
 use super::stuck::Stuck;
 use super::throttle::Meters;
 use super::what_if::Waits;
-use crate::control::spread::IoSpread;
+use crate::control::spread::Spreads;
 use crate::control::types::{IoCounters, SpacePolicy};
 use crate::space::{Allocator, Allowance, Class, GroupTable, Quarantine, Run, SpaceShared};
 use crate::tree::{DirtyNodes, Tree};
@@ -134,7 +134,7 @@ pub(super) struct Volume {
     pub dirty: bool,
     pub counters: IoCounters,
     /// How its hosts' operations are spread; nothing before the first.
-    pub spread: Option<Box<IoSpread>>,
+    pub spread: Option<Box<Spreads>>,
 }
 
 impl Volume {

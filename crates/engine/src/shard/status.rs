@@ -1,7 +1,7 @@
 //! What a shard tells of itself.
 
 use super::state::Shard;
-use crate::control::spread::IoSpread;
+use crate::control::spread::Spreads;
 use crate::control::types::IoCounters;
 use format::BlockCounts;
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ pub struct ShardStatus {
 
 impl Shard {
     /// How operations of layers that have had some are spread.
-    pub fn spreads(&self) -> BTreeMap<u32, IoSpread> {
+    pub fn spreads(&self) -> BTreeMap<u32, Spreads> {
         let state = self.state.borrow();
         let known = state.volumes.iter();
         known

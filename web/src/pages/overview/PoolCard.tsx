@@ -1,6 +1,9 @@
-import type { Pool } from "../../api/types";
+import { api } from "../../api/client";
+import type { Latency, Pool } from "../../api/types";
 import { bytes, count, milliseconds, percent, span } from "../../format";
+import { type Source, percentile } from "../../live/latency";
 import type { PoolLive } from "../../live/load";
+import { useLatency } from "../../live/useLatency";
 import { href } from "../../router";
 import { Bar } from "../../ui/Bar";
 import { Spark } from "../../ui/Spark";
@@ -14,6 +17,16 @@ function toFull(pool: Pool): string {
   return "not filling";
 }
 
+/** How long reads from a source took of late: half of them, and all but one in a hundred. */
+function took(latency: Latency | undefined, source: Source): string {
+  if (!latency) return "";
+  const at = (share: number) => percentile(latency[source], latency.bounds_ns, share);
+  const [half, most] = [at(0.5), at(0.99)];
+  return half === undefined || most === undefined
+    ? ""
+    : `; p50 ${milliseconds(half)}, p99 ${milliseconds(most)}`;
+}
+
 function share(part: number | undefined): string {
   return part === undefined || part === 0 ? "–" : `${(part * 100).toFixed(part > 0.995 ? 0 : 1)} %`;
 }
@@ -22,6 +35,9 @@ function share(part: number | undefined): string {
 export function PoolCard({ pool, live }: { pool: Pool; live: PoolLive | undefined }) {
   const history = live?.history ?? [];
   const load = live?.load;
+  const latency = useLatency(`latency ${pool.name}`, (signal) =>
+    api.get("/v1/pools/{pool}/latency", { path: { pool: pool.name }, signal }),
+  );
   const fast = pool.vdrives.filter((vdrive) => vdrive.tier === "fast");
   return (
     <section className="card pool">
@@ -75,21 +91,33 @@ export function PoolCard({ pool, live }: { pool: Pool; live: PoolLive | undefine
         <div className="ram">
           <dt>RAM</dt>
           <dd>
-            {share(load?.ram)} <small>of reads, {bytes(pool.ram_bytes)}</small>
+            {share(load?.ram)}{" "}
+            <small>
+              of reads, {bytes(pool.ram_bytes)}
+              {took(latency, "ram")}
+            </small>
           </dd>
         </div>
         {fast.length > 0 && (
           <div className="fast">
             <dt>Fast</dt>
             <dd>
-              {share(load?.fast)} <small>of reads, {bytes(pool.fast_dirty + pool.fast_shadow)}</small>
+              {share(load?.fast)}{" "}
+              <small>
+                of reads, {bytes(pool.fast_dirty + pool.fast_shadow)}
+                {took(latency, "fast")}
+              </small>
             </dd>
           </div>
         )}
         <div className="slow">
           <dt>Slow</dt>
           <dd>
-            {share(load?.slow)} <small>of reads</small>
+            {share(load?.slow)}{" "}
+            <small>
+              of reads
+              {took(latency, "slow")}
+            </small>
           </dd>
         </div>
       </dl>

@@ -19,6 +19,8 @@ import { ReceiveStream } from "../snapshots/ReceiveStream";
 import { Knobs } from "./Knobs";
 import { Promote } from "./Promote";
 import { Resize } from "./Resize";
+import { TierLatency } from "./TierLatency";
+import { TopRanges } from "./TopRanges";
 import { VolumeHistory } from "./VolumeHistory";
 import { expectedOf } from "./knobs";
 
@@ -140,6 +142,14 @@ export function VolumePage({ pool, volume }: { pool: string; volume: string }) {
             </Card>
           </div>
           <VolumeHistory name={name} />
+          <div className="columns">
+            <Card title="Latency by tier">
+              <TierLatency pool={pool} volume={volume} />
+            </Card>
+            <Card title="Top ranges">
+              <TopRanges pool={pool} volume={volume} />
+            </Card>
+          </div>
           <Card
             title="Exports"
             actions={

@@ -17,6 +17,7 @@ impl Fake {
                 status,
                 counters,
                 spread,
+                sources: engine::SourceTimes::default(),
             }
         };
         volumes.into_iter().flatten().map(look).collect()
