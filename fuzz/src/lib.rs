@@ -3,6 +3,7 @@
 
 use format::{Page, PageHeader, PagePtr, crc32c};
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Bytes of a page or a block.
@@ -34,11 +35,21 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// A write to a socket that its other end has closed is an error here, as in every program with a `main` of its own.
+fn ignore_broken_pipes() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: it is ignored, and no function of ours is called.
+        unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+    });
+}
+
 /// Runs `decode` and returns what it gives.
 ///
 /// # Panics
 /// When it holds more than `limit` bytes of memory at any moment.
 pub fn bounded<T>(limit: usize, decode: impl FnOnce() -> T) -> T {
+    ignore_broken_pipes();
     let before = LIVE.load(Relaxed);
     PEAK.store(before, Relaxed);
     let value = decode();
