@@ -28,6 +28,9 @@ struct World {
     stamp: u64,
 }
 
+/// Times that a snapshot is asked for, a tenth of a second apart.
+const TRIES: usize = 600;
+
 impl World {
     fn new(folder: &Folder, shards: u16, seed: u64, memory: u64) -> Self {
         let engine = support::engine_with(usize::from(shards), memory);
@@ -45,6 +48,20 @@ impl World {
             random: Random(seed),
             stamp: 0,
         }
+    }
+
+    /// Takes a snapshot. What was deleted comes free in the background, and until then a small metadata region may
+    /// have no room for one more.
+    fn take(&self, volumes: &[String], name: &str) {
+        for _ in 0..TRIES {
+            match self.engine.snapshot_create("tank", volumes, name, 7) {
+                Err(error) if error.code == ErrorCode::NoSpace => {
+                    std::thread::park_timeout(std::time::Duration::from_millis(100));
+                }
+                taken => return drop(taken.unwrap()),
+            }
+        }
+        panic!("nothing came free for {name}");
     }
 
     fn any_volume(&mut self) -> String {
@@ -111,18 +128,13 @@ impl World {
         match self.random.below(12) {
             0..4 => {
                 let name = self.any_volume();
-                let volumes = [name.clone()];
-                self.engine
-                    .snapshot_create("tank", &volumes, &new, 7)
-                    .unwrap();
+                self.take(std::slice::from_ref(&name), &new);
                 let content = self.volumes[&name].clone();
                 self.snapshots.insert((name, new), content);
             }
             4 => {
                 let volumes: Vec<String> = self.volumes.keys().cloned().collect();
-                self.engine
-                    .snapshot_create("tank", &volumes, &new, 7)
-                    .unwrap();
+                self.take(&volumes, &new);
                 for (name, content) in &self.volumes {
                     self.snapshots
                         .insert((name.clone(), new.clone()), content.clone());

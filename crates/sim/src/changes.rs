@@ -270,8 +270,12 @@ impl Run {
         }
         let size = self.client.oracle.borrow().volumes[&number].size;
         let more = size + self.random.within(1..=64) * CHUNK as u64;
-        let grown = self.engine().volume_resize(POOL, &name, more, false);
-        grown.map_err(|failed| Wrong(format!("{name} does not grow: {failed}")))?;
+        match self.engine().volume_resize(POOL, &name, more, false) {
+            Ok(_) => {}
+            // One that is pinned as a whole would have more of the fast tier for itself than there is.
+            Err(refused) if refused.message.contains("by pins or its floor") => return Ok(()),
+            Err(failed) => return Err(Wrong(format!("{name} does not grow: {failed}"))),
+        }
         if let Some(known) = self.client.oracle.borrow_mut().volumes.get_mut(&number) {
             known.size = more;
         }
