@@ -148,15 +148,7 @@ struct Nvme {
 
 impl Drive for Nvme {
     fn info(&self) -> DriveInfo {
-        DriveInfo {
-            spec: self.spec.clone(),
-            size: self.found.size,
-            logical_sector: self.found.logical_sector,
-            physical_sector: self.found.physical_sector,
-            rotation: self.found.rotation,
-            write_cache: self.found.write_cache,
-            persistent: true,
-        }
+        self.found.info(&self.spec)
     }
 }
 

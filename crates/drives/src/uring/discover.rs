@@ -1,6 +1,6 @@
 //! What the system tells of a file or device: size, sectors, rotation, write cache.
 
-use block::Rotation;
+use block::{DriveInfo, Rotation};
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
@@ -21,6 +21,21 @@ pub(crate) struct Found {
     pub write_cache: bool,
     /// Whether the drive has queues whose ends are looked for instead of told.
     pub polled: bool,
+}
+
+impl Found {
+    /// What the drive that `spec` opens tells of itself.
+    pub(crate) fn info(&self, spec: &str) -> DriveInfo {
+        DriveInfo {
+            spec: spec.to_owned(),
+            size: self.size,
+            logical_sector: self.logical_sector,
+            physical_sector: self.physical_sector,
+            rotation: self.rotation,
+            write_cache: self.write_cache,
+            persistent: true,
+        }
+    }
 }
 
 /// Asks the system. `direct` says whether transfers go past the page cache.
