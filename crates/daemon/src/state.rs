@@ -36,7 +36,16 @@ struct List {
 pub struct StateDir {
     path: PathBuf,
     written: Mutex<Option<Vec<KnownPool>>>,
-    _lock: File,
+    lock: File,
+}
+
+impl Drop for StateDir {
+    /// Gives the lock up at once: a program that is being started beside (smartctl) has a copy of
+    /// the descriptor until it runs, and would keep the lock that long.
+    fn drop(&mut self) {
+        // A failure leaves the lock to the end of the descriptor, which is what would happen anyway.
+        let _ = self.lock.unlock();
+    }
 }
 
 impl StateDir {
@@ -85,7 +94,7 @@ impl StateDir {
         Ok(Self {
             path: path.to_owned(),
             written: Mutex::new(None),
-            _lock: lock,
+            lock,
         })
     }
 
@@ -151,5 +160,24 @@ impl StateDir {
         write_whole(&self.path, LIST, &text, 0o640)?;
         *written = Some(pools.to_vec());
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_is_free_once_let_go_though_a_started_program_has_the_descriptor_still() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = StateDir::open(folder.path()).unwrap();
+        let inherited = first.lock.try_clone().unwrap();
+        let Err(refused) = StateDir::open(folder.path()) else {
+            panic!("two have the folder");
+        };
+        assert!(refused.to_string().contains("another daemon"), "{refused}");
+        drop(first);
+        StateDir::open(folder.path()).unwrap();
+        drop(inherited);
     }
 }
