@@ -106,12 +106,14 @@ checks+=,missing_required_header,use_after_free,ensure_resource_availability
 # That nothing is told without a token is a test of the daemon's own (tests/daemon/access.rs); after ten bad ones an
 # address is told to wait, which ignored_auth takes for an answer.
 # Refusals that no schema can tell, like that of a name that is taken, make positive_data_acceptance of no use here.
-run_round() { # SECONDS SEED CHECKS [ARG...]
+run_round() ( # SECONDS SEED CHECKS [ARG...]
+  # It keeps what failed in the current folder, and would try that first in every later run.
+  cd "$work"
   timeout --kill-after=10 $(($1 + 120)) "$tools/bin/st" --config-file "$work/st.toml" run "$root/docs/api/openapi.json" \
     --url "$server" --tls-verify "$work/state/certificate.pem" -H "Authorization: Bearer $token" --no-color \
     --max-time "$1" --seed "$2" --checks "$3" --continue-on-failure --request-timeout 60 \
     --generation-database none --warnings off "${@:4}" >"$work/round" 2>&1
-}
+)
 : >"$work/st.toml"
 
 step "fuzz the interface for $seconds s"
