@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The web page: web.sh build|test. `build` makes web/dist out of web/src; `test` looks whether what is committed
+# The web page: web.sh build|test|bench. `build` makes web/dist out of web/src; `test` looks whether what is committed
 # there is what that makes, whether the types are those of the OpenAPI document, and runs the page's tests, those in
-# Chromium against the daemon that is built already.
+# Chromium against the daemon that is built already. `bench NAME` runs a benchmark in Chromium against the release build.
 set -Eeuo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
@@ -57,5 +57,6 @@ use_node
 case "${1:-}" in
   build) build ;;
   test) run_tests ;;
-  *) fail "usage: web.sh build|test" ;;
+  bench) CONVECT="$(target_dir)/release/convect" npx --no-install playwright test --config bench.config.ts "$2" ;;
+  *) fail "usage: web.sh build|test|bench NAME" ;;
 esac

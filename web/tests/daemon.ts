@@ -15,11 +15,14 @@ export class Daemon {
   private constructor(
     readonly folder: string,
     readonly url: string,
-    private readonly process: ChildProcess,
+    readonly process: ChildProcess,
     private loads: ChildProcess[] = [],
   ) {}
 
-  static async start(): Promise<Daemon> {
+  /** `settings` are those of its configuration beside where it listens and keeps its state. */
+  static async start(
+    settings: string[] = [`ram_tier = "32M"`, `map_cache = "32M"`, `threads = 1`],
+  ): Promise<Daemon> {
     const folder = mkdtempSync(join(tmpdir(), "convect-page-"));
     writeFileSync(
       join(folder, "convect.toml"),
@@ -27,9 +30,7 @@ export class Daemon {
         `socket = "${folder}/c.sock"`,
         `state_dir = "${folder}/state"`,
         `listen = "127.0.0.1:0"`,
-        `ram_tier = "32M"`,
-        `map_cache = "32M"`,
-        `threads = 1`,
+        ...settings,
       ].join("\n"),
     );
     const daemon = spawn(BINARY, ["serve", "--config", join(folder, "convect.toml")], {
@@ -139,6 +140,11 @@ export class Daemon {
     client.stdin?.on("error", () => undefined);
     next();
     this.loads.push(client);
+  }
+
+  /** A program that uses the daemon until the end. */
+  beside(program: string, ...words: string[]): void {
+    this.loads.push(spawn(program, words, { stdio: ["ignore", "ignore", "inherit"] }));
   }
 
   async stop(): Promise<void> {

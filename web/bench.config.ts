@@ -1,0 +1,5 @@
+import { defineConfig } from "@playwright/test";
+import tests from "./playwright.config";
+
+// Benchmarks in the browser, which print tables and judge nothing.
+export default defineConfig({ ...tests, testDir: "bench", timeout: 1_800_000, reporter: "line" });
