@@ -13,9 +13,9 @@ export const test = base.extend<{ daemon: Daemon }>({
 
 export { expect };
 
-export async function logIn(page: Page, daemon: Daemon, role: Role): Promise<void> {
+export async function logIn(page: Page, daemon: Daemon, role: Role, url: string = daemon.url): Promise<void> {
   const token = daemon.token(role);
-  await page.goto(daemon.url);
+  await page.goto(url);
   await page.getByLabel("Token").fill(token);
   await page.getByRole("button", { name: "Log in" }).click();
   await expect(page.getByRole("heading", { name: "Overview" })).toBeVisible();
