@@ -10,6 +10,7 @@ mod dma;
 mod drive;
 mod error;
 mod iobuf;
+mod lasting;
 mod oneshot;
 mod op;
 mod spare;
@@ -24,5 +25,6 @@ pub use drive::{
 };
 pub use error::{DriveError, ErrorKind, IoError};
 pub use iobuf::{IoBuf, Segment};
+pub use lasting::{Lasting, LastingMemory, LastingSource, OwnMemory};
 pub use oneshot::{Receiver, Sender, oneshot};
 pub use op::{Op, OpFlags, OpKind};

@@ -70,6 +70,9 @@ pub struct Config {
     pub host_reserve: Option<u64>,
     /// Bytes of cached map pages of each pool.
     pub map_cache: u64,
+    /// A folder in memory for the newest part of journals, which outlives the daemon there. None: each write's record
+    /// goes to a drive before it is acknowledged.
+    pub journal_memory: Option<PathBuf>,
     /// Drive specifications to look for pools on at start.
     pub drives: Vec<String>,
     /// A request that a drive does not answer for so long is given up.
@@ -102,6 +105,7 @@ impl Default for Config {
             pool_ram: BTreeMap::new(),
             host_reserve: Some(512 << 20),
             map_cache: engine.map_cache,
+            journal_memory: Some("/dev/shm".into()),
             drives: Vec::new(),
             drive_deadline: Span(Duration::from_nanos(engine.drive_limits.deadline_ns)),
             drive_slow_factor: engine.drive_limits.slow_factor,
@@ -222,6 +226,25 @@ impl<'de> Deserialize<'de> for Reserve {
     }
 }
 
+struct Folder(Option<PathBuf>);
+
+impl<'de> Deserialize<'de> for Folder {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if text == "off" {
+            return Ok(Self(None));
+        }
+        let path = PathBuf::from(text);
+        match path.is_absolute() {
+            true => Ok(Self(Some(path))),
+            false => Err(D::Error::custom(format!(
+                "'{}' is not the absolute path of a folder in memory, like /dev/shm; or \"off\"",
+                path.display()
+            ))),
+        }
+    }
+}
+
 struct DriveSpec(String);
 
 impl<'de> Deserialize<'de> for DriveSpec {
@@ -288,6 +311,7 @@ struct File {
     pool_ram: Option<BTreeMap<String, Memory>>,
     host_reserve: Option<Reserve>,
     map_cache: Option<Memory>,
+    journal_memory: Option<Folder>,
     drives: Option<Vec<DriveSpec>>,
     drive_deadline: Option<Deadline>,
     drive_slow_factor: Option<SlowFactor>,
@@ -358,6 +382,9 @@ impl Config {
                 .host_reserve
                 .map_or(default.host_reserve, |reserve| reserve.0),
             map_cache: file.map_cache.map_or(default.map_cache, |size| size.0),
+            journal_memory: file
+                .journal_memory
+                .map_or(default.journal_memory, |folder| folder.0),
             drives: file.drives.map_or(default.drives, |specs| {
                 specs.into_iter().map(|spec| spec.0).collect()
             }),

@@ -4,8 +4,11 @@ use crate::clock::now_s;
 use crate::delivery::{TARGETS_MAX, deliver};
 use crate::{Config, Control, FRONT_ENDS, LogLevel, Manager, ServeError, StateDir};
 use crate::{RamPlan, check_memory, http, notify};
+use block::Lasting;
+use drives::LastingFiles;
 use reactor::FrontEnd;
 use std::io::IsTerminal;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
@@ -77,6 +80,25 @@ async fn signals() {
     });
 }
 
+/// Memory for journals that outlives the daemon. Without it nothing is less safe, but writes take longer.
+fn journal_memory(folder: Option<&Path>) -> Lasting {
+    let Some(folder) = folder else {
+        return Lasting::NONE;
+    };
+    match LastingFiles::within(folder) {
+        Ok(files) => Lasting::of(Arc::new(files)),
+        Err(error) => {
+            tracing::warn!(
+                %error,
+                "no journal memory in {}: writes wait for their records to reach a drive; name a folder on tmpfs \
+                 with journal_memory, or \"off\"",
+                folder.display()
+            );
+            Lasting::NONE
+        }
+    }
+}
+
 /// Serves with the real engine and front ends until SIGTERM or SIGINT. Prints `ready` on stdout
 /// and tells the service manager when pools are open and requests are answered.
 ///
@@ -96,6 +118,7 @@ pub fn serve(config: &Config) -> Result<(), ServeError> {
                 deadline_ns: config.drive_deadline.0.as_nanos() as u64,
                 slow_factor: config.drive_slow_factor,
             },
+            lasting: journal_memory(config.journal_memory.as_deref()),
             ..engine::EngineConfig::default()
         });
         match engine {

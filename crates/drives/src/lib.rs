@@ -1,7 +1,8 @@
 //! The kinds of drives: files and block devices, memory, nothing, and models of disks.
 //!
 //! Responsible for: opening a drive from its text form ([`open`]), carrying out the requests of
-//! [`block::DriveQueue`], and telling what a drive already bears ([`found_on`]).
+//! [`block::DriveQueue`], telling what a drive already bears ([`found_on`]), and memory that outlives the process
+//! ([`LastingFiles`]).
 //! Leaves out: pools and their labels, which the engine recognises itself.
 //!
 //! A kind is a folder and one row of the table in `registry.rs`.
@@ -9,6 +10,7 @@
 mod check;
 mod error;
 mod given;
+mod lasting;
 mod model;
 mod null;
 mod nvme;
@@ -20,6 +22,7 @@ mod uring;
 
 pub use error::{OpenError, OpenErrorKind};
 pub use given::give;
+pub use lasting::LastingFiles;
 pub use model::{Profile, profiles};
 pub use ram::forget_ram;
 pub use registry::{DriveKind, OpenDrive, canonical, found_on, kinds, open, open_read_only};

@@ -44,6 +44,16 @@ impl JournalPage {
         Self { bytes }
     }
 
+    /// A page with what [`JournalPage::bytes`] gave of another.
+    pub fn of(bytes: Vec<u8>) -> Self {
+        Self { bytes }
+    }
+
+    /// What is in it so far, from its first byte on; its header is empty.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// Whether no record is in it.
     pub fn is_empty(&self) -> bool {
         self.bytes.len() == JOURNAL_HEADER

@@ -57,6 +57,7 @@ pub const MEMORY: EngineConfig = EngineConfig {
         deadline_ns: 30_000_000_000,
         slow_factor: 10,
     },
+    lasting: block::Lasting::NONE,
 };
 
 /// A drive as it was opened: its text and size in bytes.

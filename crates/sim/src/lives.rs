@@ -10,6 +10,7 @@ use crate::oracle::{Oracle, Wrong};
 use crate::run::{POOL, Run, Step, Watch};
 use crate::transfer::Transfer;
 use crate::world::World;
+use block::Lasting;
 use engine::{Engine, EngineConfig};
 use reactor::control;
 use std::collections::BTreeSet;
@@ -68,6 +69,9 @@ impl Watch {
 impl Run {
     /// A new world over drives that hold `images`.
     pub fn begin_life(&mut self, images: Vec<Image>) {
+        if let Some(memory) = &self.memory {
+            memory.clear();
+        }
         self.go_on(images.into_iter().map(Medium::new).collect());
     }
 
@@ -85,6 +89,10 @@ impl Run {
             meta_groups: self.plan.meta_groups(),
             map_cache: self.plan.map_cache,
             spare_groups: self.plan.spare_groups,
+            lasting: match &self.memory {
+                Some(memory) => Lasting::of(memory.clone()),
+                None => Lasting::NONE,
+            },
             ..MEMORY
         };
         self.client.lenient.set(self.plan.wild);

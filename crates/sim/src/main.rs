@@ -17,6 +17,7 @@ mod groups;
 mod image;
 mod instant;
 mod knobs;
+mod lasting;
 mod limits;
 mod lives;
 mod medium;

@@ -6,6 +6,7 @@ use crate::content::SECTOR;
 use crate::drive::{Moment, SimDrive, set_hook};
 use crate::groups::Group;
 use crate::image::{Crashed, Image};
+use crate::lasting::HostMemory;
 use crate::lives::Left;
 use crate::medium::Loss;
 use crate::oracle::Wrong;
@@ -229,6 +230,8 @@ pub struct Run {
     pub random: Random,
     /// Knobs of volumes are turned by chances of their own: the rest of the run is drawn as without.
     pub knobs: Random,
+    /// Memory for the tails of journals, on every other host.
+    pub memory: Option<Arc<HostMemory>>,
     pub watch: Rc<Watch>,
     pub client: Rc<Client>,
     pub world: Rc<World>,
@@ -318,6 +321,9 @@ impl Run {
             plan,
             random,
             knobs: Random::new(seed.rotate_left(20)),
+            memory: Random::new(seed.rotate_left(30))
+                .one_in(2)
+                .then(Arc::default),
             watch,
             client,
             world,

@@ -38,6 +38,7 @@ mutations! {
     JournalChecksum, "journal-checksum-unchecked", "A torn page of the journal is taken for whole.";
     JournalEpoch, "journal-epoch-unchecked", "Pages of the journal from before the last recovery are played again.";
     JournalSequence, "journal-order-unchecked", "Pages of the journal from an earlier lap are played again.";
+    TailIgnored, "journal-tail-ignored", "An opening does not look at the journal's tail in memory.";
     DurableMark, "durable-mark-too-high", "A page of the journal says that it is durable before it is.";
     Unverified, "unflushed-data-unverified", "Recovery believes records whose data may not have arrived.";
     HomeUnproven, "homes-believed", "Recovery believes records of homes though a write before them did not arrive.";

@@ -2,6 +2,7 @@
 
 use super::knobs::{KnobsChange, KnobsStatus};
 use super::wear::{BudgetStatus, WearStatus};
+use block::Lasting;
 use reactor::Cores;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -713,6 +714,8 @@ pub struct EngineConfig {
     pub spare_groups: u64,
     /// What is asked of the drives' time.
     pub drive_limits: DriveLimits,
+    /// Memory that outlives the process, for what hosts were told and drives have not.
+    pub lasting: Lasting,
 }
 
 impl Default for EngineConfig {
@@ -726,6 +729,7 @@ impl Default for EngineConfig {
             meta_groups: None,
             spare_groups: 1,
             drive_limits: DriveLimits::default(),
+            lasting: Lasting::NONE,
         }
     }
 }

@@ -318,6 +318,7 @@ impl Pool {
             config: keeper.config.clone(),
             members: keeper.members.clone(),
             legs,
+            lasting: host.config.lasting.clone(),
             keeper,
             shards,
             allowances,
@@ -427,7 +428,17 @@ impl Pool {
         self.tell_wear(&mut config);
         let saved = self.save(config, exported);
         self.drop_shards();
+        if closed.is_ok() {
+            self.forget_tails();
+        }
         closed.and(saved)
+    }
+
+    /// Nothing is in the tails that is not on the drives, or nobody needs it.
+    fn forget_tails(&self) {
+        for shard in &self.shards {
+            self.lasting.forget(&build::tail_name(self.id, shard.id));
+        }
     }
 
     /// Closes without making anything durable, for a pool that is destroyed.
@@ -450,6 +461,7 @@ impl Pool {
             }
         }
         self.drop_shards();
+        self.forget_tails();
     }
 
     fn drop_shards(&self) {

@@ -6,6 +6,7 @@ use crate::control::types::{EngineError, ErrorCode};
 use crate::device::VolumeDevice;
 use crate::shard::{PoolShared, Progress, Scrub};
 use crate::vdrive::Legs;
+use block::Lasting;
 use format::PoolConfig;
 use reactor::Remote;
 use std::collections::BTreeMap;
@@ -33,6 +34,8 @@ pub struct Pool {
     /// Who has volumes open by name.
     pub(crate) initiators: Mutex<AllInitiators>,
     pub(crate) devices: Mutex<BTreeMap<u32, Arc<VolumeDevice>>>,
+    /// Where the tails of its shards' journals lie.
+    pub(crate) lasting: Lasting,
     /// The loop that labels are read and written on.
     pub(crate) remote: Remote,
     pub(crate) jobs: Arc<Jobs>,

@@ -1,13 +1,12 @@
 //! What a shard does by itself: commits, checkpoints, moves.
 
+use super::journal::COMMIT_PAGES;
 use super::state::Shard;
 use std::pin::Pin;
 use std::rc::Rc;
 
 /// A record is durable by itself after this long at most, in nanoseconds.
 const COMMIT_NS: u64 = 250_000_000;
-/// Journal pages that wait for being written before a barrier is made for them.
-const COMMIT_PAGES: usize = 128;
 /// Time between checkpoints, in nanoseconds, when something has changed.
 const CHECKPOINT_NS: u64 = 30_000_000_000;
 /// Changed pages at which hosts wait for a checkpoint; one begins at half of that. Recovery loads

@@ -1,17 +1,21 @@
 //! The journal: records in memory, then in the ring, then durable.
 
 use super::state::{Shard, ShardConfig, State, drive_error};
+use super::tail::Tail;
 use crate::space::Class;
 use crate::vdrive::Purpose;
-use block::{DmaBuf, DmaPool, DriveError, ErrorKind, IoError};
+use block::{DmaBuf, DmaPool, DriveError, ErrorKind, IoError, LastingMemory};
 use format::{JournalHeader, JournalPage, PAGE, Record};
 use futures_util::future::join_all;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use units::mutation::{Mutation, is_on};
 use units::{PoolId, ShardId, VdriveId};
 
 /// Pages of one write to the ring.
 const WRITE_PAGES: usize = 64;
+/// Pages that wait to be written before a barrier is begun: recovery looks that far beyond the journal's end.
+pub(super) const COMMIT_PAGES: usize = 128;
 
 /// Pages of a journal that hosts fill at most, however large its ring is: a million records,
 /// which recovery has to play within seconds.
@@ -53,14 +57,22 @@ pub struct Journal {
     pub from: u64,
     /// Pages below this number are durable, with their data.
     pub durable: u64,
+    /// Pages below this number are in the ring.
+    in_ring: u64,
     page: JournalPage,
+    tail: Option<Tail>,
+    /// Recovery needs nothing of an earlier process's tail any more.
+    tail_is_own: bool,
     sealed: Vec<(u64, DmaBuf)>,
     dma: DmaPool,
     /// Vdrives that hold data of records that are not durable yet.
     touched: BTreeSet<VdriveId>,
-    /// Records made since the opening, and how many of them are in the ring, durable or not.
+    /// Records made since the opening.
     pub made: u64,
-    pub written: u64,
+    /// How many of them are in the ring, durable or not.
+    written: u64,
+    /// How many of them are in the ring or in the tail.
+    covered: u64,
     /// When the oldest record that is not durable was made.
     pub since_ns: Option<u64>,
 }
@@ -77,12 +89,16 @@ impl Journal {
             next: 0,
             from: 0,
             durable: 0,
+            in_ring: 0,
             page: JournalPage::new(),
+            tail: None,
+            tail_is_own: false,
             sealed: Vec::new(),
             dma,
             touched: BTreeSet::new(),
             made: 0,
             written: 0,
+            covered: 0,
             since_ns: None,
         }
     }
@@ -155,7 +171,13 @@ impl Journal {
     /// The page that is being filled, as it is now.
     fn image(&self) -> DmaBuf {
         let mut bytes = self.dma.get(PAGE);
-        let header = JournalHeader {
+        self.page.seal(self.header(), &mut bytes);
+        bytes
+    }
+
+    /// What the page that is being filled says of itself now.
+    fn header(&self) -> JournalHeader {
+        JournalHeader {
             pool: self.pool,
             shard: self.shard,
             epoch: self.epoch,
@@ -165,9 +187,33 @@ impl Journal {
             } else {
                 self.durable
             },
-        };
-        self.page.seal(header, &mut bytes);
-        bytes
+        }
+    }
+
+    /// From now on what is recorded goes to the tail as well.
+    pub fn use_tail(&mut self) {
+        self.tail_is_own = true;
+        self.in_ring = self.next;
+    }
+
+    /// A page as the tail has it that an earlier process left.
+    pub fn left_in_tail(&self, sequence: u64) -> Option<Vec<u8>> {
+        let tail = self.tail.as_ref().filter(|_| !self.tail_is_own)?;
+        tail.page(self.pool, self.shard, self.epoch, sequence)
+    }
+
+    /// Puts the record that was just made into the tail, if there is one with room.
+    fn put_in_tail(&mut self) {
+        if !self.tail_is_own {
+            return;
+        }
+        let header = self.header();
+        if let Some(tail) = &mut self.tail
+            && tail.put(header, &self.page, self.in_ring)
+            && self.covered + 1 == self.made
+        {
+            self.covered = self.made;
+        }
     }
 
     fn push(&mut self, record: &Record) -> bool {
@@ -179,11 +225,17 @@ impl Journal {
             assert!(self.page.push(record), "an empty page takes any record");
         }
         self.made += 1;
+        self.put_in_tail();
         true
     }
 }
 
 impl Shard {
+    /// Memory for the journal's tail, with what an earlier process left there.
+    pub fn set_tail(&self, memory: Arc<dyn LastingMemory>) {
+        self.state.borrow_mut().journal.tail = Tail::new(memory);
+    }
+
     /// Adds a record to the journal, in memory.
     ///
     /// # Errors
@@ -249,15 +301,35 @@ impl Shard {
         Ok(Some(Room(self)))
     }
 
-    /// Makes every record so far survive the end of this process: it is in the ring, though
+    /// Makes every record so far survive the end of this process: it is in the tail, or in the ring, though
     /// perhaps only in a drive's cache. A host that outlives the daemon counts on that.
+    ///
+    /// # Errors
+    /// When a drive fails: the shard fails with it.
+    pub(super) async fn written(&self) -> Result<(), IoError> {
+        {
+            let state = self.state.borrow();
+            if let Some(error) = &state.failed {
+                return Err(error.clone());
+            }
+            if state.journal.covered >= state.journal.made {
+                if state.journal.waiting() >= COMMIT_PAGES {
+                    self.commit_wake.notify();
+                }
+                return Ok(());
+            }
+        }
+        self.in_ring().await
+    }
+
+    /// Puts every record so far into the ring.
     ///
     /// The page that is being filled is written as it is, and again when more is in it: no
     /// barrier has covered it until it is sealed.
     ///
     /// # Errors
     /// When a drive fails: the shard fails with it.
-    pub(super) async fn written(&self) -> Result<(), IoError> {
+    async fn in_ring(&self) -> Result<(), IoError> {
         let target = self.state.borrow().journal.made;
         loop {
             let ended = self.wrote.wait();
@@ -286,17 +358,22 @@ impl Shard {
     }
 
     async fn write_waiting(&self) -> Result<(), DriveError> {
-        let (pages, made) = {
+        let (pages, made, next) = {
             let mut state = self.state.borrow_mut();
             let journal = &mut state.journal;
             let mut pages = std::mem::take(&mut journal.sealed);
             if !journal.page.is_empty() {
                 pages.push((journal.next, journal.image()));
             }
-            (pages, journal.made)
+            (pages, journal.made, journal.next)
         };
         self.write_journal(&pages).await?;
-        self.state.borrow_mut().journal.written = made;
+        {
+            let journal = &mut self.state.borrow_mut().journal;
+            journal.written = made;
+            journal.covered = journal.covered.max(made);
+            journal.in_ring = next;
+        }
         if self.flush_is_due() {
             self.commit_wake.notify();
         }
@@ -361,9 +438,9 @@ impl Shard {
         // What is durable is never written again: sealed pages go out before the flush, even when
         // their records are in the ring already.
         while self.state.borrow_mut().journal.has_sealed() {
-            self.written().await.map_err(|_| DriveError::Gone)?;
+            self.in_ring().await.map_err(|_| DriveError::Gone)?;
         }
-        self.written().await.map_err(|_| DriveError::Gone)?;
+        self.in_ring().await.map_err(|_| DriveError::Gone)?;
         let vdrives: Vec<_> = {
             let vdrives = self.vdrives.borrow();
             let ids = touched.into_iter().chain([VdriveId(0)]);

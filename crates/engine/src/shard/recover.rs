@@ -29,7 +29,9 @@ impl Shard {
     /// # Errors
     /// What a drive said.
     pub async fn format(&self) -> Result<(), IoError> {
-        self.checkpoint().await
+        self.checkpoint().await?;
+        self.state.borrow_mut().journal.use_tail();
+        Ok(())
     }
 
     /// Reads the last checkpoint and the shard's bitmaps of space, and claims its groups. All
@@ -210,15 +212,16 @@ impl Shard {
         if !is_on(Mutation::EpochKept) {
             self.state.borrow_mut().journal.epoch += 1;
         }
-        match is_on(Mutation::NoRecoveryCheckpoint) {
-            true => Ok(()),
-            false => self.checkpoint().await,
+        if !is_on(Mutation::NoRecoveryCheckpoint) {
+            self.checkpoint().await?;
         }
+        self.state.borrow_mut().journal.use_tail();
+        Ok(())
     }
 
     /// Pages of the journal from the checkpoint on, as far as they are whole and in order. A page
-    /// is written several times while it fills, and a leg may have kept an earlier image of it:
-    /// the fullest counts.
+    /// is written several times while it fills, and a leg may have kept an earlier image of it, as the tail that
+    /// the last process left may have a later one: the fullest counts.
     async fn read_journal(&self) -> Result<Vec<JournalBody>, IoError> {
         let meta = self.vdrive(VdriveId(0))?;
         let (base, ring, mut next, epoch) = {
@@ -236,13 +239,12 @@ impl Shard {
             let copies = meta.read_legs(base + at, count).await.map_err(explain)?;
             for index in 0..count {
                 let mut fullest: Option<(JournalHeader, &[u8])> = None;
-                let mut before: Option<&DmaBuf> = None;
-                for bytes in copies.iter().filter_map(|copy| copy[index].as_ref()) {
+                let mut before: Option<&[u8]> = None;
+                let left = self.state.borrow().journal.left_in_tail(next);
+                let legs = copies.iter().filter_map(|copy| copy[index].as_deref());
+                for bytes in legs.chain(left.as_deref()) {
                     // Legs mostly have the same.
-                    if before
-                        .replace(bytes)
-                        .is_some_and(|before| before[..] == bytes[..])
-                    {
+                    if before.replace(bytes).is_some_and(|before| before == bytes) {
                         continue;
                     }
                     let Some(page) = self.open_journal_page(bytes, (epoch, next))? else {
