@@ -199,7 +199,14 @@ impl Journal {
     /// A page as the tail has it that an earlier process left.
     pub fn left_in_tail(&self, sequence: u64) -> Option<Vec<u8>> {
         let tail = self.tail.as_ref().filter(|_| !self.tail_is_own)?;
-        tail.page(self.pool, self.shard, self.epoch, sequence)
+        tail.page((self.pool, self.shard), self.epoch, sequence)
+    }
+
+    /// Pages below this number were in the ring and durable when that process ended, as its tail says.
+    pub fn durable_before(&self) -> u64 {
+        let owner = (self.pool, self.shard);
+        let durable = |tail: &Tail| tail.durable(owner, self.epoch);
+        self.tail.as_ref().map_or(0, durable)
     }
 
     /// Puts the record that was just made into the tail, if there is one with room.

@@ -224,10 +224,17 @@ impl Shard {
     /// the last process left may have a later one: the fullest counts.
     async fn read_journal(&self) -> Result<Vec<JournalBody>, IoError> {
         let meta = self.vdrive(VdriveId(0))?;
-        let (base, ring, mut next, epoch) = {
+        let (base, ring, mut next, epoch, durable) = {
             let state = self.state.borrow();
             let journal = &state.journal;
-            (journal.base, journal.ring, journal.next, journal.epoch)
+            let durable = journal.durable_before();
+            (
+                journal.base,
+                journal.ring,
+                journal.next,
+                journal.epoch,
+                durable,
+            )
         };
         let (from, mut batch) = (next, FIRST);
         let mut pages = Vec::new();
@@ -240,7 +247,12 @@ impl Shard {
             for index in 0..count {
                 let mut fullest: Option<(JournalHeader, &[u8])> = None;
                 let mut before: Option<&[u8]> = None;
-                let left = self.state.borrow().journal.left_in_tail(next);
+                // What was durable the ring has. Where it has not, the drives were put back to what they were
+                // before, and the tail tells of a later time.
+                let left = match next >= durable {
+                    true => self.state.borrow().journal.left_in_tail(next),
+                    false => None,
+                };
                 let legs = copies.iter().filter_map(|copy| copy[index].as_deref());
                 for bytes in legs.chain(left.as_deref()) {
                     // Legs mostly have the same.

@@ -18,6 +18,7 @@ const MAGIC: u64 = 0x4c49_4154_5643_0001;
 /// Words before a page's own: magic, length in bytes, pool (two), epoch, number, durable mark, shard.
 const HEAD: usize = 8;
 const LENGTH: usize = 1;
+const SEQUENCE: usize = 5;
 const DURABLE: usize = 6;
 const WORD: usize = size_of::<u64>();
 /// Words of a page's place.
@@ -84,26 +85,42 @@ impl Tail {
         }
     }
 
-    /// A page as the ring would have it, if it is here.
-    pub fn page(&self, pool: PoolId, shard: ShardId, epoch: u64, sequence: u64) -> Option<Vec<u8>> {
+    /// The header and the length in bytes of the page that lies in a page's place, if it is one of that shard and epoch.
+    fn header(
+        &self,
+        (pool, shard): (PoolId, ShardId),
+        epoch: u64,
+        sequence: u64,
+    ) -> Option<(JournalHeader, usize)> {
         let place = self.place(sequence);
         let length = place[LENGTH].load(Acquire) as usize;
         let header = JournalHeader {
             pool,
             shard,
             epoch,
-            sequence,
+            sequence: place[SEQUENCE].load(Relaxed),
             durable_below: place[DURABLE].load(Relaxed),
         };
-        let known = |at: usize| matches!(at, LENGTH | DURABLE);
-        let same = head(header)
-            .into_iter()
-            .zip(place)
-            .enumerate()
-            .all(|(at, (value, word))| known(at) || word.load(Relaxed) == value);
-        if !same || !(JOURNAL_HEADER + 1..=PAGE).contains(&length) || is_on(Mutation::TailIgnored) {
+        let words = head(header).into_iter().zip(place).enumerate();
+        let mut same = words.map(|(at, (value, word))| at == LENGTH || word.load(Relaxed) == value);
+        (same.all(|same| same) && (JOURNAL_HEADER + 1..=PAGE).contains(&length))
+            .then_some((header, length))
+    }
+
+    /// Pages below this number are in the ring and durable, as the pages here say.
+    pub fn durable(&self, owner: (PoolId, ShardId), epoch: u64) -> u64 {
+        let headers = (0..PAGES).filter_map(|place| self.header(owner, epoch, place));
+        let marks = headers.map(|(header, _)| header.durable_below);
+        marks.max().unwrap_or(0)
+    }
+
+    /// A page as the ring would have it, if it is here.
+    pub fn page(&self, owner: (PoolId, ShardId), epoch: u64, sequence: u64) -> Option<Vec<u8>> {
+        let (header, length) = self.header(owner, epoch, sequence)?;
+        if header.sequence != sequence || is_on(Mutation::TailIgnored) {
             return None;
         }
+        let place = self.place(sequence);
         let words = place[HEAD..].iter();
         let mut bytes: Vec<u8> = words
             .flat_map(|word| word.load(Relaxed).to_le_bytes())
@@ -169,7 +186,7 @@ mod tests {
 
     fn found(memory: &Arc<OwnMemory>, sequence: u64) -> Option<Vec<u8>> {
         let later = Tail::new(memory.clone()).unwrap();
-        later.page(POOL, SHARD, EPOCH, sequence)
+        later.page((POOL, SHARD), EPOCH, sequence)
     }
 
     #[test]
@@ -213,10 +230,29 @@ mod tests {
         assert_eq!(found(&memory, 2), None);
         assert!(tail.put(header(2), &page, 2));
         assert!(found(&memory, 2).is_some());
-        assert_eq!(tail.page(PoolId(9), SHARD, EPOCH, 2), None);
-        assert_eq!(tail.page(POOL, ShardId(4), EPOCH, 2), None);
-        assert_eq!(tail.page(POOL, SHARD, EPOCH + 1, 2), None);
-        assert_eq!(tail.page(POOL, SHARD, EPOCH, 2 + PAGES), None);
+        assert_eq!(tail.page((PoolId(9), SHARD), EPOCH, 2), None);
+        assert_eq!(tail.page((POOL, ShardId(4)), EPOCH, 2), None);
+        assert_eq!(tail.page((POOL, SHARD), EPOCH + 1, 2), None);
+        assert_eq!(tail.page((POOL, SHARD), EPOCH, 2 + PAGES), None);
+    }
+
+    #[test]
+    fn what_is_durable_is_the_most_that_a_page_of_the_epoch_says() {
+        let mut tail = Tail::new(Arc::new(OwnMemory::new(TAIL_WORDS))).unwrap();
+        let mut page = JournalPage::new();
+        page.push(&record(1));
+        let owner = (POOL, SHARD);
+        assert_eq!(tail.durable(owner, EPOCH), 0);
+        for sequence in [500, 40, 501] {
+            assert!(tail.put(header(sequence), &page, sequence));
+        }
+        assert_eq!(tail.durable(owner, EPOCH), 499);
+        let next = JournalHeader {
+            epoch: EPOCH + 1,
+            ..header(900)
+        };
+        assert!(tail.put(next, &page, 900));
+        assert_eq!(tail.durable(owner, EPOCH), 499);
     }
 
     #[test]
