@@ -39,6 +39,7 @@ enum Sent {
     Write {
         range: Range<u64>,
         version: u32,
+        /// Once it is answered it may not be lost any more.
         durable: bool,
     },
     Read {
@@ -54,6 +55,8 @@ pub struct Lane {
     pub ledger: Arc<Mutex<Ledger>>,
     /// Set before the daemon is killed: from then on a broken connection is expected.
     pub killed: Arc<AtomicBool>,
+    /// What is answered has to outlive the daemon, flushed or not: no drive goes away meanwhile.
+    pub kept: bool,
     pub chance: Chance,
 }
 
@@ -105,7 +108,7 @@ impl Lane {
                 Sent::Write {
                     range,
                     version,
-                    durable: false,
+                    durable: self.kept,
                 },
             ));
         }
@@ -119,7 +122,7 @@ impl Lane {
         let sent = Sent::Write {
             range,
             version,
-            durable: fua,
+            durable: fua || self.kept,
         };
         Some((Request::Write { offset, data, fua }, sent))
     }

@@ -1,4 +1,4 @@
-//! What may be read at each block: the last content that is certain to be durable, and whatever
+//! What may be read at each block: the last content that is certain to outlive the daemon, and whatever
 //! was sent after it.
 
 use crate::content::Content;
@@ -63,7 +63,7 @@ impl Ledger {
         version
     }
 
-    /// Notes that a write was answered; `durable` when it had its own flush.
+    /// Notes that a write was answered; `durable` when it may not be lost any more.
     pub fn wrote(&mut self, range: Range<u64>, version: u32, durable: bool) {
         self.give_back(range.clone());
         for block in range {
@@ -133,7 +133,7 @@ impl Ledger {
                 Ok(())
             }
             None => Err(format!(
-                "holds {found:?}, but version {:?} was flushed and these came later: {:?}",
+                "holds {found:?}, but version {:?} was not to be lost and these came later: {:?}",
                 block.may_hold[0],
                 &block.may_hold[1..]
             )),

@@ -1,5 +1,6 @@
 //! The daemon is killed at random moments while a verifier writes, discards, flushes and reads;
-//! after each restart every block has to hold what was last flushed, or something newer.
+//! after each restart every block has to hold what was last answered, or something newer; where drives go away
+//! meanwhile, what was last flushed.
 //!
 //! Responsible for: the ledger of what may be read where, the load, the kills, the figures.
 //! Leaves out: power cuts. A kill keeps what the system was given; that a flush reaches the

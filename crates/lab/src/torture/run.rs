@@ -130,6 +130,7 @@ impl Bench {
             export: "verify".to_owned(),
             ledger: Arc::clone(&self.ledger),
             killed: Arc::clone(killed),
+            kept: self.mirrors.is_none(),
             chance: Chance::new(self.chance.next()),
         }
     }
