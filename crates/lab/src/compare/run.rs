@@ -32,7 +32,11 @@ fn load(with: &Compare, row: &Row, served: &Served) -> Load {
         queues: row.queues,
         depth: row.outstanding / row.queues,
         threads: 1,
-        cores: vec![with.setup.client_core],
+        // A drive may interrupt one core alone: what has no server asks it from where the servers do.
+        cores: vec![match served.pid {
+            Some(_) => with.setup.client_core,
+            None => with.setup.server_core,
+        }],
         polling: true,
         rate: None,
         content: match row.group {
