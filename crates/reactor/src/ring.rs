@@ -14,6 +14,8 @@ use std::rc::Rc;
 const ENTRIES: u32 = 512;
 /// Requests that are handed to the kernel without waiting for more.
 const TOGETHER: usize = 8;
+/// Requests that are ended together: drives would wait for what comes of the first while the last are answered.
+const REAPED: usize = 8;
 /// Places in the ring's table of files; further files are named by their descriptors.
 const FILES: u32 = 256;
 
@@ -268,10 +270,10 @@ impl Ring {
         }
     }
 
-    /// Ends what the kernel has ended; returns how many. `event` clears the event descriptor.
+    /// Ends what the kernel has ended, [`REAPED`] at most; returns how many. `event` clears the event descriptor.
     pub(crate) fn reap(&self, mut event: impl FnMut()) -> usize {
         let mut count = 0;
-        loop {
+        while count < REAPED {
             let next = self.ring.borrow_mut().completion().next();
             let Some(entry) = next else { break };
             count += 1;
