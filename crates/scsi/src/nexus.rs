@@ -66,8 +66,12 @@ impl Member {
         self.has_attention.store(true, Ordering::Release);
     }
 
+    fn has_attention(&self) -> bool {
+        self.has_attention.load(Ordering::Acquire)
+    }
+
     fn take_attention(&self) -> Option<Attention> {
-        if !self.has_attention.load(Ordering::Acquire) {
+        if !self.has_attention() {
             return None;
         }
         let mut attentions = lock(&self.attentions);
@@ -123,6 +127,11 @@ impl Running {
     /// Whether an abort came meanwhile: then nothing is answered.
     pub(crate) fn is_aborted(&self) -> bool {
         self.member.generation.load(Ordering::SeqCst) != self.generation
+    }
+
+    /// The unit that it is for.
+    pub(crate) fn unit(&self) -> &Unit {
+        &self.unit
     }
 }
 
@@ -182,6 +191,10 @@ impl Nexus {
     /// Leaves an attention for this nexus.
     pub fn tell(&self, attention: Attention) {
         self.member.tell(attention);
+    }
+
+    pub(crate) fn has_attention(&self) -> bool {
+        self.member.has_attention()
     }
 
     pub(crate) fn take_attention(&self) -> Option<Attention> {
