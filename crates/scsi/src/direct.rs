@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// A read or write that the device has.
 pub struct Direct {
-    /// Counts as running until this is dropped.
+    /// Counts as running until this is dropped, and keeps the nexus.
     running: Running,
     /// What is being written, for who wants to be alone there.
     _held: Option<Held>,
@@ -74,7 +74,10 @@ impl Luns {
         let reads = step.kind == OpKind::Read;
         let held = match reads {
             true => None,
-            false => match nexus.unit.try_hold_to_change(step.offset..step.offset + step.len) {
+            false => match nexus
+                .unit
+                .try_hold_to_change(step.offset..step.offset + step.len)
+            {
                 None => return Err(data),
                 held => held,
             },
@@ -86,7 +89,11 @@ impl Luns {
             offset: step.offset,
             len: step.len,
             // A read that succeeds has filled all of it.
-            buf: if reads { IoBuf::spare(step.len as usize) } else { data },
+            buf: if reads {
+                IoBuf::spare(step.len as usize)
+            } else {
+                data
+            },
             done: done.clone(),
         };
         match nexus.device.submit(op) {
@@ -123,7 +130,7 @@ impl Direct {
         if self.running.is_aborted() {
             return None;
         }
-        let switches = &self.running.unit().switches;
+        let switches = &self.running.nexus().unit.switches;
         let descriptor = Switches::get(&switches.descriptor_sense);
         Some(response(answer, descriptor))
     }

@@ -2,7 +2,7 @@
 //! 11.4, 11.7 and 11.8).
 
 use crate::output::{Data, Pdu};
-use crate::pdu::{FINAL, Made, NO_TAG, StatusNumber, response};
+use crate::pdu::{FINAL, Made, StatusNumber, response};
 use crate::session::Session;
 use crate::tasks::{NO_TURN, State, Task};
 use block::IoBuf;
@@ -83,8 +83,13 @@ impl Session {
         let Some(task) = tasks.get_mut(tag) else {
             return;
         };
-        let State::Receiving(receiving) = &mut task.state else {
-            return;
+        let receiving = match &mut task.state {
+            State::Receiving(receiving) => receiving,
+            State::Waiting(_) => {
+                drop(tasks);
+                return self.begin(tag);
+            }
+            State::Running | State::Direct(_) => return,
         };
         if receiving.open || task.order == NO_TURN {
             return;
@@ -155,9 +160,6 @@ impl Session {
             false => IoBuf::from_bytes(begun.data),
         };
         let (id, lun, cdb, generation) = (begun.id, begun.lun, begun.cdb, begun.generation);
-        let Err(data) = self.begin_direct(tag, (lun, &cdb, data), generation) else {
-            return;
-        };
         let session = self.clone();
         self.handle.start(async move {
             let response = match &session.normal {
@@ -287,7 +289,8 @@ impl Session {
         let (segment, burst) = (agreed.segment_max as usize, agreed.burst_max as usize);
         if len == buf.len() && len <= segment.min(burst) {
             // What is usual shares nothing, and needs no count of who has it.
-            return self.data_in_part(tag, task, Data::Whole(buf), (0, 0, FINAL), Some(end));
+            let data = Data::Whole(buf.into_bytes().unwrap_or_default());
+            return self.data_in_part(tag, task, data, (0, 0, FINAL), Some(end));
         }
         let buf = Rc::new(buf);
         let (mut at, mut number) = (0, 0);
@@ -313,17 +316,9 @@ impl Session {
         (at, number, flags): (u32, u32, u8),
         end: Option<Ending>,
     ) {
-        let (flags, kind) = match &end {
-            Some(end) => (flags | end.flag | WITH_STATUS, StatusNumber::Takes),
-            None => (flags, StatusNumber::Without),
-        };
-        let mut made = Made::new(response::DATA_IN, flags, tag, kind)
-            .word(20, NO_TAG)
-            .word(36, number)
-            .word(40, at);
-        if let Some(end) = &end {
-            made = made.byte(3, end.status).word(44, end.residual);
-        }
+        let flags = end.map_or(flags, |end| flags | end.flag | WITH_STATUS);
+        let last = end.map(|end| (end.status, end.residual));
+        let made = Made::data_in((flags, tag), (number, at), last);
         let pdu = Pdu {
             made,
             data,

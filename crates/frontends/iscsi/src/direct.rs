@@ -1,8 +1,9 @@
 //! Commands that run without a task of their own: their completions come to one queue of the session, and one
 //! task answers as many as there are.
 
+use crate::command::For;
 use crate::session::Session;
-use crate::tasks::State;
+use crate::tasks::{ORDERED, State};
 use block::{Completion, IoBuf};
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -36,23 +37,36 @@ impl Session {
         });
     }
 
-    /// Gives a command to its unit, if it needs no task; else its data back. Its tag is the operation's number:
-    /// while it runs nobody else has that.
-    pub(super) fn begin_direct(
+    /// Whether a command that has its turn and all of its data waits for none before it.
+    pub(super) fn may_begin_now(&self, attribute: u8) -> bool {
+        attribute != ORDERED && !self.tasks.borrow().has_ordered()
+    }
+
+    /// Gives such a command to its unit, if it needs no task; else it waits for one. Its tag is the operation's
+    /// number: while it runs nobody else has that.
+    pub(super) fn begin_now(
         &self,
         tag: u32,
-        (lun, cdb, data): (Option<u16>, &[u8; 16], IoBuf),
-        generation: u64,
-    ) -> Result<(), IoBuf> {
-        let Some(normal) = &self.normal else {
-            return Err(data);
+        (unit, cdb): (&For, &[u8; 16]),
+        data: Box<[u8]>,
+    ) -> State {
+        let written = data.len() as u64;
+        let data = match data.is_empty() {
+            true => IoBuf::empty(),
+            false => IoBuf::from_bytes(data),
         };
-        let done = (u64::from(tag), &self.sink);
-        let direct = normal.luns.begin(lun, (cdb, data), generation, done)?;
-        if let Some(task) = self.tasks.borrow_mut().get_mut(tag) {
-            task.state = State::Direct(direct);
+        let begun = match &self.normal {
+            Some(normal) => {
+                normal.place.account.add_written(written);
+                let done = (u64::from(tag), &self.sink);
+                (normal.luns).begin(unit.lun, (cdb, data), unit.generation, done)
+            }
+            None => Err(data),
+        };
+        match begun {
+            Ok(direct) => State::Direct(direct),
+            Err(data) => State::Waiting(data.into_bytes().unwrap_or_default()),
         }
-        Ok(())
     }
 
     fn complete(self: &Rc<Self>, completion: Completion) {
@@ -66,4 +80,3 @@ impl Session {
         self.end(tag, task, direct.end(completion));
     }
 }
-

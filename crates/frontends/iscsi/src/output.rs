@@ -24,7 +24,7 @@ pub(crate) enum Data {
     None,
     Own(Vec<u8>),
     /// All that a command returned.
-    Whole(IoBuf),
+    Whole(Box<[u8]>),
     /// A part of what a command returned.
     Part(Rc<IoBuf>, Range<usize>),
 }
@@ -34,7 +34,7 @@ impl Data {
     fn give_back(self) {
         match self {
             Self::None | Self::Own(_) => {}
-            Self::Whole(buf) => buf.give_back(),
+            Self::Whole(bytes) => IoBuf::from_bytes(bytes).give_back(),
             Self::Part(buf, _) => {
                 if let Ok(buf) = Rc::try_unwrap(buf) {
                     buf.give_back();
@@ -47,7 +47,7 @@ impl Data {
         match self {
             Self::None => &[],
             Self::Own(bytes) => bytes,
-            Self::Whole(buf) => buf.as_bytes().unwrap_or(&[]),
+            Self::Whole(bytes) => bytes,
             Self::Part(buf, range) => buf.as_bytes().map_or(&[], |bytes| &bytes[range.clone()]),
         }
     }

@@ -5,6 +5,7 @@ use crate::pdu::{Made, NO_TAG, is_before};
 use block::IoBuf;
 use scsi::Direct;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 
@@ -34,6 +35,9 @@ impl State {
 /// Memory for data-out, with whatever content it had. Much of it the system gives without touching it: what
 /// never comes takes no memory.
 pub(crate) fn spare(len: usize) -> Box<[u8]> {
+    if len == 0 {
+        return Box::default();
+    }
     IoBuf::spare(len).into_bytes().unwrap_or_default()
 }
 
@@ -125,7 +129,9 @@ impl Hasher for TagHasher {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u32(u32::from(*byte)));
+        bytes
+            .iter()
+            .for_each(|byte| self.write_u32(u32::from(*byte)));
     }
 
     fn write_u32(&mut self, tag: u32) {
@@ -193,9 +199,13 @@ impl<C> Tasks<C> {
 
     pub(crate) fn remove(&mut self, tag: u32) -> Option<Task<C>> {
         let task = self.table.remove(&tag)?;
+        self.count_out(&task);
+        Some(task)
+    }
+
+    fn count_out(&mut self, task: &Task<C>) {
         self.ordered -= usize::from(task.attribute == ORDERED);
         self.immediate -= usize::from(task.immediate);
-        Some(task)
     }
 
     /// Takes out a command that has ended, unless another one has its tag by now.
@@ -206,14 +216,18 @@ impl<C> Tasks<C> {
 
     /// Takes out a command that the unit has without a task.
     pub(crate) fn remove_direct(&mut self, tag: u32) -> Option<(Task<C>, Direct)> {
-        let state = &mut self.table.get_mut(&tag)?.state;
-        if !matches!(state, State::Direct(_)) {
-            return None;
-        }
-        let State::Direct(direct) = std::mem::replace(state, State::Running) else {
+        let Entry::Occupied(entry) = self.table.entry(tag) else {
             return None;
         };
-        Some((self.remove(tag)?, direct))
+        if !matches!(entry.get().state, State::Direct(_)) {
+            return None;
+        }
+        let mut task = entry.remove();
+        self.count_out(&task);
+        match std::mem::replace(&mut task.state, State::Running) {
+            State::Direct(direct) => Some((task, direct)),
+            _ => None,
+        }
     }
 
     /// A tag for an R2T.
