@@ -168,6 +168,11 @@ impl Handle {
         Sleep::new(self.clone(), deadline_ns)
     }
 
+    /// Whether a task waits for its turn, or a job from elsewhere.
+    pub fn has_ready(&self) -> bool {
+        self.0.inbox.has_ready()
+    }
+
     /// Lets every other ready task run once first.
     pub async fn yield_now(&self) {
         let mut first = true;

@@ -67,6 +67,11 @@ impl ReadBuffer {
         Ok(&self.buf[self.start..self.end])
     }
 
+    /// What was read ahead.
+    pub fn at_hand(&self) -> &[u8] {
+        &self.buf[self.start..self.end]
+    }
+
     /// Whether bytes are there that nobody has taken yet.
     pub fn has_more(&self) -> bool {
         self.start < self.end

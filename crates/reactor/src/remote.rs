@@ -85,6 +85,12 @@ impl Inbox {
         jobs.append(&mut state.jobs);
     }
 
+    /// Whether something is to be run.
+    pub(crate) fn has_ready(&self) -> bool {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        !state.ready.is_empty() || !state.jobs.is_empty()
+    }
+
     /// Marks the loop as about to wait for its event descriptor. False when there is work.
     pub(crate) fn may_sleep(&self) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -159,7 +159,7 @@ impl Luns {
     }
 }
 
-fn response(answer: Answer, descriptor: bool) -> Response {
+pub(crate) fn response(answer: Answer, descriptor: bool) -> Response {
     let (status, sense, reply) = match answer {
         Ok(reply) => (Status::Good, None, Some(reply)),
         Err(Failure::Conflict) => (Status::ReservationConflict, None, None),
@@ -230,6 +230,15 @@ fn check(
     if !is_exempt && let Some(attention) = nexus.take_attention() {
         return Err(attention.sense().into());
     }
+    check_row(nexus, cdb, row)
+}
+
+/// The same but for attentions: this changes nothing.
+pub(crate) fn check_row(
+    nexus: &Nexus,
+    cdb: &[u8; 16],
+    row: Option<&'static Row>,
+) -> Result<&'static Row, Failure> {
     let Some(row) = row else {
         let known = crate::table::rows_of(cdb[0]).next().is_some();
         return Err(match known {

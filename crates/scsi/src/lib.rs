@@ -10,6 +10,7 @@ mod attention;
 mod blocks;
 mod compare;
 mod copy;
+mod direct;
 mod execute;
 mod fields;
 #[cfg(fuzzing)]
@@ -35,6 +36,7 @@ mod transfer;
 mod unit;
 
 pub use attention::Attention;
+pub use direct::Direct;
 pub use execute::{Response, memory_of, outlives_abort};
 pub use identity::Identity;
 pub use luns::{LUN_MAX, Luns, parse_lun};

@@ -2,7 +2,7 @@
 
 use crate::attention::Attention;
 use crate::nexus::Nexus;
-use std::cell::RefCell;
+use std::cell::{Ref, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -32,6 +32,11 @@ impl Luns {
     /// The nexus to a unit.
     pub fn get(&self, lun: u16) -> Option<Rc<Nexus>> {
         self.0.borrow().get(&lun).cloned()
+    }
+
+    /// The nexuses by their numbers, for as long as nobody changes them.
+    pub(crate) fn borrow(&self) -> Ref<'_, BTreeMap<u16, Rc<Nexus>>> {
+        self.0.borrow()
     }
 
     /// All nexuses.

@@ -11,6 +11,7 @@ use reactor::Handle;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::future::poll_fn;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
@@ -66,8 +67,12 @@ impl Member {
         self.has_attention.store(true, Ordering::Release);
     }
 
+    fn has_attention(&self) -> bool {
+        self.has_attention.load(Ordering::Acquire)
+    }
+
     fn take_attention(&self) -> Option<Attention> {
-        if !self.has_attention.load(Ordering::Acquire) {
+        if !self.has_attention() {
             return None;
         }
         let mut attentions = lock(&self.attentions);
@@ -114,24 +119,28 @@ pub struct Nexus {
 
 /// A command that runs; it counts until it is dropped.
 pub(crate) struct Running {
-    unit: Arc<Unit>,
-    member: Arc<Member>,
+    nexus: Rc<Nexus>,
     generation: u64,
 }
 
 impl Running {
     /// Whether an abort came meanwhile: then nothing is answered.
     pub(crate) fn is_aborted(&self) -> bool {
-        self.member.generation.load(Ordering::SeqCst) != self.generation
+        self.nexus.generation() != self.generation
+    }
+
+    /// What it runs on.
+    pub(crate) fn nexus(&self) -> &Nexus {
+        &self.nexus
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let count = &self.member.running[(self.generation & 1) as usize];
-        count.fetch_sub(1, Ordering::SeqCst);
-        if self.member.watched.load(Ordering::SeqCst) > 0 {
-            self.unit.command_ended();
+        let member = &self.nexus.member;
+        member.running[(self.generation & 1) as usize].fetch_sub(1, Ordering::SeqCst);
+        if member.watched.load(Ordering::SeqCst) > 0 {
+            self.nexus.unit.command_ended();
         }
     }
 }
@@ -184,16 +193,19 @@ impl Nexus {
         self.member.tell(attention);
     }
 
+    pub(crate) fn has_attention(&self) -> bool {
+        self.member.has_attention()
+    }
+
     pub(crate) fn take_attention(&self) -> Option<Attention> {
         self.member.take_attention()
     }
 
-    pub(crate) fn begin(&self, generation: u64) -> Option<Running> {
+    pub(crate) fn begin(self: &Rc<Self>, generation: u64) -> Option<Running> {
         let count = &self.member.running[(generation & 1) as usize];
         count.fetch_add(1, Ordering::SeqCst);
         let running = Running {
-            unit: self.unit.clone(),
-            member: self.member.clone(),
+            nexus: self.clone(),
             generation,
         };
         (!running.is_aborted()).then_some(running)

@@ -125,6 +125,22 @@ impl Ranges {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// `range`, in bytes, with other writers, if nobody is or waits to be alone there.
+    pub(crate) fn try_share(self: &Arc<Self>, range: Range<u64>) -> Option<Held> {
+        let claim = Claim {
+            range,
+            alone: false,
+        };
+        let mut state = self.lock();
+        let all = state.waiting.len();
+        if state.is_blocked(&claim, all) {
+            return None;
+        }
+        let slot = state.hold(claim);
+        let ranges = self.clone();
+        Some(Held { ranges, slot })
+    }
+
     /// Waits for `range`, in bytes: with other writers, or alone.
     pub(crate) async fn hold(self: &Arc<Self>, range: Range<u64>, alone: bool) -> Held {
         let claim = Claim { range, alone };
@@ -205,6 +221,7 @@ mod tests {
         drop(first);
         assert!(alone.as_mut().poll(&mut context).is_pending());
         drop(second);
+        assert!(ranges.try_share(9..10).is_none() && ranges.try_share(20..30).is_some());
         let Poll::Ready(held) = alone.as_mut().poll(&mut context) else {
             panic!("all writers have gone")
         };

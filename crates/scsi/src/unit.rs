@@ -127,6 +127,13 @@ impl Unit {
         held
     }
 
+    /// The same with other writers, if nobody has to be waited for.
+    pub(crate) fn try_hold_to_change(&self, range: Range<u64>) -> Option<Held> {
+        let held = self.ranges.try_share(range.clone())?;
+        self.tokens.written(&range);
+        Some(held)
+    }
+
     /// Takes over how full the pool of the volume is; where that is to be `warned` of, tells every nexus
     /// (SBC-3 4.7.3.8).
     pub fn note_space(&self, space: Space, warns: bool) {

@@ -2,7 +2,7 @@
 //! 11.4, 11.7 and 11.8).
 
 use crate::output::{Data, Pdu};
-use crate::pdu::{FINAL, Made, NO_TAG, StatusNumber, response};
+use crate::pdu::{FINAL, Made, StatusNumber, response};
 use crate::session::Session;
 use crate::tasks::{NO_TURN, State, Task};
 use block::IoBuf;
@@ -68,6 +68,14 @@ fn is_fenced(task: &Task, response: &Response) -> bool {
     preempts || response.sense.as_deref().is_some_and(is_attention)
 }
 
+/// How a command has ended: the residual's flag and count, and the status.
+#[derive(Clone, Copy)]
+struct Ending {
+    flag: u8,
+    residual: u32,
+    status: u8,
+}
+
 impl Session {
     /// Goes on with a command whose burst is complete: asks for more, or carries it out.
     pub(super) fn go_on(self: &Rc<Self>, tag: u32) {
@@ -75,8 +83,13 @@ impl Session {
         let Some(task) = tasks.get_mut(tag) else {
             return;
         };
-        let State::Receiving(receiving) = &mut task.state else {
-            return;
+        let receiving = match &mut task.state {
+            State::Receiving(receiving) => receiving,
+            State::Waiting(_) => {
+                drop(tasks);
+                return self.begin(tag);
+            }
+            State::Running | State::Direct(_) => return,
         };
         if receiving.open || task.order == NO_TURN {
             return;
@@ -160,12 +173,18 @@ impl Session {
     /// Ends a command: answers it unless it was aborted, and lets others go on.
     fn answer(self: &Rc<Self>, (tag, id): (u32, u64), response: Option<Response>) {
         let mut tasks = self.tasks.borrow_mut();
-        let Some(mut task) = tasks.remove_ended(tag, id) else {
+        let Some(task) = tasks.remove_ended(tag, id) else {
             return;
         };
         self.count_commands(&tasks);
-        let had_ordered = tasks.has_ordered() || task.attribute == crate::tasks::ORDERED;
         drop(tasks);
+        self.end(tag, task, response);
+    }
+
+    /// The same once it is out of the table.
+    pub(super) fn end(self: &Rc<Self>, tag: u32, mut task: Task, response: Option<Response>) {
+        let had_ordered =
+            self.tasks.borrow().has_ordered() || task.attribute == crate::tasks::ORDERED;
         let aborted = task.aborted.take();
         match response {
             _ if aborted.is_some() || task.channel.over.get() => self.forget(&task),
@@ -229,9 +248,12 @@ impl Session {
             if let Some(normal) = &self.normal {
                 normal.place.account.add_read(data_len as u64);
             }
-            let end = (flag, count, status, ends_command);
-            self.data_in(tag, task, Rc::new(response.data), data_len, end);
-            return;
+            let end = Ending {
+                flag,
+                residual: count,
+                status,
+            };
+            return self.data_in(tag, task, response.data, data_len, end);
         }
         let made = Made::new(
             crate::pdu::response::COMMAND,
@@ -262,49 +284,47 @@ impl Session {
     }
 
     /// Data-In PDUs, the last of them with the status (11.7.3).
-    fn data_in(
-        &self,
-        tag: u32,
-        task: &Task,
-        buf: Rc<IoBuf>,
-        len: usize,
-        (flag, count, status, ends_command): (u8, u32, u8, bool),
-    ) {
+    fn data_in(&self, tag: u32, task: &Task, buf: IoBuf, len: usize, end: Ending) {
         let agreed = &task.channel.agreed;
         let (segment, burst) = (agreed.segment_max as usize, agreed.burst_max as usize);
+        if len == buf.len() && len <= segment.min(burst) {
+            // What is usual shares nothing, and needs no count of who has it.
+            let data = Data::Whole(buf.into_bytes().unwrap_or_default());
+            return self.data_in_part(tag, task, data, (0, 0, FINAL), Some(end));
+        }
+        let buf = Rc::new(buf);
         let (mut at, mut number) = (0, 0);
         while at < len {
             let burst_end = (at / burst + 1) * burst;
-            let end = len.min(at + segment).min(burst_end);
-            let is_last = end == len;
-            let mut flags = if end == burst_end || is_last {
-                FINAL
-            } else {
-                0
-            };
-            if is_last {
-                flags |= flag | WITH_STATUS;
-            }
-            let kind = match is_last {
-                true => StatusNumber::Takes,
-                false => StatusNumber::Without,
-            };
-            let mut made = Made::new(response::DATA_IN, flags, tag, kind)
-                .word(20, NO_TAG)
-                .word(36, number)
-                .word(40, at as u32);
-            if is_last {
-                made = made.byte(3, status).word(44, count);
-            }
-            let pdu = Pdu {
-                made,
-                data: Data::Part(buf.clone(), at..end),
-                held: if is_last { task.held } else { 0 },
-                ends_command: is_last && ends_command,
-            };
-            self.send(&task.channel, pdu);
-            at = end;
+            let to = len.min(at + segment).min(burst_end);
+            let is_last = to == len;
+            let flags = if to == burst_end || is_last { FINAL } else { 0 };
+            let data = Data::Part(buf.clone(), at..to);
+            let part = (at as u32, number, flags);
+            self.data_in_part(tag, task, data, part, is_last.then_some(end));
+            at = to;
             number += 1;
         }
+    }
+
+    /// One of them: where its data begins, its number and flags; and how the command has ended, if it is the last.
+    fn data_in_part(
+        &self,
+        tag: u32,
+        task: &Task,
+        data: Data,
+        (at, number, flags): (u32, u32, u8),
+        end: Option<Ending>,
+    ) {
+        let flags = end.map_or(flags, |end| flags | end.flag | WITH_STATUS);
+        let last = end.map(|end| (end.status, end.residual));
+        let made = Made::data_in((flags, tag), (number, at), last);
+        let pdu = Pdu {
+            made,
+            data,
+            held: if end.is_some() { task.held } else { 0 },
+            ends_command: end.is_some() && !task.immediate,
+        };
+        self.send(&task.channel, pdu);
     }
 }

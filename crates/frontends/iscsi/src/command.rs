@@ -37,8 +37,13 @@ impl Connection {
         };
         // All of it is overwritten before the command is carried out.
         let mut data = spare(room.max(len));
-        let read = input.data_into(&mut data[..len], agreed.data_digest);
-        let whole = in_time(&session.handle, READ_NS, read).await?;
+        let whole = match input.data_at_hand(&mut data[..len], agreed.data_digest) {
+            Some(whole) => whole,
+            None => {
+                let read = input.data_into(&mut data[..len], agreed.data_digest);
+                in_time(&session.handle, READ_NS, read).await?
+            }
+        };
         if !whole {
             channel.reject(reason::DATA_DIGEST, head);
         }
@@ -64,23 +69,30 @@ impl Connection {
                 return Ok(());
             }
         };
-        let receiving = Receiving {
-            burst_end: data.len(),
-            data,
-            open: unsolicited,
-            whole: out as usize,
-            received: len,
-            tag: NO_TAG,
-            data_number: 0,
-            r2t_number: 0,
-            damaged: !whole,
+        let has_turn = head.is_immediate() || session.takes_turn(number, unit.memory);
+        let attribute = head.flags() & 0x07;
+        let has_all = whole && !unsolicited && len == out as usize;
+        let state = match has_turn && has_all && session.may_begin_now(attribute) {
+            true => session.begin_now(tag, (&unit, &head.cdb()), data),
+            false => State::Receiving(Receiving {
+                burst_end: data.len(),
+                data,
+                open: unsolicited,
+                whole: out as usize,
+                received: len,
+                tag: NO_TAG,
+                data_number: 0,
+                r2t_number: 0,
+                damaged: !whole,
+            }),
         };
+        let has_begun = matches!(state, State::Direct(_));
         let task = Task {
             id: 0,
             order: 0,
             channel: channel.clone(),
             number,
-            attribute: head.flags() & 0x07,
+            attribute,
             immediate: head.is_immediate(),
             lun: unit.lun,
             lun_bytes: head.lun_bytes(),
@@ -88,13 +100,12 @@ impl Connection {
             expected,
             reads,
             generation: unit.generation,
-            state: State::Receiving(receiving),
+            state,
             aborted: None,
             spared: false,
             held: unit.memory,
             granted: 0,
         };
-        let has_turn = head.is_immediate() || session.takes_turn(number, unit.memory);
         {
             let mut tasks = session.tasks.borrow_mut();
             tasks.add(tag, task, has_turn);
@@ -104,7 +115,9 @@ impl Connection {
             session.wait(number, Request::Command(tag));
             return Ok(());
         }
-        session.go_on(tag);
+        if !has_begun {
+            session.go_on(tag);
+        }
         session.deliver();
         Ok(())
     }
@@ -192,10 +205,10 @@ impl Connection {
 }
 
 /// What a command is for.
-struct For {
-    lun: Option<u16>,
+pub(super) struct For {
+    pub lun: Option<u16>,
     /// The number of aborts so far.
-    generation: u64,
+    pub generation: u64,
     /// Memory that it needs for what it reads, in bytes.
     memory: u64,
 }

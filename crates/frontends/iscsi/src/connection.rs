@@ -361,6 +361,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        self.dropped.notify();
         if let Some(normal) = &self.normal {
             open::forget(normal.place.number);
         }

@@ -28,28 +28,58 @@ impl Input {
         self.0.has_more()
     }
 
+    /// The next header, when all of it was read ahead: then nothing has to be waited for.
+    pub(crate) fn head_at_hand(&mut self, with_digest: bool) -> Option<Result<Head>> {
+        let bytes = self.0.at_hand();
+        let head = Head(*bytes.first_chunk()?);
+        let len = HEAD_LEN + head.additional_len();
+        let all = len + if with_digest { DIGEST_LEN } else { 0 };
+        let bytes = bytes.get(..all)?;
+        if with_digest && digest::of(&bytes[..len]) != bytes[len..] {
+            // Where the next PDU begins is not known any more (RFC 7143, section 7.8).
+            return Some(Err(damaged("header digest")));
+        }
+        self.0.consume(all);
+        Some(Ok(head))
+    }
+
     /// The next header. Additional segments are read and left out: nothing here needs one. May be
     /// given up and called again.
     pub(crate) async fn head(&mut self, with_digest: bool) -> Result<Head> {
-        let mut head = [0; HEAD_LEN];
-        head.copy_from_slice(&self.0.fill(HEAD_LEN).await?[..HEAD_LEN]);
-        let head = Head(head);
-        let len = HEAD_LEN + head.additional_len();
-        let all = len + if with_digest { DIGEST_LEN } else { 0 };
-        let bytes = &self.0.fill(all).await?[..all];
-        if with_digest && digest::of(&bytes[..len]) != bytes[len..] {
-            // Where the next PDU begins is not known any more (RFC 7143, section 7.8).
-            return Err(damaged("header digest"));
+        let mut need = HEAD_LEN;
+        loop {
+            let bytes = self.0.fill(need).await?;
+            if let Some(head) = bytes.first_chunk() {
+                need = HEAD_LEN + Head(*head).additional_len();
+                need += if with_digest { DIGEST_LEN } else { 0 };
+            }
+            if let Some(head) = self.head_at_hand(with_digest) {
+                return head;
+            }
         }
+    }
+
+    /// The data segment of a PDU into `target`, which is as long as it, when all of it was read ahead; false when
+    /// its digest says that it was damaged.
+    pub(crate) fn data_at_hand(&mut self, target: &mut [u8], with_digest: bool) -> Option<bool> {
+        let len = target.len();
+        if len == 0 {
+            return Some(true);
+        }
+        let padded = len + padding(len);
+        let all = padded + if with_digest { DIGEST_LEN } else { 0 };
+        let bytes = self.0.at_hand().get(..all)?;
+        target.copy_from_slice(&bytes[..len]);
+        let whole = !with_digest || digest::of(&bytes[..padded]) == bytes[padded..];
         self.0.consume(all);
-        Ok(head)
+        Some(whole)
     }
 
     /// The data segment of a PDU into `target`, which is as long as it; false when its digest says
     /// that it was damaged.
     pub(crate) async fn data_into(&mut self, target: &mut [u8], with_digest: bool) -> Result<bool> {
-        if target.is_empty() {
-            return Ok(true);
+        if let Some(whole) = self.data_at_hand(target, with_digest) {
+            return Ok(whole);
         }
         self.0.exact(target).await?;
         let pad = padding(target.len());

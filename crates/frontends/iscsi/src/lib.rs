@@ -14,6 +14,7 @@ mod chap;
 mod command;
 mod connection;
 mod digest;
+mod direct;
 mod discovery;
 mod early;
 mod export;

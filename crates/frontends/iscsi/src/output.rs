@@ -23,6 +23,8 @@ const WRITE_NS: u64 = 60 * SECOND_NS;
 pub(crate) enum Data {
     None,
     Own(Vec<u8>),
+    /// All that a command returned.
+    Whole(Box<[u8]>),
     /// A part of what a command returned.
     Part(Rc<IoBuf>, Range<usize>),
 }
@@ -30,10 +32,14 @@ pub(crate) enum Data {
 impl Data {
     /// Leaves the memory to the next command.
     fn give_back(self) {
-        if let Self::Part(buf, _) = self
-            && let Ok(buf) = Rc::try_unwrap(buf)
-        {
-            buf.give_back();
+        match self {
+            Self::None | Self::Own(_) => {}
+            Self::Whole(bytes) => IoBuf::from_bytes(bytes).give_back(),
+            Self::Part(buf, _) => {
+                if let Ok(buf) = Rc::try_unwrap(buf) {
+                    buf.give_back();
+                }
+            }
         }
     }
 
@@ -41,6 +47,7 @@ impl Data {
         match self {
             Self::None => &[],
             Self::Own(bytes) => bytes,
+            Self::Whole(bytes) => bytes,
             Self::Part(buf, range) => buf.as_bytes().map_or(&[], |bytes| &bytes[range.clone()]),
         }
     }

@@ -168,6 +168,29 @@ impl Made {
         Self { head, number }
     }
 
+    /// A Data-In (11.7): the tag of its command, its number, where its data begins; and where it is the last, the
+    /// status and the residual count. Most of what is sent is this, so it is put together in one go.
+    pub(crate) fn data_in(
+        (flags, tag): (u8, u32),
+        (data_number, at): (u32, u32),
+        end: Option<(u8, u32)>,
+    ) -> Self {
+        let mut head = [0; HEAD_LEN];
+        head[0] = response::DATA_IN;
+        head[1] = flags;
+        head[16..20].copy_from_slice(&tag.to_be_bytes());
+        head[20..24].copy_from_slice(&NO_TAG.to_be_bytes());
+        head[36..40].copy_from_slice(&data_number.to_be_bytes());
+        head[40..44].copy_from_slice(&at.to_be_bytes());
+        let mut number = StatusNumber::Without;
+        if let Some((status, residual)) = end {
+            number = StatusNumber::Takes;
+            head[3] = status;
+            head[44..48].copy_from_slice(&residual.to_be_bytes());
+        }
+        Self { head, number }
+    }
+
     /// Puts a number of four bytes at `at`.
     pub(crate) fn word(mut self, at: usize, value: u32) -> Self {
         put(&mut self.head, at, &value.to_be_bytes());

@@ -78,14 +78,21 @@ impl Connection {
         let channel = &self.channel;
         let mut asked = false;
         loop {
-            let head = input.head(channel.agreed.header_digest);
-            let Some(head) = within(&self.session.handle, SILENCE_NS, head).await else {
-                if asked {
-                    return Err(ErrorKind::TimedOut.into());
+            let with_digest = channel.agreed.header_digest;
+            let head = match input.head_at_hand(with_digest) {
+                Some(head) => head,
+                None => {
+                    let head = input.head(with_digest);
+                    let Some(head) = within(&self.session.handle, SILENCE_NS, head).await else {
+                        if asked {
+                            return Err(ErrorKind::TimedOut.into());
+                        }
+                        asked = true;
+                        self.session.ping(channel);
+                        continue;
+                    };
+                    head
                 }
-                asked = true;
-                self.session.ping(channel);
-                continue;
             };
             asked = false;
             let head = head?;
@@ -105,12 +112,8 @@ impl Connection {
 
     async fn wait_for_room(&self) {
         let output = &self.channel.output;
-        loop {
-            let room = output.room.wait();
-            if output.len() < WAITING_MAX {
-                return;
-            }
-            room.await;
+        while output.len() >= WAITING_MAX {
+            output.room.wait().await;
         }
     }
 

@@ -12,6 +12,7 @@ use crate::pdu::{FINAL, Made, NO_TAG, StatusNumber, response};
 use crate::target::{Granted, Place, Target};
 use crate::tasks::Tasks;
 use crate::window::Window;
+use block::{CompletionQueue, CompletionSink};
 use reactor::{Event, Handle, SECOND_NS};
 use scsi::{Attention, Luns, Ports};
 use std::cell::{Cell, RefCell};
@@ -65,6 +66,11 @@ pub(crate) struct Session {
     /// A command or a connection has ended.
     pub(super) ended: Event,
     pub(super) channels: RefCell<Vec<Rc<Channel>>>,
+    /// Of commands that run without a task: the queue, and the same for those who fill it.
+    pub(super) completions: Arc<CompletionQueue>,
+    pub(super) sink: Arc<dyn CompletionSink>,
+    /// The session is no more.
+    pub(super) dropped: Event,
     pub(super) early: RefCell<Early>,
     pub(super) fence: RefCell<Option<Fence>>,
     /// It takes no more connections.
@@ -78,7 +84,8 @@ impl Session {
         (reach, agreed): (Reach, Agreed),
         window: Rc<Window>,
     ) -> Rc<Self> {
-        Rc::new(Self {
+        let completions = CompletionQueue::new();
+        let session = Rc::new(Self {
             handle: handle.clone(),
             normal,
             reach,
@@ -88,10 +95,15 @@ impl Session {
             granted: Cell::new(0),
             ended: Event::default(),
             channels: RefCell::default(),
+            sink: completions.clone(),
+            completions,
+            dropped: Event::default(),
             early: RefCell::default(),
             fence: RefCell::default(),
             closing: Cell::new(false),
-        })
+        });
+        session.answer_completions();
+        session
     }
 
     /// The connection of a number.

@@ -3,7 +3,10 @@
 use crate::channel::Channel;
 use crate::pdu::{Made, NO_TAG, is_before};
 use block::IoBuf;
+use scsi::Direct;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 
 /// Task attributes (RFC 7143, section 11.3.1).
@@ -16,13 +19,25 @@ pub(crate) enum State {
     Receiving(Receiving),
     /// Its turn; the data is there.
     Waiting(Box<[u8]>),
-    /// The unit.
+    /// The unit; a task of its own sees to it.
     Running,
+    /// The unit, whose completion ends it.
+    Direct(Direct),
+}
+
+impl State {
+    /// Whether the unit is at work.
+    fn runs(&self) -> bool {
+        matches!(self, Self::Running | Self::Direct(_))
+    }
 }
 
 /// Memory for data-out, with whatever content it had. Much of it the system gives without touching it: what
 /// never comes takes no memory.
 pub(crate) fn spare(len: usize) -> Box<[u8]> {
+    if len == 0 {
+        return Box::default();
+    }
     IoBuf::spare(len).into_bytes().unwrap_or_default()
 }
 
@@ -104,9 +119,31 @@ pub(crate) struct Begun {
     pub generation: u64,
 }
 
+/// Spreads tags by one multiplication. Who chooses tags that collide makes a session's own hundred commands slower.
+#[derive(Default)]
+struct TagHasher(u64);
+
+impl Hasher for TagHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes
+            .iter()
+            .for_each(|byte| self.write_u32(u32::from(*byte)));
+    }
+
+    fn write_u32(&mut self, tag: u32) {
+        // The table takes the lowest bits and the highest: both come from all of the tag.
+        let mixed = (self.0 ^ u64::from(tag)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+}
+
 /// The table.
 pub(crate) struct Tasks<C = Channel> {
-    table: HashMap<u32, Task<C>>,
+    table: HashMap<u32, Task<C>, BuildHasherDefault<TagHasher>>,
     ids: u64,
     orders: u64,
     /// Ordered commands in the table.
@@ -118,7 +155,7 @@ pub(crate) struct Tasks<C = Channel> {
 impl<C> Default for Tasks<C> {
     fn default() -> Self {
         Self {
-            table: HashMap::new(),
+            table: HashMap::default(),
             ids: 0,
             orders: 0,
             ordered: 0,
@@ -162,15 +199,35 @@ impl<C> Tasks<C> {
 
     pub(crate) fn remove(&mut self, tag: u32) -> Option<Task<C>> {
         let task = self.table.remove(&tag)?;
+        self.count_out(&task);
+        Some(task)
+    }
+
+    fn count_out(&mut self, task: &Task<C>) {
         self.ordered -= usize::from(task.attribute == ORDERED);
         self.immediate -= usize::from(task.immediate);
-        Some(task)
     }
 
     /// Takes out a command that has ended, unless another one has its tag by now.
     pub(crate) fn remove_ended(&mut self, tag: u32, id: u64) -> Option<Task<C>> {
         let same = self.table.get(&tag).is_some_and(|task| task.id == id);
         same.then(|| self.remove(tag)).flatten()
+    }
+
+    /// Takes out a command that the unit has without a task.
+    pub(crate) fn remove_direct(&mut self, tag: u32) -> Option<(Task<C>, Direct)> {
+        let Entry::Occupied(entry) = self.table.entry(tag) else {
+            return None;
+        };
+        if !matches!(entry.get().state, State::Direct(_)) {
+            return None;
+        }
+        let mut task = entry.remove();
+        self.count_out(&task);
+        match std::mem::replace(&mut task.state, State::Running) {
+            State::Direct(direct) => Some((task, direct)),
+            _ => None,
+        }
     }
 
     /// A tag for an R2T.
@@ -237,7 +294,7 @@ impl<C> Tasks<C> {
         let Some(task) = self.table.get_mut(&tag) else {
             return Aborted::NotThere;
         };
-        if matches!(task.state, State::Running) && !scsi::outlives_abort(&task.cdb) {
+        if task.state.runs() && !scsi::outlives_abort(&task.cdb) {
             task.aborted.get_or_insert_default().extend(then);
             return Aborted::Later;
         }
@@ -250,7 +307,7 @@ impl<C> Tasks<C> {
     /// Takes out a command that does not run, or whose work nobody waits for.
     pub(crate) fn drop_unless_running(&mut self, tag: u32) -> Option<Task<C>> {
         let task = self.table.get(&tag)?;
-        let runs = matches!(task.state, State::Running) && !scsi::outlives_abort(&task.cdb);
+        let runs = task.state.runs() && !scsi::outlives_abort(&task.cdb);
         if runs { None } else { self.remove(tag) }
     }
 
