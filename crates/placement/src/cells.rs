@@ -149,6 +149,17 @@ impl Cells {
         &mut self.regions[at.region as usize].cells[usize::from(at.extent)]
     }
 
+    /// The entries of the extents before and after one, where those are in the same region; [`ABSENT`] for
+    /// one that has none.
+    pub(crate) fn beside(&self, at: CellAt) -> [Option<u32>; 2] {
+        let cells = &self.regions[at.region as usize].cells;
+        let near = |extent: Option<u16>| Some(cells.get(usize::from(extent?))?.at());
+        [
+            near(at.extent.checked_sub(1)),
+            near(at.extent.checked_add(1)),
+        ]
+    }
+
     pub(crate) fn extent(&self, at: CellAt) -> Extent {
         let region = &self.regions[at.region as usize];
         Extent {
