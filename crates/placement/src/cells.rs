@@ -137,8 +137,12 @@ impl Cells {
     /// Has the processor fetch an extent's cell.
     pub(crate) fn prefetch(&self, extent: Extent) {
         if let Some(at) = self.find(extent) {
-            prefetch(&self.regions[at.region as usize].cells[usize::from(at.extent)]);
+            self.prefetch_at(at);
         }
+    }
+
+    pub(crate) fn prefetch_at(&self, at: CellAt) {
+        prefetch(&self.regions[at.region as usize].cells[usize::from(at.extent)]);
     }
 
     pub(crate) fn get(&self, at: CellAt) -> Cell {

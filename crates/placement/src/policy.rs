@@ -132,8 +132,11 @@ impl Policy {
 
     /// A host reads blocks of an extent: where they are.
     pub fn read(&mut self, blocks: Blocks) -> Found {
-        let cell = self.used(blocks);
+        let cell = self.cells.find_or_make(blocks.extent);
         let at = self.cells.get(cell).at();
+        // It is fetched while the use is noted.
+        self.present.prefetch(at);
+        self.used(cell, blocks.mask);
         let Some(entry) = self.present.get_mut(at) else {
             return Found {
                 absent: blocks.mask,
@@ -166,7 +169,8 @@ impl Policy {
 
     /// A host writes blocks of an extent: they are on the fast tier now, and nowhere else.
     pub fn wrote(&mut self, blocks: Blocks) {
-        let cell = self.used(blocks);
+        let cell = self.cells.find_or_make(blocks.extent);
+        self.used(cell, blocks.mask);
         let at = self.present.of(&mut self.cells, cell);
         self.present.take_from_ram(at, blocks.mask);
         let Some(entry) = self.present.get(at).copied() else {
@@ -180,7 +184,8 @@ impl Policy {
 
     /// A host uses blocks of an extent, wherever they are.
     pub fn used_by_host(&mut self, blocks: Blocks) {
-        self.used(blocks);
+        let cell = self.cells.find_or_make(blocks.extent);
+        self.used(cell, blocks.mask);
     }
 
     /// An extent is about to be used: what is known of it, far apart in memory, is fetched meanwhile.
@@ -310,8 +315,7 @@ impl Policy {
     }
 
     /// Notes a use: how often, when and in which blocks extents are used.
-    fn used(&mut self, blocks: Blocks) -> CellAt {
-        let at = self.cells.find_or_make(blocks.extent);
+    fn used(&mut self, at: CellAt, mask: u16) {
         let now = self.now;
         let cell = self.cells.get_mut(at);
         let (uses, age) = (cell.uses(), now.since(cell.last()));
@@ -327,12 +331,11 @@ impl Policy {
             self.hazard.began(next);
             cell.see(next, now);
         }
-        cell.used |= blocks.mask;
+        cell.used |= mask;
         if cell.came_unasked() {
-            self.learn_of_unasked(at, blocks.mask, age);
+            self.learn_of_unasked(at, mask, age);
         }
-        self.pass(u64::from(blocks.mask.count_ones()));
-        at
+        self.pass(u64::from(mask.count_ones()));
     }
 
     /// Learns which of the blocks that an extent had unasked are used, at its first use since it left RAM.
