@@ -47,7 +47,7 @@ fn main() {
     let mut policy = Policy::new(Config {
         fast_blocks: RESIDENT * 16,
         ram_blocks: RESIDENT * 16 / 20,
-        margin: 43.0,
+        margin: 40.0,
         seed: 1,
     });
     for number in 0..EXTENTS {
@@ -170,7 +170,7 @@ fn what_if() {
     let config = Config {
         fast_blocks: 1 << 24,
         ram_blocks: 1 << 19,
-        margin: 43.0,
+        margin: 40.0,
         seed: 1,
     };
     println!(

@@ -10,7 +10,7 @@ use crate::hash::Random;
 /// Farthest block that is read ahead, in blocks from what was asked for: 384 KiB.
 pub(crate) const REACH: u64 = 96;
 /// Least share of the blocks like it that were used, for a block to be read ahead.
-const WORTH: f32 = 0.05;
+const WORTH: f32 = 0.03;
 /// Share of the others that is read ahead nevertheless, to learn of them.
 const TRIED: f32 = 0.03;
 /// The same, of blocks of which little is known yet.

@@ -137,8 +137,12 @@ impl Cells {
     /// Has the processor fetch an extent's cell.
     pub(crate) fn prefetch(&self, extent: Extent) {
         if let Some(at) = self.find(extent) {
-            prefetch(&self.regions[at.region as usize].cells[usize::from(at.extent)]);
+            self.prefetch_at(at);
         }
+    }
+
+    pub(crate) fn prefetch_at(&self, at: CellAt) {
+        prefetch(&self.regions[at.region as usize].cells[usize::from(at.extent)]);
     }
 
     pub(crate) fn get(&self, at: CellAt) -> Cell {
@@ -147,6 +151,17 @@ impl Cells {
 
     pub(crate) fn get_mut(&mut self, at: CellAt) -> &mut Cell {
         &mut self.regions[at.region as usize].cells[usize::from(at.extent)]
+    }
+
+    /// The entries of the extents before and after one, where those are in the same region; [`ABSENT`] for
+    /// one that has none.
+    pub(crate) fn beside(&self, at: CellAt) -> [Option<u32>; 2] {
+        let cells = &self.regions[at.region as usize].cells;
+        let near = |extent: Option<u16>| Some(cells.get(usize::from(extent?))?.at());
+        [
+            near(at.extent.checked_sub(1)),
+            near(at.extent.checked_add(1)),
+        ]
     }
 
     pub(crate) fn extent(&self, at: CellAt) -> Extent {

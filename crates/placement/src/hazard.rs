@@ -15,8 +15,10 @@ const CLASSES: usize = 9;
 pub(crate) const USES_MAX: u8 = 15;
 /// Ages that are told apart, in ticks.
 const AGES: usize = FORGOTTEN as usize;
-/// What a count keeps of its weight in a tick: half of it in six times the fast tier.
-const KEPT: f32 = 0.996_2;
+/// What a count keeps of its weight in a tick: half of it in eleven times the fast tier ...
+const KEPT: f32 = 0.998;
+/// ... and in the short memory in three quarters of the fast tier.
+const KEPT_SHORTLY: f32 = 0.97;
 /// Before anything was seen of an age it is taken that so many uses came ...
 const PRIOR_USES: f32 = 0.02;
 /// ... of so many ticks that extents waited.
@@ -24,6 +26,9 @@ const PRIOR_TICKS: f32 = 20.0;
 /// What all classes together show of an age counts for each as so many uses of its own: a class of which
 /// little was seen is taken for an ordinary one, not for what a few chances make of it.
 const SHARED_USES: f32 = 3.0;
+/// What the long memory shows of an age counts as so many uses in the short one: where that has seen many
+/// more, a load that has changed is followed at once, and elsewhere chance does not count as a change.
+const REMEMBERED_USES: f32 = 100.0;
 
 fn class(uses: u8) -> usize {
     match uses {
@@ -37,16 +42,44 @@ fn class(uses: u8) -> usize {
     }
 }
 
+/// What was seen of the waits of all classes, what was long ago counting less.
+struct Memory {
+    /// Ticks that extents spent waiting, by age.
+    waited: [[f32; GROUPS]; CLASSES],
+    /// Waits that ended with a use, by age.
+    ended: [[f32; GROUPS]; CLASSES],
+    /// What a count keeps of its weight in a tick.
+    kept: f32,
+}
+
+impl Memory {
+    fn new(kept: f32) -> Self {
+        Self {
+            waited: [[0.0; GROUPS]; CLASSES],
+            ended: [[0.0; GROUPS]; CLASSES],
+            kept,
+        }
+    }
+
+    fn fade(&mut self) {
+        let counts = self.waited.iter_mut().chain(&mut self.ended).flatten();
+        counts.for_each(|count| *count *= self.kept);
+    }
+
+    /// Uses in a tick of waiting of a class at an age, where `others` are expected, which counts as `weight` uses.
+    fn rate(&self, class: usize, group: usize, others: f32, weight: f32) -> f32 {
+        (self.ended[class][group] + weight) / (self.waited[class][group] + weight / others)
+    }
+}
+
 /// The counts of all classes, and the indices that follow.
 pub(crate) struct Hazard {
     /// Extents that wait for their next use, by the tick since which they do.
     waiting: Box<[[u32; CLASSES]]>,
     /// The tick of now, in that order.
     now: usize,
-    /// Ticks that extents spent waiting, by age.
-    waited: [[f32; GROUPS]; CLASSES],
-    /// Waits that ended with a use, by age.
-    ended: [[f32; GROUPS]; CLASSES],
+    long: Memory,
+    short: Memory,
     index: [[f32; GROUPS]; CLASSES],
 }
 
@@ -55,11 +88,11 @@ impl Hazard {
         let mut hazard = Self {
             waiting: vec![[0; CLASSES]; AGES].into_boxed_slice(),
             now: 0,
-            waited: [[0.0; GROUPS]; CLASSES],
-            ended: [[0.0; GROUPS]; CLASSES],
+            long: Memory::new(KEPT),
+            short: Memory::new(KEPT_SHORTLY),
             index: [[0.0; GROUPS]; CLASSES],
         };
-        hazard.rebuild(0);
+        hazard.rebuild();
         hazard
     }
 
@@ -70,7 +103,8 @@ impl Hazard {
 
     /// An extent with so many uses was used again after `age` ticks.
     pub(crate) fn ended(&mut self, uses: u8, age: u16) {
-        self.ended[class(uses)][group(age)] += 1.0;
+        self.long.ended[class(uses)][group(age)] += 1.0;
+        self.short.ended[class(uses)][group(age)] += 1.0;
         self.stop(uses, age);
     }
 
@@ -91,32 +125,38 @@ impl Hazard {
         self.index[class(uses)][group(age)]
     }
 
-    /// A tick passes.
+    /// A tick passes: what was counted goes into the indices.
     pub(crate) fn tick(&mut self) {
         for age in 0..AGES {
             let since = (self.now + AGES - age) % AGES;
             let group = group(age as u16);
             for (class, waiting) in self.waiting[since].iter().enumerate() {
-                self.waited[class][group] += *waiting as f32;
+                self.long.waited[class][group] += *waiting as f32;
+                self.short.waited[class][group] += *waiting as f32;
             }
         }
         // Those that waited longest are forgotten.
         self.now = (self.now + 1) % AGES;
         self.waiting[self.now] = [0; CLASSES];
+        self.rebuild();
+        self.long.fade();
+        self.short.fade();
     }
 
-    /// Takes what was counted into the indices; `ticks` since that was last done.
-    pub(crate) fn rebuild(&mut self, ticks: i32) {
-        let kept = KEPT.powi(ticks);
-        let shared = self.rates();
+    fn rebuild(&mut self) {
+        let shared = self.shared();
         for class in 0..CLASSES {
+            // The chance of a use within a group of ages, for what was not used before.
+            let chances: [f32; GROUPS] = std::array::from_fn(|group| {
+                let long = self.long.rate(class, group, shared[group], SHARED_USES);
+                let rate = self.short.rate(class, group, long, REMEMBERED_USES);
+                (rate * width(group)).min(1.0)
+            });
             for from in 0..GROUPS {
                 let (mut uses, mut waited, mut best) = (0.0f32, 0.0f32, 0.0f32);
                 let mut left = 1.0f32;
-                for (to, shared) in shared.iter().enumerate().take(GROUPS - 1).skip(from) {
-                    let rate = (self.ended[class][to] + SHARED_USES)
-                        / (self.waited[class][to] + SHARED_USES / shared);
-                    let used = left * (rate * width(to)).min(1.0);
+                for (to, chance) in chances.iter().enumerate().take(GROUPS - 1).skip(from) {
+                    let used = left * chance;
                     uses += used;
                     waited += (left - used / 2.0) * width(to);
                     left -= used;
@@ -124,18 +164,17 @@ impl Hazard {
                 }
                 self.index[class][from] = best;
             }
-            let counts = self.waited[class].iter_mut().chain(&mut self.ended[class]);
-            counts.for_each(|count| *count *= kept);
         }
     }
 
     /// Uses in a tick of waiting, of all classes together, by age.
-    fn rates(&self) -> [f32; GROUPS] {
+    fn shared(&self) -> [f32; GROUPS] {
         let sum = |counts: &[[f32; GROUPS]; CLASSES], group: usize| {
             counts.iter().map(|class| class[group]).sum::<f32>()
         };
         std::array::from_fn(|group| {
-            (sum(&self.ended, group) + PRIOR_USES) / (sum(&self.waited, group) + PRIOR_TICKS)
+            let uses = sum(&self.long.ended, group) + PRIOR_USES;
+            uses / (sum(&self.long.waited, group) + PRIOR_TICKS)
         })
     }
 }
@@ -165,7 +204,6 @@ mod tests {
 
     fn pass(hazard: &mut Hazard) {
         hazard.tick();
-        hazard.rebuild(1);
     }
 
     #[test]
@@ -215,6 +253,24 @@ mod tests {
         let was = hazard.index(1, 0);
         idle(&mut hazard, 1);
         assert!(hazard.index(1, 0) < was / 20.0);
+    }
+
+    #[test]
+    fn a_load_that_changes_is_followed_within_the_time_of_a_fill() {
+        let mut hazard = Hazard::new();
+        let mut used = |age: u16, ticks: u16| {
+            for tick in 0..ticks {
+                (0..50).for_each(|_| hazard.began(2));
+                if tick >= age {
+                    (0..50).for_each(|_| hazard.ended(2, age));
+                }
+                hazard.tick();
+            }
+        };
+        used(64, 2_000);
+        used(4, 32);
+        let [soon, late] = [4, 64].map(|age| hazard.index(2, age));
+        assert!(soon > 2.0 * late, "{soon} {late}");
     }
 
     #[test]

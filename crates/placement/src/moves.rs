@@ -236,6 +236,7 @@ impl Policy {
         let promote = self.admit(at, entry.ram, entry.touched, 1.0).promote;
         let extent = self.cells.extent(entry.cell);
         self.present.tidy(&mut self.cells, at);
+        self.present.prefetch_oldest(&self.cells);
         Some(Leaving { extent, promote })
     }
 

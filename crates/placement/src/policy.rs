@@ -14,8 +14,8 @@ use crate::present::Present;
 use std::ops::Range;
 use units::EXTENT_BLOCKS;
 
-/// Ticks between looks at what was learned: a quarter of the fast tier.
-const REBUILD_TICKS: u32 = TICKS_PER_FILL / 4;
+/// Ticks between looks at the margin: a quarter of the fast tier.
+const LOOK_TICKS: u32 = TICKS_PER_FILL / 4;
 /// Uses that follow each other while hosts use this part of what RAM holds, a half, are one: RAM answers those by
 /// itself. A longer time would take uses that the slow tier had to answer for nothing, and what is
 /// used most often, for what is used once.
@@ -36,7 +36,7 @@ pub struct Config {
     pub fast_blocks: u64,
     /// Blocks of RAM.
     pub ram_blocks: u64,
-    /// How many times as much as what it displaces something has to be worth to be promoted: 43 writes
+    /// How many times as much as what it displaces something has to be worth to be promoted: 40 writes
     /// little, 1 takes whatever is better. While much is promoted all the same the policy takes more, up to the
     /// square of this.
     pub margin: f32,
@@ -93,7 +93,7 @@ pub struct Policy {
     /// Blocks until the next tick.
     tick_left: u64,
     tick_blocks: u64,
-    rebuild_left: u32,
+    look_left: u32,
     /// Ticks within which uses are one.
     burst: u16,
     /// What sharing a seek leaves of an extent's worth for each block, by their number.
@@ -124,7 +124,7 @@ impl Policy {
             now: Tick::default(),
             tick_left: tick_blocks,
             tick_blocks,
-            rebuild_left: REBUILD_TICKS,
+            look_left: LOOK_TICKS,
             burst,
             shares,
         }
@@ -132,8 +132,11 @@ impl Policy {
 
     /// A host reads blocks of an extent: where they are.
     pub fn read(&mut self, blocks: Blocks) -> Found {
-        let cell = self.used(blocks);
+        let cell = self.cells.find_or_make(blocks.extent);
         let at = self.cells.get(cell).at();
+        // It is fetched while the use is noted.
+        self.present.prefetch(at);
+        self.used(cell, blocks.mask);
         let Some(entry) = self.present.get_mut(at) else {
             return Found {
                 absent: blocks.mask,
@@ -145,16 +148,29 @@ impl Policy {
             fast: blocks.mask & entry.fast & !entry.ram,
             absent: blocks.mask & !entry.ram & !entry.fast,
         };
-        if entry.ram != 0 {
-            entry.touched |= blocks.mask;
-            self.present.renew(at);
+        if entry.ram == 0 {
+            return found;
         }
+        entry.touched |= blocks.mask;
+        self.renew_near(cell);
+        self.present.renew(at);
         found
+    }
+
+    /// What came to RAM beside an extent that is used there is likely to be next.
+    fn renew_near(&mut self, cell: CellAt) {
+        for near in self.cells.beside(cell).into_iter().flatten() {
+            let entry = self.present.get(near);
+            if entry.is_some_and(|entry| entry.ram & !entry.touched != 0) {
+                self.present.renew(near);
+            }
+        }
     }
 
     /// A host writes blocks of an extent: they are on the fast tier now, and nowhere else.
     pub fn wrote(&mut self, blocks: Blocks) {
-        let cell = self.used(blocks);
+        let cell = self.cells.find_or_make(blocks.extent);
+        self.used(cell, blocks.mask);
         let at = self.present.of(&mut self.cells, cell);
         self.present.take_from_ram(at, blocks.mask);
         let Some(entry) = self.present.get(at).copied() else {
@@ -168,7 +184,8 @@ impl Policy {
 
     /// A host uses blocks of an extent, wherever they are.
     pub fn used_by_host(&mut self, blocks: Blocks) {
-        self.used(blocks);
+        let cell = self.cells.find_or_make(blocks.extent);
+        self.used(cell, blocks.mask);
     }
 
     /// An extent is about to be used: what is known of it, far apart in memory, is fetched meanwhile.
@@ -298,8 +315,7 @@ impl Policy {
     }
 
     /// Notes a use: how often, when and in which blocks extents are used.
-    fn used(&mut self, blocks: Blocks) -> CellAt {
-        let at = self.cells.find_or_make(blocks.extent);
+    fn used(&mut self, at: CellAt, mask: u16) {
         let now = self.now;
         let cell = self.cells.get_mut(at);
         let (uses, age) = (cell.uses(), now.since(cell.last()));
@@ -315,12 +331,11 @@ impl Policy {
             self.hazard.began(next);
             cell.see(next, now);
         }
-        cell.used |= blocks.mask;
+        cell.used |= mask;
         if cell.came_unasked() {
-            self.learn_of_unasked(at, blocks.mask, age);
+            self.learn_of_unasked(at, mask, age);
         }
-        self.pass(u64::from(blocks.mask.count_ones()));
-        at
+        self.pass(u64::from(mask.count_ones()));
     }
 
     /// Learns which of the blocks that an extent had unasked are used, at its first use since it left RAM.
@@ -354,10 +369,9 @@ impl Policy {
         self.now = self.now.next();
         self.hazard.tick();
         self.cells.sweep(self.now);
-        self.rebuild_left -= 1;
-        if self.rebuild_left == 0 {
-            self.rebuild_left = REBUILD_TICKS;
-            self.hazard.rebuild(REBUILD_TICKS as i32);
+        self.look_left -= 1;
+        if self.look_left == 0 {
+            self.look_left = LOOK_TICKS;
             self.look_at_margin();
         }
         self.look_at_bar();
@@ -366,7 +380,7 @@ impl Policy {
     /// Where much is promoted for what hosts use, what is worth it by less is left out from now on: a margin that
     /// fits one load lets another write the tier full time and again.
     fn look_at_margin(&mut self) {
-        let used = u64::from(REBUILD_TICKS) * self.tick_blocks;
+        let used = u64::from(LOOK_TICKS) * self.tick_blocks;
         let step = match self.promoted as f32 > PROMOTED_MOST * used as f32 {
             true => POWER_STEP,
             false => -POWER_STEP,

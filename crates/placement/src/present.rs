@@ -2,6 +2,7 @@
 //! which RAM lets go.
 
 use crate::cells::{CellAt, Cells, ENTRIES_MOST};
+use units::prefetch;
 
 /// The end of the order.
 const NONE: u32 = u32::MAX;
@@ -108,6 +109,23 @@ impl Present {
     /// The extent that RAM lets go next.
     pub(crate) fn oldest(&self) -> Option<u32> {
         (self.oldest != NONE).then_some(self.oldest)
+    }
+
+    /// Has the processor fetch an entry, unless `at` is none's.
+    pub(crate) fn prefetch(&self, at: u32) {
+        if let Some(entry) = self.get(at) {
+            prefetch(entry);
+        }
+    }
+
+    /// Has the processor fetch what taking the extent that RAM lets go next will look at: its cell, and the entry
+    /// after it. Its own entry is near, as it was linked anew when the one before it left.
+    pub(crate) fn prefetch_oldest(&self, cells: &Cells) {
+        let Some(oldest) = self.get(self.oldest) else {
+            return;
+        };
+        cells.prefetch_at(oldest.cell);
+        self.prefetch(oldest.newer);
     }
 
     /// Adds blocks to those in RAM.

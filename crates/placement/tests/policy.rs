@@ -328,3 +328,23 @@ fn what_is_used_again_soon_after_it_left_ram_is_promoted_into_a_full_tier() {
     }
     assert!(missed < 150, "{missed} of 15,000");
 }
+
+#[test]
+fn what_came_beside_an_extent_that_is_used_stays_in_ram_longer() {
+    let mut policy = Policy::new(config(10_000, 256));
+    let mut keep = Vec::new();
+    policy.read(blocks(100, 1));
+    policy.fetch(VOLUME, 1600, 1601, None, &mut keep);
+    keep.iter().for_each(|arrival| policy.arrived(arrival));
+    let came: Vec<u64> = keep.iter().map(|it| it.blocks.extent.number).collect();
+    assert!(came.contains(&98) && came.contains(&102), "{came:?}");
+    let mut left = Vec::new();
+    for far in 1_000..1_010 {
+        policy.read(blocks(100, 1));
+        policy.read(blocks(far, u16::MAX));
+        policy.came(blocks(far, u16::MAX));
+        left.extend(std::iter::from_fn(|| policy.leave_ram()).map(|it| it.extent.number));
+    }
+    assert!(left.contains(&98) && left.contains(&102), "{left:?}");
+    assert!(!(99..=101).any(|near| left.contains(&near)), "{left:?}");
+}
