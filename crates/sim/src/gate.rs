@@ -64,7 +64,6 @@ const FIRST: &[(Mutation, u64)] = &[
     (Mutation::DemotionSlot, 8),
     (Mutation::DigestKept, 2),
     (Mutation::OpeningAlone, 4),
-    (Mutation::ScrubUnwritten, 4),
     (Mutation::AnnouncedLost, 1),
 ];
 
