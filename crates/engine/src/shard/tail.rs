@@ -178,6 +178,18 @@ mod tests {
         }
     }
 
+    fn empty() -> (Arc<OwnMemory>, Tail) {
+        let memory = Arc::new(OwnMemory::new(TAIL_WORDS));
+        let tail = Tail::new(memory.clone()).unwrap();
+        (memory, tail)
+    }
+
+    fn one_record() -> JournalPage {
+        let mut page = JournalPage::new();
+        assert!(page.push(&record(1)));
+        page
+    }
+
     fn sealed(page: &JournalPage, sequence: u64) -> Vec<u8> {
         let mut bytes = vec![0; PAGE];
         page.seal(header(sequence), &mut bytes);
@@ -191,8 +203,7 @@ mod tests {
 
     #[test]
     fn the_next_process_finds_each_page_as_it_was_after_each_record() {
-        let memory = Arc::new(OwnMemory::new(TAIL_WORDS));
-        let mut tail = Tail::new(memory.clone()).unwrap();
+        let (memory, mut tail) = empty();
         for sequence in 300..303 {
             assert_eq!(found(&memory, sequence), None);
             let mut page = JournalPage::new();
@@ -208,27 +219,21 @@ mod tests {
 
     #[test]
     fn a_page_that_the_ring_has_not_is_never_given_up_for_another() {
-        let memory = Arc::new(OwnMemory::new(TAIL_WORDS));
-        let mut tail = Tail::new(memory.clone()).unwrap();
-        let mut page = JournalPage::new();
-        page.push(&record(1));
-        assert!(tail.put(header(10), &page, 10));
-        assert!(!tail.put(header(10 + PAGES), &page, 10));
+        let (memory, mut tail) = empty();
+        assert!(tail.put(header(10), &one_record(), 10));
+        assert!(!tail.put(header(10 + PAGES), &one_record(), 10));
         assert!(found(&memory, 10).is_some());
-        assert!(tail.put(header(10 + PAGES), &page, 11));
+        assert!(tail.put(header(10 + PAGES), &one_record(), 11));
         assert!(found(&memory, 10).is_none());
         assert!(found(&memory, 10 + PAGES).is_some());
     }
 
     #[test]
     fn a_page_that_was_begun_and_none_of_another_pool_shard_or_epoch_is_there() {
-        let memory = Arc::new(OwnMemory::new(TAIL_WORDS));
-        let mut tail = Tail::new(memory.clone()).unwrap();
-        let mut page = JournalPage::new();
-        page.push(&record(1));
+        let (memory, mut tail) = empty();
         tail.begin(header(2));
         assert_eq!(found(&memory, 2), None);
-        assert!(tail.put(header(2), &page, 2));
+        assert!(tail.put(header(2), &one_record(), 2));
         assert!(found(&memory, 2).is_some());
         assert_eq!(tail.page((PoolId(9), SHARD), EPOCH, 2), None);
         assert_eq!(tail.page((POOL, ShardId(4)), EPOCH, 2), None);
@@ -238,30 +243,25 @@ mod tests {
 
     #[test]
     fn what_is_durable_is_the_most_that_a_page_of_the_epoch_says() {
-        let mut tail = Tail::new(Arc::new(OwnMemory::new(TAIL_WORDS))).unwrap();
-        let mut page = JournalPage::new();
-        page.push(&record(1));
+        let (_, mut tail) = empty();
         let owner = (POOL, SHARD);
         assert_eq!(tail.durable(owner, EPOCH), 0);
         for sequence in [500, 40, 501] {
-            assert!(tail.put(header(sequence), &page, sequence));
+            assert!(tail.put(header(sequence), &one_record(), sequence));
         }
         assert_eq!(tail.durable(owner, EPOCH), 499);
         let next = JournalHeader {
             epoch: EPOCH + 1,
             ..header(900)
         };
-        assert!(tail.put(next, &page, 900));
+        assert!(tail.put(next, &one_record(), 900));
         assert_eq!(tail.durable(owner, EPOCH), 499);
     }
 
     #[test]
     fn lengths_that_nobody_wrote_are_refused() {
-        let memory = Arc::new(OwnMemory::new(TAIL_WORDS));
-        let mut tail = Tail::new(memory.clone()).unwrap();
-        let mut page = JournalPage::new();
-        page.push(&record(1));
-        assert!(tail.put(header(0), &page, 0));
+        let (memory, mut tail) = empty();
+        assert!(tail.put(header(0), &one_record(), 0));
         for length in [0, 1, JOURNAL_HEADER as u64, PAGE as u64 + 1, u64::MAX] {
             memory.words()[LENGTH].store(length, Relaxed);
             assert_eq!(found(&memory, 0), None, "{length}");
