@@ -42,9 +42,16 @@ struct Entry {
 #[derive(Default)]
 pub struct GroupTable {
     entries: Mutex<BTreeMap<VdriveId, Entry>>,
-    /// Free groups of each class on vdrives that may be taken from, as `entries` has them: every write asks for them, and
-    /// they change once in many thousands.
+    sums: Sums,
+}
+
+/// What `entries` has of each class, of vdrives that may be taken from. Every write asks for it, and it changes once in many
+/// thousands: it lies by itself, so that whoever takes the lock does not take it out of the others' caches.
+#[derive(Default)]
+#[repr(align(128))]
+struct Sums {
     free: [AtomicU32; 3],
+    vdrives: [AtomicU32; 3],
 }
 
 impl GroupTable {
@@ -58,7 +65,9 @@ impl GroupTable {
         for class in [Class::Meta, Class::Fast, Class::Slow] {
             let of_class = |entry: &&Entry| entry.space.class == class && entry.open;
             let free = entries.values().filter(of_class).map(|entry| entry.free);
-            self.free[class as usize].store(free.sum(), Ordering::Relaxed);
+            self.sums.free[class as usize].store(free.sum(), Ordering::Relaxed);
+            let vdrives = entries.values().filter(of_class).count() as u32;
+            self.sums.vdrives[class as usize].store(vdrives, Ordering::Relaxed);
         }
         done
     }
@@ -100,19 +109,15 @@ impl GroupTable {
         self.with(|entries| entries.get(&vdrive).is_some_and(|entry| entry.open))
     }
 
-    /// Whether any vdrive of the class exists.
+    /// Whether there is a vdrive of the class that may be taken from.
     pub fn has_class(&self, class: Class) -> bool {
-        self.with(|entries| {
-            entries
-                .values()
-                .any(|entry| entry.space.class == class && entry.open)
-        })
+        self.sums.vdrives[class as usize].load(Ordering::Relaxed) > 0
     }
 
     /// Free groups of a class on vdrives that may be taken from: a count, which others may have changed by the time when
     /// one is taken.
     pub fn free_groups(&self, class: Class) -> u32 {
-        self.free[class as usize].load(Ordering::Relaxed)
+        self.sums.free[class as usize].load(Ordering::Relaxed)
     }
 
     /// Groups of the vdrive that some shard has.
