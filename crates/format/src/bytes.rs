@@ -36,6 +36,17 @@ pub(crate) fn get_place(bytes: &[u8], at: usize) -> Place {
     Place::from_bits(u64::from_le_bytes(wide))
 }
 
+/// Whether all of some words are zeroes, without a way out at the first that is not: the processor looks at several
+/// at once. What is left over of a word is not looked at.
+#[inline]
+pub(crate) fn is_zero(words: &[u8]) -> bool {
+    let (words, _) = words.as_chunks::<8>();
+    words
+        .iter()
+        .fold(0, |sum, word| sum | u64::from_ne_bytes(*word))
+        == 0
+}
+
 #[inline]
 pub(crate) fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
     bytes[at..at + value.len()].copy_from_slice(value);
