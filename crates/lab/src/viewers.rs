@@ -217,6 +217,18 @@ fn looked_at<T>(
     done
 }
 
+/// Between which two of some values the median of all that could have been measured lies, with 95 % of certainty, whatever
+/// their distribution is: by rank.
+fn bounds_of_median(values: &[f64]) -> (f64, f64) {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let count = sorted.len() as f64;
+    // Half of the values are below it, give or take 1.96 standard deviations of so many throws of a coin.
+    let rank = (count / 2.0 - 0.98 * count.sqrt()).max(0.0) as usize;
+    let bounds = sorted.get(rank).zip(sorted.iter().rev().nth(rank));
+    bounds.map_or((f64::NAN, f64::NAN), |(least, most)| (*least, *most))
+}
+
 /// Rounds in pairs, of which every other begins with the viewers.
 fn measure(scene: &Scene, with: &Viewers, seen: &Seen) -> Result<Vec<Vec<String>>> {
     scene.fill(with.volume)?;
@@ -253,12 +265,12 @@ fn measure(scene: &Scene, with: &Viewers, seen: &Seen) -> Result<Vec<Vec<String>
             };
             pairs.push(pair);
         }
-        let row = |name: String, alone: [f64; 4], beside: [f64; 4], change: f64| {
+        let row = |name: String, alone: [f64; 4], beside: [f64; 4], change: String| {
             vec![
                 name,
                 thousands(alone[0]),
                 thousands(beside[0]),
-                format!("{:+.2} %", 100.0 * change),
+                change,
                 format!("{:.3}", alone[1] / 1e6),
                 format!("{:.3}", beside[1] / 1e6),
                 format!("{:.1} %", 100.0 * alone[2]),
@@ -270,7 +282,8 @@ fn measure(scene: &Scene, with: &Viewers, seen: &Seen) -> Result<Vec<Vec<String>
         let change = |(alone, beside): &(Round, Round)| beside.iops / alone.iops.max(1.0) - 1.0;
         for (number, pair) in pairs.iter().enumerate() {
             let name = format!("{name} {}", number + 1);
-            rows.push(row(name, figures(&pair.0), figures(&pair.1), change(pair)));
+            let change = format!("{:+.2} %", 100.0 * change(pair));
+            rows.push(row(name, figures(&pair.0), figures(&pair.1), change));
         }
         let middle = |of: fn(&(Round, Round)) -> &Round| {
             [0, 1, 2, 3].map(|figure| {
@@ -279,12 +292,18 @@ fn measure(scene: &Scene, with: &Viewers, seen: &Seen) -> Result<Vec<Vec<String>
             })
         };
         let changes: Vec<f64> = pairs.iter().map(change).collect();
+        let (least, most) = bounds_of_median(&changes);
         let medians = (middle(|pair| &pair.0), middle(|pair| &pair.1));
         rows.push(row(
             format!("{name}, median"),
             medians.0,
             medians.1,
-            median(&changes),
+            format!(
+                "{:+.2} % ({:+.2} to {:+.2})",
+                100.0 * median(&changes),
+                100.0 * least,
+                100.0 * most
+            ),
         ));
     }
     Ok(rows)
@@ -329,4 +348,17 @@ pub fn run(convect: &Path, with: &Viewers) -> Result<()> {
         format_bytes(scraped)
     );
     scene.daemon.stop()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bounds_of_median;
+
+    #[test]
+    fn a_median_is_bounded_by_values_of_which_more_are_needed_to_bound_it_narrowly() {
+        let values: Vec<f64> = (1..=20).rev().map(f64::from).collect();
+        assert_eq!(bounds_of_median(&values), (6.0, 15.0));
+        assert_eq!(bounds_of_median(&values[..6]), (15.0, 20.0));
+        assert!(bounds_of_median(&[]).0.is_nan());
+    }
 }
