@@ -1,12 +1,14 @@
 //! The daemon's configuration: one TOML file, every key with a default.
 
 mod network;
+mod off;
 
 pub use network::{TlsFiles, parse_listen_address, parse_metrics_address};
 
 use crate::schedule::ScrubFile;
 use crate::{ScrubSchedule, ServeError, Span};
 use network::{ListenAddress, MetricsAddress, PemFile, tls_files};
+pub(crate) use off::value_or_off;
 use reactor::Cores;
 use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serialize};
@@ -216,13 +218,8 @@ struct Reserve(Option<u64>);
 
 impl<'de> Deserialize<'de> for Reserve {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        if text == "off" {
-            return Ok(Self(None));
-        }
-        let size = units::parse_bytes(&text)
-            .map_err(|why| D::Error::custom(format!("{why}; or \"off\"")))?;
-        Ok(Self(Some(size)))
+        let parse = |text: &str| units::parse_bytes(text).map_err(|why| why.to_string());
+        value_or_off(deserializer, parse).map(Self)
     }
 }
 
@@ -230,18 +227,13 @@ struct Folder(Option<PathBuf>);
 
 impl<'de> Deserialize<'de> for Folder {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        if text == "off" {
-            return Ok(Self(None));
-        }
-        let path = PathBuf::from(text);
-        match path.is_absolute() {
-            true => Ok(Self(Some(path))),
-            false => Err(D::Error::custom(format!(
-                "'{}' is not the absolute path of a folder in memory, like /dev/shm; or \"off\"",
-                path.display()
-            ))),
-        }
+        let absolute = |text: &str| match Path::new(text).is_absolute() {
+            true => Ok(PathBuf::from(text)),
+            false => Err(format!(
+                "'{text}' is not the absolute path of a folder in memory, like /dev/shm"
+            )),
+        };
+        value_or_off(deserializer, absolute).map(Self)
     }
 }
 

@@ -1,6 +1,7 @@
 //! When pools are scrubbed by themselves.
 
 use crate::Span;
+use crate::config::value_or_off;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 
@@ -72,13 +73,8 @@ struct Every(Option<Span>);
 
 impl<'de> Deserialize<'de> for Every {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        if text == "off" {
-            return Ok(Self(None));
-        }
-        let span = Span::parse(&text).and_then(|span| span.within("1h", "3650d"));
-        span.map(|span| Self(Some(span)))
-            .map_err(|why| D::Error::custom(format!("{why}; or \"off\"")))
+        let parse = |text: &str| Span::parse(text).and_then(|span| span.within("1h", "3650d"));
+        value_or_off(deserializer, parse).map(Self)
     }
 }
 

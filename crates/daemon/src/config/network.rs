@@ -1,8 +1,9 @@
 //! Where the daemon is reached by the network, and with which certificate.
 
+use super::value_or_off;
 use crate::ServeError;
 use serde::Deserialize;
-use serde::de::{Deserializer, Error};
+use serde::de::Deserializer;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -39,24 +40,12 @@ pub fn parse_listen_address(text: &str) -> Result<SocketAddr, String> {
     parse_address(text, 9443)
 }
 
-fn address_or_off<'de, D: Deserializer<'de>>(
-    deserializer: D,
-    parse: fn(&str) -> Result<SocketAddr, String>,
-) -> Result<Option<SocketAddr>, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    if text == "off" {
-        return Ok(None);
-    }
-    let address = parse(&text).map_err(|why| D::Error::custom(format!("{why}; or \"off\"")))?;
-    Ok(Some(address))
-}
-
 /// Where figures are served; nothing: nowhere.
 pub(super) struct MetricsAddress(pub Option<SocketAddr>);
 
 impl<'de> Deserialize<'de> for MetricsAddress {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        address_or_off(deserializer, parse_metrics_address).map(Self)
+        value_or_off(deserializer, parse_metrics_address).map(Self)
     }
 }
 
@@ -65,7 +54,7 @@ pub(super) struct ListenAddress(pub Option<SocketAddr>);
 
 impl<'de> Deserialize<'de> for ListenAddress {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        address_or_off(deserializer, parse_listen_address).map(Self)
+        value_or_off(deserializer, parse_listen_address).map(Self)
     }
 }
 

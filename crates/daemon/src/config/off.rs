@@ -1,0 +1,20 @@
+//! Settings that may be "off".
+
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+
+/// Reads a value, or nothing for "off".
+///
+/// # Errors
+/// What `parse` says is wrong, and that it may be "off".
+pub(crate) fn value_or_off<'de, D: Deserializer<'de>, T>(
+    deserializer: D,
+    parse: impl FnOnce(&str) -> Result<T, String>,
+) -> Result<Option<T>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    if text == "off" {
+        return Ok(None);
+    }
+    let value = parse(&text).map_err(|why| D::Error::custom(format!("{why}; or \"off\"")))?;
+    Ok(Some(value))
+}
