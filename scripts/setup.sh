@@ -163,6 +163,13 @@ install_cargo_fuzz() {
   cargo fuzz --version >/dev/null || fail "cargo-fuzz was installed but is not found; add ~/.cargo/bin to PATH"
 }
 
+# What makes use of profiles; the simulation goes without where it cannot be had.
+install_llvm_tools() {
+  command -v rustup >/dev/null 2>&1 || return 0
+  rustup component add --toolchain "$(wanted_rust)" llvm-tools ||
+    echo "llvm-tools could not be installed: the simulation does without, and a fifth less in its time"
+}
+
 level="${1:-}"
 case "$level" in
   build) rows=("${build_packages[@]}") ;;
@@ -187,4 +194,5 @@ fi
 [ "$level" = web ] && exit 0
 install_rust
 case "$level" in test | fuzz) install_cargo_fuzz ;; esac
+[ "$level" != test ] || install_llvm_tools
 echo "$(rustc --version), $(cargo --version)"
