@@ -1,5 +1,7 @@
 //! How times and sizes of operations are spread: counts by powers of two.
 
+use serde::{Deserialize, Serialize};
+
 /// Bounds of times: 2^12 ns (4 µs) to 2^33 ns (8.6 s), and beyond.
 pub const TIME_BOUNDS: Bounds = Bounds {
     least: 12,
@@ -10,8 +12,10 @@ pub const SIZE_BOUNDS: Bounds = Bounds {
     least: 9,
     count: SIZES - 1,
 };
-const TIMES: usize = 23;
-const SIZES: usize = 15;
+/// Counts of times.
+pub(crate) const TIMES: usize = 23;
+/// Counts of sizes.
+pub(crate) const SIZES: usize = 15;
 
 /// Powers of two that counts are kept by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,14 +32,14 @@ impl Bounds {
     }
 
     /// The number of the smallest bound that a value is not larger than; `count` where none is.
-    fn bucket(self, value: u64) -> usize {
+    pub(crate) fn bucket(self, value: u64) -> usize {
         let exponent = u64::BITS - value.saturating_sub(1).leading_zeros();
         (exponent.saturating_sub(self.least) as usize).min(self.count)
     }
 }
 
 /// Operations of one kind.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Spread {
     /// By nanoseconds: as many as are not larger than a bound of [`TIME_BOUNDS`], and larger than the one before; at the
     /// end those that are larger than all.
@@ -58,8 +62,8 @@ impl Spread {
     }
 }
 
-/// Reads and writes of a volume since the pool was opened.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// Reads and writes of something since the pool was opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct IoSpread {
     /// Reads.
     pub reads: Spread,

@@ -23,7 +23,7 @@ impl Shard {
     /// there were any.
     pub(super) fn serve_in_place(
         &self,
-        state: &mut State,
+        (state, volume): (&mut State, u32),
         (leaf, piece): (&Rc<Leaf>, Piece),
         todo: &mut BlockMask,
         buf: &mut IoBuf,
@@ -51,14 +51,17 @@ impl Shard {
         }
         leaf.touched.set(true);
         *todo = todo.and_not(served);
-        state.counters.blocks_fast += served.count() as u64;
+        if !served.is_empty() {
+            let blocks = served.count() as u64;
+            state.count_of(volume, |counters| counters.blocks_fast += blocks);
+        }
         !served.is_empty()
     }
 
     /// The same of blocks of which digests say where they lie.
     pub(super) fn serve_placed(
         &self,
-        state: &mut State,
+        (state, volume): (&mut State, u32),
         piece: Piece,
         placed: &mut AllPlaced,
         buf: &mut IoBuf,
@@ -76,7 +79,9 @@ impl Shard {
             served.is_empty()
         });
         let served = before - placed.len();
-        state.counters.blocks_fast += served as u64;
+        if served > 0 {
+            state.count_of(volume, |counters| counters.blocks_fast += served as u64);
+        }
         served > 0
     }
 

@@ -3,7 +3,7 @@
 use super::heat::By;
 use super::read::Looked;
 use super::state::{Shard, State};
-use crate::control::spread::Source;
+use crate::control::spread::{IoSpread, Source};
 use crate::control::types::IoCounters;
 use crate::space::Class;
 use block::{Completion, ErrorKind, IoError, Op, OpKind, StatusExtent};
@@ -21,10 +21,19 @@ pub struct ShardOp {
     pub volume: u32,
     /// What to do; its range lies in one region.
     pub op: Op,
-    /// The volume bypasses who asks for it.
-    pub bypassed: bool,
+    /// Who asks for it.
+    pub by: Asker,
     /// Counts it until it ends.
     pub under_way: UnderWay,
+}
+
+/// Who asks for an operation.
+#[derive(Clone, Copy, Default)]
+pub struct Asker {
+    /// The volume bypasses them.
+    pub bypassed: bool,
+    /// The number of the export that they come by; 0 when it is none that counts.
+    pub export: u16,
 }
 
 /// How many operations of one volume one shard has: a line of the cache of its own, as every operation writes it.
@@ -152,7 +161,7 @@ impl Shard {
         let began = self.handle.now_ns();
         let (volume, offset, len) = (op.volume, op.op.offset, op.op.len);
         let [reads, writes] =
-            [By::read(volume), By::write(volume)].map(|by| by.bypassed(op.bypassed));
+            [By::read(volume), By::write(volume)].map(|by| by.bypassed(op.by.bypassed));
         let fua = op.op.flags.fua;
         let mut extents = Vec::new();
         let live = {
@@ -221,6 +230,7 @@ impl Shard {
 pub(super) struct Counted {
     volume: u32,
     kind: OpKind,
+    export: u16,
     len: u64,
 }
 
@@ -229,6 +239,7 @@ impl Counted {
         Self {
             volume: op.volume,
             kind: op.op.kind,
+            export: op.by.export,
             len: op.op.len,
         }
     }
@@ -247,6 +258,15 @@ impl Counted {
             }
             OpKind::Flush => counters.flushes += 1,
             OpKind::Discard | OpKind::WriteZeroes | OpKind::Status | OpKind::Changed(_) => {}
+        }
+    }
+
+    /// Counts it by its time and size, if it is a read or a write.
+    fn spread_to(self, spread: &mut IoSpread, took: u64) {
+        match self.kind {
+            OpKind::Read => spread.reads.note(took, self.len),
+            OpKind::Write => spread.writes.note(took, self.len),
+            _ => {}
         }
     }
 
@@ -270,30 +290,45 @@ impl State {
         }
     }
 
+    /// Counts something of what hosts did to a volume, for the pool and for it.
+    pub(super) fn count_of(&mut self, volume: u32, more: impl Fn(&mut IoCounters)) {
+        self.count_moved(self.live(volume), more);
+    }
+
+    /// Counts what was moved of a layer, for the pool and for it.
+    pub(super) fn count_moved(&mut self, layer: u32, more: impl Fn(&mut IoCounters)) {
+        more(&mut self.counters);
+        if let Some(volume) = self.volumes.get_mut(&layer) {
+            more(&mut volume.counters);
+        }
+    }
+
     /// An operation took so long; all of what it read came from `source`, where that is known.
     pub(super) fn count_op(&mut self, op: Counted, took: u64, source: Option<Source>) {
         let layer = self.live(op.volume);
         let Self {
-            counters, volumes, ..
+            counters,
+            volumes,
+            exports,
+            ..
         } = self;
         op.add_to(counters, took);
+        if op.export != 0 {
+            // One allocation an export, with its first operation.
+            let export = exports.entry(op.export).or_default();
+            op.add_to(&mut export.counters, took);
+            op.spread_to(&mut export.spread, took);
+        }
         let Some(volume) = volumes.get_mut(&layer) else {
             return;
         };
         op.add_to(&mut volume.counters, took);
-        match op.kind {
-            OpKind::Read => {
-                let spread = volume.spread.get_or_insert_default();
-                spread.io.reads.note(took, op.len);
-                if let Some(source) = source {
-                    spread.sources.note(source, took);
-                }
+        if op.has_data() {
+            let spread = volume.spread.get_or_insert_default();
+            op.spread_to(&mut spread.io, took);
+            if let (OpKind::Read, Some(source)) = (op.kind, source) {
+                spread.sources.note(source, took);
             }
-            OpKind::Write => {
-                let spread = volume.spread.get_or_insert_default();
-                spread.io.writes.note(took, op.len);
-            }
-            _ => {}
         }
     }
 }

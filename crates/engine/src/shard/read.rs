@@ -145,7 +145,12 @@ impl Shard {
             Ok(state.places(layer, piece.chunk, blocks))
         };
         let owned = self.look(find).await?;
-        self.serve_zeroes(&mut self.state.borrow_mut(), piece, &owned.zero, buf);
+        self.serve_zeroes(
+            &mut self.state.borrow_mut(),
+            (by.volume, piece),
+            &owned.zero,
+            buf,
+        );
         for (layer, _, blocks) in &owned.parts {
             self.note_use(by, (*layer, piece.chunk), blocks);
         }
@@ -184,7 +189,7 @@ impl Shard {
         // Mostly it is one block: nothing is allocated for that.
         if placed.len() == 1 {
             let read = self.read_placed_run(by, placed).await;
-            return self.take_placed(piece, placed, read, buf);
+            return self.take_placed((by, piece), placed, read, buf);
         }
         let follows = |one: &Placed, next: &Placed| {
             (one.layer, one.block + 1, one.slot.plus(1)) == (next.layer, next.block, next.slot)
@@ -193,7 +198,7 @@ impl Shard {
         let reads = join_all(runs.iter().map(|run| self.read_placed_run(by, run))).await;
         let taken = runs.iter().zip(reads);
         taken.fold(BlockMask::default(), |left, (run, read)| {
-            left.or(self.take_placed(piece, run, read, buf))
+            left.or(self.take_placed((by, piece), run, read, buf))
         })
     }
 
@@ -211,7 +216,7 @@ impl Shard {
     /// Takes what was read there. Returns the blocks, when they could not be.
     fn take_placed(
         &self,
-        piece: Piece,
+        (by, piece): (By, Piece),
         run: &[Placed],
         read: Result<DmaBuf, DriveError>,
         buf: &mut IoBuf,
@@ -223,7 +228,9 @@ impl Shard {
             return run.iter().map(|known| known.block).collect();
         };
         state.digests.used(key);
-        state.counters.blocks_fast += run.len() as u64;
+        state.count_of(by.volume, |counters| {
+            counters.blocks_fast += run.len() as u64
+        });
         self.copy_out(piece, run[0].block, &data, buf);
         BlockMask::default()
     }
@@ -232,12 +239,23 @@ impl Shard {
         self.state.borrow_mut().note_use(by, chunk, blocks);
     }
 
-    fn serve_zeroes(&self, state: &mut State, piece: Piece, blocks: &BlockMask, buf: &mut IoBuf) {
+    fn serve_zeroes(
+        &self,
+        state: &mut State,
+        (volume, piece): (u32, Piece),
+        blocks: &BlockMask,
+        buf: &mut IoBuf,
+    ) {
+        if blocks.is_empty() {
+            return;
+        }
         for block in blocks.blocks() {
             let (_, at, len) = overlap(piece, block);
             buf.zero(at, len);
-            state.counters.blocks_zero += 1;
         }
+        state.count_of(volume, |counters| {
+            counters.blocks_zero += blocks.count() as u64
+        });
     }
 
     /// Reads what can be had without waiting, and says what is left.
@@ -248,21 +266,23 @@ impl Shard {
         let (mut is_only, mut fast) = (true, false);
         while let Some(piece) = pieces.next() {
             is_only &= pieces.peek().is_none();
-            let Some((parts, mut placed)) = self.look_now(&mut state, layer, piece, buf) else {
+            let of = (by.volume, layer);
+            let Some((parts, mut placed)) = self.look_now(&mut state, of, piece, buf) else {
                 return Looked::Unknown;
             };
             let mut left = Parts::new();
             for (layer, leaf, mut blocks) in parts {
                 state.note_use(by, (layer, piece.chunk), &blocks);
                 self.serve_present(&mut state, (by, false), (&leaf, piece), &mut blocks, buf);
-                fast |= self.serve_in_place(&mut state, (&leaf, piece), &mut blocks, buf);
+                let (of, place) = (by.volume, (&leaf, piece));
+                fast |= self.serve_in_place((&mut state, of), place, &mut blocks, buf);
                 if !blocks.is_empty() {
                     left.push((layer, leaf, blocks));
                 }
             }
             if is_only {
                 state.note_placed(by, piece.chunk, &placed);
-                fast |= self.serve_placed(&mut state, piece, &mut placed, buf);
+                fast |= self.serve_placed((&mut state, by.volume), piece, &mut placed, buf);
             }
             match left.is_empty() && placed.is_empty() {
                 true => {}
@@ -278,7 +298,7 @@ impl Shard {
     fn look_now(
         &self,
         state: &mut State,
-        layer: u32,
+        (volume, layer): (u32, u32),
         piece: Piece,
         buf: &mut IoBuf,
     ) -> Option<(Parts, AllPlaced)> {
@@ -293,7 +313,7 @@ impl Shard {
             return Some((smallvec![(layer, leaf.clone(), all)], AllPlaced::new()));
         }
         let owned = state.places(layer, piece.chunk, all).ok()?;
-        self.serve_zeroes(state, piece, &owned.zero, buf);
+        self.serve_zeroes(state, (volume, piece), &owned.zero, buf);
         Some((owned.parts, owned.placed))
     }
 
@@ -389,6 +409,7 @@ impl Shard {
     ) {
         let (first, count) = piece.blocks();
         let page = leaf.page.borrow();
+        let (mut zeroes, mut cached) = (0, 0);
         for block in todo
             .blocks()
             .filter(|block| (first..first + count).contains(block))
@@ -398,21 +419,16 @@ impl Shard {
                 debug_assert!(skip + len <= BLOCK);
                 buf.zero(at, len);
                 *todo = without(*todo, block, 1);
-                state.counters.blocks_zero += 1;
+                zeroes += 1;
                 continue;
             }
             let extent = block / EXTENT_BLOCKS;
             let Some(slot) = leaf.ram[extent].get().checked_sub(1) else {
                 continue;
             };
-            let State {
-                ram,
-                regions,
-                counters,
-                ..
-            } = state;
-            let cached = ram.get(slot);
-            let Some(bytes) = cached.and_then(|cached| cached.block(block % EXTENT_BLOCKS)) else {
+            let State { ram, regions, .. } = state;
+            let present = ram.get(slot);
+            let Some(bytes) = present.and_then(|extent| extent.block(block % EXTENT_BLOCKS)) else {
                 continue;
             };
             let (skip, at, len) = overlap(piece, block);
@@ -424,8 +440,14 @@ impl Shard {
                     Touch::Again => {}
                 }
             }
-            counters.blocks_ram += 1;
+            cached += 1;
             *todo = without(*todo, block, 1);
+        }
+        if zeroes + cached > 0 {
+            state.count_of(by.volume, |counters| {
+                counters.blocks_zero += zeroes;
+                counters.blocks_ram += cached;
+            });
         }
     }
 
@@ -558,10 +580,10 @@ impl Shard {
         let mut state = self.state.borrow_mut();
         let blocks = run.count as u64;
         if run.class != Class::Slow {
-            state.counters.blocks_fast += blocks;
+            state.count_of(by.volume, |counters| counters.blocks_fast += blocks);
             return;
         }
-        state.counters.blocks_slow += blocks;
+        state.count_of(by.volume, |counters| counters.blocks_slow += blocks);
         if let (Some(what_if), false) = (&mut state.what_if, by.bypassed) {
             what_if.waited(blocks);
         }

@@ -40,7 +40,7 @@ struct Ended {
 
 impl Ended {
     fn add(&mut self, op: ShardOp, fast: bool) {
-        self.reads.push((Counted::of(&op), fast && !op.bypassed));
+        self.reads.push((Counted::of(&op), fast && !op.by.bypassed));
         let ShardOp { op, under_way, .. } = op;
         drop(under_way);
         if !(self.told.as_ref()).is_some_and(|told| Arc::ptr_eq(told, &op.done)) {
@@ -142,14 +142,14 @@ impl Shard {
                 if !live {
                     return Done::Not(Looked::Unknown);
                 }
-                let by = By::read(op.volume).bypassed(op.bypassed);
+                let by = By::read(op.volume).bypassed(op.by.bypassed);
                 match self.read_now(by, op.op.offset, &mut op.op.buf) {
                     Looked::Served { fast } => Done::Read { fast },
                     looked => Done::Not(looked),
                 }
             }
             OpKind::Write if !op.op.flags.fua => {
-                let by = By::write(op.volume).bypassed(op.bypassed);
+                let by = By::write(op.volume).bypassed(op.by.bypassed);
                 match self.write_now(by, op.op.offset, &op.op.buf) {
                     true => Done::Recorded,
                     false => Done::Not(Looked::Unknown),

@@ -13,6 +13,7 @@ use super::promote::Promotions;
 use super::ram::RamTier;
 use super::sinking::Sinking;
 use super::spare::Asking;
+use super::status::ExportTotals;
 use super::stuck::Stuck;
 use super::throttle::Meters;
 use super::what_if::Waits;
@@ -213,6 +214,8 @@ pub(super) struct State {
     pub loading: BTreeMap<(u32, u8, u32), Event>,
     pub failed: Option<IoError>,
     pub counters: IoCounters,
+    /// What came by exports, by their numbers.
+    pub exports: BTreeMap<u16, Box<ExportTotals>>,
 }
 
 /// One single-threaded engine of a pool. All methods are for its own thread.
@@ -348,6 +351,7 @@ impl Shard {
             loading: BTreeMap::new(),
             failed: None,
             counters: IoCounters::default(),
+            exports: BTreeMap::new(),
         };
         Rc::new_cyclic(|this| Self {
             config,
