@@ -258,5 +258,86 @@ impl Sample {
 }
 
 #[cfg(test)]
-#[path = "sample_tests.rs"]
-mod tests;
+mod tests {
+    use super::*;
+    use engine::{LayoutSpec, WearStatus};
+
+    fn drive(spec: &str, reads: u64, took_ns: u64) -> DriveStatus {
+        let mut spread = Counts::default();
+        spread.reads.times[3] = reads;
+        DriveStatus {
+            id: spec.to_owned(),
+            spec: spec.to_owned(),
+            size: 1 << 30,
+            state: "online".to_owned(),
+            reads,
+            writes: 0,
+            read_bytes: reads * BLOCK_BYTES,
+            write_bytes: 0,
+            read_ns: reads * took_ns,
+            write_ns: 0,
+            spread,
+            errors: 0,
+            repaired: 0,
+            timeouts: 0,
+            slow: false,
+            why: String::new(),
+            synced_percent: None,
+            wear: WearStatus::default(),
+        }
+    }
+
+    /// A second in which the vdrive 1 of `tank` is seen with these drives.
+    fn second(before: BTreeMap<String, Did>, drives: Vec<DriveStatus>) -> (Sample, Did) {
+        let vdrive = VdriveStatus {
+            id: 1,
+            tier: Tier::Fast,
+            layout: LayoutSpec::Mirror,
+            state: "online".to_owned(),
+            capacity: 1 << 30,
+            used: 5,
+            drives,
+        };
+        let mut sample = Sample::new(1.0, before);
+        let did = sample.vdrive("tank", &vdrive);
+        (sample, did)
+    }
+
+    fn of(sample: &Sample, object: &str) -> Values {
+        let found = sample.figures.iter().find(|(known, _)| known == object);
+        found.unwrap().1
+    }
+
+    #[test]
+    fn a_vdrive_did_what_its_drives_did_and_one_that_left_takes_nothing_back() {
+        let (first, _) = second(
+            BTreeMap::new(),
+            vec![drive("a", 1000, 100), drive("b", 500, 100)],
+        );
+        assert!(first.figures.is_empty(), "since when is not known");
+        let (next, did) = second(
+            first.counted,
+            vec![drive("a", 1030, 100), drive("b", 510, 100)],
+        );
+        let vdrive = of(&next, "vdrive/tank/1");
+        assert_eq!((vdrive[0], vdrive[2]), (40.0, 40.0 * BLOCK_BYTES as f32));
+        assert_eq!((vdrive[VDRIVE_USED], vdrive[ERRORS]), (5.0, 0.0));
+        assert!((vdrive[4] - 1e-7).abs() < 1e-12 && vdrive[5].is_nan());
+        assert_eq!(did.spread.reads.times[3], 40);
+        assert!(
+            next.counts
+                .contains(&("vdrive/tank/1".to_owned(), did.spread))
+        );
+        // `b` is replaced by a drive that did much elsewhere.
+        let (last, _) = second(
+            next.counted,
+            vec![drive("a", 1031, 100), drive("c", 9000, 100)],
+        );
+        assert_eq!(of(&last, "vdrive/tank/1")[0], 1.0);
+        let (anew, _) = second(
+            last.counted,
+            vec![drive("a", 7, 100), drive("c", 9000, 100)],
+        );
+        assert_eq!(of(&anew, "drive/tank/a")[0], 7.0, "it counts from 0 on");
+    }
+}

@@ -2,6 +2,7 @@ import { useState } from "react";
 import { api } from "../../api/client";
 import type { Drive, Vdrive } from "../../api/types";
 import { bytes, count, percent } from "../../format";
+import { HistoryButton } from "../../history/HistoryButton";
 import { useMay } from "../../session";
 import type { Confirmation } from "../../ui/Confirm";
 import { State } from "../../ui/State";
@@ -59,6 +60,9 @@ function DriveRow({ pool, drive, mirrored, onConfirm }: RowProps) {
       </span>
       <span className="warn">{[faults(drive), drive.why].filter(Boolean).join("; ")}</span>
       {drive.health && <DriveHealth of={drive.health} spec={drive.spec} />}
+      <span className="actions">
+        <HistoryButton object={`drive/${pool}/${drive.spec}`} title={drive.spec} />
+      </span>
       {admin && mirrored && (
         <span className="actions">
           {drive.state === "online" ? (
@@ -108,6 +112,7 @@ export function VdriveCard({ pool, vdrive, onConfirm }: Props) {
         <span className="about">{layoutText(vdrive)}</span>
         <State of={vdrive.state} />
         <span className="about">{percent(vdrive.used, vdrive.capacity).toFixed(0)} % full</span>
+        <HistoryButton object={`vdrive/${pool}/${vdrive.id}`} title={`vdrive ${vdrive.id} of ${pool}`} />
         {admin && (
           <button
             type="button"
