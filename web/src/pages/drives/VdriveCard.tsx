@@ -62,35 +62,36 @@ function DriveRow({ pool, drive, mirrored, onConfirm }: RowProps) {
       {drive.health && <DriveHealth of={drive.health} spec={drive.spec} />}
       <span className="actions">
         <HistoryButton object={`drive/${pool}/${drive.spec}`} title={drive.spec} />
+        {admin && mirrored && (
+          <>
+            {drive.state === "online" ? (
+              <button
+                type="button"
+                className="small"
+                onClick={() =>
+                  onConfirm({
+                    title: "Take a drive out",
+                    what: `The mirror goes on without ${drive.spec} until it is brought back.`,
+                    name: pool,
+                    action: "Take it out",
+                    run: () =>
+                      api.post("/v1/pools/{pool}/drives/offline", { path, body: { drive: drive.id } }),
+                  })
+                }
+              >
+                Offline
+              </button>
+            ) : (
+              <button type="button" className="small" onClick={() => setReturning(true)}>
+                Online
+              </button>
+            )}
+            <button type="button" className="small" onClick={() => setReplacing(true)}>
+              Replace
+            </button>
+          </>
+        )}
       </span>
-      {admin && mirrored && (
-        <span className="actions">
-          {drive.state === "online" ? (
-            <button
-              type="button"
-              className="small"
-              onClick={() =>
-                onConfirm({
-                  title: "Take a drive out",
-                  what: `The mirror goes on without ${drive.spec} until it is brought back.`,
-                  name: pool,
-                  action: "Take it out",
-                  run: () => api.post("/v1/pools/{pool}/drives/offline", { path, body: { drive: drive.id } }),
-                })
-              }
-            >
-              Offline
-            </button>
-          ) : (
-            <button type="button" className="small" onClick={() => setReturning(true)}>
-              Online
-            </button>
-          )}
-          <button type="button" className="small" onClick={() => setReplacing(true)}>
-            Replace
-          </button>
-        </span>
-      )}
       {returning && <BringOnline pool={pool} drive={drive} onClose={() => setReturning(false)} />}
       {replacing && <ReplaceDrive pool={pool} drive={drive} onClose={() => setReplacing(false)} />}
     </li>
