@@ -1,8 +1,8 @@
 //! Operations on their way to a shard, and their end.
 
 use super::heat::By;
-use super::read::Looked;
-use super::state::{Shard, State};
+use super::read::{Looked, Served};
+use super::state::{Shard, State, Volume};
 use crate::control::spread::{IoSpread, Source};
 use crate::control::types::IoCounters;
 use crate::space::Class;
@@ -221,7 +221,7 @@ impl Shard {
         if counted.has_data() {
             self.meters.note(took);
         }
-        self.state.borrow_mut().count_op(counted, took, None);
+        self.state.borrow_mut().count_op(counted, took);
     }
 }
 
@@ -303,8 +303,26 @@ impl State {
         }
     }
 
-    /// An operation took so long; all of what it read came from `source`, where that is known.
-    pub(super) fn count_op(&mut self, op: Counted, took: u64, source: Option<Source>) {
+    /// An operation took so long.
+    pub(super) fn count_op(&mut self, op: Counted, took: u64) {
+        self.count_ended(op, took, |_| {});
+    }
+
+    /// A read took so long, for which nothing was waited.
+    pub(super) fn count_read(&mut self, op: Counted, took: u64, served: Served) {
+        served.add_to(&mut self.counters);
+        self.count_ended(op, took, |volume| {
+            served.add_to(&mut volume.counters);
+            let source = match served.fast {
+                0 => Source::Ram,
+                _ => Source::Fast,
+            };
+            let spread = volume.spread.get_or_insert_default();
+            spread.sources.note(source, took);
+        });
+    }
+
+    fn count_ended(&mut self, op: Counted, took: u64, more: impl FnOnce(&mut Volume)) {
         let layer = self.live(op.volume);
         let Self {
             counters,
@@ -326,9 +344,7 @@ impl State {
         if op.has_data() {
             let spread = volume.spread.get_or_insert_default();
             op.spread_to(&mut spread.io, took);
-            if let (OpKind::Read, Some(source)) = (op.kind, source) {
-                spread.sources.note(source, took);
-            }
         }
+        more(volume);
     }
 }
