@@ -30,7 +30,7 @@ pub fn take_over<'a>(
         let kind = Kind::of(object);
         // The object that says when the daemon ran is of no kind, and has no figures.
         let turned = |values: [f32; FIRST_MAX]| match kind {
-            Some(kind) => kind.from_first(&values),
+            Some(kind) => kind.of_first(&values),
             None => [0.0; SERIES_MAX],
         };
         let mut all = Vec::new();

@@ -144,7 +144,7 @@ impl Kind {
     }
 
     /// The figures of a step as the first version kept them. What it did not keep is not known.
-    pub fn from_first(self, first: &[f32; FIRST_MAX]) -> Values {
+    pub fn of_first(self, first: &[f32; FIRST_MAX]) -> Values {
         let places: &[usize] = match self {
             Self::Pool | Self::Volume => &[0, 1, 2, 3, 4, 5],
             Self::Tier => &[6, 8, 10, 11, 12],
@@ -219,7 +219,7 @@ mod tests {
             [99.0, 0.0, 0.0, 0.0, 0.001, NONE],
             [0.0, 0.0, 0.0, 0.0, NONE, NONE],
         ]
-        .map(|first| Kind::Volume.from_first(&first));
+        .map(|first| Kind::Volume.of_first(&first));
         let merged = Kind::Volume.merge(&steps).unwrap();
         assert!((merged[0] - 100.0 / 3.0).abs() < 1e-4);
         assert!((merged[4] - 0.00109).abs() < 1e-7, "{}", merged[4]);
@@ -272,7 +272,7 @@ mod tests {
             ),
             (Kind::Export, &["sessions"]),
         ] {
-            let values = kind.from_first(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+            let values = kind.of_first(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
             let mut known = vec![""; names.len()];
             for ((name, _), value) in kind.names().zip(values) {
                 if !value.is_nan() {

@@ -17,7 +17,7 @@ fn opened(folder: &Path, now_s: u64) -> Store {
 
 fn reads(rate: f32) -> Values {
     let latency = if rate > 0.0 { 0.001 } else { f32::NAN };
-    Kind::Volume.from_first(&[rate, 0.0, rate * 4096.0, 0.0, latency, f32::NAN])
+    Kind::Volume.of_first(&[rate, 0.0, rate * 4096.0, 0.0, latency, f32::NAN])
 }
 
 fn write(store: &Store, now_s: u64, rate: f32) {

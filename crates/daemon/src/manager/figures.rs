@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn as_many_are_under_way_as_come_times_how_long_they_take() {
         // 1,000 reads a second of 4 ms each, 500 writes of 2 ms.
-        let of = |first: &[f32; 6]| Kind::Volume.from_first(first);
+        let of = |first: &[f32; 6]| Kind::Volume.of_first(first);
         let values = of(&[1000.0, 500.0, 0.0, 0.0, 0.004, 0.002]);
         assert!((queue_depth(&values) - 5.0).abs() < 1e-6);
         let quiet = of(&[0.0, 0.0, 0.0, 0.0, f32::NAN, f32::NAN]);

@@ -38,6 +38,23 @@ impl Bounds {
     }
 }
 
+/// Where an operation is counted: worked out once, however often that is.
+#[derive(Clone, Copy)]
+pub(crate) struct Cell {
+    time: usize,
+    size: usize,
+}
+
+impl Cell {
+    /// Of an operation of `len` bytes.
+    pub fn of(took_ns: u64, len: u64) -> Self {
+        Self {
+            time: TIME_BOUNDS.bucket(took_ns),
+            size: SIZE_BOUNDS.bucket(len),
+        }
+    }
+}
+
 /// Operations of one kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Spread {
@@ -50,9 +67,9 @@ pub struct Spread {
 
 impl Spread {
     /// Counts one.
-    pub(crate) fn note(&mut self, took_ns: u64, len: u64) {
-        self.times[TIME_BOUNDS.bucket(took_ns)] += 1;
-        self.sizes[SIZE_BOUNDS.bucket(len)] += 1;
+    pub(crate) fn note(&mut self, at: Cell) {
+        self.times[at.time] += 1;
+        self.sizes[at.size] += 1;
     }
 
     fn add(&mut self, more: &Self) {
@@ -193,8 +210,8 @@ mod tests {
     fn sums_have_what_each_has() {
         let mut sum = IoSpread::default();
         let mut one = IoSpread::default();
-        one.reads.note(5000, 4096);
-        one.writes.note(1 << 40, 1 << 30);
+        one.reads.note(Cell::of(5000, 4096));
+        one.writes.note(Cell::of(1 << 40, 1 << 30));
         sum.add(&one);
         sum.add(&one);
         assert_eq!((sum.reads.times[1], sum.reads.sizes[3]), (2, 2));

@@ -156,6 +156,8 @@ impl VolumeDevice {
     ///
     /// # Errors
     /// The operation, when too many are in flight.
+    // In each of its two callers: an operation would be copied once more.
+    #[inline(always)]
     pub(super) fn submit_as(&self, op: Op, by: Asker) -> Result<(), Op> {
         if let Err(error) = self.check(&op) {
             let completion = Completion {

@@ -3,7 +3,7 @@
 use super::heat::By;
 use super::read::{Looked, Served};
 use super::state::{Shard, State, Volume};
-use crate::control::spread::{IoSpread, Source};
+use crate::control::spread::{Cell, IoSpread, Source};
 use crate::control::types::IoCounters;
 use crate::space::Class;
 use block::{Completion, ErrorKind, IoError, Op, OpKind, StatusExtent};
@@ -262,10 +262,10 @@ impl Counted {
     }
 
     /// Counts it by its time and size, if it is a read or a write.
-    fn spread_to(self, spread: &mut IoSpread, took: u64) {
+    fn spread_to(self, spread: &mut IoSpread, at: Cell) {
         match self.kind {
-            OpKind::Read => spread.reads.note(took, self.len),
-            OpKind::Write => spread.writes.note(took, self.len),
+            OpKind::Read => spread.reads.note(at),
+            OpKind::Write => spread.writes.note(at),
             _ => {}
         }
     }
@@ -331,11 +331,11 @@ impl State {
             ..
         } = self;
         op.add_to(counters, took);
+        let at = Cell::of(took, op.len);
         if op.export != 0 {
-            // One allocation an export, with its first operation.
-            let export = exports.entry(op.export).or_default();
+            let export = exports.of(op.export);
             op.add_to(&mut export.counters, took);
-            op.spread_to(&mut export.spread, took);
+            op.spread_to(&mut export.spread, at);
         }
         let Some(volume) = volumes.get_mut(&layer) else {
             return;
@@ -343,7 +343,7 @@ impl State {
         op.add_to(&mut volume.counters, took);
         if op.has_data() {
             let spread = volume.spread.get_or_insert_default();
-            op.spread_to(&mut spread.io, took);
+            op.spread_to(&mut spread.io, at);
         }
         more(volume);
     }

@@ -171,9 +171,8 @@ impl Shard {
         let owned = self.look(find).await?;
         serve_zeroes(piece, &owned.zero, buf);
         let zeroes = owned.zero.count() as u64;
-        let mut state = self.state.borrow_mut();
-        state.count_of(by.volume, |counters| counters.blocks_zero += zeroes);
-        drop(state);
+        let more = |counters: &mut IoCounters| counters.blocks_zero += zeroes;
+        self.state.borrow_mut().count_of(by.volume, more);
         for (layer, _, blocks) in &owned.parts {
             self.note_use(by, (*layer, piece.chunk), blocks);
         }

@@ -1,6 +1,7 @@
 //! What a shard holds.
 
 use super::budget::Budget;
+use super::by_export::ByExport;
 use super::digest::Digests;
 use super::journal::Journal;
 use super::knobs::Knobs;
@@ -13,7 +14,6 @@ use super::promote::Promotions;
 use super::ram::RamTier;
 use super::sinking::Sinking;
 use super::spare::Asking;
-use super::status::ExportTotals;
 use super::stuck::Stuck;
 use super::throttle::Meters;
 use super::what_if::Waits;
@@ -215,7 +215,7 @@ pub(super) struct State {
     pub failed: Option<IoError>,
     pub counters: IoCounters,
     /// What came by exports, by their numbers.
-    pub exports: BTreeMap<u16, Box<ExportTotals>>,
+    pub exports: ByExport,
 }
 
 /// One single-threaded engine of a pool. All methods are for its own thread.
@@ -351,7 +351,7 @@ impl Shard {
             loading: BTreeMap::new(),
             failed: None,
             counters: IoCounters::default(),
-            exports: BTreeMap::new(),
+            exports: ByExport::default(),
         };
         Rc::new_cyclic(|this| Self {
             config,

@@ -1,10 +1,10 @@
 //! What a shard tells of itself.
 
 use super::state::Shard;
-use crate::control::spread::{IoSpread, Spreads};
+use crate::control::spread::Spreads;
 use crate::control::types::IoCounters;
 use format::BlockCounts;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use units::{CHUNK_BLOCKS, VdriveId};
 
 /// A volume's part in a shard.
@@ -14,15 +14,6 @@ pub struct VolumeTotals {
     pub counts: BlockCounts,
     /// Operations.
     pub counters: IoCounters,
-}
-
-/// What came to a shard by an export.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ExportTotals {
-    /// Operations.
-    pub counters: IoCounters,
-    /// Reads and writes by times and sizes.
-    pub spread: IoSpread,
 }
 
 /// A shard's state.
@@ -56,14 +47,6 @@ impl Shard {
         known
             .filter_map(|(id, volume)| Some((*id, *volume.spread.as_deref()?)))
             .collect()
-    }
-
-    /// What came by exports with these numbers. What came by others is forgotten: they are gone.
-    pub fn exports(&self, known: &BTreeSet<u16>) -> BTreeMap<u16, ExportTotals> {
-        let mut state = self.state.borrow_mut();
-        state.exports.retain(|number, _| known.contains(number));
-        let each = state.exports.iter();
-        each.map(|(number, totals)| (*number, **totals)).collect()
     }
 
     /// Its state now.
