@@ -146,10 +146,17 @@ create_pool() { # NAME FAST_SIZE SLOW_SIZE [ARG...]
 }
 
 # Puts a free loop device over a file and the device's name into a variable. Only what is attached
-# still is detached when the test ends: once let go of, the device may be that of another test.
+# still is detached when the test ends: once let go of, the device may be that of another test. Other
+# tests take and give back devices meanwhile, so this is tried again; that the file can be read is not.
 attach_loop() { # VARIABLE FILE [ARG...]
   local -n attached=$1
-  attached="$(losetup --find --show "${@:3}" "$2")"
+  local try
+  head -c 4096 "$2" >/dev/null
+  for try in 1 2 3 4 5; do
+    attached="$(losetup --find --show "${@:3}" "$2")" && break
+    [ "$try" -lt 5 ] || fail "no loop device could be put over $2"
+    sleep 1
+  done
   loops+=("$attached")
 }
 

@@ -10,7 +10,7 @@ use crate::shard::{Audit, By, Shard};
 use crate::{EngineError, ErrorCode, device};
 use block::{IoBuf, IoError};
 use drives::OpenDrive;
-use format::PoolConfig;
+use format::{BlockMask, PoolConfig};
 use reactor::Handle;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -24,6 +24,8 @@ pub struct Harness {
     shared: Arc<crate::shard::PoolShared>,
     config: PoolConfig,
     allowances: Allowances,
+    /// Drives of each vdrive's parts, by the vdrive's number: no leg of an opened pool comes to lie on another one.
+    drives: Vec<Vec<DriveId>>,
     /// The first layers of volumes, by which their chunks are divided.
     roots: BTreeMap<u32, u32>,
 }
@@ -62,6 +64,12 @@ impl Harness {
         let legs = Arc::default();
         let blueprints = build::blueprints(config, &members, &legs)?;
         let shared = build::shared(config, &blueprints, &legs);
+        let mut of_parts = Vec::new();
+        for blueprint in &blueprints {
+            let number = usize::from(blueprint.id);
+            of_parts.resize(of_parts.len().max(number + 1), Vec::new());
+            of_parts[number] = blueprint.members.iter().map(|member| member.id).collect();
+        }
         let mut shards = Vec::new();
         for number in 0..config.shards {
             let shard_config = build::shard_config(pool, ShardId(number), config, memory);
@@ -121,6 +129,7 @@ impl Harness {
             shared,
             config: config.clone(),
             allowances,
+            drives: of_parts,
             roots: volumes.chain(snapshots).collect(),
         })
     }
@@ -163,7 +172,7 @@ impl Harness {
             (first / CHUNK_BLOCKS as u64) as u32,
             first as usize % CHUNK_BLOCKS,
         );
-        let blocks = (first..first + count as usize).collect();
+        let blocks = BlockMask::of(first, count as usize);
         let shard = self.shard_of(volume, chunk);
         shard.locate(volume, chunk, blocks, found).await
     }
@@ -171,11 +180,13 @@ impl Harness {
     /// Whether some copy of a block that counts `is_right`, given its drive and the byte there.
     pub fn any_copy(&self, place: Place, is_right: impl Fn(DriveId, u64) -> bool) -> bool {
         let vdrive = self.shards[0].vdrive(place.vdrive());
+        let drives = self.drives.get(usize::from(place.vdrive().0));
         vdrive.is_ok_and(|vdrive| {
             place.block() < vdrive.blocks()
-                && vdrive
-                    .drives_of(place.block())
-                    .any(|(drive, byte)| is_right(drive, byte))
+                && vdrive.copies_of(place.block()).any(|(part, byte)| {
+                    let drive = drives.and_then(|drives| drives.get(part));
+                    drive.is_some_and(|drive| is_right(*drive, byte))
+                })
         })
     }
 

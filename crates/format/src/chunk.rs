@@ -1,6 +1,6 @@
 //! The map of one chunk: where each of its 256 blocks lies and what it must be.
 
-use crate::bytes::{get_place, get_u16, get_u32, get_u64, put, put_place};
+use crate::bytes::{get_place, get_u16, get_u32, get_u64, is_zero, put, put_place};
 use crate::page::BODY;
 use crate::{BlockMask, Page, PageHeader, PageKind};
 use units::{CHUNK_BLOCKS, EXTENT_BLOCKS, Place, prefetch};
@@ -12,6 +12,8 @@ const SLOTS: usize = CRCS + 4 * CHUNK_BLOCKS;
 /// Bytes of a place.
 const SLOT: usize = 6;
 const FROM: usize = SLOTS + SLOT * CHUNK_BLOCKS;
+/// Blocks of which it is looked together whether any has a slot or inherits.
+const MANY: usize = 16;
 /// Blocks that are sooner looked at one by one than the whole page is.
 const FEW: usize = 32;
 
@@ -131,14 +133,14 @@ impl ChunkPage {
     pub fn slot_mask(&self) -> BlockMask {
         let slots = &self.0.bytes()[SLOTS..SLOTS + SLOT * CHUNK_BLOCKS];
         let mut mask = BlockMask::default();
-        // Most chunks have long stretches without: four at a time.
-        for (index, four) in slots.chunks_exact(4 * SLOT).enumerate() {
-            if [0, 8, 16].map(|at| get_u64(four, at)) == [0; 3] {
+        // Most chunks have long stretches without: many at a time.
+        for (index, many) in slots.chunks_exact(MANY * SLOT).enumerate() {
+            if is_zero(many) {
                 continue;
             }
-            for (at, slot) in four.chunks_exact(SLOT).enumerate() {
+            for (at, slot) in many.chunks_exact(SLOT).enumerate() {
                 if slot != [0; SLOT] {
-                    mask.set(4 * index + at);
+                    mask.set(MANY * index + at);
                 }
             }
         }
@@ -183,14 +185,14 @@ impl ChunkPage {
     pub fn inherited(&self) -> BlockMask {
         let from = &self.0.bytes()[FROM..FROM + 4 * CHUNK_BLOCKS];
         let mut mask = BlockMask::default();
-        // Most pages inherit nothing: four at a time.
-        for (index, four) in from.chunks_exact(16).enumerate() {
-            if [0, 8].map(|at| get_u64(four, at)) == [0; 2] {
+        // Most pages inherit nothing: many at a time.
+        for (index, many) in from.chunks_exact(MANY * 4).enumerate() {
+            if is_zero(many) {
                 continue;
             }
-            for (at, epoch) in four.chunks_exact(4).enumerate() {
+            for (at, epoch) in many.chunks_exact(4).enumerate() {
                 if epoch != [0; 4] {
-                    mask.set(4 * index + at);
+                    mask.set(MANY * index + at);
                 }
             }
         }
@@ -226,9 +228,7 @@ impl ChunkPage {
     /// what it inherits stays. Returns the slots and the home that are free by it. None, and nothing has
     /// changed, when both have homes with blocks that stay valid.
     pub fn merge(&mut self, upper: &Self) -> Option<(Vec<Place>, Place)> {
-        let own = (0..CHUNK_BLOCKS)
-            .collect::<BlockMask>()
-            .and_not(upper.inherited());
+        let own = BlockMask::ALL.and_not(upper.inherited());
         let kept = self.home_mask().and_not(own);
         if upper.home().is_some() && !kept.is_empty() {
             return None;

@@ -1,6 +1,6 @@
 //! Trees of pages: their owners, and inner nodes of 256 pointers.
 
-use crate::bytes::{get_place, get_u64};
+use crate::bytes::{get_place, is_zero};
 use crate::page::BODY;
 use crate::{BlockMask, Page, PageHeader, PageKind, PagePtr};
 
@@ -15,6 +15,9 @@ pub const DIRECTORY: u32 = u32::MAX;
 pub const SLOTS: u32 = u32::MAX - 1;
 /// Owner of a shard's bitmaps of groups handed out in chunks.
 pub const HOMES: u32 = u32::MAX - 2;
+
+/// Pointers that are looked at together for whether any leads somewhere: as many bytes as several vectors have.
+const MANY: usize = 16;
 
 /// First key beneath the node of `level` (0 for a leaf) that holds `key`.
 pub fn first_key(key: u32, level: u8) -> u32 {
@@ -56,14 +59,14 @@ impl NodePage {
     pub fn used(page: &Page) -> BlockMask {
         let bytes = &page.bytes()[BODY..BODY + FANOUT * PagePtr::SIZE];
         let mut used = BlockMask::default();
-        // Most nodes have long stretches without: two at a time.
-        for (index, two) in bytes.chunks_exact(2 * PagePtr::SIZE).enumerate() {
-            if [0, 8, 16].map(|at| get_u64(two, at)) == [0; 3] {
+        // Most nodes have long stretches without: many at a time.
+        for (index, many) in bytes.chunks_exact(MANY * PagePtr::SIZE).enumerate() {
+            if is_zero(many) {
                 continue;
             }
-            for (at, ptr) in two.chunks_exact(PagePtr::SIZE).enumerate() {
+            for (at, ptr) in many.chunks_exact(PagePtr::SIZE).enumerate() {
                 if get_place(ptr, 0).is_some() {
-                    used.set(2 * index + at);
+                    used.set(MANY * index + at);
                 }
             }
         }

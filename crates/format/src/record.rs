@@ -11,6 +11,21 @@ use units::{CHUNK_BLOCKS, Place};
 pub struct BlockMask([u64; 4]);
 
 impl BlockMask {
+    /// Every block.
+    pub const ALL: Self = Self([u64::MAX; 4]);
+
+    /// `count` blocks from `first` on, as far as a chunk has them.
+    pub fn of(first: usize, count: usize) -> Self {
+        let end = (first + count).min(CHUNK_BLOCKS);
+        Self(std::array::from_fn(|word| {
+            let below = |block: usize| match block.saturating_sub(64 * word) {
+                bits if bits >= 64 => u64::MAX,
+                bits => (1 << bits) - 1,
+            };
+            below(end) & !below(first)
+        }))
+    }
+
     /// Adds a block.
     pub fn set(&mut self, block: usize) {
         self.0[block / 64] |= 1 << (block % 64);
@@ -457,6 +472,18 @@ impl<'a> Reader<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_range_of_blocks_has_these_and_no_other() {
+        for first in [0, 1, 63, 64, 100, 128, 255, 256] {
+            for count in [0, 1, 2, 63, 64, 65, 128, 156, 256] {
+                let some: BlockMask = (first..first + count).take_while(|at| *at < 256).collect();
+                assert_eq!(BlockMask::of(first, count), some, "{first}+{count}");
+            }
+        }
+        assert_eq!(BlockMask::of(0, 256), BlockMask::ALL);
+        assert_eq!(BlockMask::ALL.count(), CHUNK_BLOCKS);
+    }
     use smallvec::smallvec;
     use units::VdriveId;
 

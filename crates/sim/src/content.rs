@@ -39,8 +39,13 @@ impl Facts {
 
     /// Of a block that holds this.
     pub fn of(bytes: &[u8; BLOCK]) -> Self {
+        Self::with(crc32c(bytes), bytes)
+    }
+
+    /// The same where the checksum is known.
+    pub fn with(crc: u32, bytes: &[u8; BLOCK]) -> Self {
         Self {
-            crc: crc32c(bytes),
+            crc,
             sectors: Sectors::of(bytes),
         }
     }

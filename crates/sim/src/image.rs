@@ -2,6 +2,7 @@
 
 use crate::content::Facts;
 use crate::medium::SECTOR;
+use format::crc32c;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 use units::BLOCK;
@@ -9,6 +10,7 @@ use units::BLOCK;
 /// One block, and what it holds once somebody has looked: many states have it.
 pub struct Block {
     bytes: Box<[u8; BLOCK]>,
+    crc: OnceLock<u32>,
     facts: OnceLock<Facts>,
 }
 
@@ -21,6 +23,7 @@ impl Block {
         let bytes: Box<[u8]> = bytes.into();
         Self {
             bytes: bytes.try_into().expect("a whole block"),
+            crc: OnceLock::new(),
             facts: OnceLock::new(),
         }
     }
@@ -32,9 +35,15 @@ impl Block {
         Self::of(&bytes)
     }
 
+    /// Its checksum.
+    pub fn crc(&self) -> u32 {
+        *self.crc.get_or_init(|| crc32c(&self.bytes[..]))
+    }
+
     /// What it holds.
     pub fn facts(&self) -> &Facts {
-        self.facts.get_or_init(|| Facts::of(&self.bytes))
+        self.facts
+            .get_or_init(|| Facts::with(self.crc(), &self.bytes))
     }
 }
 

@@ -8,6 +8,7 @@ use mimalloc::MiMalloc;
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 use std::ptr::null_mut;
+use units::prefetch;
 
 /// Sizes up to this one are rounded up to multiples of [`ALIGN`], bytes.
 const FINE: usize = 1024;
@@ -67,7 +68,10 @@ impl Lifo {
             let first = lists.first[list].get();
             if !first.is_null() {
                 // SAFETY: pieces on a list are nobody's, large enough for an address, and begin with the next one's.
-                lists.first[list].set(unsafe { first.cast::<*mut u8>().read() });
+                let next = unsafe { first.cast::<*mut u8>().read() };
+                // Who asks next for this size does not wait for it.
+                prefetch(next);
+                lists.first[list].set(next);
                 lists.bytes.set(lists.bytes.get() - bytes);
             }
             first

@@ -3,6 +3,7 @@
 
 use crate::image::Block;
 use block::{DmaBuf, DmaPool};
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use units::BLOCK;
 
@@ -17,6 +18,67 @@ const ARENA: usize = 64 << 20;
 
 thread_local! {
     static POOL: DmaPool = DmaPool::with_arena(ARENA);
+    static CONTENTS: Contents = const { Contents::new() };
+}
+
+/// Which block each 4 KiB of the thread's arena have, where it is one of an image: its checksum is found once for all
+/// states that have it. Nobody but a [`Window`] changes that memory: who reads gets it shared.
+struct Contents {
+    /// First byte of the arena and its length; none yet.
+    arena: Cell<(usize, usize)>,
+    blocks: RefCell<Vec<Option<Arc<Block>>>>,
+}
+
+impl Contents {
+    const fn new() -> Self {
+        Self {
+            arena: Cell::new((0, 0)),
+            blocks: RefCell::new(Vec::new()),
+        }
+    }
+
+    /// The place of a block's memory in the arena, if it is all there.
+    fn place(&self, memory: &[u8]) -> Option<usize> {
+        let (first, len) = self.arena.get();
+        let at = (memory.as_ptr() as usize).wrapping_sub(first);
+        (memory.len() == BLOCK && at < len && at.is_multiple_of(BLOCK)).then_some(at / BLOCK)
+    }
+
+    /// The memory has that block from now on; or nobody knows what.
+    fn set(&self, memory: &[u8], block: Option<&Arc<Block>>) {
+        let Some(at) = self.place(memory) else {
+            return;
+        };
+        let before = std::mem::replace(&mut self.blocks.borrow_mut()[at], block.cloned());
+        drop(before);
+    }
+
+    /// The checksum of a block's memory.
+    #[cfg(any(test, feature = "mutations"))]
+    fn crc(&self, memory: &[u8]) -> Option<u32> {
+        let at = self.place(memory)?;
+        self.blocks.borrow()[at].as_ref().map(|block| block.crc())
+    }
+
+    fn begin(&self, arena: Option<(*mut u8, usize)>) {
+        let (first, len) = arena.map_or((0, 0), |(first, len)| (first as usize, len));
+        self.arena.set((first, len));
+        self.blocks.borrow_mut().resize(len / BLOCK, None);
+    }
+}
+
+/// Memory for a window, whose contents are followed.
+fn memory_of(len: usize) -> DmaBuf {
+    POOL.with(|pool| {
+        CONTENTS.with(|contents| {
+            if contents.arena.get() == (0, 0) {
+                contents.begin(pool.arena());
+                #[cfg(feature = "mutations")]
+                format::know_checksums(|memory| CONTENTS.with(|contents| contents.crc(memory)));
+            }
+        });
+        pool.get(len)
+    })
 }
 
 /// What a block of a drive is known to hold.
@@ -38,6 +100,27 @@ enum Holds {
 struct Window {
     memory: DmaBuf,
     holds: Vec<Holds>,
+}
+
+impl Window {
+    fn new(blocks: usize) -> Self {
+        Self {
+            memory: memory_of(blocks * BLOCK),
+            // The memory is another one's that was.
+            holds: vec![Holds::Else; blocks],
+        }
+    }
+}
+
+impl Drop for Window {
+    /// Who still has a part of the memory may be alone with it from now on, and change it.
+    fn drop(&mut self) {
+        // A thread that ends may have forgotten them all.
+        let _ = CONTENTS.try_with(|contents| {
+            let all = self.memory.chunks_exact(BLOCK);
+            all.for_each(|memory| contents.set(memory, None));
+        });
+    }
 }
 
 /// The memory: windows of a drive where something was read.
@@ -86,6 +169,11 @@ impl Shadow {
                 return None;
             }
             let into = &mut window.memory[index * BLOCK..][..BLOCK];
+            let now = match known {
+                Known::Block(now) => Some(now),
+                _ => None,
+            };
+            CONTENTS.with(|contents| contents.set(into, now));
             window.holds[index] = match known {
                 Known::Zeroes => {
                     into.fill(0);
@@ -125,11 +213,7 @@ impl Windows {
             }
             self.made += 1;
         }
-        self.all[number].get_or_insert_with(|| Window {
-            memory: POOL.with(|pool| pool.get(blocks as usize * BLOCK)),
-            // The memory is another one's that was.
-            holds: vec![Holds::Else; blocks as usize],
-        })
+        self.all[number].get_or_insert_with(|| Window::new(blocks as usize))
     }
 }
 
@@ -166,6 +250,32 @@ mod tests {
         assert_eq!(held.as_ref().map(bytes), Some([4, 4, 3, 3]));
         drop((held, same));
         assert!(read([Some(1), None]).is_some());
+    }
+
+    #[test]
+    fn a_checksum_is_known_as_long_as_the_block_is_there() {
+        let mut shadow = Shadow::default();
+        let blocks = [3, 4].map(|value| Arc::new(Block::of(&[value; BLOCK])));
+        let known = |read: &DmaBuf| CONTENTS.with(|contents| contents.crc(&read[..BLOCK]));
+        let right = |read: &DmaBuf| format::crc32c(&Vec::from(&read[..BLOCK]));
+        for block in [&blocks[0], &blocks[1], &blocks[0]] {
+            let read = shadow.read((7, BLOCK), |_| Known::Block(block), |_, _| {});
+            let read = read.expect("nobody looks at it");
+            assert_eq!(known(&read), Some(right(&read)));
+            assert_eq!(format::crc32c(&read), right(&read));
+            let part = &read[8..];
+            assert_eq!(CONTENTS.with(|contents| contents.crc(part)), None);
+        }
+        let read = shadow.read((7, BLOCK), |_| Known::Else, |_, into| into.fill(9));
+        let read = read.expect("nobody looks at it");
+        assert_eq!((known(&read), read[0]), (None, 9));
+        drop(read);
+        let read = shadow.read((7, BLOCK), |_| Known::Block(&blocks[1]), |_, _| {});
+        let mut read = read.expect("nobody looks at it");
+        assert!(known(&read).is_some());
+        drop(shadow);
+        read.fill(5);
+        assert_eq!(known(&read), None, "it was changed");
     }
 
     #[test]

@@ -455,10 +455,7 @@ impl Shard {
                 worked = true;
                 let (old, empty) = {
                     let tree = &mut self.state.borrow_mut().slots;
-                    (
-                        tree.node_ptr(level, key),
-                        tree.encode(level, key, work.generation).is_none(),
-                    )
+                    (tree.node_ptr(level, key), tree.is_empty_node(level, key))
                 };
                 let ptr = if empty {
                     NO_PAGE

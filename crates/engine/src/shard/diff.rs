@@ -11,7 +11,6 @@ use block::{ErrorKind, IoError};
 use format::BlockMask;
 use std::collections::BTreeSet;
 use std::ops::Range;
-use units::CHUNK_BLOCKS;
 
 /// Chunks that are looked at for one answer.
 const CHUNKS: usize = 64;
@@ -65,7 +64,7 @@ impl State {
 
     /// What a layer has otherwise than the one beneath that it is compared with; 0: than nothing.
     fn changed(&self, (layer, base): (u32, u32), chunk: u32) -> Result<ChangedChunk, Missing> {
-        let all: BlockMask = (0..CHUNK_BLOCKS).collect();
+        let all = BlockMask::ALL;
         let floor = self.volumes.get(&base).map_or(0, |entry| entry.epoch);
         let owned = self.owned_above(layer, chunk, all, floor, Pages::All)?;
         let data = owned.stored();

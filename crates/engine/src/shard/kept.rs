@@ -11,6 +11,7 @@ use super::state::{Shard, State};
 use crate::space::Class;
 use block::{ErrorKind, IoError};
 use format::{BlockState, Record, crc32c};
+use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use units::Place;
@@ -21,6 +22,9 @@ const FILTER: u64 = 1 << 16;
 
 /// Who has a slot: the index of a changed chunk, and a block of it.
 type Owner = (usize, usize);
+
+/// Who has one slot: mostly there is one.
+type Owners = SmallVec<[Owner; 1]>;
 
 /// What records say that were left out, wholly or in part.
 #[derive(Default)]
@@ -70,7 +74,7 @@ type Changed = (u32, u32, Rc<Leaf>);
 #[derive(Default)]
 struct Claims {
     filter: Vec<u64>,
-    slots: BTreeMap<Place, Vec<Owner>>,
+    slots: BTreeMap<Place, Owners>,
     homes: BTreeMap<Place, Vec<usize>>,
 }
 

@@ -7,7 +7,7 @@ use crate::space::Class;
 use block::IoError;
 use format::{BlockMask, BlockState};
 use std::ops::{Range, RangeInclusive};
-use units::{BLOCK, CHUNK, CHUNK_BLOCKS, EXTENT_BLOCKS};
+use units::{BLOCK, CHUNK, EXTENT_BLOCKS};
 
 /// Chunks looked at for each part of a map, and for all of it, at least and at most; of a bigger volume, every n-th.
 const CELL_CHUNKS: u32 = 4;
@@ -61,7 +61,7 @@ impl Shard {
 
     /// A chunk's bytes by tier.
     async fn map_chunk(&self, volume: u32, chunk: u32) -> Result<MapCell, IoError> {
-        let blocks: BlockMask = (0..CHUNK_BLOCKS).collect();
+        let blocks = BlockMask::ALL;
         self.look(|state| {
             let owned = state.owned(state.live(volume), chunk, blocks);
             Ok(owned.map(|owned| {

@@ -331,7 +331,7 @@ impl Shard {
         buf: &mut IoBuf,
     ) -> Option<(Parts, AllPlaced, u32)> {
         let (first, count) = piece.blocks();
-        let all: BlockMask = (first..first + count).collect();
+        let all = BlockMask::of(first, count);
         let entry = state.volumes.get(&layer)?;
         if entry.parent == 0 {
             state.prefetch_use((layer, piece.chunk), first);

@@ -269,6 +269,8 @@ impl Shard {
                 let Some((header, records)) = fullest else {
                     let rest = copies.iter().flat_map(|copy| &copy[index..]);
                     self.check_end(rest, (epoch, next))?;
+                    // Their memory is free for the next reads.
+                    drop(copies);
                     self.look_beyond(next, (count - index) as u64, epoch)
                         .await?;
                     return Ok(pages);

@@ -90,9 +90,8 @@ impl Shard {
         left_out: &mut LeftOut,
     ) -> Result<(), IoError> {
         let LeftOut { elsewhere, kept } = left_out;
-        let every: BlockMask = (0..CHUNK_BLOCKS).collect();
         let verified = if sure || is_on(Mutation::Unverified) {
-            vec![every; records.len()]
+            vec![BlockMask::ALL; records.len()]
         } else {
             self.verify(records).await?
         };

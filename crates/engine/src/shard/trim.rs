@@ -109,7 +109,7 @@ impl Shard {
                 self.handle.yield_now().await;
             }
             let (first, count) = piece.blocks();
-            let blocks: BlockMask = (first..first + count).collect();
+            let blocks = BlockMask::of(first, count);
             let found = match since {
                 None => self.owned(volume, piece.chunk, blocks).await?.stored(),
                 Some(since) => {

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use units::VdriveId;
 
@@ -41,11 +42,34 @@ struct Entry {
 #[derive(Default)]
 pub struct GroupTable {
     entries: Mutex<BTreeMap<VdriveId, Entry>>,
+    sums: Sums,
+}
+
+/// What `entries` has of each class, of vdrives that may be taken from. Every write asks for it, and it changes once in many
+/// thousands: it lies by itself, so that whoever takes the lock does not take it out of the others' caches.
+#[derive(Default)]
+#[repr(align(128))]
+struct Sums {
+    free: [AtomicU32; 3],
+    vdrives: [AtomicU32; 3],
 }
 
 impl GroupTable {
-    fn with<T>(&self, act: impl FnOnce(&mut BTreeMap<VdriveId, Entry>) -> T) -> T {
-        act(&mut self.entries.lock().unwrap_or_else(PoisonError::into_inner))
+    fn with<T>(&self, ask: impl FnOnce(&BTreeMap<VdriveId, Entry>) -> T) -> T {
+        ask(&self.entries.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn change<T>(&self, act: impl FnOnce(&mut BTreeMap<VdriveId, Entry>) -> T) -> T {
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let done = act(&mut entries);
+        for class in [Class::Meta, Class::Fast, Class::Slow] {
+            let of_class = |entry: &&Entry| entry.space.class == class && entry.open;
+            let free = entries.values().filter(of_class).map(|entry| entry.free);
+            self.sums.free[class as usize].store(free.sum(), Ordering::Relaxed);
+            let vdrives = entries.values().filter(of_class).count() as u32;
+            self.sums.vdrives[class as usize].store(vdrives, Ordering::Relaxed);
+        }
+        done
     }
 
     /// Adds a vdrive, all of its groups free.
@@ -58,17 +82,17 @@ impl GroupTable {
             hint: 0,
             open: true,
         };
-        self.with(|entries| entries.insert(vdrive, entry));
+        self.change(|entries| entries.insert(vdrive, entry));
     }
 
     /// Removes a vdrive.
     pub fn remove(&self, vdrive: VdriveId) {
-        self.with(|entries| entries.remove(&vdrive));
+        self.change(|entries| entries.remove(&vdrive));
     }
 
     /// Whether new groups of the vdrive may be taken.
     pub fn set_open(&self, vdrive: VdriveId, open: bool) {
-        self.with(|entries| {
+        self.change(|entries| {
             if let Some(entry) = entries.get_mut(&vdrive) {
                 entry.open = open;
             }
@@ -85,23 +109,15 @@ impl GroupTable {
         self.with(|entries| entries.get(&vdrive).is_some_and(|entry| entry.open))
     }
 
-    /// Whether any vdrive of the class exists.
+    /// Whether there is a vdrive of the class that may be taken from.
     pub fn has_class(&self, class: Class) -> bool {
-        self.with(|entries| {
-            entries
-                .values()
-                .any(|entry| entry.space.class == class && entry.open)
-        })
+        self.sums.vdrives[class as usize].load(Ordering::Relaxed) > 0
     }
 
-    /// Free groups of a class on vdrives that may be taken from.
+    /// Free groups of a class on vdrives that may be taken from: a count, which others may have changed by the time when
+    /// one is taken.
     pub fn free_groups(&self, class: Class) -> u32 {
-        self.with(|entries| {
-            let of_class = entries
-                .values()
-                .filter(|entry| entry.space.class == class && entry.open);
-            of_class.map(|entry| entry.free).sum()
-        })
+        self.sums.free[class as usize].load(Ordering::Relaxed)
     }
 
     /// Groups of the vdrive that some shard has.
@@ -115,7 +131,7 @@ impl GroupTable {
 
     /// Takes a free group of the class, from the vdrive with the largest free part.
     pub fn take(&self, class: Class) -> Option<(VdriveId, u32)> {
-        self.with(|entries| {
+        self.change(|entries| {
             let (vdrive, entry) = entries
                 .iter_mut()
                 .filter(|(_, entry)| entry.space.class == class && entry.open && entry.free > 0)
@@ -137,7 +153,7 @@ impl GroupTable {
 
     /// Takes a certain group; false when it is taken or does not exist.
     pub fn claim(&self, vdrive: VdriveId, group: u32) -> bool {
-        self.with(|entries| {
+        self.change(|entries| {
             let Some(entry) = entries.get_mut(&vdrive) else {
                 return false;
             };
@@ -156,7 +172,7 @@ impl GroupTable {
 
     /// Gives a group back.
     pub fn give(&self, vdrive: VdriveId, group: u32) {
-        self.with(|entries| {
+        self.change(|entries| {
             let Some(entry) = entries.get_mut(&vdrive) else {
                 return;
             };

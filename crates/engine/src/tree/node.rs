@@ -372,6 +372,12 @@ impl<L> Tree<L> {
         Some(node.page.clone())
     }
 
+    /// Whether a node has nothing beneath it any more: it takes no page.
+    pub fn is_empty_node(&mut self, level: u8, key: u32) -> bool {
+        let node = self.node_mut(level, key);
+        node.is_none_or(|node| node.used.is_empty())
+    }
+
     /// Where a node lies now.
     pub fn node_ptr(&mut self, level: u8, key: u32) -> PagePtr {
         if level == TOP {

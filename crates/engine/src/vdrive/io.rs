@@ -17,7 +17,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use units::mutation::{Mutation, is_on};
-use units::{BLOCK, DriveId, VdriveId};
+use units::{BLOCK, VdriveId};
 
 /// What all shards know and count of one part of a drive.
 #[derive(Default, Debug)]
@@ -448,29 +448,23 @@ impl VdriveIo {
     /// When the vdrive has no such block.
     pub fn named_places_of(&self, block: u64) -> Vec<(String, u64)> {
         let copies = self.copies_of(block);
-        let copies = copies.map(|(part, byte)| (part.channel().spec.clone(), byte));
+        let copies = copies.map(|(part, byte)| (self.parts[part].channel().spec.clone(), byte));
         copies.collect()
     }
 
-    /// The drives that hold a block, and the byte on each.
+    /// The parts that hold a block and count, by number, and the byte of each one's drive.
     ///
     /// # Panics
     /// When the vdrive has no such block.
-    pub fn drives_of(&self, block: u64) -> impl Iterator<Item = (DriveId, u64)> {
-        let copies = self.copies_of(block);
-        copies.map(|(part, byte)| (part.leg.drive(), byte))
-    }
-
-    /// The parts that hold a block and count, and the byte of each one's drive.
-    fn copies_of(&self, block: u64) -> impl Iterator<Item = (&PartIo, u64)> {
+    pub fn copies_of(&self, block: u64) -> impl Iterator<Item = (usize, u64)> {
         let fragment = self.layout.fragment(block, 1);
-        let parts = match self.layout.is_mirror() {
-            true => &self.parts[..],
-            false => &self.parts[fragment.part..=fragment.part],
-        };
         let mirror = self.layout.is_mirror();
-        let counts = parts.iter().filter(move |part| !mirror || part.leg.is_in());
-        counts.map(move |part| (part, part.byte(fragment.block)))
+        let parts = match mirror {
+            true => 0..self.parts.len(),
+            false => fragment.part..fragment.part + 1,
+        };
+        let counts = parts.filter(move |part| !mirror || self.parts[*part].leg.is_in());
+        counts.map(move |part| (part, self.parts[part].byte(fragment.block)))
     }
 
     pub(super) fn legs_where(&self, so: impl Fn(&Leg) -> bool) -> Vec<usize> {

@@ -11,6 +11,13 @@ const SOON_NS: u64 = 2 * LOOK_NS;
 const SHORT_NS: u64 = 150_000;
 /// Weight of a wait in what is usual.
 const USUAL: u64 = 8;
+/// With so many requests under way or more, what counts is the longest wait of late. They tend to end in bursts: who
+/// slept through the wait between two of them would answer the next late, all at once, and so keep them together.
+const DEEP: usize = 4;
+/// How fast a long wait is forgotten: this part of it at each.
+const FORGET: u64 = 32;
+/// The longest such wait for which the processor does not sleep.
+const LONG_NS: u64 = 300_000;
 
 /// What an export's rings do while nothing happens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,6 +66,8 @@ pub(crate) struct Looking {
     progressed_ns: u64,
     /// What was usual between two moments at which something happened, while requests were under way.
     usual_ns: u64,
+    /// The longest of late.
+    longest_ns: u64,
     /// The last sleep with no request under way was hardly worth it.
     eager: bool,
 }
@@ -69,6 +78,7 @@ impl Looking {
         let took = now_ns.saturating_sub(self.progressed_ns);
         if waited && self.progressed_ns > 0 {
             self.usual_ns = self.usual_ns - self.usual_ns / USUAL + took / USUAL;
+            self.longest_ns = took.max(self.longest_ns - self.longest_ns / FORGET);
         }
         self.progressed_ns = now_ns;
     }
@@ -78,13 +88,16 @@ impl Looking {
         self.eager = rested && now_ns < self.progressed_ns.saturating_add(SOON_NS);
     }
 
-    /// Whether to look once more before sleeping.
-    pub(crate) fn goes_on(&self, polling: Polling, now_ns: u64, under_way: bool) -> bool {
+    /// Whether to look once more before sleeping, with so many requests under way.
+    pub(crate) fn goes_on(&self, polling: Polling, now_ns: u64, under_way: usize) -> bool {
         let window = match polling {
             Polling::Busy => return true,
             Polling::Interrupt => return false,
-            Polling::Adaptive if !under_way && !self.eager => return false,
-            Polling::Adaptive if under_way && self.usual_ns <= SHORT_NS => {
+            Polling::Adaptive if under_way == 0 && !self.eager => return false,
+            Polling::Adaptive if under_way >= DEEP && self.longest_ns <= LONG_NS => {
+                LOOK_NS + 2 * self.longest_ns
+            }
+            Polling::Adaptive if under_way > 0 && self.usual_ns <= SHORT_NS => {
                 LOOK_NS + 2 * self.usual_ns
             }
             Polling::Adaptive => LOOK_NS,
@@ -100,7 +113,7 @@ mod tests {
     const US: u64 = 1_000;
 
     /// A ring whose requests take so long, after some of them: when it stops looking, in microseconds.
-    fn looks_for(took_us: u64, under_way: bool) -> u64 {
+    fn looks_for(took_us: u64, under_way: usize) -> u64 {
         let (mut looking, mut now) = (Looking::default(), US);
         for _ in 0..100 {
             looking.progressed(now, true);
@@ -113,10 +126,27 @@ mod tests {
 
     #[test]
     fn short_waits_are_looked_through_and_long_ones_slept_through() {
-        let fast = looks_for(70, true);
+        let fast = looks_for(70, 1);
         assert!((100..200).contains(&fast), "{fast}");
-        assert_eq!(looks_for(4_000, true), 20, "a disk");
-        assert_eq!(looks_for(70, false), 0, "nothing is under way");
+        assert_eq!(looks_for(4_000, 1), 20, "a disk");
+        assert_eq!(looks_for(70, 0), 0, "nothing is under way");
+    }
+
+    #[test]
+    fn between_two_bursts_of_many_requests_it_is_looked_on() {
+        let looks = |gap_us: u64, under_way: usize| {
+            let (mut looking, mut now) = (Looking::default(), US);
+            for _ in 0..100 {
+                for took in [gap_us, 5, 5, 5, 5, 5, 5, 5] {
+                    now += took * US;
+                    looking.progressed(now, true);
+                }
+            }
+            looking.goes_on(Polling::Adaptive, now + (gap_us - 1) * US, under_way)
+        };
+        assert!(looks(190, 30));
+        assert!(!looks(190, 3), "few requests");
+        assert!(!looks(4_000, 30), "a disk");
     }
 
     #[test]
@@ -124,16 +154,16 @@ mod tests {
         let mut looking = Looking::default();
         looking.progressed(100 * US, false);
         looking.woke(110 * US, true);
-        assert!(looking.goes_on(Polling::Adaptive, 119 * US, false));
-        assert!(!looking.goes_on(Polling::Adaptive, 120 * US, false));
+        assert!(looking.goes_on(Polling::Adaptive, 119 * US, 0));
+        assert!(!looking.goes_on(Polling::Adaptive, 120 * US, 0));
         looking.woke(500 * US, true);
-        assert!(!looking.goes_on(Polling::Adaptive, 101 * US, false));
+        assert!(!looking.goes_on(Polling::Adaptive, 101 * US, 0));
     }
 
     #[test]
     fn the_other_two_always_or_never_look() {
         let looking = Looking::default();
-        for under_way in [false, true] {
+        for under_way in [0, 1, 32] {
             assert!(looking.goes_on(Polling::Busy, u64::MAX, under_way));
             assert!(!looking.goes_on(Polling::Interrupt, 0, under_way));
         }

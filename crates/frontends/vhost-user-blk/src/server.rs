@@ -108,8 +108,8 @@ impl Server {
                 unreadable = 0;
                 looking.progressed(now_ns, waited);
             }
-            let (polling, under_way) = (self.parts.polling.get(), self.submitted > 0);
-            let looks = (under_way || !stopping) && looking.goes_on(polling, now_ns, under_way);
+            let (polling, under_way) = (self.parts.polling.get(), self.submitted);
+            let looks = (under_way > 0 || !stopping) && looking.goes_on(polling, now_ns, under_way);
             if progress || looks {
                 self.handle.yield_now().await;
                 continue;
