@@ -2,9 +2,19 @@
 
 mod support;
 
-use block::{IoBuf, OpKind};
+use block::{Completion, CompletionSink, IoBuf, Op, OpFlags, OpKind};
 use engine::{Engine, ExportLook, ExportRecord};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
 use support::{BLOCK, Client, Folder, MIB, engine, pattern, tiered, volume};
+
+struct Told(Mutex<Sender<Completion>>);
+
+impl CompletionSink for Told {
+    fn complete(&self, completion: Completion) {
+        let _ = self.0.lock().unwrap().send(completion);
+    }
+}
 
 fn open(engine: &Engine, volume: &str, export: &str, initiator: Option<&str>) -> Client {
     let opened = engine.volume_open_export("tank", volume, export, initiator);
@@ -77,6 +87,66 @@ fn each_export_has_what_came_by_it() {
     );
     // Two of `one`'s, as often as they were read, and `two`'s.
     assert_eq!((all.blocks_fast, all.blocks_zero), (4, 16));
+}
+
+#[test]
+fn reads_that_come_together_are_counted_by_whom_and_as_large_as_each_was() {
+    let folder = Folder::new();
+    let engine = start(&folder);
+    let (one, two) = (
+        open(&engine, "v", "one", None),
+        open(&engine, "v", "two", None),
+    );
+    // What was never written is served at once, and counted with what came with it.
+    one.read(0, 4096).unwrap();
+    let (give, take) = channel();
+    let done: Arc<dyn CompletionSink> = Arc::new(Told(Mutex::new(give)));
+    // By two exports, of two sizes: some of the same kind in a row, and some of each alone.
+    let asks = |round: u64| {
+        let kinds = [(&one, 4096), (&one, 4096), (&two, 4096), (&two, 16384)];
+        let all = kinds.into_iter().chain([(&one, 16384)]);
+        all.skip((round % 2) as usize)
+    };
+    let (rounds, mut sent) = (100, 0);
+    for (client, len) in (0..rounds).flat_map(asks) {
+        let op = Op {
+            tag: sent,
+            kind: OpKind::Read,
+            flags: OpFlags::default(),
+            offset: 0,
+            len,
+            buf: IoBuf::zeroed(len as usize),
+            done: done.clone(),
+        };
+        assert!(client.0.submit(op).is_ok());
+        sent += 1;
+    }
+    for _ in 0..sent {
+        let answer = take.recv_timeout(std::time::Duration::from_secs(60));
+        assert!(answer.unwrap().result.is_ok());
+    }
+    // Of 4 KiB: the one before, two a round or one, and one a round; of 16 KiB one each a round.
+    let (ones, twos) = (1 + 150 + 100, 200);
+    assert_eq!(
+        did(&engine, "one"),
+        Some([ones, 0, 151 * 4096 + 100 * 16384, 0])
+    );
+    assert_eq!(
+        did(&engine, "two"),
+        Some([twos, 0, 100 * 4096 + 100 * 16384, 0])
+    );
+    let sizes = |export: &str| {
+        let looks = looks(&engine);
+        let look = looks.iter().find(|look| look.name == export).unwrap();
+        [look.spread.reads.sizes[3], look.spread.reads.sizes[5]]
+    };
+    assert_eq!((sizes("one"), sizes("two")), ([151, 100], [100, 100]));
+    let pools = engine.look();
+    let all = &pools[0].volumes[0];
+    assert_eq!(all.counters.blocks_zero, 251 + 4 * 200);
+    let ram = &all.sources.ram;
+    assert!(ram.counts.iter().sum::<u64>() >= ones + twos - 1);
+    assert_eq!(all.counters.read_ns, pools[0].counters.read_ns);
 }
 
 #[test]

@@ -232,6 +232,9 @@ fn questions_that_cannot_be_are_refused() {
     // What fits is chosen.
     assert_eq!(ask(v, now_s - 60, now_s, None).unwrap().step_s, 1);
     assert_eq!(ask(v, now_s - 3600, now_s, None).unwrap().step_s, 10);
+    // A second began while somebody asked for the last hour.
+    let late = ask(v, now_s - 3601, now_s - 1, None).unwrap();
+    assert_eq!(late.step_s, 10);
     assert_eq!(ask(v, now_s - 7 * DAY, now_s, None).unwrap().step_s, 3600);
     assert!(ask(v, now_s - 730 * DAY, now_s, None).unwrap().steps.len() <= 732);
 }

@@ -66,10 +66,10 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Counts one.
-    pub(crate) fn note(&mut self, at: Cell) {
-        self.times[at.time] += 1;
-        self.sizes[at.size] += 1;
+    /// Counts `count` operations.
+    pub(crate) fn note(&mut self, at: Cell, count: u64) {
+        self.times[at.time] += count;
+        self.sizes[at.size] += count;
     }
 
     fn add(&mut self, more: &Self) {
@@ -147,15 +147,15 @@ pub struct SourceTimes {
 }
 
 impl SourceTimes {
-    /// Counts one.
-    pub(crate) fn note(&mut self, source: Source, took_ns: u64) {
+    /// Counts `count` of them, each of which took so long.
+    pub(crate) fn note(&mut self, source: Source, took_ns: u64, at: Cell, count: u64) {
         let times = match source {
             Source::Ram => &mut self.ram,
             Source::Fast => &mut self.fast,
             Source::Slow => &mut self.slow,
         };
-        times.counts[TIME_BOUNDS.bucket(took_ns)] += 1;
-        times.ns += took_ns;
+        times.counts[at.time] += count;
+        times.ns += count * took_ns;
     }
 
     /// Adds what another one counted.
@@ -210,8 +210,8 @@ mod tests {
     fn sums_have_what_each_has() {
         let mut sum = IoSpread::default();
         let mut one = IoSpread::default();
-        one.reads.note(Cell::of(5000, 4096));
-        one.writes.note(Cell::of(1 << 40, 1 << 30));
+        one.reads.note(Cell::of(5000, 4096), 1);
+        one.writes.note(Cell::of(1 << 40, 1 << 30), 1);
         sum.add(&one);
         sum.add(&one);
         assert_eq!((sum.reads.times[1], sum.reads.sizes[3]), (2, 2));

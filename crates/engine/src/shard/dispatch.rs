@@ -2,8 +2,8 @@
 
 use super::heat::By;
 use super::read::{Looked, Served};
-use super::state::{Shard, State, Volume};
-use crate::control::spread::{Cell, IoSpread, Source};
+use super::state::{Shard, State};
+use crate::control::spread::{Cell, IoSpread, Source, Spreads};
 use crate::control::types::IoCounters;
 use crate::space::Class;
 use block::{Completion, ErrorKind, IoError, Op, OpKind, StatusExtent};
@@ -244,28 +244,35 @@ impl Counted {
         }
     }
 
-    fn add_to(self, counters: &mut IoCounters, took: u64) {
+    /// Whether both are counted at the same places.
+    pub fn is_like(&self, other: &Self) -> bool {
+        (self.volume, self.export) == (other.volume, other.export)
+            && (self.kind, self.len) == (other.kind, other.len)
+    }
+
+    /// Adds `count` of these, each of which took so long.
+    fn add_to(self, counters: &mut IoCounters, count: u64, took: u64) {
         match self.kind {
             OpKind::Read => {
-                counters.reads += 1;
-                counters.read_bytes += self.len;
-                counters.read_ns += took;
+                counters.reads += count;
+                counters.read_bytes += count * self.len;
+                counters.read_ns += count * took;
             }
             OpKind::Write => {
-                counters.writes += 1;
-                counters.write_bytes += self.len;
-                counters.write_ns += took;
+                counters.writes += count;
+                counters.write_bytes += count * self.len;
+                counters.write_ns += count * took;
             }
-            OpKind::Flush => counters.flushes += 1,
+            OpKind::Flush => counters.flushes += count,
             OpKind::Discard | OpKind::WriteZeroes | OpKind::Status | OpKind::Changed(_) => {}
         }
     }
 
-    /// Counts it by its time and size, if it is a read or a write.
-    fn spread_to(self, spread: &mut IoSpread, at: Cell) {
+    /// Counts `count` of these by their time and size, if they are reads or writes.
+    fn spread_to(self, spread: &mut IoSpread, count: u64, at: Cell) {
         match self.kind {
-            OpKind::Read => spread.reads.note(at),
-            OpKind::Write => spread.writes.note(at),
+            OpKind::Read => spread.reads.note(at, count),
+            OpKind::Write => spread.writes.note(at, count),
             _ => {}
         }
     }
@@ -286,7 +293,7 @@ impl State {
                 _ => Source::Fast,
             };
             let spread = volume.spread.get_or_insert_default();
-            spread.sources.note(source, took);
+            spread.sources.note(source, took, Cell::of(took, 0), 1);
         }
     }
 
@@ -305,24 +312,42 @@ impl State {
 
     /// An operation took so long.
     pub(super) fn count_op(&mut self, op: Counted, took: u64) {
-        self.count_ended(op, took, |_| {});
+        self.count_ended(op, 1, took, |_, _, _| {});
     }
 
-    /// A read took so long, for which nothing was waited.
-    pub(super) fn count_read(&mut self, op: Counted, took: u64, served: Served) {
+    /// Reads that are like `op`, for which nothing was waited, took so long each: as many of them had something from a fast
+    /// drive's memory, and as many had not.
+    // Hosts' reads come in rows of the same kind: the places where they are counted are looked for once a row.
+    pub(super) fn count_reads(
+        &mut self,
+        op: Counted,
+        [fast, ram]: [u64; 2],
+        took: u64,
+        served: Served,
+    ) {
         served.add_to(&mut self.counters);
-        self.count_ended(op, took, |volume| {
-            served.add_to(&mut volume.counters);
-            let source = match served.fast {
-                0 => Source::Ram,
-                _ => Source::Fast,
-            };
-            let spread = volume.spread.get_or_insert_default();
-            spread.sources.note(source, took);
+        // That it is a read is known where this is compiled.
+        let op = Counted {
+            kind: OpKind::Read,
+            ..op
+        };
+        self.count_ended(op, fast + ram, took, |counters, spread, at| {
+            served.add_to(counters);
+            for (source, count) in [(Source::Fast, fast), (Source::Ram, ram)] {
+                if count > 0 {
+                    spread.sources.note(source, took, at, count);
+                }
+            }
         });
     }
 
-    fn count_ended(&mut self, op: Counted, took: u64, more: impl FnOnce(&mut Volume)) {
+    fn count_ended(
+        &mut self,
+        op: Counted,
+        count: u64,
+        took: u64,
+        more: impl FnOnce(&mut IoCounters, &mut Spreads, Cell),
+    ) {
         let layer = self.live(op.volume);
         let Self {
             counters,
@@ -330,21 +355,21 @@ impl State {
             exports,
             ..
         } = self;
-        op.add_to(counters, took);
+        op.add_to(counters, count, took);
         let at = Cell::of(took, op.len);
         if op.export != 0 {
             let export = exports.of(op.export);
-            op.add_to(&mut export.counters, took);
-            op.spread_to(&mut export.spread, at);
+            op.add_to(&mut export.counters, count, took);
+            op.spread_to(&mut export.spread, count, at);
         }
         let Some(volume) = volumes.get_mut(&layer) else {
             return;
         };
-        op.add_to(&mut volume.counters, took);
+        op.add_to(&mut volume.counters, count, took);
         if op.has_data() {
             let spread = volume.spread.get_or_insert_default();
-            op.spread_to(&mut spread.io, at);
+            op.spread_to(&mut spread.io, count, at);
+            more(&mut volume.counters, spread, at);
         }
-        more(volume);
     }
 }

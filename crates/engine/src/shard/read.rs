@@ -57,7 +57,7 @@ impl Served {
         counters.blocks_zero += u64::from(self.zero);
     }
 
-    fn add(&mut self, more: Self) {
+    pub(super) fn add(&mut self, more: Self) {
         self.ram += more.ram;
         self.fast += more.fast;
         self.zero += more.zero;

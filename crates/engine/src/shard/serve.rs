@@ -116,13 +116,23 @@ impl Shard {
         let took = (now - ended.since_ns) / ended.reads.len() as u64;
         ended.since_ns = now;
         let mut state = self.state.borrow_mut();
-        for (read, served, bypassed) in ended.reads.drain(..) {
-            self.meters.note(took);
-            state.count_read(read, took, served);
-            if served.fast > 0 && !bypassed {
-                state.waits.note(Class::Fast, took);
+        for row in ended
+            .reads
+            .chunk_by(|(one, ..), (next, ..)| one.is_like(next))
+        {
+            let (mut sum, mut fast) = (Served::default(), 0);
+            for (_, served, bypassed) in row {
+                self.meters.note(took);
+                sum.add(*served);
+                fast += u64::from(served.fast > 0);
+                if served.fast > 0 && !bypassed {
+                    state.waits.note(Class::Fast, took);
+                }
             }
+            let ram = row.len() as u64 - fast;
+            state.count_reads(row[0].0, [fast, ram], took, sum);
         }
+        ended.reads.clear();
     }
 
     /// Does at once what can be.
