@@ -97,7 +97,9 @@ fn reads_that_come_together_are_counted_by_whom_and_as_large_as_each_was() {
         open(&engine, "v", "one", None),
         open(&engine, "v", "two", None),
     );
-    // What was never written is served at once, and counted with what came with it.
+    // What was never written of a chunk whose page is in memory is served at once, and counted with what came with it.
+    let nobody = Client::open(&engine, "tank", "v");
+    nobody.write(MIB / 2, &pattern(1, 4096)).unwrap();
     one.read(0, 4096).unwrap();
     let (give, take) = channel();
     let done: Arc<dyn CompletionSink> = Arc::new(Told(Mutex::new(give)));

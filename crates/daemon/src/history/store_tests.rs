@@ -370,7 +370,9 @@ fn a_take_over_that_was_interrupted_is_done_again() {
     let (seconds, now_s) = (BEGIN + 1..=BEGIN + 3, BEGIN + 4);
     first_version(folder.path(), seconds.clone(), 0);
     drop(opened(folder.path(), now_s));
-    // The power went before the index was written: that and the old file are as they were.
+    // The power went before the index was written: that and the old file are as they were, and what was written is lost.
+    let figures = folder.path().join(FOLDER).join(FIGURES);
+    std::fs::write(figures, []).unwrap();
     first_version(folder.path(), seconds, 0);
     let store = opened(folder.path(), now_s);
     let seconds = told(&store, BEGIN + 1, now_s, 1, now_s);

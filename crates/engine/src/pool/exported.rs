@@ -96,6 +96,11 @@ mod tests {
         assert!(kept.iter().eq(&[2]));
         exported.forget(&kept);
         assert_eq!(exported.number("d").unwrap().0, 1);
+        // Opened while shards were asked to forget: what it counts is its own.
+        let kept = exported.kept(|_| false);
+        let four = exported.number("e").unwrap();
+        exported.forget(&kept);
+        assert!(Arc::ptr_eq(&four, &exported.number("e").unwrap()));
         assert_eq!(exported.looks(&[]).len(), 2);
     }
 
