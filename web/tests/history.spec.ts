@@ -60,7 +60,7 @@ test("what is drawn is what was done", async ({ page, daemon }) => {
       .click();
     const dialog = page.getByRole("dialog");
     const chart = (name: string) => dialog.getByRole("img", { name: new RegExp(`^${name}: `) });
-    await expect(chart("Operations a second")).toHaveAccessibleName(/writes up to [1-9]/);
+    await expect(chart("Operations a second"), title).toHaveAccessibleName(/writes up to [1-9]/);
     await expect(chart("Bytes a second")).toHaveAccessibleName(/written up to [1-9]/);
     await expect(chart("A write takes")).toHaveAccessibleName(/99 of 100 up to [0-9.]+ .?s/);
     await expect(dialog.getByRole("table", { name: "By size" })).toBeVisible();

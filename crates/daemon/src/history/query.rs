@@ -44,12 +44,27 @@ impl Plan {
         self.from_s / self.ring.step_s..self.to_s / self.ring.step_s
     }
 
+    fn answers(&self) -> usize {
+        ((self.to_s - self.from_s) / self.step_s) as usize
+    }
+
+    /// What is known of each of the answer's steps, of the ring's steps from the number `first` on.
+    pub fn grouped<T>(&self, first: u64, steps: Vec<Option<T>>) -> Vec<Vec<T>> {
+        let mut groups: Vec<Vec<T>> = (0..self.answers()).map(|_| Vec::new()).collect();
+        let numbered = (first..).zip(steps);
+        for (number, known) in numbered.filter_map(|(number, step)| Some((number, step?))) {
+            let at = (number * self.ring.step_s).saturating_sub(self.from_s) / self.step_s;
+            groups[at as usize].push(known);
+        }
+        groups
+    }
+
     /// The answer where nothing is known.
     fn nothing(&self) -> Found {
         Found {
             from_s: self.from_s,
             step_s: self.step_s,
-            steps: vec![None; ((self.to_s - self.from_s) / self.step_s) as usize],
+            steps: vec![None; self.answers()],
             counts: Vec::new(),
         }
     }

@@ -290,29 +290,29 @@ impl Store {
         let kind = Kind::of(query.object).ok_or(Missing::Object)?;
         let plan = query.plan(now_s).map_err(Missing::Question)?;
         let Plan { ring, step_s, .. } = plan;
-        let range = plan.steps();
+        let asked = plan.steps();
+        // The ring has no others; of what is asked for the last may be to come, and the first may be gone.
+        let end = asked.end.min(now_s / ring.step_s + 1);
+        let range = asked.start.max(end.saturating_sub(ring.steps))..end;
         let read = |place| rings.read(place, &ring, range.clone()).map_err(Missing::Io);
         let (steps, up) = (read(entry.place())?, read(daemon)?);
         let steps = entry.filled(kind, &ring, range.start, steps, &up);
-        let each = (step_s / ring.step_s) as usize;
-        let merged = steps.chunks(each).map(|steps| {
-            let known: Vec<Values> = steps.iter().flatten().copied().collect();
-            kind.merge(&known)
-        });
-        let counts = counts.read(entry.place(), &ring, range);
+        let counts = counts.read(entry.place(), &ring, range.clone());
         let counts = counts.map_err(Missing::Io)?;
+        let steps = plan.grouped(range.start, steps);
+        let counts = plan.grouped(range.start, counts);
         Ok(Found {
             from_s: plan.from_s,
             step_s,
-            steps: merged.collect(),
-            counts: counts.chunks(each).map(sum).collect(),
+            steps: steps.iter().map(|known| kind.merge(known)).collect(),
+            counts: counts.iter().map(|known| sum(known)).collect(),
         })
     }
 }
 
 /// Counts of several steps as one's.
-fn sum(counts: &[Option<Counts>]) -> Option<Counts> {
-    let mut known = counts.iter().flatten();
+fn sum(counts: &[Counts]) -> Option<Counts> {
+    let mut known = counts.iter();
     let mut sum = *known.next()?;
     known.for_each(|counts| sum.add(counts));
     Some(sum)
@@ -402,7 +402,8 @@ impl Inner {
                 continue;
             };
             let counts = self.counts.read(entry.place(), fine, range.clone())?;
-            if let Some(sum) = sum(&counts) {
+            let known: Vec<Counts> = counts.into_iter().flatten().collect();
+            if let Some(sum) = sum(&known) {
                 self.counts.write(entry.place(), coarse, step, &sum)?;
             }
             let read = self.rings.read(entry.place(), fine, range.clone())?;

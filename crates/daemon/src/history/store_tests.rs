@@ -322,6 +322,31 @@ fn first_version(folder: &Path, seconds: std::ops::RangeInclusive<u64>, minute: 
 }
 
 #[test]
+fn the_last_hour_has_its_newest_second_wherever_steps_begin() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = opened(folder.path(), BEGIN);
+    let ask = |from_s, to_s, step_s, now_s| {
+        let query = Query {
+            object: "volume/tank/v",
+            from_s,
+            to_s,
+            step_s: Some(step_s),
+        };
+        store.read(&query, now_s).unwrap()
+    };
+    for now_s in BEGIN + 1..BEGIN + 25 {
+        write(&store, now_s, 5.0);
+        let found = ask(now_s + 1 - HOUR, now_s + 1, 10, now_s);
+        assert!(found.steps.last().unwrap().is_some(), "{now_s}");
+        let number = found.steps.len() as u64;
+        assert!(found.from_s + number * 10 > now_s);
+    }
+    // Also where most of what is asked for is to come.
+    let found = ask(BEGIN + 20, BEGIN + 400 * DAY, DAY, BEGIN + 24);
+    assert_eq!(found.steps.iter().flatten().count(), 1);
+}
+
+#[test]
 fn what_the_first_version_kept_is_taken_over_once() {
     let folder = tempfile::tempdir().unwrap();
     let minute = BEGIN / MINUTE - 500;
