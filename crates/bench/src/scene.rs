@@ -74,7 +74,8 @@ impl Scene {
         };
         let made = self.engine.volume_create(POOL, &spec);
         let made = made.map_err(while_doing("the volume cannot be made"))?;
-        let opened = self.engine.volume_open(POOL, name, None);
+        // As hosts have it: by an export, which is counted for.
+        let opened = self.engine.volume_open_export(POOL, name, "e", None);
         let opened = opened.map_err(while_doing("the volume cannot be opened"))?;
         Ok((made.id, opened))
     }

@@ -44,11 +44,14 @@ pub struct History {
     /// A tier of the pool
     #[arg(long, value_parser = ["ram", "fast", "slow"])]
     pub tier: Option<String>,
+    /// A vdrive of the pool, by its number
+    #[arg(long, value_name = "N", conflicts_with = "tier")]
+    pub vdrive: Option<u8>,
     /// A drive of the pool, by its specification
-    #[arg(long, value_name = "SPEC", conflicts_with = "tier")]
+    #[arg(long, value_name = "SPEC", conflicts_with_all = ["tier", "vdrive"])]
     pub drive: Option<String>,
     /// An export of the pool
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["tier", "drive"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["tier", "vdrive", "drive"])]
     pub export: Option<String>,
     /// How far back, like 10m, 1h or 30d
     #[arg(long, value_name = "TIME", default_value = "1h")]

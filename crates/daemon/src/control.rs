@@ -73,6 +73,7 @@ control! {
     volume_change(pool: &str, volume: &str, change: &VolumeChange) -> Result<VolumeStatus>;
     volume_delete(pool: &str, volume: &str) -> Result<u64>;
     volume_open(pool: &str, volume: &str, initiator: Option<&str>) -> Result<Arc<dyn BlockDevice>>;
+    volume_open_export(pool: &str, volume: &str, export: &str, initiator: Option<&str>) -> Result<Arc<dyn BlockDevice>>;
     volume_counters(pool: &str, volume: &str) -> Result<IoCounters>;
     volume_reservations(pool: &str, volume: &str) -> Result<Option<String>>;
     volume_set_reservations(pool: &str, volume: &str, state: Option<String>) -> Result<()>;

@@ -6,7 +6,7 @@
 use crate::control::types::EngineConfig;
 use crate::pool::{AllKnobs, Allowances, Member, build};
 pub use crate::shard::Located;
-use crate::shard::{Audit, By, Looked, Shard};
+use crate::shard::{Audit, By, Shard};
 use crate::{EngineError, ErrorCode, device};
 use block::{IoBuf, IoError};
 use drives::OpenDrive;
@@ -147,10 +147,7 @@ impl Harness {
         let chunk = (offset / CHUNK as u64) as u32;
         let shard = self.shard_of(volume, chunk);
         let by = By::read(volume);
-        match shard.read_now(by, offset, buf) {
-            Looked::Served { .. } => Ok(()),
-            looked => shard.read(by, offset, buf, looked).await,
-        }
+        shard.look_and_read(by, offset, buf).await
     }
 
     /// Gives up the pages for which digests stand in, as shards that serve hosts do while there is memory.

@@ -1,6 +1,9 @@
+/** How a line is drawn; the last three are the tiers'. */
+export type Tone = "accent" | "second" | "ram" | "fast" | "slow";
+
 interface Props {
   label: string;
-  lines: { name: string; tone: "accent" | "second"; values: number[] }[];
+  lines: { name: string; tone: Tone; values: number[] }[];
   /** The most that is drawn when all is less. */
   least?: number;
   tall?: number;

@@ -26,7 +26,7 @@ pub struct History {
     pub step_s: u64,
     /// The figures.
     pub series: Vec<HistorySeries>,
-    /// All operations from the first step to the last, where some were counted: of a pool or a volume.
+    /// All operations from the first step to the last, where some were counted: of vdrives and drives the requests to them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spreads: Option<HistorySpreads>,
 }

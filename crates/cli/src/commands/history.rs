@@ -19,8 +19,10 @@ const LINES: usize = 20;
 /// The object that somebody names.
 fn object(arguments: &Arguments) -> Result<String, Failure> {
     let of = &arguments.of;
+    let vdrive = arguments.vdrive.map(|number| number.to_string());
     let named = [
         ("tier", &arguments.tier),
+        ("vdrive", &vdrive),
         ("drive", &arguments.drive),
         ("export", &arguments.export),
     ];
@@ -85,7 +87,10 @@ fn summary(history: &History) -> String {
 
 /// Figures that are in the summary alone, unless somebody names them: a line has no room for all.
 fn is_left_out(name: &str) -> bool {
-    name == "read_share" || name.ends_with("_p50") || name.ends_with("_p999")
+    name.ends_with("share")
+        || name.ends_with("_p50")
+        || name.ends_with("_p999")
+        || ["empty_bytes", "pool_served_bytes"].contains(&name)
 }
 
 /// The same with some of the figures.
@@ -179,6 +184,46 @@ mod tests {
         assert_eq!(sparkline(&values, 2), "█▅");
         assert_eq!(sparkline(&[Some(0.0)], 5), "▁");
         assert_eq!(sparkline(&[], 5), "");
+    }
+
+    #[test]
+    fn each_kind_of_object_has_a_name() {
+        let of = |of: &str| Arguments {
+            of: of.to_owned(),
+            tier: None,
+            vdrive: None,
+            drive: None,
+            export: None,
+            last: "1h".to_owned(),
+            step: None,
+            series: None,
+            all: false,
+        };
+        let some = |name: &str| Some(name.to_owned());
+        let name = |arguments: Arguments| object(&arguments).ok();
+        assert_eq!(name(of("tank")), some("pool/tank"));
+        assert_eq!(name(of("tank/v")), some("volume/tank/v"));
+        let tier = Arguments {
+            tier: some("ram"),
+            ..of("tank")
+        };
+        assert_eq!(name(tier), some("tier/tank/ram"));
+        let vdrive = |pool: &str| Arguments {
+            vdrive: Some(3),
+            ..of(pool)
+        };
+        assert_eq!(name(vdrive("tank")), some("vdrive/tank/3"));
+        assert_eq!(name(vdrive("tank/v")), None);
+        let drive = Arguments {
+            drive: some("file:/a"),
+            ..of("tank")
+        };
+        assert_eq!(name(drive), some("drive/tank/file:/a"));
+        let export = Arguments {
+            export: some("e"),
+            ..of("tank")
+        };
+        assert_eq!(name(export), some("export/tank/e"));
     }
 
     #[test]

@@ -10,6 +10,9 @@ const POINTS_MAX: u64 = 4000;
 const POINTS: u64 = 400;
 /// Lengths of steps, in seconds, of which one is chosen then.
 const STEPS: [u64; 10] = [1, 5, 10, 30, 60, 300, 900, 3600, 21_600, 86_400];
+/// How long ago somebody may have meant by the time of asking, in seconds: who asks for the last hour is told its seconds,
+/// also when a second has begun on the way.
+const LATE_S: u64 = 15;
 
 /// What is asked for. Times are seconds since 1970.
 pub struct Query<'a> {
@@ -41,12 +44,27 @@ impl Plan {
         self.from_s / self.ring.step_s..self.to_s / self.ring.step_s
     }
 
+    fn answers(&self) -> usize {
+        ((self.to_s - self.from_s) / self.step_s) as usize
+    }
+
+    /// What is known of each of the answer's steps, of the ring's steps from the number `first` on.
+    pub fn grouped<T>(&self, first: u64, steps: Vec<Option<T>>) -> Vec<Vec<T>> {
+        let mut groups: Vec<Vec<T>> = (0..self.answers()).map(|_| Vec::new()).collect();
+        let numbered = (first..).zip(steps);
+        for (number, known) in numbered.filter_map(|(number, step)| Some((number, step?))) {
+            let at = (number * self.ring.step_s).saturating_sub(self.from_s) / self.step_s;
+            groups[at as usize].push(known);
+        }
+        groups
+    }
+
     /// The answer where nothing is known.
     fn nothing(&self) -> Found {
         Found {
             from_s: self.from_s,
             step_s: self.step_s,
-            steps: vec![None; ((self.to_s - self.from_s) / self.step_s) as usize],
+            steps: vec![None; self.answers()],
             counts: Vec::new(),
         }
     }
@@ -73,7 +91,11 @@ impl Query<'_> {
             ));
         }
         let length_s = self.to_s - self.from_s;
-        let covers = |ring: &&Ring| self.from_s.saturating_add(ring.steps * ring.step_s) >= now_s;
+        let covers = |ring: &&Ring| {
+            self.from_s
+                .saturating_add(ring.steps * ring.step_s + LATE_S)
+                >= now_s
+        };
         let ring = RINGS.iter().find(covers).unwrap_or(&RINGS[2]);
         let fits = |step: &&u64| length_s / **step <= POINTS;
         let usual = STEPS.iter().find(fits).copied();

@@ -4,12 +4,11 @@
 //! | --- | --- |
 //! | 0..4 | the step's number: seconds since 1970 by the ring's step |
 //! | 4..8 | CRC32C of the object's number, the step's and what follows |
-//! | 8.. | figures: six values, as IEEE 754 binary32, in 32 bytes; or counts (`counts.rs`), in 128 |
+//! | 8.. | figures: 14 values (six in the first version), as IEEE 754 binary32, in 64 bytes (32); or counts (`counts.rs`), in 128 |
 //!
 //! All little-endian. What does not match its checksum was torn, or belongs to an object that had this place before: it
 //! is not there.
 
-use super::series::{SERIES_MAX, Values};
 use format::crc32c;
 
 /// Bytes before what is kept.
@@ -27,8 +26,8 @@ pub trait Kept: Sized {
     fn get(bytes: &[u8]) -> Self;
 }
 
-impl Kept for Values {
-    const BYTES: usize = 4 * SERIES_MAX;
+impl<const FIGURES: usize> Kept for [f32; FIGURES] {
+    const BYTES: usize = 4 * FIGURES;
 
     fn put(&self, bytes: &mut [u8]) {
         for (value, place) in self.iter().zip(bytes.chunks_exact_mut(4)) {
@@ -81,11 +80,15 @@ pub fn step_of(object: u32, record: &[u8]) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::history::series::Values;
 
     #[test]
     fn a_record_is_read_by_whom_it_is_of_and_only_whole() {
-        let values = [1.0, 0.0, -2.5, f32::MAX, 3.0, 1e-9];
+        let values: Values =
+            std::array::from_fn(|index| [1.0, 0.0, -2.5, f32::MAX, 1e-9][index % 5]);
         let record = encode(7, 1000, &values);
+        assert_eq!(record.len(), 64);
+        assert_eq!(encode(7, 1000, &[0f32; 6]).len(), 32);
         assert_eq!(decode(7, 1000, &record), Some(values));
         assert_eq!(step_of(7, &record), Some(1000));
         assert_eq!(decode::<Values>(8, 1000, &record), None);
@@ -95,10 +98,10 @@ mod tests {
             wrong[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(decode::<Values>(7, 1000, &wrong), None, "bit {bit}");
         }
-        assert_eq!(step_of(0, &[0; 32]), None);
+        assert_eq!(step_of(0, &[0; 64]), None);
         // As a page of which a part was written.
-        let mut torn = [0; 32];
-        torn[..16].copy_from_slice(&record[..16]);
+        let mut torn = [0; 64];
+        torn[..32].copy_from_slice(&record[..32]);
         assert_eq!(decode::<Values>(7, 1000, &torn), None);
     }
 }

@@ -38,10 +38,13 @@ pub const RINGS: [Ring; 3] = [
     },
 ];
 
+/// Bytes of a page, in which a record lies as a whole.
+const PAGE: usize = 4096;
+
 /// Bytes of a region of such records, in whole pages.
 const fn region_bytes<T: Kept>() -> u64 {
     let records = RINGS[2].before + RINGS[2].steps;
-    (records * record_bytes::<T>() as u64).next_multiple_of(4096)
+    (records * record_bytes::<T>() as u64).next_multiple_of(PAGE as u64)
 }
 
 /// Where an object lies, and the number by which its records are known.
@@ -122,6 +125,42 @@ impl<T: Kept> Rings<T> {
         Ok(read)
     }
 
+    /// All steps that a ring has, each with its number.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn all(&self, place: Place, ring: &Ring) -> io::Result<Vec<(u64, T)>> {
+        let bytes = self.records(place, ring, 0, ring.steps)?;
+        let records = bytes.chunks_exact(record_bytes::<T>());
+        let known = records.filter_map(|record| {
+            let step = step_of(place.id, record)?;
+            Some((u64::from(step), decode(place.id, step, record)?))
+        });
+        Ok(known.collect())
+    }
+
+    /// Writes many steps of an object down, page by page.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn write_all(&self, place: Place, steps: &[(&Ring, Vec<(u64, T)>)]) -> io::Result<()> {
+        let begin = u64::from(place.region) * region_bytes::<T>();
+        let mut region = vec![0; region_bytes::<T>() as usize];
+        for (ring, steps) in steps {
+            for (step, kept) in steps {
+                let at = (Self::offset(place, ring, *step) - begin) as usize;
+                let record = encode(place.id, *step as u32, kept);
+                region[at..at + record.len()].copy_from_slice(&record);
+            }
+        }
+        let pages = region.chunks_exact(PAGE).zip((begin..).step_by(PAGE));
+        let known = pages.filter(|(page, _)| page.iter().any(|byte| *byte != 0));
+        for (page, at) in known {
+            self.0.write_all_at(page, at)?;
+        }
+        self.0.sync_data()
+    }
+
     /// The newest step of a ring.
     ///
     /// # Errors
@@ -138,7 +177,7 @@ impl<T: Kept> Rings<T> {
 mod tests {
     use super::*;
     use crate::history::counts::Counts;
-    use crate::history::series::Values;
+    use crate::history::series::{SERIES_MAX, Values};
 
     #[test]
     fn rings_follow_each_other_and_a_region_is_as_long_as_the_document_says() {
@@ -148,8 +187,9 @@ mod tests {
         );
         assert_eq!(RINGS[1].before, RINGS[0].steps);
         assert_eq!(RINGS[2].before, RINGS[1].before + RINGS[1].steps);
-        assert_eq!(region_bytes::<Values>(), 976 << 10);
+        assert_eq!(region_bytes::<Values>(), 1952 << 10);
         assert_eq!(region_bytes::<Counts>(), 3900 << 10);
+        assert_eq!(region_bytes::<[f32; 6]>(), 976 << 10);
         assert!(4096usize.is_multiple_of(record_bytes::<Values>()));
         assert!(4096usize.is_multiple_of(record_bytes::<Counts>()));
     }
@@ -159,7 +199,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let rings = Rings::<Values>::open(&folder.path().join("data")).unwrap();
         let place = Place { id: 5, region: 2 };
-        let values = |step: u64| [step as f32; 6];
+        let values = |step: u64| [step as f32; SERIES_MAX];
         for step in 7190..7210 {
             rings.write(place, &RINGS[0], step, &values(step)).unwrap();
         }

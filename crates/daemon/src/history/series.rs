@@ -1,7 +1,9 @@
 //! Which figures are kept of what, and how several of them become one. Pure.
 
 /// Figures of an object at most.
-pub const SERIES_MAX: usize = 6;
+pub const SERIES_MAX: usize = 14;
+/// Figures of an object of the first version.
+pub const FIRST_MAX: usize = 6;
 
 /// Figures of an object for a step, in the order of its kind. What is not a number is not known.
 pub type Values = [f32; SERIES_MAX];
@@ -13,6 +15,8 @@ pub enum Kind {
     Pool,
     /// A tier of a pool.
     Tier,
+    /// A vdrive of a pool.
+    Vdrive,
     /// A drive of a pool.
     Drive,
     /// A volume.
@@ -37,34 +41,76 @@ enum How {
 /// A figure: its name, its unit, and how several become one.
 type Row = (&'static str, &'static str, How);
 
+/// What everything begins with that has operations.
+const READS: Row = ("reads", "1/s", How::Rate);
+const WRITES: Row = ("writes", "1/s", How::Rate);
+const READ_BYTES: Row = ("read_bytes", "B/s", How::Rate);
+const WRITE_BYTES: Row = ("write_bytes", "B/s", How::Rate);
+const READ_LATENCY: Row = ("read_latency", "s", How::MeanOf(0));
+const WRITE_LATENCY: Row = ("write_latency", "s", How::MeanOf(1));
 const HOSTS: &[Row] = &[
-    ("reads", "1/s", How::Rate),
-    ("writes", "1/s", How::Rate),
-    ("read_bytes", "B/s", How::Rate),
-    ("write_bytes", "B/s", How::Rate),
-    ("read_latency", "s", How::MeanOf(0)),
-    ("write_latency", "s", How::MeanOf(1)),
+    READS,
+    WRITES,
+    READ_BYTES,
+    WRITE_BYTES,
+    READ_LATENCY,
+    WRITE_LATENCY,
+    ("ram_bytes", "B/s", How::Rate),
+    ("fast_bytes", "B/s", How::Rate),
+    ("slow_bytes", "B/s", How::Rate),
+    ("empty_bytes", "B/s", How::Rate),
+    ("promoted_bytes", "B/s", How::Rate),
+    ("demoted_bytes", "B/s", How::Rate),
 ];
 const TIER: &[Row] = &[
+    READS,
+    WRITES,
+    READ_BYTES,
+    WRITE_BYTES,
+    READ_LATENCY,
+    WRITE_LATENCY,
     ("served_bytes", "B/s", How::Rate),
+    ("pool_served_bytes", "B/s", How::Rate),
     ("moved_in_bytes", "B/s", How::Rate),
+    ("moved_out_bytes", "B/s", How::Rate),
     ("used", "B", How::Level),
     ("dirty", "B", How::Level),
     ("shadow", "B", How::Level),
 ];
 const DRIVE: &[Row] = &[
-    ("reads", "1/s", How::Rate),
-    ("writes", "1/s", How::Rate),
-    ("read_bytes", "B/s", How::Rate),
-    ("write_bytes", "B/s", How::Rate),
+    READS,
+    WRITES,
+    READ_BYTES,
+    WRITE_BYTES,
+    READ_LATENCY,
+    WRITE_LATENCY,
     ("errors", "1/s", How::Rate),
 ];
-const EXPORT: &[Row] = &[("sessions", "", How::Count)];
+const VDRIVE: &[Row] = &[
+    READS,
+    WRITES,
+    READ_BYTES,
+    WRITE_BYTES,
+    READ_LATENCY,
+    WRITE_LATENCY,
+    ("errors", "1/s", How::Rate),
+    ("used", "B", How::Level),
+];
+const EXPORT: &[Row] = &[
+    READS,
+    WRITES,
+    READ_BYTES,
+    WRITE_BYTES,
+    READ_LATENCY,
+    WRITE_LATENCY,
+    ("sessions", "", How::Count),
+];
 
 impl Kind {
-    const ALL: [(Self, &'static str); 5] = [
+    const ALL: [(Self, &'static str); 6] = [
         (Self::Pool, "pool"),
         (Self::Tier, "tier"),
+        (Self::Vdrive, "vdrive"),
         (Self::Drive, "drive"),
         (Self::Volume, "volume"),
         (Self::Export, "export"),
@@ -91,14 +137,27 @@ impl Kind {
         match self {
             Self::Pool | Self::Volume => HOSTS,
             Self::Tier => TIER,
+            Self::Vdrive => VDRIVE,
             Self::Drive => DRIVE,
             Self::Export => EXPORT,
         }
     }
 
-    /// Whether operations are counted by times and sizes, too.
-    pub fn has_counts(self) -> bool {
-        matches!(self, Self::Pool | Self::Volume)
+    /// The figures of a step as the first version kept them. What it did not keep is not known.
+    pub fn of_first(self, first: &[f32; FIRST_MAX]) -> Values {
+        let places: &[usize] = match self {
+            Self::Pool | Self::Volume => &[0, 1, 2, 3, 4, 5],
+            Self::Tier => &[6, 8, 10, 11, 12],
+            Self::Drive => &[0, 1, 2, 3, 6],
+            Self::Export => &[6],
+            // It had none.
+            Self::Vdrive => &[],
+        };
+        let mut values = [f32::NAN; SERIES_MAX];
+        for (value, place) in first.iter().zip(places) {
+            values[*place] = *value;
+        }
+        values
     }
 
     /// Names and units of its figures, in order.
@@ -159,7 +218,8 @@ mod tests {
             [1.0, 0.0, 0.0, 0.0, 0.010, NONE],
             [99.0, 0.0, 0.0, 0.0, 0.001, NONE],
             [0.0, 0.0, 0.0, 0.0, NONE, NONE],
-        ];
+        ]
+        .map(|first| Kind::Volume.of_first(&first));
         let merged = Kind::Volume.merge(&steps).unwrap();
         assert!((merged[0] - 100.0 / 3.0).abs() < 1e-4);
         assert!((merged[4] - 0.00109).abs() < 1e-7, "{}", merged[4]);
@@ -173,10 +233,54 @@ mod tests {
             assert!(kind.is_quiet(&kind.quiet()));
             assert!(kind.names().count() <= SERIES_MAX);
         }
-        assert!(Kind::Volume.is_quiet(&[0.0, 0.0, 0.0, 0.0, NONE, NONE]));
-        assert!(!Kind::Volume.is_quiet(&[0.0, 1.0, 0.0, 0.0, NONE, NONE]));
+        let but = |kind: Kind, name: &str, is: f32| {
+            let mut values = kind.quiet();
+            let at = kind.names().position(|(known, _)| known == name);
+            values[at.unwrap()] = is;
+            values
+        };
+        for name in ["writes", "read_bytes", "slow_bytes", "demoted_bytes"] {
+            assert!(!Kind::Volume.is_quiet(&but(Kind::Volume, name, 1.0)));
+        }
         // How full a tier is has to be written down.
-        assert!(!Kind::Tier.is_quiet(&[0.0, 0.0, 5.0, 0.0, 0.0, NONE]));
+        for kind in [Kind::Tier, Kind::Vdrive] {
+            assert!(!kind.is_quiet(&but(kind, "used", 5.0)));
+        }
+    }
+
+    #[test]
+    fn figures_of_the_first_version_keep_their_names() {
+        for (kind, names) in [
+            (
+                Kind::Volume,
+                &[
+                    "reads",
+                    "writes",
+                    "read_bytes",
+                    "write_bytes",
+                    "read_latency",
+                    "write_latency",
+                ][..],
+            ),
+            (
+                Kind::Tier,
+                &["served_bytes", "moved_in_bytes", "used", "dirty", "shadow"],
+            ),
+            (
+                Kind::Drive,
+                &["reads", "writes", "read_bytes", "write_bytes", "errors"],
+            ),
+            (Kind::Export, &["sessions"]),
+        ] {
+            let values = kind.of_first(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+            let mut known = vec![""; names.len()];
+            for ((name, _), value) in kind.names().zip(values) {
+                if !value.is_nan() {
+                    known[value as usize - 1] = name;
+                }
+            }
+            assert_eq!(known, names, "{kind:?}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::counts::Counts;
 use super::query::{Plan, Query};
 use super::rings::{Place, RINGS, Ring, Rings};
 use super::series::{Kind, SERIES_MAX, Values};
+use super::{FORMAT, first};
 use crate::ServeError;
 use crate::access::write_whole;
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The folder in the state folder, and its files.
 const FOLDER: &str = "history";
-const DATA: &str = "data";
+const FIGURES: &str = "figures";
 const COUNTS: &str = "counts";
 const INDEX: &str = "index.json";
 /// Longest index that is read, in bytes.
@@ -79,7 +80,7 @@ pub struct Found {
     pub step_s: u64,
     /// The steps; nothing where nothing is known.
     pub steps: Vec<Option<Values>>,
-    /// Operations by times and sizes, a step each; nothing where none was counted. None for what has no operations.
+    /// Operations by times and sizes, a step each; nothing where none was counted.
     pub counts: Vec<Option<Counts>>,
 }
 
@@ -146,13 +147,14 @@ impl Store {
                 tracing::error!("the index of the history is damaged, and begun anew: {error}");
             }
             Index {
-                version: 1,
+                version: FORMAT,
                 // Never a number that a record may have.
                 next_id: (now_s as u32) | 1,
                 objects: BTreeMap::new(),
             }
         });
-        let rings = Rings::open(&self.folder.join(DATA))?;
+        let index = self.in_this_format(index);
+        let rings = Rings::open(&self.folder.join(FIGURES))?;
         let counts = Rings::open(&self.folder.join(COUNTS))?;
         let mut inner = Inner {
             rings: Arc::new(rings),
@@ -167,7 +169,33 @@ impl Store {
         let last_s = inner.rings.newest(place, &RINGS[0])?.unwrap_or(now_s);
         inner.next = [last_s / 60, last_s / 3600];
         self.keep(&inner.index)?;
+        // The index says that it is read no more.
+        first::remove(&self.folder)?;
         Ok(inner)
+    }
+
+    /// The index, with the figures that it names in this version's file.
+    fn in_this_format(&self, mut index: Index) -> Index {
+        if index.version == FORMAT {
+            return index;
+        }
+        let objects = index.objects.iter();
+        let places = objects.map(|(name, entry)| (name.as_str(), entry.place()));
+        match first::take_over(&self.folder, &self.folder.join(FIGURES), places) {
+            Ok(steps) => {
+                tracing::info!("{steps} steps of the history's first format were taken over")
+            }
+            Err(error) => {
+                let at = self.folder.join(first::ASIDE);
+                tracing::error!(
+                    "the history's first format could not be taken over as a whole, and is set aside as {}: {error}",
+                    at.display()
+                );
+                first::set_aside(&self.folder);
+            }
+        }
+        index.version = FORMAT;
+        index
     }
 
     fn read_index(&self) -> io::Result<Index> {
@@ -177,7 +205,7 @@ impl Store {
         }
         let index: Index = serde_json::from_slice(&std::fs::read(&path)?)?;
         let places: BTreeSet<u32> = index.objects.values().map(|entry| entry.region).collect();
-        let right = index.version == 1
+        let right = (1..=FORMAT).contains(&index.version)
             && index.objects.len() <= OBJECTS_MAX + 1
             && places.len() == index.objects.len()
             && places
@@ -262,33 +290,29 @@ impl Store {
         let kind = Kind::of(query.object).ok_or(Missing::Object)?;
         let plan = query.plan(now_s).map_err(Missing::Question)?;
         let Plan { ring, step_s, .. } = plan;
-        let range = plan.steps();
+        let asked = plan.steps();
+        // The ring has no others; of what is asked for the last may be to come, and the first may be gone.
+        let end = asked.end.min(now_s / ring.step_s + 1);
+        let range = asked.start.max(end.saturating_sub(ring.steps))..end;
         let read = |place| rings.read(place, &ring, range.clone()).map_err(Missing::Io);
         let (steps, up) = (read(entry.place())?, read(daemon)?);
         let steps = entry.filled(kind, &ring, range.start, steps, &up);
-        let each = (step_s / ring.step_s) as usize;
-        let merged = steps.chunks(each).map(|steps| {
-            let known: Vec<Values> = steps.iter().flatten().copied().collect();
-            kind.merge(&known)
-        });
-        let counts = match kind.has_counts() {
-            true => counts
-                .read(entry.place(), &ring, range)
-                .map_err(Missing::Io)?,
-            false => Vec::new(),
-        };
+        let counts = counts.read(entry.place(), &ring, range.clone());
+        let counts = counts.map_err(Missing::Io)?;
+        let steps = plan.grouped(range.start, steps);
+        let counts = plan.grouped(range.start, counts);
         Ok(Found {
             from_s: plan.from_s,
             step_s,
-            steps: merged.collect(),
-            counts: counts.chunks(each).map(sum).collect(),
+            steps: steps.iter().map(|known| kind.merge(known)).collect(),
+            counts: counts.iter().map(|known| sum(known)).collect(),
         })
     }
 }
 
 /// Counts of several steps as one's.
-fn sum(counts: &[Option<Counts>]) -> Option<Counts> {
-    let mut known = counts.iter().flatten();
+fn sum(counts: &[Counts]) -> Option<Counts> {
+    let mut known = counts.iter();
     let mut sum = *known.next()?;
     known.for_each(|counts| sum.add(counts));
     Some(sum)
@@ -377,11 +401,10 @@ impl Inner {
             let Some(kind) = Kind::of(object) else {
                 continue;
             };
-            if kind.has_counts() {
-                let counts = self.counts.read(entry.place(), fine, range.clone())?;
-                if let Some(sum) = sum(&counts) {
-                    self.counts.write(entry.place(), coarse, step, &sum)?;
-                }
+            let counts = self.counts.read(entry.place(), fine, range.clone())?;
+            let known: Vec<Counts> = counts.into_iter().flatten().collect();
+            if let Some(sum) = sum(&known) {
+                self.counts.write(entry.place(), coarse, step, &sum)?;
             }
             let read = self.rings.read(entry.place(), fine, range.clone())?;
             if read.iter().all(Option::is_none) {

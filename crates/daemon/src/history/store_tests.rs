@@ -17,7 +17,7 @@ fn opened(folder: &Path, now_s: u64) -> Store {
 
 fn reads(rate: f32) -> Values {
     let latency = if rate > 0.0 { 0.001 } else { f32::NAN };
-    [rate, 0.0, rate * 4096.0, 0.0, latency, f32::NAN]
+    Kind::Volume.of_first(&[rate, 0.0, rate * 4096.0, 0.0, latency, f32::NAN])
 }
 
 fn write(store: &Store, now_s: u64, rate: f32) {
@@ -115,17 +115,17 @@ fn torn_and_damaged_records_lose_themselves_alone() {
         write(&store, BEGIN + second, 3.0);
     }
     drop(store);
-    let path = folder.path().join(FOLDER).join(DATA);
+    let path = folder.path().join(FOLDER).join(FIGURES);
     let mut bytes = std::fs::read(&path).unwrap();
     let damaged: Vec<usize> = bytes
-        .chunks_exact(32)
+        .chunks_exact(64)
         .enumerate()
         .filter(|(_, record)| record.iter().any(|byte| *byte != 0))
-        .map(|(index, _)| index * 32)
+        .map(|(index, _)| index * 64)
         .collect();
     // Half of one, as a torn write leaves it, and a bit of another.
     let (torn, flipped) = (damaged[damaged.len() - 5], damaged[damaged.len() - 9]);
-    bytes[torn + 16..torn + 32].fill(0);
+    bytes[torn + 32..torn + 64].fill(0);
     bytes[flipped + 9] ^= 4;
     std::fs::write(&path, &bytes).unwrap();
     let store = opened(folder.path(), BEGIN + 41);
@@ -191,8 +191,8 @@ fn room_is_bounded_and_what_is_not_seen_for_longest_gives_way() {
     // What the one before did there is not told as its own.
     let found = store.read(&query("volume/tank/v4096"), BEGIN + 10).unwrap();
     assert!(found.steps.iter().all(Option::is_none));
-    let length = std::fs::metadata(folder.path().join(FOLDER).join(DATA)).unwrap();
-    assert!(length.len() <= (OBJECTS_MAX as u64 + 1) << 20);
+    let length = std::fs::metadata(folder.path().join(FOLDER).join(FIGURES)).unwrap();
+    assert!(length.len() <= (OBJECTS_MAX as u64 + 1) << 21);
 }
 
 #[test]
@@ -232,6 +232,9 @@ fn questions_that_cannot_be_are_refused() {
     // What fits is chosen.
     assert_eq!(ask(v, now_s - 60, now_s, None).unwrap().step_s, 1);
     assert_eq!(ask(v, now_s - 3600, now_s, None).unwrap().step_s, 10);
+    // A second began while somebody asked for the last hour.
+    let late = ask(v, now_s - 3601, now_s - 1, None).unwrap();
+    assert_eq!(late.step_s, 10);
     assert_eq!(ask(v, now_s - 7 * DAY, now_s, None).unwrap().step_s, 3600);
     assert!(ask(v, now_s - 730 * DAY, now_s, None).unwrap().steps.len() <= 732);
 }
@@ -290,4 +293,128 @@ fn percentiles_of_minutes_and_hours_are_of_all_their_operations() {
     };
     let found = store.read(&query, later).unwrap();
     assert_eq!(found.counts, [Some(hour)]);
+}
+
+/// What the first version kept: its index and its file of six figures a record.
+fn first_version(folder: &Path, seconds: std::ops::RangeInclusive<u64>, minute: u64) {
+    std::fs::create_dir_all(folder.join(FOLDER)).unwrap();
+    let rings = Rings::<[f32; 6]>::open(&folder.join(FOLDER).join("data")).unwrap();
+    let place = |id, region| Place { id, region };
+    for second in seconds {
+        let at = second - BEGIN;
+        let write = |place, first: [f32; 6]| rings.write(place, &RINGS[0], second, &first);
+        write(place(1, 0), [0.0; 6]).unwrap();
+        write(place(2, 1), [at as f32, 1.0, 4096.0, 512.0, 0.001, 0.002]).unwrap();
+        write(place(3, 4), [5.0, 6.0, 7.0, 8.0, 9.0, f32::NAN]).unwrap();
+    }
+    let first = [77.0, 0.0, 0.0, 0.0, f32::NAN, f32::NAN];
+    rings
+        .write(place(1, 0), &RINGS[1], minute, &[0.0; 6])
+        .unwrap();
+    rings.write(place(2, 1), &RINGS[1], minute, &first).unwrap();
+    let index = format!(
+        r#"{{"version": 1, "next_id": 4, "objects": {{
+            "daemon": {{"id": 1, "region": 0, "created_s": {BEGIN}, "seen_s": {BEGIN}}},
+            "volume/tank/v": {{"id": 2, "region": 1, "created_s": 1, "seen_s": {BEGIN}}},
+            "tier/tank/fast": {{"id": 3, "region": 4, "created_s": {BEGIN}, "seen_s": {BEGIN}}}}}}}"#
+    );
+    std::fs::write(folder.join(FOLDER).join(INDEX), index).unwrap();
+}
+
+#[test]
+fn the_last_hour_has_its_newest_second_wherever_steps_begin() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = opened(folder.path(), BEGIN);
+    let ask = |from_s, to_s, step_s, now_s| {
+        let query = Query {
+            object: "volume/tank/v",
+            from_s,
+            to_s,
+            step_s: Some(step_s),
+        };
+        store.read(&query, now_s).unwrap()
+    };
+    for now_s in BEGIN + 1..BEGIN + 25 {
+        write(&store, now_s, 5.0);
+        let found = ask(now_s + 1 - HOUR, now_s + 1, 10, now_s);
+        assert!(found.steps.last().unwrap().is_some(), "{now_s}");
+        let number = found.steps.len() as u64;
+        assert!(found.from_s + number * 10 > now_s);
+    }
+    // Also where most of what is asked for is to come.
+    let found = ask(BEGIN + 20, BEGIN + 400 * DAY, DAY, BEGIN + 24);
+    assert_eq!(found.steps.iter().flatten().count(), 1);
+}
+
+#[test]
+fn what_the_first_version_kept_is_taken_over_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let minute = BEGIN / MINUTE - 500;
+    first_version(folder.path(), BEGIN + 1..=BEGIN + 20, minute);
+    let now_s = BEGIN + 21;
+    let store = opened(folder.path(), now_s);
+    let seconds: Vec<Option<f32>> = (1..=20).map(|at| Some(at as f32)).collect();
+    assert_eq!(told(&store, BEGIN + 1, now_s, 1, now_s), seconds);
+    let from_s = minute * MINUTE;
+    assert_eq!(
+        told(&store, from_s, from_s + MINUTE, 60, now_s),
+        [Some(77.0)]
+    );
+    let tier = Query {
+        object: "tier/tank/fast",
+        from_s: BEGIN + 1,
+        to_s: BEGIN + 2,
+        step_s: Some(1),
+    };
+    let step = store.read(&tier, now_s).unwrap().steps[0].unwrap();
+    let known: Vec<(&str, f32)> = (Kind::Tier.names().zip(step))
+        .filter(|(_, value)| !value.is_nan())
+        .map(|((name, _), value)| (name, value))
+        .collect();
+    let wanted = [
+        ("served_bytes", 5.0),
+        ("moved_in_bytes", 6.0),
+        ("used", 7.0),
+        ("dirty", 8.0),
+        ("shadow", 9.0),
+    ];
+    assert_eq!(known, wanted);
+    // It goes on there, and the next daemon has nothing to take over.
+    write(&store, now_s, 8.0);
+    drop(store);
+    let path = |name: &str| folder.path().join(FOLDER).join(name);
+    assert!(!path("data").exists());
+    let store = opened(folder.path(), now_s + 1);
+    let seconds = told(&store, now_s - 1, now_s + 1, 1, now_s + 1);
+    assert_eq!(seconds, [Some(20.0), Some(8.0)]);
+}
+
+#[test]
+fn a_take_over_that_was_interrupted_is_done_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (seconds, now_s) = (BEGIN + 1..=BEGIN + 3, BEGIN + 4);
+    first_version(folder.path(), seconds.clone(), 0);
+    drop(opened(folder.path(), now_s));
+    // The power went before the index was written: that and the old file are as they were, and what was written is lost.
+    let figures = folder.path().join(FOLDER).join(FIGURES);
+    std::fs::write(figures, []).unwrap();
+    first_version(folder.path(), seconds, 0);
+    let store = opened(folder.path(), now_s);
+    let seconds = told(&store, BEGIN + 1, now_s, 1, now_s);
+    assert_eq!(seconds, [Some(1.0), Some(2.0), Some(3.0)]);
+}
+
+#[test]
+fn what_cannot_be_taken_over_is_set_aside() {
+    let folder = tempfile::tempdir().unwrap();
+    first_version(folder.path(), BEGIN + 1..=BEGIN + 3, 0);
+    let path = |name: &str| folder.path().join(FOLDER).join(name);
+    // No file, so that it cannot be read.
+    std::fs::remove_file(path("data")).unwrap();
+    std::fs::create_dir(path("data")).unwrap();
+    let store = opened(folder.path(), BEGIN + 4);
+    assert!(path(first::ASIDE).exists() && !path("data").exists());
+    write(&store, BEGIN + 4, 2.0);
+    let seconds = told(&store, BEGIN + 3, BEGIN + 5, 1, BEGIN + 5);
+    assert_eq!(seconds, [None, Some(2.0)]);
 }

@@ -57,15 +57,14 @@ impl Manager {
         frontends::check(row, &record.parameters)?;
         self.check_whole(pool, &record.volume)?;
         let initiator = record.initiator.as_deref();
-        let device = self.control.volume_open(pool, &record.volume, initiator);
+        let (volume, name) = (&record.volume, &record.name);
+        let device = (self.control).volume_open_export(pool, volume, name, initiator);
         let device = device.map_err(|error| self.pool_problem(pool, error))?;
         let start = StartExport {
             name: record.name.clone(),
             volume: record.volume.clone(),
             device,
-            open_for: initiator
-                .is_none()
-                .then(|| self.open_for(pool, &record.volume)),
+            open_for: initiator.is_none().then(|| self.open_for(pool, record)),
             keeper: self.keeper(pool, &record.volume),
             parameters: record.parameters.clone(),
             remotes: self.control.remotes(),
@@ -74,10 +73,11 @@ impl Manager {
     }
 
     /// Opens a volume for the initiators that a front end's sessions are of.
-    fn open_for(&self, pool: &str, volume: &str) -> OpenFor {
-        let (control, pool, volume) = (self.control.clone(), pool.to_owned(), volume.to_owned());
+    fn open_for(&self, pool: &str, record: &ExportRecord) -> OpenFor {
+        let (control, pool) = (self.control.clone(), pool.to_owned());
+        let (volume, export) = (record.volume.clone(), record.name.clone());
         Arc::new(move |initiator| {
-            let opened = control.volume_open(&pool, &volume, Some(initiator));
+            let opened = control.volume_open_export(&pool, &volume, &export, Some(initiator));
             let warn = |error| tracing::warn!("{pool}/{volume} for initiator {initiator}: {error}");
             opened.map_err(warn).ok()
         })

@@ -15,7 +15,7 @@ type Derived = (
     fn(&Values, Option<&Counts>) -> Option<f64>,
 );
 
-/// For what has operations. The first six values are those of `Kind::names`.
+/// For everything: all have operations. The first six values are the same of all kinds.
 const DERIVED: &[Derived] = &[
     ("read_latency_p50", "s", |_, counts| {
         time(&counts?.reads, 0.5)
@@ -40,11 +40,36 @@ const DERIVED: &[Derived] = &[
         usual_size(&counts?.writes)
     }),
     ("read_share", "ratio", |values, _| {
-        let all = values[0] + values[1];
-        (all > 0.0).then(|| f64::from(values[0] / all))
+        share(values[0], values[0] + values[1])
     }),
-    ("queue_depth", "", |values, _| Some(queue_depth(values))),
+    ("queue_depth", "", |values, _| {
+        Some(queue_depth(values)).filter(|_| !values[0].is_nan())
+    }),
 ];
+
+/// For what hosts read and write: how much of what they read, and was ever written, came from each tier.
+const OF_HOSTS: &[Derived] = &[
+    ("ram_share", "ratio", |values, _| {
+        share(values[6], served(values))
+    }),
+    ("fast_share", "ratio", |values, _| {
+        share(values[7], served(values))
+    }),
+    ("slow_share", "ratio", |values, _| {
+        share(values[8], served(values))
+    }),
+];
+
+/// For tiers: how much of that came from it.
+const OF_TIERS: &[Derived] = &[("share", "ratio", |values, _| share(values[6], values[7]))];
+
+fn served(values: &Values) -> f32 {
+    values[6] + values[7] + values[8]
+}
+
+fn share(part: f32, all: f32) -> Option<f64> {
+    (all > 0.0).then(|| f64::from(part / all))
+}
 
 /// Operations that were under way at a time, in the mean: as many as came, times how long each took (Little's law).
 fn queue_depth(values: &Values) -> f64 {
@@ -55,11 +80,13 @@ fn queue_depth(values: &Values) -> f64 {
     of(values[0], values[4]) + of(values[1], values[5])
 }
 
-fn derived(kind: Kind) -> &'static [Derived] {
-    match kind.has_counts() {
-        true => DERIVED,
-        false => &[],
-    }
+fn derived(kind: Kind) -> impl Iterator<Item = &'static Derived> {
+    let own = match kind {
+        Kind::Pool | Kind::Volume => OF_HOSTS,
+        Kind::Tier => OF_TIERS,
+        Kind::Vdrive | Kind::Drive | Kind::Export => &[],
+    };
+    DERIVED.iter().chain(own)
 }
 
 fn spread_of(spread: &Spread) -> v1::HistorySpread {
@@ -116,8 +143,8 @@ impl Manager {
             Missing::Object => Problem::new(
                 ProblemCode::NotFound,
                 format!(
-                    "no figures of '{object}' are kept: write pool/POOL, tier/POOL/fast, drive/POOL/SPEC, \
-                     volume/POOL/VOLUME or export/POOL/EXPORT"
+                    "no figures of '{object}' are kept: write pool/POOL, tier/POOL/fast, vdrive/POOL/1, \
+                     drive/POOL/SPEC, volume/POOL/VOLUME or export/POOL/EXPORT"
                 ),
             ),
             Missing::Question(why) => invalid(why),
@@ -167,6 +194,10 @@ impl Manager {
                 let has = |tier| look.status.vdrives.iter().any(|known| known.tier == tier);
                 name == "ram" || tier(name).is_some_and(has)
             }
+            (Some(Kind::Vdrive), Some(name)) => {
+                let mut vdrives = look.status.vdrives.iter();
+                vdrives.any(|vdrive| vdrive.id.to_string() == name)
+            }
             (Some(Kind::Drive), Some(name)) => {
                 let mut vdrives = look.status.vdrives.iter();
                 vdrives.any(|vdrive| vdrive.drives.iter().any(|drive| drive.spec == name))
@@ -200,7 +231,7 @@ fn all_series(object: &str, found: &Found) -> Vec<v1::HistorySeries> {
         series(row, found.steps.iter().map(value).collect())
     });
     let counts = |at: usize| found.counts.get(at).and_then(Option::as_ref);
-    let derived = derived(kind).iter().map(|(name, unit, of)| {
+    let derived = derived(kind).map(|(name, unit, of)| {
         let steps = found.steps.iter().enumerate();
         let value = |(at, step): (usize, &Option<Values>)| {
             let step = step.as_ref()?;
@@ -218,8 +249,10 @@ mod tests {
     #[test]
     fn as_many_are_under_way_as_come_times_how_long_they_take() {
         // 1,000 reads a second of 4 ms each, 500 writes of 2 ms.
-        let values = [1000.0, 500.0, 0.0, 0.0, 0.004, 0.002];
+        let of = |first: &[f32; 6]| Kind::Volume.of_first(first);
+        let values = of(&[1000.0, 500.0, 0.0, 0.0, 0.004, 0.002]);
         assert!((queue_depth(&values) - 5.0).abs() < 1e-6);
-        assert_eq!(queue_depth(&[0.0, 0.0, 0.0, 0.0, f32::NAN, f32::NAN]), 0.0);
+        let quiet = of(&[0.0, 0.0, 0.0, 0.0, f32::NAN, f32::NAN]);
+        assert_eq!(queue_depth(&quiet), 0.0);
     }
 }

@@ -20,6 +20,7 @@ mod pools;
 mod ram;
 mod receive;
 mod reservations;
+mod sample;
 mod schedules;
 mod scrubs;
 mod send;

@@ -55,6 +55,9 @@ impl Fake {
             writes: 0,
             read_bytes: 0,
             write_bytes: 0,
+            read_ns: 0,
+            write_ns: 0,
+            spread: IoSpread::default(),
             errors: 0,
             repaired: 0,
             timeouts: 0,
@@ -179,6 +182,7 @@ impl Control for Fake {
             counters: self.pool_counters(&status.name).unwrap(),
             snapshots: self.snapshot_list(&status.name, None).unwrap().len(),
             volumes: self.volume_looks(&status.name),
+            exports: Vec::new(),
             status,
         };
         self.pool_list().unwrap().into_iter().map(look).collect()
@@ -467,6 +471,16 @@ impl Control for Fake {
             true => Ok(Arc::new(Nothing) as Device),
             false => fail(ErrorCode::NotFound, "there is no such volume"),
         })
+    }
+
+    fn volume_open_export(
+        &self,
+        pool: &str,
+        name: &str,
+        _export: &str,
+        by: Option<&str>,
+    ) -> Result<Device> {
+        self.volume_open(pool, name, by)
     }
 
     fn volume_counters(&self, pool: &str, _volume: &str) -> Result<IoCounters> {

@@ -1,4 +1,4 @@
-//! What the daemon does, over an engine in memory.
+//! What the daemon does, over an engine in memory (`kept`: the real one).
 
 mod access;
 mod answers;
@@ -12,6 +12,7 @@ mod fills;
 mod goals;
 mod history;
 mod http;
+mod kept;
 mod metrics;
 mod playback;
 mod pools;

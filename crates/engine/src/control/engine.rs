@@ -617,7 +617,23 @@ impl Engine {
         volume: &str,
         initiator: Option<&str>,
     ) -> Result<std::sync::Arc<dyn block::BlockDevice>> {
-        self.pool(pool)?.open_volume_for(volume, initiator)
+        let pool = self.pool(pool)?;
+        pool.open_volume_for(volume, initiator, None)
+    }
+
+    /// The same for an export: what comes through this device is counted for it ([`PoolLook::exports`]).
+    ///
+    /// # Errors
+    /// With a sentence that says what to do.
+    pub fn volume_open_export(
+        &self,
+        pool: &str,
+        volume: &str,
+        export: &str,
+        initiator: Option<&str>,
+    ) -> Result<std::sync::Arc<dyn block::BlockDevice>> {
+        let pool = self.pool(pool)?;
+        pool.open_volume_for(volume, initiator, Some(export))
     }
 
     /// Counters of the volume.

@@ -16,6 +16,17 @@ pub struct VolumeLook {
     pub sources: SourceTimes,
 }
 
+/// What came by an export.
+#[derive(Clone, Debug, Default)]
+pub struct ExportLook {
+    /// Its name.
+    pub name: String,
+    /// Operations since the pool was opened; where blocks came from is not told apart.
+    pub counters: IoCounters,
+    /// How its reads and writes are spread since then.
+    pub spread: IoSpread,
+}
+
 /// A pool at a moment.
 #[derive(Clone, Debug)]
 pub struct PoolLook {
@@ -27,4 +38,6 @@ pub struct PoolLook {
     pub snapshots: usize,
     /// Its volumes, but for those that are being deleted, in the order in which they were made.
     pub volumes: Vec<VolumeLook>,
+    /// Its exports that volumes were opened by.
+    pub exports: Vec<ExportLook>,
 }

@@ -1,5 +1,7 @@
 //! How times and sizes of operations are spread: counts by powers of two.
 
+use serde::{Deserialize, Serialize};
+
 /// Bounds of times: 2^12 ns (4 µs) to 2^33 ns (8.6 s), and beyond.
 pub const TIME_BOUNDS: Bounds = Bounds {
     least: 12,
@@ -10,8 +12,10 @@ pub const SIZE_BOUNDS: Bounds = Bounds {
     least: 9,
     count: SIZES - 1,
 };
-const TIMES: usize = 23;
-const SIZES: usize = 15;
+/// Counts of times.
+pub(crate) const TIMES: usize = 23;
+/// Counts of sizes.
+pub(crate) const SIZES: usize = 15;
 
 /// Powers of two that counts are kept by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,14 +32,31 @@ impl Bounds {
     }
 
     /// The number of the smallest bound that a value is not larger than; `count` where none is.
-    fn bucket(self, value: u64) -> usize {
+    pub(crate) fn bucket(self, value: u64) -> usize {
         let exponent = u64::BITS - value.saturating_sub(1).leading_zeros();
         (exponent.saturating_sub(self.least) as usize).min(self.count)
     }
 }
 
+/// Where an operation is counted: worked out once, however often that is.
+#[derive(Clone, Copy)]
+pub(crate) struct Cell {
+    time: usize,
+    size: usize,
+}
+
+impl Cell {
+    /// Of an operation of `len` bytes.
+    pub fn of(took_ns: u64, len: u64) -> Self {
+        Self {
+            time: TIME_BOUNDS.bucket(took_ns),
+            size: SIZE_BOUNDS.bucket(len),
+        }
+    }
+}
+
 /// Operations of one kind.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Spread {
     /// By nanoseconds: as many as are not larger than a bound of [`TIME_BOUNDS`], and larger than the one before; at the
     /// end those that are larger than all.
@@ -45,10 +66,10 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Counts one.
-    pub(crate) fn note(&mut self, took_ns: u64, len: u64) {
-        self.times[TIME_BOUNDS.bucket(took_ns)] += 1;
-        self.sizes[SIZE_BOUNDS.bucket(len)] += 1;
+    /// Counts `count` operations.
+    pub(crate) fn note(&mut self, at: Cell, count: u64) {
+        self.times[at.time] += count;
+        self.sizes[at.size] += count;
     }
 
     fn add(&mut self, more: &Self) {
@@ -58,8 +79,8 @@ impl Spread {
     }
 }
 
-/// Reads and writes of a volume since the pool was opened.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// Reads and writes of something since the pool was opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct IoSpread {
     /// Reads.
     pub reads: Spread,
@@ -126,15 +147,15 @@ pub struct SourceTimes {
 }
 
 impl SourceTimes {
-    /// Counts one.
-    pub(crate) fn note(&mut self, source: Source, took_ns: u64) {
+    /// Counts `count` of them, each of which took so long.
+    pub(crate) fn note(&mut self, source: Source, took_ns: u64, at: Cell, count: u64) {
         let times = match source {
             Source::Ram => &mut self.ram,
             Source::Fast => &mut self.fast,
             Source::Slow => &mut self.slow,
         };
-        times.counts[TIME_BOUNDS.bucket(took_ns)] += 1;
-        times.ns += took_ns;
+        times.counts[at.time] += count;
+        times.ns += count * took_ns;
     }
 
     /// Adds what another one counted.
@@ -189,8 +210,8 @@ mod tests {
     fn sums_have_what_each_has() {
         let mut sum = IoSpread::default();
         let mut one = IoSpread::default();
-        one.reads.note(5000, 4096);
-        one.writes.note(1 << 40, 1 << 30);
+        one.reads.note(Cell::of(5000, 4096), 1);
+        one.writes.note(Cell::of(1 << 40, 1 << 30), 1);
         sum.add(&one);
         sum.add(&one);
         assert_eq!((sum.reads.times[1], sum.reads.sizes[3]), (2, 2));

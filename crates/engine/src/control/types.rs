@@ -1,6 +1,7 @@
 //! What the control plane asks of the engine and is told by it. Sizes are bytes, times seconds.
 
 use super::knobs::{KnobsChange, KnobsStatus};
+use super::spread::IoSpread;
 use super::wear::{BudgetStatus, WearStatus};
 use block::Lasting;
 use reactor::Cores;
@@ -163,6 +164,12 @@ pub struct DriveStatus {
     pub read_bytes: u64,
     /// Bytes written.
     pub write_bytes: u64,
+    /// Nanoseconds that its reads took, summed: 0 of those that it answered at once out of this process's memory.
+    pub read_ns: u64,
+    /// Same for writes.
+    pub write_ns: u64,
+    /// Its reads and writes by times and sizes.
+    pub spread: IoSpread,
     /// Requests that failed.
     pub errors: u64,
     /// Blocks that did not match their checksum and were mended from another leg.

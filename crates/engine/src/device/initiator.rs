@@ -4,13 +4,11 @@
 //! operation and changed with the volume's knobs; counting what is bypassed. Leaves out: what becomes of
 //! such operations, which shards decide.
 
-use super::VolumeDevice;
 use crate::control::types::IoCounters;
-use block::{BlockDevice, Geometry, Op, OpKind};
+use block::OpKind;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::task::Waker;
 use units::BLOCK;
 
 /// The initiators of one volume and its snapshots.
@@ -82,49 +80,26 @@ impl Initiators {
     }
 }
 
-/// A volume, or a snapshot of one, as one initiator has it open.
-pub struct InitiatorDevice {
-    device: Arc<VolumeDevice>,
-    initiators: Arc<Initiators>,
+/// An initiator that has a volume open.
+pub struct Initiator {
+    all: Arc<Initiators>,
     is_bypassed: Arc<AtomicBool>,
 }
 
-impl InitiatorDevice {
-    /// `device` for the initiator `name`, which is one of those of its volume.
-    pub fn new(device: Arc<VolumeDevice>, initiators: Arc<Initiators>, name: &str) -> Arc<Self> {
-        Arc::new(Self {
-            is_bypassed: initiators.flag(name),
-            device,
-            initiators,
-        })
-    }
-}
-
-impl BlockDevice for InitiatorDevice {
-    fn geometry(&self) -> Geometry {
-        self.device.geometry()
+impl Initiator {
+    /// The one of this name, among `all` of its volume.
+    pub fn new(all: Arc<Initiators>, name: &str) -> Self {
+        let is_bypassed = all.flag(name);
+        Self { all, is_bypassed }
     }
 
-    fn submit(&self, op: Op) -> Result<(), Op> {
-        let is_bypassed = self.is_bypassed.load(Ordering::Acquire);
-        let (kind, offset, len) = (op.kind, op.offset, op.len);
-        self.device.submit_as(op, is_bypassed)?;
-        if is_bypassed {
-            self.initiators.count(kind, offset, len);
-        }
-        Ok(())
+    pub(super) fn is_bypassed(&self) -> bool {
+        self.is_bypassed.load(Ordering::Acquire)
     }
 
-    fn on_change(&self, listener: u64, waker: Waker) {
-        self.device.on_change(listener, waker);
-    }
-
-    fn is_gone(&self) -> bool {
-        self.device.is_gone()
-    }
-
-    fn bases(&self) -> Vec<(String, u32)> {
-        self.device.bases()
+    /// Counts an operation that was bypassed.
+    pub(super) fn count(&self, kind: OpKind, offset: u64, len: u64) {
+        self.all.count(kind, offset, len);
     }
 }
 

@@ -1,11 +1,13 @@
-//! A volume as front ends see it: checks, routing to shards, joining what was split; who of them is bypassed.
+//! A volume as front ends see it: checks, routing to shards, joining what was split; who asks.
 //!
 //! Leaves out: everything that happens inside a shard.
 
 mod initiator;
 mod join;
+mod opened;
 mod volume;
 
 pub use format::shard_of_chunk;
-pub use initiator::{InitiatorDevice, Initiators};
+pub use initiator::{Initiator, Initiators};
+pub use opened::{ExportNumber, OpenedDevice};
 pub use volume::{Seen, VolumeDevice};

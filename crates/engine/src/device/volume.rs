@@ -1,7 +1,7 @@
 //! A volume that operations can be given to.
 
 use super::join::Join;
-use crate::shard::{InFlight, ShardOp, ShardPort};
+use crate::shard::{Asker, InFlight, ShardOp, ShardPort};
 use block::{BlockDevice, Completion, ErrorKind, Geometry, IoError, Op, OpKind};
 use format::{PoolConfig, REGION, shard_of};
 use std::collections::BTreeMap;
@@ -142,21 +142,23 @@ impl VolumeDevice {
         self.ports[shard].1.get() < IN_FLIGHT
     }
 
-    fn push(&self, shard: usize, op: Op, bypassed: bool) {
+    fn push(&self, shard: usize, op: Op, by: Asker) {
         let (port, in_flight) = &self.ports[shard];
         port.push(ShardOp {
             volume: self.id,
             op,
-            bypassed,
+            by,
             under_way: in_flight.one_more(),
         });
     }
 
-    /// Begins an operation, as [`BlockDevice::submit`] does, of an initiator that the volume may bypass.
+    /// Begins an operation, as [`BlockDevice::submit`] does, of somebody who is known.
     ///
     /// # Errors
     /// The operation, when too many are in flight.
-    pub(super) fn submit_as(&self, op: Op, bypassed: bool) -> Result<(), Op> {
+    // In each of its two callers: an operation would be copied once more.
+    #[inline(always)]
+    pub(super) fn submit_as(&self, op: Op, by: Asker) -> Result<(), Op> {
         if let Err(error) = self.check(&op) {
             let completion = Completion {
                 tag: op.tag,
@@ -174,7 +176,7 @@ impl VolumeDevice {
             }
             let parts = vec![(0, 0); shards];
             for (shard, part) in Join::split(op, &parts).into_iter().enumerate() {
-                self.push(shard, part, bypassed);
+                self.push(shard, part, by);
             }
             return Ok(());
         }
@@ -184,7 +186,7 @@ impl VolumeDevice {
             return Err(op);
         }
         if first == last {
-            self.push(shard_of(first), op, bypassed);
+            self.push(shard_of(first), op, by);
             return Ok(());
         }
         let end = op.offset + op.len;
@@ -195,7 +197,7 @@ impl VolumeDevice {
             })
             .collect();
         for (part, region) in Join::split(op, &parts).into_iter().zip(first..) {
-            self.push(shard_of(region), part, bypassed);
+            self.push(shard_of(region), part, by);
         }
         Ok(())
     }
@@ -210,7 +212,7 @@ impl BlockDevice for VolumeDevice {
     }
 
     fn submit(&self, op: Op) -> Result<(), Op> {
-        self.submit_as(op, false)
+        self.submit_as(op, Asker::default())
     }
 
     fn on_change(&self, listener: u64, waker: Waker) {

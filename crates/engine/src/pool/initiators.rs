@@ -2,7 +2,7 @@
 
 use super::{Pool, Result, error, lock};
 use crate::control::types::{ErrorCode, IoCounters};
-use crate::device::{InitiatorDevice, Initiators};
+use crate::device::{Initiator, Initiators, OpenedDevice};
 use block::BlockDevice;
 use format::{PoolConfig, VolumeConfig};
 use std::collections::BTreeMap;
@@ -48,7 +48,8 @@ impl Pool {
     }
 
     /// The volume, or with `volume@snapshot` that snapshot of it, for a front end that knows who uses it,
-    /// or does not.
+    /// or does not; `export`: the name of the export whose operations come through this device, if they are to be
+    /// counted for one.
     ///
     /// # Errors
     /// When there is none of that name, or `Invalid` when nobody can be called so.
@@ -56,10 +57,15 @@ impl Pool {
         &self,
         name: &str,
         initiator: Option<&str>,
+        export: Option<&str>,
     ) -> Result<Arc<dyn BlockDevice>> {
         let device = self.open_volume(name)?;
+        let export = export.and_then(|export| lock(&self.exported).number(export));
         let Some(initiator) = initiator else {
-            return Ok(device);
+            return Ok(match export {
+                Some(export) => OpenedDevice::new(device, None, Some(export)),
+                None => device,
+            });
         };
         if let Err(wrong) = format::check_initiator(initiator) {
             return error(ErrorCode::Invalid, wrong);
@@ -74,6 +80,7 @@ impl Pool {
             };
             lock(&self.initiators).of(volume)
         };
-        Ok(InitiatorDevice::new(device, initiators, initiator))
+        let initiator = Initiator::new(initiators, initiator);
+        Ok(OpenedDevice::new(device, Some(initiator), export))
     }
 }

@@ -2,10 +2,11 @@
 
 use super::allowances::has;
 use super::shards::ask_all;
-use super::{Pool, Result};
+use super::{Pool, Result, lock};
 use crate::control::look::{PoolLook, VolumeLook};
 use crate::control::spread::Spreads;
 use format::VolumeConfig;
+use std::sync::Arc;
 
 impl Pool {
     /// Looks at everything that counts.
@@ -13,11 +14,21 @@ impl Pool {
     /// # Errors
     /// When the pool is closing.
     pub fn look(&self) -> Result<PoolLook> {
-        let told = ask_all(&self.shards, |shard| async move {
-            (shard.status(), shard.spreads())
-        })?;
-        let (shards, spreads): (Vec<_>, Vec<_>) = told.into_iter().unzip();
         let config = self.config();
+        let is_kept = |name: &str| config.exports.iter().any(|export| export.name == name);
+        let kept = Arc::new(lock(&self.exported).kept(is_kept));
+        let known = kept.clone();
+        let told = ask_all(&self.shards, move |shard| {
+            let known = known.clone();
+            async move { (shard.status(), (shard.spreads(), shard.exports(&known))) }
+        })?;
+        let (shards, did): (Vec<_>, Vec<_>) = told.into_iter().unzip();
+        let (spreads, by_export): (Vec<_>, Vec<_>) = did.into_iter().unzip();
+        let exports = {
+            let mut exported = lock(&self.exported);
+            exported.forget(&kept);
+            exported.looks(&by_export)
+        };
         let has = has(&config.holders(), &shards);
         let look = |volume: &VolumeConfig| {
             let mut spread = Spreads::default();
@@ -37,6 +48,7 @@ impl Pool {
             counters: self.counters_by(&shards),
             snapshots: config.snapshots.len(),
             volumes: online.map(look).collect(),
+            exports,
         })
     }
 }

@@ -8,6 +8,7 @@ pub(crate) mod build;
 mod diff;
 mod drives;
 mod explain;
+mod exported;
 mod exports;
 mod fills;
 mod initiators;
@@ -39,6 +40,7 @@ mod what_if;
 mod witness;
 
 pub(crate) use allowances::Allowances;
+pub(crate) use exported::Exported;
 pub(crate) use initiators::AllInitiators;
 pub(crate) use keeper::Keeper;
 pub(crate) use knobs::AllKnobs;

@@ -324,6 +324,7 @@ impl Pool {
             allowances,
             knobs: Mutex::default(),
             initiators: Mutex::default(),
+            exported: Mutex::default(),
             devices: Mutex::default(),
             remote: host.remotes[0].clone(),
             jobs: host.jobs.clone(),

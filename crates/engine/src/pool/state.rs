@@ -1,6 +1,6 @@
 //! An open pool, and what everything about pools uses.
 
-use super::{AllInitiators, AllKnobs, Allowances, Keeper, Member, ShardHandle};
+use super::{AllInitiators, AllKnobs, Allowances, Exported, Keeper, Member, ShardHandle};
 use crate::control::Jobs;
 use crate::control::types::{EngineError, ErrorCode};
 use crate::device::VolumeDevice;
@@ -33,6 +33,8 @@ pub struct Pool {
     pub(crate) knobs: Mutex<AllKnobs>,
     /// Who has volumes open by name.
     pub(crate) initiators: Mutex<AllInitiators>,
+    /// The exports that volumes were opened by.
+    pub(crate) exported: Mutex<Exported>,
     pub(crate) devices: Mutex<BTreeMap<u32, Arc<VolumeDevice>>>,
     /// Where the tails of its shards' journals lie.
     pub(crate) lasting: Lasting,

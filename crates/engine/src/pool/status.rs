@@ -188,7 +188,7 @@ impl Pool {
                 let why = behind.first().map_or_else(String::new, |leg| leg.why());
                 let count =
                     |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
-                let sums = member.shared.tally.sums();
+                let (sums, times) = (member.shared.tally.sums(), member.shared.tally.times());
                 Some(DriveStatus {
                     id: member.id.to_string(),
                     spec: member.spec.clone(),
@@ -198,6 +198,9 @@ impl Pool {
                     writes: sums.writes,
                     read_bytes: sums.read_bytes,
                     write_bytes: sums.written(),
+                    read_ns: times.read_ns,
+                    write_ns: times.write_ns,
+                    spread: times.spread,
                     errors: count(&member.shared.errors),
                     repaired: count(&member.shared.repaired),
                     timeouts: count(&member.shared.timeouts),
@@ -386,7 +389,7 @@ impl Pool {
     }
 }
 
-fn add(sum: &mut IoCounters, more: &IoCounters) {
+pub(super) fn add(sum: &mut IoCounters, more: &IoCounters) {
     sum.reads += more.reads;
     sum.writes += more.writes;
     sum.read_bytes += more.read_bytes;

@@ -19,17 +19,16 @@ use std::rc::Rc;
 use units::{BLOCK, Place};
 
 impl Shard {
-    /// Copies blocks that a fast drive has in memory, and takes them off `todo`: those that are right. True when
-    /// there were any.
+    /// Copies blocks that a fast drive has in memory, and takes them off `todo`: those that are right. Returns how many
+    /// there were.
     pub(super) fn serve_in_place(
         &self,
-        state: &mut State,
         (leaf, piece): (&Rc<Leaf>, Piece),
         todo: &mut BlockMask,
         buf: &mut IoBuf,
-    ) -> bool {
+    ) -> u32 {
         if todo.is_empty() || leaf.dissolved.get() {
-            return false;
+            return 0;
         }
         let page = leaf.page.borrow();
         let mut served = BlockMask::default();
@@ -51,8 +50,7 @@ impl Shard {
         }
         leaf.touched.set(true);
         *todo = todo.and_not(served);
-        state.counters.blocks_fast += served.count() as u64;
-        !served.is_empty()
+        served.count() as u32
     }
 
     /// The same of blocks of which digests say where they lie.
@@ -62,7 +60,7 @@ impl Shard {
         piece: Piece,
         placed: &mut AllPlaced,
         buf: &mut IoBuf,
-    ) -> bool {
+    ) -> u32 {
         let before = placed.len();
         placed.retain(|known| {
             let mut served = BlockMask::default();
@@ -75,9 +73,7 @@ impl Shard {
             }
             served.is_empty()
         });
-        let served = before - placed.len();
-        state.counters.blocks_fast += served as u64;
-        served > 0
+        (before - placed.len()) as u32
     }
 
     /// Copies `count` blocks of a chunk from `first` on out of a place in a drive's memory, and adds those that

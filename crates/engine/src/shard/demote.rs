@@ -224,12 +224,17 @@ impl Shard {
                 continue;
             }
             job.flushed = true;
-            sunk.blocks += self.settle_demotion(&job, descent)?;
+            let blocks = self.settle_demotion(&job, descent)?;
+            sunk.blocks += blocks;
+            let mut state = self.state.borrow_mut();
+            state.count_moved(job.volume, |counters| {
+                counters.demoted_bytes += blocks * BLOCK as u64;
+            });
+            drop(state);
             self.refresh_stuck((job.volume, job.chunk), &job.leaf);
         }
         drop(rooms);
         flushed?;
-        self.state.borrow_mut().counters.demoted_bytes += sunk.blocks * BLOCK as u64;
         match failure {
             Some(error) if sunk.blocks == 0 => Err(error),
             _ => Ok(sunk),

@@ -1,9 +1,9 @@
 //! Operations on their way to a shard, and their end.
 
 use super::heat::By;
-use super::read::Looked;
+use super::read::{Looked, Served};
 use super::state::{Shard, State};
-use crate::control::spread::Source;
+use crate::control::spread::{Cell, IoSpread, Source, Spreads};
 use crate::control::types::IoCounters;
 use crate::space::Class;
 use block::{Completion, ErrorKind, IoError, Op, OpKind, StatusExtent};
@@ -21,10 +21,19 @@ pub struct ShardOp {
     pub volume: u32,
     /// What to do; its range lies in one region.
     pub op: Op,
-    /// The volume bypasses who asks for it.
-    pub bypassed: bool,
+    /// Who asks for it.
+    pub by: Asker,
     /// Counts it until it ends.
     pub under_way: UnderWay,
+}
+
+/// Who asks for an operation.
+#[derive(Clone, Copy, Default)]
+pub struct Asker {
+    /// The volume bypasses them.
+    pub bypassed: bool,
+    /// The number of the export that they come by; 0 when it is none that counts.
+    pub export: u16,
 }
 
 /// How many operations of one volume one shard has: a line of the cache of its own, as every operation writes it.
@@ -152,7 +161,7 @@ impl Shard {
         let began = self.handle.now_ns();
         let (volume, offset, len) = (op.volume, op.op.offset, op.op.len);
         let [reads, writes] =
-            [By::read(volume), By::write(volume)].map(|by| by.bypassed(op.bypassed));
+            [By::read(volume), By::write(volume)].map(|by| by.bypassed(op.by.bypassed));
         let fua = op.op.flags.fua;
         let mut extents = Vec::new();
         let live = {
@@ -212,7 +221,7 @@ impl Shard {
         if counted.has_data() {
             self.meters.note(took);
         }
-        self.state.borrow_mut().count_op(counted, took, None);
+        self.state.borrow_mut().count_op(counted, took);
     }
 }
 
@@ -221,6 +230,7 @@ impl Shard {
 pub(super) struct Counted {
     volume: u32,
     kind: OpKind,
+    export: u16,
     len: u64,
 }
 
@@ -229,24 +239,41 @@ impl Counted {
         Self {
             volume: op.volume,
             kind: op.op.kind,
+            export: op.by.export,
             len: op.op.len,
         }
     }
 
-    fn add_to(self, counters: &mut IoCounters, took: u64) {
+    /// Whether both are counted at the same places.
+    pub fn is_like(&self, other: &Self) -> bool {
+        (self.volume, self.export) == (other.volume, other.export)
+            && (self.kind, self.len) == (other.kind, other.len)
+    }
+
+    /// Adds `count` of these, each of which took so long.
+    fn add_to(self, counters: &mut IoCounters, count: u64, took: u64) {
         match self.kind {
             OpKind::Read => {
-                counters.reads += 1;
-                counters.read_bytes += self.len;
-                counters.read_ns += took;
+                counters.reads += count;
+                counters.read_bytes += count * self.len;
+                counters.read_ns += count * took;
             }
             OpKind::Write => {
-                counters.writes += 1;
-                counters.write_bytes += self.len;
-                counters.write_ns += took;
+                counters.writes += count;
+                counters.write_bytes += count * self.len;
+                counters.write_ns += count * took;
             }
-            OpKind::Flush => counters.flushes += 1,
+            OpKind::Flush => counters.flushes += count,
             OpKind::Discard | OpKind::WriteZeroes | OpKind::Status | OpKind::Changed(_) => {}
+        }
+    }
+
+    /// Counts `count` of these by their time and size, if they are reads or writes.
+    fn spread_to(self, spread: &mut IoSpread, count: u64, at: Cell) {
+        match self.kind {
+            OpKind::Read => spread.reads.note(at, count),
+            OpKind::Write => spread.writes.note(at, count),
+            _ => {}
         }
     }
 
@@ -266,34 +293,83 @@ impl State {
                 _ => Source::Fast,
             };
             let spread = volume.spread.get_or_insert_default();
-            spread.sources.note(source, took);
+            spread.sources.note(source, took, Cell::of(took, 0), 1);
         }
     }
 
-    /// An operation took so long; all of what it read came from `source`, where that is known.
-    pub(super) fn count_op(&mut self, op: Counted, took: u64, source: Option<Source>) {
+    /// Counts something of what hosts did to a volume, for the pool and for it.
+    pub(super) fn count_of(&mut self, volume: u32, more: impl Fn(&mut IoCounters)) {
+        self.count_moved(self.live(volume), more);
+    }
+
+    /// Counts what was moved of a layer, for the pool and for it.
+    pub(super) fn count_moved(&mut self, layer: u32, more: impl Fn(&mut IoCounters)) {
+        more(&mut self.counters);
+        if let Some(volume) = self.volumes.get_mut(&layer) {
+            more(&mut volume.counters);
+        }
+    }
+
+    /// An operation took so long.
+    pub(super) fn count_op(&mut self, op: Counted, took: u64) {
+        self.count_ended(op, 1, took, |_, _, _| {});
+    }
+
+    /// Reads that are like `op`, for which nothing was waited, took so long each: as many of them had something from a fast
+    /// drive's memory, and as many had not.
+    // Hosts' reads come in rows of the same kind: the places where they are counted are looked for once a row.
+    pub(super) fn count_reads(
+        &mut self,
+        op: Counted,
+        [fast, ram]: [u64; 2],
+        took: u64,
+        served: Served,
+    ) {
+        served.add_to(&mut self.counters);
+        // That it is a read is known where this is compiled.
+        let op = Counted {
+            kind: OpKind::Read,
+            ..op
+        };
+        self.count_ended(op, fast + ram, took, |counters, spread, at| {
+            served.add_to(counters);
+            for (source, count) in [(Source::Fast, fast), (Source::Ram, ram)] {
+                if count > 0 {
+                    spread.sources.note(source, took, at, count);
+                }
+            }
+        });
+    }
+
+    fn count_ended(
+        &mut self,
+        op: Counted,
+        count: u64,
+        took: u64,
+        more: impl FnOnce(&mut IoCounters, &mut Spreads, Cell),
+    ) {
         let layer = self.live(op.volume);
         let Self {
-            counters, volumes, ..
+            counters,
+            volumes,
+            exports,
+            ..
         } = self;
-        op.add_to(counters, took);
+        op.add_to(counters, count, took);
+        let at = Cell::of(took, op.len);
+        if op.export != 0 {
+            let export = exports.of(op.export);
+            op.add_to(&mut export.counters, count, took);
+            op.spread_to(&mut export.spread, count, at);
+        }
         let Some(volume) = volumes.get_mut(&layer) else {
             return;
         };
-        op.add_to(&mut volume.counters, took);
-        match op.kind {
-            OpKind::Read => {
-                let spread = volume.spread.get_or_insert_default();
-                spread.io.reads.note(took, op.len);
-                if let Some(source) = source {
-                    spread.sources.note(source, took);
-                }
-            }
-            OpKind::Write => {
-                let spread = volume.spread.get_or_insert_default();
-                spread.io.writes.note(took, op.len);
-            }
-            _ => {}
+        op.add_to(&mut volume.counters, count, took);
+        if op.has_data() {
+            let spread = volume.spread.get_or_insert_default();
+            op.spread_to(&mut spread.io, count, at);
+            more(&mut volume.counters, spread, at);
         }
     }
 }

@@ -346,7 +346,10 @@ impl Shard {
         claim.wrote();
         self.settle_demotion(&job, Descent::RAISED)?;
         let came = job.blocks.len() as u64;
-        self.state.borrow_mut().counters.promoted_bytes += came * BLOCK as u64;
+        let bytes = came * BLOCK as u64;
+        let mut state = self.state.borrow_mut();
+        state.count_moved(layer, |counters| counters.promoted_bytes += bytes);
+        drop(state);
         Ok(Raised {
             blocks: came,
             left: 0,

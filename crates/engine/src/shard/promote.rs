@@ -213,7 +213,9 @@ impl Shard {
             if still && !gone {
                 self.apply_promote(volume, chunk, leaf, at, *run)?;
                 self.note_promotion(candidate, candidate.grounds, of_extent(at, run.count));
-                self.state.borrow_mut().counters.promoted_bytes += (run.count * BLOCK) as u64;
+                let bytes = (run.count * BLOCK) as u64;
+                let mut state = self.state.borrow_mut();
+                state.count_moved(volume, |counters| counters.promoted_bytes += bytes);
             } else {
                 let overtaken = Cause::StayedOvertaken.into();
                 self.note_promotion(candidate, overtaken, of_extent(at, run.count));

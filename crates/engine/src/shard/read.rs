@@ -8,6 +8,7 @@ use super::ram::Touch;
 use super::state::{Shard, State, drive_error};
 use super::stuck::is_of_blocks;
 use super::write::{Piece, pieces};
+use crate::control::types::IoCounters;
 use crate::space::Class;
 use crate::tree::Lookup;
 use crate::vdrive::Turn;
@@ -40,10 +41,33 @@ pub(super) struct Run {
 /// Pages that have blocks of a chunk: layer, page, blocks.
 type Parts = SmallVec<[(u32, Rc<Leaf>, BlockMask); 2]>;
 
+/// Blocks that were read without waiting, by where they were.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Served {
+    ram: u32,
+    /// In a fast drive's memory.
+    pub fast: u32,
+    zero: u32,
+}
+
+impl Served {
+    pub(super) fn add_to(self, counters: &mut IoCounters) {
+        counters.blocks_ram += u64::from(self.ram);
+        counters.blocks_fast += u64::from(self.fast);
+        counters.blocks_zero += u64::from(self.zero);
+    }
+
+    pub(super) fn add(&mut self, more: Self) {
+        self.ram += more.ram;
+        self.fast += more.fast;
+        self.zero += more.zero;
+    }
+}
+
 /// What a look at a read without waiting came to.
 pub(crate) enum Looked {
-    /// All of it was in memory, and is in the buffer; `fast`: some of it in a fast drive's.
-    Served { fast: bool },
+    /// All of it was in memory, and is in the buffer.
+    Served(Served),
     /// All lies in one chunk, and these blocks of it are still to be read.
     Left(Parts, AllPlaced),
     /// It has to be looked for, all of it.
@@ -145,7 +169,10 @@ impl Shard {
             Ok(state.places(layer, piece.chunk, blocks))
         };
         let owned = self.look(find).await?;
-        self.serve_zeroes(&mut self.state.borrow_mut(), piece, &owned.zero, buf);
+        serve_zeroes(piece, &owned.zero, buf);
+        let zeroes = owned.zero.count() as u64;
+        let more = |counters: &mut IoCounters| counters.blocks_zero += zeroes;
+        self.state.borrow_mut().count_of(by.volume, more);
         for (layer, _, blocks) in &owned.parts {
             self.note_use(by, (*layer, piece.chunk), blocks);
         }
@@ -184,7 +211,7 @@ impl Shard {
         // Mostly it is one block: nothing is allocated for that.
         if placed.len() == 1 {
             let read = self.read_placed_run(by, placed).await;
-            return self.take_placed(piece, placed, read, buf);
+            return self.take_placed((by, piece), placed, read, buf);
         }
         let follows = |one: &Placed, next: &Placed| {
             (one.layer, one.block + 1, one.slot.plus(1)) == (next.layer, next.block, next.slot)
@@ -193,7 +220,7 @@ impl Shard {
         let reads = join_all(runs.iter().map(|run| self.read_placed_run(by, run))).await;
         let taken = runs.iter().zip(reads);
         taken.fold(BlockMask::default(), |left, (run, read)| {
-            left.or(self.take_placed(piece, run, read, buf))
+            left.or(self.take_placed((by, piece), run, read, buf))
         })
     }
 
@@ -211,7 +238,7 @@ impl Shard {
     /// Takes what was read there. Returns the blocks, when they could not be.
     fn take_placed(
         &self,
-        piece: Piece,
+        (by, piece): (By, Piece),
         run: &[Placed],
         read: Result<DmaBuf, DriveError>,
         buf: &mut IoBuf,
@@ -223,7 +250,9 @@ impl Shard {
             return run.iter().map(|known| known.block).collect();
         };
         state.digests.used(key);
-        state.counters.blocks_fast += run.len() as u64;
+        state.count_of(by.volume, |counters| {
+            counters.blocks_fast += run.len() as u64
+        });
         self.copy_out(piece, run[0].block, &data, buf);
         BlockMask::default()
     }
@@ -232,56 +261,75 @@ impl Shard {
         self.state.borrow_mut().note_use(by, chunk, blocks);
     }
 
-    fn serve_zeroes(&self, state: &mut State, piece: Piece, blocks: &BlockMask, buf: &mut IoBuf) {
-        for block in blocks.blocks() {
-            let (_, at, len) = overlap(piece, block);
-            buf.zero(at, len);
-            state.counters.blocks_zero += 1;
+    /// Reads as an operation of `by` does.
+    ///
+    /// # Errors
+    /// As [`Shard::read`].
+    pub(crate) async fn look_and_read(
+        &self,
+        by: By,
+        offset: u64,
+        buf: &mut IoBuf,
+    ) -> Result<(), IoError> {
+        match self.read_now(by, offset, buf) {
+            Looked::Served(served) => {
+                let mut state = self.state.borrow_mut();
+                state.count_of(by.volume, |counters| served.add_to(counters));
+                Ok(())
+            }
+            looked => self.read(by, offset, buf, looked).await,
         }
     }
 
-    /// Reads what can be had without waiting, and says what is left.
+    /// Reads what can be had without waiting, and says what is left. What was served as a whole the caller counts.
     pub(crate) fn read_now(&self, by: By, offset: u64, buf: &mut IoBuf) -> Looked {
         let mut state = self.state.borrow_mut();
         let layer = state.live(by.volume);
         let mut pieces = pieces(offset, buf.len() as u64).peekable();
-        let (mut is_only, mut fast) = (true, false);
+        let (mut is_only, mut served) = (true, Served::default());
         while let Some(piece) = pieces.next() {
             is_only &= pieces.peek().is_none();
-            let Some((parts, mut placed)) = self.look_now(&mut state, layer, piece, buf) else {
+            let Some((parts, mut placed, zero)) = self.look_now(&mut state, layer, piece, buf)
+            else {
                 return Looked::Unknown;
             };
+            served.zero += zero;
             let mut left = Parts::new();
             for (layer, leaf, mut blocks) in parts {
                 state.note_use(by, (layer, piece.chunk), &blocks);
-                self.serve_present(&mut state, (by, false), (&leaf, piece), &mut blocks, buf);
-                fast |= self.serve_in_place(&mut state, (&leaf, piece), &mut blocks, buf);
+                let by = (by, false);
+                served.add(self.serve_present(&mut state, by, (&leaf, piece), &mut blocks, buf));
+                served.fast += self.serve_in_place((&leaf, piece), &mut blocks, buf);
                 if !blocks.is_empty() {
                     left.push((layer, leaf, blocks));
                 }
             }
             if is_only {
                 state.note_placed(by, piece.chunk, &placed);
-                fast |= self.serve_placed(&mut state, piece, &mut placed, buf);
+                served.fast += self.serve_placed(&mut state, piece, &mut placed, buf);
             }
             match left.is_empty() && placed.is_empty() {
                 true => {}
-                false if is_only => return Looked::Left(left, placed),
+                false if is_only => {
+                    state.count_of(by.volume, |counters| served.add_to(counters));
+                    return Looked::Left(left, placed);
+                }
+                // All of it is read once more, and counted then.
                 false => return Looked::Unknown,
             }
         }
-        Looked::Served { fast }
+        Looked::Served(served)
     }
 
-    /// The pages that have the blocks of a piece, and digests' places; those of zeroes are served. None when pages are
-    /// missing.
+    /// The pages that have the blocks of a piece, and digests' places; those of zeroes are served, and counted. None when
+    /// pages are missing.
     fn look_now(
         &self,
         state: &mut State,
         layer: u32,
         piece: Piece,
         buf: &mut IoBuf,
-    ) -> Option<(Parts, AllPlaced)> {
+    ) -> Option<(Parts, AllPlaced, u32)> {
         let (first, count) = piece.blocks();
         let all = BlockMask::of(first, count);
         let entry = state.volumes.get(&layer)?;
@@ -290,11 +338,12 @@ impl Shard {
             let Lookup::Loaded(leaf) = entry.tree.lookup(piece.chunk) else {
                 return None;
             };
-            return Some((smallvec![(layer, leaf.clone(), all)], AllPlaced::new()));
+            let parts = smallvec![(layer, leaf.clone(), all)];
+            return Some((parts, AllPlaced::new(), 0));
         }
         let owned = state.places(layer, piece.chunk, all).ok()?;
-        self.serve_zeroes(state, piece, &owned.zero, buf);
-        Some((owned.parts, owned.placed))
+        serve_zeroes(piece, &owned.zero, buf);
+        Some((owned.parts, owned.placed, owned.zero.count() as u32))
     }
 
     /// Reads blocks of a piece that are the page's own. Returns those that it had no more when it
@@ -318,7 +367,9 @@ impl Shard {
             let fetched = self.fetched.wait();
             let (runs, wait) = {
                 let mut state = self.state.borrow_mut();
-                self.serve_present(&mut state, (by, waited), (leaf, piece), &mut todo, buf);
+                let served =
+                    self.serve_present(&mut state, (by, waited), (leaf, piece), &mut todo, buf);
+                state.count_of(by.volume, |counters| served.add_to(counters));
                 if todo.is_empty() {
                     return Ok(todo);
                 }
@@ -386,9 +437,10 @@ impl Shard {
         (leaf, piece): (&Rc<Leaf>, Piece),
         todo: &mut BlockMask,
         buf: &mut IoBuf,
-    ) {
+    ) -> Served {
         let (first, count) = piece.blocks();
         let page = leaf.page.borrow();
+        let mut served = Served::default();
         for block in todo
             .blocks()
             .filter(|block| (first..first + count).contains(block))
@@ -398,21 +450,16 @@ impl Shard {
                 debug_assert!(skip + len <= BLOCK);
                 buf.zero(at, len);
                 *todo = without(*todo, block, 1);
-                state.counters.blocks_zero += 1;
+                served.zero += 1;
                 continue;
             }
             let extent = block / EXTENT_BLOCKS;
             let Some(slot) = leaf.ram[extent].get().checked_sub(1) else {
                 continue;
             };
-            let State {
-                ram,
-                regions,
-                counters,
-                ..
-            } = state;
-            let cached = ram.get(slot);
-            let Some(bytes) = cached.and_then(|cached| cached.block(block % EXTENT_BLOCKS)) else {
+            let State { ram, regions, .. } = state;
+            let present = ram.get(slot);
+            let Some(bytes) = present.and_then(|extent| extent.block(block % EXTENT_BLOCKS)) else {
                 continue;
             };
             let (skip, at, len) = overlap(piece, block);
@@ -424,9 +471,10 @@ impl Shard {
                     Touch::Again => {}
                 }
             }
-            counters.blocks_ram += 1;
+            served.ram += 1;
             *todo = without(*todo, block, 1);
         }
+        served
     }
 
     /// Groups the blocks that are still to be read; the flag says that some are being fetched
@@ -558,13 +606,20 @@ impl Shard {
         let mut state = self.state.borrow_mut();
         let blocks = run.count as u64;
         if run.class != Class::Slow {
-            state.counters.blocks_fast += blocks;
+            state.count_of(by.volume, |counters| counters.blocks_fast += blocks);
             return;
         }
-        state.counters.blocks_slow += blocks;
+        state.count_of(by.volume, |counters| counters.blocks_slow += blocks);
         if let (Some(what_if), false) = (&mut state.what_if, by.bypassed) {
             what_if.waited(blocks);
         }
+    }
+}
+
+fn serve_zeroes(piece: Piece, blocks: &BlockMask, buf: &mut IoBuf) {
+    for block in blocks.blocks() {
+        let (_, at, len) = overlap(piece, block);
+        buf.zero(at, len);
     }
 }
 

@@ -4,9 +4,8 @@
 use super::ahead::Ahead;
 use super::dispatch::{Counted, ShardOp, ShardPort};
 use super::heat::By;
-use super::read::Looked;
+use super::read::{Looked, Served};
 use super::state::Shard;
-use crate::control::spread::Source;
 use crate::space::Class;
 use block::{Completion, CompletionSink, OpKind};
 use smallvec::SmallVec;
@@ -22,8 +21,8 @@ const RECORDED: usize = 64;
 
 /// How far an operation is that waits for nothing.
 enum Done {
-    /// To its end; `fast`: some of it came out of a fast drive's memory.
-    Read { fast: bool },
+    /// To its end, with what it read.
+    Read(Served),
     /// What it writes is to be in the ring before its host is told.
     Recorded,
     /// It is left to a task, a read with what was found of it.
@@ -33,14 +32,14 @@ enum Done {
 /// Reads that have ended and are not counted yet, one after the other since `since_ns`.
 struct Ended {
     since_ns: u64,
-    reads: SmallVec<[(Counted, bool); TOGETHER]>,
+    reads: SmallVec<[(Counted, Served, bool); TOGETHER]>,
     told: Option<Arc<dyn CompletionSink>>,
     completions: Vec<Completion>,
 }
 
 impl Ended {
-    fn add(&mut self, op: ShardOp, fast: bool) {
-        self.reads.push((Counted::of(&op), fast && !op.bypassed));
+    fn add(&mut self, op: ShardOp, served: Served) {
+        self.reads.push((Counted::of(&op), served, op.by.bypassed));
         let ShardOp { op, under_way, .. } = op;
         drop(under_way);
         if !(self.told.as_ref()).is_some_and(|told| Arc::ptr_eq(told, &op.done)) {
@@ -85,7 +84,7 @@ impl Shard {
                 };
                 ahead.taken();
                 match self.try_now(&mut op) {
-                    Done::Read { fast } => ended.add(op, fast),
+                    Done::Read(served) => ended.add(op, served),
                     Done::Recorded => recorded.push((op, ended.since_ns)),
                     Done::Not(looked) => {
                         let shard = self.clone();
@@ -117,14 +116,23 @@ impl Shard {
         let took = (now - ended.since_ns) / ended.reads.len() as u64;
         ended.since_ns = now;
         let mut state = self.state.borrow_mut();
-        for (read, fast) in ended.reads.drain(..) {
-            self.meters.note(took);
-            let source = if fast { Source::Fast } else { Source::Ram };
-            state.count_op(read, took, Some(source));
-            if fast {
-                state.waits.note(Class::Fast, took);
+        for row in ended
+            .reads
+            .chunk_by(|(one, ..), (next, ..)| one.is_like(next))
+        {
+            let (mut sum, mut fast) = (Served::default(), 0);
+            for (_, served, bypassed) in row {
+                self.meters.note(took);
+                sum.add(*served);
+                fast += u64::from(served.fast > 0);
+                if served.fast > 0 && !bypassed {
+                    state.waits.note(Class::Fast, took);
+                }
             }
+            let ram = row.len() as u64 - fast;
+            state.count_reads(row[0].0, [fast, ram], took, sum);
         }
+        ended.reads.clear();
     }
 
     /// Does at once what can be.
@@ -142,14 +150,14 @@ impl Shard {
                 if !live {
                     return Done::Not(Looked::Unknown);
                 }
-                let by = By::read(op.volume).bypassed(op.bypassed);
+                let by = By::read(op.volume).bypassed(op.by.bypassed);
                 match self.read_now(by, op.op.offset, &mut op.op.buf) {
-                    Looked::Served { fast } => Done::Read { fast },
+                    Looked::Served(served) => Done::Read(served),
                     looked => Done::Not(looked),
                 }
             }
             OpKind::Write if !op.op.flags.fua => {
-                let by = By::write(op.volume).bypassed(op.bypassed);
+                let by = By::write(op.volume).bypassed(op.by.bypassed);
                 match self.write_now(by, op.op.offset, &op.op.buf) {
                     true => Done::Recorded,
                     false => Done::Not(Looked::Unknown),

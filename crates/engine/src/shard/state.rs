@@ -1,6 +1,7 @@
 //! What a shard holds.
 
 use super::budget::Budget;
+use super::by_export::ByExport;
 use super::digest::Digests;
 use super::journal::Journal;
 use super::knobs::Knobs;
@@ -213,6 +214,8 @@ pub(super) struct State {
     pub loading: BTreeMap<(u32, u8, u32), Event>,
     pub failed: Option<IoError>,
     pub counters: IoCounters,
+    /// What came by exports, by their numbers.
+    pub exports: ByExport,
 }
 
 /// One single-threaded engine of a pool. All methods are for its own thread.
@@ -348,6 +351,7 @@ impl Shard {
             loading: BTreeMap::new(),
             failed: None,
             counters: IoCounters::default(),
+            exports: ByExport::default(),
         };
         Rc::new_cyclic(|this| Self {
             config,

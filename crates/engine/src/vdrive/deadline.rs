@@ -90,18 +90,19 @@ impl Watch {
         &self.handle
     }
 
-    /// Sends a request and waits for its end, or for the deadline.
+    /// Sends a request and waits for its end, or for the deadline. Beside what came of it: nanoseconds that it took, 0 where
+    /// it was answered, or refused, at once.
     pub(super) async fn send(
         &self,
         queue: &Rc<dyn DriveQueue>,
         kind: DriveIoKind,
         offset: u64,
         buf: Option<DmaBuf>,
-    ) -> DriveOutcome {
+    ) -> (DriveOutcome, u64) {
         let late = self.late();
         // A write that was given up could land on what is written after it.
         if late >= LATE_MAX || (late > 0 && kind == DriveIoKind::Write) {
-            return (buf, Err(DriveError::Timeout));
+            return ((buf, Err(DriveError::Timeout)), 0);
         }
         let len = buf.as_ref().map_or(0, |buf| buf.len() as u64);
         let request = Request {
@@ -193,7 +194,8 @@ impl Watch {
         }
     }
 
-    fn note(&self, pace: usize, since_ns: u64, depth: usize) {
+    /// Notes the end of a request; nanoseconds that it took.
+    fn note(&self, pace: usize, since_ns: u64, depth: usize) -> u64 {
         let now = self.handle.now_ns();
         let took = now.saturating_sub(since_ns);
         self.paces[pace].note(now, took, depth, u64::from(self.limits.slow_factor));
@@ -202,7 +204,7 @@ impl Watch {
         }
         let slow = self.paces.iter().any(|pace| pace.is_slow(now));
         if self.slow.replace(slow) == slow {
-            return;
+            return took;
         }
         if slow {
             self.shared.slow.fetch_add(1, Ordering::Relaxed);
@@ -212,6 +214,7 @@ impl Watch {
             self.shared.slow.fetch_sub(1, Ordering::Relaxed);
             tracing::info!(drive = self.drive, "as fast as usual again");
         }
+        took
     }
 }
 
@@ -266,19 +269,20 @@ struct Request<'a> {
 }
 
 impl Future for Request<'_> {
-    type Output = DriveOutcome;
+    type Output = (DriveOutcome, u64);
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<DriveOutcome> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let polled = self
             .receiver
             .as_mut()
             .map(|receiver| Pin::new(receiver).poll(context));
         if let Some(Poll::Ready(outcome)) = polled {
-            if let Some(slot) = self.slot {
+            let took = self.slot.map(|slot| {
                 let since = self.watch.slots.borrow().all[slot].since_ns;
-                self.watch.note(self.pace, since, self.depth);
-            }
-            return Poll::Ready(outcome.unwrap_or((None, Err(DriveError::Gone))));
+                self.watch.note(self.pace, since, self.depth)
+            });
+            let outcome = outcome.unwrap_or((None, Err(DriveError::Gone)));
+            return Poll::Ready((outcome, took.unwrap_or(0)));
         }
         let Some(index) = self.slot else {
             self.slot = Some(self.watch.take_slot(context.waker().clone()));
@@ -288,7 +292,8 @@ impl Future for Request<'_> {
         let slot = &mut watch.slots.borrow_mut().all[index];
         if slot.late {
             watch.late.borrow_mut().extend(self.receiver.take());
-            return Poll::Ready((None, Err(DriveError::Timeout)));
+            let took = watch.handle.now_ns().saturating_sub(slot.since_ns);
+            return Poll::Ready(((None, Err(DriveError::Timeout)), took));
         }
         match &mut slot.waker {
             Some(waker) => waker.clone_from(context.waker()),

@@ -130,10 +130,10 @@ impl PartIo {
 
     pub(super) async fn read(&self, block: u64, buf: DmaBuf) -> Result<DmaBuf, DriveError> {
         let (bytes, channel) = (buf.len() as u64, self.channel());
-        let (buf, result) = channel
+        let ((buf, result), took) = channel
             .send(DriveIoKind::Read, self.byte(block), Some(buf))
             .await;
-        channel.counter.read(bytes);
+        channel.counter.read(bytes, took);
         channel.counted(result.and_then(|()| buf.ok_or(DriveError::Gone)))
     }
 
@@ -144,10 +144,10 @@ impl PartIo {
         purpose: Purpose,
     ) -> Result<(), DriveError> {
         let (bytes, channel) = (buf.len() as u64, self.channel());
-        let (_, result) = channel
+        let ((_, result), took) = channel
             .send(DriveIoKind::Write, self.byte(block), Some(buf))
             .await;
-        channel.counter.wrote(purpose, bytes);
+        channel.counter.wrote(purpose, bytes, took);
         channel.counted(result)
     }
 
@@ -157,7 +157,7 @@ impl PartIo {
             return Err(DriveError::Gone);
         }
         let flush = async {
-            let (_, result) = channel.send(DriveIoKind::Flush, 0, None).await;
+            let ((_, result), _) = channel.send(DriveIoKind::Flush, 0, None).await;
             match is_on(Mutation::FlushError) {
                 true => Ok(()),
                 false => result,
@@ -197,7 +197,12 @@ impl Channel {
         })
     }
 
-    async fn send(&self, kind: DriveIoKind, offset: u64, buf: Option<DmaBuf>) -> DriveOutcome {
+    async fn send(
+        &self,
+        kind: DriveIoKind,
+        offset: u64,
+        buf: Option<DmaBuf>,
+    ) -> (DriveOutcome, u64) {
         self.watch.send(&self.queue, kind, offset, buf).await
     }
 

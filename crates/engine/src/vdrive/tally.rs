@@ -2,6 +2,7 @@
 //! threads write would go from core to core with every request.
 
 use super::Purpose;
+use crate::control::spread::{IoSpread, SIZE_BOUNDS, SIZES, Spread, TIME_BOUNDS, TIMES};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -40,6 +41,48 @@ impl Sums {
     }
 }
 
+/// How long requests of all threads took, and how large they were.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Times {
+    /// Nanoseconds of reads, summed.
+    pub read_ns: u64,
+    /// Same for writes.
+    pub write_ns: u64,
+    /// Requests by times and sizes.
+    pub spread: IoSpread,
+}
+
+impl Times {
+    fn add(&mut self, counts: &Counts) {
+        counts.timed[0].add_to(&mut self.read_ns, &mut self.spread.reads);
+        counts.timed[1].add_to(&mut self.write_ns, &mut self.spread.writes);
+    }
+}
+
+/// Requests of one kind by times and sizes, as in [`Spread`].
+#[derive(Default, Debug)]
+struct Timed {
+    ns: AtomicU64,
+    times: [AtomicU64; TIMES],
+    sizes: [AtomicU64; SIZES],
+}
+
+impl Timed {
+    fn note(&self, bytes: u64, took_ns: u64) {
+        add(&self.ns, took_ns);
+        add(&self.times[TIME_BOUNDS.bucket(took_ns)], 1);
+        add(&self.sizes[SIZE_BOUNDS.bucket(bytes)], 1);
+    }
+
+    fn add_to(&self, ns: &mut u64, spread: &mut Spread) {
+        let own = self.times.iter().chain(&self.sizes);
+        let sums = spread.times.iter_mut().chain(&mut spread.sizes);
+        for (sum, counter) in sums.zip(own).chain([(ns, &self.ns)]) {
+            *sum += counter.load(Ordering::Relaxed);
+        }
+    }
+}
+
 /// One thread's counters, on lines of their own.
 #[derive(Default, Debug)]
 #[repr(align(128))]
@@ -48,6 +91,8 @@ struct Counts {
     read_bytes: AtomicU64,
     writes: AtomicU64,
     written: [AtomicU64; 4],
+    /// Reads and writes.
+    timed: [Timed; 2],
 }
 
 /// Only one thread changes a counter, so it needs no locked addition.
@@ -62,7 +107,7 @@ pub struct Tally(Arc<Mutex<Threads>>);
 #[derive(Default, Debug)]
 struct Threads {
     /// What those counted that are gone.
-    gone: Sums,
+    gone: (Sums, Times),
     counts: Vec<Arc<Counts>>,
 }
 
@@ -74,9 +119,17 @@ impl Tally {
     /// What all threads have counted.
     pub fn sums(&self) -> Sums {
         let threads = lock(&self.0);
-        let mut sums = threads.gone;
+        let mut sums = threads.gone.0;
         threads.counts.iter().for_each(|counts| sums.add(counts));
         sums
+    }
+
+    /// How long all threads' requests took.
+    pub fn times(&self) -> Times {
+        let threads = lock(&self.0);
+        let mut times = threads.gone.1;
+        threads.counts.iter().for_each(|counts| times.add(counts));
+        times
     }
 
     /// Counters for the calling thread.
@@ -99,14 +152,16 @@ pub(super) struct Counter {
 }
 
 impl Counter {
-    /// A read of so many bytes has ended.
-    pub fn read(&self, bytes: u64) {
+    /// A read of so many bytes has ended after so many nanoseconds.
+    pub fn read(&self, bytes: u64, took_ns: u64) {
+        self.counts.timed[0].note(bytes, took_ns);
         add(&self.counts.reads, 1);
         add(&self.counts.read_bytes, bytes);
     }
 
-    /// A write of so many bytes has ended.
-    pub fn wrote(&self, purpose: Purpose, bytes: u64) {
+    /// A write of so many bytes has ended after so many nanoseconds.
+    pub fn wrote(&self, purpose: Purpose, bytes: u64, took_ns: u64) {
+        self.counts.timed[1].note(bytes, took_ns);
         add(&self.counts.writes, 1);
         add(&self.counts.written[purpose as usize], bytes);
     }
@@ -115,7 +170,8 @@ impl Counter {
 impl Drop for Counter {
     fn drop(&mut self) {
         let mut threads = lock(&self.threads);
-        threads.gone.add(&self.counts);
+        threads.gone.0.add(&self.counts);
+        threads.gone.1.add(&self.counts);
         let is_own = |counts: &Arc<Counts>| Arc::ptr_eq(counts, &self.counts);
         threads.counts.retain(|counts| !is_own(counts));
     }
@@ -129,22 +185,28 @@ mod tests {
     fn what_threads_counted_adds_up_and_stays_when_they_are_gone() {
         let tally = Tally::default();
         let own = tally.join();
-        own.read(4096);
+        own.read(4096, 5000);
         std::thread::scope(|scope| {
             let other = scope.spawn(|| {
                 let counter = tally.join();
-                counter.read(512);
-                counter.wrote(Purpose::Hosts, 8192);
-                counter.wrote(Purpose::Metadata, 4096);
+                counter.read(512, 7000);
+                counter.wrote(Purpose::Hosts, 8192, 0);
+                counter.wrote(Purpose::Metadata, 4096, 1 << 40);
             });
             other.join().expect("it counts");
         });
-        own.wrote(Purpose::Hosts, 1);
+        own.wrote(Purpose::Hosts, 1, 1000);
         let sums = tally.sums();
         assert_eq!((sums.reads, sums.read_bytes, sums.writes), (2, 4608, 3));
         assert_eq!(sums.written_for(Purpose::Hosts), 8193);
         assert_eq!(sums.written_for(Purpose::Upkeep), 0);
         assert_eq!(sums.written(), 12_289);
+        let times = tally.times();
+        assert_eq!((times.read_ns, times.write_ns), (12_000, (1 << 40) + 1000));
+        let IoSpread { reads, writes } = times.spread;
+        assert_eq!((reads.times[1], reads.sizes[0], reads.sizes[3]), (2, 1, 1));
+        assert_eq!((writes.times[0], writes.times[TIMES - 1]), (2, 1));
+        assert_eq!(writes.sizes[..5], [1, 0, 0, 1, 1]);
         assert_eq!(lock(&tally.0).counts.len(), 1, "the other is gone");
     }
 }

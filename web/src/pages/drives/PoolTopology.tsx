@@ -2,6 +2,7 @@ import { useState } from "react";
 import { api } from "../../api/client";
 import type { Pool, Tier } from "../../api/types";
 import { bytes, percent, span } from "../../format";
+import { HistoryButton } from "../../history/HistoryButton";
 import { useMay } from "../../session";
 import { Bar } from "../../ui/Bar";
 import { Confirm, type Confirmation } from "../../ui/Confirm";
@@ -117,6 +118,7 @@ export function PoolTopology({ pool }: { pool: Pool }) {
       <header>
         <h2>{pool.name}</h2>
         <State of={pool.state} />
+        <HistoryButton object={`pool/${pool.name}`} title={`pool ${pool.name}`} />
         <PoolActions pool={pool} onConfirm={setConfirm} onSettings={() => setSetting(true)} />
       </header>
       {pool.messages.map((message) => (
@@ -129,7 +131,13 @@ export function PoolTopology({ pool }: { pool: Pool }) {
           ["Space", `${bytes(pool.used)} of ${bytes(pool.capacity)} used`],
           ["Promised to volumes", `${bytes(pool.promised ?? 0)}, ${pool.promised_percent ?? 0} %`],
           ["Fill", fills(pool)],
-          ["RAM tier", `${bytes(pool.ram_bytes)} of ${bytes(pool.ram_limit ?? 0)}`],
+          [
+            "RAM tier",
+            <>
+              {bytes(pool.ram_bytes)} of {bytes(pool.ram_limit ?? 0)}{" "}
+              <HistoryButton object={`tier/${pool.name}/ram`} title={`RAM tier of ${pool.name}`} />
+            </>,
+          ],
           ["Scrub", scrubText(pool)],
         ]}
       />
@@ -144,6 +152,9 @@ export function PoolTopology({ pool }: { pool: Pool }) {
               <span className="about">
                 {vdrives.length === 0 ? "none" : `${bytes(used)} of ${bytes(capacity)}`}
               </span>
+              {vdrives.length > 0 && (
+                <HistoryButton object={`tier/${pool.name}/${tier}`} title={`${tier} tier of ${pool.name}`} />
+              )}
               {admin && (
                 <button type="button" className="small" onClick={() => setAdding(tier)}>
                   Add a vdrive

@@ -2,6 +2,7 @@ import { useState } from "react";
 import { api } from "../../api/client";
 import type { Drive, Vdrive } from "../../api/types";
 import { bytes, count, percent } from "../../format";
+import { HistoryButton } from "../../history/HistoryButton";
 import { useMay } from "../../session";
 import type { Confirmation } from "../../ui/Confirm";
 import { State } from "../../ui/State";
@@ -59,34 +60,38 @@ function DriveRow({ pool, drive, mirrored, onConfirm }: RowProps) {
       </span>
       <span className="warn">{[faults(drive), drive.why].filter(Boolean).join("; ")}</span>
       {drive.health && <DriveHealth of={drive.health} spec={drive.spec} />}
-      {admin && mirrored && (
-        <span className="actions">
-          {drive.state === "online" ? (
-            <button
-              type="button"
-              className="small"
-              onClick={() =>
-                onConfirm({
-                  title: "Take a drive out",
-                  what: `The mirror goes on without ${drive.spec} until it is brought back.`,
-                  name: pool,
-                  action: "Take it out",
-                  run: () => api.post("/v1/pools/{pool}/drives/offline", { path, body: { drive: drive.id } }),
-                })
-              }
-            >
-              Offline
+      <span className="actions">
+        <HistoryButton object={`drive/${pool}/${drive.spec}`} title={drive.spec} />
+        {admin && mirrored && (
+          <>
+            {drive.state === "online" ? (
+              <button
+                type="button"
+                className="small"
+                onClick={() =>
+                  onConfirm({
+                    title: "Take a drive out",
+                    what: `The mirror goes on without ${drive.spec} until it is brought back.`,
+                    name: pool,
+                    action: "Take it out",
+                    run: () =>
+                      api.post("/v1/pools/{pool}/drives/offline", { path, body: { drive: drive.id } }),
+                  })
+                }
+              >
+                Offline
+              </button>
+            ) : (
+              <button type="button" className="small" onClick={() => setReturning(true)}>
+                Online
+              </button>
+            )}
+            <button type="button" className="small" onClick={() => setReplacing(true)}>
+              Replace
             </button>
-          ) : (
-            <button type="button" className="small" onClick={() => setReturning(true)}>
-              Online
-            </button>
-          )}
-          <button type="button" className="small" onClick={() => setReplacing(true)}>
-            Replace
-          </button>
-        </span>
-      )}
+          </>
+        )}
+      </span>
       {returning && <BringOnline pool={pool} drive={drive} onClose={() => setReturning(false)} />}
       {replacing && <ReplaceDrive pool={pool} drive={drive} onClose={() => setReplacing(false)} />}
     </li>
@@ -108,6 +113,7 @@ export function VdriveCard({ pool, vdrive, onConfirm }: Props) {
         <span className="about">{layoutText(vdrive)}</span>
         <State of={vdrive.state} />
         <span className="about">{percent(vdrive.used, vdrive.capacity).toFixed(0)} % full</span>
+        <HistoryButton object={`vdrive/${pool}/${vdrive.id}`} title={`vdrive ${vdrive.id} of ${pool}`} />
         {admin && (
           <button
             type="button"

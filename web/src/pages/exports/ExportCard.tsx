@@ -3,6 +3,7 @@ import { api } from "../../api/client";
 import type { Export } from "../../api/types";
 import { many } from "../../format";
 import { href } from "../../router";
+import { HistoryButton } from "../../history/HistoryButton";
 import { useMay } from "../../session";
 import { Code } from "../../ui/Code";
 import { Confirm } from "../../ui/Confirm";
@@ -30,6 +31,7 @@ export function ExportCard({ of, open }: { of: Export; open?: boolean }) {
           {of.pool}/{of.volume}
         </a>
         <span className="about">{many(of.sessions, "session")}</span>
+        <HistoryButton object={`export/${of.pool}/${of.name}`} title={`export ${of.name}`} />
         {operator && (
           <>
             <button

@@ -1,6 +1,7 @@
 use super::*;
 use crate::SpacePolicy;
-use crate::shard::{By, Looked, PoolShared, ShardConfig};
+use crate::shard::read::Looked;
+use crate::shard::{By, PoolShared, ShardConfig};
 use crate::space::{GroupTable, VdriveSpace};
 use crate::vdrive::{DriveShared, Layout, Leg, Legs, PartIo, StaleMap, VdriveIo};
 use block::{DmaBuf, IoBuf};

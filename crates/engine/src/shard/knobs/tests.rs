@@ -126,13 +126,8 @@ async fn read_hot(probe: &Probe, volume: u32, mib: Range<u64>) -> usize {
             for part in 0..16 {
                 let mut buf = IoBuf::zeroed(16 << 10);
                 let offset = at * MIB + part * (64 << 10);
-                let looked = shard.read_now(By::read(volume), offset, &mut buf);
-                if !matches!(looked, crate::shard::Looked::Served { .. }) {
-                    shard
-                        .read(By::read(volume), offset, &mut buf, looked)
-                        .await
-                        .unwrap();
-                }
+                let by = By::read(volume);
+                shard.look_and_read(by, offset, &mut buf).await.unwrap();
             }
         }
     }

@@ -2,7 +2,6 @@
 //! else does not.
 
 use super::*;
-use crate::shard::Looked;
 use crate::shard::heat::extent_of;
 
 /// MiB of each volume.
@@ -77,10 +76,7 @@ async fn read_all(probe: &Probe, by: By, mib: Range<u64>, step: usize) {
     let shard = &probe.shard;
     for offset in (mib.start * MIB..mib.end * MIB).step_by(step) {
         let mut buf = IoBuf::zeroed(step);
-        let looked = shard.read_now(by, offset, &mut buf);
-        if !matches!(looked, Looked::Served { .. }) {
-            shard.read(by, offset, &mut buf, looked).await.unwrap();
-        }
+        shard.look_and_read(by, offset, &mut buf).await.unwrap();
         let bytes = buf.into_bytes().unwrap();
         assert!(bytes.iter().all(|byte| *byte == 7), "at {offset}");
     }

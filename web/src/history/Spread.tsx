@@ -1,4 +1,4 @@
-import { count } from "../../format";
+import { count } from "../format";
 import type { Part } from "./figures";
 
 /** Counts by bounds as bars, reads and writes beside each other. */

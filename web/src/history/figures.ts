@@ -1,6 +1,6 @@
-// Figures of a volume over time, as the charts have them. Pure.
-import type { History } from "../../api/types";
-import { bytes, milliseconds } from "../../format";
+// Figures of something over time, as the charts have them. Pure.
+import type { History } from "../api/types";
+import { bytes, milliseconds } from "../format";
 
 export type Series = History["series"][number];
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { History } from "../../api/types";
+import type { History } from "../api/types";
 import { mostOf, sizesOf, timesOf, valuesOf } from "./figures";
 
 const history: History = {

@@ -1,0 +1,343 @@
+//! Figures of a second: what pools, tiers, vdrives, drives, volumes and exports did since the last look. Pure.
+//!
+//! What has parts did what its parts did: a drive that is there no more takes nothing back of what its tier did before.
+
+use crate::history::{Counts, Kind, SERIES_MAX, Values};
+use engine::{DriveStatus, IoCounters, PoolLook, PoolStatus, SourceTimes, Tier, VdriveStatus};
+use std::collections::BTreeMap;
+use units::BLOCK;
+
+const BLOCK_BYTES: u64 = BLOCK as u64;
+/// Numbers of figures, as `history::Kind` has them.
+const ERRORS: usize = 6;
+const SESSIONS: usize = 6;
+const VDRIVE_USED: usize = 7;
+/// Of a tier: where its own begin, and the levels among them.
+const TIER_OWN: usize = 6;
+const TIER_LEVELS: usize = 10;
+
+/// What something has counted, or did since the last look: in the order of its figures, with nanoseconds summed in
+/// place of mean times; and its reads and writes by times and sizes.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Did {
+    counted: [u64; SERIES_MAX],
+    spread: Counts,
+}
+
+impl Did {
+    /// What hosts did to something.
+    fn hosts(counters: &IoCounters, spread: Counts) -> Self {
+        let mut counted = [0; SERIES_MAX];
+        let all = [
+            counters.reads,
+            counters.writes,
+            counters.read_bytes,
+            counters.write_bytes,
+            counters.read_ns,
+            counters.write_ns,
+            counters.blocks_ram * BLOCK_BYTES,
+            counters.blocks_fast * BLOCK_BYTES,
+            counters.blocks_slow * BLOCK_BYTES,
+            counters.blocks_zero * BLOCK_BYTES,
+            counters.promoted_bytes,
+            counters.demoted_bytes,
+        ];
+        counted[..all.len()].copy_from_slice(&all);
+        Self { counted, spread }
+    }
+
+    fn drive(drive: &DriveStatus) -> Self {
+        let mut counted = [0; SERIES_MAX];
+        let all = [
+            drive.reads,
+            drive.writes,
+            drive.read_bytes,
+            drive.write_bytes,
+            drive.read_ns,
+            drive.write_ns,
+            drive.errors + drive.timeouts,
+        ];
+        counted[..all.len()].copy_from_slice(&all);
+        let spread = drive.spread;
+        Self { counted, spread }
+    }
+
+    /// Reads of a volume that memory served.
+    fn ram(sources: &SourceTimes) -> Self {
+        let mut did = Self::default();
+        did.counted[0] = sources.ram.counts.iter().sum();
+        did.counted[4] = sources.ram.ns;
+        did.spread.reads.times = sources.ram.counts;
+        did
+    }
+
+    fn add(&mut self, more: &Self) {
+        let counted = self.counted.iter_mut().zip(more.counted);
+        counted.for_each(|(sum, more)| *sum += more);
+        self.spread.add(&more.spread);
+    }
+
+    fn since(&self, before: &Self) -> Self {
+        // A pool that was opened anew counts from 0 on.
+        let mut pairs = self.counted.iter().zip(&before.counted);
+        if pairs.any(|(now, before)| now < before) {
+            return *self;
+        }
+        Self {
+            counted: std::array::from_fn(|index| self.counted[index] - before.counted[index]),
+            spread: self.spread.since(&before.spread),
+        }
+    }
+
+    /// The figures of something that did this in so many seconds.
+    fn values(&self, seconds: f64) -> Values {
+        let rate = |index: usize| (self.counted[index] as f64 / seconds) as f32;
+        let mut values: Values = std::array::from_fn(rate);
+        for (mean, of) in [(4, 0), (5, 1)] {
+            let (ns, count) = (self.counted[mean] as f64, self.counted[of]);
+            values[mean] = match count {
+                0 => f32::NAN,
+                count => (ns / count as f64 / 1e9) as f32,
+            };
+        }
+        values
+    }
+}
+
+/// What was gathered at a look.
+pub(super) struct Sample {
+    /// Seconds since the last one.
+    pub seconds: f64,
+    before: BTreeMap<String, Did>,
+    /// What each has counted.
+    pub counted: BTreeMap<String, Did>,
+    /// Figures of each.
+    pub figures: Vec<(String, Values)>,
+    /// Operations of those that had some, by times and sizes.
+    pub counts: Vec<(String, Counts)>,
+}
+
+impl Sample {
+    /// For the `seconds` since everything had counted what `before` says.
+    pub fn new(seconds: f64, before: BTreeMap<String, Did>) -> Self {
+        Self {
+            seconds,
+            before,
+            counted: BTreeMap::new(),
+            figures: Vec::new(),
+            counts: Vec::new(),
+        }
+    }
+
+    /// What something did since the last look; nothing when it was not there then.
+    fn since(&mut self, key: &str, now: Did) -> Option<Did> {
+        self.counted.insert(key.to_owned(), now);
+        Some(now.since(self.before.get(key)?))
+    }
+
+    fn tell(&mut self, kind: Kind, object: String, mut values: Values, spread: Counts) {
+        values[kind.names().count()..].fill(f32::NAN);
+        if spread != Counts::default() {
+            self.counts.push((object.clone(), spread));
+        }
+        self.figures.push((object, values));
+    }
+
+    /// A pool, and all that is in it. `sessions` is how many each of its exports has.
+    pub fn pool(&mut self, look: &PoolLook, sessions: &BTreeMap<&str, u64>) {
+        let pool = &look.status;
+        let (mut all, mut ram) = (Counts::default(), Did::default());
+        for volume in &look.volumes {
+            let object = Kind::Volume.object(&pool.name, Some(&volume.status.name));
+            let from_ram = self.since(&format!("ram of {object}"), Did::ram(&volume.sources));
+            ram.add(&from_ram.unwrap_or_default());
+            let now = Did::hosts(&volume.counters, volume.spread);
+            if let Some(did) = self.since(&object, now) {
+                all.add(&did.spread);
+                self.tell(Kind::Volume, object, did.values(self.seconds), did.spread);
+            }
+        }
+        let drives = self.vdrives(pool);
+        let object = Kind::Pool.object(&pool.name, None);
+        let now = Did::hosts(&look.counters, Counts::default());
+        if let Some(did) = self.since(&object, now) {
+            self.tell(Kind::Pool, object, did.values(self.seconds), all);
+            self.tiers(pool, &did, (&ram, &drives));
+        }
+        self.exports(look, sessions);
+    }
+
+    /// The vdrives of a pool and their drives; what those of each tier did.
+    fn vdrives(&mut self, pool: &PoolStatus) -> Vec<(Tier, Did)> {
+        let each = pool.vdrives.iter();
+        each.map(|vdrive| (vdrive.tier, self.vdrive(&pool.name, vdrive)))
+            .collect()
+    }
+
+    fn vdrive(&mut self, pool: &str, vdrive: &VdriveStatus) -> Did {
+        let mut all = Did::default();
+        for drive in &vdrive.drives {
+            let object = Kind::Drive.object(pool, Some(&drive.spec));
+            if let Some(did) = self.since(&object, Did::drive(drive)) {
+                all.add(&did);
+                self.tell(Kind::Drive, object, did.values(self.seconds), did.spread);
+            }
+        }
+        let mut values = all.values(self.seconds);
+        values[ERRORS + 1..].fill(f32::NAN);
+        values[VDRIVE_USED] = vdrive.used as f32;
+        let object = Kind::Vdrive.object(pool, Some(&vdrive.id.to_string()));
+        // What it did before the first look is not known.
+        if self.since(&object, all).is_some() {
+            self.tell(Kind::Vdrive, object, values, all.spread);
+        }
+        all
+    }
+
+    /// The tiers of a pool that did this: what was read of each, what memory and drives did for that, and what is there.
+    fn tiers(&mut self, pool: &PoolStatus, did: &Did, (ram, drives): (&Did, &[(Tier, Did)])) {
+        let [from_ram, fast, slow] = [6, 7, 8].map(|index| did.counted[index]);
+        let (promoted, demoted) = (did.counted[10], did.counted[11]);
+        let served = from_ram + fast + slow;
+        let mut from_memory = *ram;
+        from_memory.counted[2] = from_ram;
+        from_memory.counted[TIER_OWN..TIER_OWN + 2].copy_from_slice(&[from_ram, served]);
+        let mut values = from_memory.values(self.seconds);
+        // What is written goes past it, and what comes and leaves is not counted.
+        for index in [1, 3, 8, 9] {
+            values[index] = f32::NAN;
+        }
+        let name = |tier| Kind::Tier.object(&pool.name, Some(tier));
+        let level = |bytes: Option<u64>| bytes.map_or(f32::NAN, |bytes| bytes as f32);
+        let with = |mut values: Values, levels: [Option<u64>; 3]| {
+            values[TIER_LEVELS..TIER_LEVELS + 3].copy_from_slice(&levels.map(level));
+            values
+        };
+        let there = with(values, [Some(pool.ram_bytes), None, None]);
+        self.tell(Kind::Tier, name("ram"), there, from_memory.spread);
+        let tiers = [
+            (Tier::Fast, "fast", [fast, served, promoted, demoted]),
+            (Tier::Slow, "slow", [slow, served, demoted, promoted]),
+        ];
+        for (tier, called, own) in tiers {
+            let vdrives = pool.vdrives.iter().filter(|vdrive| vdrive.tier == tier);
+            let mut used = vdrives.map(|vdrive| vdrive.used).peekable();
+            if used.peek().is_none() {
+                continue;
+            }
+            let mut all = Did::default();
+            let of_tier = drives.iter().filter(|(of, _)| *of == tier);
+            of_tier.for_each(|(_, did)| all.add(did));
+            all.counted[TIER_OWN..TIER_OWN + own.len()].copy_from_slice(&own);
+            let (dirty, shadow) = match tier {
+                Tier::Fast => (Some(pool.fast_dirty), Some(pool.fast_shadow)),
+                Tier::Slow => (None, None),
+            };
+            let values = with(all.values(self.seconds), [Some(used.sum()), dirty, shadow]);
+            self.tell(Kind::Tier, name(called), values, all.spread);
+        }
+    }
+
+    fn exports(&mut self, look: &PoolLook, sessions: &BTreeMap<&str, u64>) {
+        let pool = &look.status.name;
+        for (name, sessions) in sessions {
+            let known = look.exports.iter().find(|export| export.name == *name);
+            let now = known.map_or_else(Did::default, |export| {
+                let mut did = Did::hosts(&export.counters, export.spread);
+                did.counted[SESSIONS..].fill(0);
+                did
+            });
+            let object = Kind::Export.object(pool, Some(name));
+            // One that was not there at the last look has done nothing then.
+            let did = self.since(&object, now).unwrap_or_default();
+            let mut values = did.values(self.seconds);
+            values[SESSIONS] = *sessions as f32;
+            self.tell(Kind::Export, object, values, did.spread);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::{LayoutSpec, WearStatus};
+
+    fn drive(spec: &str, reads: u64, took_ns: u64) -> DriveStatus {
+        let mut spread = Counts::default();
+        spread.reads.times[3] = reads;
+        DriveStatus {
+            id: spec.to_owned(),
+            spec: spec.to_owned(),
+            size: 1 << 30,
+            state: "online".to_owned(),
+            reads,
+            writes: 0,
+            read_bytes: reads * BLOCK_BYTES,
+            write_bytes: 0,
+            read_ns: reads * took_ns,
+            write_ns: 0,
+            spread,
+            errors: 0,
+            repaired: 0,
+            timeouts: 0,
+            slow: false,
+            why: String::new(),
+            synced_percent: None,
+            wear: WearStatus::default(),
+        }
+    }
+
+    /// A second in which the vdrive 1 of `tank` is seen with these drives.
+    fn second(before: BTreeMap<String, Did>, drives: Vec<DriveStatus>) -> (Sample, Did) {
+        let vdrive = VdriveStatus {
+            id: 1,
+            tier: Tier::Fast,
+            layout: LayoutSpec::Mirror,
+            state: "online".to_owned(),
+            capacity: 1 << 30,
+            used: 5,
+            drives,
+        };
+        let mut sample = Sample::new(1.0, before);
+        let did = sample.vdrive("tank", &vdrive);
+        (sample, did)
+    }
+
+    fn of(sample: &Sample, object: &str) -> Values {
+        let found = sample.figures.iter().find(|(known, _)| known == object);
+        found.unwrap().1
+    }
+
+    #[test]
+    fn a_vdrive_did_what_its_drives_did_and_one_that_left_takes_nothing_back() {
+        let (first, _) = second(
+            BTreeMap::new(),
+            vec![drive("a", 1000, 100), drive("b", 500, 100)],
+        );
+        assert!(first.figures.is_empty(), "since when is not known");
+        let (next, did) = second(
+            first.counted,
+            vec![drive("a", 1030, 100), drive("b", 510, 100)],
+        );
+        let vdrive = of(&next, "vdrive/tank/1");
+        assert_eq!((vdrive[0], vdrive[2]), (40.0, 40.0 * BLOCK_BYTES as f32));
+        assert_eq!((vdrive[VDRIVE_USED], vdrive[ERRORS]), (5.0, 0.0));
+        assert!((vdrive[4] - 1e-7).abs() < 1e-12 && vdrive[5].is_nan());
+        assert_eq!(did.spread.reads.times[3], 40);
+        assert!(
+            next.counts
+                .contains(&("vdrive/tank/1".to_owned(), did.spread))
+        );
+        // `b` is replaced by a drive that did much elsewhere.
+        let (last, _) = second(
+            next.counted,
+            vec![drive("a", 1031, 100), drive("c", 9000, 100)],
+        );
+        assert_eq!(of(&last, "vdrive/tank/1")[0], 1.0);
+        let (anew, _) = second(
+            last.counted,
+            vec![drive("a", 7, 100), drive("c", 9000, 100)],
+        );
+        assert_eq!(of(&anew, "drive/tank/a")[0], 7.0, "it counts from 0 on");
+    }
+}

@@ -1,0 +1,383 @@
+//! What is kept of a pool under load, of each object and each figure, beside what hosts did: the engine is the real one,
+//! the drives are modelled.
+
+use crate::common::{export_request, volume_request};
+use api::v1::{History, HistorySpreads, Layout, PoolCreate, SpacePolicy, Tier, VdriveSpec};
+use block::{BlockDevice, Completion, CompletionSink, IoBuf, Op, OpFlags, OpKind};
+use daemon::{Manager, StateDir};
+use engine::{Engine, EngineConfig};
+use reactor::{Export, FrontEnd, Parameter, StartExport};
+use std::cell::RefCell;
+use std::path::Path;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const BEGIN_S: u64 = 2_000_000;
+const MIB: u64 = 1 << 20;
+const SIZE: u64 = 64 << 10;
+
+thread_local! {
+    /// The devices of the exports that the test's thread started, with the names of these.
+    static STARTED: RefCell<Vec<(String, Arc<dyn BlockDevice>)>> = const { RefCell::new(Vec::new()) };
+}
+
+struct Offer(String);
+
+impl Export for Offer {
+    fn address(&self) -> String {
+        self.0.clone()
+    }
+
+    fn hints(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn sessions(&self) -> usize {
+        2
+    }
+}
+
+/// Gives the device to the test.
+const FRONT_ENDS: &[FrontEnd] = &[FrontEnd {
+    name: "pipe",
+    about: "Offers it to a test.",
+    parameters: &[Parameter {
+        name: "listen",
+        about: "where: any word.",
+        required: true,
+    }],
+    start: |with: StartExport| {
+        STARTED.with_borrow_mut(|started| started.push((with.name.clone(), with.device)));
+        Ok(Box::new(Offer(with.name)) as Box<dyn Export>)
+    },
+}];
+
+struct Answer(Mutex<Sender<Completion>>);
+
+impl CompletionSink for Answer {
+    fn complete(&self, completion: Completion) {
+        let _ = self.0.lock().unwrap().send(completion);
+    }
+}
+
+/// Does an operation by an export, and waits for it.
+fn does(export: &str, kind: OpKind, offset: u64) {
+    let device = STARTED.with_borrow(|started| {
+        let found = started.iter().find(|(name, _)| name == export);
+        found.unwrap().1.clone()
+    });
+    let (give, take) = channel();
+    let op = Op {
+        tag: 1,
+        kind,
+        flags: OpFlags::default(),
+        offset,
+        len: SIZE,
+        buf: IoBuf::from_bytes(vec![offset as u8 | 1; SIZE as usize].into()),
+        done: Arc::new(Answer(Mutex::new(give))),
+    };
+    assert!(device.submit(op).is_ok());
+    let answer = take.recv_timeout(Duration::from_secs(60)).unwrap();
+    answer.result.unwrap();
+}
+
+fn drive(folder: &Path, kind: &str, name: &str, mib: u64) -> String {
+    let path = folder.join(name);
+    format!("{kind}file:{}?size={mib}M", path.display())
+}
+
+struct Site {
+    manager: Manager,
+    second: u64,
+    folder: tempfile::TempDir,
+}
+
+impl Site {
+    /// Two fast drives as a mirror over one that takes as long as a disk; a volume of which there are two exports.
+    fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = Engine::start(&EngineConfig {
+            threads: 2,
+            ram_tier: 2 * MIB,
+            map_cache: 8 * MIB,
+            ..EngineConfig::default()
+        });
+        let state = StateDir::open(&folder.path().join("state")).unwrap();
+        let manager = Manager::new(Arc::new(engine.unwrap()), FRONT_ENDS, state);
+        manager.start(&[]).unwrap();
+        let at = folder.path();
+        let vdrive = |tier, layout, drives| VdriveSpec {
+            tier,
+            layout,
+            drives,
+        };
+        let fast = ["fast-1", "fast-2"].map(|name| drive(at, "", name, 192));
+        let slow = vec![drive(at, "model:hdd-7200:", "slow", 256)];
+        let vdrives = vec![
+            vdrive(Tier::Fast, Layout::Mirror, fast.to_vec()),
+            vdrive(Tier::Slow, Layout::Concat, slow),
+        ];
+        let made = manager.pool_create(PoolCreate {
+            name: "tank".to_owned(),
+            vdrives,
+            policy: SpacePolicy::SlowFirst,
+            shards: 2,
+            force: false,
+            accept_unmirrored: true,
+        });
+        made.unwrap();
+        let mut volume = volume_request("tank", "v");
+        volume.size = 32 * MIB;
+        manager.volume_create(volume).unwrap();
+        for name in ["one", "two"] {
+            let request = export_request(name, "tank", "v", name);
+            manager.export_create(request).unwrap();
+        }
+        let mut site = Self {
+            manager,
+            second: 0,
+            folder,
+        };
+        site.look();
+        site
+    }
+
+    fn look(&mut self) {
+        self.second += 1;
+        let up = Duration::from_secs(self.second);
+        self.manager.observe(up, BEGIN_S + self.second);
+    }
+
+    /// What was kept of the last second.
+    fn kept(&self, object: &str) -> Kept {
+        let at = BEGIN_S + self.second;
+        let times = (Some(at), Some(at + 1), Some(1));
+        let told = self.manager.history(object, &[], times, at + 1);
+        Kept(told.unwrap_or_else(|problem| panic!("{object}: {problem}")))
+    }
+
+    fn vdrive_of(&self, tier: Tier) -> (String, Vec<String>) {
+        let pool = self.manager.pool_show("tank").unwrap();
+        let mut vdrives = pool.vdrives.iter();
+        let found = vdrives.find(|vdrive| vdrive.tier == tier).unwrap();
+        let drives = found.drives.iter();
+        let drives = drives.map(|drive| format!("drive/tank/{}", drive.spec));
+        (format!("vdrive/tank/{}", found.id), drives.collect())
+    }
+}
+
+struct Kept(History);
+
+impl Kept {
+    fn get(&self, name: &str) -> Option<f64> {
+        let mut all = self.0.series.iter();
+        let found = all.find(|series| series.name == name);
+        let series = found.unwrap_or_else(|| panic!("{} has no {name}", self.0.object));
+        assert_eq!(series.values.len(), 1);
+        series.values[0]
+    }
+
+    #[track_caller]
+    fn is(&self, name: &str, wanted: f64) {
+        let value = self.get(name);
+        let near = value.is_some_and(|value| (value - wanted).abs() <= wanted.abs() / 1000.0);
+        assert!(
+            near,
+            "{} {name}: {value:?} instead of {wanted}",
+            self.0.object
+        );
+    }
+
+    #[track_caller]
+    fn least(&self, name: &str, least: f64) -> f64 {
+        let value = self.get(name);
+        let right = value.filter(|value| *value >= least);
+        right.unwrap_or_else(|| panic!("{} {name}: {value:?} below {least}", self.0.object))
+    }
+
+    fn spreads(&self) -> HistorySpreads {
+        let object = &self.0.object;
+        let spreads = self.0.spreads.clone();
+        spreads.unwrap_or_else(|| panic!("{object} has no spreads"))
+    }
+
+    /// Percentiles are in order, and queue depth is there.
+    #[track_caller]
+    fn has_times_of(&self, what: &str) {
+        let [half, most, all] =
+            ["p50", "p99", "p999"].map(|of| self.least(&format!("{what}_latency_{of}"), 1e-9));
+        assert!(half <= most && most <= all, "{half} {most} {all}");
+        self.least(&format!("{what}_latency"), 1e-9);
+        self.least("queue_depth", 1e-9);
+    }
+}
+
+/// Checks that writes of so many bytes, each of `SIZE`, were kept.
+fn written(kept: &Kept, count: u64) {
+    kept.is("writes", count as f64);
+    kept.is("write_bytes", (count * SIZE) as f64);
+    kept.is("reads", 0.0);
+    kept.is("read_share", 0.0);
+    kept.is("write_size_p50", SIZE as f64);
+    kept.has_times_of("write");
+    assert_eq!(kept.get("read_latency"), None);
+    assert_eq!(kept.get("read_latency_p99"), None);
+    let writes = kept.spreads().writes;
+    assert_eq!(writes.sizes[7], count, "{:?}", writes.sizes);
+    assert_eq!(writes.times.iter().sum::<u64>(), count);
+}
+
+/// The same of reads.
+fn read(kept: &Kept, count: u64) {
+    kept.is("reads", count as f64);
+    kept.is("read_bytes", (count * SIZE) as f64);
+    kept.is("writes", 0.0);
+    kept.is("read_share", 1.0);
+    kept.is("read_size_p50", SIZE as f64);
+    kept.has_times_of("read");
+    assert_eq!(kept.get("write_latency"), None);
+    let reads = kept.spreads().reads;
+    assert_eq!(reads.sizes[7], count, "{:?}", reads.sizes);
+    assert_eq!(reads.times.iter().sum::<u64>(), count);
+}
+
+#[test]
+fn each_object_has_each_figure_as_hosts_and_drives_did() {
+    let mut site = Site::start();
+    let (fast, fast_drives) = site.vdrive_of(Tier::Fast);
+    let (slow, slow_drives) = site.vdrive_of(Tier::Slow);
+    // 100 writes by the first export, 20 by the other, each of a place of its own.
+    (0..100).for_each(|at| does("one", OpKind::Write, at * SIZE));
+    (100..120).for_each(|at| does("two", OpKind::Write, at * SIZE));
+    site.look();
+    written(&site.kept("export/tank/one"), 100);
+    written(&site.kept("export/tank/two"), 20);
+    written(&site.kept("volume/tank/v"), 120);
+    written(&site.kept("pool/tank"), 120);
+    site.kept("export/tank/one").is("sessions", 2.0);
+    // Each leg has all of it, and records beside it; the tier has what its vdrives have.
+    let bytes = (120 * SIZE) as f64;
+    let of = |name: &str, what: &str| site.kept(name).get(what).unwrap();
+    for drive in &fast_drives {
+        let kept = site.kept(drive);
+        kept.least("write_bytes", bytes);
+        kept.has_times_of("write");
+        kept.is("errors", 0.0);
+    }
+    for what in ["writes", "write_bytes", "reads", "errors"] {
+        let legs: f64 = fast_drives.iter().map(|drive| of(drive, what)).sum();
+        site.kept(&fast).is(what, legs);
+    }
+    for name in [fast.as_str(), "tier/tank/fast"] {
+        site.kept(name).least("write_bytes", 2.0 * bytes);
+        site.kept(name).has_times_of("write");
+        site.kept(name).least("used", bytes);
+    }
+    let legs: u64 = fast_drives
+        .iter()
+        .map(|drive| {
+            let writes = site.kept(drive).spreads().writes;
+            writes.sizes.iter().sum::<u64>()
+        })
+        .sum();
+    let writes = site.kept("tier/tank/fast").spreads().writes;
+    assert!(legs.abs_diff(writes.sizes.iter().sum()) * 100 <= legs);
+    // All of it sinks.
+    site.manager.pool_cool("tank").unwrap();
+    site.look();
+    let moved = site.kept("pool/tank").get("demoted_bytes").unwrap();
+    assert!((moved - bytes).abs() <= bytes / 1000.0, "{moved}");
+    site.kept("volume/tank/v").is("demoted_bytes", moved);
+    site.kept("tier/tank/fast").is("moved_out_bytes", moved);
+    site.kept("tier/tank/slow").is("moved_in_bytes", moved);
+    site.kept("tier/tank/slow").is("moved_out_bytes", 0.0);
+    for name in [slow.as_str(), "tier/tank/slow", slow_drives[0].as_str()] {
+        site.kept(name).least("write_bytes", bytes);
+    }
+    // What is read then comes from the disk, and from RAM when it is read again.
+    (0..20).for_each(|at| does("two", OpKind::Read, at * SIZE));
+    site.look();
+    read(&site.kept("export/tank/two"), 20);
+    read(&site.kept("volume/tank/v"), 20);
+    site.kept("export/tank/one").is("reads", 0.0);
+    let bytes = (20 * SIZE) as f64;
+    for name in ["volume/tank/v", "pool/tank"] {
+        let kept = site.kept(name);
+        let (slow, ram) = (kept.get("slow_bytes"), kept.get("ram_bytes"));
+        let both = slow.unwrap() + ram.unwrap();
+        assert!((both - bytes).abs() < 1.0, "{name}: {both}");
+        kept.is("fast_bytes", 0.0);
+        let shares = ["ram_share", "fast_share", "slow_share"].map(|of| kept.get(of).unwrap());
+        assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-6);
+        assert!(shares[2] > 0.0, "{shares:?}");
+    }
+    let pool = site.kept("pool/tank");
+    for tier in ["ram", "fast", "slow"] {
+        let kept = site.kept(&format!("tier/tank/{tier}"));
+        let own = pool.get(&format!("{tier}_bytes")).unwrap();
+        kept.is("served_bytes", own);
+        let share = pool.get(&format!("{tier}_share")).unwrap();
+        kept.is("share", share);
+    }
+    for name in [slow.as_str(), "tier/tank/slow", slow_drives[0].as_str()] {
+        let kept = site.kept(name);
+        kept.has_times_of("read");
+        // A disk takes milliseconds for one that lies elsewhere.
+        kept.least("read_latency_p999", 1e-3);
+    }
+    let before = site.kept("tier/tank/ram").get("reads").unwrap();
+    (0..4).for_each(|at| does("one", OpKind::Read, at * SIZE));
+    site.look();
+    let ram = site.kept("tier/tank/ram");
+    assert!(ram.get("reads").unwrap() + before >= 4.0);
+    drop(site.folder);
+}
+
+#[test]
+fn seconds_without_load_are_told_as_quiet() {
+    let mut site = Site::start();
+    does("one", OpKind::Write, 0);
+    site.look();
+    // What is written behind a write has its time.
+    for _ in 0..100 {
+        std::thread::park_timeout(Duration::from_millis(50));
+        site.look();
+        let (fast, _) = site.vdrive_of(Tier::Fast);
+        if site.kept(&fast).get("writes") == Some(0.0) {
+            break;
+        }
+    }
+    site.look();
+    let (fast, drives) = site.vdrive_of(Tier::Fast);
+    for name in [
+        "pool/tank",
+        "volume/tank/v",
+        "export/tank/one",
+        "tier/tank/fast",
+        fast.as_str(),
+        drives[0].as_str(),
+    ] {
+        let kept = site.kept(name);
+        for figure in [
+            "reads",
+            "writes",
+            "read_bytes",
+            "write_bytes",
+            "queue_depth",
+        ] {
+            kept.is(figure, 0.0);
+        }
+        for figure in [
+            "read_latency",
+            "write_latency_p99",
+            "read_size_p50",
+            "read_share",
+        ] {
+            assert_eq!(kept.get(figure), None, "{name} {figure}");
+        }
+        assert_eq!(kept.0.spreads, None, "{name}");
+    }
+    site.kept("export/tank/one").is("sessions", 2.0);
+    site.kept(&fast).least("used", 1.0);
+}
