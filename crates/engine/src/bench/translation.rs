@@ -126,6 +126,14 @@ impl Translation {
         Ok(mapped)
     }
 
+    /// Counts a read or a write of 4 KiB for each of these: by which export it came, and how long it took, in nanoseconds.
+    pub fn record(&self, ended: &[(bool, u16, u64)]) {
+        for (is_read, export, took) in ended {
+            self.shard
+                .record_for_benchmark(VOLUME, *is_read, *export, *took);
+        }
+    }
+
     /// Memory of the map in bytes: nodes and pages.
     pub fn bytes(&self) -> u64 {
         self.shard.status().map_bytes

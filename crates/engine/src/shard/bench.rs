@@ -1,11 +1,12 @@
 //! Steps of a shard that benchmarks take by themselves.
 
+use super::dispatch::Counted;
 use super::heat::By;
 use super::leaf::Leaf;
 use super::state::{Shard, drive_error};
 use crate::space::{Class, Run};
 use crate::vdrive::Purpose;
-use block::{DmaBuf, IoError};
+use block::{DmaBuf, IoError, OpKind};
 use format::crc32c;
 use std::rc::Rc;
 use units::{BLOCK, CHUNK, CHUNK_BLOCKS, Place};
@@ -103,6 +104,24 @@ impl Shard {
         let place = self.place_of(&leaf, block);
         self.trim_leaves();
         Ok(place.is_some())
+    }
+
+    /// Counts a read or a write of 4 KiB of a volume, which came by an export and took so long (ns): for the pool, the
+    /// volume and the export, by times and sizes.
+    pub fn record_for_benchmark(&self, volume: u32, is_read: bool, export: u16, took: u64) {
+        let kind = match is_read {
+            true => OpKind::Read,
+            false => OpKind::Write,
+        };
+        let len = BLOCK as u64;
+        let ended = Counted {
+            volume,
+            kind,
+            export,
+            len,
+        };
+        self.meters.note(took);
+        self.state.borrow_mut().count_op(ended, took);
     }
 
     fn place_of(&self, leaf: &Rc<Leaf>, block: usize) -> Place {

@@ -228,10 +228,10 @@ impl Shard {
 /// What of an operation counts.
 #[derive(Clone, Copy)]
 pub(super) struct Counted {
-    volume: u32,
-    kind: OpKind,
-    export: u16,
-    len: u64,
+    pub volume: u32,
+    pub kind: OpKind,
+    pub export: u16,
+    pub len: u64,
 }
 
 impl Counted {
