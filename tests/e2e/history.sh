@@ -78,7 +78,7 @@ convect history tank/v --last 1m --step 1s --json |
 
 say "a damaged file loses what is damaged, and no more"
 stop_daemon
-head -c 3000 /dev/urandom | dd of=state/history/data bs=1 seek=70000 conv=notrunc status=none
+head -c 3000 /dev/urandom | dd of=state/history/figures bs=1 seek=70000 conv=notrunc status=none
 echo '{' >state/history/index.json.new
 start_daemon
 wait_until 20 is_known
@@ -97,4 +97,8 @@ grep -q "has no 'speed', but reads" refused || fail "$(cat refused)"
 if convect history tank/v --last 1h --step 0s 2>refused; then :; fi
 if convect history tank/v --last 700d --step 1h 2>refused; then fail "it tells of very many steps"; fi
 grep -q 'are more than 4000' refused || fail "$(cat refused)"
-du -k state/history/data | tee size
+
+say "it takes the room that the document says"
+objects="$(python3 -c 'import json; print(len(json.load(open("state/history/index.json"))["objects"]))')"
+taken="$(du -k state/history/figures | cut -f1)"
+[ "$taken" -gt 0 ] && [ "$taken" -le $((objects * 1952)) ] || fail "$objects objects take $taken KiB"
