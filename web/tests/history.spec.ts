@@ -1,4 +1,7 @@
 // What tiers, vdrives, drives and exports did over time, where they are shown.
+import type { Page } from "@playwright/test";
+import type { History } from "../src/api/types";
+import type { Daemon } from "./daemon";
 import { expect, logIn, test, violations } from "./fixtures";
 
 const SHOWN = [
@@ -17,12 +20,23 @@ const CHARTS = [
   "Under way at a time",
 ];
 
+/** Waits until the history tells of what the host writes. */
+async function hasWritten(page: Page, daemon: Daemon): Promise<void> {
+  const most = async () => {
+    const answer = await page.request.get(
+      new URL("v1/history?object=export/tank/db-main&series=writes", daemon.url).href,
+    );
+    const history: History = await answer.json();
+    return Math.max(0, ...history.series[0]!.values.map(Number));
+  };
+  await expect.poll(most, { timeout: 20_000 }).toBeGreaterThan(0);
+}
+
 test("each part has its history, by keyboard and in both themes", async ({ page, daemon }) => {
   daemon.fill();
   daemon.load();
   await logIn(page, daemon, "viewer");
-  // The host writes for a few seconds.
-  await page.waitForTimeout(5000);
+  await hasWritten(page, daemon);
   for (const theme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme: theme });
     for (const [place, title] of SHOWN) {
@@ -45,7 +59,7 @@ test("what is drawn is what was done", async ({ page, daemon }) => {
   daemon.fill();
   daemon.load();
   await logIn(page, daemon, "viewer");
-  await page.waitForTimeout(5000);
+  await hasWritten(page, daemon);
   const drive = daemon.file("f1", "512M").split("?")[0]!;
   for (const [place, title] of [
     ["exports/db-main", "export db-main"],
