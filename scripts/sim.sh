@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The simulation: the gate of known bugs (CONVECT_GATE_SECONDS of one core's work each at most, 30;
 # as many at a time as there are cores), then a campaign on all cores over the first CONVECT_SIM_SEEDS
-# seeds (1700), always the same ones, with CONVECT_SIM_STATES crashes each (3000), of which no further one is
-# begun after CONVECT_SIM_SECONDS (600).
+# seeds (1700), always the same ones, with CONVECT_SIM_STATES crashes each (9000), three for each that a plan has at a
+# moment, of which no further one is begun after CONVECT_SIM_SECONDS (600).
 # Both are the same program: the campaign switches no bug on.
 # Every number is printed.
 set -Eeuo pipefail
@@ -12,7 +12,7 @@ cd "$root"
 use_rust
 
 seeds="${CONVECT_SIM_SEEDS:-1700}"
-states="${CONVECT_SIM_STATES:-3000}"
+states="${CONVECT_SIM_STATES:-9000}"
 seconds="${CONVECT_SIM_SECONDS:-600}"
 gate_seconds="${CONVECT_GATE_SECONDS:-30}"
 log="$(mktemp)"
@@ -41,7 +41,7 @@ build() {
   }
   with_flags first "-Cprofile-generate=$folder/raw"
   rm -rf "$folder/raw"
-  "$folder/first/$host/release/sim" --seed 1 --seeds 40 --states 400 --threads "$(nproc)" >/dev/null
+  "$folder/first/$host/release/sim" --seed 1 --seeds 40 --states 1200 --cuts 3 --threads "$(nproc)" >/dev/null
   "$profdata" merge -o "$folder/sim.profdata" "$folder/raw"
   with_flags second "-Cprofile-use=$folder/sim.profdata"
   program="$folder/second/$host/release/sim"
@@ -55,7 +55,7 @@ step "the gate: each known bug has to be found"
 passed=$((passed + $(grep -cE '^[a-z-]+ +[0-9]+ ' "$log" || true)))
 
 step "the campaign: crashes at every write and flush, $seeds seeds"
-"$program" --seed 1 --seeds "$seeds" --states "$states" --seconds "$seconds" --threads "$(nproc)" \
+"$program" --seed 1 --seeds "$seeds" --states "$states" --cuts 3 --seconds "$seconds" --threads "$(nproc)" \
   | tee "$log" || failed=$((failed + 1))
 passed=$((passed + $(grep -c '^seed [0-9]*: [0-9]* states' "$log" || true)))
 echo "simulation: $passed passed, $failed failed"

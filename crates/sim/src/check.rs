@@ -2,21 +2,18 @@
 
 use crate::compare::Look;
 use crate::image::{Block, Crashed, Image};
-use crate::instant::{Instant, Sight, Turns};
 use crate::medium::Loss;
+use crate::openings::{Kind, Labels, Opened, Openings, newest};
 use crate::oracle::{Oracle, Wrong};
 use crate::random::Random;
 use block::IoBuf;
-use drives::OpenDrive;
 use engine::EngineConfig;
-use engine::harness::{Harness, Located};
+use engine::harness::Located;
 use format::{Label, LayoutConfig, PartConfig, label_offsets};
-use reactor::{Clock, Handle};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use units::{BLOCK, DriveId};
+use units::BLOCK;
 
 /// Blocks read together.
 pub const LONGEST: u64 = 16;
@@ -38,11 +35,10 @@ const AUDIT: u64 = 8;
 const TOOLS: u64 = 128;
 /// One state in so many crashes again at some moment of its opening: that is a state, too.
 const AGAIN: u64 = 3;
+/// One state in so many that take over the opening of another one is opened itself, too, and has to be the same.
+const SURE: u64 = 128;
 /// Such crashes in a row, at most.
 const CRASHES: usize = 3;
-
-/// Turns that an opening may take.
-const TURNS: usize = 1_000_000;
 
 /// Memory of an engine over small drives.
 pub const MEMORY: EngineConfig = EngineConfig {
@@ -60,22 +56,11 @@ pub const MEMORY: EngineConfig = EngineConfig {
     lasting: block::Lasting::NONE,
 };
 
-/// A drive as it was opened: its text and size in bytes.
-#[derive(Clone, Debug)]
-pub struct Kind {
-    /// How it is opened.
-    pub spec: String,
-    /// Bytes.
-    pub size: u64,
-}
-
-struct Still;
-
-impl Clock for Still {
-    fn now_ns(&self) -> u64 {
-        1
-    }
-}
+/// All that a volume has, by where it lies.
+const EVERYTHING: Look = Look {
+    whole: true,
+    by_reading: false,
+};
 
 /// A label's first blocks.
 type LabelBlocks = [Option<Arc<Block>>; LABEL_BLOCKS as usize];
@@ -84,18 +69,14 @@ type Newest = (Vec<Option<Arc<Block>>>, Option<Arc<Label>>);
 /// What labels say, by the addresses of their blocks, which are kept so that they stay theirs.
 type Known = BTreeMap<[usize; LABEL_BLOCKS as usize], (LabelBlocks, Option<Arc<Label>>)>;
 
-/// A pool that was opened, its label, and the drives that were given.
-pub struct Opened {
-    pub harness: Harness,
-    pub label: Arc<Label>,
-    pub drives: Vec<(DriveId, Sight)>,
-}
-
 /// Opens states and compares them.
 pub struct Checker {
-    handle: Handle,
+    kinds: Vec<Kind>,
+    openings: RefCell<Openings>,
     pub(crate) random: RefCell<Random>,
     states: Cell<u64>,
+    /// States that took over what was opened of another one that reads the same.
+    shared: Cell<u64>,
     /// Snapshots of several volumes that a crash left when they had just been taken.
     pub(crate) groups: Cell<u64>,
     /// The moment that is looked at is rare.
@@ -103,8 +84,6 @@ pub struct Checker {
     labels: RefCell<Known>,
     /// Each drive's newest label, and the blocks that it was found in.
     newest: RefCell<Vec<Newest>>,
-    drives: Vec<(Kind, Arc<Instant>)>,
-    turns: Turns,
     /// Memory to read into, by number of blocks.
     pub(crate) bufs: Cell<Vec<IoBuf>>,
     /// Memory for where blocks lie.
@@ -121,22 +100,17 @@ impl Checker {
     /// # Panics
     /// When the system has no event descriptor left.
     pub fn new(seed: u64, kinds: Vec<Kind>, fragile: Option<usize>) -> Self {
-        let turns = Turns::default();
-        let drive = |kind: Kind| {
-            let drive = Instant::new(&kind.spec, kind.size, turns.clone());
-            (kind, drive)
-        };
         let bufs = (0..=LONGEST).map(|count| IoBuf::zeroed(count as usize * BLOCK));
         Self {
-            handle: Handle::simulated(Box::new(Still), seed).expect("an event descriptor"),
+            openings: RefCell::new(Openings::new(&kinds, seed)),
+            kinds,
             random: RefCell::new(Random::new(seed)),
             states: Cell::new(0),
+            shared: Cell::new(0),
             groups: Cell::new(0),
             rare: Cell::new(false),
             labels: RefCell::default(),
             newest: RefCell::default(),
-            drives: kinds.into_iter().map(drive).collect(),
-            turns,
             bufs: Cell::new(bufs.collect()),
             located: Cell::default(),
             fragile,
@@ -152,6 +126,11 @@ impl Checker {
     /// States that were opened and compared.
     pub fn states(&self) -> u64 {
         self.states.get()
+    }
+
+    /// Of these, states that took over what was opened of another one that reads the same.
+    pub fn shared(&self) -> u64 {
+        self.shared.get()
     }
 
     /// Snapshots of several volumes that were compared when their label had just been written.
@@ -184,7 +163,7 @@ impl Checker {
                         _ => Wrong(format!("{without}after crash {crash} in a row: {what}")),
                     }
                 })?;
-            let turns = self.turns.load(Ordering::Relaxed);
+            let turns = self.openings.borrow_mut().last().turns();
             if crash == CRASHES || turns == 0 || !self.chance(AGAIN) {
                 break;
             }
@@ -274,9 +253,10 @@ impl Checker {
         let mut random = self.random.borrow_mut();
         let turn = random.below(turns);
         let loss = *random.pick(&Loss::ALL);
-        let drives = self.drives.iter();
+        let mut openings = self.openings.borrow_mut();
+        let drives = openings.last().drives().iter();
         drives
-            .map(|(_, drive)| drive.crash(turn, loss, &mut random))
+            .map(|drive| drive.crash(turn, loss, &mut random))
             .collect()
     }
 
@@ -288,51 +268,69 @@ impl Checker {
         away: &mut Option<usize>,
     ) -> Result<(), Wrong> {
         self.states.set(self.states.get() + 1);
-        self.turns.store(0, Ordering::Relaxed);
-        let labels = (0..self.drives.len()).map(|drive| self.label(drive, &crashed[drive]));
-        let labels: Vec<_> = labels.collect();
-        for ((_, drive), crashed) in self.drives.iter().zip(crashed) {
-            drive.load(crashed);
-        }
+        let labels = (0..self.kinds.len()).map(|drive| self.label(drive, &crashed[drive]));
+        let mut labels: Labels = labels.collect();
         let spared = oracle.hits.is_empty() && oracle.state_hits.is_empty() && !oracle.wild;
-        if wanted && spared && self.random.borrow_mut().one_in(TOOLS) {
-            let drives: Vec<_> = self.drives.iter().map(|(_, drive)| drive.clone()).collect();
-            self.run(crate::tools::compare(&self.handle, &drives, oracle))?;
-        }
+        let by_tools = wanted && spared && self.random.borrow_mut().one_in(TOOLS);
         // A leg that was away is older from then on.
         *away = away.or_else(|| self.without(&labels));
-        let without = *away;
-        let opened = match self.open(&labels, without) {
-            Ok(Some(opened)) => opened,
-            Ok(None) if wanted => return Err(Wrong("no drive has a label".into())),
-            // A pool without a copy of its metadata may be refused.
-            Err(_) if oracle.wild => return Ok(()),
-            Err(failed) if wanted => return Err(Wrong(format!("it does not open: {failed}"))),
-            _ => return Ok(()),
+        for away in away.iter().chain(&self.absent.get()) {
+            labels[*away] = None;
+        }
+        let openings = &mut *self.openings.borrow_mut();
+        let mut itself = None;
+        let fresh = match by_tools {
+            true => Some(crashed),
+            false => {
+                let sure = spared && (self.shared.get() + 1).is_multiple_of(SURE);
+                itself = sure.then(|| crashed.clone());
+                openings.take_over(crashed, &labels)
+            }
         };
+        if let Some(crashed) = fresh {
+            itself = None;
+            openings.load(crashed);
+            let opening = openings.last();
+            if by_tools {
+                opening.run(crate::tools::compare(opening, oracle))?;
+            }
+            match opening.open(&labels) {
+                Ok(true) => {}
+                Ok(false) if wanted => return Err(Wrong("no drive has a label".into())),
+                // A pool without a copy of its metadata may be refused.
+                Err(_) if oracle.wild => return Ok(()),
+                Err(failed) if wanted => return Err(Wrong(format!("it does not open: {failed}"))),
+                _ => return Ok(()),
+            }
+        } else {
+            self.shared.set(self.shared.get() + 1);
+        }
         let look = Look {
             whole: self.chance(WHOLE),
             by_reading: self.random.borrow_mut().one_in(READ),
         };
-        self.compare_volumes(&opened, oracle, look, None)?;
+        let opening = openings.last();
+        let opened = opening.opened().expect("opened just now, or before");
+        self.compare_volumes(opened, oracle, look, None)?;
         if look.whole {
-            self.compare_copy(&opened, oracle)?;
+            self.compare_copy(opened, oracle)?;
         }
-        self.compare_group(&opened, oracle)?;
-        if !oracle.wild && self.chance(AUDIT) {
-            self.audit(&opened.harness)?;
+        self.compare_group(opened, oracle)?;
+        if !oracle.wild && self.chance(AUDIT) && !opening.audited {
+            self.audit(opened)?;
+            opening.audited = true;
         }
-        drop(opened);
-        if spared && without.is_none() && self.random.borrow_mut().one_in(TWICE) {
-            self.open_twice(&labels, oracle)?;
+        if let Some(crashed) = itself {
+            self.open_itself(openings, crashed, &labels, oracle)?;
         }
-        self.handle.run_ready(TURNS);
-        self.handle.drop_tasks();
+        if spared && away.is_none() && self.random.borrow_mut().one_in(TWICE) {
+            self.open_twice(openings, &labels, oracle)?;
+        }
         Ok(())
     }
 
-    fn audit(&self, harness: &Harness) -> Result<(), Wrong> {
-        let audit = self.run(async { harness.audit().await });
+    fn audit(&self, opened: &Opened) -> Result<(), Wrong> {
+        let audit = opened.run(async { opened.harness.audit().await });
         let audit = audit.map_err(|failed| Wrong(format!("no audit: {failed}")))?;
         let count = audit.count;
         audit.wrong.first().map_or(Ok(()), |wrong| {
@@ -340,61 +338,64 @@ impl Checker {
         })
     }
 
-    /// What recovery left is recovered to the same.
-    fn open_twice(&self, labels: &[Option<Arc<Label>>], oracle: &Oracle) -> Result<(), Wrong> {
+    /// A state that took over another one's opening is the same when it is opened itself.
+    fn open_itself(
+        &self,
+        openings: &mut Openings,
+        crashed: Vec<Crashed>,
+        labels: &Labels,
+        oracle: &Oracle,
+    ) -> Result<(), Wrong> {
         let mut digests = [0; 2];
-        for digest in &mut digests {
-            let opened = self
-                .open(labels, None)
-                .map_err(|failed| Wrong(format!("it opens once only: {failed}")))?;
-            let Some(opened) = opened else {
-                return Err(Wrong("the labels are gone after an opening".into()));
-            };
-            let look = Look {
-                whole: true,
-                by_reading: false,
-            };
-            self.compare_volumes(&opened, oracle, look, Some(digest))?;
+        if let Some(opened) = openings.last().opened() {
+            self.compare_volumes(opened, oracle, EVERYTHING, Some(&mut digests[0]))?;
         }
+        openings.last().load(crashed);
+        digests[1] = self.digest(openings, labels, oracle)?;
         if digests[0] != digests[1] {
+            let what = "it holds something else than a state in which recovery reads the same";
+            return Err(Wrong(what.into()));
+        }
+        Ok(())
+    }
+
+    /// What recovery left is recovered to the same.
+    fn open_twice(
+        &self,
+        openings: &mut Openings,
+        labels: &Labels,
+        oracle: &Oracle,
+    ) -> Result<(), Wrong> {
+        let first = self.digest(openings, labels, oracle)?;
+        let second = self.digest(openings, labels, oracle)?;
+        // What these wrote is not what an opening of the state writes.
+        openings.last().close();
+        if first != second {
             return Err(Wrong("opened again it holds something else".into()));
         }
         Ok(())
     }
 
-    fn open(
+    /// Opens what the last opening's drives hold, and digests all of it.
+    fn digest(
         &self,
-        labels: &[Option<Arc<Label>>],
-        without: Option<usize>,
-    ) -> Result<Option<Opened>, String> {
-        let here = |number: usize| Some(number) != without && Some(number) != self.absent.get();
-        let labels = labels.iter().enumerate();
-        let labels = labels.filter_map(|(number, label)| Some((number, label.as_ref()?)));
-        let labels: Vec<_> = labels.filter(|(number, _)| here(*number)).collect();
-        let Some(newest) = newest(labels.iter().map(|(_, label)| *label)) else {
-            return Ok(None);
+        openings: &mut Openings,
+        labels: &Labels,
+        oracle: &Oracle,
+    ) -> Result<u64, Wrong> {
+        let opened = openings.last().open(labels);
+        opened.map_err(|failed| Wrong(format!("it opens once only: {failed}")))?;
+        let Some(opened) = openings.last().opened() else {
+            return Err(Wrong("the labels are gone after an opening".into()));
         };
-        let drives = labels.iter();
-        let drives = drives.map(|(number, label)| (label.drive, &self.drives[*number].1));
-        let members = drives.clone().map(|(id, drive)| (id, drive.clone() as _));
-        let members: Vec<(DriveId, Arc<dyn OpenDrive>)> = members.collect();
-        let (handle, label) = (self.handle.clone(), newest.clone());
-        let opened = self.run(async move {
-            Harness::open(&handle, label.pool, &label.config, &members, &MEMORY).await
-        });
-        match opened {
-            Ok(harness) => Ok(Some(Opened {
-                harness,
-                label: newest,
-                drives: drives.map(|(id, drive)| (id, drive.sight())).collect(),
-            })),
-            Err(failed) => Err(failed.to_string()),
-        }
+        let mut digest = 0;
+        self.compare_volumes(opened, oracle, EVERYTHING, Some(&mut digest))?;
+        Ok(digest)
     }
 
     /// The newest label of a drive. Decoding is the dear part: labels rarely change.
     fn label(&self, drive: usize, crashed: &Crashed) -> Option<Arc<Label>> {
-        let offsets = label_offsets(self.drives[drive].0.size);
+        let offsets = label_offsets(self.kinds[drive].size);
         let firsts = offsets.map(|offset| offset / BLOCK as u64);
         let within = |block: &u64| {
             firsts
@@ -453,21 +454,4 @@ impl Checker {
         labels.insert(key, (blocks, label.clone()));
         label
     }
-
-    /// Runs a future to its end: its drives answer at once.
-    pub(crate) fn run<T>(&self, future: impl Future<Output = T>) -> T {
-        let mut future = std::pin::pin!(future);
-        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-        for _ in 0..TURNS {
-            if let std::task::Poll::Ready(value) = future.as_mut().poll(&mut context) {
-                return value;
-            }
-            self.handle.run_ready(1);
-        }
-        panic!("an opening waits for something that never comes")
-    }
-}
-
-fn newest<'a>(labels: impl Iterator<Item = &'a Arc<Label>>) -> Option<Arc<Label>> {
-    labels.max_by_key(|label| label.generation).cloned()
 }

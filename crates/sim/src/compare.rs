@@ -4,8 +4,9 @@
 //! it is were found out once for all states that have it. What does not fit is read, and some states are read anyway,
 //! as a host would.
 
-use crate::check::{Checker, LONGEST, Opened};
+use crate::check::{Checker, LONGEST};
 use crate::content::{SECTOR, SECTORS};
+use crate::openings::Opened;
 use crate::oracle::{Oracle, Wrong};
 use block::IoBuf;
 use engine::harness::{Harness, Located};
@@ -52,7 +53,7 @@ impl Checker {
             true => LONGEST,
             false => CHUNK_BLOCKS as u64,
         };
-        self.run(async move {
+        opened.run(async move {
             for (number, known) in &oracle.volumes {
                 let found = crate::snapshots::find(&opened.label.config, *number, known);
                 let Some((reader, has)) = found else {
@@ -174,7 +175,7 @@ impl Checker {
             }
         };
         let mut buf = IoBuf::zeroed(BLOCK);
-        self.run(async {
+        opened.run(async {
             for number in [copying.of, copying.volume] {
                 for (block, _) in oracle.ranges(number, 1) {
                     if block * (BLOCK as u64) < end {
@@ -214,7 +215,7 @@ impl Checker {
             let reader = Harness::reader(named.layer);
             for (block, _) in wanted.ranges(*number, 1) {
                 let offset = block * BLOCK as u64;
-                let read = self.run(opened.harness.read(reader, offset, &mut buf));
+                let read = opened.run(opened.harness.read(reader, offset, &mut buf));
                 match read {
                     Err(_) if oracle.is_hit(*number, block) => continue,
                     Err(failed) => {

@@ -161,6 +161,8 @@ fn look_for(mutation: Mutation, limit: Duration, length: Length, from: u64) -> O
     let began = worked();
     // Who believes what is read believes a bad drive, too, and that is another bug.
     let length = Length {
+        // Its seeds were found with one.
+        cuts: 1,
         healthy: mutation == Mutation::ReuseRead,
         // What is wrong between volumes takes many of them.
         groups: mutation == Mutation::SnapshotUnheld,

@@ -122,6 +122,26 @@ pub enum Content {
 }
 
 impl Content {
+    /// Whether both are of the same blocks in the same way.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let same = |one: &Option<Arc<Block>>, other: &Option<Arc<Block>>| {
+            let address = |block: &Option<Arc<Block>>| block.as_ref().map(Arc::as_ptr);
+            address(one) == address(other)
+        };
+        match (self, other) {
+            (Self::Whole(one), Self::Whole(other)) => Arc::ptr_eq(one, other),
+            (
+                Self::Torn { old, new, mask },
+                Self::Torn {
+                    old: before,
+                    new: after,
+                    mask: bits,
+                },
+            ) => mask == bits && Arc::ptr_eq(new, after) && same(old, before),
+            _ => false,
+        }
+    }
+
     /// Copies the block into `into`.
     pub fn read(&self, into: &mut [u8]) {
         let (old, new, mask) = match self {

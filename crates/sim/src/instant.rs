@@ -47,6 +47,50 @@ enum At {
     Written(u32),
 }
 
+/// Reads of blocks that a drive remembers at most.
+const REMEMBERED: usize = 8192;
+
+/// Which of the changes that a crash left counts for each block.
+pub struct Places {
+    of: Vec<u32>,
+    moved: Vec<u64>,
+}
+
+impl Places {
+    /// None counts, on a drive of `size` bytes.
+    pub fn new(size: u64) -> Self {
+        Self {
+            of: vec![0; size as usize / BLOCK],
+            moved: Vec::new(),
+        }
+    }
+
+    /// They are those of this from now on.
+    pub fn load(&mut self, crashed: &Crashed) {
+        for block in self.moved.drain(..) {
+            self.of[block as usize] = 0;
+        }
+        for (index, (block, _)) in (1..).zip(&crashed.changed) {
+            self.of[*block as usize] = index;
+            self.moved.push(*block);
+        }
+    }
+
+    /// Whether a block is as it was `seen`.
+    fn has(&self, crashed: &Crashed, block: u64, seen: &Option<Content>) -> bool {
+        let index = self.of[block as usize];
+        if index > 0 {
+            let (_, content) = &crashed.changed[index as usize - 1];
+            return seen.as_ref().is_some_and(|seen| seen.is_same(content));
+        }
+        match (crashed.base.get(block), seen) {
+            (None, None) => true,
+            (Some(now), Some(Content::Whole(seen))) => Arc::ptr_eq(now, seen),
+            _ => false,
+        }
+    }
+}
+
 /// What a crash left, and what was written since.
 struct Held {
     crashed: Crashed,
@@ -61,6 +105,10 @@ struct State {
     moved: Vec<u64>,
     log: Vec<(u64, Event)>,
     shadow: Shadow,
+    /// Blocks of what the crash left that were read, and what they held; zeroes are nothing.
+    read: Vec<(u64, Option<Content>)>,
+    /// Of those, where it was last seen that another state differs.
+    differs: usize,
 }
 
 /// The drive. It is of the thread that made it.
@@ -102,6 +150,8 @@ impl Instant {
             moved: Vec::new(),
             log: Vec::new(),
             shadow: Shadow::default(),
+            read: Vec::new(),
+            differs: 0,
         };
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         STATES.with_borrow_mut(|states| states.push((number, Rc::new(RefCell::new(state)))));
@@ -129,9 +179,51 @@ impl Instant {
         }
         held.cells.clear();
         state.log.clear();
+        state.read.clear();
+        state.differs = 0;
         for (index, (block, _)) in crashed.changed.iter().enumerate() {
             held.at[*block as usize] = At::Changed(index as u32);
             state.moved.push(*block);
+        }
+        held.crashed = crashed;
+    }
+
+    /// Whether all that was read of what the crash left is the same in this, so that who opened it cannot know which of both
+    /// it is.
+    pub fn looks_like(&self, crashed: &Crashed, places: &Places) -> bool {
+        let state = self.state();
+        let state = &mut *state.borrow_mut();
+        let has = |(block, seen): &(u64, Option<Content>)| places.has(crashed, *block, seen);
+        if state.read.len() > REMEMBERED || state.read.get(state.differs).is_some_and(|at| !has(at))
+        {
+            return false;
+        }
+        match state.read.iter().position(|at| !has(at)) {
+            Some(at) => state.differs = at,
+            None => return true,
+        }
+        false
+    }
+
+    /// The crash left this instead, and what was written since is the same.
+    pub fn replace(&self, crashed: Crashed) {
+        let state = self.state();
+        let state = &mut *state.borrow_mut();
+        let held = &mut state.held;
+        let is_written = |at: &At| matches!(at, At::Written(_));
+        state.moved.retain(|block| {
+            let at = &mut held.at[*block as usize];
+            if !is_written(at) {
+                *at = At::Base;
+            }
+            is_written(at)
+        });
+        for (index, (block, _)) in crashed.changed.iter().enumerate() {
+            let at = &mut held.at[*block as usize];
+            if !is_written(at) {
+                *at = At::Changed(index as u32);
+                state.moved.push(*block);
+            }
         }
         held.crashed = crashed;
     }
@@ -224,6 +316,22 @@ impl Held {
 }
 
 impl State {
+    /// What is read is remembered, where it is what the crash left.
+    fn remember(&mut self, first: u64, count: u64) {
+        if self.read.len() > REMEMBERED {
+            return;
+        }
+        let crashed = &self.held.crashed;
+        for block in first..first + count {
+            let seen = match self.held.at[block as usize] {
+                At::Base => crashed.base.get(block).cloned().map(Content::Whole),
+                At::Changed(index) => Some(crashed.changed[index as usize].1.clone()),
+                At::Written(_) => continue,
+            };
+            self.read.push((block, seen));
+        }
+    }
+
     /// What a read finds, in memory that is there already.
     fn lend(&mut self, first: u64, len: usize) -> Option<DmaBuf> {
         let held = &self.held;
@@ -291,10 +399,13 @@ impl DriveQueue for Queue {
         let first = io.offset / BLOCK as u64;
         let turn = || self.turns.fetch_add(1, Ordering::Relaxed);
         match (io.kind, &mut io.buf) {
-            (DriveIoKind::Read, Some(buf)) => match state.lend(first, buf.len()) {
-                Some(lent) => *buf = lent,
-                None => state.held.read(first, buf),
-            },
+            (DriveIoKind::Read, Some(buf)) => {
+                state.remember(first, (buf.len() / BLOCK) as u64);
+                match state.lend(first, buf.len()) {
+                    Some(lent) => *buf = lent,
+                    None => state.held.read(first, buf),
+                }
+            }
             (DriveIoKind::Write, Some(buf)) => state.write(turn(), first, cells_of(buf)),
             (DriveIoKind::Discard, _) => {
                 let zeroes = self.handle.dma().zeroed(BLOCK);
@@ -346,5 +457,72 @@ mod tests {
         drive.load(Crashed::unchanged(Image::new(1 << 20)));
         state.borrow().held.read(0, &mut now);
         assert_eq!(now[0], 0);
+    }
+
+    #[test]
+    fn another_state_is_told_by_what_was_read_alone() {
+        let size = 1 << 20;
+        let drive = Instant::new("given:0", size, Turns::default());
+        let block = |value| Arc::new(Block::of(&[value; BLOCK]));
+        let blocks = [block(1), block(2), block(3)];
+        let mut base = Image::new(size);
+        base.set(5, Some(blocks[0].clone()));
+        let state_of = |changed: &[(u64, &Content)]| Crashed {
+            base: base.clone(),
+            changed: changed
+                .iter()
+                .map(|(at, of)| (*at, (*of).clone()))
+                .collect(),
+        };
+        let [one, two, three] = blocks.each_ref().map(|of| Content::Whole(of.clone()));
+        let torn = |mask| Content::Torn {
+            old: Some(blocks[0].clone()),
+            new: blocks[1].clone(),
+            mask,
+        };
+        drive.load(state_of(&[(6, &two), (9, &three), (7, &torn(3))]));
+        let state = drive.state();
+        state.borrow_mut().remember(5, 4);
+        let mut places = Places::new(size);
+        let mut same = |changed: &[(u64, &Content)]| {
+            let crashed = state_of(changed);
+            places.load(&crashed);
+            drive.looks_like(&crashed, &places)
+        };
+        assert!(same(&[(6, &two), (7, &torn(3))]), "9 was not read");
+        assert!(same(&[
+            (6, &one),
+            (6, &two),
+            (5, &one),
+            (7, &torn(3)),
+            (9, &two)
+        ]));
+        for other in [
+            vec![(6, &two)],
+            vec![(6, &two), (7, &torn(2))],
+            vec![(6, &three), (7, &torn(3))],
+            vec![(6, &two), (7, &torn(3)), (5, &two)],
+            vec![(6, &two), (7, &torn(3)), (8, &two)],
+        ] {
+            assert!(!same(&other));
+        }
+
+        let cell = || std::iter::once(DmaPool::new().zeroed(BLOCK));
+        state.borrow_mut().write(0, 9, cell());
+        drive.replace(state_of(&[(9, &two), (10, &three)]));
+        let holds = |at: u64| {
+            let mut now = vec![0; BLOCK];
+            state.borrow().held.read(at, &mut now);
+            now[0]
+        };
+        assert_eq!(
+            [5, 6, 7, 9, 10].map(holds),
+            [1, 0, 0, 0, 3],
+            "9 was written since"
+        );
+        drive.replace(state_of(&[]));
+        assert_eq!([5, 9, 10].map(holds), [1, 0, 0]);
+        drive.load(state_of(&[(9, &two)]));
+        assert_eq!([5, 9, 10].map(holds), [1, 2, 0]);
     }
 }

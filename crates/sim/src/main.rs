@@ -22,6 +22,7 @@ mod limits;
 mod lives;
 mod medium;
 mod memory;
+mod openings;
 mod oracle;
 mod plan;
 mod promote;
@@ -62,6 +63,9 @@ struct Arguments {
     /// Changes of the pool at most, for each seed.
     #[arg(long, default_value_t = 1000)]
     changes: u64,
+    /// Power cuts at a moment that is looked at, for each that the plan has.
+    #[arg(long, default_value_t = 1)]
+    cuts: u64,
     /// Begin no further seed after so many seconds.
     #[arg(long, default_value_t = u64::MAX)]
     seconds: u64,
@@ -83,6 +87,7 @@ fn main() -> ExitCode {
     let length = run::Length {
         states: arguments.states,
         changes: arguments.changes,
+        cuts: arguments.cuts.max(1),
         healthy: false,
         groups: arguments.groups.is_some(),
         focus: None,
@@ -111,6 +116,7 @@ fn worked() -> Duration {
 struct Sums {
     seeds: AtomicU64,
     states: AtomicU64,
+    shared: AtomicU64,
     moments: AtomicU64,
     operations: AtomicU64,
     cuts: AtomicU64,
@@ -128,6 +134,7 @@ impl Sums {
         self.seeds.fetch_add(1, Ordering::Relaxed);
         for (sum, more) in [
             (&self.states, outcome.states),
+            (&self.shared, outcome.shared),
             (&self.moments, outcome.moments),
             (&self.operations, outcome.operations),
             (&self.cuts, outcome.cuts),
@@ -201,6 +208,11 @@ fn campaign(arguments: &Arguments, length: run::Length) -> ExitCode {
         sum(&sums.differences),
         sum(&sums.received),
         sum(&sums.seconds),
+    );
+    let shared = sum(&sums.shared);
+    println!(
+        "{} states were recovered by themselves; {shared} took over what was recovered of another one, in which all that recovery reads is the same",
+        states - shared,
     );
     println!(
         "{} group snapshots whose order was looked at, {} of them between dependent writes; {} more in crash states, just taken",

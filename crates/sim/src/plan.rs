@@ -8,7 +8,8 @@ mod focus;
 
 pub use focus::Focus;
 
-use crate::check::{Kind, MEMORY};
+use crate::check::MEMORY;
+use crate::openings::Kind;
 use crate::random::Random;
 use crate::request::Faults;
 use engine::{LayoutSpec, PoolSpec, SpacePolicy, Tier, VdriveSpec, VolumeSpec};

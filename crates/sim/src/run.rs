@@ -37,6 +37,8 @@ pub const POOL: &str = "tank";
 pub struct Outcome {
     /// States that were opened and compared.
     pub states: u64,
+    /// Of these, states that took over what was opened of another one that reads the same.
+    pub shared: u64,
     /// Writes and flushes of drives.
     pub moments: u64,
     /// Operations that ended well.
@@ -68,6 +70,8 @@ pub struct Length {
     pub states: u64,
     /// Changes of the pool at most.
     pub changes: u64,
+    /// Cuts at a moment for each that the plan has: they lose this or that, and many of them share what is recovered.
+    pub cuts: u64,
     /// No drive goes wrong.
     pub healthy: bool,
     /// Nothing but snapshots of several volumes with writes that depend on one another.
@@ -96,6 +100,7 @@ pub struct Watch {
     pub limit: u64,
     pub every: u64,
     pub looks: u64,
+    pub cuts: u64,
     /// The drive that goes wrong has no copy.
     pub alone: bool,
     /// Nothing but snapshots of groups are looked at.
@@ -161,7 +166,7 @@ impl Watch {
             }
             _ => 0,
         };
-        for _ in 0..looks {
+        for _ in 0..looks * self.cuts {
             if self.wrong.borrow().is_some() || self.checker.states() >= self.limit {
                 return;
             }
@@ -304,6 +309,7 @@ impl Run {
             limit: length.states,
             every: plan.every,
             looks: plan.looks,
+            cuts: length.cuts,
             alone: plan.bad.is_some(),
             groups: length.groups,
             fresh: Cell::new(0),
@@ -352,6 +358,7 @@ impl Run {
         set_hook(None);
         Outcome {
             states: self.watch.checker.states(),
+            shared: self.watch.checker.shared(),
             moments: self.watch.moments.get(),
             crashed_groups: self.watch.checker.groups(),
             operations: self.client.counts.get().0,
@@ -639,6 +646,7 @@ mod tests {
     const SHORT: Length = Length {
         states: 300,
         changes: 20,
+        cuts: 1,
         healthy: false,
         groups: false,
         focus: None,

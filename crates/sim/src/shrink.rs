@@ -37,7 +37,7 @@ pub fn explain(seed: u64, failure: &Failure, length: Length) {
 fn again(seed: u64, length: Length) {
     let groups = if length.groups { " --groups 1" } else { "" };
     println!(
-        "run it again: cargo run --release -p sim -- --seed {seed} --states {} --changes {}{groups}",
-        length.states, length.changes
+        "run it again: cargo run --release -p sim -- --seed {seed} --states {} --changes {} --cuts {}{groups}",
+        length.states, length.changes, length.cuts
     );
 }

@@ -1,11 +1,10 @@
 //! The recovery tools over what a crash left: they read the format by themselves, and have to find
 //! what an opening would.
 
-use crate::instant::Instant;
+use crate::openings::Opening;
 use crate::oracle::{Oracle, Wrong};
 use drives::OpenDrive;
 use inspect::{Inspection, Mode, Pool};
-use reactor::Handle;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use units::BLOCK;
@@ -14,11 +13,8 @@ use units::BLOCK;
 ///
 /// # Errors
 /// What is wrong.
-pub async fn compare(
-    handle: &Handle,
-    drives: &[Arc<Instant>],
-    oracle: &Oracle,
-) -> Result<(), Wrong> {
+pub async fn compare(opening: &Opening, oracle: &Oracle) -> Result<(), Wrong> {
+    let (handle, drives) = (opening.handle(), opening.drives());
     let drives: Vec<Arc<dyn OpenDrive>> = drives.iter().map(|drive| drive.clone() as _).collect();
     let failed = |failed: inspect::InspectError| Wrong(format!("the tools: {failed}"));
     let pool = Pool::open(handle, &drives).await.map_err(failed)?;
