@@ -109,8 +109,11 @@ for at in range(64):
 grew() { system_python -c 'import sys; sys.exit(float(sys.argv[1]) - float(sys.argv[2]) != 64 * 1048576)' "$(written "$1")" "$before"; }
 wait_until 20 grew volume
 wait_until 20 grew pool
+wait_until 20 grew export
+wait_until 20 has_data 'convect_export_write_latency_seconds_count == on(export) convect_export_writes_total > 64'
 wait_until 20 has_data "convect_volume_read_bytes_total{volume=\"disk\"} >= $((64 * mib))"
 wait_until 20 has_data "sum(convect_drive_written_bytes_total) >= $((128 * mib))"
+wait_until 20 has_data 'convect_drive_write_latency_seconds_count == convect_drive_writes_total > 0'
 
 say "histograms: how long and how large"
 # A client wrote 65 times one MiB, each of which is one operation.

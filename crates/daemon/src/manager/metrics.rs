@@ -2,7 +2,7 @@
 
 use super::core::{Manager, Result, lock};
 use crate::mapping::ToApi;
-use crate::metrics::{self, Format, Page, PoolFigures};
+use crate::metrics::{self, Format, Page, PoolFigures, Times};
 use engine::PoolLook;
 use std::time::Instant;
 
@@ -19,8 +19,14 @@ impl Manager {
         let absent = lock(&self.absent).clone();
         metrics::daemon(&mut page, self.began.elapsed(), &absent);
         metrics::jobs(&mut page, &self.job_list()?.items);
-        metrics::exports(&mut page, &self.export_list(None).items);
-        for look in self.look_now().pools.iter().cloned() {
+        let now = self.look_now();
+        let exports = now.pools.iter().flat_map(|look| {
+            let exports = look.exports.iter();
+            exports.map(|export| ((look.status.name.as_str(), export.name.as_str()), export))
+        });
+        let exports = exports.collect();
+        metrics::exports(&mut page, &self.export_list(None).items, &exports);
+        for look in now.pools.iter().cloned() {
             metrics::pool(&mut page, &self.figures(look));
         }
         metrics::took(&mut page, began.elapsed());
@@ -30,10 +36,19 @@ impl Manager {
     /// What a pool tells. It may be closed meanwhile: then the rest is left out.
     fn figures(&self, look: PoolLook) -> PoolFigures {
         let moves = self.pool_moves(&look.status.name);
+        let vdrives = look.status.vdrives.iter();
+        let drives = vdrives.flat_map(|vdrive| &vdrive.drives).map(|drive| {
+            let times = Times {
+                ns: [drive.read_ns, drive.write_ns],
+                spread: drive.spread.clone(),
+            };
+            (drive.id.clone(), times)
+        });
         PoolFigures {
             snapshots: look.snapshots,
             counters: look.counters.to_api(),
             moves: moves.map_or(Vec::new(), |counts| counts.items),
+            drives: drives.collect(),
             volumes: look.volumes,
             pool: self.pool(look.status),
         }

@@ -25,6 +25,16 @@ pub struct PoolFigures {
     pub moves: Vec<v1::MoveCount>,
     /// Its volumes, and what each did.
     pub volumes: Vec<engine::VolumeLook>,
+    /// Its drives' times, by their ids.
+    pub drives: BTreeMap<String, Times>,
+}
+
+/// How long reads and writes took.
+pub struct Times {
+    /// Nanoseconds that all reads took, and all writes.
+    pub ns: [u64; 2],
+    /// By times and sizes.
+    pub spread: engine::IoSpread,
 }
 
 fn seconds(ns: u64) -> f64 {
@@ -73,13 +83,32 @@ pub fn jobs(page: &mut Page, jobs: &[v1::Job]) {
     }
 }
 
-/// Exports.
-pub fn exports(page: &mut Page, exports: &[v1::Export]) {
+/// Exports, and what came by those that volumes were opened by, by pool and name.
+pub fn exports(
+    page: &mut Page,
+    exports: &[v1::Export],
+    looks: &BTreeMap<(&str, &str), &engine::ExportLook>,
+) {
     for export in exports {
         let of = [&export.pool, &export.volume, &export.name, &export.kind].map(String::as_str);
         page.add(the::EXPORT_UP, &of, u8::from(export.state == "online"));
         page.add(the::EXPORT_SESSIONS, &of, export.sessions);
+        if let Some(look) = looks.get(&(of[0], of[2])) {
+            export_figures(page, &of, look);
+        }
     }
+}
+
+fn export_figures(page: &mut Page, of: &[&str; 4], look: &engine::ExportLook) {
+    let counters = &look.counters;
+    page.add(the::EXPORT_READS, of, counters.reads);
+    page.add(the::EXPORT_WRITES, of, counters.writes);
+    page.add(the::EXPORT_FLUSHES, of, counters.flushes);
+    page.add(the::EXPORT_READ, of, counters.read_bytes);
+    page.add(the::EXPORT_WRITTEN, of, counters.write_bytes);
+    let ns = [counters.read_ns, counters.write_ns];
+    let families = [the::EXPORT_READ_SPREAD, the::EXPORT_WRITE_SPREAD];
+    latencies(page, of, families, ns, &look.spread);
 }
 
 /// A pool and what belongs to it.
@@ -105,7 +134,7 @@ pub fn pool(page: &mut Page, figures: &PoolFigures) {
     fills(page, name, &pool.fills);
     tiers(page, pool);
     scrub(page, name, &pool.scrub);
-    vdrives(page, name, &pool.vdrives);
+    vdrives(page, name, &pool.vdrives, &figures.drives);
     pool_counters(page, name, &figures.counters);
     for count in &figures.moves {
         let dropped = if count.dropped { "true" } else { "false" };
@@ -118,7 +147,12 @@ pub fn pool(page: &mut Page, figures: &PoolFigures) {
         let (of, counters) = (&[name, &volume.status.name], volume.counters.to_api());
         volume_counters(page, of, &counters);
         if volume.spread != engine::IoSpread::default() {
-            volume_spread(page, of, &counters, &volume.spread);
+            let families = [the::VOLUME_READ_SPREAD, the::VOLUME_WRITE_SPREAD];
+            let ns = [counters.read_ns, counters.write_ns];
+            latencies(page, of, families, ns, &volume.spread);
+            let families = [the::VOLUME_READ_SIZES, the::VOLUME_WRITE_SIZES];
+            let bytes = [counters.read_bytes, counters.write_bytes];
+            sizes(page, of, families, bytes, &volume.spread);
             volume_sources(page, of, &volume.sources);
         }
     }
@@ -183,7 +217,7 @@ fn scrub(page: &mut Page, pool: &str, scrub: &v1::Scrub) {
     page.add(the::SCRUB_LOST, of, scrub.lost);
 }
 
-fn vdrives(page: &mut Page, pool: &str, vdrives: &[v1::Vdrive]) {
+fn vdrives(page: &mut Page, pool: &str, vdrives: &[v1::Vdrive], times: &BTreeMap<String, Times>) {
     let mut specs = BTreeSet::new();
     for vdrive in vdrives {
         let id = vdrive.id.to_string();
@@ -197,7 +231,12 @@ fn vdrives(page: &mut Page, pool: &str, vdrives: &[v1::Vdrive]) {
                 true => known.spec.clone(),
                 false => format!("{} {}", known.spec, known.id),
             };
-            drive(page, [of[0], of[1], of[2], &spec], known);
+            let of = [of[0], of[1], of[2], &spec];
+            drive(page, of, known);
+            if let Some(times) = times.get(&known.id) {
+                let families = [the::DRIVE_READ_SPREAD, the::DRIVE_WRITE_SPREAD];
+                latencies(page, &of, families, times.ns, &times.spread);
+            }
         }
     }
 }
@@ -325,44 +364,41 @@ fn volume_sources(page: &mut Page, of: &[&str; 2], sources: &engine::SourceTimes
     }
 }
 
-fn volume_spread(
+/// How long reads took, and writes.
+fn latencies(
     page: &mut Page,
-    of: &[&str; 2],
-    counters: &v1::Counters,
+    of: &[&str],
+    families: [Family; 2],
+    ns: [u64; 2],
     spread: &engine::IoSpread,
 ) {
-    let times = bounds(engine::TIME_BOUNDS, 1e9);
-    let sizes = bounds(engine::SIZE_BOUNDS, 1.0);
-    for (family, bounds, counts, sum) in [
-        (
-            the::VOLUME_READ_SPREAD,
-            &times,
-            &spread.reads.times[..],
-            seconds(counters.read_ns),
-        ),
-        (
-            the::VOLUME_WRITE_SPREAD,
-            &times,
-            &spread.writes.times,
-            seconds(counters.write_ns),
-        ),
-        (
-            the::VOLUME_READ_SIZES,
-            &sizes,
-            &spread.reads.sizes,
-            counters.read_bytes as f64,
-        ),
-        (
-            the::VOLUME_WRITE_SIZES,
-            &sizes,
-            &spread.writes.sizes,
-            counters.write_bytes as f64,
-        ),
-    ] {
+    let bounds = bounds(engine::TIME_BOUNDS, 1e9);
+    let spreads = [&spread.reads, &spread.writes];
+    for ((family, ns), spread) in families.into_iter().zip(ns).zip(spreads) {
         let counted = Counted {
-            bounds,
-            counts,
-            sum,
+            bounds: &bounds,
+            counts: &spread.times,
+            sum: seconds(ns),
+        };
+        page.add_histogram(family, of, &counted);
+    }
+}
+
+/// How large reads were, and writes.
+fn sizes(
+    page: &mut Page,
+    of: &[&str],
+    families: [Family; 2],
+    bytes: [u64; 2],
+    spread: &engine::IoSpread,
+) {
+    let bounds = bounds(engine::SIZE_BOUNDS, 1.0);
+    let spreads = [&spread.reads, &spread.writes];
+    for ((family, bytes), spread) in families.into_iter().zip(bytes).zip(spreads) {
+        let counted = Counted {
+            bounds: &bounds,
+            counts: &spread.sizes,
+            sum: bytes as f64,
         };
         page.add_histogram(family, of, &counted);
     }

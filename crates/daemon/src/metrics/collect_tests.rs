@@ -170,7 +170,12 @@ fn a_state_that_is_not_known_is_told_too_and_drives_in_one_place_are_told_apart(
         drives: vec![drive("x"), drive("y")],
     };
     let mut page = Page::default();
-    vdrives(&mut page, "p", &[vdrive]);
+    let mut times = BTreeMap::new();
+    let mut spread = engine::IoSpread::default();
+    spread.writes.times[1] = 7;
+    let ns = [0, 500_000_000];
+    times.insert("y".to_owned(), Times { ns, spread });
+    vdrives(&mut page, "p", &[vdrive], &times);
     let values = values(&page);
     let of = "pool=\"p\",tier=\"fast\",vdrive=\"2\"";
     for (series, value) in [
@@ -190,6 +195,18 @@ fn a_state_that_is_not_known_is_told_too_and_drives_in_one_place_are_told_apart(
             format!("convect_drive_synced_ratio{{{of},drive=\"file:/a y\"}}"),
             "0.25",
         ),
+        (
+            format!("convect_drive_write_latency_seconds_count{{{of},drive=\"file:/a y\"}}"),
+            "7",
+        ),
+        (
+            format!("convect_drive_write_latency_seconds_sum{{{of},drive=\"file:/a y\"}}"),
+            "0.5",
+        ),
+        (
+            format!("convect_drive_read_latency_seconds_count{{{of},drive=\"file:/a y\"}}"),
+            "0",
+        ),
     ] {
         assert_eq!(
             values.get(&series).map(String::as_str),
@@ -200,13 +217,64 @@ fn a_state_that_is_not_known_is_told_too_and_drives_in_one_place_are_told_apart(
 }
 
 #[test]
+fn what_came_by_an_export_is_told_where_its_volume_was_opened_by_it() {
+    let export = |name: &str| v1::Export {
+        pool: "p".to_owned(),
+        volume: "v".to_owned(),
+        name: name.to_owned(),
+        kind: "nbd".to_owned(),
+        state: "online".to_owned(),
+        sessions: 2,
+        parameters: BTreeMap::new(),
+        initiator: None,
+        address: None,
+        hints: Vec::new(),
+        error: None,
+    };
+    let mut look = engine::ExportLook::default();
+    look.counters.reads = 3;
+    look.counters.write_bytes = 8192;
+    look.counters.read_ns = 250_000_000;
+    look.spread.reads.times[0] = 3;
+    let looks = BTreeMap::from([(("p", "door"), &look), (("q", "gate"), &look)]);
+    let mut page = Page::default();
+    exports(&mut page, &[export("door"), export("gate")], &looks);
+    let values = values(&page);
+    let of = |name: &str| format!("pool=\"p\",volume=\"v\",export=\"{name}\",kind=\"nbd\"");
+    for (family, value) in [
+        ("sessions", "2"),
+        ("reads_total", "3"),
+        ("written_bytes_total", "8192"),
+        ("read_latency_seconds_count", "3"),
+        ("read_latency_seconds_sum", "0.25"),
+        ("write_latency_seconds_count", "0"),
+    ] {
+        let series = format!("convect_export_{family}{{{}}}", of("door"));
+        assert_eq!(
+            values.get(&series).map(String::as_str),
+            Some(value),
+            "{series}"
+        );
+    }
+    let gate: Vec<_> = values
+        .keys()
+        .filter(|series| series.contains("gate"))
+        .collect();
+    assert_eq!(gate.len(), 2, "up and sessions alone: {gate:?}");
+}
+
+#[test]
 fn spreads_become_histograms_in_seconds_and_bytes() {
     let mut spread = engine::IoSpread::default();
     spread.reads.times[0] = 3;
     spread.reads.times[2] = 1;
     spread.writes.sizes[3] = 5;
     let mut page = Page::default();
-    volume_spread(&mut page, &["p", "v"], &counters(), &spread);
+    let volume = &["p", "v"];
+    let families = [the::VOLUME_READ_SPREAD, the::VOLUME_WRITE_SPREAD];
+    latencies(&mut page, volume, families, [1_500_000_000, 0], &spread);
+    let families = [the::VOLUME_READ_SIZES, the::VOLUME_WRITE_SIZES];
+    sizes(&mut page, volume, families, [0, 0], &spread);
     let of = "pool=\"p\",volume=\"v\"";
     let text = page.text(crate::Format::OpenMetrics);
     for line in [

@@ -102,6 +102,8 @@ families! {
     DRIVE_WRITES Counter "convect_drive_writes" DRIVE "Writes that ended."
     DRIVE_READ Counter "convect_drive_read_bytes" DRIVE "What was read."
     DRIVE_WRITTEN Counter "convect_drive_written_bytes" DRIVE "What was written."
+    DRIVE_READ_SPREAD Histogram "convect_drive_read_latency_seconds" DRIVE "How long its reads took; nothing where it answers out of memory."
+    DRIVE_WRITE_SPREAD Histogram "convect_drive_write_latency_seconds" DRIVE "How long its writes took; nothing where it answers out of memory."
     DRIVE_ERRORS Counter "convect_drive_errors" DRIVE "Requests that failed."
     DRIVE_TIMEOUTS Counter "convect_drive_timeouts" DRIVE "Requests that it did not answer within the deadline."
     DRIVE_REPAIRED Counter "convect_drive_repaired_blocks" DRIVE "Blocks that were wrong and were mended from another leg."
@@ -137,6 +139,13 @@ families! {
 
     EXPORT_UP Gauge "convect_export_up" EXPORT "1 when it is offered, 0 when it could not be started."
     EXPORT_SESSIONS Gauge "convect_export_sessions" EXPORT "Connected hosts."
+    EXPORT_READS Counter "convect_export_reads" EXPORT "Reads that came by it and ended."
+    EXPORT_WRITES Counter "convect_export_writes" EXPORT "Writes that came by it and ended."
+    EXPORT_FLUSHES Counter "convect_export_flushes" EXPORT "Flushes that came by it and ended."
+    EXPORT_READ Counter "convect_export_read_bytes" EXPORT "What was read by it."
+    EXPORT_WRITTEN Counter "convect_export_written_bytes" EXPORT "What was written by it."
+    EXPORT_READ_SPREAD Histogram "convect_export_read_latency_seconds" EXPORT "How long its reads took; those that are answered at once, by the mean of those that came together."
+    EXPORT_WRITE_SPREAD Histogram "convect_export_write_latency_seconds" EXPORT "How long its writes took."
 }
 
 #[cfg(test)]
