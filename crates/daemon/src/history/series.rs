@@ -41,20 +41,17 @@ enum How {
 /// A figure: its name, its unit, and how several become one.
 type Row = (&'static str, &'static str, How);
 
-/// What everything begins with that has operations.
-const READS: Row = ("reads", "1/s", How::Rate);
-const WRITES: Row = ("writes", "1/s", How::Rate);
-const READ_BYTES: Row = ("read_bytes", "B/s", How::Rate);
-const WRITE_BYTES: Row = ("write_bytes", "B/s", How::Rate);
-const READ_LATENCY: Row = ("read_latency", "s", How::MeanOf(0));
-const WRITE_LATENCY: Row = ("write_latency", "s", How::MeanOf(1));
+/// What everything begins with: all have operations.
+const COMMON: [Row; 6] = [
+    ("reads", "1/s", How::Rate),
+    ("writes", "1/s", How::Rate),
+    ("read_bytes", "B/s", How::Rate),
+    ("write_bytes", "B/s", How::Rate),
+    ("read_latency", "s", How::MeanOf(0)),
+    ("write_latency", "s", How::MeanOf(1)),
+];
+/// What pools and volumes have besides; then what each of the others has.
 const HOSTS: &[Row] = &[
-    READS,
-    WRITES,
-    READ_BYTES,
-    WRITE_BYTES,
-    READ_LATENCY,
-    WRITE_LATENCY,
     ("ram_bytes", "B/s", How::Rate),
     ("fast_bytes", "B/s", How::Rate),
     ("slow_bytes", "B/s", How::Rate),
@@ -63,12 +60,6 @@ const HOSTS: &[Row] = &[
     ("demoted_bytes", "B/s", How::Rate),
 ];
 const TIER: &[Row] = &[
-    READS,
-    WRITES,
-    READ_BYTES,
-    WRITE_BYTES,
-    READ_LATENCY,
-    WRITE_LATENCY,
     ("served_bytes", "B/s", How::Rate),
     ("pool_served_bytes", "B/s", How::Rate),
     ("moved_in_bytes", "B/s", How::Rate),
@@ -77,34 +68,9 @@ const TIER: &[Row] = &[
     ("dirty", "B", How::Level),
     ("shadow", "B", How::Level),
 ];
-const DRIVE: &[Row] = &[
-    READS,
-    WRITES,
-    READ_BYTES,
-    WRITE_BYTES,
-    READ_LATENCY,
-    WRITE_LATENCY,
-    ("errors", "1/s", How::Rate),
-];
-const VDRIVE: &[Row] = &[
-    READS,
-    WRITES,
-    READ_BYTES,
-    WRITE_BYTES,
-    READ_LATENCY,
-    WRITE_LATENCY,
-    ("errors", "1/s", How::Rate),
-    ("used", "B", How::Level),
-];
-const EXPORT: &[Row] = &[
-    READS,
-    WRITES,
-    READ_BYTES,
-    WRITE_BYTES,
-    READ_LATENCY,
-    WRITE_LATENCY,
-    ("sessions", "", How::Count),
-];
+const DRIVE: &[Row] = &[("errors", "1/s", How::Rate)];
+const VDRIVE: &[Row] = &[("errors", "1/s", How::Rate), ("used", "B", How::Level)];
+const EXPORT: &[Row] = &[("sessions", "", How::Count)];
 
 impl Kind {
     const ALL: [(Self, &'static str); 6] = [
@@ -133,14 +99,15 @@ impl Kind {
         }
     }
 
-    fn rows(self) -> &'static [Row] {
-        match self {
+    fn rows(self) -> impl Iterator<Item = &'static Row> {
+        let own = match self {
             Self::Pool | Self::Volume => HOSTS,
             Self::Tier => TIER,
             Self::Vdrive => VDRIVE,
             Self::Drive => DRIVE,
             Self::Export => EXPORT,
-        }
+        };
+        COMMON.iter().chain(own)
     }
 
     /// The figures of a step as the first version kept them. What it did not keep is not known.
@@ -162,7 +129,7 @@ impl Kind {
 
     /// Names and units of its figures, in order.
     pub fn names(self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        self.rows().iter().map(|(name, unit, _)| (*name, *unit))
+        self.rows().map(|(name, unit, _)| (*name, *unit))
     }
 
     /// What it was in a step of which nothing was written down, though the daemon ran.
@@ -185,7 +152,7 @@ impl Kind {
     /// Several steps as one; nothing when there is none.
     pub fn merge(self, steps: &[Values]) -> Option<Values> {
         let mut merged = [f32::NAN; SERIES_MAX];
-        for (index, (_, _, how)) in self.rows().iter().enumerate() {
+        for (index, (_, _, how)) in self.rows().enumerate() {
             let weight = |step: &Values| match how {
                 How::MeanOf(of) => f64::from(step[*of]),
                 _ => 1.0,

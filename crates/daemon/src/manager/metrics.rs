@@ -40,7 +40,7 @@ impl Manager {
         let drives = vdrives.flat_map(|vdrive| &vdrive.drives).map(|drive| {
             let times = Times {
                 ns: [drive.read_ns, drive.write_ns],
-                spread: drive.spread.clone(),
+                spread: drive.spread,
             };
             (drive.id.clone(), times)
         });
