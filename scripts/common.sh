@@ -63,3 +63,30 @@ find_rust() {
 use_rust() {
   find_rust || fail "no Rust $(wanted_rust) or newer is here; run ./dev setup build"
 }
+
+# Where rustup's llvm-tools put what merges profiles; it may not be there (./dev setup test installs it).
+llvm_profdata() {
+  printf '%s/lib/rustlib/%s/bin/llvm-profdata\n' "$(rustc --print sysroot)" "$(rustc -vV | sed -n 's/^host: //p')"
+}
+
+# profiled_build PACKAGE LOAD [CARGO-WORD...]: builds a package with the profile of a load of its own, by which the compiler
+# knows the ways that are taken; the code is the same. LOAD is a function of the script, called with the folder of the programs
+# that count: they write what they counted at their end, which therefore has to be one by themselves or by SIGTERM.
+# Sets `programs` to the folder of the finished ones. Apart from other builds, in target/profiled/PACKAGE.
+# Not to be called within a condition: there bash goes on after what fails.
+profiled_build() {
+  local package=$1 load=$2 host folder
+  shift 2
+  host="$(rustc -vV | sed -n 's/^host: //p')"
+  folder="$(target_dir)/profiled/$package"
+  with_flags() { # FOLDER FLAGS CARGO-WORD...
+    CARGO_TARGET_DIR="$folder/$1" RUSTFLAGS="$2" cargo build --release --target "$host" -p "$package" "${@:3}"
+  }
+  with_flags first "-Cprofile-generate=$folder/raw" "$@"
+  rm -rf "$folder/raw"
+  "$load" "$folder/first/$host/release"
+  "$(llvm_profdata)" merge -o "$folder/load.profdata" "$folder/raw"
+  rm -rf "$folder/raw"
+  with_flags second "-Cprofile-use=$folder/load.profdata" "$@"
+  programs="$folder/second/$host/release"
+}

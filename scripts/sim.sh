@@ -23,28 +23,22 @@ failed=0
 # Memory that a state gives back the next one takes: from the allocator, and not by way of the kernel, which clears it.
 export MIMALLOC_PURGE_DELAY=-1
 
+short_run() { # PROGRAMS
+  "$1/sim" --seed 1 --seeds 40 --states 1200 --cuts 3 --threads "$(nproc)" >/dev/null
+}
+
 # Builds the program: with the profile of a short run of itself, by which it does about a fifth more states a second, where
-# rustup's llvm-tools are there (./dev setup test). The code is the same. Sets `program`.
+# rustup's llvm-tools are there (./dev setup test). Sets `program`.
 build() {
-  local host profdata folder
-  host="$(rustc -vV | sed -n 's/^host: //p')"
-  profdata="$(rustc --print sysroot)/lib/rustlib/$host/bin/llvm-profdata"
-  folder="$(target_dir)/profiled"
-  if [ ! -x "$profdata" ]; then
+  local programs
+  if [ ! -x "$(llvm_profdata)" ]; then
     echo "without a profile of itself, since llvm-tools are not there: rustup component add llvm-tools"
     cargo build --release -p sim --features mutations
     program="$(target_dir)/release/sim"
     return
   fi
-  with_flags() { # FOLDER FLAGS
-    CARGO_TARGET_DIR="$folder/$1" RUSTFLAGS="$2" cargo build --release --target "$host" -p sim --features mutations
-  }
-  with_flags first "-Cprofile-generate=$folder/raw"
-  rm -rf "$folder/raw"
-  "$folder/first/$host/release/sim" --seed 1 --seeds 40 --states 1200 --cuts 3 --threads "$(nproc)" >/dev/null
-  "$profdata" merge -o "$folder/sim.profdata" "$folder/raw"
-  with_flags second "-Cprofile-use=$folder/sim.profdata"
-  program="$folder/second/$host/release/sim"
+  profiled_build sim short_run --features mutations
+  program="$programs/sim"
 }
 
 step "build"

@@ -63,3 +63,8 @@ lab compare --only limit,null,mirror --size 64M --rounds 1 --seconds 1 --again 0
 grep -q 'a core copies and checksums' compare.out || fail "$(cat compare.out)"
 [ "$(field 'len(d["limit"]) == 1 and len(d["rows"]) == 6 and not d["missing"]' <compare.json)" = True ] ||
   fail "$(cat compare.json)"
+
+say "and with --alone nobody else is asked"
+lab compare --only nbd --alone --size 64M --rounds 1 --seconds 1 --again 0 --json alone.json >alone.out
+[ "$(field '[[name for name, _ in row["systems"]] for row in d["rows"]]' <alone.json)" = "[['ConvectNbd'], ['ConvectNbd'], ['ConvectNbd']]" ] ||
+  fail "$(cat alone.json)"

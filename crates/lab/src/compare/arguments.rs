@@ -1,6 +1,7 @@
 //! What can be said to `compare`.
 
 use super::rows::Group;
+use super::system::System;
 use crate::arguments::size;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -50,6 +51,9 @@ pub struct Compare {
     /// Groups of rows, of all: in their own order
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub only: Vec<Group>,
+    /// Convect alone, without the servers that it is held against
+    #[arg(long)]
+    pub alone: bool,
     /// Rounds in which all take their turn
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub rounds: u32,
@@ -71,5 +75,10 @@ impl Compare {
     /// Whether this is to be measured.
     pub fn has(&self, group: Group) -> bool {
         self.only.is_empty() || self.only.contains(&group)
+    }
+
+    /// Whether this serves.
+    pub fn wants(&self, system: System) -> bool {
+        !self.alone || system.is_convect()
     }
 }

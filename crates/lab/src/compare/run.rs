@@ -53,11 +53,12 @@ fn load(with: &Compare, row: &Row, served: &Served) -> Load {
 /// The systems of a row that serve, and why others do not.
 fn ready(
     stage: &mut Stage<'_>,
+    with: &Compare,
     row: &Row,
     missing: &mut Vec<String>,
 ) -> Result<Vec<(System, Served)>> {
     let mut ready = Vec::new();
-    for system in row.systems {
+    for system in row.systems.iter().filter(|system| with.wants(**system)) {
         match stage.served(*system)? {
             Ok(served) => ready.push((*system, served)),
             Err(reason) => {
@@ -89,7 +90,7 @@ fn quietest(with: &Compare, row: &Row, served: &Served) -> Result<Figures> {
 }
 
 fn row(stage: &mut Stage<'_>, with: &Compare, row: &Row, report: &mut Report) -> Result<()> {
-    let ready = ready(stage, row, &mut report.missing)?;
+    let ready = ready(stage, with, row, &mut report.missing)?;
     let mut rounds: Vec<Vec<Figures>> = vec![Vec::new(); ready.len()];
     let mut progress = Progress::new();
     for round in 1..=with.rounds {
