@@ -375,6 +375,27 @@ mod tests {
     }
 
     #[test]
+    fn a_cohort_that_did_as_its_class_made_expect_is_worth_what_its_class_is() {
+        // Of all that waits a tenth is used in each tick, so every age is worth the same.
+        let mut hazard = Hazard::new();
+        let used: Vec<u32> = (0..40)
+            .map(|age| (100.0 * 0.9f32.powi(age)) as u32)
+            .collect();
+        for tick in 0..200 {
+            (0..1_000).for_each(|_| hazard.began(1));
+            for (age, used) in used.iter().enumerate().take(tick + 1) {
+                (0..*used).for_each(|_| hazard.ended(1, age as u16));
+            }
+            hazard.tick();
+        }
+        let fresh = hazard.index(1, 0);
+        for age in 1..15 {
+            let ratio = hazard.index(1, age) / fresh;
+            assert!((0.85..1.15).contains(&ratio), "{ratio} at {age}");
+        }
+    }
+
+    #[test]
     fn what_a_cohort_showed_fades() {
         let ratio = |later: u16| {
             let [scan, none] = [290, 10_000].map(|scanned| with_a_scan(300 + later, scanned));
