@@ -6,6 +6,12 @@
 //! on (J. C. Gittins, "Bandit Processes and Dynamic Allocation Indices", J. R. Stat. Soc. B 41(2),
 //! 1979): an extent that is about to be used again is worth more than one that was used as often
 //! and is not, and one whose time has passed is worth little, however often it was used.
+//!
+//! Extents of a class that were last used in the same tick are a **cohort**. Often they share their fate: what a scan
+//! passes is not used again though its class usually is, and where a loop begins anew the rest of it is near. So
+//! each cohort has a **frailty** (J. W. Vaupel, K. G. Manton, E. Stallard, "The Impact of Heterogeneity in
+//! Individual Frailty on the Dynamics of Mortality", Demography 16(3), 1979): how many of its waits ended, to how
+//! many its class made expect. Indices are multiplied by it.
 
 use crate::age::{FORGOTTEN, GROUPS, group, width};
 
@@ -28,7 +34,11 @@ const PRIOR_TICKS: f32 = 20.0;
 const SHARED_USES: f32 = 3.0;
 /// What the long memory shows of an age counts as so many uses in the short one: where that has seen many
 /// more, a load that has changed is followed at once, and elsewhere chance does not count as a change.
-const REMEMBERED_USES: f32 = 100.0;
+const REMEMBERED_USES: f32 = 200.0;
+/// What a cohort's counts keep of their weight in a tick.
+const COHORT_KEPT: f32 = 0.95;
+/// A cohort is taken for an ordinary one as if so many of its waits had been expected to end, and had.
+const ORDINARY_USES: f32 = 1.0;
 
 fn class(uses: u8) -> usize {
     match uses {
@@ -72,25 +82,48 @@ impl Memory {
     }
 }
 
+/// Extents of a class that wait for their next use since the same tick.
+#[derive(Clone, Copy, Default)]
+struct Cohort {
+    waiting: u32,
+    /// Waits that ended with a use of late, and ...
+    ended: f32,
+    /// ... those that the class made expect.
+    expected: f32,
+}
+
+impl Cohort {
+    /// What is made of an index. The eighth root of what was seen: most of a cohort of which little is used is what
+    /// is left after the others were, and a few uses that came together say less than as many that came apart.
+    fn frailty(self) -> f32 {
+        let ratio = (self.ended + ORDINARY_USES) / (self.expected + ORDINARY_USES);
+        ratio.sqrt().sqrt().sqrt()
+    }
+}
+
 /// The counts of all classes, and the indices that follow.
 pub(crate) struct Hazard {
     /// Extents that wait for their next use, by the tick since which they do.
-    waiting: Box<[[u32; CLASSES]]>,
+    cohorts: Box<[[Cohort; CLASSES]]>,
     /// The tick of now, in that order.
     now: usize,
     long: Memory,
     short: Memory,
-    index: [[f32; GROUPS]; CLASSES],
+    /// Uses that are expected in a tick of waiting, by age.
+    rates: [[f32; GROUPS]; CLASSES],
+    /// The indices, by age in ticks, with what is known of the cohort of that age.
+    index: Box<[[f32; CLASSES]]>,
 }
 
 impl Hazard {
     pub(crate) fn new() -> Self {
         let mut hazard = Self {
-            waiting: vec![[0; CLASSES]; AGES].into_boxed_slice(),
+            cohorts: vec![[Cohort::default(); CLASSES]; AGES].into_boxed_slice(),
             now: 0,
             long: Memory::new(KEPT),
             short: Memory::new(KEPT_SHORTLY),
-            index: [[0.0; GROUPS]; CLASSES],
+            rates: [[0.0; GROUPS]; CLASSES],
+            index: vec![[0.0; CLASSES]; AGES].into_boxed_slice(),
         };
         hazard.rebuild();
         hazard
@@ -98,14 +131,14 @@ impl Hazard {
 
     /// An extent was used for the `uses`-th time and waits for the next.
     pub(crate) fn began(&mut self, uses: u8) {
-        self.waiting[self.now][class(uses)] += 1;
+        self.cohorts[self.now][class(uses)].waiting += 1;
     }
 
     /// An extent with so many uses was used again after `age` ticks.
     pub(crate) fn ended(&mut self, uses: u8, age: u16) {
         self.long.ended[class(uses)][group(age)] += 1.0;
         self.short.ended[class(uses)][group(age)] += 1.0;
-        self.stop(uses, age);
+        self.stop(uses, age).ended += 1.0;
     }
 
     /// An extent with so many uses waits anew: its last use, `age` ticks ago, went on.
@@ -114,55 +147,57 @@ impl Hazard {
         self.began(uses);
     }
 
-    fn stop(&mut self, uses: u8, age: u16) {
-        let since = (self.now + AGES - usize::from(age)) % AGES;
-        let waiting = &mut self.waiting[since][class(uses)];
-        *waiting = waiting.saturating_sub(1);
+    fn stop(&mut self, uses: u8, age: u16) -> &mut Cohort {
+        let cohort = &mut self.cohorts[since(self.now, usize::from(age))][class(uses)];
+        cohort.waiting = cohort.waiting.saturating_sub(1);
+        cohort
     }
 
     /// Uses to be had in a tick from an extent with so many uses, last used `age` ticks ago.
     pub(crate) fn index(&self, uses: u8, age: u16) -> f32 {
-        self.index[class(uses)][group(age)]
+        // What is older is as if never used.
+        (self.index.get(usize::from(age))).map_or(0.0, |of_age| of_age[class(uses)])
     }
 
     /// A tick passes: what was counted goes into the indices.
     pub(crate) fn tick(&mut self) {
         for age in 0..AGES {
-            let since = (self.now + AGES - age) % AGES;
             let group = group(age as u16);
-            for (class, waiting) in self.waiting[since].iter().enumerate() {
-                self.long.waited[class][group] += *waiting as f32;
-                self.short.waited[class][group] += *waiting as f32;
+            let of_age = &mut self.cohorts[since(self.now, age)];
+            for (class, cohort) in of_age.iter_mut().enumerate() {
+                let waiting = cohort.waiting as f32;
+                self.long.waited[class][group] += waiting;
+                self.short.waited[class][group] += waiting;
+                cohort.expected += waiting * self.rates[class][group];
             }
         }
         // Those that waited longest are forgotten.
         self.now = (self.now + 1) % AGES;
-        self.waiting[self.now] = [0; CLASSES];
+        self.cohorts[self.now] = [Cohort::default(); CLASSES];
         self.rebuild();
         self.long.fade();
         self.short.fade();
+        for cohort in self.cohorts.iter_mut().flatten() {
+            cohort.ended *= COHORT_KEPT;
+            cohort.expected *= COHORT_KEPT;
+        }
     }
 
     fn rebuild(&mut self) {
         let shared = self.shared();
-        for class in 0..CLASSES {
-            // The chance of a use within a group of ages, for what was not used before.
-            let chances: [f32; GROUPS] = std::array::from_fn(|group| {
+        let mut index = [[0.0f32; GROUPS]; CLASSES];
+        for (class, of_class) in index.iter_mut().enumerate() {
+            self.rates[class] = std::array::from_fn(|group| {
                 let long = self.long.rate(class, group, shared[group], SHARED_USES);
-                let rate = self.short.rate(class, group, long, REMEMBERED_USES);
-                (rate * width(group)).min(1.0)
+                self.short.rate(class, group, long, REMEMBERED_USES)
             });
-            for from in 0..GROUPS {
-                let (mut uses, mut waited, mut best) = (0.0f32, 0.0f32, 0.0f32);
-                let mut left = 1.0f32;
-                for (to, chance) in chances.iter().enumerate().take(GROUPS - 1).skip(from) {
-                    let used = left * chance;
-                    uses += used;
-                    waited += (left - used / 2.0) * width(to);
-                    left -= used;
-                    best = best.max(uses / waited);
-                }
-                self.index[class][from] = best;
+            *of_class = indices(&self.rates[class]);
+        }
+        for age in 0..AGES {
+            let group = group(age as u16);
+            let of_age = &self.cohorts[since(self.now, age)];
+            for (class, cohort) in of_age.iter().enumerate() {
+                self.index[age][class] = index[class][group] * cohort.frailty();
             }
         }
     }
@@ -177,6 +212,30 @@ impl Hazard {
             uses / (sum(&self.long.waited, group) + PRIOR_TICKS)
         })
     }
+}
+
+/// The place of the cohorts that wait for `age` ticks.
+fn since(now: usize, age: usize) -> usize {
+    (now + AGES - age) % AGES
+}
+
+/// The indices of a class, by age, from the uses that are expected in a tick of waiting.
+fn indices(rates: &[f32; GROUPS]) -> [f32; GROUPS] {
+    // The chance of a use within a group of ages, for what was not used before.
+    let chances: [f32; GROUPS] =
+        std::array::from_fn(|group| (rates[group] * width(group)).min(1.0));
+    std::array::from_fn(|from| {
+        let (mut uses, mut waited, mut best) = (0.0f32, 0.0f32, 0.0f32);
+        let mut left = 1.0f32;
+        for (to, chance) in chances.iter().enumerate().take(GROUPS - 1).skip(from) {
+            let used = left * chance;
+            uses += used;
+            waited += (left - used / 2.0) * width(to);
+            left -= used;
+            best = best.max(uses / waited);
+        }
+        best
+    })
 }
 
 #[cfg(test)]
@@ -271,6 +330,79 @@ mod tests {
         used(4, 32);
         let [soon, late] = [4, 64].map(|age| hazard.index(2, age));
         assert!(soon > 2.0 * late, "{soon} {late}");
+    }
+
+    /// Waits of a class that usually end after two ticks, with one cohort whose waits do not.
+    fn with_a_scan(ticks: u16, scanned: u16) -> Hazard {
+        let mut hazard = Hazard::new();
+        for tick in 0..ticks {
+            (0..20).for_each(|_| hazard.began(1));
+            if tick >= 2 && tick - 2 != scanned {
+                (0..15).for_each(|_| hazard.ended(1, 2));
+            }
+            hazard.tick();
+        }
+        hazard
+    }
+
+    #[test]
+    fn a_cohort_whose_waits_do_not_end_as_its_class_made_expect_is_worth_less() {
+        // Six ticks later that cohort waits, and five of each of the others.
+        let (scan, none) = (with_a_scan(300, 294), with_a_scan(300, 1_000));
+        let [passed, usual] = [&scan, &none].map(|hazard| hazard.index(1, 6));
+        assert!(passed < 0.8 * usual, "{passed} {usual}");
+        let [passed, usual] = [&scan, &none].map(|hazard| hazard.index(1, 0));
+        assert!((0.9..1.1).contains(&(passed / usual)), "{passed} {usual}");
+    }
+
+    #[test]
+    fn a_cohort_of_which_more_was_used_than_expected_is_worth_more() {
+        let index = |used: u32| {
+            let mut hazard = Hazard::new();
+            for tick in 0..300u16 {
+                (0..100).for_each(|_| hazard.began(1));
+                if tick >= 8 {
+                    // All cohorts alike, but for the one that waits since the 290th tick.
+                    let uses = if tick == 298 { used } else { 10 };
+                    (0..uses).for_each(|_| hazard.ended(1, 8));
+                }
+                hazard.tick();
+            }
+            hazard.index(1, 10)
+        };
+        let (usual, more) = (index(10), index(60));
+        assert!(more > 1.2 * usual, "{more} {usual}");
+    }
+
+    #[test]
+    fn a_cohort_that_did_as_its_class_made_expect_is_worth_what_its_class_is() {
+        // Of all that waits a tenth is used in each tick, so every age is worth the same.
+        let mut hazard = Hazard::new();
+        let used: Vec<u32> = (0..40)
+            .map(|age| (100.0 * 0.9f32.powi(age)) as u32)
+            .collect();
+        for tick in 0..200 {
+            (0..1_000).for_each(|_| hazard.began(1));
+            for (age, used) in used.iter().enumerate().take(tick + 1) {
+                (0..*used).for_each(|_| hazard.ended(1, age as u16));
+            }
+            hazard.tick();
+        }
+        let fresh = hazard.index(1, 0);
+        for age in 1..15 {
+            let ratio = hazard.index(1, age) / fresh;
+            assert!((0.85..1.15).contains(&ratio), "{ratio} at {age}");
+        }
+    }
+
+    #[test]
+    fn what_a_cohort_showed_fades() {
+        let ratio = |later: u16| {
+            let [scan, none] = [290, 10_000].map(|scanned| with_a_scan(300 + later, scanned));
+            scan.index(1, 10 + later) / none.index(1, 10 + later)
+        };
+        let (soon, late) = (ratio(0), ratio(160));
+        assert!(soon < 0.8 && late > 0.95, "{soon} {late}");
     }
 
     #[test]

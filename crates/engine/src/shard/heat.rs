@@ -9,7 +9,7 @@ use placement::{Blocks, Config, Extent, Policy};
 use units::{BLOCK, CHUNK_EXTENTS, EXTENT_BLOCKS};
 
 /// How many times as much as what it displaces something has to be worth to be promoted.
-const MARGIN: f32 = 40.0;
+const MARGIN: f32 = 43.0;
 
 /// An extent of a chunk, as the policy names it: by layer.
 pub(super) fn extent_of((layer, chunk): (u32, u32), extent: usize) -> Extent {

@@ -12,7 +12,7 @@ use units::{CHUNK_EXTENTS, EXTENT_BLOCKS};
 /// RAM is a twentieth of all that is fast.
 const RAM_SHARE: u64 = 20;
 /// What something has to be worth to be promoted, in worths of what it displaces.
-const MARGIN: f32 = 40.0;
+const MARGIN: f32 = 43.0;
 
 /// RAM and flash of so many blocks together.
 pub fn config(blocks: u64, seed: u64) -> Config {
