@@ -80,19 +80,25 @@ fn moves(engine: &Engine, cause: Cause) -> u64 {
 
 #[test]
 fn misses_that_wait_are_fetched_as_the_region_that_they_make_together() {
-    let folder = Folder::new();
-    let engine = cold(&folder);
-    let client = Client::open(&engine, "tank", "v");
     // One after the other in all regions, so that none is dense until most of them are known.
     let mut random = Random(5);
     let offsets = (0..MISSES).flat_map(|miss| (0..REGIONS).map(move |region| (miss, region)));
     let offsets: Vec<u64> = offsets
         .map(|(miss, region)| region * REGION + miss * APART + random.below(16) * BLOCK)
         .collect();
-    read(&client, &offsets);
-    // As they come, five of the eight in each region would be fetched alone. Some had their turn at once.
-    let alone = moves(&engine, Cause::Missed);
-    assert!(alone < REGIONS * 4, "{alone} of {} alone", offsets.len());
+    let alone = || {
+        let folder = Folder::new();
+        let engine = cold(&folder);
+        read(&Client::open(&engine, "tank", "v"), &offsets);
+        moves(&engine, Cause::Missed)
+    };
+    // As they come, five of the eight in each region are fetched alone. Some have their turn at once: on a busy machine
+    // now and then most of them, before the others are asked for.
+    let tries: Vec<u64> = (0..5)
+        .map(|_| alone())
+        .take_while(|alone| *alone >= REGIONS * 4)
+        .collect();
+    assert!(tries.len() < 5, "{tries:?} of {} alone", offsets.len());
 }
 
 #[test]
