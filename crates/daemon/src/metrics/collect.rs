@@ -355,12 +355,8 @@ fn volume_sources(page: &mut Page, of: &[&str; 2], sources: &engine::SourceTimes
         ("fast", &sources.fast),
         ("slow", &sources.slow),
     ] {
-        let counted = Counted {
-            bounds: &bounds,
-            counts: &times.counts,
-            sum: seconds(times.ns),
-        };
-        page.add_histogram(the::VOLUME_SOURCE_TIMES, &[of[0], of[1], tier], &counted);
+        let of = (the::VOLUME_SOURCE_TIMES, &[of[0], of[1], tier][..]);
+        histogram(page, of, &bounds, &times.counts, seconds(times.ns));
     }
 }
 
@@ -368,40 +364,43 @@ fn volume_sources(page: &mut Page, of: &[&str; 2], sources: &engine::SourceTimes
 fn latencies(
     page: &mut Page,
     of: &[&str],
-    families: [Family; 2],
+    [reads, writes]: [Family; 2],
     ns: [u64; 2],
     spread: &engine::IoSpread,
 ) {
     let bounds = bounds(engine::TIME_BOUNDS, 1e9);
-    let spreads = [&spread.reads, &spread.writes];
-    for ((family, ns), spread) in families.into_iter().zip(ns).zip(spreads) {
-        let counted = Counted {
-            bounds: &bounds,
-            counts: &spread.times,
-            sum: seconds(ns),
-        };
-        page.add_histogram(family, of, &counted);
-    }
+    let [read, written] = ns.map(seconds);
+    histogram(page, (reads, of), &bounds, &spread.reads.times, read);
+    histogram(page, (writes, of), &bounds, &spread.writes.times, written);
 }
 
 /// How large reads were, and writes.
 fn sizes(
     page: &mut Page,
     of: &[&str],
-    families: [Family; 2],
+    [reads, writes]: [Family; 2],
     bytes: [u64; 2],
     spread: &engine::IoSpread,
 ) {
     let bounds = bounds(engine::SIZE_BOUNDS, 1.0);
-    let spreads = [&spread.reads, &spread.writes];
-    for ((family, bytes), spread) in families.into_iter().zip(bytes).zip(spreads) {
-        let counted = Counted {
-            bounds: &bounds,
-            counts: &spread.sizes,
-            sum: bytes as f64,
-        };
-        page.add_histogram(family, of, &counted);
-    }
+    let [read, written] = bytes.map(|bytes| bytes as f64);
+    histogram(page, (reads, of), &bounds, &spread.reads.sizes, read);
+    histogram(page, (writes, of), &bounds, &spread.writes.sizes, written);
+}
+
+fn histogram(
+    page: &mut Page,
+    (family, of): (Family, &[&str]),
+    bounds: &[String],
+    counts: &[u64],
+    sum: f64,
+) {
+    let counted = Counted {
+        bounds,
+        counts,
+        sum,
+    };
+    page.add_histogram(family, of, &counted);
 }
 
 #[cfg(test)]
