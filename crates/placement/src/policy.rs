@@ -84,6 +84,8 @@ pub struct Policy {
     pub(crate) margin: f32,
     /// Blocks promoted into a full tier since the last look.
     pub(crate) promoted: u64,
+    /// Extents that rose though nobody had asked for them, and were used since: see [`Policy::take_seeks_saved`].
+    seeks_saved: u32,
     /// Extents that do not leave the fast tier, by volume: in order, apart from each other.
     held: Vec<(u32, Range<u64>)>,
     /// The power of the margin that was configured.
@@ -118,6 +120,7 @@ impl Policy {
             bar: 0.0,
             margin: config.margin,
             promoted: 0,
+            seeks_saved: 0,
             held: Vec::new(),
             power: 1.0,
             hazard: Hazard::new(),
@@ -191,6 +194,23 @@ impl Policy {
     /// An extent is about to be used: what is known of it, far apart in memory, is fetched meanwhile.
     pub fn prefetch(&self, extent: Extent) {
         self.cells.prefetch(extent);
+    }
+
+    /// An extent of which nobody had asked for anything has risen to the fast tier, with all around it.
+    pub fn rose_unasked(&mut self, extent: Extent) {
+        let Some(cell) = self.cells.find(extent) else {
+            return;
+        };
+        let cell = self.cells.get_mut(cell);
+        if let Some(entry) = self.present.get_mut(cell.at()) {
+            (entry.touched, entry.ahead) = (0, entry.fast);
+            cell.set_came_unasked(true);
+        }
+    }
+
+    /// Of extents that rose so, how many hosts used for the first time since it was asked last.
+    pub fn take_seeks_saved(&mut self) -> u32 {
+        std::mem::take(&mut self.seeks_saved)
     }
 
     /// What of an extent is on the fast tier now, by its owner's map; `dirty` of it is nowhere else.
@@ -293,7 +313,7 @@ impl Policy {
     }
 
     /// Whether another extent has no room on the fast tier unless one leaves.
-    pub(crate) fn is_full(&self) -> bool {
+    pub fn is_full(&self) -> bool {
         self.present.fast_blocks + EXTENT_BLOCKS as u64 > self.config.fast_blocks
     }
 
@@ -348,7 +368,9 @@ impl Policy {
         if entry.ram != 0 {
             return;
         }
-        if u32::from(age) <= TICKS_PER_FILL {
+        if entry.touched == 0 {
+            self.seeks_saved += 1;
+        } else if u32::from(age) <= TICKS_PER_FILL {
             for (known, of) in [(true, entry.known), (false, !entry.known)] {
                 let (kind, untouched) = ((entry.kind, known), entry.ahead & of);
                 let neighbours = &mut self.neighbours;
@@ -529,6 +551,23 @@ mod tests {
                 == 1
         };
         assert_eq!([0.125, 1.0, 8.0].map(promoted), [true, false, false]);
+    }
+
+    #[test]
+    fn what_rose_unasked_has_saved_a_seek_once_it_is_used() {
+        let mut policy = policy(10.0);
+        for number in 0..3 {
+            policy.placed(one(number).extent, u16::MAX, 0);
+            policy.rose_unasked(one(number).extent);
+        }
+        // One that has left before anybody asked for it, and one that was never there.
+        policy.placed(one(2).extent, 0, 0);
+        policy.rose_unasked(one(9).extent);
+        for number in [0, 0, 2, 9] {
+            policy.used_by_host(one(number));
+        }
+        assert_eq!(policy.take_seeks_saved(), 1);
+        assert_eq!(policy.take_seeks_saved(), 0);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! How much a miss fetches: more where misses are dense.
 //!
 //! A lone miss fetches its 64 KiB extent: a disk needs hardly longer for it than for 4 KiB. Where several
-//! of the last misses were within one aligned region, all of that is fetched: 256 KiB, 1 MiB, 4 MiB, 16 MiB.
+//! of the last misses were within one aligned region, all of that is fetched: 256 KiB, 1 MiB, 4 MiB, 16 MiB. Larger
+//! ones that are hot all over are fetched in pieces of that size.
 //!
 //! As many misses in a region may come from all of it or from a few pieces. What tells them apart is how often
 //! two of them are close together: of misses all over a region of 16 MiB one pair in 85 is within 256 KiB, of scattered extents
@@ -12,17 +13,25 @@
 //! there as many of the one kind as of the other would come to be asked for, each by its number. Where much fewer are, nothing more is
 //! fetched ahead but on clear evidence.
 //!
-//! What is fetched ahead costs the disk time, and saves it a seek for each extent that somebody asks for before it
-//! is forgotten; both are kept account of, and where the account is overdrawn nothing is fetched
+//! What is fetched ahead costs the disk time, and saves it a seek for each extent that somebody asks for, in RAM or
+//! once it has risen; both are kept account of, and where the account is overdrawn nothing is fetched
 //! ahead until hosts have earned it.
 
 use std::collections::{BTreeMap, VecDeque};
-use units::{CHUNK_EXTENTS, EXTENT};
+use units::{CHUNK_EXTENTS, EXTENT, EXTENT_BLOCKS};
 
-/// Misses that are remembered.
-const WINDOW: usize = 512;
-/// Extents of which misses have to be among those remembered, by level: regions of 64 KiB << 2 * level.
-const NEEDED: [usize; 5] = [1, 2, 3, 4, 6];
+/// Misses that are remembered at least, and at most. In between it is so many for each of the largest regions that the fast
+/// tier has room for: then misses are dense where what hosts use fits in it.
+const WINDOW: std::ops::RangeInclusive<usize> = 512..=16_384;
+const A_REGION: u64 = 4;
+/// Regions by level: 64 KiB << 2 * level. Those up to `FETCHED` are fetched as a whole, larger ones in pieces of that size.
+const LEVELS: usize = 7;
+const FETCHED: usize = 4;
+/// Extents of which misses have to be among those remembered; of the larger regions it is to be sure that they are hot.
+const NEEDED: [usize; LEVELS] = [1, 2, 3, 4, 6, NEVER, NEVER];
+const NEVER: usize = usize::MAX;
+/// Extents of the largest region that is fetched.
+const LARGEST: u64 = 1 << (2 * FETCHED);
 /// Close pairs that have to be expected before they are missed, and after which what is known counts half.
 const KNOWN: f32 = 3.0;
 const FORGET: f32 = 16.0;
@@ -31,21 +40,27 @@ const CLOSE: std::ops::RangeInclusive<f32> = 0.4..=4.0;
 /// The same for it to be sure, the pairs after which it can be, and the extents of misses that are needed then.
 const SURE: std::ops::RangeInclusive<f32> = 0.7..=4.0;
 const SURELY_KNOWN: f32 = 5.0;
-const SURELY_NEEDED: [usize; 5] = [1, 2, 3, 3, 4];
+const SURELY_NEEDED: [usize; LEVELS] = [1, 2, 3, 3, 4, 6, 8];
 /// How hot what is fetched ahead has to be for more to be fetched, and for it to rise to the fast tier though nobody
-/// asked for it; 1 is as hot as what was asked for.
+/// asked for it, while that has room and once it is full; 1 is as hot as what was asked for.
 const HOT_ENOUGH: f32 = 0.3;
 const HOT_AS_ASKED: f32 = 0.5;
 /// Extents that were asked for in RAM by which "as hot" is believed before any were, and after which what is known
 /// counts half.
-const BELIEF: f32 = 8.0;
+const BELIEF: f32 = 2.0;
 const FORGET_USES: f32 = 64.0;
-/// What is left with every miss of what is known: half after 350, as long as misses are remembered.
-const FADE: f32 = 1.0 - 1.0 / WINDOW as f32;
+/// What is left with every miss of what is known: half after 350. So many uses without one count as one: what was
+/// known while another set was hot says nothing of the next.
+const FADE: f32 = 1.0 - 1.0 / 512.0;
+const USES_A_MISS: u32 = 64;
 /// Seeks for which a disk takes as long as for reading an extent: 64 KiB at 180 MB/s, of 8 ms.
 const COST: f32 = EXTENT as f32 / 180e6 / 8e-3;
-/// Seeks that may be spent before any have been saved: four seconds of a disk.
+/// Seeks that may be spent before any have been saved: four seconds of a disk, or what it takes to read as much as the fast
+/// tier holds where that is more. Until most of it is there, hosts wait for the rest and use little of it.
 const LOAN: f32 = 512.0;
+/// Part of a seek that is earned by each one that was saved: for less, hosts would wait for what is fetched ahead as long as
+/// for what they ask for.
+const A_USE: f32 = 0.1;
 /// Seeks that every miss may spend beyond what was saved.
 const A_MISS: f32 = 0.05;
 /// What the account holds where what was fetched ahead is taken to be worth its room.
@@ -65,11 +80,20 @@ pub struct Regions {
     /// Misses, by volume and extent.
     recent: BTreeMap<(u32, u64), u32>,
     order: VecDeque<(u32, u64)>,
+    /// How many extents of which misses are remembered, by volume and largest region that is fetched.
+    dense: BTreeMap<(u32, u64), u32>,
     /// Pairs of misses by level of the region that they share.
-    pairs: [Pairs; NEEDED.len()],
+    pairs: [Pairs; LEVELS],
     uses: Uses,
-    /// Seeks that may still be spent.
+    /// Uses since the last miss.
+    unmissed: u32,
+    /// Seeks that may still be spent, and at most.
     account: f32,
+    loan: f32,
+    /// Misses that are remembered.
+    window: usize,
+    /// The fast tier is full: what rises displaces something.
+    full: bool,
 }
 
 /// Extents in RAM that nobody asked for since they came.
@@ -111,17 +135,10 @@ impl Uses {
 
     /// How hot what is fetched ahead is: 1 is as hot as what was asked for.
     fn heat(&self) -> f32 {
-        let asked = self.all - self.expected;
-        if asked <= 0.0 || self.expected <= 0.0 {
-            return 1.0;
-        }
-        // As if so many uses had been seen before, as there should be.
-        let more = 1.0 + BELIEF / self.all;
-        let (ahead, others) = (
-            self.ahead + self.expected * (more - 1.0),
-            self.all - self.ahead + asked * (more - 1.0),
-        );
-        (ahead * asked) / (others * self.expected)
+        // As if so many uses of either had been seen before, as there should be.
+        let ahead = (self.ahead + BELIEF) / (self.expected + BELIEF);
+        let asked = (self.all - self.ahead + BELIEF) / (self.all - self.expected + BELIEF);
+        ahead / asked
     }
 }
 
@@ -146,12 +163,16 @@ struct Pairs {
 
 impl Pairs {
     fn note(&mut self, expected: f32, seen: f32) {
-        self.expected = self.expected * FADE + expected;
-        self.seen = self.seen * FADE + seen;
+        self.expected += expected;
+        self.seen += seen;
         if self.expected > FORGET {
-            self.expected /= 2.0;
-            self.seen /= 2.0;
+            self.fade(0.5);
         }
+    }
+
+    fn fade(&mut self, to: f32) {
+        self.expected *= to;
+        self.seen *= to;
     }
 
     /// Whether regions seem to be hot all over.
@@ -167,26 +188,40 @@ impl Pairs {
     }
 }
 
-impl Default for Regions {
-    fn default() -> Self {
+impl Regions {
+    /// One that has seen nothing. `fast_blocks`: blocks of the fast tier.
+    pub fn new(fast_blocks: u64) -> Self {
+        let (loan, window) = bounds(fast_blocks);
         Self {
             recent: BTreeMap::new(),
             order: VecDeque::new(),
+            dense: BTreeMap::new(),
             pairs: Default::default(),
             uses: Uses::default(),
-            account: LOAN,
+            unmissed: 0,
+            account: loan,
+            loan,
+            full: false,
+            window,
         }
     }
-}
 
-impl Regions {
+    /// The fast tier has grown or shrunk to `fast_blocks`.
+    pub fn resize(&mut self, fast_blocks: u64) {
+        let (loan, window) = bounds(fast_blocks);
+        self.account = (self.account + loan - self.loan).min(loan);
+        (self.loan, self.window) = (loan, window);
+    }
+
     /// `extent` of `chunk` is missed.
     pub fn missed(&mut self, volume: u32, chunk: u32, extent: usize) {
         let at = address(chunk, extent);
-        self.count_pairs(volume, at);
+        let misses = 1 + std::mem::take(&mut self.unmissed) / USES_A_MISS;
+        let left = FADE.powi(misses as i32);
+        self.count_pairs(volume, at, left);
         self.remember((volume, at));
-        self.uses.fade(FADE);
-        self.account = (self.account + A_MISS).min(LOAN);
+        self.uses.fade(left);
+        self.account = (self.account + A_MISS).min(self.loan);
     }
 
     /// What a miss of `extent` of `chunk` fetches: at least that extent.
@@ -206,58 +241,89 @@ impl Regions {
 
     /// The largest region around an extent in which misses are dense enough and that can be paid for.
     fn region(&self, volume: u32, at: u64) -> (u64, u64) {
-        let pays = self.pays();
-        for level in (1..NEEDED.len()).rev() {
+        let pays = self.is_sound();
+        for level in (1..LEVELS).rev() {
             let needed = match (self.pairs[level].evidence(), pays) {
                 (Evidence::For, true) => SURELY_NEEDED[level],
                 (Evidence::For, false) | (Evidence::Open, true) => NEEDED[level],
                 (Evidence::Open, false) | (Evidence::Against, _) => continue,
             };
-            let width = 1u64 << (2 * level);
-            let start = at / width * width;
-            let range = (volume, start)..(volume, start + width);
-            let dense = self.recent.range(range).take(needed).count() == needed;
-            if dense && self.account >= width as f32 * COST {
-                return (start, width);
+            let width = 1u64 << (2 * level.min(FETCHED));
+            if self.account >= width as f32 * COST + SOUND
+                && self.missed_in(volume, at, level, needed)
+            {
+                return (at / width * width, width);
             }
         }
         (at, 1)
     }
 
+    /// Whether misses of so many extents of the region around one are remembered.
+    fn missed_in(&self, volume: u32, at: u64, level: usize, needed: usize) -> bool {
+        if level > FETCHED {
+            return self.missed_around(volume, at, level) as usize >= needed;
+        }
+        let width = 1u64 << (2 * level);
+        let start = at / width * width;
+        let range = (volume, start)..(volume, start + width);
+        self.recent.range(range).take(needed).count() == needed
+    }
+
+    /// Extents of a region larger than those that are fetched of which misses are remembered.
+    fn missed_around(&self, volume: u32, at: u64, level: usize) -> u32 {
+        let width = 1u64 << (2 * (level - FETCHED));
+        let start = at / LARGEST / width * width;
+        let within = self.dense.range((volume, start)..(volume, start + width));
+        within.map(|(_, count)| count).sum()
+    }
+
     /// Counts the pairs that a miss makes with those before it.
-    fn count_pairs(&mut self, volume: u32, at: u64) {
-        let mut others = [0u32; NEEDED.len()];
-        let largest = 1u64 << (2 * (NEEDED.len() - 1));
-        let start = at / largest * largest;
+    fn count_pairs(&mut self, volume: u32, at: u64, left: f32) {
+        let mut others = [0u32; LEVELS];
+        let start = at / LARGEST * LARGEST;
         let near = self
             .recent
-            .range((volume, start)..(volume, start + largest));
-        for other in near
-            .map(|((_, other), _)| *other)
-            .filter(|other| *other != at)
-        {
+            .range((volume, start)..(volume, start + LARGEST));
+        let mut known = 0;
+        for other in near.map(|((_, other), _)| *other) {
+            if other == at {
+                known = 1;
+                continue;
+            }
             let shared = |level: &usize| other >> (2 * level) == at >> (2 * level);
-            let levels = (1..NEEDED.len()).filter(shared);
+            let levels = (1..=FETCHED).filter(shared);
             levels.for_each(|level| others[level] += 1);
+        }
+        for (level, others) in others.iter_mut().enumerate().skip(FETCHED + 1) {
+            *others = self.missed_around(volume, at, level) - known;
         }
         for (level, pairs) in self.pairs.iter_mut().enumerate().skip(2) {
             let close = 3.0 / ((1u32 << (2 * level)) - 1) as f32;
+            pairs.fade(left);
             pairs.note(others[level] as f32 * close, others[1] as f32);
         }
     }
 
     fn remember(&mut self, miss: (u32, u64)) {
-        *self.recent.entry(miss).or_default() += 1;
+        let count = self.recent.entry(miss).or_default();
+        *count += 1;
+        if *count == 1 {
+            *self.dense.entry(around(miss)).or_default() += 1;
+        }
         self.order.push_back(miss);
-        if self.order.len() > WINDOW
+        while self.order.len() > self.window
             && let Some(oldest) = self.order.pop_front()
-            && let Some(count) = self.recent.get_mut(&oldest)
         {
-            *count -= 1;
-            if *count == 0 {
-                self.recent.remove(&oldest);
+            if lower(&mut self.recent, oldest) {
+                lower(&mut self.dense, around(oldest));
             }
         }
+    }
+
+    /// A host uses an extent, wherever it is.
+    #[inline]
+    pub fn seen(&mut self) {
+        self.unmissed = self.unmissed.saturating_add(1);
     }
 
     /// So many extents were fetched ahead.
@@ -276,30 +342,62 @@ impl Regions {
 
     /// Somebody asked for an extent that was being fetched ahead.
     pub fn saved(&mut self) {
-        self.account = (self.account + 1.0).min(LOAN);
+        self.account = (self.account + A_USE).min(self.loan);
     }
 
     /// Whether what was to be fetched ahead still is, as far as is known by now.
     pub fn goes_on(&self) -> bool {
         let evidence = |pairs: &Pairs| pairs.evidence() == Evidence::For;
-        self.pays() || self.pairs.iter().skip(2).any(evidence)
+        self.is_sound() || self.pairs.iter().skip(2).any(evidence)
     }
 
-    fn pays(&self) -> bool {
-        self.uses.heat() >= HOT_ENOUGH
+    /// Says whether the fast tier has no room for more unless something leaves it.
+    pub fn tier_is_full(&mut self, full: bool) {
+        self.full = full;
     }
 
     /// Whether what is fetched ahead comes to be used, as far as is known: then it is worth being kept
     /// beyond its time in RAM.
     pub fn is_sound(&self) -> bool {
-        self.account >= SOUND && self.uses.heat() >= HOT_AS_ASKED
+        let wanted = match self.full {
+            true => HOT_AS_ASKED,
+            false => HOT_ENOUGH,
+        };
+        self.uses.heat() >= wanted
     }
 
     /// Forgets a volume.
     pub fn forget(&mut self, volume: u32) {
         self.recent.retain(|key, _| key.0 != volume);
         self.order.retain(|key| key.0 != volume);
+        self.dense.retain(|key, _| key.0 != volume);
     }
+}
+
+/// The largest region that is fetched around an extent.
+fn around((volume, at): (u32, u64)) -> (u32, u64) {
+    (volume, at / LARGEST)
+}
+
+/// Counts one less; true when none is left.
+fn lower(counts: &mut BTreeMap<(u32, u64), u32>, key: (u32, u64)) -> bool {
+    let Some(count) = counts.get_mut(&key) else {
+        return false;
+    };
+    *count -= 1;
+    let none = *count == 0;
+    if none {
+        counts.remove(&key);
+    }
+    none
+}
+
+/// Seeks that may be spent beforehand, and misses that are remembered.
+fn bounds(fast_blocks: u64) -> (f32, usize) {
+    let extents = fast_blocks / EXTENT_BLOCKS as u64;
+    let window = (extents / LARGEST * A_REGION) as usize;
+    let window = window.clamp(*WINDOW.start(), *WINDOW.end());
+    (LOAN.max(extents as f32 * COST), window)
 }
 
 fn address(chunk: u32, extent: usize) -> u64 {

@@ -82,12 +82,14 @@ impl Shard {
     }
 
     /// Slots of blocks, if any has one.
-    pub(super) fn slots_of(page: &ChunkPage, blocks: impl Iterator<Item = usize>) -> Few<Place> {
-        let slots: Few<_> = blocks.map(|block| page.slot(block)).collect();
-        if slots.iter().any(|slot| slot.is_some()) {
-            slots
-        } else {
-            Few::new()
+    pub(super) fn slots_of(
+        page: &ChunkPage,
+        blocks: impl Iterator<Item = usize> + Clone,
+    ) -> Few<Place> {
+        let slots = blocks.map(|block| page.slot(block));
+        match slots.clone().any(|slot| slot.is_some()) {
+            true => slots.collect(),
+            false => Few::new(),
         }
     }
 
@@ -155,7 +157,7 @@ impl Shard {
             state.dirty_chunks.written((volume, chunk));
             // Other slots are nothing that the policy knows of.
             if !were_there {
-                let extents = extents_of(&(first..first + run.count).collect());
+                let extents = extents_of(&BlockMask::of(first, run.count));
                 self.tell_placed(&mut state, (volume, chunk), leaf, extents);
             }
         } else {

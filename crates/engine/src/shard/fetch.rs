@@ -131,9 +131,11 @@ impl Shard {
         let span = (low..high).fold(0u16, |mask, extent| mask | 1 << extent) & !leaf.fetching.get();
         leaf.fetching.set(leaf.fetching.get() | span);
         let ahead = matches!(why, Why::Ahead);
+        let at = leaf.page.borrow().home().block() + start as u64;
         let (turn, _stream) = match why {
             Why::Asked(turn) => (Some(turn), None),
-            Why::Dense | Why::Ahead => (None, Some(self.streams.get().await)),
+            // As the head goes: what is hot in one piece is then read in one piece.
+            Why::Dense | Why::Ahead => (None, Some(self.streams.get_at(at).await)),
         };
         if ahead && (self.closing.get() || !self.state.borrow().regions.goes_on()) {
             leaf.fetching.set(leaf.fetching.get() & !span);
@@ -262,6 +264,9 @@ impl Shard {
             // A dense region moves whole, as long as what is fetched ahead comes to be used. What was read as a whole
             // may be part of a stream, which nobody comes back to.
             let whole = left.touched == u16::MAX;
+            if let Some(policy) = policy.as_ref() {
+                regions.tier_is_full(policy.is_full());
+            }
             let admitted = admission(volumes, budget.as_deref(), left.chunk, left.extent, now_ns);
             let (rises, grounds) = match (policy.as_mut(), admitted) {
                 (_, Admission::Never) => (0, Cause::StayedKnobs.into()),

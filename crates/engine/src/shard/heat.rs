@@ -5,7 +5,7 @@ use super::leaf::Leaf;
 use super::state::{Shard, State};
 use crate::space::Class;
 use format::BlockMask;
-use placement::{Blocks, Config, Extent, Policy};
+use placement::{Blocks, Config, Extent, Policy, Regions};
 use units::{BLOCK, CHUNK_EXTENTS, EXTENT_BLOCKS};
 
 /// How many times as much as what it displaces something has to be worth to be promoted.
@@ -94,6 +94,7 @@ impl State {
         let Some(policy) = &mut self.policy else {
             return;
         };
+        self.regions.seen();
         let mut blocks = blocks.blocks().peekable();
         while let Some(first) = blocks.next() {
             let at = first / EXTENT_BLOCKS;
@@ -103,6 +104,9 @@ impl State {
             }
             let extent = extent_of(chunk, at);
             policy.used_by_host(Blocks { extent, mask });
+        }
+        for _ in 0..policy.take_seeks_saved() {
+            self.regions.saved();
         }
     }
 
@@ -138,6 +142,7 @@ impl Shard {
     pub(super) fn begin_policy(&self) {
         let config = self.policy_config(self.config.ram_bytes);
         let mut state = self.state.borrow_mut();
+        state.regions = Regions::new(config.fast_blocks);
         state.policy = Some(Box::new(Policy::new(config)));
         state.tell_held();
     }

@@ -7,7 +7,6 @@ use crate::vdrive::Purpose;
 use block::{DmaBuf, DmaPool, DriveError, ErrorKind, IoError, LastingMemory};
 use format::{JournalHeader, JournalPage, PAGE, Record};
 use futures_util::future::join_all;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use units::mutation::{Mutation, is_on};
 use units::{PoolId, ShardId, VdriveId};
@@ -66,7 +65,7 @@ pub struct Journal {
     sealed: Vec<(u64, DmaBuf)>,
     dma: DmaPool,
     /// Vdrives that hold data of records that are not durable yet.
-    touched: BTreeSet<VdriveId>,
+    touched: Vec<VdriveId>,
     /// Records made since the opening.
     pub made: u64,
     /// How many of them are in the ring, durable or not.
@@ -95,7 +94,7 @@ impl Journal {
             tail_is_own: false,
             sealed: Vec::new(),
             dma,
-            touched: BTreeSet::new(),
+            touched: Vec::new(),
             made: 0,
             written: 0,
             covered: 0,
@@ -105,7 +104,10 @@ impl Journal {
 
     /// The vdrive holds data of the record that was just appended.
     pub fn touch(&mut self, vdrive: VdriveId) {
-        self.touched.insert(vdrive);
+        // A pool has few vdrives: a look through them takes less than one into a set.
+        if !self.touched.contains(&vdrive) {
+            self.touched.push(vdrive);
+        }
     }
 
     /// Whether some vdrive holds data of records that are not durable yet.

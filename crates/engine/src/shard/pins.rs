@@ -283,6 +283,7 @@ impl Shard {
                     data,
                     valid,
                     grounds: Cause::RaisedPinned.into(),
+                    unasked: false,
                     pinned: true,
                 };
                 self.promote(&candidate).await?;

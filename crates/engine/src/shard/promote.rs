@@ -33,6 +33,8 @@ pub(super) struct Candidate {
     pub data: DmaBuf,
     pub valid: u16,
     pub grounds: Grounds,
+    /// It came along with a dense region, and nobody asked for it.
+    pub unasked: bool,
     /// It is pinned to the fast tier.
     pub pinned: bool,
 }
@@ -63,6 +65,7 @@ impl Promotions {
             data: extent.data,
             valid: blocks,
             grounds,
+            unasked: extent.dense && extent.touched == 0,
             pinned: false,
         });
     }
@@ -120,6 +123,12 @@ impl Shard {
         let extent = 1 << (candidate.first / EXTENT_BLOCKS);
         let mut state = self.state.borrow_mut();
         self.tell_placed(&mut state, candidate.chunk, &candidate.leaf, extent);
+        if candidate.unasked
+            && let Some(policy) = &mut state.policy
+        {
+            let extent = candidate.first / EXTENT_BLOCKS;
+            policy.rose_unasked(extent_of(candidate.chunk, extent));
+        }
     }
 
     /// Promotes what is still as it was, as far as there is room, and the volume's knobs and the pool's budget

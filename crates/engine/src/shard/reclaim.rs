@@ -185,6 +185,7 @@ impl Shard {
             state.pacing.reserve = reserve;
             if let Some(policy) = &mut state.policy {
                 policy.resize(share);
+                state.regions.resize(share);
             }
             (
                 self.fast_coming_free(&state),

@@ -332,7 +332,7 @@ impl Shard {
             unplaced: 0,
             dirty_nodes: DirtyNodes::default(),
             ram: RamTier::new(config.ram_bytes),
-            regions: Regions::default(),
+            regions: Regions::new(0),
             policy: None,
             what_if: None,
             waits: Waits::default(),

@@ -8,7 +8,7 @@ use super::state::{Shard, drive_error};
 use crate::space::{Class, Refusal, Run};
 use crate::vdrive::{Purpose, all_ended};
 use block::{DmaBuf, DriveError, ErrorKind, IoBuf, IoError};
-use format::{BlockState, crc32c};
+use format::{BlockMask, BlockState, crc32c};
 use futures_util::future::join_all;
 use std::rc::Rc;
 use units::mutation::{Mutation, is_on};
@@ -190,7 +190,7 @@ impl Shard {
         }
         leaf.written_ns.set(self.handle.now_ns());
         leaf.touched.set(true);
-        let blocks = (first..first + count).collect();
+        let blocks = BlockMask::of(first, count);
         let mut state = self.state.borrow_mut();
         state.note_use(by, (layer, piece.chunk), &blocks);
         Ok(())

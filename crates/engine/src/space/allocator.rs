@@ -1,10 +1,13 @@
 //! A shard's own groups: bitmaps of blocks (slots) and of chunks (homes).
 
+mod checkpoint;
 mod sparse;
 
+pub use checkpoint::NO_PAGE;
+
+use super::Batch;
 use super::table::{Class, GroupTable, Spaces};
-use super::{Batch, Quarantine};
-use format::{GroupKey, HOME_GROUPS, PagePtr};
+use format::GroupKey;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use units::mutation::{Mutation, is_on};
@@ -56,6 +59,15 @@ struct Cursor {
     bit: u32,
 }
 
+/// Slots, or a home, handed out whose record is not written yet.
+#[derive(Clone, Copy)]
+pub(super) struct Pending {
+    /// Slots; none for a home.
+    pub count: u32,
+    /// Bitmaps of slots that had been encoded then.
+    encoded: u64,
+}
+
 /// A shard's space.
 pub struct Allocator {
     table: Arc<GroupTable>,
@@ -71,7 +83,9 @@ pub struct Allocator {
     cursors: [Cursor; 3],
     home_cursor: Option<GroupKey>,
     /// Slots handed out whose record is not written yet.
-    pub(super) pending: BTreeMap<Place, u32>,
+    pub(super) pending: BTreeMap<Place, Pending>,
+    /// Bitmaps of slots that were encoded.
+    encoded: u64,
     /// Number of the checkpoint to come.
     checkpoint: u64,
     pub(super) free: [u64; 3],
@@ -94,6 +108,7 @@ impl Allocator {
             cursors: [Cursor::default(); 3],
             home_cursor: None,
             pending: BTreeMap::new(),
+            encoded: 0,
             checkpoint: 0,
             free: [0; 3],
             closed: BTreeSet::new(),
@@ -235,7 +250,7 @@ impl Allocator {
             self.cursors[class as usize].bit = bit + count;
             let place = self.place(key, bit);
             if class != Class::Meta {
-                self.pending.insert(place, count);
+                self.pending.insert(place, self.pending_now(count));
             }
             runs.push(Run {
                 place,
@@ -244,6 +259,11 @@ impl Allocator {
             found += count as usize;
         }
         found
+    }
+
+    fn pending_now(&self, count: u32) -> Pending {
+        let encoded = self.encoded;
+        Pending { count, encoded }
     }
 
     /// Where [`Allocator::take_slots`] goes on, if it has a group.
@@ -319,16 +339,16 @@ impl Allocator {
     ///
     /// A checkpoint in between wrote the bitmap without them: the next one has to write it again.
     pub fn recorded(&mut self, place: Place) {
-        let Some(count) = self.pending.remove(&place) else {
+        let Some(pending) = self.pending.remove(&place) else {
             return;
         };
         if is_on(Mutation::PendingForgotten) {
             return;
         }
-        if count == 0 {
-            self.touch_home(place);
-        } else {
-            self.touch(place);
+        match pending.count {
+            0 => self.touch_home(place),
+            _ if pending.encoded == self.encoded => {}
+            _ => self.touch(place),
         }
     }
 
@@ -371,7 +391,7 @@ impl Allocator {
         group.touched = self.checkpoint;
         self.dirty_homes.insert(key.homes_page());
         let place = self.place(key, bit * CHUNK_BLOCKS as u32);
-        self.pending.insert(place, 0);
+        self.pending.insert(place, self.pending_now(0));
         Some(place)
     }
 
@@ -522,175 +542,6 @@ impl Allocator {
         (0..chunks).filter_map(run).collect()
     }
 
-    // What a checkpoint needs.
-
-    /// A group loaded from the shard's trees. False when another shard has it.
-    pub fn load_slots(&mut self, key: GroupKey, bits: [u64; WORDS]) -> bool {
-        let Some(class) = self.class(key.vdrive()) else {
-            return false;
-        };
-        if !self.table.claim(key.vdrive(), key.group()) {
-            return false;
-        }
-        let used: u32 = bits.iter().map(|word| word.count_ones()).sum();
-        self.free[class as usize] += self.group_blocks - u64::from(used);
-        self.slots.insert(
-            key,
-            SlotGroup {
-                bits: Box::new(bits),
-                used,
-                dirty: false,
-                touched: 0,
-            },
-        );
-        true
-    }
-
-    /// Groups loaded from a page of homes. False when another shard has one.
-    pub fn load_homes(&mut self, page: u32, groups: &[Option<u64>; HOME_GROUPS]) -> bool {
-        for (index, bits) in groups.iter().enumerate() {
-            let Some(bits) = bits else { continue };
-            let key = GroupKey(page * HOME_GROUPS as u32 + index as u32);
-            if !self.table.claim(key.vdrive(), key.group()) {
-                return false;
-            }
-            self.homes.insert(
-                key,
-                HomeGroup {
-                    bits: *bits,
-                    touched: 0,
-                },
-            );
-        }
-        true
-    }
-
-    /// A checkpoint begins: groups that have been empty since before the last one are dropped
-    /// from the trees. They are the table's again once the checkpoint is valid.
-    pub fn begin_checkpoint(&mut self, generation: u64) -> (Vec<GroupKey>, Vec<GroupKey>) {
-        self.checkpoint = generation;
-        let cursors: Vec<_> = self
-            .cursors
-            .iter()
-            .filter_map(|cursor| cursor.group)
-            .collect();
-        let old = |touched: u64| touched + 1 < generation;
-        let slots: Vec<_> = self
-            .slots
-            .iter()
-            .filter(|(key, group)| {
-                let wanted = cursors.contains(key) && self.table.is_open(key.vdrive());
-                group.used == 0 && old(group.touched) && !wanted
-            })
-            .map(|(key, _)| *key)
-            .collect();
-        let homes: Vec<_> = self
-            .homes
-            .iter()
-            .filter(|(_, group)| group.bits == 0 && old(group.touched))
-            .map(|(key, _)| *key)
-            .collect();
-        for key in &slots {
-            self.slots.remove(key);
-            self.dirty_slots.remove(key);
-            self.closed.remove(key);
-            let class = self.class(key.vdrive()).expect("a group of the pool");
-            self.free[class as usize] -= self.group_blocks;
-            for cursor in &mut self.cursors {
-                cursor.group = cursor.group.filter(|group| group != key);
-            }
-        }
-        for key in &homes {
-            self.homes.remove(key);
-            self.closed.remove(key);
-            self.dirty_homes.insert(key.homes_page());
-            self.home_cursor = self.home_cursor.filter(|group| group != key);
-        }
-        (slots, homes)
-    }
-
-    /// The dropped groups are free for every shard: the checkpoint is valid.
-    pub fn give_groups(&self, groups: &[GroupKey]) {
-        groups
-            .iter()
-            .for_each(|key| self.table.give(key.vdrive(), key.group()));
-    }
-
-    /// Pages of homes that changed; they count as written from here on.
-    pub fn take_dirty_homes(&mut self) -> Vec<u32> {
-        std::mem::take(&mut self.dirty_homes).into_iter().collect()
-    }
-
-    /// Slot groups that changed since they were last encoded.
-    pub fn dirty_slots(&self) -> Vec<GroupKey> {
-        self.dirty_slots.iter().copied().collect()
-    }
-
-    /// The groups of a page of homes as a checkpoint keeps them: without what is kept back or
-    /// not recorded. `None` when the shard owns none of them.
-    pub fn homes_for_checkpoint(
-        &self,
-        page: u32,
-        holes: &Holes,
-    ) -> Option<[Option<u64>; HOME_GROUPS]> {
-        let mut groups = [None; HOME_GROUPS];
-        for (index, group) in groups.iter_mut().enumerate() {
-            let key = GroupKey(page * HOME_GROUPS as u32 + index as u32);
-            *group = self.homes.get(&key).map(|owned| {
-                let holes = holes.homes.get(&key).map_or(&[][..], Vec::as_slice);
-                holes
-                    .iter()
-                    .fold(owned.bits, |bits, bit| bits & !(1 << bit))
-            });
-        }
-        groups.iter().any(Option::is_some).then_some(groups)
-    }
-
-    /// A slot group's bits as a checkpoint keeps them; it counts as written from here on.
-    pub fn slots_for_checkpoint(&mut self, key: GroupKey, holes: &Holes) -> [u64; WORDS] {
-        let group = self.slots.get_mut(&key).expect("a group of the shard");
-        group.dirty = false;
-        self.dirty_slots.remove(&key);
-        let mut bits = *group.bits;
-        for (bit, count) in holes.slots.get(&key).map_or(&[][..], Vec::as_slice) {
-            set_bits(&mut bits, *bit, *count, false);
-        }
-        bits
-    }
-
-    /// What is marked as in use but not yet, or not any more, part of what a checkpoint keeps:
-    /// space kept back, space handed out without a record, and `freed` metadata pages.
-    pub fn holes(&self, quarantine: &Quarantine, freed: &[Place]) -> Holes {
-        let mut holes = Holes::default();
-        let kept = quarantine.batches();
-        let slots = kept.flat_map(|batch| batch.slots.iter().copied());
-        let pending = self.pending.iter().map(|(place, count)| (*place, *count));
-        let pending = pending.filter(|_| !is_on(Mutation::PendingKept));
-        let freed = freed.iter().map(|place| (*place, 1));
-        for (place, count) in slots.chain(pending.clone()).chain(freed) {
-            for piece in self.pieces(place, count) {
-                let group = holes.slots.entry(piece.key).or_default();
-                group.push((piece.bit, piece.count));
-            }
-        }
-        let homes = quarantine
-            .batches()
-            .flat_map(|batch| batch.homes.iter().copied());
-        let pending_homes = pending
-            .filter(|(_, count)| *count == 0)
-            .map(|(place, _)| place);
-        for place in homes.chain(pending_homes) {
-            if let Some((key, block)) = self.key(place) {
-                holes
-                    .homes
-                    .entry(key)
-                    .or_default()
-                    .push(block / CHUNK_BLOCKS as u32);
-            }
-        }
-        holes
-    }
-
     /// Marks the page of homes as changed that tells of this one: it is being freed.
     pub fn touch_home(&mut self, place: Place) {
         if let Some((key, _)) = self.key(place) {
@@ -722,20 +573,6 @@ impl Allocator {
         self.slots.len() * (WORDS * 8 + 64) + self.homes.len() * 64
     }
 }
-
-/// See [`Allocator::holes`].
-#[derive(Default)]
-pub struct Holes {
-    slots: BTreeMap<GroupKey, Vec<(u32, u32)>>,
-    homes: BTreeMap<GroupKey, Vec<u32>>,
-}
-
-/// A page pointer to nothing, for groups that left a tree.
-pub const NO_PAGE: PagePtr = PagePtr {
-    place: Place::NONE,
-    crc: 0,
-    hint: 0,
-};
 
 /// Sets or clears bits; returns how many of them were otherwise.
 fn set_bits(bits: &mut [u64; WORDS], first: u32, count: u32, used: bool) -> u32 {

@@ -116,8 +116,13 @@ impl Books {
                 self.note(|| format!("class {class} counts {has} free of {wants}"));
             }
         }
-        if let Some((place, count)) = space.pending.iter().next() {
-            self.note(|| format!("{place:?}+{count} was handed out and never recorded"));
+        if let Some((place, pending)) = space.pending.iter().next() {
+            self.note(|| {
+                format!(
+                    "{place:?}+{} was handed out and never recorded",
+                    pending.count
+                )
+            });
         }
         (self.wrong, self.count)
     }

@@ -1,7 +1,7 @@
 //! Freed space that somebody may still need: the record that frees it is not durable yet, or a
 //! read that found it in use has not ended.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use units::mutation::{Mutation, is_on};
 use units::{Place, VdriveId};
 
@@ -24,7 +24,7 @@ pub struct Quarantine {
     current: Batch,
     sealed: VecDeque<Batch>,
     /// Slots of all of them, by vdrive.
-    slots: BTreeMap<VdriveId, u64>,
+    slots: Vec<(VdriveId, u64)>,
     /// Reads in flight of each era from `first_era` on.
     readers: VecDeque<u32>,
     first_era: u64,
@@ -66,7 +66,7 @@ impl Quarantine {
 
     /// Frees slots once it is safe.
     pub fn slots(&mut self, place: Place, count: u32) {
-        *self.slots.entry(place.vdrive()).or_default() += u64::from(count);
+        self.count(place.vdrive(), u64::from(count));
         if let Some((last, length)) = self.current.slots.last_mut()
             && last.vdrive() == place.vdrive()
             && last.block() + u64::from(*length) == place.block()
@@ -75,6 +75,14 @@ impl Quarantine {
             return;
         }
         self.current.slots.push((place, count));
+    }
+
+    /// A pool has few vdrives: a look through them takes less than one into a map.
+    fn count(&mut self, vdrive: VdriveId, slots: u64) {
+        match self.slots.iter_mut().find(|(of, _)| *of == vdrive) {
+            Some((_, kept)) => *kept += slots,
+            None => self.slots.push((vdrive, slots)),
+        }
     }
 
     /// Frees a home once it is safe.
@@ -112,8 +120,9 @@ impl Quarantine {
         }
         let batch = self.sealed.pop_front()?;
         for (place, count) in &batch.slots {
-            if let Some(slots) = self.slots.get_mut(&place.vdrive()) {
-                *slots -= u64::from(*count);
+            let kept = self.slots.iter_mut();
+            if let Some((_, kept)) = kept.into_iter().find(|(of, _)| *of == place.vdrive()) {
+                *kept -= u64::from(*count);
             }
         }
         Some(batch)
@@ -121,7 +130,7 @@ impl Quarantine {
 
     /// Slots that are kept back, by vdrive.
     pub fn slots_kept(&self) -> impl Iterator<Item = (VdriveId, u64)> {
-        self.slots.iter().map(|(vdrive, count)| (*vdrive, *count))
+        self.slots.iter().copied()
     }
 
     /// Whether something comes free once reads and a barrier that are under way have ended.

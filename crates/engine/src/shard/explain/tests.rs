@@ -7,6 +7,7 @@ use crate::shard::heat::By;
 use crate::shard::probe::{Probe, run};
 use crate::shard::read::Looked;
 use block::IoBuf;
+use placement::{Blocks, Extent};
 use units::{BLOCK, CHUNK, EXTENT};
 
 const MIB: u64 = 1 << 20;
@@ -197,5 +198,39 @@ fn what_is_sent_down_says_so_and_what_holds_little_is_packed() {
             let count = probe.shard.move_counts()[cause as usize];
             assert_eq!((count.moves, count.bytes), (16, MIB), "{cause:?}");
         }
+    });
+}
+
+#[test]
+fn of_a_dense_region_what_rises_unasked_has_saved_a_seek_once_it_is_used() {
+    run(|handle| async move {
+        let probe = small(&handle, "explain-dense").await;
+        let shard = &probe.shard;
+        write(&probe, 0, 4 * MIB).await;
+        shard.demote_batch(4, demote::BATCH, false).await.unwrap();
+        shard.evict(u64::MAX).await.unwrap();
+        handle.spawn(shard.clone().promote_loop());
+        // Enough misses within the chunk for all of it to be fetched.
+        let mut looks = (0..LOOKS as u64).map(|look| look % 16);
+        while moves(&probe, Cause::RoseDense) == 0
+            && let Some(extent) = looks.next()
+        {
+            read(&probe, extent * EXTENT as u64).await;
+            handle.sleep(1_000_000).await;
+        }
+        let mut state = shard.state.borrow_mut();
+        let policy = state.policy.as_mut().unwrap();
+        let uses = (0..64).map(|number| Extent {
+            volume: probe.volume,
+            number,
+        });
+        let saved: Vec<u32> = uses
+            .map(|extent| {
+                policy.used_by_host(Blocks { extent, mask: 1 });
+                policy.take_seeks_saved()
+            })
+            .collect();
+        assert!(saved.iter().sum::<u32>() > 0, "{saved:?}");
+        assert!(saved.iter().all(|seeks| *seeks <= 1), "{saved:?}");
     });
 }

@@ -2,6 +2,8 @@
 
 use super::super::VdriveSpace;
 use super::*;
+use crate::space::Quarantine;
+use format::HOME_GROUPS;
 use std::collections::BTreeSet;
 
 fn is_used(space: &Allocator, place: Place) -> bool {
