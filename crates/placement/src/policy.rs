@@ -189,8 +189,17 @@ impl Policy {
     }
 
     /// An extent is about to be used: what is known of it, far apart in memory, is fetched meanwhile.
+    #[inline]
     pub fn prefetch(&self, extent: Extent) {
         self.cells.prefetch(extent);
+    }
+
+    /// The second step of that, for a use that asks or tells where its blocks are: to be called when the first is done.
+    #[inline]
+    pub fn prefetch_entry(&self, extent: Extent) {
+        if let Some(cell) = self.cells.find(extent) {
+            self.present.prefetch(self.cells.get(cell).at());
+        }
     }
 
     /// What of an extent is on the fast tier now, by its owner's map; `dirty` of it is nowhere else.

@@ -98,6 +98,8 @@ impl Present {
             let next = removed.older;
             *removed = entry;
             self.free = next;
+            // The next extent that needs one finds it fetched.
+            self.prefetch(next);
         } else {
             at = self.entries.len() as u32;
             assert!(at < ENTRIES_MOST, "fewer than 2^31 - 1 extents are present");
