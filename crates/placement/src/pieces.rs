@@ -73,24 +73,19 @@ impl<T: Copy> Pieces<T> {
     }
 
     /// Adds `count` times a value.
-    pub(crate) fn extend(&mut self, count: usize, value: T) {
-        for _ in 0..count {
-            self.push(value);
+    pub(crate) fn extend(&mut self, mut count: usize, value: T) {
+        while count > 0 {
+            match self.pieces.last_mut() {
+                Some(last) if last.len < last.capacity => count -= last.extend(count, value),
+                _ => self.grow(),
+            }
         }
     }
 
     /// Adds a value.
     #[inline]
     pub(crate) fn push(&mut self, value: T) {
-        match self.pieces.last_mut() {
-            Some(last) if last.len < last.capacity => last.push(value),
-            _ => {
-                self.grow();
-                if let Some(last) = self.pieces.last_mut() {
-                    last.push(value);
-                }
-            }
-        }
+        self.extend(1, value);
     }
 
     /// Makes room behind the last value.
@@ -103,7 +98,9 @@ impl<T: Copy> Pieces<T> {
             }
             [first] if first.capacity < Self::EACH => {
                 let mut larger = Piece::new(2 * first.capacity);
-                first.values().iter().for_each(|it| larger.push(*it));
+                for value in first.values() {
+                    larger.extend(1, *value);
+                }
                 *first = larger;
             }
             _ => self.pieces.push(Piece::new(Self::EACH)),
@@ -166,11 +163,16 @@ impl<T: Copy> Piece<T> {
         layout.expect("a piece is at most a huge page")
     }
 
-    fn push(&mut self, value: T) {
-        assert!(self.len < self.capacity, "who grows it looks for that");
-        // SAFETY: within the capacity, which was allocated.
-        unsafe { self.start.add(self.len).write(value) };
-        self.len += 1;
+    /// Adds a value up to `most` times, as long as there is room; says how often.
+    #[inline]
+    fn extend(&mut self, most: usize, value: T) -> usize {
+        let count = most.min(self.capacity - self.len);
+        for at in self.len..self.len + count {
+            // SAFETY: within the capacity, which was allocated.
+            unsafe { self.start.add(at).write(value) };
+        }
+        self.len += count;
+        count
     }
 
     #[inline]
