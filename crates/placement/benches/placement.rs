@@ -12,7 +12,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::collections::VecDeque;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use units::CHUNK_BLOCKS;
 
 /// Counts what is in use.
@@ -68,12 +68,45 @@ fn main() {
     println!(
         "memory of an extent on the fast tier: {each:.1} bytes (bar: 32; a growing table keeps up to twice)"
     );
+    wait_for_huge_pages(mapped + resident);
     println!("\n{:<52}{:>10}{:>10}{:>10}", "ns", "mean", "median", "p99");
     let mut random = 1;
     measure("skewed", &mut policy, || skewed(&mut random));
     measure("uniform", &mut policy, || next(&mut random) % EXTENTS);
     curve();
     what_if();
+}
+
+/// The system takes small pages together in its own time, 16 MiB in 10 s as it is set up mostly.
+const HUGE_PAGES_WAIT: Duration = Duration::from_secs(240);
+
+/// Waits until most of so many bytes lie on huge pages, or none come; says how much does.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "only the policy itself does not wait"
+)]
+fn wait_for_huge_pages(bytes: usize) {
+    let began = now();
+    let mut huge = 0;
+    while huge < bytes / 10 * 9 && began.elapsed() < HUGE_PAGES_WAIT {
+        std::thread::sleep(Duration::from_secs(1));
+        huge = huge_bytes();
+    }
+    println!(
+        "on huge pages: {} MiB, after {} s",
+        huge >> 20,
+        began.elapsed().as_secs()
+    );
+}
+
+/// Of this process's memory; 0 where the system does not say.
+fn huge_bytes() -> usize {
+    let maps = std::fs::read_to_string("/proc/self/smaps_rollup").unwrap_or_default();
+    let line = maps
+        .lines()
+        .find_map(|it| it.strip_prefix("AnonHugePages:"));
+    let kib = line.and_then(|it| it.trim().strip_suffix(" kB")?.parse::<usize>().ok());
+    kib.unwrap_or(0) << 10
 }
 
 /// A use of what is there: where it is, and its heat.

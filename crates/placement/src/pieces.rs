@@ -1,8 +1,10 @@
-//! A table that grows piece by piece, in memory that the system may back with huge pages.
+//! A table that grows piece by piece, in memory that the system may come to back with huge pages.
 //!
 //! For tables of which any place may be looked at next: with pages of 4 KiB each look waits for the page tables as well,
 //! which are in no cache of the processor either. Nothing is moved once the table has more than one piece, so growing never
-//! takes longer than filling one.
+//! takes longer than copying 1 MiB.
+//!
+//! Deliberately the one place of the policy with `unsafe` and a call of the system: a hint about memory changes no decision.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ops::{Index, IndexMut};
@@ -124,7 +126,7 @@ impl<T: Copy> IndexMut<usize> for Pieces<T> {
     }
 }
 
-/// A vector with room for so many and no more, which lies on a huge page where it fills one.
+/// A vector with room for so many and no more, which may come to lie on a huge page where it fills one.
 struct Piece<T: Copy> {
     start: NonNull<T>,
     len: usize,
@@ -144,10 +146,6 @@ impl<T: Copy> Piece<T> {
         let Some(start) = NonNull::new(unsafe { alloc(layout) }) else {
             handle_alloc_error(layout);
         };
-        if layout.size() == HUGE {
-            // Before the memory is touched, as it is given page by page then.
-            advise(start, layout.size());
-        }
         Self {
             start: start.cast(),
             len: 0,
@@ -172,6 +170,11 @@ impl<T: Copy> Piece<T> {
             unsafe { self.start.add(at).write(value) };
         }
         self.len += count;
+        if self.len == self.capacity && Self::layout(self.capacity).size() == HUGE {
+            // Not before it was touched: the first touch of a huge page makes this thread wait until the system has
+            // cleared one, and found one. Now the system's own thread takes it together.
+            advise(self.start.cast(), HUGE);
+        }
         count
     }
 
@@ -195,10 +198,10 @@ impl<T: Copy> Drop for Piece<T> {
     }
 }
 
-/// Asks for huge pages; a system without any refuses, which is no harm.
+/// Asks for a huge page in place of small ones; a system without any refuses, which is no harm.
 #[cfg(target_os = "linux")]
 fn advise(start: NonNull<u8>, bytes: usize) {
-    // SAFETY: whole pages that were just allocated; what they hold stays the same.
+    // SAFETY: whole pages that a piece owns; what they hold stays the same.
     unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
 }
 

@@ -195,7 +195,7 @@ impl WhatIf {
         write: bool,
     ) {
         self.uses += 1;
-        if !(self.volumes.get(self.at)).is_some_and(|known| known.volume == volume) {
+        if (self.volumes.get(self.at)).is_none_or(|known| known.volume != volume) {
             self.find(volume);
         }
         let first = u64::from(chunk) * CHUNK_BLOCKS as u64;
