@@ -155,7 +155,10 @@ mod tests {
         let mut directory = Directory::new();
         for volume in 0..100 {
             (0..500).for_each(|region| directory.insert(volume, region, 7));
-            assert_eq!(directory.get_near(volume, 499), Some(7));
+            (0..500).for_each(|region| assert_eq!(directory.get_near(volume, region), Some(7)));
+            // What has its room now is not taken for it.
+            let before = volume.wrapping_sub(1);
+            assert!((0..500).all(|region| directory.get_near(before, region).is_none()));
             assert!((0..500).all(|region| directory.remove(volume, region)));
             assert_eq!(directory.get_near(volume, 499), None);
         }
