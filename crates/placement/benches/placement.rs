@@ -3,12 +3,16 @@
 //! `cargo bench -p convect-placement`. One TiB is mapped: every region of it was used. Memory is
 //! what the allocator was asked for and has not got back. Skewed is 90 % of the uses in 10,000 extents,
 //! uniform is over all of the TiB.
+//!
+//! Uses come one after the other, each known only when it is there; and as a shard serves them, out of a batch of requests
+//! of which it knows the next ones (`engine/src/shard/ahead.rs`), with an order of RAM that is the owner's.
 
 use placement::{Blocks, Config, Curve, Extent, Policy, WhatIf};
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::collections::VecDeque;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use units::CHUNK_BLOCKS;
 
 /// Counts what is in use.
@@ -38,9 +42,10 @@ static ALLOCATOR: Counting = Counting;
 const EXTENTS: u64 = 1 << 24;
 /// Extents on the fast tier, full ones: 64 GiB.
 const RESIDENT: u64 = 1 << 20;
-/// Uses that are measured, and a measurement of the tail.
-const USES: usize = 4_000_000;
+/// Uses that are measured together, and then one by one.
 const BATCH: usize = 1_000_000;
+/// Uses that curves are measured with.
+const USES: usize = 4_000_000;
 
 fn main() {
     let before = IN_USE.load(Ordering::Relaxed);
@@ -63,14 +68,45 @@ fn main() {
     println!(
         "memory of an extent on the fast tier: {each:.1} bytes (bar: 32; a growing table keeps up to twice)"
     );
-    println!("\n{:<44}{:>10}{:>10}{:>10}", "ns", "mean", "median", "p99");
+    wait_for_huge_pages(mapped + resident);
+    println!("\n{:<52}{:>10}{:>10}{:>10}", "ns", "mean", "median", "p99");
     let mut random = 1;
-    let skewed: Vec<u64> = (0..USES).map(|_| skewed(&mut random)).collect();
-    measure("skewed", &mut policy, &skewed);
-    let uniform: Vec<u64> = (0..USES).map(|_| next(&mut random) % EXTENTS).collect();
-    measure("uniform", &mut policy, &uniform);
+    measure("skewed", &mut policy, || skewed(&mut random));
+    measure("uniform", &mut policy, || next(&mut random) % EXTENTS);
     curve();
     what_if();
+}
+
+/// The system takes small pages together in its own time, 16 MiB in 10 s as it is set up mostly.
+const HUGE_PAGES_WAIT: Duration = Duration::from_secs(240);
+
+/// Waits until most of so many bytes lie on huge pages, or none come; says how much does.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "only the policy itself does not wait"
+)]
+fn wait_for_huge_pages(bytes: usize) {
+    let began = now();
+    let mut huge = 0;
+    while huge < bytes / 10 * 9 && began.elapsed() < HUGE_PAGES_WAIT {
+        std::thread::sleep(Duration::from_secs(1));
+        huge = huge_bytes();
+    }
+    println!(
+        "on huge pages: {} MiB, after {} s",
+        huge >> 20,
+        began.elapsed().as_secs()
+    );
+}
+
+/// Of this process's memory; 0 where the system does not say.
+fn huge_bytes() -> usize {
+    let maps = std::fs::read_to_string("/proc/self/smaps_rollup").unwrap_or_default();
+    let line = maps
+        .lines()
+        .find_map(|it| it.strip_prefix("AnonHugePages:"));
+    let kib = line.and_then(|it| it.trim().strip_suffix(" kB")?.parse::<usize>().ok());
+    kib.unwrap_or(0) << 10
 }
 
 /// A use of what is there: where it is, and its heat.
@@ -89,35 +125,97 @@ fn use_and_admit(policy: &mut Policy, number: u64) {
     }
 }
 
-fn measure(name: &str, policy: &mut Policy, numbers: &[u64]) {
-    numbers[..BATCH]
-        .iter()
-        .for_each(|it| use_and_admit(policy, *it));
+fn measure(name: &str, policy: &mut Policy, mut number: impl FnMut() -> u64) {
+    // Others each time: what was used before is known better than what was not.
+    let mut numbers = || (0..2 * BATCH + AHEAD).map(|_| number()).collect::<Vec<_>>();
+    numbers().iter().for_each(|it| use_and_admit(policy, *it));
     for (what, work) in [
         ("lookup and heat", look_up as fn(&mut Policy, u64)),
         ("lookup, heat and admission", use_and_admit),
     ] {
-        make_room(policy);
-        let began = now();
-        numbers[BATCH..2 * BATCH]
-            .iter()
-            .for_each(|it| work(policy, *it));
-        let mean = began.elapsed().as_nanos() as f64 / BATCH as f64;
-        make_room(policy);
-        // A look at the clock costs about as much as a use: what an empty one takes is taken off.
-        let mut empty: Vec<u64> = (0..BATCH).map(|_| timed(|| ())).collect();
-        empty.sort_unstable();
-        let look = empty[BATCH / 2];
-        let mut times: Vec<u64> = numbers[2 * BATCH..]
-            .iter()
-            .map(|it| timed(|| work(policy, *it)).saturating_sub(look))
-            .collect();
-        times.sort_unstable();
-        let [median, tail] = [50, 99].map(|percent| times[times.len() * percent / 100]);
-        println!(
-            "{:<44}{mean:>10.0}{median:>10}{tail:>10}",
-            format!("{what}, {name}")
-        );
+        let numbers = numbers();
+        let name = format!("{what}, {name}");
+        told(&name, policy, &numbers, |policy, numbers| {
+            work(policy, numbers[0])
+        });
+    }
+    for (what, admits) in [("heat", false), ("heat and admission", true)] {
+        let uses = uses(&numbers());
+        let name = format!("batches of a shard: {what}, {name}");
+        told(&name, policy, &uses, |policy, uses| {
+            serve(policy, uses, admits)
+        });
+    }
+}
+
+/// Measures uses: first a batch of them together, then another one by one. `work` is given those from its own on.
+fn told<U>(name: &str, policy: &mut Policy, uses: &[U], work: impl Fn(&mut Policy, &[U])) {
+    make_room(policy);
+    let began = now();
+    (0..BATCH).for_each(|at| work(policy, &uses[at..]));
+    let mean = began.elapsed().as_nanos() as f64 / BATCH as f64;
+    make_room(policy);
+    // A look at the clock costs about as much as a use: what an empty one takes is taken off.
+    let mut empty: Vec<u64> = (0..BATCH).map(|_| timed(|| ())).collect();
+    empty.sort_unstable();
+    let look = empty[BATCH / 2];
+    let mut times: Vec<u64> = (BATCH..2 * BATCH)
+        .map(|at| {
+            // Nor does the list of uses have to be waited for, where its next page begins.
+            units::prefetch(&uses[(at + 64).min(uses.len() - 1)]);
+            timed(|| work(policy, &uses[at..])).saturating_sub(look)
+        })
+        .collect();
+    times.sort_unstable();
+    let [median, tail] = [50, 99].map(|percent| times[times.len() * percent / 100]);
+    println!("{name:<52}{mean:>10.0}{median:>10}{tail:>10}");
+}
+
+/// So many uses ahead of the present one a shard has cells fetched.
+const AHEAD: usize = 4;
+/// The same of what leaves RAM: entries, and before that cells.
+const LEAVES_AHEAD: [usize; 2] = [4, 8];
+
+/// A use as a shard tells of it: what leaves its RAM for that, and what leaves a few uses later.
+struct Use {
+    number: u64,
+    leaves: Option<u64>,
+    leaves_later: [u64; 2],
+}
+
+/// Uses with what leaves a RAM of the policy's size that lets go what came longest ago.
+fn uses(numbers: &[u64]) -> Vec<Use> {
+    let mut order: VecDeque<u64> = (0..RESIDENT / 20).map(spread).collect();
+    let mut is_there = vec![false; EXTENTS as usize];
+    order.iter().for_each(|it| is_there[*it as usize] = true);
+    let uses = numbers.iter().map(|number| {
+        let missed = !std::mem::replace(&mut is_there[*number as usize], true);
+        let leaves = missed.then(|| {
+            order.push_back(*number);
+            let first = order.pop_front().expect("it is full");
+            is_there[first as usize] = false;
+            first
+        });
+        Use {
+            number: *number,
+            leaves,
+            leaves_later: [order[LEAVES_AHEAD[0] - 1], order[LEAVES_AHEAD[1] - 1]],
+        }
+    });
+    uses.collect()
+}
+
+/// The first of these uses, as a shard serves it; what it fetches for the ones after it is part of that.
+fn serve(policy: &mut Policy, uses: &[Use], admits: bool) {
+    policy.prefetch(extent(uses[AHEAD].number).extent);
+    let this = &uses[0];
+    policy.used_by_host(extent(this.number));
+    if admits && let Some(leaves) = this.leaves {
+        let admission = policy.left_ram(extent(leaves), u16::MAX, 1.0);
+        black_box(admission);
+        let [soon, later] = this.leaves_later.map(|it| extent(it).extent);
+        policy.prefetch(later);
+        policy.prefetch_entry(soon);
     }
 }
 
@@ -149,7 +247,7 @@ fn make_room(policy: &mut Policy) {
 
 fn curve() {
     let mut random = 1;
-    println!("\n{:<44}{:>10}", "what-if curve, ns a block", "mean");
+    println!("\n{:<52}{:>10}", "what-if curve, ns a block", "mean");
     for (name, blocks) in [
         ("uniform over 1 TiB", 1 << 28),
         ("uniform over 4 GiB", 1u64 << 20),
@@ -161,7 +259,7 @@ fn curve() {
         numbers.iter().for_each(|block| curve.used(*block));
         let mean = began.elapsed().as_nanos() as f64 / USES as f64;
         black_box(curve.miss_ratio(1 << 18));
-        println!("{name:<44}{mean:>10.1}");
+        println!("{name:<52}{mean:>10.1}");
     }
 }
 
@@ -174,7 +272,7 @@ fn what_if() {
         seed: 1,
     };
     println!(
-        "\n{:<44}{:>10}",
+        "\n{:<52}{:>10}",
         "what-if beside a fast tier of 64 GiB, ns a use", "mean"
     );
     for (name, blocks) in [
@@ -196,7 +294,7 @@ fn what_if() {
         all();
         let mean = began.elapsed().as_nanos() as f64 / USES as f64;
         black_box(what_if.policy());
-        println!("{name:<44}{mean:>10.1}");
+        println!("{name:<52}{mean:>10.1}");
     }
 }
 

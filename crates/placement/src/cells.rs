@@ -1,15 +1,18 @@
 //! What is known of every extent that hosts ever used: eight bytes each.
 //!
 //! Cells lie in blocks of a region of 256 MiB, so that an extent is found with one look into a small
-//! map and one into memory. A TiB of which every region was used takes 128 MiB.
+//! directory, which stays in the processor's caches, and one into memory. A TiB of which every region was used takes
+//! 128 MiB.
 
 use crate::age::{FORGOTTEN, Tick};
+use crate::directory::Directory;
+use crate::pieces::Pieces;
 use crate::place::Extent;
-use units::hash::Table;
 use units::prefetch;
 
 /// Extents of a region.
 const REGION: u64 = 4096;
+const CELLS: usize = REGION as usize;
 /// No entry among what is present.
 pub(crate) const ABSENT: u32 = u32::MAX;
 
@@ -73,17 +76,24 @@ pub(crate) struct CellAt {
     extent: u16,
 }
 
+impl CellAt {
+    fn index(self) -> usize {
+        self.region as usize * CELLS + usize::from(self.extent)
+    }
+}
+
+/// Which region cells are of.
 struct Region {
     volume: u32,
     number: u64,
-    cells: Box<[Cell]>,
 }
 
 /// All cells.
 pub(crate) struct Cells {
-    /// Only asked, never walked through: its order depends on nothing that repeats.
-    places: Table<(u32, u64), u32>,
+    directory: Directory,
     regions: Vec<Region>,
+    /// Those of each region, one after the other. What a volume had that is gone is for regions to come.
+    cells: Pieces<Cell>,
     /// Numbers of regions of volumes that are gone.
     free: Vec<u32>,
     /// The region that is swept next.
@@ -93,16 +103,18 @@ pub(crate) struct Cells {
 impl Cells {
     pub(crate) fn new() -> Self {
         Self {
-            places: Table::default(),
+            directory: Directory::new(),
             regions: Vec::new(),
+            cells: Pieces::default(),
             free: Vec::new(),
             hand: 0,
         }
     }
 
     /// The cell of an extent, if its region was ever used.
+    #[inline]
     pub(crate) fn find(&self, extent: Extent) -> Option<CellAt> {
-        let region = *self.places.get(&(extent.volume, extent.number / REGION))?;
+        let region = self.directory.get(extent.volume, extent.number / REGION)?;
         Some(CellAt {
             region,
             extent: (extent.number % REGION) as u16,
@@ -110,16 +122,24 @@ impl Cells {
     }
 
     /// The cell of an extent.
+    #[inline]
     pub(crate) fn find_or_make(&mut self, extent: Extent) -> CellAt {
-        if let Some(at) = self.find(extent) {
-            return at;
+        let region = self
+            .directory
+            .get_near(extent.volume, extent.number / REGION);
+        match region {
+            Some(region) => CellAt {
+                region,
+                extent: (extent.number % REGION) as u16,
+            },
+            None => self.make(extent),
         }
+    }
+
+    #[cold]
+    fn make(&mut self, extent: Extent) -> CellAt {
         let (volume, number) = (extent.volume, extent.number / REGION);
-        let region = Region {
-            volume,
-            number,
-            cells: vec![Cell::default(); REGION as usize].into_boxed_slice(),
-        };
+        let region = Region { volume, number };
         let at = match self.free.pop() {
             Some(at) => {
                 self.regions[at as usize] = region;
@@ -127,11 +147,15 @@ impl Cells {
             }
             None => {
                 self.regions.push(region);
+                self.cells.extend(CELLS, Cell::default());
                 self.regions.len() as u32 - 1
             }
         };
-        self.places.insert((volume, number), at);
-        self.find(extent).expect("just made")
+        self.directory.insert(volume, number, at);
+        CellAt {
+            region: at,
+            extent: (extent.number % REGION) as u16,
+        }
     }
 
     /// Has the processor fetch an extent's cell.
@@ -142,21 +166,23 @@ impl Cells {
     }
 
     pub(crate) fn prefetch_at(&self, at: CellAt) {
-        prefetch(&self.regions[at.region as usize].cells[usize::from(at.extent)]);
+        prefetch(&self.cells[at.index()]);
     }
 
+    #[inline]
     pub(crate) fn get(&self, at: CellAt) -> Cell {
-        self.regions[at.region as usize].cells[usize::from(at.extent)]
+        self.cells[at.index()]
     }
 
+    #[inline]
     pub(crate) fn get_mut(&mut self, at: CellAt) -> &mut Cell {
-        &mut self.regions[at.region as usize].cells[usize::from(at.extent)]
+        &mut self.cells[at.index()]
     }
 
     /// The entries of the extents before and after one, where those are in the same region; [`ABSENT`] for
     /// one that has none.
     pub(crate) fn beside(&self, at: CellAt) -> [Option<u32>; 2] {
-        let cells = &self.regions[at.region as usize].cells;
+        let cells = self.of_region(at.region);
         let near = |extent: Option<u16>| Some(cells.get(usize::from(extent?))?.at());
         [
             near(at.extent.checked_sub(1)),
@@ -176,8 +202,8 @@ impl Cells {
     pub(crate) fn present_of(&self, volume: u32) -> Vec<CellAt> {
         let regions = self.regions.iter().zip(0u32..);
         let regions = regions.filter(|(region, _)| region.volume == volume);
-        let cells = regions.flat_map(|(region, number)| {
-            let cells = region.cells.iter().zip(0u16..);
+        let cells = regions.flat_map(|(_, number)| {
+            let cells = self.of_region(number).iter().zip(0u16..);
             let there = cells.filter(|(cell, _)| cell.at() != ABSENT);
             there.map(move |(_, extent)| CellAt {
                 region: number,
@@ -187,12 +213,16 @@ impl Cells {
         cells.collect()
     }
 
+    fn of_region(&self, region: u32) -> &[Cell] {
+        self.cells.run(region as usize * CELLS, CELLS)
+    }
+
     /// Forgets a volume, of which nothing may be present.
     pub(crate) fn forget(&mut self, volume: u32) {
-        for (region, at) in self.regions.iter_mut().zip(0u32..) {
-            let place = (region.volume, region.number);
-            if region.volume == volume && self.places.remove(&place).is_some() {
-                region.cells = Box::default();
+        for (region, at) in self.regions.iter().zip(0u32..) {
+            if region.volume == volume && self.directory.remove(volume, region.number) {
+                let cells = self.cells.run_mut(at as usize * CELLS, CELLS);
+                cells.fill(Cell::default());
                 self.free.push(at);
             }
         }
@@ -203,7 +233,7 @@ impl Cells {
     pub(crate) fn sweep(&mut self, now: Tick) {
         for _ in 0..self.regions.len().div_ceil(1024) {
             self.hand = (self.hand + 1) % self.regions.len();
-            for cell in &mut self.regions[self.hand].cells {
+            for cell in self.cells.run_mut(self.hand * CELLS, CELLS) {
                 if cell.uses() > 0 && now.since(cell.last()) >= FORGOTTEN {
                     cell.seen = 0;
                 }

@@ -180,7 +180,7 @@ impl Curve {
         match before {
             _ if write => self.counts.uses[0] += 1.0,
             Some(before) => {
-                let distance = self.order.between(before, place);
+                let distance = self.order.since(before);
                 // In blocks of all, not of the sample: the rate is another one later.
                 let distance = f64::from(distance) / self.rate();
                 self.counts.uses[group(distance as u64)] += 1.0;
@@ -239,6 +239,8 @@ struct Order {
     sums: Vec<u32>,
     blocks: Vec<Option<u64>>,
     next: u32,
+    /// Places in use.
+    used: u32,
     /// Places before this one were given before the mark.
     marked: u32,
 }
@@ -250,6 +252,7 @@ impl Order {
             sums: vec![0; places + 1],
             blocks: vec![None; places],
             next: 0,
+            used: 0,
             marked: 0,
         }
     }
@@ -262,12 +265,14 @@ impl Order {
         let place = self.next;
         self.next += 1;
         self.blocks[place as usize] = Some(block);
+        self.used += 1;
         self.add(place, 1);
         place
     }
 
     fn clear(&mut self, place: u32) {
         if self.blocks[place as usize].take().is_some() {
+            self.used -= 1;
             self.add(place, u32::MAX);
         }
     }
@@ -301,9 +306,9 @@ impl Order {
         old
     }
 
-    /// Places in use after one and before another.
-    fn between(&self, before: u32, after: u32) -> u32 {
-        self.up_to(after) - self.up_to(before) - 1
+    /// Places in use after one and before the newest.
+    fn since(&self, before: u32) -> u32 {
+        self.used - self.up_to(before) - 1
     }
 
     /// Closes up what is in use, so that there is room again.
@@ -314,7 +319,7 @@ impl Order {
             .map_or(0, |last| self.up_to(last));
         let blocks: Vec<u64> = self.blocks.iter_mut().filter_map(Option::take).collect();
         self.sums.iter_mut().for_each(|sum| *sum = 0);
-        self.next = 0;
+        (self.next, self.used) = (0, 0);
         for block in blocks {
             let place = self.push(block);
             places.insert(block, place);

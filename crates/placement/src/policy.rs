@@ -192,8 +192,17 @@ impl Policy {
     }
 
     /// An extent is about to be used: what is known of it, far apart in memory, is fetched meanwhile.
+    #[inline]
     pub fn prefetch(&self, extent: Extent) {
         self.cells.prefetch(extent);
+    }
+
+    /// The second step of that, for a use that asks or tells where its blocks are: to be called when the first is done.
+    #[inline]
+    pub fn prefetch_entry(&self, extent: Extent) {
+        if let Some(cell) = self.cells.find(extent) {
+            self.present.prefetch(self.cells.get(cell).at());
+        }
     }
 
     /// An extent of which nobody had asked for anything has risen to the fast tier, with all around it.

@@ -2,6 +2,7 @@
 //! which RAM lets go.
 
 use crate::cells::{CellAt, Cells, ENTRIES_MOST};
+use crate::pieces::Pieces;
 use units::prefetch;
 
 /// The end of the order.
@@ -35,7 +36,7 @@ pub(crate) struct Entry {
 
 /// All entries. The numbers of removed ones are given out again.
 pub(crate) struct Present {
-    entries: Vec<Entry>,
+    entries: Pieces<Entry>,
     /// The first of the removed entries; the next of each is its `older`.
     free: u32,
     newest: u32,
@@ -49,7 +50,7 @@ pub(crate) struct Present {
 impl Present {
     pub(crate) fn new() -> Self {
         Self {
-            entries: Vec::new(),
+            entries: Pieces::default(),
             free: NONE,
             newest: NONE,
             oldest: NONE,
@@ -97,6 +98,8 @@ impl Present {
             let next = removed.older;
             *removed = entry;
             self.free = next;
+            // The next extent that needs one finds it fetched.
+            self.prefetch(next);
         } else {
             at = self.entries.len() as u32;
             assert!(at < ENTRIES_MOST, "fewer than 2^31 - 1 extents are present");

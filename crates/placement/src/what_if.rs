@@ -8,7 +8,7 @@ use crate::curve::{Counts, Curve};
 use crate::miniature::Miniature;
 use crate::policy::Config;
 use units::CHUNK_BLOCKS;
-use units::hash::mix;
+use units::hash::mix_but_last;
 
 /// Blocks that the curve of all tracks, and that of a volume.
 const SAMPLES: usize = 8192;
@@ -19,6 +19,8 @@ const VOLUMES: usize = 64;
 const SHARE: f64 = 1.0 / 16.0;
 /// No curve samples a block with a hash from here on.
 const SAMPLED_BELOW: u64 = (u64::MAX as f64 * SHARE) as u64;
+// The upper bits of a hash alone say whether it is below.
+const _: () = assert!(SAMPLED_BELOW.is_multiple_of(1 << 31));
 /// Sampled uses of a window for each block that is tracked.
 const WINDOW: u64 = 16;
 /// Blocks that a miniature's fast tier is to have, and between which shares of the chunks that is sought.
@@ -126,8 +128,10 @@ impl Seen {
 pub struct WhatIf {
     all: Recent,
     volumes: Vec<OfVolume>,
-    /// Of those the one that was used last.
+    /// Of those the one that was used last, ...
     at: usize,
+    /// ... and its uses of blocks that no curve has counted yet.
+    uncounted: u64,
     /// Uses by hosts.
     uses: u64,
     /// The share of the chunks that models have.
@@ -156,6 +160,7 @@ impl WhatIf {
             all: Recent::new(SAMPLES),
             volumes: Vec::new(),
             at: 0,
+            uncounted: 0,
             uses: 0,
             share,
             models: HALVES.map(model),
@@ -170,6 +175,7 @@ impl WhatIf {
             return;
         }
         self.sizes = (fast_blocks, ram_blocks);
+        self.count();
         for (model, halves) in self.models.iter_mut().zip(HALVES) {
             let fast = of_halves(fast_blocks, halves);
             model.miniature.resize(fast, ram_blocks, self.share);
@@ -188,22 +194,26 @@ impl WhatIf {
         blocks: impl Iterator<Item = usize>,
         write: bool,
     ) {
+        self.uses += 1;
+        if (self.volumes.get(self.at)).is_none_or(|known| known.volume != volume) {
+            self.find(volume);
+        }
         let first = u64::from(chunk) * CHUNK_BLOCKS as u64;
-        let at = self.find(volume);
         let (mut low, mut high, mut count) = (u64::MAX, 0, 0);
         for block in blocks {
-            count += 1;
             let number = first + block as u64;
-            (low, high) = (low.min(number), high.max(number + 1));
+            if count == 0 {
+                low = number;
+            }
+            high = number + 1;
+            count += 1;
             let block = u64::from(layer) << 40 ^ number;
-            let hash = mix(block);
-            if hash < SAMPLED_BELOW {
-                self.sampled(at, block, hash, write);
+            let most = mix_but_last(block);
+            if most < SAMPLED_BELOW {
+                self.sampled(block, most ^ most >> 33, write);
             }
         }
-        self.seen.blocks += count;
-        self.all.curve.count(count);
-        self.volumes[at].curve.curve.count(count);
+        self.uncounted += count;
         if low < high && self.models[0].miniature.takes(layer, u64::from(chunk)) {
             self.modelled(layer, low, high, write);
         }
@@ -211,9 +221,20 @@ impl WhatIf {
 
     /// What most uses are spared.
     #[inline(never)]
-    fn sampled(&mut self, at: usize, block: u64, hash: u64, write: bool) {
+    fn sampled(&mut self, block: u64, hash: u64, write: bool) {
+        self.count();
         self.all.note(block, hash, write);
-        self.volumes[at].curve.note(block, hash, write);
+        self.volumes[self.at].curve.note(block, hash, write);
+    }
+
+    /// Counts the uses of the volume that was used last where they belong.
+    fn count(&mut self) {
+        let blocks = std::mem::take(&mut self.uncounted);
+        self.seen.blocks += blocks;
+        self.all.curve.count(blocks);
+        if let Some(known) = self.volumes.get_mut(self.at) {
+            known.curve.curve.count(blocks);
+        }
     }
 
     /// So many of the blocks that were used came from the slow tier while a host waited.
@@ -230,12 +251,18 @@ impl WhatIf {
     }
 
     /// What LRU would do with so many blocks.
-    pub fn all(&self, blocks: u64) -> Told {
+    pub fn all(&mut self, blocks: u64) -> Told {
+        self.count();
         self.all.told(blocks)
     }
 
     /// The same of one volume with each of these numbers of blocks for itself; nothing when it was not used of late.
-    pub fn of_volume<const N: usize>(&self, volume: u32, blocks: [u64; N]) -> Option<[Told; N]> {
+    pub fn of_volume<const N: usize>(
+        &mut self,
+        volume: u32,
+        blocks: [u64; N],
+    ) -> Option<[Told; N]> {
+        self.count();
         let known = self.volumes.iter().find(|known| known.volume == volume)?;
         Some(blocks.map(|blocks| known.curve.told(blocks)))
     }
@@ -245,7 +272,8 @@ impl WhatIf {
     /// tiers began with, so of theirs only the difference counts: what the smaller one misses more comes on top of
     /// what was seen to miss, and of that the larger one takes the same part away as of its model's.
     /// Nothing where nothing was used.
-    pub fn policy(&self) -> [Option<f64>; 3] {
+    pub fn policy(&mut self) -> [Option<f64>; 3] {
+        self.count();
         let told = |model: &Model| model.last.or_else(|| model.miniature.hit_share());
         let [half, same, twice] = [0, 1, 2].map(|at: usize| told(&self.models[at]));
         let seen = self.seen.last.or_else(|| self.seen.hit_share());
@@ -261,7 +289,9 @@ impl WhatIf {
         [Some(less.max(0.0)), Some(seen), Some(more)]
     }
 
+    #[inline(never)]
     fn modelled(&mut self, layer: u32, first: u64, end: u64, write: bool) {
+        self.count();
         let mut is_over = false;
         for Model { miniature, last } in &mut self.models {
             miniature.used(layer, first, end, write);
@@ -276,20 +306,16 @@ impl WhatIf {
         }
     }
 
-    /// Where a volume's curve is: it takes the place of the one that was not used for the longest time when there are
-    /// too many.
-    fn find(&mut self, volume: u32) -> usize {
-        self.uses += 1;
-        let is_last = self
-            .volumes
-            .get(self.at)
-            .is_some_and(|known| known.volume == volume);
-        if !is_last {
-            let known = self.volumes.iter().position(|known| known.volume == volume);
-            self.at = known.unwrap_or_else(|| self.take_up(volume));
+    /// Another volume than before is used: its curve takes the place of the one that was not used for the longest time
+    /// when there are too many.
+    #[inline(never)]
+    fn find(&mut self, volume: u32) {
+        self.count();
+        if let Some(before) = self.volumes.get_mut(self.at) {
+            before.used = self.uses - 1;
         }
-        self.volumes[self.at].used = self.uses;
-        self.at
+        let known = self.volumes.iter().position(|known| known.volume == volume);
+        self.at = known.unwrap_or_else(|| self.take_up(volume));
     }
 
     fn take_up(&mut self, volume: u32) -> usize {
@@ -320,6 +346,7 @@ fn of_halves(blocks: u64, halves: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use units::hash::mix;
 
     const CONFIG: Config = Config {
         fast_blocks: 100_000,

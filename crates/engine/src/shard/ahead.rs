@@ -49,25 +49,28 @@ impl Shard {
             let seen = find(&state, &batch[number - ahead.front]);
             if let Some(seen) = &seen {
                 seen.leaf.prefetch();
+                state.prefetch_use(seen.chunk, seen.block);
             }
             ahead.seen[number % STEPS] = seen;
         }
         for number in ahead.asked.max(ahead.front)..asked {
             if let Some(seen) = &ahead.seen[number % STEPS] {
                 seen.leaf.page.borrow().prefetch(seen.block);
-                state.prefetch_use(seen.chunk, seen.block);
             }
         }
         for number in ahead.read.max(ahead.front)..read {
-            if let Some(seen) = &ahead.seen[number % STEPS]
-                && seen.reads
-            {
+            let Some(seen) = &ahead.seen[number % STEPS] else {
+                continue;
+            };
+            if seen.reads {
                 let place = seen.leaf.page.borrow().slot(seen.block);
                 if place.is_some()
                     && let Ok(vdrive) = self.vdrive(place.vdrive())
                 {
                     vdrive.prefetch(place.block());
                 }
+            } else {
+                state.prefetch_entry(seen.chunk, seen.block);
             }
         }
         (ahead.found, ahead.asked, ahead.read) = (found, asked, read);

@@ -4,16 +4,19 @@ use super::heat::extent_of;
 use super::knobs::{Admission, admission};
 use super::leaf::Leaf;
 use super::ledger::{Grounds, Move};
-use super::ram::RamExtent;
+use super::ram::{RamExtent, RamTier};
 use super::read::{Run, span_of};
 use super::state::{Shard, State};
 use crate::control::explain::Cause;
 use crate::vdrive::Turn;
 use block::{DmaBuf, DriveError};
 use format::{BlockMask, BlockState, crc32c};
-use placement::Blocks;
+use placement::{Blocks, Policy};
 use std::rc::Rc;
 use units::{BLOCK, EXTENT_BLOCKS};
+
+/// Extents ahead of the one that leaves RAM of which the policy's entry is fetched, and before that its cell.
+const LEAVES_SOON: [usize; 2] = [4, 8];
 
 /// Why extents are fetched.
 pub(super) enum Why<'a> {
@@ -261,6 +264,9 @@ impl Shard {
             let Some(left) = left else {
                 continue;
             };
+            if let Some(policy) = policy.as_ref() {
+                prefetch_leaving(policy, ram);
+            }
             // A dense region moves whole, as long as what is fetched ahead comes to be used. What was read as a whole
             // may be part of a stream, which nobody comes back to.
             let whole = left.touched == u16::MAX;
@@ -295,6 +301,16 @@ impl Shard {
                 self.promote_wake.notify();
             }
         }
+    }
+}
+
+/// Has the processor fetch what the policy knows of extents that leave RAM soon.
+fn prefetch_leaving(policy: &Policy, ram: &RamTier) {
+    if let Some(extent) = ram.leaves_in(LEAVES_SOON[1]) {
+        policy.prefetch(extent);
+    }
+    if let Some(extent) = ram.leaves_in(LEAVES_SOON[0]) {
+        policy.prefetch_entry(extent);
     }
 }
 

@@ -128,6 +128,14 @@ impl State {
         }
     }
 
+    /// [`Shard::tell_placed`] will, and [`State::prefetch_use`] was called before.
+    #[inline]
+    pub(super) fn prefetch_entry(&self, chunk: (u32, u32), block: usize) {
+        if let Some(policy) = &self.policy {
+            policy.prefetch_entry(extent_of(chunk, block / EXTENT_BLOCKS));
+        }
+    }
+
     /// [`State::note_use`] of blocks of which digests say where they lie.
     pub(super) fn note_placed(&mut self, by: By, chunk: u32, placed: &[Placed]) {
         for of_layer in placed.chunk_by(|one, next| one.layer == next.layer) {

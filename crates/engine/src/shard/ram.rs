@@ -188,6 +188,13 @@ impl RamTier {
         Some(taken)
     }
 
+    /// The extent that the hand comes to in so many steps, if it would take that out as things are.
+    pub fn leaves_in(&self, steps: usize) -> Option<Extent> {
+        let at = (self.hand + steps) % self.slots.len().max(1);
+        let extent = self.slots.get(at)?.as_ref()?;
+        (!extent.referenced).then(|| extent.name())
+    }
+
     fn evict(&mut self) -> Option<(u32, RamExtent)> {
         for _ in 0..2 * self.slots.len() {
             let at = self.hand;

@@ -1,6 +1,6 @@
 //! What a fast tier of another size would give the hosts of this shard.
 
-use super::state::Shard;
+use super::state::{Shard, State};
 use crate::control::what_if::POINTS;
 use crate::space::Class;
 use placement::{Told, WhatIf};
@@ -62,28 +62,35 @@ impl Shard {
         if !self.is_tiered() {
             return None;
         }
-        let state = self.state.borrow();
-        let what_if = state.what_if.as_ref()?;
+        let mut state = self.state.borrow_mut();
+        let State {
+            what_if,
+            volumes,
+            waits,
+            ..
+        } = &mut *state;
+        let what_if = what_if.as_mut()?;
         let fast_blocks = self.fast_share();
         let ram_blocks = self.ram_limit() / BLOCK as u64;
         let mut has: BTreeMap<u32, u64> = BTreeMap::new();
-        for (layer, entry) in &state.volumes {
+        for (layer, entry) in volumes.iter() {
             if let Some(volume) = holders.get(layer) {
                 *has.entry(*volume).or_default() += entry.counts.fast + entry.counts.shadow;
             }
         }
-        let of_volume = |(volume, blocks): (&u32, &u64)| {
+        let of_volumes = has.iter().filter_map(|(volume, blocks)| {
             let sizes = POINTS.map(|percent| part(*blocks, percent));
             let told = what_if.of_volume(*volume, sizes)?;
             Some((*volume, (*blocks, told)))
-        };
+        });
+        let of_volumes = of_volumes.collect();
         Some(ShardForecast {
             fast_blocks,
             all: POINTS.map(|percent| what_if.all(part(fast_blocks, percent) + ram_blocks)),
             policy: what_if.policy(),
-            volumes: has.iter().filter_map(of_volume).collect(),
-            fast_ns: state.waits.fast_ns,
-            slow_ns: state.waits.slow_ns,
+            volumes: of_volumes,
+            fast_ns: waits.fast_ns,
+            slow_ns: waits.slow_ns,
         })
     }
 }
