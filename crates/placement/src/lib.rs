@@ -8,6 +8,7 @@ mod age;
 mod ahead;
 mod cells;
 mod curve;
+mod foresight;
 mod hash;
 mod hazard;
 mod miniature;
@@ -17,6 +18,7 @@ mod place;
 mod policy;
 mod present;
 mod regions;
+mod trail;
 mod what_if;
 
 pub use curve::Curve;
