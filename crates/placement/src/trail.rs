@@ -305,7 +305,7 @@ mod tests {
     #[test]
     fn all_blocks_that_hosts_asked_for_then_are_foreseen() {
         let mut trail = Trail::new();
-        [1, 2, 3].map(|number| come_to(&mut trail, number));
+        (1..=3).for_each(|number| come_to(&mut trail, number));
         let asked = |number, mask| Blocks {
             extent: extent(number),
             mask,
