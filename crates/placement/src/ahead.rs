@@ -24,6 +24,9 @@ const COUNT_MAX: f32 = 2000.0;
 const DISTANCES: usize = 16;
 const SCENES: usize = 8;
 
+/// In place of a scene's number: the block came for another reason than its distance, and tells nothing of that.
+pub(crate) const UNLEARNT: u8 = u8::MAX;
+
 /// What is known of the surroundings of a miss.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Scene {

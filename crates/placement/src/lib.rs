@@ -9,6 +9,7 @@ mod ahead;
 mod cells;
 mod curve;
 mod directory;
+mod foresight;
 mod hash;
 mod hazard;
 mod miniature;
@@ -19,6 +20,7 @@ mod place;
 mod policy;
 mod present;
 mod regions;
+mod trail;
 mod what_if;
 
 pub use curve::Curve;

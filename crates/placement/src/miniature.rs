@@ -18,6 +18,7 @@ pub struct Miniature {
     keep: Vec<Arrival>,
     parts: u64,
     hits: u64,
+    follows: bool,
 }
 
 impl Miniature {
@@ -34,6 +35,15 @@ impl Miniature {
             keep: Vec::new(),
             parts: 0,
             hits: 0,
+            follows: false,
+        }
+    }
+
+    /// The same, of an owner who reads what is foreseen.
+    pub fn following(self) -> Self {
+        Self {
+            follows: true,
+            ..self
         }
     }
 
@@ -94,7 +104,11 @@ impl Miniature {
                 self.hits += 1;
                 continue;
             }
-            let mask = self.policy.read(part).absent;
+            let found = self.policy.read(part);
+            let mask = found.absent;
+            if self.follows && found.is_new {
+                self.policy.follow(part);
+            }
             if mask == 0 {
                 self.hits += 1;
                 continue;
@@ -106,6 +120,11 @@ impl Miniature {
         }
         if let Some((first, end)) = absent {
             self.policy.fetch(volume, first, end, None, &mut self.keep);
+            for arrival in &self.keep {
+                self.policy.arrived(arrival);
+            }
+        }
+        while self.follows && self.policy.foreseen(None, &mut self.keep).is_some() {
             for arrival in &self.keep {
                 self.policy.arrived(arrival);
             }

@@ -1,6 +1,6 @@
 //! What moves: what a miss reads, what RAM and the fast tier let go, and what is promoted.
 
-use crate::ahead::{REACH, Scene, Verdict};
+use crate::ahead::{REACH, Scene, UNLEARNT, Verdict};
 use crate::cells::Cells;
 use crate::neighbours::kind;
 use crate::place::{Blocks, Extent, split};
@@ -16,7 +16,7 @@ const DRAWS: usize = 2 * DRAWN;
 /// Blocks at the end of a read that are taken to learn of them.
 const LEARNT: u64 = 8;
 /// Blocks that a disk reads in less time than it seeks: 1.2 MiB.
-const PASSED: u64 = 307;
+pub(crate) const PASSED: u64 = 307;
 /// Least chance, in chances of a block that was asked for, for one that was not to be promoted with it,
 /// be there ever so much room.
 const LIKELY: f32 = 0.2;
@@ -35,6 +35,18 @@ pub struct Arrival {
     pub asked: u16,
     origin: i16,
     scene: u8,
+}
+
+impl Arrival {
+    /// Of blocks that nobody asked for yet.
+    pub(crate) fn foreseen(blocks: Blocks) -> Self {
+        Self {
+            blocks,
+            asked: 0,
+            origin: 0,
+            scene: UNLEARNT,
+        }
+    }
 }
 
 /// An extent that leaves RAM.
@@ -226,7 +238,12 @@ impl Policy {
         }
         let at = self.present.oldest()?;
         let entry = *self.present.get(at)?;
-        for index in ones(entry.ahead & entry.ram) {
+        let extent = self.cells.extent(entry.cell);
+        let learnt = match entry.scene {
+            UNLEARNT => 0,
+            _ => entry.ahead & entry.ram,
+        };
+        for index in ones(learnt) {
             let is_set = |mask: u16| mask >> index & 1 == 1;
             let distance = index as i64 - i64::from(entry.origin);
             let (known, used) = (is_set(entry.known), is_set(entry.touched));
@@ -234,7 +251,10 @@ impl Policy {
         }
         self.present.take_from_ram(at, u16::MAX);
         let promote = self.admit(at, entry.ram, entry.touched, 1.0).promote;
-        let extent = self.cells.extent(entry.cell);
+        self.trail.asked(Blocks {
+            extent,
+            mask: entry.touched,
+        });
         self.present.tidy(&mut self.cells, at);
         self.present.prefetch_oldest(&self.cells);
         Some(Leaving { extent, promote })

@@ -11,6 +11,7 @@ use crate::hazard::{Hazard, USES_MAX};
 use crate::neighbours::Neighbours;
 use crate::place::{Blocks, Extent};
 use crate::present::Present;
+use crate::trail::Trail;
 use std::ops::Range;
 use units::EXTENT_BLOCKS;
 
@@ -53,6 +54,9 @@ pub struct Found {
     pub fast: u16,
     /// On the slow tier alone.
     pub absent: u16,
+    /// Hosts come to the extent anew: some are on the slow tier alone, or the extent came to RAM unasked and none of it
+    /// was asked for since. [`Policy::follow`] may be told of them.
+    pub is_new: bool,
 }
 
 /// Why an extent is where it is.
@@ -76,6 +80,7 @@ pub struct Policy {
     pub(crate) cells: Cells,
     pub(crate) present: Present,
     pub(crate) ahead: Ahead,
+    pub(crate) trail: Trail,
     pub(crate) neighbours: Neighbours,
     pub(crate) random: Random,
     /// What the next to leave the fast tier is worth, about.
@@ -115,6 +120,7 @@ impl Policy {
             cells: Cells::new(),
             present: Present::new(),
             ahead: Ahead::new(),
+            trail: Trail::new(),
             neighbours: Neighbours::new(),
             random: Random::new(config.seed),
             bar: 0.0,
@@ -143,13 +149,16 @@ impl Policy {
         let Some(entry) = self.present.get_mut(at) else {
             return Found {
                 absent: blocks.mask,
+                is_new: true,
                 ..Found::default()
             };
         };
+        let absent = blocks.mask & !entry.ram & !entry.fast;
         let found = Found {
             ram: blocks.mask & entry.ram,
             fast: blocks.mask & entry.fast & !entry.ram,
-            absent: blocks.mask & !entry.ram & !entry.fast,
+            absent,
+            is_new: absent != 0 || entry.ram & entry.ahead != 0 && entry.touched == 0,
         };
         if entry.ram == 0 {
             return found;

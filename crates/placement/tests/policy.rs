@@ -348,3 +348,52 @@ fn what_came_beside_an_extent_that_is_used_stays_in_ram_longer() {
     assert!(left.contains(&98) && left.contains(&102), "{left:?}");
     assert!(!(99..=101).any(|near| left.contains(&near)), "{left:?}");
 }
+
+/// Reads single blocks far from each other in the same order, `rounds` times: the misses of the last round, and the blocks
+/// that were read of what was foreseen in it.
+fn in_the_same_order(rounds: u64, order: impl Fn(u64, u64) -> u64) -> (u64, u64) {
+    let mut policy = Policy::new(config(64, 640));
+    let (mut keep, mut misses, mut foreseen) = (Vec::new(), 0, 0);
+    for round in 0..rounds {
+        (misses, foreseen) = (0, 0);
+        for at in 0..1_000 {
+            let first = order(round, at) * 10_000;
+            let part = blocks(first / 16, 1);
+            let found = policy.read(part);
+            if found.is_new {
+                policy.follow(part);
+            }
+            if found.absent != 0 {
+                misses += 1;
+                policy.came(part);
+            }
+            while let Some((volume, read)) = policy.foreseen(None, &mut keep) {
+                assert_eq!(volume, VOLUME);
+                for arrival in &keep {
+                    let extent = arrival.blocks.extent.number;
+                    assert!(read.contains(&(extent * 16)) && arrival.asked == 0);
+                    assert!(!policy.is_fast(arrival.blocks));
+                    foreseen += u64::from(arrival.blocks.mask.count_ones());
+                    policy.arrived(arrival);
+                }
+            }
+            while policy.leave_ram().is_some() {}
+        }
+    }
+    (misses, foreseen)
+}
+
+#[test]
+fn what_is_read_in_the_same_order_again_is_there_before_it_is_asked_for() {
+    let (misses, foreseen) = in_the_same_order(4, |_, at| at);
+    assert!(misses < 50, "{misses}");
+    assert!((900..1_100).contains(&foreseen), "{foreseen}");
+}
+
+#[test]
+fn what_comes_in_another_order_each_time_is_not_read_on_suspicion() {
+    let shuffled =
+        |round: u64, at: u64| at * [7, 11, 13, 17, 19, 23, 29, 31][round as usize] % 1_000;
+    let (_, foreseen) = in_the_same_order(8, shuffled);
+    assert!(foreseen < 50, "{foreseen}");
+}

@@ -43,6 +43,11 @@ impl Disk {
         took_ms
     }
 
+    /// The block after the last that was read, and its volume.
+    pub fn last(&self) -> Option<(u32, u64)> {
+        self.head
+    }
+
     /// The block after the last that was read, if that was of this volume.
     pub fn head(&self, volume: u32) -> Option<u64> {
         self.head.filter(|head| head.0 == volume).map(|head| head.1)

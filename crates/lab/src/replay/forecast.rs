@@ -63,7 +63,8 @@ impl Forecast {
 pub fn gain(requests: &[Request], distinct: u64, blocks: u64, seed: u64) -> f64 {
     let share = (MINIATURE_BLOCKS / distinct.max(1) as f64).clamp(SHARE_LEAST, 1.0);
     let [now, then] = [1, 2].map(|times| {
-        let mut miniature = Miniature::new(shipping::config(times * blocks, seed), share);
+        let miniature = Miniature::new(shipping::config(times * blocks, seed), share);
+        let mut miniature = miniature.following();
         for request in requests {
             let spans = spans(request, u64::MAX);
             spans.for_each(|it| miniature.used(it.volume, it.first, it.end, request.write));

@@ -85,6 +85,9 @@ impl Tiers {
             volume = span.volume;
             for part in split(span.volume, span.first, span.end) {
                 let found = self.policy.read(part);
+                if found.is_new {
+                    self.policy.follow(part);
+                }
                 in_ram += u64::from(found.ram.count_ones());
                 on_flash += u64::from(found.fast.count_ones());
                 self.tally.parts += 1;
@@ -102,6 +105,7 @@ impl Tiers {
         if let Some((first, end)) = absent {
             self.fetch(volume, first, end);
         }
+        self.read_foreseen();
     }
 
     /// One read for all that is absent, with what lies around it and is worth it.
@@ -113,6 +117,16 @@ impl Tiers {
         self.tally.waited_ms += took_ms - transfer_ms(read.end - end);
         for arrival in &self.keep {
             self.policy.arrived(arrival);
+        }
+    }
+
+    /// What the host may ask for next, after the answer: the disk is busy for it, and nobody waits.
+    fn read_foreseen(&mut self) {
+        while let Some((volume, read)) = (self.policy).foreseen(self.disk.last(), &mut self.keep) {
+            self.disk.read(volume, read.start, read.end);
+            for arrival in &self.keep {
+                self.policy.arrived(arrival);
+            }
         }
     }
 
@@ -199,5 +213,21 @@ mod tests {
         // It may wait for blocks before its own, and for none behind.
         assert!(tally.waited_ms < 8.0 + transfer_ms(66));
         assert!(tally.disk_ms > tally.waited_ms);
+    }
+
+    #[test]
+    fn what_was_foreseen_costs_the_disk_and_no_host() {
+        // Far from each other, in the same order again and again, and four times what the tiers hold.
+        let order: Vec<Request> = (0..8_000)
+            .map(|at| request(100_000 * at, 1, false))
+            .collect();
+        let rounds = |count: usize| replay(&order.repeat(count), 2_000, 1).expect("nobody ends it");
+        let (before, after) = (rounds(3), rounds(4));
+        let misses = 8_000 - (after.hits - before.hits);
+        assert!(misses < 1_000, "{misses}");
+        let waited_ms = after.waited_ms - before.waited_ms;
+        assert!(waited_ms < 1_000.0 * 8.5, "{waited_ms}");
+        let disk_ms = after.disk_ms - before.disk_ms;
+        assert!(disk_ms > 6_000.0 * 8.0, "{disk_ms}");
     }
 }
