@@ -17,15 +17,21 @@ const NEAR: u64 = 100;
 impl Policy {
     /// Blocks of a read that [`Found`](crate::Found) says that hosts come to anew: what may follow is foreseen.
     pub fn follow(&mut self, blocks: Blocks) {
-        let known = self.trail.foreseen.len();
         let cell = self.cells.find(blocks.extent).map(|at| self.cells.get(at));
         let entry = cell.and_then(|cell| self.present.get(cell.at()));
         // What came with a miss nearby would have been there without being foreseen.
         let saves = entry.is_none_or(|it| it.ahead & it.ram == 0 || it.scene == UNLEARNT);
+        self.follow_where(blocks, saves, |_| false);
+    }
+
+    /// As [`Policy::follow`], for an owner with an order of RAM of its own, who says of which extents something
+    /// `is_there`. `saves`: these blocks would not have been there without being foreseen.
+    pub fn follow_where(&mut self, blocks: Blocks, saves: bool, is_there: impl Fn(Extent) -> bool) {
+        let known = self.trail.foreseen.len();
         self.trail.came_to(blocks, saves);
         for at in known..self.trail.foreseen.len() {
             let foreseen = self.trail.foreseen[at];
-            if self.absent(foreseen.blocks) != 0 {
+            if self.absent(foreseen.blocks) != 0 && !is_there(foreseen.blocks.extent) {
                 self.trail.watch(foreseen);
             }
         }

@@ -267,6 +267,10 @@ impl Policy {
         let cell = self.cells.find_or_make(blocks.extent);
         let at = self.present.of(&mut self.cells, cell);
         let admission = self.admit(at, blocks.mask, touched, reluctance);
+        self.trail.asked(Blocks {
+            mask: touched,
+            ..blocks
+        });
         self.present.tidy(&mut self.cells, at);
         admission
     }

@@ -56,6 +56,7 @@ const ELDEST: u64 = 16;
 pub struct Limit(Rc<LimitState>);
 
 struct LimitState {
+    most: usize,
     free: Cell<usize>,
     waiting: RefCell<BTreeMap<Key, Rc<Turn>>>,
     /// Who came first, of those who wait.
@@ -131,6 +132,7 @@ impl Limit {
     /// A limit of `count`.
     pub fn new(count: usize) -> Self {
         Self(Rc::new(LimitState {
+            most: count,
             free: Cell::new(count),
             waiting: RefCell::default(),
             came: RefCell::default(),
@@ -138,6 +140,11 @@ impl Limit {
             turns: Cell::default(),
             numbers: Cell::default(),
         }))
+    }
+
+    /// How many are taken.
+    pub fn taken(&self) -> usize {
+        self.0.most - self.0.free.get()
     }
 
     /// One of them, if one is free and nobody waits.

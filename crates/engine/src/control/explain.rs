@@ -79,6 +79,7 @@ causes! {
     Discarded: Any moves Nowhere, "discarded", "a host discarded it";
     Missed: Slow moves Ram, "missed", "a host asked for it";
     CameAlong: Slow moves Ram, "dense", "hosts had asked for much around it";
+    Foreseen: Slow moves Ram, "foreseen", "hosts had asked for it after the same things before";
     RoseWorth: Ram moves Fast, "worth", "it left RAM and was worth a place on the fast tier";
     RoseRoom: Ram moves Fast, "room", "it left RAM and the fast tier had room";
     RoseDense: Ram moves Fast, "dense", "it left RAM as part of a region of which much is asked for";

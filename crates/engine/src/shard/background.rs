@@ -25,15 +25,16 @@ type Task = fn(Rc<Shard>) -> Pin<Box<dyn Future<Output = ()>>>;
 impl Shard {
     /// Starts the shard's own tasks. It serves from now on.
     pub fn start(self: &Rc<Self>) {
-        self.background.set(6);
+        self.background.set(7);
         self.surveying.set(true);
         self.begin_policy();
-        let tasks: [Task; 6] = [
+        let tasks: [Task; 7] = [
             |shard| Box::pin(shard.survey()),
             |shard| Box::pin(shard.commit_loop()),
             |shard| Box::pin(shard.checkpoint_loop()),
             |shard| Box::pin(shard.mover_loop()),
             |shard| Box::pin(shard.promote_loop()),
+            |shard| Box::pin(shard.foresee_loop()),
             |shard| Box::pin(shard.spare_loop()),
         ];
         for task in tasks {
@@ -166,6 +167,7 @@ impl Shard {
         for event in [
             &self.mover_wake,
             &self.promote_wake,
+            &self.foresee_wake,
             &self.spare_wake,
             &self.checkpoint_wake,
             &self.commit_wake,

@@ -26,6 +26,29 @@ pub(super) enum Why<'a> {
     Dense,
     /// Nobody waits: they are the rest of such a region.
     Ahead,
+    /// Nobody waits: they followed what hosts ask for before. The disk has a turn for them.
+    Foreseen(Turn<'a>),
+}
+
+/// How blocks come to RAM.
+#[derive(Clone, Copy)]
+pub(super) struct Came {
+    /// Extents that a host waits for.
+    asked: u16,
+    /// With others around them, as misses were dense there.
+    dense: bool,
+    foreseen: bool,
+}
+
+impl Came {
+    /// A host waits for those of these extents that are read.
+    pub fn asked(asked: u16) -> Self {
+        Self {
+            asked,
+            dense: false,
+            foreseen: false,
+        }
+    }
 }
 
 impl Shard {
@@ -41,7 +64,12 @@ impl Shard {
         run: &Run,
     ) -> Result<Option<DmaBuf>, DriveError> {
         let extent = run.first / EXTENT_BLOCKS;
-        (self.state.borrow_mut().regions).missed(volume, chunk, extent);
+        {
+            let mut state = self.state.borrow_mut();
+            state.regions.missed(volume, chunk, extent);
+            state.come_to((volume, chunk), run.first, true);
+        }
+        self.foresee_wake.notify();
         let vdrive = self.vdrive(run.place.vdrive());
         let vdrive = vdrive.map_err(|_| DriveError::Gone)?;
         let turn = vdrive.turn(run.place.block(), EXTENT_BLOCKS).await;
@@ -133,10 +161,10 @@ impl Shard {
         let (start, count) = (low * EXTENT_BLOCKS, (high - low) * EXTENT_BLOCKS);
         let span = (low..high).fold(0u16, |mask, extent| mask | 1 << extent) & !leaf.fetching.get();
         leaf.fetching.set(leaf.fetching.get() | span);
-        let ahead = matches!(why, Why::Ahead);
+        let (ahead, foreseen) = (matches!(why, Why::Ahead), matches!(why, Why::Foreseen(_)));
         let at = leaf.page.borrow().home().block() + start as u64;
         let (turn, _stream) = match why {
-            Why::Asked(turn) => (Some(turn), None),
+            Why::Asked(turn) | Why::Foreseen(turn) => (Some(turn), None),
             // As the head goes: what is hot in one piece is then read in one piece.
             Why::Dense | Why::Ahead => (None, Some(self.streams.get_at(at).await)),
         };
@@ -159,7 +187,8 @@ impl Shard {
         let mut data = self
             .read_place_in(turn, home.plus(start as u64), count, &check)
             .await;
-        if data.is_err() && !ahead {
+        let unasked = ahead || foreseen;
+        if data.is_err() && !unasked {
             // What is wrong may be beside what the host asked for.
             let (first, wanted_count) = span_of(wanted);
             let narrow = |index: usize, bytes: &[u8]| check(first - start + index, bytes);
@@ -170,13 +199,20 @@ impl Shard {
         }
         leaf.fetching.set(leaf.fetching.get() & !span);
         if let Ok(data) = &data {
-            let needed = match ahead {
+            let needed = match unasked {
                 true => 0,
                 false => extents_of(wanted),
             };
-            let ahead = (span & !needed).count_ones();
-            self.state.borrow_mut().regions.fetched(ahead);
-            self.keep_in_ram(leaf, chunk, start, data, (needed, span != needed));
+            if !foreseen {
+                let ahead = (span & !needed).count_ones();
+                self.state.borrow_mut().regions.fetched(ahead);
+            }
+            let came = Came {
+                asked: needed,
+                dense: span != needed && !foreseen,
+                foreseen,
+            };
+            self.keep_in_ram(leaf, chunk, start, data, came);
             if needed != 0 {
                 self.touch_ram(leaf, &wanted.blocks().collect::<Vec<_>>());
             }
@@ -198,15 +234,14 @@ impl Shard {
         }
     }
 
-    /// Keeps blocks that were read from the slow tier, those that are still what was read. `asked`: the extents
-    /// that a host waits for; `dense`: with others around them, as misses were dense there.
+    /// Keeps blocks that were read from the slow tier, those that are still what was read.
     pub(super) fn keep_in_ram(
         &self,
         leaf: &Rc<Leaf>,
         chunk: (u32, u32),
         start: usize,
         data: &DmaBuf,
-        (asked, dense): (u16, bool),
+        came: Came,
     ) {
         let now_ns = self.handle.now_ns();
         let mut state = self.state.borrow_mut();
@@ -249,18 +284,20 @@ impl Shard {
                 valid,
                 touched: 0,
                 referenced: false,
-                dense,
-                ahead: asked >> extent & 1 == 0,
-                fresh: true,
+                dense: came.dense,
+                ahead: came.asked >> extent & 1 == 0,
+                fresh: !came.foreseen,
+                foreseen: came.foreseen,
             };
             let left = ram.insert(cached);
-            let cause = match asked >> extent & 1 {
+            let cause = match came.asked >> extent & 1 {
                 1 => Cause::Missed,
+                _ if came.foreseen => Cause::Foreseen,
                 _ => Cause::CameAlong,
             };
             let displaced = left.as_ref().map(RamExtent::name);
-            let came = extent_of(chunk, extent);
-            ledger.note(Move::new(now_ns, cause, came, valid).in_place_of(displaced));
+            let extent = extent_of(chunk, extent);
+            ledger.note(Move::new(now_ns, cause, extent, valid).in_place_of(displaced));
             let Some(left) = left else {
                 continue;
             };

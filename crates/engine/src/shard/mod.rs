@@ -26,6 +26,7 @@ mod emptying;
 mod evacuate;
 mod explain;
 mod fetch;
+mod foresee;
 mod give_up;
 mod heat;
 mod journal;

@@ -41,7 +41,7 @@ impl Shard {
 }
 
 /// Blocks of these extents that are only at home.
-fn at_home(leaf: &Leaf, extents: u16) -> BlockMask {
+pub(super) fn at_home(leaf: &Leaf, extents: u16) -> BlockMask {
     let page = leaf.page.borrow();
     let at_home = page.home_mask().and_not(page.slot_mask());
     let wanted = |block: &usize| extents >> (block / EXTENT_BLOCKS) & 1 == 1;

@@ -28,8 +28,10 @@ pub struct RamExtent {
     pub dense: bool,
     /// Came though no host had asked for it.
     pub ahead: bool,
-    /// No host has asked for it since it came.
+    /// No host has asked for it since it came. Not told of what was foreseen.
     pub fresh: bool,
+    /// It was foreseen, and no host has asked for it since.
+    pub foreseen: bool,
 }
 
 impl RamExtent {
@@ -50,6 +52,8 @@ pub enum Touch {
     First { ahead: bool, before: Fresh },
     /// The extent had been on its way, though nobody had asked for it then.
     InTime,
+    /// It is the first one since the extent came, which was foreseen.
+    Foreseen,
     /// Nothing: it had been asked for before.
     Again,
 }
@@ -161,6 +165,9 @@ impl RamTier {
         };
         extent.touched |= 1 << block;
         extent.referenced = true;
+        if std::mem::take(&mut extent.foreseen) {
+            return Touch::Foreseen;
+        }
         let ahead = extent.ahead;
         match (extent.fresh, waited, ahead) {
             (false, ..) | (true, true, false) => Touch::Again,

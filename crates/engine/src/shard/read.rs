@@ -1,10 +1,10 @@
 //! Reads: from RAM, slots or homes, every block checked.
 
 use super::balance::Sides;
+use super::fetch::Came;
 use super::heat::By;
 use super::layers::{AllPlaced, Placed};
 use super::leaf::{Leaf, live};
-use super::ram::Touch;
 use super::state::{Shard, State, drive_error};
 use super::stuck::is_of_blocks;
 use super::write::{Piece, pieces};
@@ -457,19 +457,14 @@ impl Shard {
             let Some(slot) = leaf.ram[extent].get().checked_sub(1) else {
                 continue;
             };
-            let State { ram, regions, .. } = state;
-            let present = ram.get(slot);
+            let present = state.ram.get(slot);
             let Some(bytes) = present.and_then(|extent| extent.block(block % EXTENT_BLOCKS)) else {
                 continue;
             };
             let (skip, at, len) = overlap(piece, block);
             buf.write(at, &bytes[skip..skip + len]);
             if !by.bypassed {
-                match ram.touch(slot, block % EXTENT_BLOCKS, waited) {
-                    Touch::First { ahead, before } => regions.used(ahead, before),
-                    Touch::InTime => regions.saved(),
-                    Touch::Again => {}
-                }
+                self.note_touch(state, slot, block, waited);
             }
             served.ram += 1;
             *todo = without(*todo, block, 1);
@@ -561,7 +556,13 @@ impl Shard {
         let check = |index: usize, bytes: &[u8]| is_right(bytes, run.crcs[index]);
         let data = self.read_place(run.place, run.count, &check).await?;
         if run.cold && !hold {
-            self.keep_in_ram(leaf, (layer, chunk), run.first, &data, (u16::MAX, false));
+            self.keep_in_ram(
+                leaf,
+                (layer, chunk),
+                run.first,
+                &data,
+                Came::asked(u16::MAX),
+            );
         }
         Ok(Some(data))
     }

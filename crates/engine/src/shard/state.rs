@@ -238,6 +238,8 @@ pub struct Shard {
     pub(super) mover_wake: Event,
     /// RAM extents wait for promotion.
     pub(super) promote_wake: Event,
+    /// Something may follow what hosts ask for.
+    pub(super) foresee_wake: Event,
     /// A checkpoint has ended.
     pub(super) checkpointed: Event,
     pub(super) checkpoint_wake: Event,
@@ -366,6 +368,7 @@ impl Shard {
             space_made: Event::default(),
             mover_wake: Event::default(),
             promote_wake: Event::default(),
+            foresee_wake: Event::default(),
             checkpointed: Event::default(),
             checkpoint_wake: Event::default(),
             commit_wake: Event::default(),

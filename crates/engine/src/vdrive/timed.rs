@@ -91,6 +91,11 @@ impl VdriveIo {
         Turn { timed, permit }
     }
 
+    /// Reads that have their turn, on this thread.
+    pub(crate) fn waited_for(&self) -> usize {
+        self.turns.taken()
+    }
+
     /// As [`VdriveIo::read`], in its turn.
     ///
     /// # Errors
