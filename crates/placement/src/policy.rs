@@ -26,6 +26,8 @@ const BURST_PART: u64 = 2;
 const SHARING: f32 = 0.7;
 /// Blocks promoted into a full tier for a block that hosts use, beyond which the policy gets more reluctant.
 const PROMOTED_MOST: f32 = 0.35;
+/// The part of the fast tier that may be free when it is nearly full.
+const NEARLY_FULL: u64 = 32;
 /// How much the power to which the margin is taken changes at each look, and how far it may rise.
 const POWER_STEP: f32 = 0.05;
 const POWER_MOST: f32 = 2.0;
@@ -331,8 +333,13 @@ impl Policy {
     }
 
     /// Whether another extent has no room on the fast tier unless one leaves.
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.present.fast_blocks + EXTENT_BLOCKS as u64 > self.config.fast_blocks
+    }
+
+    /// Whether the fast tier has what it may hold but for a 32nd, which an owner keeps free who makes room before it is needed.
+    pub fn is_nearly_full(&self) -> bool {
+        self.present.fast_blocks + self.config.fast_blocks / NEARLY_FULL > self.config.fast_blocks
     }
 
     /// What is to be expected in a tick, as what is while hosts use a block.
@@ -506,7 +513,9 @@ mod tests {
         assert!(policy.victim().is_none() && !policy.is_fast(one(7)));
         assert_eq!(policy.explain(extent).wanted, 0.0);
         policy.resize(10);
+        assert!(!policy.is_nearly_full());
         policy.placed(one(8).extent, u16::MAX, 0);
+        assert!(policy.is_nearly_full());
         assert_eq!(policy.fast_excess(), 6);
         // What it takes is told of as it was decided by.
         policy.bar = 4.0;

@@ -308,7 +308,7 @@ impl Shard {
             // may be part of a stream, which nobody comes back to.
             let whole = left.touched == u16::MAX;
             if let Some(policy) = policy.as_ref() {
-                regions.tier_is_full(policy.is_full());
+                regions.tier_is_full(policy.is_nearly_full());
             }
             let admitted = admission(volumes, budget.as_deref(), left.chunk, left.extent, now_ns);
             let (rises, grounds) = match (policy.as_mut(), admitted) {
