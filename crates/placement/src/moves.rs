@@ -250,7 +250,9 @@ impl Policy {
             self.ahead.left(distance, entry.scene, known, used);
         }
         self.present.take_from_ram(at, u16::MAX);
-        let promote = self.admit(at, entry.ram, entry.touched, 1.0).promote;
+        let promote = self
+            .admit(at, entry.ram, entry.touched, (1.0, self.is_full()))
+            .promote;
         self.trail.asked(Blocks {
             extent,
             mask: entry.touched,
@@ -266,7 +268,12 @@ impl Policy {
     pub fn left_ram(&mut self, blocks: Blocks, touched: u16, reluctance: f32) -> Admission {
         let cell = self.cells.find_or_make(blocks.extent);
         let at = self.present.of(&mut self.cells, cell);
-        let admission = self.admit(at, blocks.mask, touched, reluctance);
+        let admission = self.admit(
+            at,
+            blocks.mask,
+            touched,
+            (reluctance, self.is_nearly_full()),
+        );
         self.trail.asked(Blocks {
             mask: touched,
             ..blocks
@@ -276,7 +283,13 @@ impl Policy {
     }
 
     /// Which blocks of those that leave RAM are worth a place on the fast tier; they get it.
-    fn admit(&mut self, at: u32, ram: u16, touched: u16, reluctance: f32) -> Admission {
+    fn admit(
+        &mut self,
+        at: u32,
+        ram: u16,
+        touched: u16,
+        (reluctance, tier_is_full): (f32, bool),
+    ) -> Admission {
         let mut admission = Admission {
             promote: 0,
             worth: 0.0,
@@ -293,7 +306,7 @@ impl Policy {
         let (mut promote, mut is_full) = (0u16, false);
         if touched != 0 {
             let worth = self.worth(cell, kept.count_ones());
-            is_full = self.is_full();
+            is_full = tier_is_full;
             let bar = match is_full {
                 true => self.bar * self.margin * reluctance,
                 false => 0.0,

@@ -195,8 +195,9 @@ impl Shard {
         let short = free < reserve || starving;
         let mut worked = self.keep_pins().await?;
         if free < reserve && has_shadows {
-            // A little more, so that not every round has to.
-            worked |= self.evict(reserve + reserve / 4 - free).await? > 0;
+            // A little more, so that not every round has to; each shard its part, as all see the same lack.
+            let wanted = (reserve + reserve / 4 - free).div_ceil(u64::from(self.config.shards));
+            worked |= self.evict(wanted).await? > 0;
         }
         let (unsunk, all) = self.unsunk();
         // What holds little sinks last: it has no copy on the fast tier then.
