@@ -47,7 +47,7 @@ finish() {
 }
 trap finish EXIT
 trap 'exit 143' TERM INT
-trap 'echo "FAILED in ${BASH_SOURCE[0]##*/} line $LINENO: $BASH_COMMAND"' ERR
+trap 'echo "FAILED in ${BASH_SOURCE[0]##*/} line $LINENO: $BASH_COMMAND" >&3' ERR
 
 convect() { "$CONVECT_BIN/convect" "$@" </dev/null; }
 lab() { "$CONVECT_BIN/convect-lab" --convect "$CONVECT_BIN/convect" "$@" </dev/null; }

@@ -23,6 +23,7 @@ use api::v1::{self, AbsentPool, Problem, ProblemCode};
 use reactor::FrontEnd;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -44,6 +45,8 @@ pub struct Manager {
     /// Held by whatever changes which pools are open or what is exported, from its first check to
     /// its last step.
     pub(super) changes: Mutex<()>,
+    /// Set before the engine ends: what is seen of pools from then on is no state of theirs.
+    pub(super) ended: AtomicBool,
     /// By pool and name. Locked for a look or a push only, after `changes`.
     pub(super) exports: Mutex<BTreeMap<(String, String), Running>>,
     /// Pools that should be open and are not. Locked as `exports` is.
@@ -127,6 +130,7 @@ impl Manager {
             ram: RamPlan::default(),
             ram_share: Mutex::new(ALL),
             changes: Mutex::default(),
+            ended: AtomicBool::new(false),
             exports: Mutex::default(),
             absent: Mutex::default(),
             tried: Mutex::default(),
@@ -191,9 +195,16 @@ impl Manager {
         self.access.token_create(request)
     }
 
-    /// Ends the exports, then the engine.
+    /// Whether the engine ends or has ended. Asked after the engine was, this says whether the answer
+    /// can be one of an engine without its pools.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::SeqCst)
+    }
+
+    /// Ends the exports, then the engine. What still runs beside it changes nothing that is kept.
     pub fn stop(&self) {
         let _changes = lock(&self.changes);
+        self.ended.store(true, Ordering::SeqCst);
         let ended = std::mem::take(&mut *lock(&self.exports));
         drop(ended);
         self.control.shutdown();

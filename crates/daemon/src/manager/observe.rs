@@ -119,6 +119,9 @@ impl Manager {
     pub fn observe(&self, up: Duration, at_s: u64) {
         let mut observed = lock(&self.observed);
         let look = self.look_now();
+        if self.has_ended() {
+            return;
+        }
         let pools = || look.pools.iter().map(|pool| &pool.status);
         let mut found = Vec::new();
         for pool in pools() {

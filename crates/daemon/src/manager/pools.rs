@@ -136,6 +136,9 @@ impl Manager {
     /// Keeps what is open, and what should be, for the next start.
     pub(super) fn remember(&self) -> io::Result<()> {
         let open = self.control.pool_list().map_err(io::Error::other)?;
+        if self.has_ended() {
+            return Err(io::Error::other("the daemon ends"));
+        }
         let mut pools: Vec<KnownPool> = open
             .into_iter()
             .map(|pool| KnownPool {
@@ -156,6 +159,9 @@ impl Manager {
     /// Keeps the list right while jobs take vdrives out of pools.
     pub fn refresh(&self) {
         let _changes = lock(&self.changes);
+        if self.has_ended() {
+            return;
+        }
         if let Err(error) = self.remember() {
             tracing::error!("the list of open pools cannot be written: {error}");
         }

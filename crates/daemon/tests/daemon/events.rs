@@ -409,3 +409,15 @@ fn pages_follow_one_another_without_a_gap() {
     filter.before = None;
     assert_eq!(site.manager().event_list(&filter, 1000).items.len(), 10);
 }
+
+#[test]
+fn what_is_wrong_is_not_over_because_the_daemon_ends() {
+    let mut site = Site::start();
+    site.alter(|pool| pool.vdrives[0].drives[1].state = "out".to_owned());
+    assert_eq!(site.look_for(10), [(EventCode::LegOut, Raised)]);
+    site.manager().stop();
+    // A look that was under way: the engine has no pools any more.
+    assert_eq!(site.look_for(60), []);
+    assert_eq!(site.events()[0].code, EventCode::DaemonStopped);
+    assert_eq!(site.alerts().len(), 1);
+}

@@ -39,6 +39,25 @@ fn the_pools_that_were_open_are_open_again() {
 }
 
 #[test]
+fn a_look_that_comes_after_the_end_forgets_no_pool() {
+    let world = Arc::new(World::default());
+    let folder = tempfile::tempdir().unwrap();
+    let first = manager(&world, folder.path());
+    first
+        .pool_create(pool_request("tank", &["ram:a"], false))
+        .unwrap();
+    first.stop();
+    // As the daemon's own loops do that waited for its turn when it ended.
+    first.refresh();
+    // And a request: its pool is let go again, since it would take the place of the others.
+    let late = first.pool_create(pool_request("lake", &["ram:b"], false));
+    assert_eq!(late.unwrap_err().code, ProblemCode::Io);
+    drop(first);
+    let second = manager(&world, folder.path());
+    assert_eq!(names(&second), ["tank"]);
+}
+
+#[test]
 fn a_pool_whose_drive_is_away_is_named_with_it_and_the_rest_is_served() {
     let world = Arc::new(World::default());
     let folder = tempfile::tempdir().unwrap();
