@@ -203,6 +203,10 @@ impl Manager {
 
     /// Ends the exports, then the engine. What still runs beside it changes nothing that is kept.
     pub fn stop(&self) {
+        // A job that ended since the last look would be told of as one that the end broke off.
+        if let Err(problem) = self.look_at_jobs() {
+            tracing::error!("the jobs cannot be looked at: {problem}");
+        }
         let _changes = lock(&self.changes);
         self.ended.store(true, Ordering::SeqCst);
         let ended = std::mem::take(&mut *lock(&self.exports));
