@@ -1,7 +1,7 @@
 //! A shard's operations as they arrive, a batch at a time: what waits for nothing is done here, one after the
 //! other, with a look at the clock and a word to its session for several; the rest becomes tasks.
 
-use super::ahead::Ahead;
+use super::ahead::{Ahead, Seen};
 use super::dispatch::{Counted, ShardOp, ShardPort};
 use super::heat::By;
 use super::read::{Looked, Served};
@@ -13,6 +13,7 @@ use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
+use units::BLOCK;
 
 /// Reads that are counted, and told of, together.
 const TOGETHER: usize = 8;
@@ -35,6 +36,15 @@ struct Ended {
     reads: SmallVec<[(Counted, Served, bool); TOGETHER]>,
     told: Option<Arc<dyn CompletionSink>>,
     completions: Vec<Completion>,
+}
+
+impl Done {
+    fn of_read(looked: Looked) -> Self {
+        match looked {
+            Looked::Served(served) => Self::Read(served),
+            looked => Self::Not(looked),
+        }
+    }
 }
 
 impl Ended {
@@ -82,8 +92,7 @@ impl Shard {
                 let Some(mut op) = batch.pop_front() else {
                     break;
                 };
-                ahead.taken();
-                match self.try_now(&mut op) {
+                match self.try_now(&mut op, ahead.taken()) {
                     Done::Read(served) => ended.add(op, served),
                     Done::Recorded => recorded.push((op, ended.since_ns)),
                     Done::Not(looked) => {
@@ -135,13 +144,21 @@ impl Shard {
         ended.reads.clear();
     }
 
-    /// Does at once what can be.
-    fn try_now(&self, op: &mut ShardOp) -> Done {
+    /// Does at once what can be, with what was seen of it ahead.
+    fn try_now(&self, op: &mut ShardOp, seen: Option<Seen>) -> Done {
         if self.check().is_err() {
             return Done::Not(Looked::Unknown);
         }
         match op.op.kind {
             OpKind::Read => {
+                let by = By::read(op.volume).bypassed(op.by.bypassed);
+                let is_block =
+                    op.op.buf.len() == BLOCK && op.op.offset.is_multiple_of(BLOCK as u64);
+                if let Some(seen) = seen.filter(|seen| is_block && seen.is_alone)
+                    && let Some(served) = self.read_block_now(by, &seen, &mut op.op.buf)
+                {
+                    return Done::of_read(served);
+                }
                 let live = {
                     let state = self.state.borrow();
                     let entry = state.volumes.get(&state.live(op.volume));
@@ -150,11 +167,7 @@ impl Shard {
                 if !live {
                     return Done::Not(Looked::Unknown);
                 }
-                let by = By::read(op.volume).bypassed(op.by.bypassed);
-                match self.read_now(by, op.op.offset, &mut op.op.buf) {
-                    Looked::Served(served) => Done::Read(served),
-                    looked => Done::Not(looked),
-                }
+                Done::of_read(self.read_now(by, op.op.offset, &mut op.op.buf))
             }
             OpKind::Write if !op.op.flags.fua => {
                 let by = By::write(op.volume).bypassed(op.by.bypassed);
