@@ -21,7 +21,7 @@ const TOGETHER: usize = 8;
 const RECORDED: usize = 64;
 
 /// How far an operation is that waits for nothing.
-enum Done {
+pub(super) enum Done {
     /// To its end, with what it read.
     Read(Served),
     /// What it writes is to be in the ring before its host is told.
@@ -36,15 +36,6 @@ struct Ended {
     reads: SmallVec<[(Counted, Served, bool); TOGETHER]>,
     told: Option<Arc<dyn CompletionSink>>,
     completions: Vec<Completion>,
-}
-
-impl Done {
-    fn of_read(looked: Looked) -> Self {
-        match looked {
-            Looked::Served(served) => Self::Read(served),
-            looked => Self::Not(looked),
-        }
-    }
 }
 
 impl Ended {
@@ -155,9 +146,9 @@ impl Shard {
                 let is_block =
                     op.op.buf.len() == BLOCK && op.op.offset.is_multiple_of(BLOCK as u64);
                 if let Some(seen) = seen.filter(|seen| is_block && seen.is_alone)
-                    && let Some(served) = self.read_block_now(by, &seen, &mut op.op.buf)
+                    && let Some(done) = self.read_block_now(by, &seen, &mut op.op.buf)
                 {
-                    return Done::of_read(served);
+                    return done;
                 }
                 let live = {
                     let state = self.state.borrow();
@@ -167,7 +158,10 @@ impl Shard {
                 if !live {
                     return Done::Not(Looked::Unknown);
                 }
-                Done::of_read(self.read_now(by, op.op.offset, &mut op.op.buf))
+                match self.read_now(by, op.op.offset, &mut op.op.buf) {
+                    Looked::Served(served) => Done::Read(served),
+                    looked => Done::Not(looked),
+                }
             }
             OpKind::Write if !op.op.flags.fua => {
                 let by = By::write(op.volume).bypassed(op.by.bypassed);
