@@ -12,8 +12,9 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Threads that take requests from the kernel, for one mount.
-const THREADS: usize = 2;
+/// Threads that take requests from the kernel, for one mount: two wait for each other more than they do, which halves
+/// what a core writes.
+const THREADS: usize = 1;
 /// How long to wait for the kernel to let go of a mount, which it does at once unless a program
 /// has a file open.
 const END_MAX: Duration = Duration::from_secs(1);
@@ -84,7 +85,6 @@ fn mount(path: &Path, allow_other: bool) -> Result<Mount> {
         config.mount_options.push(MountOption::DefaultPermissions);
     }
     config.n_threads = Some(THREADS);
-    config.clone_fd = true;
     let folder = Arc::new(Folder::new());
     let session = Session::new(Volumes(folder.clone()), path, &config)
         .map_err(|error| refused(error.kind(), path, &format!("cannot be mounted: {error}")))?;
