@@ -88,16 +88,23 @@ fn find(state: &State, op: &ShardOp) -> Option<Seen> {
     if !reads && op.op.kind != OpKind::Write {
         return None;
     }
-    let layer = state.live(op.volume);
-    let chunk = (op.op.offset / CHUNK as u64) as u32;
-    let entry = state.volumes.get(&layer)?;
-    Some(Seen {
-        leaf: entry.tree.leaf(chunk)?.clone(),
-        is_alone: entry.parent == 0 && !entry.gone,
-        chunk: (layer, chunk),
-        block: (op.op.offset % CHUNK as u64) as usize / BLOCK,
-        reads,
-    })
+    state.see(op.volume, op.op.offset, reads)
+}
+
+impl State {
+    /// The page of the block at `offset` (bytes) of a volume, if it is in memory.
+    pub(super) fn see(&self, volume: u32, offset: u64, reads: bool) -> Option<Seen> {
+        let layer = self.live(volume);
+        let chunk = (offset / CHUNK as u64) as u32;
+        let entry = self.volumes.get(&layer)?;
+        Some(Seen {
+            leaf: entry.tree.leaf(chunk)?.clone(),
+            is_alone: entry.parent == 0 && !entry.gone,
+            chunk: (layer, chunk),
+            block: (offset % CHUNK as u64) as usize / BLOCK,
+            reads,
+        })
+    }
 }
 
 impl Leaf {

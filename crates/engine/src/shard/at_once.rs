@@ -8,7 +8,6 @@ use super::journal::Work;
 use super::layers::{AllPlaced, writer};
 use super::leaf::Leaf;
 use super::read::{Looked, Served, is_right, overlap};
-use super::serve::Done;
 use super::state::{Shard, State};
 use super::write::{Piece, pieces};
 use crate::space::{Class, Run};
@@ -23,7 +22,7 @@ use units::{BLOCK, EXTENT_BLOCKS, Place};
 impl Shard {
     /// Reads one whole block whose page is in memory, as most reads of hosts are: what [`Shard::read_now`] does for
     /// any, in half of the instructions. None when that is to be asked: nothing has changed then.
-    pub(super) fn read_block_now(&self, by: By, seen: &Seen, buf: &mut IoBuf) -> Option<Done> {
+    pub(super) fn read_block_now(&self, by: By, seen: &Seen, buf: &mut IoBuf) -> Option<Looked> {
         let (leaf, block) = (&seen.leaf, seen.block);
         if leaf.dissolved.get() {
             return None;
@@ -63,12 +62,12 @@ impl Shard {
         if !is_right {
             // To be read from the leg that was wrong, and mended.
             let parts = smallvec![(seen.chunk.0, leaf.clone(), BlockMask::of(block, 1))];
-            return Some(Done::Not(Looked::Left(parts, AllPlaced::new())));
+            return Some(Looked::Left(parts, AllPlaced::new()));
         }
         if let Some(slot) = in_ram.filter(|_| !by.bypassed) {
             self.note_touch(state, slot, block, false);
         }
-        Some(Done::Read(served))
+        Some(Looked::Served(served))
     }
 
     /// Copies blocks that a fast drive has in memory, and takes them off `todo`: those that are right. Returns how many

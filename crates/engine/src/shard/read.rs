@@ -1,5 +1,6 @@
 //! Reads: from RAM, slots or homes, every block checked.
 
+use super::ahead::Seen;
 use super::balance::Sides;
 use super::fetch::Came;
 use super::heat::By;
@@ -271,7 +272,8 @@ impl Shard {
         offset: u64,
         buf: &mut IoBuf,
     ) -> Result<(), IoError> {
-        match self.read_now(by, offset, buf) {
+        let seen = self.state.borrow().see(by.volume, offset, true);
+        match self.read_seen(by, offset, buf, seen) {
             Looked::Served(served) => {
                 let mut state = self.state.borrow_mut();
                 state.count_of(by.volume, |counters| served.add_to(counters));
@@ -281,7 +283,25 @@ impl Shard {
         }
     }
 
-    /// Reads what can be had without waiting, and says what is left. What was served as a whole the caller counts.
+    /// Reads what can be had without waiting, and says what is left, with what was seen of its first block. What was
+    /// served as a whole the caller counts.
+    #[inline]
+    pub(super) fn read_seen(
+        &self,
+        by: By,
+        offset: u64,
+        buf: &mut IoBuf,
+        seen: Option<Seen>,
+    ) -> Looked {
+        let is_block = buf.len() == BLOCK && offset.is_multiple_of(BLOCK as u64);
+        let seen = seen.filter(|seen| is_block && seen.is_alone);
+        match seen.and_then(|seen| self.read_block_now(by, &seen, buf)) {
+            Some(looked) => looked,
+            None => self.read_now(by, offset, buf),
+        }
+    }
+
+    /// The same without having seen anything of it.
     pub(crate) fn read_now(&self, by: By, offset: u64, buf: &mut IoBuf) -> Looked {
         let mut state = self.state.borrow_mut();
         let layer = state.live(by.volume);

@@ -13,7 +13,6 @@ use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
-use units::BLOCK;
 
 /// Reads that are counted, and told of, together.
 const TOGETHER: usize = 8;
@@ -21,7 +20,7 @@ const TOGETHER: usize = 8;
 const RECORDED: usize = 64;
 
 /// How far an operation is that waits for nothing.
-pub(super) enum Done {
+enum Done {
     /// To its end, with what it read.
     Read(Served),
     /// What it writes is to be in the ring before its host is told.
@@ -142,23 +141,16 @@ impl Shard {
         }
         match op.op.kind {
             OpKind::Read => {
-                let by = By::read(op.volume).bypassed(op.by.bypassed);
-                let is_block =
-                    op.op.buf.len() == BLOCK && op.op.offset.is_multiple_of(BLOCK as u64);
-                if let Some(seen) = seen.filter(|seen| is_block && seen.is_alone)
-                    && let Some(done) = self.read_block_now(by, &seen, &mut op.op.buf)
-                {
-                    return done;
-                }
-                let live = {
+                let is_there = seen.as_ref().is_some_and(|seen| seen.is_alone) || {
                     let state = self.state.borrow();
                     let entry = state.volumes.get(&state.live(op.volume));
                     entry.is_some_and(|entry| !entry.gone)
                 };
-                if !live {
+                if !is_there {
                     return Done::Not(Looked::Unknown);
                 }
-                match self.read_now(by, op.op.offset, &mut op.op.buf) {
+                let by = By::read(op.volume).bypassed(op.by.bypassed);
+                match self.read_seen(by, op.op.offset, &mut op.op.buf, seen) {
                     Looked::Served(served) => Done::Read(served),
                     looked => Done::Not(looked),
                 }
