@@ -319,19 +319,26 @@ impl Shard {
     /// # Errors
     /// When a drive fails: the shard fails with it.
     pub(super) async fn written(&self) -> Result<(), IoError> {
-        {
-            let state = self.state.borrow();
-            if let Some(error) = &state.failed {
-                return Err(error.clone());
-            }
-            if state.journal.covered >= state.journal.made {
-                if state.journal.waiting() >= COMMIT_PAGES {
-                    self.commit_wake.notify();
-                }
-                return Ok(());
-            }
+        match self.is_written()? {
+            true => Ok(()),
+            false => self.in_ring().await,
         }
-        self.in_ring().await
+    }
+
+    /// Whether that is so already, as mostly where the journal has a tail.
+    ///
+    /// # Errors
+    /// Why the shard has failed.
+    pub(super) fn is_written(&self) -> Result<bool, IoError> {
+        let state = self.state.borrow();
+        if let Some(error) = &state.failed {
+            return Err(error.clone());
+        }
+        let is_written = state.journal.covered >= state.journal.made;
+        if is_written && state.journal.waiting() >= COMMIT_PAGES {
+            self.commit_wake.notify();
+        }
+        Ok(is_written)
     }
 
     /// Puts every record so far into the ring.

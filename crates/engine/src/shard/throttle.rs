@@ -37,10 +37,10 @@ const SECOND: u64 = 1_000_000_000;
 pub struct Meters(RefCell<Vec<Rc<Meter>>>);
 
 impl Meters {
-    /// Counts an operation.
-    pub fn note(&self, took_ns: u64) {
+    /// Counts `count` operations, each of which took so long.
+    pub fn note(&self, took_ns: u64, count: usize) {
         for meter in self.0.borrow().iter() {
-            meter.note(took_ns);
+            meter.note(took_ns, count);
         }
     }
 
@@ -74,8 +74,8 @@ fn bucket(ns: u64) -> usize {
 }
 
 impl Meter {
-    fn note(&self, took_ns: u64) {
-        self.0.borrow_mut()[bucket(took_ns)] += 1;
+    fn note(&self, took_ns: u64, count: usize) {
+        self.0.borrow_mut()[bucket(took_ns)] += count as u32;
     }
 
     fn begin(&self) {
