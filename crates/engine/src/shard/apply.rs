@@ -175,6 +175,7 @@ impl Shard {
     }
 
     /// Whether the fast tier has these blocks, and nothing else.
+    #[inline]
     pub(super) fn are_fast_alone(
         &self,
         page: &ChunkPage,

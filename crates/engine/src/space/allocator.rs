@@ -355,7 +355,12 @@ impl Allocator {
     /// The record of slots that were taken is written (or they were given back).
     ///
     /// A checkpoint in between wrote the bitmap without them: the next one has to write it again.
+    #[inline]
     pub fn recorded(&mut self, place: Place) {
+        // Mostly there is none: writes at once leave none.
+        if self.pending.is_empty() {
+            return;
+        }
         let Some(pending) = self.pending.remove(&place) else {
             return;
         };
