@@ -235,15 +235,15 @@ mod tests {
     #[test]
     fn what_is_usual_is_what_99_of_100_take() {
         let meters = Meters::default();
-        meters.note(1);
+        meters.note(1, 1);
         let meter = meters.add();
         assert_eq!(meter.count(), 0, "nobody asked");
-        (0..990).for_each(|_| meters.note(1000));
-        (0..10).for_each(|_| meters.note(1_000_000));
+        meters.note(1000, 990);
+        (0..10).for_each(|_| meters.note(1_000_000, 1));
         assert_eq!(meter.usual(), Some(bucket(1000)));
         assert_eq!(meter.above(bucket(1000)), 10);
         meters.remove(&meter);
-        meters.note(1);
+        meters.note(1, 1);
         assert_eq!(meter.count(), 1000);
     }
 }
