@@ -20,7 +20,7 @@ pub struct VolumeDevice {
     /// Number by which its chunks are divided among shards.
     root: u32,
     /// Of each shard, with what it has in flight.
-    ports: Vec<(Arc<ShardPort>, Arc<InFlight>)>,
+    ports: Vec<(Arc<ShardPort>, InFlight)>,
     /// All but the size, which every operation looks at.
     geometry: Geometry,
     size: AtomicU64,
@@ -51,7 +51,7 @@ impl VolumeDevice {
         geometry: Geometry,
         seen: Seen,
     ) -> Arc<Self> {
-        let ports = ports.into_iter().map(|port| (port, Arc::default()));
+        let ports = ports.into_iter().map(|port| (port, InFlight::default()));
         Arc::new(Self {
             id,
             root,

@@ -13,11 +13,15 @@ use units::{BLOCK, CHUNK, prefetch};
 /// Operations ahead of the present one whose pages are looked for.
 const STEPS: usize = 4;
 
-/// The page of an operation's first block.
-struct Seen {
-    leaf: Rc<Leaf>,
-    chunk: (u32, u32),
-    block: usize,
+/// The page of an operation's first block. No layer changes before the batch is carried out.
+pub(super) struct Seen {
+    pub leaf: Rc<Leaf>,
+    /// The layer and the chunk in it.
+    pub chunk: (u32, u32),
+    /// The block's number in the chunk.
+    pub block: usize,
+    /// No layer beneath has blocks of the chunk, and the volume is there.
+    pub is_alone: bool,
     reads: bool,
 }
 
@@ -33,9 +37,11 @@ pub(super) struct Ahead {
 }
 
 impl Ahead {
-    /// The first operation was taken out of the batch.
-    pub fn taken(&mut self) {
+    /// The first operation was taken out of the batch: what was seen of it.
+    pub fn taken(&mut self) -> Option<Seen> {
+        let seen = self.seen[self.front % STEPS].take();
         self.front += 1;
+        seen
     }
 }
 
@@ -84,9 +90,10 @@ fn find(state: &State, op: &ShardOp) -> Option<Seen> {
     }
     let layer = state.live(op.volume);
     let chunk = (op.op.offset / CHUNK as u64) as u32;
-    let leaf = state.volumes.get(&layer)?.tree.leaf(chunk)?;
+    let entry = state.volumes.get(&layer)?;
     Some(Seen {
-        leaf: leaf.clone(),
+        leaf: entry.tree.leaf(chunk)?.clone(),
+        is_alone: entry.parent == 0 && !entry.gone,
         chunk: (layer, chunk),
         block: (op.op.offset % CHUNK as u64) as usize / BLOCK,
         reads,

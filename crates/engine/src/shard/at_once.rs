@@ -2,23 +2,75 @@
 //! they arrive, straight from and to the host's memory, without a task. Whatever cannot be done so is left as
 //! it was, for a task (`dispatch.rs`).
 
+use super::ahead::Seen;
 use super::heat::By;
 use super::journal::Work;
 use super::layers::{AllPlaced, writer};
 use super::leaf::Leaf;
-use super::read::{is_right, overlap};
+use super::read::{Looked, Served, is_right, overlap};
+use super::serve::Done;
 use super::state::{Shard, State};
 use super::write::{Piece, pieces};
 use crate::space::{Class, Run};
 use crate::tree::Lookup;
 use crate::vdrive::Purpose;
 use block::IoBuf;
-use format::{BlockMask, crc32c};
-use smallvec::SmallVec;
+use format::{BlockMask, BlockState, crc32c};
+use smallvec::{SmallVec, smallvec};
 use std::rc::Rc;
-use units::{BLOCK, Place};
+use units::{BLOCK, EXTENT_BLOCKS, Place};
 
 impl Shard {
+    /// Reads one whole block whose page is in memory, as most reads of hosts are: what [`Shard::read_now`] does for
+    /// any, in half of the instructions. None when that is to be asked: nothing has changed then.
+    pub(super) fn read_block_now(&self, by: By, seen: &Seen, buf: &mut IoBuf) -> Option<Done> {
+        let (leaf, block) = (&seen.leaf, seen.block);
+        if leaf.dissolved.get() {
+            return None;
+        }
+        let mut state = self.state.borrow_mut();
+        let state = &mut *state;
+        let page = leaf.page.borrow();
+        let (mut served, mut in_ram) = (Served::default(), None);
+        let is_right = if page.state(block) == BlockState::Zero {
+            buf.zero(0, BLOCK);
+            served.zero = 1;
+            true
+        } else if let Some(slot) = leaf.ram[block / EXTENT_BLOCKS].get().checked_sub(1)
+            && let Some(extent) = state.ram.get(slot)
+            && let Some(bytes) = extent.block(block % EXTENT_BLOCKS)
+        {
+            buf.write(0, bytes);
+            (served.ram, in_ram) = (1, Some(slot));
+            true
+        } else {
+            let place = page.slot(block);
+            if place.is_none() || self.class(place) != Class::Fast {
+                return None;
+            }
+            let vdrive = self.vdrive(place.vdrive()).ok()?;
+            let mut is_there = None;
+            vdrive.read_in_place(place.block(), 1, &mut |bytes| {
+                // Copied first, as in `copy_in_place`.
+                buf.write(0, bytes);
+                *is_there.insert(is_right(bytes, page.crc(block)))
+            });
+            leaf.touched.set(true);
+            served.fast = 1;
+            is_there?
+        };
+        state.note_use_of(by, seen.chunk, block);
+        if !is_right {
+            // To be read from the leg that was wrong, and mended.
+            let parts = smallvec![(seen.chunk.0, leaf.clone(), BlockMask::of(block, 1))];
+            return Some(Done::Not(Looked::Left(parts, AllPlaced::new())));
+        }
+        if let Some(slot) = in_ram.filter(|_| !by.bypassed) {
+            self.note_touch(state, slot, block, false);
+        }
+        Some(Done::Read(served))
+    }
+
     /// Copies blocks that a fast drive has in memory, and takes them off `todo`: those that are right. Returns how many
     /// there were.
     pub(super) fn serve_in_place(

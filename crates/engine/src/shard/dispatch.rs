@@ -10,7 +10,7 @@ use block::{Completion, ErrorKind, IoError, Op, OpKind, StatusExtent};
 use reactor::Remote;
 use std::collections::VecDeque;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Poll, Waker};
 use units::mutation::{Mutation, is_on};
@@ -36,31 +36,36 @@ pub struct Asker {
     pub export: u16,
 }
 
-/// How many operations of one volume one shard has: a line of the cache of its own, as every operation writes it.
+/// How many operations of one volume one shard has: as many as share this with it. A count beside the sharing would
+/// be two more words that processors have to agree on, for every operation.
+#[derive(Default)]
+pub struct InFlight(Arc<Line>);
+
+/// A line of the cache, as every operation writes it.
 #[derive(Default)]
 #[repr(align(128))]
-pub struct InFlight(AtomicUsize);
+struct Line;
 
 impl InFlight {
     /// How many there are.
     pub fn get(&self) -> usize {
-        self.0.load(Ordering::Acquire)
+        let shared = Arc::strong_count(&self.0);
+        // What those did that have ended has happened.
+        fence(Ordering::Acquire);
+        shared - 1
     }
 
     /// Counts one until what it returns is dropped.
-    pub fn one_more(self: &Arc<Self>) -> UnderWay {
-        self.0.fetch_add(1, Ordering::AcqRel);
-        UnderWay(self.clone())
+    pub fn one_more(&self) -> UnderWay {
+        UnderWay {
+            _counted: self.0.clone(),
+        }
     }
 }
 
 /// One operation of those that an [`InFlight`] counts.
-pub struct UnderWay(Arc<InFlight>);
-
-impl Drop for UnderWay {
-    fn drop(&mut self) {
-        self.0.0.fetch_sub(1, Ordering::AcqRel);
-    }
+pub struct UnderWay {
+    _counted: Arc<Line>,
 }
 
 #[derive(Default)]

@@ -110,6 +110,27 @@ impl State {
         }
     }
 
+    /// The same of one block.
+    #[inline]
+    pub(super) fn note_use_of(&mut self, by: By, chunk: (u32, u32), block: usize) {
+        if by.bypassed {
+            return;
+        }
+        if let Some(what_if) = &mut self.what_if {
+            what_if.used(by.volume, chunk, std::iter::once(block), by.write);
+        }
+        let Some(policy) = &mut self.policy else {
+            return;
+        };
+        self.regions.seen();
+        let extent = extent_of(chunk, block / EXTENT_BLOCKS);
+        let mask = 1 << (block % EXTENT_BLOCKS);
+        policy.used_by_host(Blocks { extent, mask });
+        for _ in 0..policy.take_seeks_saved() {
+            self.regions.saved();
+        }
+    }
+
     /// Uses of the extent of a chunk that hosts used most, of those that have some of these blocks.
     pub(super) fn most_uses(&self, chunk: (u32, u32), blocks: &BlockMask) -> u8 {
         let Some(policy) = &self.policy else {

@@ -44,10 +44,10 @@ type Parts = SmallVec<[(u32, Rc<Leaf>, BlockMask); 2]>;
 /// Blocks that were read without waiting, by where they were.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Served {
-    ram: u32,
+    pub ram: u32,
     /// In a fast drive's memory.
     pub fast: u32,
-    zero: u32,
+    pub zero: u32,
 }
 
 impl Served {

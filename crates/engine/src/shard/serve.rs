@@ -1,7 +1,7 @@
 //! A shard's operations as they arrive, a batch at a time: what waits for nothing is done here, one after the
 //! other, with a look at the clock and a word to its session for several; the rest becomes tasks.
 
-use super::ahead::Ahead;
+use super::ahead::{Ahead, Seen};
 use super::dispatch::{Counted, ShardOp, ShardPort};
 use super::heat::By;
 use super::read::{Looked, Served};
@@ -13,6 +13,7 @@ use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::sync::Arc;
+use units::BLOCK;
 
 /// Reads that are counted, and told of, together.
 const TOGETHER: usize = 8;
@@ -23,7 +24,7 @@ const RECORDED: usize = 64;
 type Recorded = Vec<(ShardOp, u64)>;
 
 /// How far an operation is that waits for nothing.
-enum Done {
+pub(super) enum Done {
     /// To its end, with what it read.
     Read(Served),
     /// What it writes is to be in the ring before its host is told.
@@ -102,8 +103,7 @@ impl Shard {
                 let Some(mut op) = batch.pop_front() else {
                     break;
                 };
-                ahead.taken();
-                match self.try_now(&mut op) {
+                match self.try_now(&mut op, ahead.taken()) {
                     Done::Read(served) => ended.add(op, served),
                     Done::Recorded => recorded.push((op, ended.since_ns)),
                     Done::Not(looked) => {
@@ -155,13 +155,21 @@ impl Shard {
         ended.reads.clear();
     }
 
-    /// Does at once what can be.
-    fn try_now(&self, op: &mut ShardOp) -> Done {
+    /// Does at once what can be, with what was seen of it ahead.
+    fn try_now(&self, op: &mut ShardOp, seen: Option<Seen>) -> Done {
         if self.check().is_err() {
             return Done::Not(Looked::Unknown);
         }
         match op.op.kind {
             OpKind::Read => {
+                let by = By::read(op.volume).bypassed(op.by.bypassed);
+                let is_block =
+                    op.op.buf.len() == BLOCK && op.op.offset.is_multiple_of(BLOCK as u64);
+                if let Some(seen) = seen.filter(|seen| is_block && seen.is_alone)
+                    && let Some(done) = self.read_block_now(by, &seen, &mut op.op.buf)
+                {
+                    return done;
+                }
                 let live = {
                     let state = self.state.borrow();
                     let entry = state.volumes.get(&state.live(op.volume));
@@ -170,7 +178,6 @@ impl Shard {
                 if !live {
                     return Done::Not(Looked::Unknown);
                 }
-                let by = By::read(op.volume).bypassed(op.by.bypassed);
                 match self.read_now(by, op.op.offset, &mut op.op.buf) {
                     Looked::Served(served) => Done::Read(served),
                     looked => Done::Not(looked),

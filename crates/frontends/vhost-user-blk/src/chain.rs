@@ -4,10 +4,27 @@
 //! available ring.
 
 use crate::guest::Guest;
+use crate::ring::Ring;
+use std::ptr::NonNull;
 use virtio_queue::desc::split::Descriptor;
 use vm_memory::GuestAddress;
 
-const DESCRIPTOR_BYTES: u32 = 16;
+/// Length of a descriptor.
+pub(crate) const DESCRIPTOR_BYTES: usize = 16;
+
+/// Where the first descriptor of a chain is.
+pub(crate) fn place_of(memory: &Guest, ring: &Ring, head: u16) -> Option<NonNull<u8>> {
+    let offset = u64::from(head) * DESCRIPTOR_BYTES as u64;
+    let address = ring.table().0.checked_add(offset)?;
+    memory.at(GuestAddress(address), DESCRIPTOR_BYTES)
+}
+
+/// The first descriptor of a chain, as it is now.
+pub(crate) fn first(memory: &Guest, ring: &Ring, head: u16) -> Option<Descriptor> {
+    let at = place_of(memory, ring, head)?;
+    // SAFETY: mapped for the descriptor's length; any bytes are one.
+    Some(unsafe { at.cast::<Descriptor>().read_unaligned() })
+}
 
 /// Walks a chain; an error ends it and says what is wrong.
 pub(crate) struct Chain<'a> {
@@ -44,7 +61,7 @@ impl<'a> Chain<'a> {
         if u32::from(index) >= self.table_len {
             return Err("a descriptor's index passes the end of its table");
         }
-        let offset = u64::from(index) * u64::from(DESCRIPTOR_BYTES);
+        let offset = u64::from(index) * DESCRIPTOR_BYTES as u64;
         let address = self.table.0.checked_add(offset).map(GuestAddress);
         address
             .and_then(|address| self.memory.read(address))
@@ -57,12 +74,12 @@ impl<'a> Chain<'a> {
             if self.indirect {
                 return Err("an indirect table refers to another one");
             }
-            if descriptor.len() == 0 || descriptor.len() % DESCRIPTOR_BYTES != 0 {
+            if descriptor.len() == 0 || descriptor.len() % DESCRIPTOR_BYTES as u32 != 0 {
                 return Err("an indirect table is no whole number of descriptors");
             }
             self.indirect = true;
             self.table = descriptor.addr();
-            self.table_len = descriptor.len() / DESCRIPTOR_BYTES;
+            self.table_len = descriptor.len() / DESCRIPTOR_BYTES as u32;
             descriptor = self.load(0)?;
             if descriptor.refers_to_indirect_table() {
                 return Err("an indirect table refers to another one");

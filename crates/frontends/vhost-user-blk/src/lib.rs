@@ -14,6 +14,7 @@
 //! can stall a loop. So the socket must only be reachable for monitors that run with the rights
 //! that the daemon would give them; its file permissions decide that.
 
+mod ahead;
 mod chain;
 mod config;
 mod control;

@@ -118,6 +118,17 @@ impl Ring {
         self.seen_avail = u16::from_le(seen);
     }
 
+    /// Entries of the available ring that were seen and not taken; more than the ring has when the guest is wrong.
+    pub(crate) fn available(&self) -> u16 {
+        self.seen_avail.wrapping_sub(self.next_avail)
+    }
+
+    /// The head in an entry of the available ring, by the entry's number.
+    pub(crate) fn head(&self, number: u16) -> u16 {
+        let at = HEAD + AVAIL_ENTRY * usize::from(number % self.size);
+        u16::from_le(self.half(self.available, at).load(Ordering::Relaxed))
+    }
+
     /// Takes the head of the next chain that the guest has made available.
     ///
     /// # Errors
@@ -129,13 +140,12 @@ impl Ring {
                 return Ok(None);
             }
         }
-        if self.seen_avail.wrapping_sub(self.next_avail) > self.size {
+        if self.available() > self.size {
             return Err("more entries are available than the ring has");
         }
-        let at = HEAD + AVAIL_ENTRY * usize::from(self.next_avail % self.size);
-        let head = self.half(self.available, at).load(Ordering::Relaxed);
+        let head = self.head(self.next_avail);
         self.next_avail = self.next_avail.wrapping_add(1);
-        Ok(Some(u16::from_le(head)))
+        Ok(Some(head))
     }
 
     /// Puts a chain into the used ring, in which so many bytes were written. The guest sees it after

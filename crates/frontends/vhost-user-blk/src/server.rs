@@ -4,6 +4,7 @@
 //! When nothing has happened for as long as the export's policy says (`polling.rs`) it allows kicks and sleeps
 //! until a kick, a completion or the end, so that a request never waits for the completion of another one.
 
+use crate::ahead::Ahead;
 use crate::chain::Chain;
 use crate::config::SEGMENTS_MAX;
 use crate::parts::{Ended, Parts};
@@ -38,6 +39,7 @@ struct Server {
     parts: Parts,
     handle: Handle,
     parser: Parser,
+    ahead: Ahead,
     completions: Arc<CompletionQueue>,
     /// By chain head: requests that were taken and not answered.
     open: Vec<Option<Answer>>,
@@ -59,6 +61,7 @@ pub(crate) async fn serve(handle: Handle, parts: Parts, ended: std::sync::mpsc::
     let mut server = Server {
         handle,
         parser: Parser::default(),
+        ahead: Ahead::default(),
         completions: CompletionQueue::new(),
         open: vec![None; size],
         submitted: 0,
@@ -196,6 +199,9 @@ impl Server {
                     let Some(head) = self.parts.ring.take()? else {
                         break;
                     };
+                    if self.parts.ring.available() > 0 {
+                        self.ahead.fetch(&self.parts.ring, &self.parts.memory);
+                    }
                     if usize::from(head) >= self.open.len() {
                         return Err(Broken(format!("chain head {head} past the end")));
                     }
