@@ -159,12 +159,17 @@ impl Shard {
 
     /// Writes whole blocks of one chunk to a drive's memory, if nothing has to be waited for. False when nothing
     /// has changed. The caller sees to [`Shard::written`].
-    pub(super) fn write_now(&self, by: By, offset: u64, buf: &IoBuf) -> bool {
+    pub(super) fn write_now(
+        &self,
+        by: By,
+        (offset, buf): (u64, &IoBuf),
+        seen: Option<Seen>,
+    ) -> bool {
         let mut pieces = pieces(offset, buf.len() as u64);
         let (Some(piece), None) = (pieces.next(), pieces.next()) else {
             return false;
         };
-        let Some((layer, leaf)) = self.writable_now(by.volume, piece.chunk) else {
+        let Some((layer, leaf)) = self.writable_now(by.volume, piece.chunk, seen) else {
             return false;
         };
         let (first, count) = piece.blocks();
@@ -234,13 +239,17 @@ impl Shard {
 
     /// The layer and page that take a write to a chunk, if the page is in memory, nothing holds the volume and the journal has
     /// room.
-    fn writable_now(&self, volume: u32, chunk: u32) -> Option<(u32, Rc<Leaf>)> {
+    fn writable_now(&self, volume: u32, chunk: u32, seen: Option<Seen>) -> Option<(u32, Rc<Leaf>)> {
         let state = self.state.borrow();
         if state.failed.is_some()
             || state.held.contains(&volume)
             || !self.has_journal_room(&state, Work::Host)
         {
             return None;
+        }
+        // A layer that stands on no other is not being merged with it: it takes its writes itself.
+        if let Some(seen) = seen.filter(|seen| seen.is_alone && !seen.leaf.dissolved.get()) {
+            return Some((seen.chunk.0, seen.leaf));
         }
         let layer = writer(&state, state.live(volume), chunk).ok()?;
         let entry = state.volumes.get(&layer).filter(|entry| !entry.gone)?;

@@ -185,7 +185,7 @@ impl Shard {
             }
             OpKind::Write if !op.op.flags.fua => {
                 let by = By::write(op.volume).bypassed(op.by.bypassed);
-                match self.write_now(by, op.op.offset, &op.op.buf) {
+                match self.write_now(by, (op.op.offset, &op.op.buf), seen) {
                     true => Done::Recorded,
                     false => Done::Not(Looked::Unknown),
                 }
