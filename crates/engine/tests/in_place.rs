@@ -3,8 +3,11 @@
 
 mod support;
 
-use block::ErrorKind;
+use block::{CompletionQueue, ErrorKind, IoBuf, Op, OpFlags, OpKind};
 use engine::{Engine, LayoutSpec, Tier};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
 use support::rot::{Rotting, attach, detach};
 use support::{BLOCK, Client, engine, pattern, pool, vdrive, volume};
 
@@ -82,5 +85,82 @@ fn every_leg_has_what_was_written() {
     for drive in &drives {
         assert_eq!(empty_some(drive) as u64, BLOCKS / 2);
     }
+    engine.shutdown();
+}
+
+/// Tags of what has ended well, until there are so many.
+fn tags(done: &CompletionQueue, count: usize) -> BTreeSet<u64> {
+    let mut tags = BTreeSet::new();
+    for _ in 0..60_000 {
+        while let Some(completion) = done.try_next() {
+            assert!(completion.result.is_ok() && tags.insert(completion.tag));
+        }
+        if tags.len() >= count {
+            break;
+        }
+        std::thread::park_timeout(Duration::from_millis(1));
+    }
+    tags
+}
+
+#[test]
+fn writes_that_come_together_are_told_and_counted_each_by_whom_and_as_large_as_it_was() {
+    let (engine, _drives) = written(["rot:in-g", "rot:in-h"], LayoutSpec::Concat);
+    let opened = |export| {
+        Client(
+            engine
+                .volume_open_export("tank", "v", export, None)
+                .unwrap(),
+        )
+    };
+    let (one, two) = (opened("one"), opened("two"));
+    let (ones, twos) = (CompletionQueue::new(), CompletionQueue::new());
+    // By two exports, of two sizes: some of the same kind in a row, and some of each alone.
+    let long = 4 * BLOCK;
+    let asks = [
+        (&one, &ones, BLOCK),
+        (&one, &ones, BLOCK),
+        (&two, &twos, BLOCK),
+        (&two, &twos, long),
+        (&one, &ones, long),
+    ];
+    let (mut at, mut sent) = (0, [BTreeSet::new(), BTreeSet::new()]);
+    for round in 0..40 {
+        for (client, done, len) in asks.into_iter().skip(round % 2) {
+            let op = Op {
+                tag: at,
+                kind: OpKind::Write,
+                flags: OpFlags::default(),
+                offset: at,
+                len,
+                buf: IoBuf::from_bytes(pattern(at, len as usize).into()),
+                done: Arc::clone(done) as _,
+            };
+            assert!(client.0.submit(op).is_ok());
+            sent[usize::from(Arc::ptr_eq(done, &twos))].insert((at, len));
+            at += len;
+        }
+    }
+    for (done, sent) in [&ones, &twos].into_iter().zip(&sent) {
+        let wanted: BTreeSet<u64> = sent.iter().map(|(at, _)| *at).collect();
+        assert_eq!(tags(done, wanted.len()), wanted);
+    }
+    for (at, len) in sent.iter().flatten() {
+        let len = *len as usize;
+        assert!(one.read(*at, len).unwrap() == pattern(*at, len));
+    }
+    let look = engine.look().into_iter().next().unwrap();
+    let counted = |export: &str| {
+        let found = look.exports.iter().find(|look| look.name == export);
+        let (counters, writes) = found
+            .map(|look| (look.counters, look.spread.writes))
+            .unwrap();
+        let times: u64 = writes.times.iter().sum();
+        let bytes = writes.sizes[3] * BLOCK + writes.sizes[5] * long;
+        assert_eq!((counters.writes, counters.write_bytes), (times, bytes));
+        [writes.sizes[3], writes.sizes[5]]
+    };
+    assert_eq!((counted("one"), counted("two")), ([60, 40], [40, 40]));
+    assert_eq!(look.volumes[0].counters.writes, BLOCKS + 180);
     engine.shutdown();
 }

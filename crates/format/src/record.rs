@@ -1,7 +1,7 @@
 //! What a journal says: each record sets the blocks that it names to a state, whatever they were,
 //! so that playing a journal again from an earlier point ends in the same state.
 
-use crate::bytes::{get_place, get_u16, get_u32, put_place};
+use crate::bytes::{get_place, get_u16, get_u32, put, put_place};
 use smallvec::SmallVec;
 use thiserror::Error;
 use units::{CHUNK_BLOCKS, Place};
@@ -17,13 +17,14 @@ impl BlockMask {
     /// `count` blocks from `first` on, as far as a chunk has them.
     pub fn of(first: usize, count: usize) -> Self {
         let end = (first + count).min(CHUNK_BLOCKS);
-        Self(std::array::from_fn(|word| {
-            let below = |block: usize| match block.saturating_sub(64 * word) {
-                bits if bits >= 64 => u64::MAX,
-                bits => (1 << bits) - 1,
-            };
-            below(end) & !below(first)
-        }))
+        let mut mask = Self::default();
+        let mut block = first;
+        while block < end {
+            let take = (64 - block % 64).min(end - block);
+            mask.0[block / 64] |= u64::MAX >> (64 - take) << (block % 64);
+            block += take;
+        }
+        mask
     }
 
     /// Adds a block.
@@ -208,20 +209,24 @@ const HOME: u8 = 5;
 const MOVE_HOME: u8 = 6;
 const MERGE: u8 = 7;
 const HEAD: usize = 14;
+/// Bytes of a place.
+const PLACE: usize = 6;
 
 fn head(out: &mut Vec<u8>, kind: u8, first: u8, volume: u32, chunk: u32, counts: (usize, usize)) {
-    out.push(kind);
-    out.push(first);
-    out.extend_from_slice(&volume.to_le_bytes());
-    out.extend_from_slice(&chunk.to_le_bytes());
-    out.extend_from_slice(&(counts.0 as u16).to_le_bytes());
-    out.extend_from_slice(&(counts.1 as u16).to_le_bytes());
+    // All at once: room in `out` is looked for with each piece.
+    let mut head = [0; HEAD];
+    (head[0], head[1]) = (kind, first);
+    put(&mut head, 2, &volume.to_le_bytes());
+    put(&mut head, 6, &chunk.to_le_bytes());
+    put(&mut head, 10, &(counts.0 as u16).to_le_bytes());
+    put(&mut head, 12, &(counts.1 as u16).to_le_bytes());
+    out.extend_from_slice(&head);
 }
 
 fn place(out: &mut Vec<u8>, place: Place) {
-    let at = out.len();
-    out.resize(at + 6, 0);
-    put_place(out, at, place);
+    let mut bytes = [0; PLACE];
+    put_place(&mut bytes, 0, place);
+    out.extend_from_slice(&bytes);
 }
 
 fn mask_bytes(out: &mut Vec<u8>, mask: &BlockMask) {
@@ -241,6 +246,14 @@ impl Record {
             | Self::Home { volume, chunk, .. }
             | Self::MoveHome { volume, chunk, .. }
             | Self::Merge { volume, chunk, .. } => (*volume, *chunk),
+        }
+    }
+
+    /// The slots that are free by it, one for each of its blocks (or none): of `Write`, `Trim` and `Evict`.
+    pub fn old_slots(&self) -> &[Place] {
+        match self {
+            Self::Write { old, .. } | Self::Trim { old, .. } | Self::Evict { old, .. } => old,
+            _ => &[],
         }
     }
 

@@ -121,6 +121,7 @@ impl Place {
     ///
     /// # Panics
     /// When `block` is 2^40 or more.
+    #[inline]
     pub fn new(vdrive: VdriveId, block: u64) -> Self {
         assert!(
             block >> Self::BLOCK_BITS == 0,

@@ -82,15 +82,18 @@ impl Shard {
     }
 
     /// Slots of blocks, if any has one.
-    pub(super) fn slots_of(
-        page: &ChunkPage,
-        blocks: impl Iterator<Item = usize> + Clone,
-    ) -> Few<Place> {
-        let slots = blocks.map(|block| page.slot(block));
-        match slots.clone().any(|slot| slot.is_some()) {
-            true => slots.collect(),
-            false => Few::new(),
+    pub(super) fn slots_of(page: &ChunkPage, blocks: impl Iterator<Item = usize>) -> Few<Place> {
+        let mut slots = Few::new();
+        let mut any = false;
+        for block in blocks {
+            let slot = page.slot(block);
+            any |= slot.is_some();
+            slots.push(slot);
         }
+        if !any {
+            slots.clear();
+        }
+        slots
     }
 
     /// Blocks from `first` on have new content in `run`, which the next barrier makes durable.
@@ -127,33 +130,37 @@ impl Shard {
     ) -> Result<(), IoError> {
         let mut state = self.state.borrow_mut();
         let blocks = first..first + run.count;
-        let old = Self::slots_of(&leaf.page.borrow(), blocks.clone());
-        let were_there = self.are_fast_alone(&leaf.page.borrow(), blocks.clone());
-        self.append(
-            &mut state,
-            &Record::Write {
-                volume,
-                chunk,
-                first: first as u8,
-                slot: run.place,
-                crcs: crcs.into(),
-                old: old.clone(),
-            },
-        )?;
+        let record = Record::Write {
+            volume,
+            chunk,
+            first: first as u8,
+            slot: run.place,
+            crcs: Few::from_slice(crcs),
+            old: Self::slots_of(&leaf.page.borrow(), blocks.clone()),
+        };
+        self.append(&mut state, &record)?;
         state.alloc.recorded(run.place);
-        self.free_slots(&mut state, &old);
-        for (index, block) in blocks.enumerate() {
-            self.change(&mut state, volume, leaf, block, |page| {
-                page.set_slot(block, run.place.plus(index as u64));
-                page.set_crc(block, crcs[index]);
-                page.set_from(block, 0);
-                let kept = is_on(Mutation::WriteKeepsHome) && page.home_valid(block);
-                page.set_home_valid(block, kept);
-            });
-            state.ram.invalidate(leaf, block);
+        self.free_slots(&mut state, record.old_slots());
+        let write = |page: &mut ChunkPage, block: usize| {
+            let index = block - first;
+            page.set_slot(block, run.place.plus(index as u64));
+            page.set_crc(block, crcs[index]);
+            page.set_from(block, 0);
+            let kept = is_on(Mutation::WriteKeepsHome) && page.home_valid(block);
+            page.set_home_valid(block, kept);
+        };
+        let is_fast = self.class(run.place) == Class::Fast;
+        let were_there = self.are_fast_alone(&leaf.page.borrow(), blocks.clone());
+        if is_fast && were_there && !is_on(Mutation::CountOff) {
+            // Nothing changes in the counts, and most writes are like that.
+            let mut page = leaf.page.borrow_mut();
+            blocks.clone().for_each(|block| write(&mut page, block));
+        } else {
+            self.change_each(&mut state, volume, leaf, blocks.clone(), write);
         }
+        blocks.for_each(|block| state.ram.invalidate(leaf, block));
         self.mark_dirty(&mut state, volume, chunk, leaf);
-        if self.class(run.place) == Class::Fast {
+        if is_fast {
             state.dirty_chunks.written((volume, chunk));
             // Other slots are nothing that the policy knows of.
             if !were_there {
@@ -168,7 +175,12 @@ impl Shard {
     }
 
     /// Whether the fast tier has these blocks, and nothing else.
-    fn are_fast_alone(&self, page: &ChunkPage, mut blocks: std::ops::Range<usize>) -> bool {
+    #[inline]
+    pub(super) fn are_fast_alone(
+        &self,
+        page: &ChunkPage,
+        mut blocks: std::ops::Range<usize>,
+    ) -> bool {
         blocks.all(|block| {
             let slot = page.slot(block);
             slot.is_some() && !page.home_valid(block) && self.class(slot) == Class::Fast
@@ -196,16 +208,15 @@ impl Shard {
         if blocks.clone().all(zero) && leaf.page.borrow().home().is_none() {
             return Ok(());
         }
-        let old = Self::slots_of(&leaf.page.borrow(), blocks.clone());
         let record = Record::Trim {
             volume,
             chunk,
             first: first as u8,
             count: count as u16,
-            old: old.clone(),
+            old: Self::slots_of(&leaf.page.borrow(), blocks.clone()),
         };
         self.append(&mut state, &record)?;
-        self.free_slots(&mut state, &old);
+        self.free_slots(&mut state, record.old_slots());
         for block in blocks {
             self.change(&mut state, volume, leaf, block, |page| {
                 page.set_slot(block, Place::NONE);
@@ -308,20 +319,15 @@ impl Shard {
             return Ok(());
         }
         let mut state = self.state.borrow_mut();
-        let old: Few<_> = mask
-            .blocks()
-            .map(|block| leaf.page.borrow().slot(block))
-            .collect();
-        self.append(
-            &mut state,
-            &Record::Evict {
-                volume,
-                chunk,
-                mask,
-                old: old.clone(),
-            },
-        )?;
-        self.free_slots(&mut state, &old);
+        let slot = |block| leaf.page.borrow().slot(block);
+        let record = Record::Evict {
+            volume,
+            chunk,
+            mask,
+            old: mask.blocks().map(slot).collect(),
+        };
+        self.append(&mut state, &record)?;
+        self.free_slots(&mut state, record.old_slots());
         for block in mask.blocks() {
             self.change(&mut state, volume, leaf, block, |page| {
                 page.set_slot(block, Place::NONE)

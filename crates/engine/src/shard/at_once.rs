@@ -158,15 +158,17 @@ impl Shard {
 
     /// Writes whole blocks of one chunk to a drive's memory, if nothing has to be waited for. False when nothing
     /// has changed. The caller sees to [`Shard::written`].
-    pub(super) fn write_now(&self, by: By, offset: u64, buf: &IoBuf) -> bool {
+    pub(super) fn write_now(
+        &self,
+        by: By,
+        (offset, buf): (u64, &IoBuf),
+        seen: Option<Seen>,
+    ) -> bool {
         let mut pieces = pieces(offset, buf.len() as u64);
         let (Some(piece), None) = (pieces.next(), pieces.next()) else {
             return false;
         };
-        let Ok(Some(_room)) = self.journal_room_now(Work::Host) else {
-            return false;
-        };
-        let Some((layer, leaf)) = self.writable_now(by.volume, piece.chunk) else {
+        let Some((layer, leaf)) = self.writable_now(by.volume, piece.chunk, seen) else {
             return false;
         };
         let (first, count) = piece.blocks();
@@ -194,17 +196,17 @@ impl Shard {
     /// Slots for a write of a host, if it need not wait its turn for them.
     fn take_slots_now(&self, count: usize, runs: &mut Vec<Run>) -> bool {
         let class = self.write_class();
-        let (is_short, on) = {
-            let state = self.state.borrow();
-            let free = state.alloc.free_slots_or(class, state.pacing.reserve);
-            let on = state.alloc.next_slots_on(class);
-            (state.pacing.is_short(free), on)
-        };
+        let State { alloc, pacing, .. } = &mut *self.state.borrow_mut();
         let in_memory = |on| self.vdrive(on).is_ok_and(|vdrive| vdrive.is_in_memory());
-        on.is_some_and(in_memory)
-            && !is_short
+        let may_take = alloc.next_slots_on(class).is_some_and(in_memory)
+            && !pacing.is_short(alloc.free_slots_or(class, pacing.reserve))
             && self.starving.get() == 0
-            && self.host_slots(class, count, runs)
+            && alloc.leaves_a_group(count as u64);
+        if may_take && alloc.take_slots_at_once(class, count, runs) == count {
+            return true;
+        }
+        runs.drain(..).for_each(|run| alloc.give_back(run));
+        false
     }
 
     /// Copies what a host writes to slots in a drive's memory; the blocks' checksums, of what arrived there.
@@ -234,11 +236,19 @@ impl Shard {
         Some(crcs)
     }
 
-    /// The layer and page that take a write to a chunk, if the page is in memory and nothing holds the volume.
-    fn writable_now(&self, volume: u32, chunk: u32) -> Option<(u32, Rc<Leaf>)> {
+    /// The layer and page that take a write to a chunk, if the page is in memory, nothing holds the volume and the journal has
+    /// room.
+    fn writable_now(&self, volume: u32, chunk: u32, seen: Option<Seen>) -> Option<(u32, Rc<Leaf>)> {
         let state = self.state.borrow();
-        if state.held.contains(&volume) {
+        if state.failed.is_some()
+            || state.held.contains(&volume)
+            || !self.has_journal_room(&state, Work::Host)
+        {
             return None;
+        }
+        // A layer that stands on no other is not being merged with it: it takes its writes itself.
+        if let Some(seen) = seen.filter(|seen| seen.is_alone && !seen.leaf.dissolved.get()) {
+            return Some((seen.chunk.0, seen.leaf));
         }
         let layer = writer(&state, state.live(volume), chunk).ok()?;
         let entry = state.volumes.get(&layer).filter(|entry| !entry.gone)?;

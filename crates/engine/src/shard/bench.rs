@@ -120,8 +120,8 @@ impl Shard {
             export,
             len,
         };
-        self.meters.note(took);
-        self.state.borrow_mut().count_op(ended, took);
+        self.meters.note(took, 1);
+        self.state.borrow_mut().count_ops(ended, 1, took);
     }
 
     fn place_of(&self, leaf: &Rc<Leaf>, block: usize) -> Place {

@@ -224,9 +224,9 @@ impl Shard {
     pub(super) fn count_op(&self, op: &ShardOp, took: u64) {
         let counted = Counted::of(op);
         if counted.has_data() {
-            self.meters.note(took);
+            self.meters.note(took, 1);
         }
-        self.state.borrow_mut().count_op(counted, took);
+        self.state.borrow_mut().count_ops(counted, 1, took);
     }
 }
 
@@ -315,9 +315,9 @@ impl State {
         }
     }
 
-    /// An operation took so long.
-    pub(super) fn count_op(&mut self, op: Counted, took: u64) {
-        self.count_ended(op, 1, took, |_, _, _| {});
+    /// `count` operations that are like `op` took so long each.
+    pub(super) fn count_ops(&mut self, op: Counted, count: u64, took: u64) {
+        self.count_ended(op, count, took, |_, _, _| {});
     }
 
     /// Reads that are like `op`, for which nothing was waited, took so long each: as many of them had something from a fast

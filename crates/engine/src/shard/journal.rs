@@ -294,20 +294,23 @@ impl Shard {
         if let Some(error) = &state.failed {
             return Err(error.clone());
         }
+        if !self.has_journal_room(&state, work) {
+            return Ok(None);
+        }
+        self.journal_users.set(self.journal_users.get() + 1);
+        Ok(Some(Room(self)))
+    }
+
+    /// Whether the journal has room for the records of one more piece of work: enough to know for who makes them at once.
+    pub(super) fn has_journal_room(&self, state: &State, work: Work) -> bool {
         let limit = match work {
             Work::Host => state.journal.host_limit(),
             Work::Mover => state.journal.mover_limit(),
         };
         let users = self.journal_users.get();
         let few = work == Work::Mover || state.dirty_leaves.len() < self.most_changed();
-        if !few
-            || !self.may_change_pages(&state, users)
-            || state.journal.length() + ROOM_PAGES * (users + 1) > limit
-        {
-            return Ok(None);
-        }
-        self.journal_users.set(users + 1);
-        Ok(Some(Room(self)))
+        few && state.journal.length() + ROOM_PAGES * (users + 1) <= limit
+            && self.may_change_pages(state, users)
     }
 
     /// Makes every record so far survive the end of this process: it is in the tail, or in the ring, though
@@ -316,19 +319,26 @@ impl Shard {
     /// # Errors
     /// When a drive fails: the shard fails with it.
     pub(super) async fn written(&self) -> Result<(), IoError> {
-        {
-            let state = self.state.borrow();
-            if let Some(error) = &state.failed {
-                return Err(error.clone());
-            }
-            if state.journal.covered >= state.journal.made {
-                if state.journal.waiting() >= COMMIT_PAGES {
-                    self.commit_wake.notify();
-                }
-                return Ok(());
-            }
+        match self.is_written()? {
+            true => Ok(()),
+            false => self.in_ring().await,
         }
-        self.in_ring().await
+    }
+
+    /// Whether that is so already, as mostly where the journal has a tail.
+    ///
+    /// # Errors
+    /// Why the shard has failed.
+    pub(super) fn is_written(&self) -> Result<bool, IoError> {
+        let state = self.state.borrow();
+        if let Some(error) = &state.failed {
+            return Err(error.clone());
+        }
+        let is_written = state.journal.covered >= state.journal.made;
+        if is_written && state.journal.waiting() >= COMMIT_PAGES {
+            self.commit_wake.notify();
+        }
+        Ok(is_written)
     }
 
     /// Puts every record so far into the ring.

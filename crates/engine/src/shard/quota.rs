@@ -137,6 +137,7 @@ impl Shard {
 }
 
 /// Blocks of a page that are zeroes and take space when they are written.
+#[inline]
 pub(super) fn new_blocks(leaf: &Leaf, first: usize, count: usize) -> i64 {
     let page = leaf.page.borrow();
     let zero = |block: &usize| page.state(*block) == BlockState::Zero;

@@ -19,6 +19,9 @@ const TOGETHER: usize = 8;
 /// Writes that wait for one write of the journal.
 const RECORDED: usize = 64;
 
+/// Such writes, with when they began.
+type Recorded = Vec<(ShardOp, u64)>;
+
 /// How far an operation is that waits for nothing.
 enum Done {
     /// To its end, with what it read.
@@ -29,22 +32,22 @@ enum Done {
     Not(Looked),
 }
 
-/// Reads that have ended and are not counted yet, one after the other since `since_ns`.
-struct Ended {
-    since_ns: u64,
-    reads: SmallVec<[(Counted, Served, bool); TOGETHER]>,
-    told: Option<Arc<dyn CompletionSink>>,
+/// Operations that have ended and whose sessions do not know it yet: all of one session.
+#[derive(Default)]
+struct Untold {
+    of: Option<Arc<dyn CompletionSink>>,
     completions: Vec<Completion>,
 }
 
-impl Ended {
-    fn add(&mut self, op: ShardOp, served: Served) {
-        self.reads.push((Counted::of(&op), served, op.by.bypassed));
+impl Untold {
+    /// One more, that went well. Those of another session are told first.
+    #[inline]
+    fn add(&mut self, op: ShardOp) {
         let ShardOp { op, under_way, .. } = op;
         drop(under_way);
-        if !(self.told.as_ref()).is_some_and(|told| Arc::ptr_eq(told, &op.done)) {
+        if !(self.of.as_ref()).is_some_and(|of| Arc::ptr_eq(of, &op.done)) {
             self.tell();
-            self.told = Some(op.done);
+            self.of = Some(op.done);
         }
         self.completions.push(Completion {
             tag: op.tag,
@@ -55,9 +58,23 @@ impl Ended {
     }
 
     fn tell(&mut self) {
-        if let Some(told) = &self.told {
-            told.complete_all(&mut self.completions);
+        if let Some(of) = &self.of {
+            of.complete_all(&mut self.completions);
         }
+    }
+}
+
+/// Reads that have ended and are not counted yet, one after the other since `since_ns`.
+struct Ended {
+    since_ns: u64,
+    reads: SmallVec<[(Counted, Served, bool); TOGETHER]>,
+    untold: Untold,
+}
+
+impl Ended {
+    fn add(&mut self, op: ShardOp, served: Served) {
+        self.reads.push((Counted::of(&op), served, op.by.bypassed));
+        self.untold.add(op);
     }
 }
 
@@ -65,7 +82,8 @@ impl Shard {
     /// Carries out the operations that arrive at `port`, until it is closed.
     pub async fn serve(self: Rc<Self>, port: Arc<ShardPort>) {
         let mut batch = VecDeque::new();
-        let mut completions = Vec::new();
+        // Kept from batch to batch for their memory.
+        let (mut completions, mut recorded) = (Vec::new(), Vec::new());
         loop {
             if !poll_fn(|context| port.poll_take(context.waker(), &mut batch)).await {
                 return;
@@ -73,10 +91,12 @@ impl Shard {
             let mut ended = Ended {
                 since_ns: self.handle.now_ns(),
                 reads: SmallVec::new(),
-                told: None,
-                completions: std::mem::take(&mut completions),
+                untold: Untold {
+                    of: None,
+                    completions: std::mem::take(&mut completions),
+                },
             };
-            let (mut recorded, mut ahead) = (Vec::new(), Ahead::default());
+            let mut ahead = Ahead::default();
             loop {
                 self.look_ahead(&mut ahead, &batch);
                 let Some(mut op) = batch.pop_front() else {
@@ -96,12 +116,12 @@ impl Shard {
                     self.count_ended(&mut ended);
                 }
                 if recorded.len() == RECORDED {
-                    self.acknowledge_soon(std::mem::take(&mut recorded));
+                    self.acknowledge_soon(&mut recorded, &mut ended.untold);
                 }
             }
             self.count_ended(&mut ended);
-            self.acknowledge_soon(recorded);
-            completions = ended.completions;
+            self.acknowledge_soon(&mut recorded, &mut ended.untold);
+            completions = ended.untold.completions;
         }
     }
 
@@ -110,7 +130,7 @@ impl Shard {
         if ended.reads.is_empty() {
             return;
         }
-        ended.tell();
+        ended.untold.tell();
         let now = self.handle.now_ns();
         let took = (now - ended.since_ns) / ended.reads.len() as u64;
         ended.since_ns = now;
@@ -120,8 +140,8 @@ impl Shard {
             .chunk_by(|(one, ..), (next, ..)| one.is_like(next))
         {
             let (mut sum, mut fast) = (Served::default(), 0);
+            self.meters.note(took, row.len());
             for (_, served, bypassed) in row {
-                self.meters.note(took);
                 sum.add(*served);
                 fast += u64::from(served.fast > 0);
                 if served.fast > 0 && !bypassed {
@@ -157,7 +177,7 @@ impl Shard {
             }
             OpKind::Write if !op.op.flags.fua => {
                 let by = By::write(op.volume).bypassed(op.by.bypassed);
-                match self.write_now(by, op.op.offset, &op.op.buf) {
+                match self.write_now(by, (op.op.offset, &op.op.buf), seen) {
                     true => Done::Recorded,
                     false => Done::Not(Looked::Unknown),
                 }
@@ -166,20 +186,42 @@ impl Shard {
         }
     }
 
-    /// Ends writes, with when they began, once what they recorded is in the ring.
-    fn acknowledge_soon(self: &Rc<Self>, recorded: Vec<(ShardOp, u64)>) {
+    /// Ends writes once what they recorded is in the ring: at once with a journal in memory, then by way of `untold`.
+    fn acknowledge_soon(self: &Rc<Self>, recorded: &mut Recorded, untold: &mut Untold) {
         if recorded.is_empty() {
             return;
         }
-        let shard = self.clone();
-        // With a journal in memory it waits for nothing, and needs no turn of its own.
+        if self.is_written().is_ok_and(|is_written| is_written) {
+            return self.acknowledge(recorded, untold);
+        }
+        let (shard, mut recorded) = (self.clone(), std::mem::take(recorded));
         self.handle.start(async move {
-            let result = shard.written().await;
+            let Err(error) = shard.written().await else {
+                return shard.acknowledge(&mut recorded, &mut Untold::default());
+            };
             let now = shard.handle.now_ns();
             for (op, began) in recorded {
                 shard.count_op(&op, now - began);
-                shard.end(op, result.clone(), Vec::new());
+                shard.end(op, Err(error.clone()), Vec::new());
             }
         });
+    }
+
+    /// Ends writes whose records are in the ring: counts those together that are alike, and tells of them.
+    fn acknowledge(&self, recorded: &mut Recorded, untold: &mut Untold) {
+        let now = self.handle.now_ns();
+        let mut state = self.state.borrow_mut();
+        let are_alike = |(one, began): &(ShardOp, u64), (next, then): &(ShardOp, u64)| {
+            began == then && Counted::of(one).is_like(&Counted::of(next))
+        };
+        for row in recorded.chunk_by(are_alike) {
+            let (op, began) = &row[0];
+            let took = now - began;
+            self.meters.note(took, row.len());
+            state.count_ops(Counted::of(op), row.len() as u64, took);
+        }
+        drop(state);
+        recorded.drain(..).for_each(|(op, _)| untold.add(op));
+        untold.tell();
     }
 }

@@ -62,13 +62,15 @@ impl Tail {
         let bytes = page.bytes();
         let place = self.place(header.sequence);
         let from = filled / WORD;
-        for (word, bytes) in place[HEAD + from..]
-            .iter()
-            .zip(bytes[from * WORD..].chunks(WORD))
-        {
-            let mut whole = [0; WORD];
-            whole[..bytes.len()].copy_from_slice(bytes);
-            word.store(u64::from_le_bytes(whole), Relaxed);
+        let (whole, rest) = bytes[from * WORD..].as_chunks::<WORD>();
+        let words = &place[HEAD + from..];
+        for (word, bytes) in words.iter().zip(whole) {
+            word.store(u64::from_le_bytes(*bytes), Relaxed);
+        }
+        if !rest.is_empty() {
+            let mut last = [0; WORD];
+            last[..rest.len()].copy_from_slice(rest);
+            words[whole.len()].store(u64::from_le_bytes(last), Relaxed);
         }
         place[DURABLE].store(header.durable_below, Relaxed);
         place[LENGTH].store(bytes.len() as u64, Release);

@@ -37,10 +37,10 @@ const SECOND: u64 = 1_000_000_000;
 pub struct Meters(RefCell<Vec<Rc<Meter>>>);
 
 impl Meters {
-    /// Counts an operation.
-    pub fn note(&self, took_ns: u64) {
+    /// Counts `count` operations, each of which took so long.
+    pub fn note(&self, took_ns: u64, count: usize) {
         for meter in self.0.borrow().iter() {
-            meter.note(took_ns);
+            meter.note(took_ns, count);
         }
     }
 
@@ -74,8 +74,8 @@ fn bucket(ns: u64) -> usize {
 }
 
 impl Meter {
-    fn note(&self, took_ns: u64) {
-        self.0.borrow_mut()[bucket(took_ns)] += 1;
+    fn note(&self, took_ns: u64, count: usize) {
+        self.0.borrow_mut()[bucket(took_ns)] += count as u32;
     }
 
     fn begin(&self) {
@@ -235,15 +235,15 @@ mod tests {
     #[test]
     fn what_is_usual_is_what_99_of_100_take() {
         let meters = Meters::default();
-        meters.note(1);
+        meters.note(1, 1);
         let meter = meters.add();
         assert_eq!(meter.count(), 0, "nobody asked");
-        (0..990).for_each(|_| meters.note(1000));
-        (0..10).for_each(|_| meters.note(1_000_000));
+        meters.note(1000, 990);
+        (0..10).for_each(|_| meters.note(1_000_000, 1));
         assert_eq!(meter.usual(), Some(bucket(1000)));
         assert_eq!(meter.above(bucket(1000)), 10);
         meters.remove(&meter);
-        meters.note(1);
+        meters.note(1, 1);
         assert_eq!(meter.count(), 1000);
     }
 }

@@ -177,11 +177,16 @@ impl Shard {
         crcs: &[u32],
     ) -> Result<(), IoError> {
         let (first, count) = piece.blocks();
-        if let Err(error) = self.claim(layer, leaf, first, count) {
-            self.give_back(runs);
-            return Err(error);
+        let are_fast = runs.iter().all(|run| self.class(run.place) == Class::Fast);
+        let blocks = first..first + count;
+        // What the fast tier had alone and gets again takes no more space, and did not move: most writes are like that.
+        if !(are_fast && self.are_fast_alone(&leaf.page.borrow(), blocks)) {
+            if let Err(error) = self.claim(layer, leaf, first, count) {
+                self.give_back(runs);
+                return Err(error);
+            }
+            self.note_written((layer, piece.chunk), leaf, first, runs);
         }
-        self.note_written((layer, piece.chunk), leaf, first, runs);
         let mut done = 0;
         for run in runs {
             let crcs = &crcs[done..done + run.count];

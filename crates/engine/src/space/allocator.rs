@@ -76,6 +76,8 @@ pub struct Allocator {
     /// Shards of the pool.
     shards: u64,
     pub(super) slots: BTreeMap<GroupKey, SlotGroup>,
+    /// How many of them are of the metadata region: every write asks for it.
+    pub(super) meta_groups: u64,
     pub(super) homes: BTreeMap<GroupKey, HomeGroup>,
     /// Groups of slots that changed since their bitmaps were last encoded.
     dirty_slots: BTreeSet<GroupKey>,
@@ -102,6 +104,7 @@ impl Allocator {
             group_blocks,
             shards,
             slots: BTreeMap::new(),
+            meta_groups: 0,
             homes: BTreeMap::new(),
             dirty_slots: BTreeSet::new(),
             dirty_homes: BTreeSet::new(),
@@ -177,14 +180,8 @@ impl Allocator {
     }
 
     fn pages_to_take(&self) -> u64 {
-        let share = (self.page_groups() / self.shards).saturating_sub(self.meta_groups());
+        let share = (self.page_groups() / self.shards).saturating_sub(self.meta_groups);
         share.min(u64::from(self.table.free_groups(Class::Meta))) * self.group_blocks
-    }
-
-    /// Groups of the metadata region that are the shard's.
-    fn meta_groups(&self) -> u64 {
-        let range = GroupKey::new(VdriveId(0), 0)..=GroupKey::new(VdriveId(0), 0x00ff_ffff);
-        self.slots.range(range).count() as u64
     }
 
     fn page_groups(&self) -> u64 {
@@ -222,6 +219,20 @@ impl Allocator {
 
     /// Takes up to `want` slots of `class`, in few runs. Returns how many were found.
     pub fn take_slots(&mut self, class: Class, want: usize, runs: &mut Vec<Run>) -> usize {
+        let before = runs.len();
+        let found = self.take_slots_at_once(class, want, runs);
+        if class != Class::Meta {
+            for run in &runs[before..] {
+                let pending = self.pending_now(run.count as u32);
+                self.pending.insert(run.place, pending);
+            }
+        }
+        found
+    }
+
+    /// As [`Allocator::take_slots`], for who writes their record, or gives them back, before anything else happens in the
+    /// shard: no checkpoint comes in between that would have to know of them.
+    pub fn take_slots_at_once(&mut self, class: Class, want: usize, runs: &mut Vec<Run>) -> usize {
         let mut found = 0;
         while found < want {
             let cursor = self.cursors[class as usize];
@@ -248,12 +259,8 @@ impl Allocator {
             group.touched = self.checkpoint;
             self.free[class as usize] -= u64::from(count);
             self.cursors[class as usize].bit = bit + count;
-            let place = self.place(key, bit);
-            if class != Class::Meta {
-                self.pending.insert(place, self.pending_now(count));
-            }
             runs.push(Run {
-                place,
+                place: self.place(key, bit),
                 count: count as usize,
             });
             found += count as usize;
@@ -304,7 +311,7 @@ impl Allocator {
         let mostly_free = best.filter(|(_, used)| *used <= all / 2);
         // Beyond its share of the metadata region it takes none as long as it has a page, nor to empty others.
         let has_share =
-            class == Class::Meta && self.meta_groups() >= self.page_groups() / self.shards;
+            class == Class::Meta && self.meta_groups >= self.page_groups() / self.shards;
         let stays = has_share || !self.closed.is_empty();
         let key = match (mostly_free, best) {
             (Some((key, _)), _) => key,
@@ -329,16 +336,31 @@ impl Allocator {
             dirty: true,
             touched: self.checkpoint,
         };
-        self.slots.insert(key, group);
+        self.insert_slots(key, group);
         self.dirty_slots.insert(key);
         self.free[class as usize] += self.group_blocks;
         key
     }
 
+    fn insert_slots(&mut self, key: GroupKey, group: SlotGroup) {
+        let replaced = self.slots.insert(key, group);
+        self.meta_groups += u64::from(replaced.is_none() && key.vdrive() == VdriveId(0));
+    }
+
+    fn remove_slots(&mut self, key: GroupKey) {
+        let removed = self.slots.remove(&key);
+        self.meta_groups -= u64::from(removed.is_some() && key.vdrive() == VdriveId(0));
+    }
+
     /// The record of slots that were taken is written (or they were given back).
     ///
     /// A checkpoint in between wrote the bitmap without them: the next one has to write it again.
+    #[inline]
     pub fn recorded(&mut self, place: Place) {
+        // Mostly there is none: writes at once leave none.
+        if self.pending.is_empty() {
+            return;
+        }
         let Some(pending) = self.pending.remove(&place) else {
             return;
         };

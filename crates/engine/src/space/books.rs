@@ -3,7 +3,7 @@
 use super::allocator::{Allocator, WORDS};
 use super::{Class, GroupKey, Quarantine};
 use std::collections::BTreeMap;
-use units::{CHUNK_BLOCKS, Place};
+use units::{CHUNK_BLOCKS, Place, VdriveId};
 
 /// Differences that are kept; more are only counted.
 const KEPT: usize = 20;
@@ -115,6 +115,12 @@ impl Books {
                 let (has, wants) = (space.free[class], total[class] - used[class]);
                 self.note(|| format!("class {class} counts {has} free of {wants}"));
             }
+        }
+        let of_meta = |key: &&GroupKey| key.vdrive() == VdriveId(0);
+        let meta_groups = space.slots.keys().filter(of_meta).count() as u64;
+        if space.meta_groups != meta_groups {
+            let has = space.meta_groups;
+            self.note(|| format!("{has} groups of {meta_groups} of the metadata region count"));
         }
         if let Some((place, pending)) = space.pending.iter().next() {
             self.note(|| {

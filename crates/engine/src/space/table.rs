@@ -187,26 +187,26 @@ impl GroupTable {
 /// A shard's copy of what never changes of vdrives: it is needed for every run of blocks, and the table has a lock.
 pub struct Spaces {
     table: Arc<GroupTable>,
-    known: Box<[Cell<Option<VdriveSpace>>]>,
+    known: Box<[Cell<Option<VdriveSpace>>; 256]>,
 }
 
 impl Spaces {
     /// Of these groups; nothing was asked for yet.
     pub fn new(table: Arc<GroupTable>) -> Self {
-        let known = vec![Cell::new(None); usize::from(u8::MAX) + 1];
         Self {
             table,
-            known: known.into_boxed_slice(),
+            known: Box::new([const { Cell::new(None) }; 256]),
         }
     }
 
     /// The vdrive's space, if it is one of the pool's.
+    #[inline]
     pub fn get(&self, vdrive: VdriveId) -> Option<VdriveSpace> {
         let known = &self.known[usize::from(vdrive.0)];
-        if known.get().is_none() {
+        known.get().or_else(|| {
             known.set(self.table.space(vdrive));
-        }
-        known.get()
+            known.get()
+        })
     }
 
     /// The vdrive left the pool: its number may be another one's next.

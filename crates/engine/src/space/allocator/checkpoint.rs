@@ -32,7 +32,7 @@ impl Allocator {
         }
         let used: u32 = bits.iter().map(|word| word.count_ones()).sum();
         self.free[class as usize] += self.group_blocks - u64::from(used);
-        self.slots.insert(
+        self.insert_slots(
             key,
             SlotGroup {
                 bits: Box::new(bits),
@@ -89,7 +89,7 @@ impl Allocator {
             .map(|(key, _)| *key)
             .collect();
         for key in &slots {
-            self.slots.remove(key);
+            self.remove_slots(*key);
             self.dirty_slots.remove(key);
             self.closed.remove(key);
             let class = self.class(key.vdrive()).expect("a group of the pool");

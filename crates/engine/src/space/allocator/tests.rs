@@ -157,3 +157,33 @@ fn the_emptiest_groups_are_closed_as_far_as_the_others_can_take_them() {
     assert_eq!(space.take_slots(Class::Fast, 2000, &mut runs), 1648);
     assert_eq!(space.close_slots(Class::Fast, 8), 0);
 }
+
+#[test]
+fn groups_of_pages_that_were_given_up_can_be_taken_again() {
+    let mut space = allocator(1);
+    let mut runs = Vec::new();
+    assert_eq!(space.take_slots(Class::Meta, 1100, &mut runs), 1100);
+    assert!(space.has_pages(948) && !space.has_pages(949));
+    runs.drain(..).for_each(|run| space.give_back(run));
+    // The one that pages come from is kept.
+    let (slots, _) = space.begin_checkpoint(5);
+    assert_eq!(slots.len(), 1);
+    assert!(!space.has_pages(1025 + 1024));
+    space.give_groups(&slots);
+    assert!(space.has_pages(2048) && !space.has_pages(2049));
+}
+
+#[test]
+fn slots_that_are_written_at_once_wait_for_no_record_and_others_do() {
+    let mut space = allocator(1);
+    let mut runs = Vec::new();
+    assert_eq!(space.take_slots_at_once(Class::Fast, 3, &mut runs), 3);
+    assert!(space.pending.is_empty());
+    assert_eq!(space.take_slots(Class::Fast, 2, &mut runs), 2);
+    let waits: Vec<_> = space.pending.keys().copied().collect();
+    assert_eq!(waits, [runs[1].place]);
+    // Both come back.
+    runs.drain(..).for_each(|run| space.give_back(run));
+    assert_eq!(space.free_slots(Class::Fast), 1024);
+    assert!(space.pending.is_empty());
+}
