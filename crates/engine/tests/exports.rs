@@ -2,19 +2,11 @@
 
 mod support;
 
-use block::{Completion, CompletionSink, IoBuf, Op, OpFlags, OpKind};
+use block::{CompletionSink, IoBuf, Op, OpFlags, OpKind};
 use engine::{Engine, ExportLook, ExportRecord};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
-use support::{BLOCK, Client, Folder, MIB, engine, pattern, tiered, volume};
-
-struct Told(Mutex<Sender<Completion>>);
-
-impl CompletionSink for Told {
-    fn complete(&self, completion: Completion) {
-        let _ = self.0.lock().unwrap().send(completion);
-    }
-}
+use support::{Answer, BLOCK, Client, Folder, MIB, engine, pattern, tiered, volume};
 
 fn open(engine: &Engine, volume: &str, export: &str, initiator: Option<&str>) -> Client {
     let opened = engine.volume_open_export("tank", volume, export, initiator);
@@ -102,7 +94,7 @@ fn reads_that_come_together_are_counted_by_whom_and_as_large_as_each_was() {
     nobody.write(MIB / 2, &pattern(1, 4096)).unwrap();
     one.read(0, 4096).unwrap();
     let (give, take) = channel();
-    let done: Arc<dyn CompletionSink> = Arc::new(Told(Mutex::new(give)));
+    let done: Arc<dyn CompletionSink> = Arc::new(Answer(Mutex::new(give)));
     // By two exports, of two sizes: some of the same kind in a row, and some of each alone.
     let asks = |round: u64| {
         let kinds = [(&one, 4096), (&one, 4096), (&two, 4096), (&two, 16384)];

@@ -3,13 +3,14 @@
 
 mod support;
 
-use block::{CompletionQueue, ErrorKind, IoBuf, Op, OpFlags, OpKind};
+use block::{Completion, ErrorKind, IoBuf, Op, OpFlags, OpKind};
 use engine::{Engine, LayoutSpec, Tier};
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use support::rot::{Rotting, attach, detach};
-use support::{BLOCK, Client, engine, pattern, pool, vdrive, volume};
+use support::{Answer, BLOCK, Client, engine, pattern, pool, vdrive, volume};
 
 const BLOCKS: u64 = 512;
 
@@ -88,19 +89,14 @@ fn every_leg_has_what_was_written() {
     engine.shutdown();
 }
 
-/// Tags of what has ended well, until there are so many.
-fn tags(done: &CompletionQueue, count: usize) -> BTreeSet<u64> {
-    let mut tags = BTreeSet::new();
-    for _ in 0..60_000 {
-        while let Some(completion) = done.try_next() {
-            assert!(completion.result.is_ok() && tags.insert(completion.tag));
-        }
-        if tags.len() >= count {
-            break;
-        }
-        std::thread::park_timeout(Duration::from_millis(1));
-    }
-    tags
+/// Tags of so much that has ended, all of it well.
+fn tags(ended: &Receiver<Completion>, count: usize) -> BTreeSet<u64> {
+    let next = || ended.recv_timeout(Duration::from_secs(60)).unwrap();
+    let tags = (0..count).map(|_| next()).map(|completion| {
+        assert!(completion.result.is_ok());
+        completion.tag
+    });
+    tags.collect()
 }
 
 #[test]
@@ -114,7 +110,10 @@ fn writes_that_come_together_are_told_and_counted_each_by_whom_and_as_large_as_i
         )
     };
     let (one, two) = (opened("one"), opened("two"));
-    let (ones, twos) = (CompletionQueue::new(), CompletionQueue::new());
+    let [(ones, ones_ended), (twos, twos_ended)] = [(); 2].map(|()| {
+        let (give, take) = channel();
+        (Arc::new(Answer(Mutex::new(give))), take)
+    });
     // By two exports, of two sizes: some of the same kind in a row, and some of each alone.
     let long = 4 * BLOCK;
     let asks = [
@@ -134,16 +133,16 @@ fn writes_that_come_together_are_told_and_counted_each_by_whom_and_as_large_as_i
                 offset: at,
                 len,
                 buf: IoBuf::from_bytes(pattern(at, len as usize).into()),
-                done: Arc::clone(done) as _,
+                done: done.clone() as _,
             };
             assert!(client.0.submit(op).is_ok());
             sent[usize::from(Arc::ptr_eq(done, &twos))].insert((at, len));
             at += len;
         }
     }
-    for (done, sent) in [&ones, &twos].into_iter().zip(&sent) {
+    for (ended, sent) in [ones_ended, twos_ended].iter().zip(&sent) {
         let wanted: BTreeSet<u64> = sent.iter().map(|(at, _)| *at).collect();
-        assert_eq!(tags(done, wanted.len()), wanted);
+        assert_eq!(tags(ended, wanted.len()), wanted);
     }
     for (at, len) in sent.iter().flatten() {
         let len = *len as usize;

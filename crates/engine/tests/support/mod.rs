@@ -156,7 +156,8 @@ pub fn volume(name: &str, mib: u64) -> VolumeSpec {
     }
 }
 
-struct Answer(Mutex<Sender<Completion>>);
+/// Sends on what has ended.
+pub struct Answer(pub Mutex<Sender<Completion>>);
 
 impl CompletionSink for Answer {
     fn complete(&self, completion: Completion) {
