@@ -245,16 +245,6 @@ impl Shard {
     ) {
         let now_ns = self.handle.now_ns();
         let mut state = self.state.borrow_mut();
-        let State {
-            ram,
-            regions,
-            policy,
-            promotions,
-            ledger,
-            volumes,
-            budget,
-            ..
-        } = &mut *state;
         let page = leaf.page.borrow();
         let blocks = data.len() / BLOCK;
         for extent in start / EXTENT_BLOCKS..(start + blocks).div_ceil(EXTENT_BLOCKS) {
@@ -270,13 +260,14 @@ impl Shard {
                 }
                 let bytes = &data[(block - start) * BLOCK..][..BLOCK];
                 if crc32c(bytes) == page.crc(block) {
-                    let copy = copy.get_or_insert_with(|| ram.buffer());
+                    let copy = copy.get_or_insert_with(|| state.ram.buffer());
                     copy[block % EXTENT_BLOCKS * BLOCK..][..BLOCK].copy_from_slice(bytes);
                     valid |= 1 << (block % EXTENT_BLOCKS);
                 }
             }
             let Some(data) = copy else { continue };
-            let cached = RamExtent {
+            let was_asked = came.asked >> extent & 1 == 1;
+            let left = state.ram.insert(RamExtent {
                 leaf: leaf.clone(),
                 chunk,
                 extent,
@@ -285,59 +276,63 @@ impl Shard {
                 touched: 0,
                 referenced: false,
                 dense: came.dense,
-                ahead: came.asked >> extent & 1 == 0,
+                ahead: !was_asked,
                 fresh: !came.foreseen,
                 foreseen: came.foreseen,
-            };
-            let left = ram.insert(cached);
-            let cause = match came.asked >> extent & 1 {
-                1 => Cause::Missed,
-                _ if came.foreseen => Cause::Foreseen,
-                _ => Cause::CameAlong,
+            });
+            let cause = match was_asked {
+                true => Cause::Missed,
+                false if came.foreseen => Cause::Foreseen,
+                false => Cause::CameAlong,
             };
             let displaced = left.as_ref().map(RamExtent::name);
-            let extent = extent_of(chunk, extent);
-            ledger.note(Move::new(now_ns, cause, extent, valid).in_place_of(displaced));
-            let Some(left) = left else {
-                continue;
-            };
-            if let Some(policy) = policy.as_ref() {
-                prefetch_leaving(policy, ram);
-            }
-            // A dense region moves whole, as long as what is fetched ahead comes to be used. What was read as a whole
-            // may be part of a stream, which nobody comes back to.
-            let whole = left.touched == u16::MAX;
-            if let Some(policy) = policy.as_ref() {
-                regions.tier_is_full(policy.is_nearly_full());
-            }
-            let admitted = admission(volumes, budget.as_deref(), left.chunk, left.extent, now_ns);
-            let (rises, grounds) = match (policy.as_mut(), admitted) {
-                (_, Admission::Never) => (0, Cause::StayedKnobs.into()),
-                (_, Admission::NotToday) => (0, Cause::StayedBudget.into()),
-                _ if promotions.are_full() => (0, Cause::StayedQueued.into()),
-                (_, Admission::Always) => (left.valid, Cause::RosePinned.into()),
-                (_, Admission::ByWorth(reluctance))
-                    if reluctance <= 1.0 && left.dense && regions.is_sound() && !whole =>
-                {
-                    (left.valid, Cause::RoseDense.into())
-                }
-                (Some(policy), Admission::ByWorth(reluctance)) => {
-                    let blocks = Blocks {
-                        extent: left.name(),
-                        mask: left.valid,
-                    };
-                    let admission = policy.left_ram(blocks, left.touched, reluctance);
-                    (admission.promote, Grounds::from(admission))
-                }
-                (None, _) => (0, Cause::StayedUnasked.into()),
-            };
-            if rises == 0 {
-                ledger.note(Move::new(now_ns, grounds, left.name(), left.valid));
-            } else {
-                promotions.add(left, rises, grounds);
+            let moved = Move::new(now_ns, cause, extent_of(chunk, extent), valid);
+            state.ledger.note(moved.in_place_of(displaced));
+            if left.is_some_and(|left| state.leaves_ram(left, now_ns)) {
                 self.promote_wake.notify();
             }
         }
+    }
+}
+
+impl State {
+    /// Decides what becomes of an extent that left RAM. True when it is to rise to the fast tier, which waits for
+    /// the promoter.
+    fn leaves_ram(&mut self, left: RamExtent, now_ns: u64) -> bool {
+        if let Some(policy) = &self.policy {
+            prefetch_leaving(policy, &self.ram);
+            self.regions.tier_is_full(policy.is_nearly_full());
+        }
+        let budget = self.budget.as_deref();
+        let admitted = admission(&self.volumes, budget, left.chunk, left.extent, now_ns);
+        // A dense region moves whole, as long as what is fetched ahead comes to be used. What was read as a whole
+        // may be part of a stream, which nobody comes back to.
+        let is_dense = left.dense && self.regions.is_sound() && left.touched != u16::MAX;
+        let (rises, grounds) = match (&mut self.policy, admitted) {
+            (_, Admission::Never) => (0, Cause::StayedKnobs.into()),
+            (_, Admission::NotToday) => (0, Cause::StayedBudget.into()),
+            _ if self.promotions.are_full() => (0, Cause::StayedQueued.into()),
+            (_, Admission::Always) => (left.valid, Cause::RosePinned.into()),
+            (_, Admission::ByWorth(reluctance)) if reluctance <= 1.0 && is_dense => {
+                (left.valid, Cause::RoseDense.into())
+            }
+            (Some(policy), Admission::ByWorth(reluctance)) => {
+                let blocks = Blocks {
+                    extent: left.name(),
+                    mask: left.valid,
+                };
+                let admission = policy.left_ram(blocks, left.touched, reluctance);
+                (admission.promote, Grounds::from(admission))
+            }
+            (None, _) => (0, Cause::StayedUnasked.into()),
+        };
+        if rises == 0 {
+            self.ledger
+                .note(Move::new(now_ns, grounds, left.name(), left.valid));
+        } else {
+            self.promotions.add(left, rises, grounds);
+        }
+        rises != 0
     }
 }
 
