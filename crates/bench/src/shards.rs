@@ -10,8 +10,8 @@ use format::{REGION, shard_of};
 
 /// MiB that each shard's load lies in.
 const EACH_MIB: u64 = 16;
-/// Requests of each shard while instructions are counted, and for a rate.
-const COUNTED: u64 = 8_192;
+/// Requests of each shard while instructions are counted, enough for several ticks of its policy, and for a rate.
+const COUNTED: u64 = 32_768;
 const TIMED: u64 = 1_000_000;
 const DEPTH: u64 = 32;
 /// Rounds in which the pools take their turn where rates are measured.
