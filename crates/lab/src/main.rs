@@ -38,6 +38,7 @@ mod snapshots;
 mod torture;
 mod two_tiers;
 mod viewers;
+mod withheld;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
