@@ -68,7 +68,7 @@ impl BlockMask {
     }
 
     /// Its blocks, in order.
-    pub fn blocks(self) -> impl Iterator<Item = usize> {
+    pub fn blocks(self) -> impl Iterator<Item = usize> + Clone {
         self.0.into_iter().enumerate().flat_map(|(index, word)| {
             let mut left = word;
             std::iter::from_fn(move || {

@@ -85,17 +85,33 @@ impl State {
 
     /// A volume's host reads (or, `write`, writes) blocks of a layer's chunk.
     pub(super) fn note_use(&mut self, by: By, chunk: (u32, u32), blocks: &BlockMask) {
+        self.note_uses(by, chunk, blocks.blocks());
+    }
+
+    /// The same of one block.
+    #[inline]
+    pub(super) fn note_use_of(&mut self, by: By, chunk: (u32, u32), block: usize) {
+        self.note_uses(by, chunk, std::iter::once(block));
+    }
+
+    #[inline]
+    fn note_uses(
+        &mut self,
+        by: By,
+        chunk: (u32, u32),
+        blocks: impl Iterator<Item = usize> + Clone,
+    ) {
         if by.bypassed {
             return;
         }
         if let Some(what_if) = &mut self.what_if {
-            what_if.used(by.volume, chunk, blocks.blocks(), by.write);
+            what_if.used(by.volume, chunk, blocks.clone(), by.write);
         }
         let Some(policy) = &mut self.policy else {
             return;
         };
         self.regions.seen();
-        let mut blocks = blocks.blocks().peekable();
+        let mut blocks = blocks.peekable();
         while let Some(first) = blocks.next() {
             let at = first / EXTENT_BLOCKS;
             let mut mask = 1 << (first % EXTENT_BLOCKS);
@@ -105,27 +121,6 @@ impl State {
             let extent = extent_of(chunk, at);
             policy.used_by_host(Blocks { extent, mask });
         }
-        for _ in 0..policy.take_seeks_saved() {
-            self.regions.saved();
-        }
-    }
-
-    /// The same of one block.
-    #[inline]
-    pub(super) fn note_use_of(&mut self, by: By, chunk: (u32, u32), block: usize) {
-        if by.bypassed {
-            return;
-        }
-        if let Some(what_if) = &mut self.what_if {
-            what_if.used(by.volume, chunk, std::iter::once(block), by.write);
-        }
-        let Some(policy) = &mut self.policy else {
-            return;
-        };
-        self.regions.seen();
-        let extent = extent_of(chunk, block / EXTENT_BLOCKS);
-        let mask = 1 << (block % EXTENT_BLOCKS);
-        policy.used_by_host(Blocks { extent, mask });
         for _ in 0..policy.take_seeks_saved() {
             self.regions.saved();
         }
