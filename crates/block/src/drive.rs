@@ -2,6 +2,7 @@
 
 use crate::{DmaBuf, DriveError, Receiver, Sender, oneshot};
 use std::rc::Rc;
+use units::Coming;
 
 /// Whether the medium turns, as far as the drive tells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -82,8 +83,11 @@ pub trait DriveQueue {
         false
     }
 
-    /// Has the processor fetch the beginning of a block at `offset` (bytes) that will be read in place.
-    fn prefetch(&self, _offset: u64) {}
+    /// Where the drive has the `len` bytes from `offset` (bytes) on, which will be read or written in place, for the
+    /// processor to fetch them.
+    fn coming(&self, _offset: u64, _len: usize) -> Coming {
+        Coming::NOTHING
+    }
 
     /// Shows `see` the `len` bytes from `offset` (bytes) on, where the drive has them in this process's
     /// memory in one piece: a read that has ended when this returns. The bytes stay as they are meanwhile.

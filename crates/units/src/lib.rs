@@ -12,7 +12,7 @@ mod size;
 
 pub use calendar::{Utc, roughly};
 pub use ids::{BlockNo, ChunkNo, DriveId, Place, PoolId, ShardId, SnapshotId, VdriveId, VolumeId};
-pub use prefetch::prefetch;
+pub use prefetch::{Coming, Fetching, prefetch};
 pub use size::{SizeError, format_bytes, parse_bytes};
 
 /// The unit of atomicity, checksum and absorbed writes, in bytes.

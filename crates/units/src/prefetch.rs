@@ -1,5 +1,16 @@
 //! Memory that is asked for before it is needed.
 
+use std::cell::Cell;
+
+/// Bytes that a processor fetches at once.
+const LINE: usize = 64;
+/// Lines that are asked for at a time of what will be read, and of what will be written: a processor waits for some 16 at
+/// once, and what is done meanwhile is to find some of these free.
+const READ: usize = 6;
+const WRITTEN: usize = 8;
+/// Bytes between the lines of what is needed at once: enough of them for the processor to see what is wanted.
+const APART: usize = 1024;
+
 /// Has the processor fetch a value that will be used in a moment, while other things are done.
 #[inline]
 pub fn prefetch<T>(value: *const T) {
@@ -11,4 +22,145 @@ pub fn prefetch<T>(value: *const T) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = value;
+}
+
+/// As [`prefetch`], of what will be written: no other core has it then.
+#[inline]
+fn prefetch_to_write(value: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
+        // SAFETY: as above.
+        unsafe { _mm_prefetch::<_MM_HINT_ET0>(value.cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = value;
+}
+
+/// A range of memory that will be used soon. It need not be there any more when it is fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Coming {
+    start: *const u8,
+    end: *const u8,
+}
+
+impl Coming {
+    /// Nothing.
+    pub const NOTHING: Self = Self {
+        start: std::ptr::null(),
+        end: std::ptr::null(),
+    };
+
+    /// `len` bytes from `start` on.
+    pub fn new(start: *const u8, len: usize) -> Self {
+        let end = start.wrapping_add(len);
+        Self { start, end }
+    }
+
+    /// Has the processor fetch some lines all over the range, which is needed at once.
+    pub fn begin(self) {
+        let mut at = self.start;
+        while at < self.end {
+            prefetch(at);
+            at = at.wrapping_add(APART);
+        }
+    }
+}
+
+/// What is being fetched, some lines at a time between other things: all at once would keep what is done now waiting.
+// Fields of their own: a processor waits for what it reads as one and has just written as two.
+#[derive(Debug)]
+pub struct Fetching {
+    next: Cell<*const u8>,
+    end: Cell<*const u8>,
+    writes: Cell<bool>,
+}
+
+impl Default for Fetching {
+    fn default() -> Self {
+        let Coming { start, end } = Coming::NOTHING;
+        Self {
+            next: Cell::new(start),
+            end: Cell::new(end),
+            writes: Cell::default(),
+        }
+    }
+}
+
+impl Fetching {
+    /// From now on this is fetched, which will be read.
+    #[inline]
+    pub fn to_read(&self, coming: Coming) {
+        self.next.set(coming.start);
+        self.end.set(coming.end);
+        self.writes.set(false);
+    }
+
+    /// From now on this is fetched, which will be written.
+    #[inline]
+    pub fn to_write(&self, coming: Coming) {
+        self.to_read(coming);
+        self.writes.set(true);
+    }
+
+    /// Whether all was asked for.
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        self.next.get() >= self.end.get()
+    }
+
+    /// Whether something that will be read is not asked for yet.
+    #[inline]
+    pub fn reads(&self) -> bool {
+        !self.writes.get() && !self.is_over()
+    }
+
+    /// Has the processor fetch the next lines.
+    #[inline]
+    pub fn some(&self) {
+        if self.is_over() {
+            return;
+        }
+        let next = self.next.get();
+        let line = |index: usize| next.wrapping_add(index * LINE);
+        let count = if self.writes.get() {
+            (0..WRITTEN).for_each(|index| prefetch_to_write(line(index)));
+            WRITTEN
+        } else {
+            (0..READ).for_each(|index| prefetch(line(index)));
+            READ
+        };
+        self.next.set(line(count));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_fetched_to_its_end_and_no_further() {
+        let block = [0_u8; 4096];
+        let coming = Coming::new(block.as_ptr(), block.len());
+        let fetching = Fetching::default();
+        let times = || {
+            let mut times = 0;
+            while !fetching.is_over() {
+                fetching.some();
+                times += 1;
+            }
+            times
+        };
+        assert_eq!(times(), 0);
+        fetching.to_read(coming);
+        assert!(fetching.reads());
+        assert_eq!(times(), 11);
+        assert!(!fetching.reads());
+        fetching.to_write(coming);
+        assert!(!fetching.reads());
+        assert_eq!(times(), 8);
+        fetching.to_read(Coming::NOTHING);
+        assert_eq!(times(), 0);
+        coming.begin();
+    }
 }

@@ -13,6 +13,7 @@ use reactor::Handle;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use units::Coming;
 
 /// Logical sector in bytes.
 const SECTOR: u32 = 512;
@@ -204,8 +205,8 @@ impl DriveQueue for RamQueue {
         true
     }
 
-    fn prefetch(&self, offset: u64) {
-        self.opened.memory.prefetch(offset);
+    fn coming(&self, offset: u64, len: usize) -> Coming {
+        self.opened.memory.coming(offset, len)
     }
 
     fn read_in_place(&self, offset: u64, len: usize, see: &mut dyn FnMut(&[u8])) -> bool {

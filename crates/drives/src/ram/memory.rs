@@ -3,14 +3,12 @@
 use std::io;
 use std::ptr::NonNull;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use units::prefetch;
+use units::Coming;
 
 /// Bytes under one lock.
 const PIECE: u64 = 1 << 20;
 /// Locks; pieces share them in turn.
 const LOCKS: usize = 64;
-/// Bytes from one line of memory to the next that is prefetched.
-const PREFETCH: usize = 1024;
 /// Bytes in a page that can be given back.
 const PAGE: u64 = 4096;
 
@@ -107,11 +105,12 @@ impl Memory {
         }
     }
 
-    /// Has the processor fetch some of a block: enough for it to see that more of it is wanted.
-    pub(crate) fn prefetch(&self, offset: u64) {
-        let end = offset.saturating_add(PAGE).min(self.size);
-        for at in (offset..end).step_by(PREFETCH) {
-            prefetch(self.at(at, 1));
+    /// A range that will be used in a moment, as much of it as there is.
+    pub(crate) fn coming(&self, offset: u64, len: usize) -> Coming {
+        let end = offset.saturating_add(len as u64).min(self.size);
+        match end.checked_sub(offset) {
+            Some(there) => Coming::new(self.at(offset, 0), there as usize),
+            None => Coming::NOTHING,
         }
     }
 

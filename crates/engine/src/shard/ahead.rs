@@ -1,14 +1,17 @@
 //! Memory that the operations of a batch will need, fetched by the processor while those before them are
 //! carried out: the page that says where a block lies, what the policy knows of it, and the block itself, where
-//! a drive has it in memory. Without that an operation mostly waits for memory.
+//! a drive or the engine has it in memory, or the slot that a write will get. Without that an operation mostly waits for
+//! memory. A block is too much to be fetched at once: wherever an operation is on its way and a little time
+//! has gone by, it has some of the next one's fetched (`fetching.some()`).
 
 use super::dispatch::ShardOp;
 use super::leaf::Leaf;
 use super::state::{Shard, State};
+use crate::space::{Allocator, Class};
 use block::OpKind;
 use std::collections::VecDeque;
 use std::rc::Rc;
-use units::{BLOCK, CHUNK, prefetch};
+use units::{BLOCK, CHUNK, Coming, EXTENT_BLOCKS, Place, prefetch};
 
 /// Operations ahead of the present one whose pages are looked for.
 const STEPS: usize = 4;
@@ -50,6 +53,7 @@ impl Shard {
     pub(super) fn look_ahead(&self, ahead: &mut Ahead, batch: &VecDeque<ShardOp>) {
         let upto = |steps: usize| ahead.front + steps.min(batch.len());
         let (found, asked, read) = (upto(STEPS), upto(STEPS - 1), upto(STEPS - 2));
+        self.fetching.some();
         let state = self.state.borrow();
         for number in ahead.found.max(ahead.front)..found {
             let seen = find(&state, &batch[number - ahead.front]);
@@ -59,27 +63,51 @@ impl Shard {
             }
             ahead.seen[number % STEPS] = seen;
         }
+        self.fetching.some();
         for number in ahead.asked.max(ahead.front)..asked {
             if let Some(seen) = &ahead.seen[number % STEPS] {
                 seen.leaf.page.borrow().prefetch(seen.block);
             }
         }
+        self.fetching.some();
         for number in ahead.read.max(ahead.front)..read {
             let Some(seen) = &ahead.seen[number % STEPS] else {
                 continue;
             };
             if seen.reads {
-                let place = seen.leaf.page.borrow().slot(seen.block);
-                if place.is_some()
-                    && let Ok(vdrive) = self.vdrive(place.vdrive())
-                {
-                    vdrive.prefetch(place.block());
+                let coming = match state.coming_in_ram(seen) {
+                    Some(coming) => coming,
+                    None => self.coming_at(seen.leaf.page.borrow().slot(seen.block)),
+                };
+                if number == ahead.front {
+                    coming.begin();
+                } else {
+                    self.fetching.to_read(coming);
                 }
-            } else {
-                state.prefetch_entry(seen.chunk, seen.block);
+                continue;
+            }
+            state.prefetch_entry(seen.chunk, seen.block);
+            let present = ahead.seen[ahead.front % STEPS].as_ref();
+            // A write sees to it itself, once it has its own.
+            if number > ahead.front && present.is_some_and(|present| present.reads) {
+                self.fetch_next_slot(&state.alloc, self.write_class());
             }
         }
         (ahead.found, ahead.asked, ahead.read) = (found, asked, read);
+    }
+
+    fn coming_at(&self, place: Place) -> Coming {
+        match self.vdrive(place.vdrive()) {
+            Ok(vdrive) if place.is_some() => vdrive.coming(place.block()),
+            _ => Coming::NOTHING,
+        }
+    }
+
+    /// Has the slot fetched that the next write will get.
+    pub(super) fn fetch_next_slot(&self, alloc: &Allocator, class: Class) {
+        if let Some(place) = alloc.next_slot(class) {
+            self.fetching.to_write(self.coming_at(place));
+        }
     }
 }
 
@@ -92,6 +120,14 @@ fn find(state: &State, op: &ShardOp) -> Option<Seen> {
 }
 
 impl State {
+    /// Where the engine's own memory has a block.
+    fn coming_in_ram(&self, seen: &Seen) -> Option<Coming> {
+        let slot = seen.leaf.ram[seen.block / EXTENT_BLOCKS].get();
+        let extent = self.ram.get(slot.checked_sub(1)?)?;
+        let bytes = extent.block(seen.block % EXTENT_BLOCKS)?;
+        Some(Coming::new(bytes.as_ptr(), bytes.len()))
+    }
+
     /// The page of the block at `offset` (bytes) of a volume, if it is in memory.
     pub(super) fn see(&self, volume: u32, offset: u64, reads: bool) -> Option<Seen> {
         let layer = self.live(volume);

@@ -139,8 +139,10 @@ impl Shard {
             old: Self::slots_of(&leaf.page.borrow(), blocks.clone()),
         };
         self.append(&mut state, &record)?;
+        self.fetching.some();
         state.alloc.recorded(run.place);
         self.free_slots(&mut state, record.old_slots());
+        self.fetching.some();
         let write = |page: &mut ChunkPage, block: usize| {
             let index = block - first;
             page.set_slot(block, run.place.plus(index as u64));

@@ -50,15 +50,19 @@ impl Shard {
             let vdrive = self.vdrive(place.vdrive()).ok()?;
             let mut is_there = None;
             vdrive.read_in_place(place.block(), 1, &mut |bytes| {
+                self.fetching.some();
                 // Copied first, as in `copy_in_place`.
                 buf.write(0, bytes);
+                self.fetching.some();
                 *is_there.insert(is_right(bytes, page.crc(block)))
             });
+            self.fetching.some();
             leaf.touched.set(true);
             served.fast = 1;
             is_there?
         };
         state.note_use_of(by, seen.chunk, block);
+        self.fetching.some();
         if !is_right {
             // To be read from the leg that was wrong, and mended.
             let parts = smallvec![(seen.chunk.0, leaf.clone(), BlockMask::of(block, 1))];
@@ -203,6 +207,9 @@ impl Shard {
             && self.starving.get() == 0
             && alloc.leaves_a_group(count as u64);
         if may_take && alloc.take_slots_at_once(class, count, runs) == count {
+            if !self.fetching.reads() {
+                self.fetch_next_slot(alloc, class);
+            }
             return true;
         }
         runs.drain(..).for_each(|run| alloc.give_back(run));
@@ -224,7 +231,9 @@ impl Shard {
                 for bytes in bytes.chunks_exact_mut(BLOCK) {
                     // By way of memory that is at hand: what has just gone to a drive's is not, for a while.
                     buf.read(piece.at + crcs.len() * BLOCK, &mut block[..]);
+                    self.fetching.some();
                     crcs.push(crc32c(&block[..]));
+                    self.fetching.some();
                     bytes.copy_from_slice(&block[..]);
                 }
             };

@@ -112,6 +112,7 @@ impl Shard {
                             .spawn(async move { shard.execute(op, looked).await });
                     }
                 }
+                self.fetching.some();
                 if ended.reads.len() == TOGETHER {
                     self.count_ended(&mut ended);
                 }

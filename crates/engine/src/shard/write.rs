@@ -187,12 +187,14 @@ impl Shard {
             }
             self.note_written((layer, piece.chunk), leaf, first, runs);
         }
+        self.fetching.some();
         let mut done = 0;
         for run in runs {
             let crcs = &crcs[done..done + run.count];
             self.apply_write(layer, piece.chunk, leaf, first + done, *run, crcs)?;
             done += run.count;
         }
+        self.fetching.some();
         leaf.written_ns.set(self.handle.now_ns());
         leaf.touched.set(true);
         let blocks = BlockMask::of(first, count);

@@ -3,7 +3,7 @@
 
 use super::io::PartIo;
 use super::{Leg, Purpose, VdriveIo};
-use units::BLOCK;
+use units::{BLOCK, Coming};
 
 /// Blocks that were seen to be wrong and not read again yet, at most.
 const SUSPECTS: usize = 64;
@@ -49,16 +49,15 @@ impl VdriveIo {
         self.in_memory.set(all);
     }
 
-    /// Has the processor fetch the beginning of a block that will be read in place.
-    pub(crate) fn prefetch(&self, block: u64) {
-        if self.check_bounds(block, 1).is_ok() && !self.layout.is_mirror() {
-            let fragment = self.layout.fragment(block, 1);
-            let part = &self.parts[fragment.part];
-            part.channel
-                .borrow()
-                .queue
-                .prefetch(part.byte(fragment.block));
+    /// Where a block lies that will be read or written in place. Not of a mirror: which leg is read is not known before.
+    pub(crate) fn coming(&self, block: u64) -> Coming {
+        if self.layout.is_mirror() || self.check_bounds(block, 1).is_err() {
+            return Coming::NOTHING;
         }
+        let fragment = self.layout.fragment(block, 1);
+        let part = &self.parts[fragment.part];
+        let channel = part.channel.borrow();
+        channel.queue.coming(part.byte(fragment.block), BLOCK)
     }
 
     /// Shows `see` `count` blocks from `block` on, if they lie in one piece of memory. It says whether they are
