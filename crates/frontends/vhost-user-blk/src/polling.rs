@@ -7,6 +7,11 @@ const LOOK_NS: u64 = 20_000;
 /// A kick so soon after the last progress would have been seen without sleeping: waking up takes its
 /// time, too.
 const SOON_NS: u64 = 2 * LOOK_NS;
+/// A guest whose last so many requests each came when no other was under way sends one after the other.
+const ALONE: u8 = 16;
+/// If a guest does not, the ring is looked at with nothing under way for this part of the time that requests took, so that
+/// what it costs stays in proportion to what is done.
+const WORK: u64 = 8;
 /// The longest wait for a drive that is usual for which the processor does not sleep.
 const SHORT_NS: u64 = 150_000;
 /// Weight of a wait in what is usual.
@@ -22,7 +27,8 @@ const LONG_NS: u64 = 300_000;
 /// What an export's rings do while nothing happens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Polling {
-    /// They look as long as requests are under way and short waits are usual, and sleep else.
+    /// They look as long as requests are under way and short waits are usual, and sleep else: if the next request is
+    /// likely to come at once, after a last look.
     Adaptive,
     /// They never sleep.
     Busy,
@@ -70,6 +76,12 @@ pub(crate) struct Looking {
     longest_ns: u64,
     /// The last sleep with no request under way was hardly worth it.
     eager: bool,
+    /// How many requests came each when no other was under way, one after the other, [`ALONE`] at most.
+    alone: u8,
+    /// How long may be looked with nothing under way.
+    saved_ns: u64,
+    /// Until when was slept, or looked with nothing under way.
+    idle_until_ns: u64,
 }
 
 impl Looking {
@@ -80,20 +92,37 @@ impl Looking {
             self.usual_ns = self.usual_ns - self.usual_ns / USUAL + took / USUAL;
             self.longest_ns = took.max(self.longest_ns - self.longest_ns / FORGET);
         }
+        let worked = now_ns.saturating_sub(self.progressed_ns.max(self.idle_until_ns));
+        self.saved_ns = (self.saved_ns + worked / WORK).min(LOOK_NS);
         self.progressed_ns = now_ns;
+    }
+
+    /// So many requests came; `waited`: others were under way.
+    pub(crate) fn came(&mut self, count: usize, waited: bool) {
+        match count {
+            0 => {}
+            1 if !waited => self.alone = (self.alone + 1).min(ALONE),
+            _ => self.alone = 0,
+        }
     }
 
     /// A sleep has ended that began with no request under way, or did not.
     pub(crate) fn woke(&mut self, now_ns: u64, rested: bool) {
         self.eager = rested && now_ns < self.progressed_ns.saturating_add(SOON_NS);
+        self.idle_until_ns = now_ns;
     }
 
     /// Whether to look once more before sleeping, with so many requests under way.
-    pub(crate) fn goes_on(&self, polling: Polling, now_ns: u64, under_way: usize) -> bool {
+    pub(crate) fn goes_on(&mut self, polling: Polling, now_ns: u64, under_way: usize) -> bool {
+        if under_way == 0 {
+            let looked = now_ns.saturating_sub(self.progressed_ns.max(self.idle_until_ns));
+            self.saved_ns = self.saved_ns.saturating_sub(looked);
+            self.idle_until_ns = now_ns;
+        }
         let window = match polling {
             Polling::Busy => return true,
             Polling::Interrupt => return false,
-            Polling::Adaptive if under_way == 0 && !self.eager => return false,
+            Polling::Adaptive if under_way == 0 && !self.looks_idly() => return false,
             Polling::Adaptive if under_way >= DEEP && self.longest_ns <= LONG_NS => {
                 LOOK_NS + 2 * self.longest_ns
             }
@@ -103,6 +132,11 @@ impl Looking {
             Polling::Adaptive => LOOK_NS,
         };
         now_ns < self.progressed_ns.saturating_add(window)
+    }
+
+    /// Whether to look with nothing under way.
+    fn looks_idly(&self) -> bool {
+        self.eager && (self.alone == ALONE || self.saved_ns > 0)
     }
 }
 
@@ -149,20 +183,56 @@ mod tests {
         assert!(!looks(4_000, 30), "a disk");
     }
 
-    #[test]
-    fn a_guest_that_sends_the_next_request_soon_is_looked_for() {
+    /// A ring that was woken soon after its last answer, whose requests came so many at a time.
+    fn woken_soon(count: usize) -> Looking {
         let mut looking = Looking::default();
+        for _ in 0..ALONE {
+            looking.came(count, false);
+        }
+        looking.woke(96 * US, true);
         looking.progressed(100 * US, false);
         looking.woke(110 * US, true);
+        looking
+    }
+
+    #[test]
+    fn a_guest_that_sends_the_next_request_soon_is_looked_for() {
+        let mut looking = woken_soon(1);
         assert!(looking.goes_on(Polling::Adaptive, 119 * US, 0));
         assert!(!looking.goes_on(Polling::Adaptive, 120 * US, 0));
         looking.woke(500 * US, true);
         assert!(!looking.goes_on(Polling::Adaptive, 101 * US, 0));
+        let mut looking = woken_soon(1);
+        looking.came(1, true);
+        looking.goes_on(Polling::Adaptive, 111 * US, 0);
+        let looks = looking.goes_on(Polling::Adaptive, 112 * US, 0);
+        assert!(!looks, "it does not send one after the other");
+    }
+
+    #[test]
+    fn with_nothing_under_way_it_is_looked_for_a_part_of_the_time_that_requests_took() {
+        let mut looking = woken_soon(2);
+        let mut looked_us = 0;
+        for round in 2..102 {
+            // Nine microseconds of work in each hundred, then as many looks as it goes on for.
+            let began = 100 * round;
+            looking.woke((began - 9) * US, true);
+            looking.came(2, false);
+            looking.progressed(began * US, false);
+            looking.woke(began * US, true);
+            let on = |us: &u64| looking.goes_on(Polling::Adaptive, (began + us) * US, 0);
+            looked_us += (1..90).take_while(on).count() as u64;
+        }
+        let worked_us = 9 * 100;
+        assert!(
+            (worked_us / WORK / 2..=worked_us / WORK).contains(&looked_us),
+            "{looked_us}"
+        );
     }
 
     #[test]
     fn the_other_two_always_or_never_look() {
-        let looking = Looking::default();
+        let mut looking = Looking::default();
         for under_way in [0, 1, 32] {
             assert!(looking.goes_on(Polling::Busy, u64::MAX, under_way));
             assert!(!looking.goes_on(Polling::Interrupt, 0, under_way));

@@ -98,7 +98,9 @@ impl Server {
             let waited = self.submitted > 0;
             let mut progress = self.offer_again();
             if !stopping {
-                progress |= self.take_requests()?;
+                let came = self.take_requests()?;
+                looking.came(came, waited);
+                progress |= came > 0;
             }
             progress |= self.answer_all()?;
             if self.parts.control.abandoned()
@@ -189,9 +191,9 @@ impl Server {
         }
     }
 
-    /// Takes what the guest has made available; true when there was anything.
-    fn take_requests(&mut self) -> Result<bool, Broken> {
-        let mut any = false;
+    /// Takes what the guest has made available, and returns how many requests there were.
+    fn take_requests(&mut self) -> Result<usize, Broken> {
+        let mut count = 0;
         while self.refused.is_none() {
             let head = match self.resubmit.pop_front() {
                 Some(head) => head,
@@ -211,11 +213,11 @@ impl Server {
                     head
                 }
             };
-            any = true;
+            count += 1;
             self.start(head)?;
         }
         self.publish();
-        Ok(any)
+        Ok(count)
     }
 
     /// Starts one request, or answers it at once.
