@@ -8,10 +8,13 @@ use crate::scene::{BLOCK, MIB, Scene};
 use block::OpKind;
 use format::{REGION, shard_of};
 
-/// MiB that each shard's load lies in.
-const EACH_MIB: u64 = 16;
+/// MiB that each shard's load lies in where rates are measured.
+const TIMED_MIB: u64 = 16;
+/// The same where instructions are counted. The policy's forecasts of other sizes go by one chunk of some thirty: of 16 MiB
+/// one shard has such a chunk and the next has none.
+const COUNTED_MIB: u64 = 128;
 /// Requests of each shard while instructions are counted, enough for several ticks of its policy, and for a rate.
-const COUNTED: u64 = 32_768;
+const COUNTED: u64 = 65_536;
 const TIMED: u64 = 1_000_000;
 const DEPTH: u64 = 32;
 /// Rounds in which the pools take their turn where rates are measured.
@@ -28,7 +31,7 @@ struct Pool {
 
 impl Pool {
     /// With one volume that all shards have their part of, or `apart` with a volume for each shard.
-    fn new(loops: Loops, apart: bool) -> Result<Self> {
+    fn new(loops: Loops, apart: bool, each_mib: u64) -> Result<Self> {
         let shards = loops.remotes().len();
         let scene = Scene::new(loops, "null", GIB * shards as u64)?;
         let all = scene.volume("all", shards as u64 * REGION / MIB)?;
@@ -40,13 +43,13 @@ impl Pool {
             };
             let (shard, first) = (shard_of(id, region, shards), region * REGION);
             // Null drives give zeroes back, and only these have the right checksums.
-            let range = first..first + EACH_MIB * MIB;
+            let range = first..first + each_mib * MIB;
             scene.sweep(shard, &device, OpKind::Write, range)?;
             let load = Generator {
                 device: device.clone(),
                 kind: OpKind::Read,
                 first,
-                bytes: EACH_MIB * MIB,
+                bytes: each_mib * MIB,
                 length: BLOCK,
                 sequential: false,
                 flush: false,
@@ -75,7 +78,7 @@ impl Pool {
 
 fn count(counts: &[u16]) -> Result<()> {
     for shards in counts {
-        let pool = Pool::new(Loops::simulated(*shards)?, false)?;
+        let pool = Pool::new(Loops::simulated(*shards)?, false, COUNTED_MIB)?;
         for (name, kind) in KINDS {
             pool.run(kind, COUNTED / 4)?;
             callgrind::begin();
@@ -103,7 +106,7 @@ fn time(counts: &[u16]) -> Result<()> {
         let mut rates = vec![Vec::new(); counts.len()];
         for _ in 0..ROUNDS {
             for (shards, rates) in counts.iter().zip(&mut rates) {
-                let pool = Pool::new(Loops::threads(*shards)?, apart)?;
+                let pool = Pool::new(Loops::threads(*shards)?, apart, TIMED_MIB)?;
                 pool.run(kind, TIMED / 10)?;
                 let requests = (TIMED * u64::from(*shards)) as f64;
                 rates.push(requests / pool.run(kind, TIMED)?);
