@@ -202,6 +202,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_will_be_used_lies_within() {
+        let memory = Memory::new(4 << 20).unwrap();
+        let start = memory.at(8192, 0);
+        assert_eq!(memory.coming(8192, 4096), Coming::new(start, 4096));
+        let last = Coming::new(memory.at((4 << 20) - 512, 0), 512);
+        assert_eq!(memory.coming((4 << 20) - 512, 4096), last);
+        for outside in [(4 << 20) + 1, u64::MAX] {
+            assert_eq!(memory.coming(outside, 4096), Coming::NOTHING);
+        }
+    }
+
+    #[test]
     fn a_transfer_crosses_pieces() {
         let memory = Memory::new(4 << 20).unwrap();
         let data: Vec<u8> = (0..3u32 << 20).map(|index| (index % 251) as u8).collect();

@@ -77,7 +77,7 @@ impl Shard {
             if seen.reads {
                 let coming = match state.coming_in_ram(seen) {
                     Some(coming) => coming,
-                    None => self.coming_at(seen.leaf.page.borrow().slot(seen.block)),
+                    None => self.coming_at(seen.leaf.page.borrow().slot(seen.block), false),
                 };
                 if number == ahead.front {
                     coming.begin();
@@ -96,9 +96,9 @@ impl Shard {
         (ahead.found, ahead.asked, ahead.read) = (found, asked, read);
     }
 
-    fn coming_at(&self, place: Place) -> Coming {
+    fn coming_at(&self, place: Place, writes: bool) -> Coming {
         match self.vdrive(place.vdrive()) {
-            Ok(vdrive) if place.is_some() => vdrive.coming(place.block()),
+            Ok(vdrive) if place.is_some() => vdrive.coming(place.block(), writes),
             _ => Coming::NOTHING,
         }
     }
@@ -106,7 +106,7 @@ impl Shard {
     /// Has the slot fetched that the next write will get.
     pub(super) fn fetch_next_slot(&self, alloc: &Allocator, class: Class) {
         if let Some(place) = alloc.next_slot(class) {
-            self.fetching.to_write(self.coming_at(place));
+            self.fetching.to_write(self.coming_at(place, true));
         }
     }
 }

@@ -49,13 +49,15 @@ impl VdriveIo {
         self.in_memory.set(all);
     }
 
-    /// Where a block lies that will be read or written in place. Not of a mirror: which leg is read is not known before.
-    pub(crate) fn coming(&self, block: u64) -> Coming {
-        if self.layout.is_mirror() || self.check_bounds(block, 1).is_err() {
+    /// Where a block lies that will be read in place, or written. Which leg of a mirror is read is not known before; of
+    /// those that are written it is one.
+    pub(crate) fn coming(&self, block: u64, writes: bool) -> Coming {
+        let is_mirror = self.layout.is_mirror();
+        if (is_mirror && !writes) || self.check_bounds(block, 1).is_err() {
             return Coming::NOTHING;
         }
         let fragment = self.layout.fragment(block, 1);
-        let part = &self.parts[fragment.part];
+        let part = &self.parts[if is_mirror { 0 } else { fragment.part }];
         let channel = part.channel.borrow();
         channel.queue.coming(part.byte(fragment.block), BLOCK)
     }

@@ -12,6 +12,9 @@ const ALONE: u8 = 16;
 /// If a guest does not, the ring is looked at with nothing under way for this part of the time that requests took, so that
 /// what it costs stays in proportion to what is done.
 const WORK: u64 = 8;
+/// After so many at once it is looked at for as long as they took: a guest that was answered them all is about to send as
+/// many.
+const MANY: usize = 16;
 /// The longest wait for a drive that is usual for which the processor does not sleep.
 const SHORT_NS: u64 = 150_000;
 /// Weight of a wait in what is usual.
@@ -78,6 +81,8 @@ pub(crate) struct Looking {
     eager: bool,
     /// How many requests came each when no other was under way, one after the other, [`ALONE`] at most.
     alone: u8,
+    /// The most that came at once of those that are under way or were last.
+    came: usize,
     /// How long may be looked with nothing under way.
     saved_ns: u64,
     /// Until when was slept, or looked with nothing under way.
@@ -93,12 +98,14 @@ impl Looking {
             self.longest_ns = took.max(self.longest_ns - self.longest_ns / FORGET);
         }
         let worked = now_ns.saturating_sub(self.progressed_ns.max(self.idle_until_ns));
-        self.saved_ns = (self.saved_ns + worked / WORK).min(LOOK_NS);
+        let part = if self.came >= MANY { 1 } else { WORK };
+        self.saved_ns = (self.saved_ns + worked / part).min(LOOK_NS);
         self.progressed_ns = now_ns;
     }
 
     /// So many requests came; `waited`: others were under way.
     pub(crate) fn came(&mut self, count: usize, waited: bool) {
+        self.came = count.max(self.came * usize::from(waited));
         match count {
             0 => {}
             1 if !waited => self.alone = (self.alone + 1).min(ALONE),
@@ -202,6 +209,7 @@ mod tests {
         assert!(!looking.goes_on(Polling::Adaptive, 120 * US, 0));
         looking.woke(500 * US, true);
         assert!(!looking.goes_on(Polling::Adaptive, 101 * US, 0));
+
         let mut looking = woken_soon(1);
         looking.came(1, true);
         looking.goes_on(Polling::Adaptive, 111 * US, 0);
@@ -209,25 +217,32 @@ mod tests {
         assert!(!looks, "it does not send one after the other");
     }
 
-    #[test]
-    fn with_nothing_under_way_it_is_looked_for_a_part_of_the_time_that_requests_took() {
+    /// For how many microseconds it is looked with nothing under way, in a hundred rounds of nine of work, after so many at once.
+    fn looked_us(count: usize) -> u64 {
         let mut looking = woken_soon(2);
         let mut looked_us = 0;
         for round in 2..102 {
-            // Nine microseconds of work in each hundred, then as many looks as it goes on for.
             let began = 100 * round;
             looking.woke((began - 9) * US, true);
-            looking.came(2, false);
+            looking.came(count, false);
             looking.progressed(began * US, false);
             looking.woke(began * US, true);
             let on = |us: &u64| looking.goes_on(Polling::Adaptive, (began + us) * US, 0);
             looked_us += (1..90).take_while(on).count() as u64;
         }
+        looked_us
+    }
+
+    #[test]
+    fn with_nothing_under_way_it_is_looked_for_a_part_of_the_time_that_requests_took() {
         let worked_us = 9 * 100;
-        assert!(
-            (worked_us / WORK / 2..=worked_us / WORK).contains(&looked_us),
-            "{looked_us}"
-        );
+        for (count, most_us) in [(2, worked_us / WORK), (MANY, worked_us)] {
+            let looked_us = looked_us(count);
+            assert!(
+                (most_us / 2..=most_us).contains(&looked_us),
+                "{count}: {looked_us}"
+            );
+        }
     }
 
     #[test]

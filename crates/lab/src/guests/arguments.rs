@@ -6,8 +6,11 @@ use clap::Args;
 /// `guests`.
 #[derive(Args, Debug)]
 pub struct Guests {
-    /// Seconds that count, after one that does not
-    #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u64).range(1..=600))]
+    /// How often the two take their turn
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=100))]
+    pub rounds: u64,
+    /// Seconds of a round that count, after one that does not
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=600))]
     pub seconds: u64,
     /// Rates in percent of the usual ones
     #[arg(long, value_name = "PERCENT", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]

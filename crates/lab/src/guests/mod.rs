@@ -1,9 +1,11 @@
 //! Four guests at once, each with the load of a kind of server, all of their data on the fast tier.
 //!
-//! Responsible for: the shapes, one client that sends them when they are due, and the table.
+//! Responsible for: the shapes, one client that sends them when they are due, a thread that only copies to hold the engine
+//! against, and the table.
 //! Leaves out: the daemon (`memory_pool`) and the ways to disks (`load`).
 
 mod arguments;
+mod bare;
 mod client;
 mod run;
 
