@@ -9,7 +9,7 @@ const LOOK_NS: u64 = 20_000;
 const SOON_NS: u64 = 2 * LOOK_NS;
 /// A guest whose last so many requests each came when no other was under way sends one after the other.
 const ALONE: u8 = 16;
-/// If a guest does not, the ring is looked at with nothing under way for this part of the time that requests took, so that
+/// If a guest does not, the ring is looked at with nothing under way for one part in so many of the time that requests took:
 /// what it costs stays in proportion to what is done.
 const WORK: u64 = 8;
 /// After so many at once it is looked at for as long as they took: a guest that was answered them all is about to send as
