@@ -1,18 +1,6 @@
-//! Little-endian fields in byte slices, and the checksum.
+//! Little-endian fields in byte slices.
 
-use crc_fast::{CrcAlgorithm, checksum};
 use units::Place;
-
-/// CRC32C (Castagnoli) of `bytes`.
-#[inline]
-pub fn crc32c(bytes: &[u8]) -> u32 {
-    #[cfg(feature = "known-checksums")]
-    if let Some(known) = crate::known::crc_of(bytes) {
-        debug_assert_eq!(u64::from(known), checksum(CrcAlgorithm::Crc32Iscsi, bytes));
-        return known;
-    }
-    checksum(CrcAlgorithm::Crc32Iscsi, bytes) as u32
-}
 
 #[inline]
 pub(crate) fn get_u16(bytes: &[u8], at: usize) -> u16 {
@@ -60,12 +48,4 @@ pub(crate) fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
 #[inline]
 pub(crate) fn put_place(bytes: &mut [u8], at: usize, place: Place) {
     put(bytes, at, &place.bits().to_le_bytes()[..6]);
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn the_checksum_is_castagnoli() {
-        assert_eq!(super::crc32c(b"123456789"), 0xe306_9283);
-    }
 }

@@ -1,7 +1,8 @@
 //! The record that makes a checkpoint valid: roots of a shard's trees and where its journal begins.
 
-use crate::bytes::{crc32c, get_u16, get_u32, get_u64, get_u128, put};
+use crate::bytes::{get_u16, get_u32, get_u64, get_u128, put};
 use crate::{PAGE, PagePtr};
+use checksum::crc32c;
 use units::{PoolId, ShardId};
 
 const MAGIC: u32 = 0x5043_5643; // "CVCP"

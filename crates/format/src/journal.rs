@@ -1,7 +1,8 @@
 //! Pages of a shard's journal ring.
 
-use crate::bytes::{crc32c, get_u16, get_u32, get_u64, get_u128, put};
+use crate::bytes::{get_u16, get_u32, get_u64, get_u128, put};
 use crate::{PAGE, Record, RecordError};
+use checksum::crc32c;
 use units::mutation::{Mutation, is_on};
 use units::{PoolId, ShardId};
 

@@ -1,8 +1,9 @@
 //! Labels: what makes a drive part of a pool. Four a drive, of 1 MiB: two at each end.
 
-use crate::bytes::{crc32c, get_u32, get_u64, get_u128, put};
+use crate::bytes::{get_u32, get_u64, get_u128, put};
 use crate::features::PACKED;
 use crate::{Features, Newer, PoolConfig};
+use checksum::crc32c;
 use miniz_oxide::deflate::compress_to_vec_zlib;
 use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
 use std::borrow::Cow;

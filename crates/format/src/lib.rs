@@ -14,8 +14,6 @@ mod groups;
 mod holders;
 mod journal;
 mod knobs;
-#[cfg(feature = "known-checksums")]
-mod known;
 mod label;
 mod layers;
 mod layout;
@@ -25,8 +23,8 @@ mod record;
 mod volume;
 mod wear;
 
-pub use bytes::crc32c;
 pub use checkpoint::Checkpoint;
+pub use checksum::crc32c;
 pub use chunk::{BlockState, ChunkPage};
 pub use config::{
     DriveConfig, ExportConfig, LayerConfig, LayoutConfig, MetaConfig, PartConfig, PausedConfig,
@@ -44,8 +42,6 @@ pub use journal::{JOURNAL_HEADER, JournalHeader, JournalPage, open_page, page_bo
 pub use knobs::{
     BYPASS_MAX, INITIATOR_MAX, KnobsConfig, PINS_MAX, PinConfig, ReactionConfig, check_initiator,
 };
-#[cfg(feature = "known-checksums")]
-pub use known::{Lookup, know_checksums};
 pub use label::{
     DATA_START, LABEL_SIZE, Label, LabelError, MAX_DESCRIPTION, data_end, label_offsets,
     label_slots_for, readdress,

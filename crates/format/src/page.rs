@@ -1,6 +1,7 @@
 //! The 4 KiB pages of the metadata trees: their common header and the pointers to them.
 
-use crate::bytes::{crc32c, get_place, get_u16, get_u32, get_u64, put, put_place};
+use crate::bytes::{get_place, get_u16, get_u32, get_u64, put, put_place};
+use checksum::crc32c;
 use units::Place;
 
 /// Size of a page, in bytes.

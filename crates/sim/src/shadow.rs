@@ -74,7 +74,7 @@ fn memory_of(len: usize) -> DmaBuf {
             if contents.arena.get() == (0, 0) {
                 contents.begin(pool.arena());
                 #[cfg(feature = "mutations")]
-                format::know_checksums(|memory| CONTENTS.with(|contents| contents.crc(memory)));
+                checksum::know_checksums(|memory| CONTENTS.with(|contents| contents.crc(memory)));
             }
         });
         pool.get(len)

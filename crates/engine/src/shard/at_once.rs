@@ -51,10 +51,9 @@ impl Shard {
             let mut is_there = None;
             vdrive.read_in_place(place.block(), 1, &mut |bytes| {
                 self.fetching.some();
-                // Copied first, as in `copy_in_place`.
-                buf.write(0, bytes);
+                let sum = buf.write_summed(0, bytes);
                 self.fetching.some();
-                *is_there.insert(is_right(bytes, page.crc(block)))
+                *is_there.insert(is_right(sum, page.crc(block)))
             });
             self.fetching.some();
             leaf.touched.set(true);
@@ -149,9 +148,13 @@ impl Shard {
             let mut all = true;
             for (index, bytes) in bytes.chunks_exact(BLOCK).enumerate() {
                 let (skip, at, len) = overlap(piece, first + index);
-                // Copied first, as that is how a processor fetches memory best; then what it was is at hand.
-                buf.write(at, &bytes[skip..skip + len]);
-                match is_right(bytes, crc(index)) {
+                let sum = if len == BLOCK {
+                    buf.write_summed(at, bytes)
+                } else {
+                    buf.write(at, &bytes[skip..skip + len]);
+                    crc32c(bytes)
+                };
+                match is_right(sum, crc(index)) {
                     true => served.set(first + index),
                     false => all = false,
                 }
@@ -224,17 +227,14 @@ impl Shard {
         buf: &IoBuf,
     ) -> Option<SmallVec<[u32; 16]>> {
         let mut crcs: SmallVec<[u32; 16]> = SmallVec::new();
-        let mut block = self.block.borrow_mut();
         for run in runs {
             let vdrive = self.vdrive(run.place.vdrive()).ok()?;
             let mut take_in = |bytes: &mut [u8]| {
                 for bytes in bytes.chunks_exact_mut(BLOCK) {
-                    // By way of memory that is at hand: what has just gone to a drive's is not, for a while.
-                    buf.read(piece.at + crcs.len() * BLOCK, &mut block[..]);
+                    let at = piece.at + crcs.len() * BLOCK;
                     self.fetching.some();
-                    crcs.push(crc32c(&block[..]));
+                    crcs.push(buf.read_summed(at, bytes));
                     self.fetching.some();
-                    bytes.copy_from_slice(&block[..]);
                 }
             };
             let (place, count) = (run.place.block(), run.count);

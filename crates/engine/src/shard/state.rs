@@ -31,7 +31,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::{Rc, Weak};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use units::{BLOCK, Fetching, Place, PoolId, ShardId, VdriveId};
+use units::{Fetching, Place, PoolId, ShardId, VdriveId};
 
 pub(super) use format::{DIRECTORY, HOMES, SLOTS};
 
@@ -296,8 +296,6 @@ pub struct Shard {
     pub(super) meters: Meters,
     /// Slots of the write that is being made, kept between writes for its memory.
     pub(super) scratch: RefCell<Vec<Run>>,
-    /// The same for one of its blocks.
-    pub(super) block: RefCell<Box<[u8; BLOCK]>>,
     /// The block that is used next, where it lies in memory.
     pub(super) fetching: Fetching,
     this: Weak<Self>,
@@ -402,7 +400,6 @@ impl Shard {
             let_go: Event::default(),
             meters: Meters::default(),
             scratch: RefCell::default(),
-            block: RefCell::new(Box::new([0; BLOCK])),
             fetching: Fetching::default(),
             this: this.clone(),
         })

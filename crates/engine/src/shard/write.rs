@@ -75,8 +75,8 @@ impl Shard {
         for piece in pieces(offset, buf.len() as u64) {
             let _room = self.journal_room(Work::Host).await?;
             if piece.is_whole() {
-                let data = self.take_in(buf, piece);
-                self.write_blocks(by, piece, data, None).await?;
+                let taken_in = self.take_in(buf, piece);
+                self.write_blocks(by, piece, taken_in, None).await?;
             } else {
                 self.write_merged(by, piece, buf).await?;
             }
@@ -84,10 +84,13 @@ impl Shard {
         Ok(())
     }
 
-    fn take_in(&self, buf: &IoBuf, piece: Piece) -> DmaBuf {
+    /// The whole blocks of a piece, with their checksums.
+    fn take_in(&self, buf: &IoBuf, piece: Piece) -> (DmaBuf, Vec<u32>) {
         let mut data = self.handle.dma().get(piece.len);
-        buf.read(piece.at, &mut data);
-        data
+        let blocks = data.chunks_exact_mut(BLOCK).enumerate();
+        let crcs = blocks.map(|(index, block)| buf.read_summed(piece.at + index * BLOCK, block));
+        let crcs = crcs.collect();
+        (data, crcs)
     }
 
     /// Writes part of blocks: reads them, merges, and starts again when they changed meanwhile.
@@ -109,8 +112,9 @@ impl Shard {
             old.read(0, &mut data);
             let skip = piece.start - first * BLOCK;
             buf.read(piece.at, &mut data[skip..skip + piece.len]);
+            let crcs = data.chunks_exact(BLOCK).map(crc32c).collect();
             let seen = Some((&leaf, &seen[..]));
-            if self.write_blocks(by, whole, data, seen).await? {
+            if self.write_blocks(by, whole, (data, crcs), seen).await? {
                 return Ok(());
             }
         }
@@ -126,19 +130,18 @@ impl Shard {
         found.ok_or_else(|| IoError::new(ErrorKind::Gone, "it was deleted"))
     }
 
-    /// Writes whole blocks; with `seen`, only if the page and the blocks are still those. False if
+    /// Writes whole blocks, given with their checksums; with `seen`, only if the page and the blocks are still those. False if
     /// not.
     async fn write_blocks(
         &self,
         by: By,
         piece: Piece,
-        data: DmaBuf,
+        (data, crcs): (DmaBuf, Vec<u32>),
         seen: Option<(&Rc<Leaf>, &[Version])>,
     ) -> Result<bool, IoError> {
         let (first, count) = piece.blocks();
         let (layer, leaf) = self.writable(by.volume, piece.chunk).await?;
         self.admit(layer, &leaf, first, count)?;
-        let crcs: Vec<u32> = data.chunks_exact(BLOCK).map(crc32c).collect();
         let runs = self.take_slots(count).await?;
         if let Err(error) = self.write_runs(&runs, &data, Purpose::Hosts).await {
             self.give_back_after(&runs, error);

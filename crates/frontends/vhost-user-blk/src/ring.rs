@@ -113,9 +113,11 @@ impl Ring {
         (self.next_avail, self.seen_avail) = (next_avail, next_avail);
     }
 
-    fn look(&mut self) {
+    /// Looks at what the guest has made available, as [`Ring::available`].
+    pub(crate) fn look(&mut self) -> u16 {
         let seen = self.half(self.available, 2).load(Ordering::Acquire);
         self.seen_avail = u16::from_le(seen);
+        self.available()
     }
 
     /// Entries of the available ring that were seen and not taken; more than the ring has when the guest is wrong.

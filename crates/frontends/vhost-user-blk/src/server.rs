@@ -23,6 +23,9 @@ use std::task::Poll;
 /// How long to wait before an operation is offered again that the volume refused, when no
 /// completion of this ring will come first.
 const RETRY_NS: u64 = 500_000;
+/// From so many available requests on only half of them are taken at a time: with all of them taken, a guest would be
+/// answered all at once, and the task would have nothing to do until it has sent as many again.
+const HALVED: u16 = 8;
 /// How often the ring may say that it has entries while none can be read.
 const UNREADABLE_MAX: u32 = 16;
 
@@ -191,10 +194,18 @@ impl Server {
         }
     }
 
-    /// Takes what the guest has made available, and returns how many requests there were.
+    /// Takes requests that the guest has made available, if there are many not all; returns how many there were, none if
+    /// none was taken.
     fn take_requests(&mut self) -> Result<usize, Broken> {
+        let available = self.parts.ring.look();
+        let taken = match available {
+            HALVED.. => available.div_ceil(2),
+            few => few,
+        };
+        let left = usize::from(available - taken);
+        let most = self.resubmit.len() + usize::from(taken);
         let mut count = 0;
-        while self.refused.is_none() {
+        while self.refused.is_none() && count < most {
             let head = match self.resubmit.pop_front() {
                 Some(head) => head,
                 None => {
@@ -217,7 +228,7 @@ impl Server {
             self.start(head)?;
         }
         self.publish();
-        Ok(count)
+        Ok(if count > 0 { count + left } else { 0 })
     }
 
     /// Starts one request, or answers it at once.

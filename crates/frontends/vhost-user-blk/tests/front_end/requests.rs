@@ -2,11 +2,14 @@
 
 use crate::device::{Counts, TestDevice, memory_file};
 use crate::support::*;
-use block::ErrorKind;
+use block::{BlockDevice, ErrorKind, Geometry, Op};
 use frontend_vhost_user_blk::FRONT_END;
-use std::sync::atomic::{AtomicBool, Ordering};
+use reactor::ReactorThread;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::Waker;
 use std::time::{Duration, Instant};
-use vhost_client::{Command, Options};
+use vhost_client::{Client, Command, Options};
 
 #[test]
 fn what_is_written_is_read_whatever_was_negotiated() {
@@ -249,6 +252,68 @@ fn a_request_does_not_wait_for_another_one_to_complete() {
     assert_eq!(ask(queue, Command::Identify).status, OK);
     served.device.hold(false);
     assert_eq!(queue.wait(TIMEOUT).unwrap().status, OK);
+}
+
+/// A volume that takes some operations, and more only once the guest has been answered these.
+struct Pausing {
+    volume: TestDevice,
+    taken: AtomicUsize,
+    first: usize,
+    answered: AtomicBool,
+}
+
+impl BlockDevice for Pausing {
+    fn geometry(&self) -> Geometry {
+        self.volume.geometry()
+    }
+
+    fn submit(&self, op: Op) -> Result<(), Op> {
+        if self.taken.fetch_add(1, Ordering::Relaxed) >= self.first {
+            let is_answered = || self.answered.load(Ordering::Acquire);
+            until("the guest was answered the first", is_answered);
+        }
+        self.volume.submit(op)
+    }
+
+    fn on_change(&self, listener: u64, waker: Waker) {
+        self.volume.on_change(listener, waker);
+    }
+
+    fn is_gone(&self) -> bool {
+        self.volume.is_gone()
+    }
+}
+
+#[test]
+fn of_many_requests_half_are_answered_before_the_others_are_taken() {
+    let folder = Folder::new();
+    let path = folder.0.join("disk.sock");
+    let volume = Arc::new(Pausing {
+        volume: TestDevice::new(memory_file(SIZE), 512, 64, true),
+        taken: AtomicUsize::new(0),
+        first: 16,
+        answered: AtomicBool::new(false),
+    });
+    let loops = [ReactorThread::start("loop", 0).unwrap()];
+    let _export = start(volume.clone(), &path, &loops).unwrap();
+    let mut client = Client::connect(&path, Options::default()).unwrap();
+    let queue = client.queue(0);
+    for _ in 0..32 {
+        let slot = queue.take_slot().unwrap();
+        queue.push(
+            slot,
+            Command::Read {
+                sector: 0,
+                len: 512,
+            },
+        );
+    }
+    queue.kick();
+    until("16 are answered", || queue.used_index() == 16);
+    volume.answered.store(true, Ordering::Release);
+    for _ in 0..32 {
+        assert_eq!(queue.wait(TIMEOUT).unwrap().status, OK);
+    }
 }
 
 #[test]

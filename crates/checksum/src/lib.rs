@@ -1,0 +1,16 @@
+//! CRC32C (Castagnoli), the checksum of every block and record: of bytes where they lie, and of bytes on their way
+//! from one place to another, in one pass.
+//!
+//! Responsible for: the sums. Leaves out: what they are compared with.
+
+mod copy;
+#[cfg(target_arch = "x86_64")]
+mod fold;
+#[cfg(feature = "known-checksums")]
+mod known;
+mod sum;
+
+pub use copy::copy;
+#[cfg(feature = "known-checksums")]
+pub use known::{Lookup, know_checksums};
+pub use sum::crc32c;
