@@ -24,9 +24,8 @@ pub(crate) fn get_u128(bytes: &[u8], at: usize) -> u128 {
 /// A place takes six bytes.
 #[inline]
 pub(crate) fn get_place(bytes: &[u8], at: usize) -> Place {
-    let mut wide = [0; 8];
-    wide[..6].copy_from_slice(&bytes[at..at + 6]);
-    Place::from_bits(u64::from_le_bytes(wide))
+    let (low, high) = (get_u32(bytes, at), get_u16(bytes, at + 4));
+    Place::from_bits(u64::from(low) | u64::from(high) << 32)
 }
 
 /// Whether all of some words are zeroes, without a way out at the first that is not: the processor looks at several

@@ -53,6 +53,8 @@ pub(crate) struct Inner {
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) timers: RefCell<Timers>,
     clock: Box<dyn Clock>,
+    /// What it showed last.
+    seen_ns: Cell<u64>,
     random: Cell<u64>,
     pub(crate) ring: Option<Ring>,
     pub(crate) sides: Sides,
@@ -84,6 +86,7 @@ impl Handle {
             inbox,
             timers: RefCell::default(),
             clock,
+            seen_ns: Cell::new(0),
             random: Cell::new(seed),
             ring,
             sides: Sides::default(),
@@ -102,7 +105,15 @@ impl Handle {
 
     /// Nanoseconds since a fixed moment.
     pub fn now_ns(&self) -> u64 {
-        self.0.clock.now_ns()
+        let now_ns = self.0.clock.now_ns();
+        self.0.seen_ns.set(now_ns);
+        now_ns
+    }
+
+    /// What [`Handle::now_ns`] was when anything on this thread asked last, which the loop itself does in each of its
+    /// turns: for what need not be exact, as a look at the clock takes as long as a part of an operation.
+    pub fn seen_ns(&self) -> u64 {
+        self.0.seen_ns.get()
     }
 
     /// The next number of this thread's seeded sequence (splitmix64).

@@ -163,8 +163,10 @@ impl Shard {
         blocks.for_each(|block| state.ram.invalidate(leaf, block));
         self.mark_dirty(&mut state, volume, chunk, leaf);
         if is_fast {
-            state.dirty_chunks.written((volume, chunk));
-            // Other slots are nothing that the policy knows of.
+            // Other slots are nothing that the policy knows of, nor that changes what can sink.
+            if !were_there || state.dirty_chunks.has_aside() {
+                state.dirty_chunks.written((volume, chunk));
+            }
             if !were_there {
                 let extents = extents_of(&BlockMask::of(first, run.count));
                 self.tell_placed(&mut state, (volume, chunk), leaf, extents);

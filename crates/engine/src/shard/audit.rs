@@ -177,7 +177,11 @@ impl Shard {
         } else if (0..CHUNK_BLOCKS).any(|block| page.home_valid(block)) {
             books.note(|| format!("chunk {chunk} of volume {volume} has valid blocks and no home"));
         }
-        drop(state);
-        self.count(&page)
+        let counts = self.count(&page);
+        // Writes of what the fast tier has alone go by that.
+        if counts.fast > 0 && !state.dirty_chunks.contains(&(volume, chunk)) {
+            books.note(|| format!("chunk {chunk} of volume {volume} is not known to sink"));
+        }
+        counts
     }
 }

@@ -132,6 +132,11 @@ impl Sinking {
         self.ready + self.aside
     }
 
+    /// Whether any waits.
+    pub fn has_aside(&self) -> bool {
+        self.aside > 0
+    }
+
     /// Whether any is to be looked at now.
     pub fn has_ready(&self) -> bool {
         self.ready > 0

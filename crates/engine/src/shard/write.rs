@@ -198,11 +198,14 @@ impl Shard {
             done += run.count;
         }
         self.fetching.some();
-        leaf.written_ns.set(self.handle.now_ns());
+        leaf.written_ns.set(self.handle.seen_ns());
         leaf.touched.set(true);
-        let blocks = BlockMask::of(first, count);
         let mut state = self.state.borrow_mut();
-        state.note_use(by, (layer, piece.chunk), &blocks);
+        let chunk = (layer, piece.chunk);
+        match count {
+            1 => state.note_use_of(by, chunk, first),
+            _ => state.note_use(by, chunk, &BlockMask::of(first, count)),
+        }
         Ok(())
     }
 

@@ -6,6 +6,7 @@ mod sparse;
 pub use checkpoint::NO_PAGE;
 
 use super::Batch;
+use super::by_group::ByGroup;
 use super::table::{Class, GroupTable, Spaces};
 use format::GroupKey;
 use std::collections::{BTreeMap, BTreeSet};
@@ -75,7 +76,7 @@ pub struct Allocator {
     pub(super) group_blocks: u64,
     /// Shards of the pool.
     shards: u64,
-    pub(super) slots: BTreeMap<GroupKey, SlotGroup>,
+    pub(super) slots: ByGroup<SlotGroup>,
     /// How many of them are of the metadata region: every write asks for it.
     pub(super) meta_groups: u64,
     pub(super) homes: BTreeMap<GroupKey, HomeGroup>,
@@ -103,7 +104,7 @@ impl Allocator {
             table,
             group_blocks,
             shards,
-            slots: BTreeMap::new(),
+            slots: ByGroup::default(),
             meta_groups: 0,
             homes: BTreeMap::new(),
             dirty_slots: BTreeSet::new(),
@@ -201,11 +202,8 @@ impl Allocator {
 
     /// Slots in use (or kept back) on a vdrive, in blocks.
     pub fn used_slots(&self, vdrive: VdriveId) -> u64 {
-        let range = GroupKey::new(vdrive, 0)..=GroupKey::new(vdrive, 0x00ff_ffff);
-        self.slots
-            .range(range)
-            .map(|(_, group)| u64::from(group.used))
-            .sum()
+        let groups = self.slots.of(vdrive);
+        groups.map(|(_, group)| u64::from(group.used)).sum()
     }
 
     /// Homes in use on a vdrive, in chunks.
@@ -242,7 +240,7 @@ impl Allocator {
                 }
                 continue;
             };
-            let group = self.slots.get_mut(&key).expect("the cursor's group");
+            let group = self.slots.get_mut(key).expect("the cursor's group");
             let run = free_run(
                 &group.bits,
                 cursor.bit,
@@ -283,7 +281,7 @@ impl Allocator {
     pub fn next_slot(&self, class: Class) -> Option<Place> {
         let cursor = self.cursors[class as usize];
         let key = cursor.group?;
-        let bits = &self.slots.get(&key)?.bits;
+        let bits = &self.slots.get(key)?.bits;
         let (bit, _) = free_run(bits, cursor.bit, self.group_blocks as u32, 1)?;
         Some(self.place(key, bit))
     }
@@ -291,11 +289,11 @@ impl Allocator {
     /// Takes a free slot of `class` in a group that is the shard's already: other shards' journals,
     /// not played yet, may name groups that look free.
     pub fn take_own_slot(&mut self, class: Class) -> Option<Place> {
-        let own = |(key, group): (&GroupKey, &SlotGroup)| {
+        let own = |(key, group): (GroupKey, &SlotGroup)| {
             let usable =
                 self.class(key.vdrive()) == Some(class) && self.table.is_open(key.vdrive());
             let run = free_run(&group.bits, 0, self.group_blocks as u32, 1);
-            usable.then_some((*key, run?.0))
+            usable.then_some((key, run?.0))
         };
         let (key, bit) = self.slots.iter().find_map(own)?;
         let place = self.place(key, bit);
@@ -315,8 +313,8 @@ impl Allocator {
                     && self.class(key.vdrive()) == Some(class)
                     && self.table.is_open(key.vdrive())
             })
-            .min_by_key(|(key, group)| (group.used, **key))
-            .map(|(key, group)| (*key, group.used));
+            .min_by_key(|(key, group)| (group.used, *key))
+            .map(|(key, group)| (key, group.used));
         let mostly_free = best.filter(|(_, used)| *used <= all / 2);
         // Beyond its share of the metadata region it takes none as long as it has a page, nor to empty others.
         let has_share =
@@ -357,7 +355,7 @@ impl Allocator {
     }
 
     fn remove_slots(&mut self, key: GroupKey) {
-        let removed = self.slots.remove(&key);
+        let removed = self.slots.remove(key);
         self.meta_groups -= u64::from(removed.is_some() && key.vdrive() == VdriveId(0));
     }
 
@@ -462,7 +460,7 @@ impl Allocator {
 
     fn free_slots_now(&mut self, place: Place, count: u32) {
         for piece in self.pieces(place, count) {
-            let Some(group) = self.slots.get_mut(&piece.key) else {
+            let Some(group) = self.slots.get_mut(piece.key) else {
                 continue;
             };
             let freed = set_bits(&mut group.bits, piece.bit, piece.count, false);
@@ -518,13 +516,13 @@ impl Allocator {
         let mut left = count;
         for piece in self.pieces(place, count) {
             let key = piece.key;
-            if !self.slots.contains_key(&key) {
+            if self.slots.get(key).is_none() {
                 if !self.table.claim(key.vdrive(), key.group()) {
                     return false;
                 }
                 self.add_slots(key, piece.class);
             }
-            let group = self.slots.get_mut(&key).expect("there by now");
+            let group = self.slots.get_mut(key).expect("there by now");
             let taken = set_bits(&mut group.bits, piece.bit, piece.count, true);
             group.used += taken;
             group.note_change(key, &mut self.dirty_slots);
@@ -543,7 +541,7 @@ impl Allocator {
     /// The shard's groups on a vdrive, with their first blocks.
     pub fn groups_of(&self, vdrive: VdriveId) -> Vec<(GroupKey, u64)> {
         let range = GroupKey::new(vdrive, 0)..=GroupKey::new(vdrive, 0x00ff_ffff);
-        let slots = self.slots.range(range.clone()).map(|(key, _)| *key);
+        let slots = self.slots.of(vdrive).map(|(key, _)| key);
         let homes = self.homes.range(range).map(|(key, _)| *key);
         let mut keys: Vec<_> = slots
             .chain(homes)
@@ -560,7 +558,7 @@ impl Allocator {
         let run = |index: u32| {
             let all = (homes >> index & 1 == 1).then_some((0, chunk));
             let part = || {
-                let words = &self.slots.get(&key)?.bits;
+                let words = &self.slots.get(key)?.bits;
                 used_part(words.chunks(CHUNK_BLOCKS / 64).nth(index as usize)?)
             };
             let (first, count) = all.or_else(part)?;
@@ -589,7 +587,7 @@ impl Allocator {
 
     /// Has a group's bitmap of slots written anew.
     pub fn renew_slots(&mut self, key: GroupKey) {
-        if let Some(group) = self.slots.get_mut(&key) {
+        if let Some(group) = self.slots.get_mut(key) {
             group.note_change(key, &mut self.dirty_slots);
         }
     }

@@ -72,18 +72,18 @@ impl Books {
         }
         let mut used = [0u64; 3];
         let mut total = [0u64; 3];
-        for (key, group) in &space.slots {
+        for (key, group) in space.slots.iter() {
             let wanted = self
                 .slots
-                .remove(key)
+                .remove(&key)
                 .unwrap_or_else(|| Box::new([0; WORDS]));
             let class = space.class(key.vdrive()).unwrap_or(Class::Slow) as usize;
             used[class] += u64::from(group.used);
             total[class] += space.group_blocks;
             for (word, (has, wants)) in group.bits.iter().zip(wanted.iter()).enumerate() {
                 if has != wants {
-                    let live = referred.get(key).map_or(0, |bits| bits[word]);
-                    self.note(|| difference(*key, word, *has, *wants, live));
+                    let live = referred.get(&key).map_or(0, |bits| bits[word]);
+                    self.note(|| difference(key, word, *has, *wants, live));
                 }
             }
             let count: u32 = group.bits.iter().map(|word| word.count_ones()).sum();
@@ -116,8 +116,7 @@ impl Books {
                 self.note(|| format!("class {class} counts {has} free of {wants}"));
             }
         }
-        let of_meta = |key: &&GroupKey| key.vdrive() == VdriveId(0);
-        let meta_groups = space.slots.keys().filter(of_meta).count() as u64;
+        let meta_groups = space.slots.of(VdriveId(0)).count() as u64;
         if space.meta_groups != meta_groups {
             let has = space.meta_groups;
             self.note(|| format!("{has} groups of {meta_groups} of the metadata region count"));

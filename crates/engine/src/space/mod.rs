@@ -9,6 +9,7 @@
 mod allocator;
 mod allowance;
 mod books;
+mod by_group;
 mod quarantine;
 mod shared;
 mod table;

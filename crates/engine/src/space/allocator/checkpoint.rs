@@ -80,7 +80,7 @@ impl Allocator {
                 let wanted = cursors.contains(key) && self.table.is_open(key.vdrive());
                 group.used == 0 && old(group.touched) && !wanted
             })
-            .map(|(key, _)| *key)
+            .map(|(key, _)| key)
             .collect();
         let homes: Vec<_> = self
             .homes
@@ -146,7 +146,7 @@ impl Allocator {
 
     /// A slot group's bits as a checkpoint keeps them; it counts as written from here on.
     pub fn slots_for_checkpoint(&mut self, key: GroupKey, holes: &Holes) -> [u64; WORDS] {
-        let group = self.slots.get_mut(&key).expect("a group of the shard");
+        let group = self.slots.get_mut(key).expect("a group of the shard");
         group.dirty = false;
         self.encoded += 1;
         self.dirty_slots.remove(&key);

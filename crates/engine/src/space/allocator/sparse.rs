@@ -22,7 +22,7 @@ impl Allocator {
     pub fn close_slots(&mut self, class: Class, most: usize) -> u64 {
         let groups = self.slots.iter();
         let groups = groups.filter(|(key, _)| self.class(key.vdrive()) == Some(class));
-        let used = groups.map(|(key, group)| (group.used, *key)).collect();
+        let used = groups.map(|(key, group)| (group.used, key)).collect();
         self.close(used, self.group_blocks as u32, most)
     }
 
@@ -59,12 +59,14 @@ impl Allocator {
     /// Whether any group of the shard has nothing; none of them is kept to be filled next.
     pub fn let_go_of_empty(&mut self) -> bool {
         let slots = &self.slots;
-        let is_empty = |key: &GroupKey| slots.get(key).is_some_and(|group| group.used == 0);
+        let is_empty = |key: &GroupKey| slots.get(*key).is_some_and(|group| group.used == 0);
         for cursor in &mut self.cursors[Class::Fast as usize..] {
             cursor.group = cursor.group.filter(|key| !is_empty(key));
         }
         let is_meta = |key: &GroupKey| self.class(key.vdrive()) == Some(Class::Meta);
-        slots.keys().any(|key| is_empty(key) && !is_meta(key))
+        slots
+            .iter()
+            .any(|(key, group)| group.used == 0 && !is_meta(&key))
             || self.homes.values().any(|group| group.bits == 0)
     }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 fn is_used(space: &Allocator, place: Place) -> bool {
     let (key, bit) = space.key(place).expect("a place of the pool");
-    space.slots[&key].bits[bit as usize / 64] >> (bit % 64) & 1 == 1
+    space.slots.get(key).unwrap().bits[bit as usize / 64] >> (bit % 64) & 1 == 1
 }
 
 fn allocator(groups: u32) -> Allocator {
