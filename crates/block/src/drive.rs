@@ -1,6 +1,6 @@
 //! A drive as the engine sees it: [`Drive`] is the device, [`DriveQueue`] one thread's way to it.
 
-use crate::{DmaBuf, DriveError, Receiver, Sender, oneshot};
+use crate::{DmaBuf, DriveError, Lent, Receiver, Sender, Shown, oneshot};
 use std::rc::Rc;
 use units::Coming;
 
@@ -83,21 +83,22 @@ pub trait DriveQueue {
         false
     }
 
-    /// Where the drive has the `len` bytes from `offset` (bytes) on, which will be read or written in place, for the
-    /// processor to fetch them.
+    /// Where the drive has the `len` bytes from `offset` (bytes) on, which will be read in place, for the processor to
+    /// fetch them.
     fn coming(&self, _offset: u64, _len: usize) -> Coming {
         Coming::NOTHING
     }
 
     /// Shows `see` the `len` bytes from `offset` (bytes) on, where the drive has them in this process's
-    /// memory in one piece: a read that has ended when this returns. The bytes stay as they are meanwhile.
+    /// memory in one piece: a read that has ended when this returns.
     /// False when it cannot, and then nothing was shown: [`DriveQueue::submit`] can always.
-    fn read_in_place(&self, _offset: u64, _len: usize, _see: &mut dyn FnMut(&[u8])) -> bool {
+    fn read_in_place(&self, _offset: u64, _len: usize, _see: &mut dyn FnMut(Shown<'_>)) -> bool {
         false
     }
 
-    /// Lets `fill` write the `len` bytes from `offset` (bytes) on, in the same way.
-    fn write_in_place(&self, _offset: u64, _len: usize, _fill: &mut dyn FnMut(&mut [u8])) -> bool {
+    /// Lets `fill` write the `len` bytes from `offset` (bytes) on, in the same way. Other threads may see them late: whoever
+    /// tells them calls [`crate::settle`] before.
+    fn write_in_place(&self, _offset: u64, _len: usize, _fill: &mut dyn FnMut(Lent<'_>)) -> bool {
         false
     }
 }

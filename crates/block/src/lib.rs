@@ -11,10 +11,12 @@ mod drive;
 mod error;
 mod iobuf;
 mod lasting;
+mod lent;
 mod oneshot;
 mod op;
 mod spare;
 
+pub use checksum::settle;
 pub use device::{
     AllocationState, BlockDevice, Completion, CompletionQueue, CompletionSink, Geometry,
     StatusExtent,
@@ -26,5 +28,6 @@ pub use drive::{
 pub use error::{DriveError, ErrorKind, IoError};
 pub use iobuf::{IoBuf, Segment};
 pub use lasting::{Lasting, LastingMemory, LastingSource, OwnMemory};
+pub use lent::{Lent, Shown};
 pub use oneshot::{Receiver, Sender, oneshot};
 pub use op::{Op, OpFlags, OpKind};

@@ -11,7 +11,23 @@ pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) -> Option<u32> {
     #[cfg(all(target_arch = "x86_64", not(feature = "known-checksums")))]
     if crate::fold::takes(len) {
         // SAFETY: as the caller says, and this processor has what it takes.
-        return Some(unsafe { crate::fold::copy(from, to, len) });
+        return Some(unsafe { crate::fold::copy::<false>(from, to, len) });
+    }
+    let _ = (from, to, len);
+    None
+}
+
+/// As [`copy`], to memory that will not be used soon: it is written past the processor's caches, which else would
+/// fetch all of it to have it overwritten. Other threads may see it late until [`crate::settle`].
+///
+/// # Safety
+/// As there.
+#[inline]
+pub unsafe fn copy_away(from: *const u8, to: *mut u8, len: usize) -> Option<u32> {
+    #[cfg(all(target_arch = "x86_64", not(feature = "known-checksums")))]
+    if crate::fold::takes(len) && to.addr().is_multiple_of(crate::fold::REGISTER) {
+        // SAFETY: as the caller says, and this processor has what it takes.
+        return Some(unsafe { crate::fold::copy::<true>(from, to, len) });
     }
     let _ = (from, to, len);
     None
@@ -34,14 +50,24 @@ mod tests {
         std::iter::repeat_with(next).take(len).collect()
     }
 
-    /// What arrives of a copy, one byte further than where an allocation begins, and its checksum.
-    fn copied(from: &[u8]) -> Option<(Vec<u8>, u32)> {
-        let mut to = vec![0xff; from.len() + 2];
-        let at = to[1..].as_mut_ptr();
+    /// What arrives of a copy so far behind a multiple of 64, and its checksum.
+    fn copied_to(
+        behind: usize,
+        from: &[u8],
+        copy: unsafe fn(*const u8, *mut u8, usize) -> Option<u32>,
+    ) -> Option<(Vec<u8>, u32)> {
+        let mut to = vec![0xff_u8; from.len() + 200];
+        let begin = to.as_ptr().align_offset(64) + 64 + behind;
+        let end = begin + from.len();
         // SAFETY: both are as long as that.
-        let sum = unsafe { copy(from.as_ptr(), at, from.len()) };
-        assert_eq!((to[0], to.pop()), (0xff, Some(0xff)));
-        sum.map(|sum| (to.split_off(1), sum))
+        let sum = unsafe { copy(from.as_ptr(), to[begin..].as_mut_ptr(), from.len()) };
+        let others = to[..begin].iter().chain(&to[end..]);
+        assert!(others.into_iter().all(|byte| *byte == 0xff));
+        sum.map(|sum| (to[begin..end].to_vec(), sum))
+    }
+
+    fn copied(from: &[u8]) -> Option<(Vec<u8>, u32)> {
+        copied_to(1, from, copy)
     }
 
     /// Whether whole steps can be copied so here: other processors have nothing to test.
@@ -55,7 +81,13 @@ mod tests {
             let from = bytes(len);
             let right = is_able().then(|| (from.clone(), crc32c(&from)));
             assert!(copied(&from) == right, "{len} bytes");
+            assert!(copied_to(0, &from, copy_away) == right, "{len} bytes");
         }
+    }
+
+    #[test]
+    fn caches_are_passed_only_where_whole_lines_are_written() {
+        assert!(copied_to(8, &bytes(4096), copy_away).is_none());
     }
 
     #[test]

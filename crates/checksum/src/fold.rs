@@ -9,12 +9,12 @@ use std::arch::x86_64::{
     __m128i, __m512i, _mm_clmulepi64_si128, _mm_crc32_u64, _mm_cvtsi32_si128, _mm_cvtsi128_si64,
     _mm_extract_epi64, _mm_set_epi64x, _mm_xor_si128, _mm512_broadcast_i32x4,
     _mm512_castsi512_si128, _mm512_clmulepi64_epi128, _mm512_extracti32x4_epi32,
-    _mm512_loadu_si512, _mm512_storeu_si512, _mm512_ternarylogic_epi64, _mm512_xor_si512,
-    _mm512_zextsi128_si512,
+    _mm512_loadu_si512, _mm512_storeu_si512, _mm512_stream_si512, _mm512_ternarylogic_epi64,
+    _mm512_xor_si512, _mm512_zextsi128_si512,
 };
 
 /// Bytes of a register, of the part of one that is multiplied by itself, and of the registers that are folded at once.
-const REGISTER: usize = 64;
+pub(crate) const REGISTER: usize = 64;
 const LANE: usize = 16;
 const STEP: usize = 4 * REGISTER;
 /// Castagnoli's polynomial, its highest power in the lowest bit.
@@ -56,17 +56,21 @@ pub(crate) fn takes(len: usize) -> bool {
         && is_x86_feature_detected!("sse4.2")
 }
 
-/// As [`crate::copy`].
+/// As [`crate::copy`], or with `AWAY` as [`crate::copy_away`].
 ///
 /// # Safety
-/// As there, and [`takes`] says that it can be done.
+/// As there, and [`takes`] says that it can be done; with `AWAY`, `to` is a multiple of 64.
 #[target_feature(enable = "avx512f,vpclmulqdq,pclmulqdq,sse4.2")]
-pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, len: usize) -> u32 {
+pub(crate) unsafe fn copy<const AWAY: bool>(from: *const u8, to: *mut u8, len: usize) -> u32 {
     let pass = |at: usize, index: usize| {
-        // SAFETY: within the bytes, whose number is a multiple of a step; neither side needs to be aligned.
+        let at = at + index * REGISTER;
+        // SAFETY: within the bytes, whose number is a multiple of a step; aligned where it has to be.
         unsafe {
-            let bytes = _mm512_loadu_si512(from.add(at + index * REGISTER).cast());
-            _mm512_storeu_si512(to.add(at + index * REGISTER).cast(), bytes);
+            let bytes = _mm512_loadu_si512(from.add(at).cast());
+            match AWAY {
+                true => _mm512_stream_si512(to.add(at).cast(), bytes),
+                false => _mm512_storeu_si512(to.add(at).cast(), bytes),
+            }
             bytes
         }
     };

@@ -3,6 +3,7 @@
 //!
 //! Responsible for: the sums. Leaves out: what they are compared with.
 
+mod away;
 mod copy;
 #[cfg(target_arch = "x86_64")]
 mod fold;
@@ -10,7 +11,8 @@ mod fold;
 mod known;
 mod sum;
 
-pub use copy::copy;
+pub use away::{settle, store};
+pub use copy::{copy, copy_away};
 #[cfg(feature = "known-checksums")]
 pub use known::{Lookup, know_checksums};
 pub use sum::crc32c;

@@ -8,7 +8,8 @@ use crate::plan::DrivePlan;
 use crate::random::Random;
 use crate::request::{Begun, End, Faults, HANG_NS, State};
 use block::{
-    DmaBuf, Drive, DriveError, DriveInfo, DriveIo, DriveIoKind, DriveQueue, Rotation, oneshot,
+    DmaBuf, Drive, DriveError, DriveInfo, DriveIo, DriveIoKind, DriveQueue, Lent, Rotation, Shown,
+    oneshot,
 };
 use drives::OpenDrive;
 use reactor::Handle;
@@ -237,21 +238,21 @@ impl DriveQueue for Queue {
         self.in_memory
     }
 
-    fn read_in_place(&self, offset: u64, len: usize, see: &mut dyn FnMut(&[u8])) -> bool {
+    fn read_in_place(&self, offset: u64, len: usize, see: &mut dyn FnMut(Shown<'_>)) -> bool {
         if !self.in_memory {
             return false;
         }
         let buf = self.handle.dma().zeroed(len);
         let read = self.in_place(DriveIoKind::Read, offset, buf);
-        read.map(|buf| see(&buf)).is_some()
+        read.map(|buf| see((&buf[..]).into())).is_some()
     }
 
-    fn write_in_place(&self, offset: u64, len: usize, fill: &mut dyn FnMut(&mut [u8])) -> bool {
+    fn write_in_place(&self, offset: u64, len: usize, fill: &mut dyn FnMut(Lent<'_>)) -> bool {
         if !self.in_memory {
             return false;
         }
         let mut buf = self.handle.dma().zeroed(len);
-        fill(&mut buf);
+        fill((&mut buf[..]).into());
         self.in_place(DriveIoKind::Write, offset, buf).is_some()
     }
 }

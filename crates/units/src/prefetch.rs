@@ -4,10 +4,9 @@ use std::cell::Cell;
 
 /// Bytes that a processor fetches at once.
 const LINE: usize = 64;
-/// Lines that are asked for at a time of what will be read, and of what will be written: a processor waits for some 16 at
-/// once, and what is done meanwhile is to find some of these free.
-const READ: usize = 6;
-const WRITTEN: usize = 8;
+/// Lines that are asked for at a time: a processor waits for some 16 at once, and what is done meanwhile is to find some of
+/// these free.
+const LINES: usize = 6;
 /// Bytes between the lines of what is needed at once: enough of them for the processor to see what is wanted.
 const APART: usize = 1024;
 
@@ -19,19 +18,6 @@ pub fn prefetch<T>(value: *const T) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         // SAFETY: a prefetch reads and writes nothing that a program sees, whatever the address.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(value.cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = value;
-}
-
-/// As [`prefetch`], of what will be written: no other core has it then.
-#[inline]
-fn prefetch_to_write(value: *const u8) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
-        // SAFETY: as above.
-        unsafe { _mm_prefetch::<_MM_HINT_ET0>(value.cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = value;
@@ -73,7 +59,6 @@ impl Coming {
 pub struct Fetching {
     next: Cell<*const u8>,
     end: Cell<*const u8>,
-    writes: Cell<bool>,
 }
 
 impl Default for Fetching {
@@ -82,37 +67,22 @@ impl Default for Fetching {
         Self {
             next: Cell::new(start),
             end: Cell::new(end),
-            writes: Cell::default(),
         }
     }
 }
 
 impl Fetching {
-    /// From now on this is fetched, which will be read.
+    /// From now on this is fetched.
     #[inline]
-    pub fn to_read(&self, coming: Coming) {
+    pub fn begin(&self, coming: Coming) {
         self.next.set(coming.start);
         self.end.set(coming.end);
-        self.writes.set(false);
-    }
-
-    /// From now on this is fetched, which will be written.
-    #[inline]
-    pub fn to_write(&self, coming: Coming) {
-        self.to_read(coming);
-        self.writes.set(true);
     }
 
     /// Whether all was asked for.
     #[inline]
     pub fn is_over(&self) -> bool {
         self.next.get() >= self.end.get()
-    }
-
-    /// Whether something that will be read is not asked for yet.
-    #[inline]
-    pub fn reads(&self) -> bool {
-        !self.writes.get() && !self.is_over()
     }
 
     /// Has the processor fetch the next lines.
@@ -122,15 +92,8 @@ impl Fetching {
             return;
         }
         let next = self.next.get();
-        let line = |index: usize| next.wrapping_add(index * LINE);
-        let count = if self.writes.get() {
-            (0..WRITTEN).for_each(|index| prefetch_to_write(line(index)));
-            WRITTEN
-        } else {
-            (0..READ).for_each(|index| prefetch(line(index)));
-            READ
-        };
-        self.next.set(line(count));
+        (0..LINES).for_each(|index| prefetch(next.wrapping_add(index * LINE)));
+        self.next.set(next.wrapping_add(LINES * LINE));
     }
 }
 
@@ -152,14 +115,9 @@ mod tests {
             times
         };
         assert_eq!(times(), 0);
-        fetching.to_read(coming);
-        assert!(fetching.reads());
+        fetching.begin(coming);
         assert_eq!(times(), 11);
-        assert!(!fetching.reads());
-        fetching.to_write(coming);
-        assert!(!fetching.reads());
-        assert_eq!(times(), 8);
-        fetching.to_read(Coming::NOTHING);
+        fetching.begin(Coming::NOTHING);
         assert_eq!(times(), 0);
         coming.begin();
     }

@@ -3,7 +3,7 @@
 use crate::check::{check, is_within};
 use crate::spec::{Named, check_name, parse_named};
 use crate::{DriveKind, OpenDrive, OpenError};
-use block::{Drive, DriveInfo, DriveIo, DriveIoKind, DriveQueue, Rotation};
+use block::{Drive, DriveInfo, DriveIo, DriveIoKind, DriveQueue, Lent, Rotation, Shown};
 use reactor::Handle;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -100,16 +100,16 @@ impl DriveQueue for NullQueue {
         true
     }
 
-    fn read_in_place(&self, offset: u64, len: usize, see: &mut dyn FnMut(&[u8])) -> bool {
+    fn read_in_place(&self, offset: u64, len: usize, see: &mut dyn FnMut(Shown<'_>)) -> bool {
         let zeroes = ZEROES
             .get(..len)
             .filter(|_| is_within(offset, len, self.size));
-        zeroes.map(see).is_some()
+        zeroes.map(|zeroes| see(zeroes.into())).is_some()
     }
 
-    fn write_in_place(&self, offset: u64, len: usize, fill: &mut dyn FnMut(&mut [u8])) -> bool {
+    fn write_in_place(&self, offset: u64, len: usize, fill: &mut dyn FnMut(Lent<'_>)) -> bool {
         let mut nowhere = self.nowhere.borrow_mut();
         let taken = (nowhere.get_mut(..len)).filter(|_| is_within(offset, len, self.size));
-        taken.map(fill).is_some()
+        taken.map(|taken| fill(taken.into())).is_some()
     }
 }

@@ -8,7 +8,7 @@ use super::memory::Memory;
 use crate::check::{check, is_within};
 use crate::spec::{Named, check_name, exact_size, parse_named};
 use crate::{DriveKind, OpenDrive, OpenError, OpenErrorKind};
-use block::{Drive, DriveInfo, DriveIo, DriveIoKind, DriveQueue, Rotation};
+use block::{Drive, DriveInfo, DriveIo, DriveIoKind, DriveQueue, Lent, Rotation, Shown};
 use reactor::Handle;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -209,13 +209,21 @@ impl DriveQueue for RamQueue {
         self.opened.memory.coming(offset, len)
     }
 
-    fn read_in_place(&self, offset: u64, len: usize, see: &mut dyn FnMut(&[u8])) -> bool {
+    fn read_in_place(&self, offset: u64, len: usize, see: &mut dyn FnMut(Shown<'_>)) -> bool {
         let memory = &self.opened.memory;
-        is_within(offset, len, memory.size()) && memory.read_in_place(offset, len, see)
+        let is_there = is_within(offset, len, memory.size());
+        if is_there {
+            see(memory.shown(offset, len));
+        }
+        is_there
     }
 
-    fn write_in_place(&self, offset: u64, len: usize, fill: &mut dyn FnMut(&mut [u8])) -> bool {
+    fn write_in_place(&self, offset: u64, len: usize, fill: &mut dyn FnMut(Lent<'_>)) -> bool {
         let memory = &self.opened.memory;
-        is_within(offset, len, memory.size()) && memory.write_in_place(offset, len, fill)
+        let is_there = is_within(offset, len, memory.size());
+        if is_there {
+            fill(memory.lent(offset, len));
+        }
+        is_there
     }
 }

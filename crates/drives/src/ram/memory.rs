@@ -1,27 +1,24 @@
 //! Memory of a drive: mapped, zeroed, touched only where it is used.
+//!
+//! Several threads may use it at once. Of a range that is read while it is written a read may have something of
+//! both, as with a disk: whoever writes keeps readers away, as the engine does from blocks that are not a host's yet.
+//! So it has no locks, and is only ever reached through raw pointers.
 
+use block::{Lent, Shown};
 use std::io;
 use std::ptr::NonNull;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use units::Coming;
 
-/// Bytes under one lock.
-const PIECE: u64 = 1 << 20;
-/// Locks; pieces share them in turn.
-const LOCKS: usize = 64;
 /// Bytes in a page that can be given back.
 const PAGE: u64 = 4096;
 
-/// Memory that several threads read and write, a piece of 1 MiB at a time.
-///
-/// A transfer that spans pieces is not atomic, as on a disk.
+/// The memory.
 pub(crate) struct Memory {
     base: NonNull<u8>,
     size: u64,
-    locks: Vec<RwLock<()>>,
 }
 
-// SAFETY: the memory is reached only under its locks.
+// SAFETY: it is the process's, mapped as long as this lives, and reached by copies through raw pointers alone.
 unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
@@ -51,28 +48,11 @@ impl Memory {
         Ok(Self {
             base: base.cast(),
             size,
-            locks: (0..LOCKS).map(|_| RwLock::new(())).collect(),
         })
     }
 
     pub(crate) fn size(&self) -> u64 {
         self.size
-    }
-
-    fn lock_of(&self, offset: u64) -> &RwLock<()> {
-        &self.locks[(offset / PIECE) as usize % LOCKS]
-    }
-
-    fn shared(&self, offset: u64) -> RwLockReadGuard<'_, ()> {
-        self.lock_of(offset)
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn alone(&self, offset: u64) -> RwLockWriteGuard<'_, ()> {
-        self.lock_of(offset)
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Address of `offset`, after checking that `len` bytes from there exist.
@@ -85,24 +65,14 @@ impl Memory {
 
     /// Fills `dst` from `offset` on.
     pub(crate) fn read(&self, offset: u64, dst: &mut [u8]) {
-        for (at, range) in pieces(offset, dst.len() as u64) {
-            let part = &mut dst[range];
-            let src = self.at(at, part.len());
-            let _guard = self.shared(at);
-            // SAFETY: both are valid for the length; writers are kept out by the lock.
-            unsafe { std::ptr::copy_nonoverlapping(src, part.as_mut_ptr(), part.len()) }
-        }
+        self.shown(offset, dst.len()).copy_out(dst);
     }
 
     /// Writes `src` from `offset` on.
     pub(crate) fn write(&self, offset: u64, src: &[u8]) {
-        for (at, range) in pieces(offset, src.len() as u64) {
-            let part = &src[range];
-            let dst = self.at(at, part.len());
-            let _guard = self.alone(at);
-            // SAFETY: both are valid for the length; everybody else is kept out by the lock.
-            unsafe { std::ptr::copy_nonoverlapping(part.as_ptr(), dst, part.len()) }
-        }
+        let dst = self.at(offset, src.len());
+        // SAFETY: both are valid for the length, and `src` lies elsewhere.
+        unsafe { std::ptr::copy_nonoverlapping(src.as_ptr(), dst, src.len()) }
     }
 
     /// A range that will be used in a moment, as much of it as there is.
@@ -114,38 +84,16 @@ impl Memory {
         }
     }
 
-    /// Shows `see` a range; false when it lies in several pieces.
-    pub(crate) fn read_in_place(
-        &self,
-        offset: u64,
-        len: usize,
-        see: &mut dyn FnMut(&[u8]),
-    ) -> bool {
-        let is_one = is_one_piece(offset, len);
-        if is_one {
-            let src = self.at(offset, len);
-            let _guard = self.shared(offset);
-            // SAFETY: valid for the length; writers are kept out by the lock.
-            see(unsafe { std::slice::from_raw_parts(src, len) });
-        }
-        is_one
+    /// A range, to be read.
+    pub(crate) fn shown(&self, offset: u64, len: usize) -> Shown<'_> {
+        // SAFETY: within the mapping, which is there as long as this is.
+        unsafe { Shown::new(self.at(offset, len), len) }
     }
 
-    /// Lets `fill` write a range; false when it lies in several pieces.
-    pub(crate) fn write_in_place(
-        &self,
-        offset: u64,
-        len: usize,
-        fill: &mut dyn FnMut(&mut [u8]),
-    ) -> bool {
-        let is_one = is_one_piece(offset, len);
-        if is_one {
-            let dst = self.at(offset, len);
-            let _guard = self.alone(offset);
-            // SAFETY: valid for the length; everybody else is kept out by the lock.
-            fill(unsafe { std::slice::from_raw_parts_mut(dst, len) });
-        }
-        is_one
+    /// A range, to be written.
+    pub(crate) fn lent(&self, offset: u64, len: usize) -> Lent<'_> {
+        // SAFETY: as above.
+        unsafe { Lent::new(self.at(offset, len), len) }
     }
 
     /// Zeroes a range and gives its whole pages back to the system.
@@ -156,13 +104,10 @@ impl Memory {
         self.zero(offset, first_page - offset);
         self.zero(last_page, end - last_page);
         if first_page < last_page {
-            let _all: Vec<_> = (0..LOCKS as u64)
-                .map(|index| self.alone(index * PIECE))
-                .collect();
             let length = (last_page - first_page) as usize;
             let start = self.at(first_page, length);
-            // SAFETY: whole pages of our own private mapping, with everybody else kept out; they
-            // read as zeroes afterwards. It cannot fail for such a range.
+            // SAFETY: whole pages of our own private mapping; they read as zeroes afterwards. It cannot fail
+            // for such a range.
             unsafe { libc::madvise(start.cast(), length, libc::MADV_DONTNEED) };
         }
     }
@@ -179,22 +124,6 @@ impl Drop for Memory {
         // SAFETY: mapped in `new` with this length; nobody else holds it any more.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.size as usize) };
     }
-}
-
-fn is_one_piece(offset: u64, len: usize) -> bool {
-    len > 0 && offset / PIECE == (offset + len as u64 - 1) / PIECE
-}
-
-/// Cuts a range at the borders of pieces: each part's offset and its place within the range.
-fn pieces(offset: u64, len: u64) -> impl Iterator<Item = (u64, std::ops::Range<usize>)> {
-    let mut done = 0;
-    std::iter::from_fn(move || {
-        let at = offset + done;
-        let take = (PIECE - at % PIECE).min(len - done);
-        let range = done as usize..(done + take) as usize;
-        done += take;
-        (take > 0).then_some((at, range))
-    })
 }
 
 #[cfg(test)]
@@ -214,13 +143,18 @@ mod tests {
     }
 
     #[test]
-    fn a_transfer_crosses_pieces() {
+    fn what_is_written_is_read_in_place_and_not() {
         let memory = Memory::new(4 << 20).unwrap();
         let data: Vec<u8> = (0..3u32 << 20).map(|index| (index % 251) as u8).collect();
-        memory.write(PIECE / 2, &data);
+        memory.write(1000, &data);
         let mut back = vec![0; data.len()];
-        memory.read(PIECE / 2, &mut back);
+        memory.read(1000, &mut back);
         assert!(back == data);
+        memory.lent(4096, 4096).copy_in(&data[..4096]);
+        memory.shown(4096, 4096).copy_out(&mut back[..4096]);
+        assert!(back[..4096] == data[..4096]);
+        memory.read(4096 - 512, &mut back[..512]);
+        assert!(back[..512] == data[4096 - 512 - 1000..][..512]);
     }
 
     #[test]

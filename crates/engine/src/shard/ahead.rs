@@ -1,13 +1,12 @@
 //! Memory that the operations of a batch will need, fetched by the processor while those before them are
 //! carried out: the page that says where a block lies, what the policy knows of it, and the block itself, where
-//! a drive or the engine has it in memory, or the slot that a write will get. Without that an operation mostly waits for
+//! a drive or the engine has it in memory. Without that an operation mostly waits for
 //! memory. A block is too much to be fetched at once: wherever an operation is on its way and a little time
 //! has gone by, it has some of the next one's fetched (`fetching.some()`).
 
 use super::dispatch::ShardOp;
 use super::leaf::Leaf;
 use super::state::{Shard, State};
-use crate::space::{Allocator, Class};
 use block::OpKind;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -77,36 +76,25 @@ impl Shard {
             if seen.reads {
                 let coming = match state.coming_in_ram(seen) {
                     Some(coming) => coming,
-                    None => self.coming_at(seen.leaf.page.borrow().slot(seen.block), false),
+                    None => self.coming_at(seen.leaf.page.borrow().slot(seen.block)),
                 };
                 if number == ahead.front {
                     coming.begin();
                 } else {
-                    self.fetching.to_read(coming);
+                    self.fetching.begin(coming);
                 }
                 continue;
             }
+            // Where it goes is written past the processor's caches.
             state.prefetch_entry(seen.chunk, seen.block);
-            let present = ahead.seen[ahead.front % STEPS].as_ref();
-            // A write sees to it itself, once it has its own.
-            if number > ahead.front && present.is_some_and(|present| present.reads) {
-                self.fetch_next_slot(&state.alloc, self.write_class());
-            }
         }
         (ahead.found, ahead.asked, ahead.read) = (found, asked, read);
     }
 
-    fn coming_at(&self, place: Place, writes: bool) -> Coming {
+    fn coming_at(&self, place: Place) -> Coming {
         match self.vdrive(place.vdrive()) {
-            Ok(vdrive) if place.is_some() => vdrive.coming(place.block(), writes),
+            Ok(vdrive) if place.is_some() => vdrive.coming(place.block()),
             _ => Coming::NOTHING,
-        }
-    }
-
-    /// Has the slot fetched that the next write will get.
-    pub(super) fn fetch_next_slot(&self, alloc: &Allocator, class: Class) {
-        if let Some(place) = alloc.next_slot(class) {
-            self.fetching.to_write(self.coming_at(place, true));
         }
     }
 }

@@ -13,8 +13,8 @@ use super::write::{Piece, pieces};
 use crate::space::{Class, Run};
 use crate::tree::Lookup;
 use crate::vdrive::Purpose;
-use block::IoBuf;
-use format::{BlockMask, BlockState, crc32c};
+use block::{IoBuf, Lent};
+use format::{BlockMask, BlockState};
 use smallvec::{SmallVec, smallvec};
 use std::rc::Rc;
 use units::{BLOCK, EXTENT_BLOCKS, Place};
@@ -49,9 +49,9 @@ impl Shard {
             }
             let vdrive = self.vdrive(place.vdrive()).ok()?;
             let mut is_there = None;
-            vdrive.read_in_place(place.block(), 1, &mut |bytes| {
+            vdrive.read_in_place(place.block(), 1, &mut |shown| {
                 self.fetching.some();
-                let sum = buf.write_summed(0, bytes);
+                let sum = shown.read_into(0..BLOCK, buf, 0);
                 self.fetching.some();
                 *is_there.insert(is_right(sum, page.crc(block)))
             });
@@ -144,16 +144,11 @@ impl Shard {
         let Ok(vdrive) = self.vdrive(place.vdrive()) else {
             return;
         };
-        vdrive.read_in_place(place.block(), count, &mut |bytes| {
+        vdrive.read_in_place(place.block(), count, &mut |shown| {
             let mut all = true;
-            for (index, bytes) in bytes.chunks_exact(BLOCK).enumerate() {
+            for (index, shown) in shown.blocks().enumerate() {
                 let (skip, at, len) = overlap(piece, first + index);
-                let sum = if len == BLOCK {
-                    buf.write_summed(at, bytes)
-                } else {
-                    buf.write(at, &bytes[skip..skip + len]);
-                    crc32c(bytes)
-                };
+                let sum = shown.read_into(skip..skip + len, buf, at);
                 match is_right(sum, crc(index)) {
                     true => served.set(first + index),
                     false => all = false,
@@ -210,9 +205,6 @@ impl Shard {
             && self.starving.get() == 0
             && alloc.leaves_a_group(count as u64);
         if may_take && alloc.take_slots_at_once(class, count, runs) == count {
-            if !self.fetching.reads() {
-                self.fetch_next_slot(alloc, class);
-            }
             return true;
         }
         runs.drain(..).for_each(|run| alloc.give_back(run));
@@ -229,11 +221,10 @@ impl Shard {
         let mut crcs: SmallVec<[u32; 16]> = SmallVec::new();
         for run in runs {
             let vdrive = self.vdrive(run.place.vdrive()).ok()?;
-            let mut take_in = |bytes: &mut [u8]| {
-                for bytes in bytes.chunks_exact_mut(BLOCK) {
+            let mut take_in = |mut lent: Lent<'_>| {
+                for mut block in lent.blocks() {
                     let at = piece.at + crcs.len() * BLOCK;
-                    self.fetching.some();
-                    crcs.push(buf.read_summed(at, bytes));
+                    crcs.push(block.fill_from(buf, at));
                     self.fetching.some();
                 }
             };

@@ -4,7 +4,7 @@ use super::state::{Shard, ShardConfig, State, drive_error};
 use super::tail::Tail;
 use crate::space::Class;
 use crate::vdrive::Purpose;
-use block::{DmaBuf, DmaPool, DriveError, ErrorKind, IoError, LastingMemory};
+use block::{DmaBuf, DmaPool, DriveError, ErrorKind, IoError, LastingMemory, Lent};
 use format::{JournalHeader, JournalPage, PAGE, Record};
 use futures_util::future::join_all;
 use std::sync::Arc;
@@ -505,11 +505,12 @@ impl Shard {
                 }
                 joined
             };
-            let in_place = |bytes: &mut [u8]| bytes.copy_from_slice(&buf);
-            if !meta.write_in_place(base + at, count, Purpose::Metadata, &mut { in_place }) {
+            let mut in_place = |mut lent: Lent<'_>| lent.copy_in(&buf);
+            if !meta.write_in_place(base + at, count, Purpose::Metadata, &mut in_place) {
                 writes.push(meta.write(base + at, buf, Purpose::Metadata));
             }
         }
+        block::settle();
         join_all(writes).await.into_iter().collect()
     }
 

@@ -222,6 +222,8 @@ impl Shard {
             state.count_ops(Counted::of(op), row.len() as u64, took);
         }
         drop(state);
+        // What was written in place is there for whoever hears of it.
+        block::settle();
         recorded.drain(..).for_each(|(op, _)| untold.add(op));
         untold.tell();
     }

@@ -277,15 +277,6 @@ impl Allocator {
         group.map(|key| key.vdrive())
     }
 
-    /// The slot that is taken next, unless another group comes first.
-    pub fn next_slot(&self, class: Class) -> Option<Place> {
-        let cursor = self.cursors[class as usize];
-        let key = cursor.group?;
-        let bits = &self.slots.get(key)?.bits;
-        let (bit, _) = free_run(bits, cursor.bit, self.group_blocks as u32, 1)?;
-        Some(self.place(key, bit))
-    }
-
     /// Takes a free slot of `class` in a group that is the shard's already: other shards' journals,
     /// not played yet, may name groups that look free.
     pub fn take_own_slot(&mut self, class: Class) -> Option<Place> {

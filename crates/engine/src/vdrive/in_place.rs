@@ -3,13 +3,14 @@
 
 use super::io::PartIo;
 use super::{Leg, Purpose, VdriveIo};
+use block::{Lent, Shown};
 use units::{BLOCK, Coming};
 
 /// Blocks that were seen to be wrong and not read again yet, at most.
 const SUSPECTS: usize = 64;
 
 impl PartIo {
-    fn read_in_place(&self, block: u64, count: usize, see: &mut dyn FnMut(&[u8])) {
+    fn read_in_place(&self, block: u64, count: usize, see: &mut dyn FnMut(Shown<'_>)) {
         let channel = self.channel.borrow();
         let len = count * BLOCK;
         if channel.queue.read_in_place(self.byte(block), len, see) {
@@ -22,7 +23,7 @@ impl PartIo {
         block: u64,
         count: usize,
         purpose: Purpose,
-        fill: &mut dyn FnMut(&mut [u8]),
+        fill: &mut dyn FnMut(Lent<'_>),
     ) -> bool {
         let channel = self.channel.borrow();
         let len = count * BLOCK;
@@ -49,15 +50,13 @@ impl VdriveIo {
         self.in_memory.set(all);
     }
 
-    /// Where a block lies that will be read in place, or written. Which leg of a mirror is read is not known before; of
-    /// those that are written it is one.
-    pub(crate) fn coming(&self, block: u64, writes: bool) -> Coming {
-        let is_mirror = self.layout.is_mirror();
-        if (is_mirror && !writes) || self.check_bounds(block, 1).is_err() {
+    /// Where a block lies that will be read in place. Which leg of a mirror it will be is not known before.
+    pub(crate) fn coming(&self, block: u64) -> Coming {
+        if self.layout.is_mirror() || self.check_bounds(block, 1).is_err() {
             return Coming::NOTHING;
         }
         let fragment = self.layout.fragment(block, 1);
-        let part = &self.parts[if is_mirror { 0 } else { fragment.part }];
+        let part = &self.parts[fragment.part];
         let channel = part.channel.borrow();
         channel.queue.coming(part.byte(fragment.block), BLOCK)
     }
@@ -68,7 +67,7 @@ impl VdriveIo {
         &self,
         block: u64,
         count: usize,
-        see: &mut dyn FnMut(&[u8]) -> bool,
+        see: &mut dyn FnMut(Shown<'_>) -> bool,
     ) {
         // A mirror's turn is not taken in vain: legs are to be read in turn.
         if !self.is_in_memory() || self.check_bounds(block, count).is_err() {
@@ -85,7 +84,7 @@ impl VdriveIo {
             return;
         }
         let mut is_right = true;
-        part.read_in_place(fragment.block, count, &mut |bytes| is_right = see(bytes));
+        part.read_in_place(fragment.block, count, &mut |shown| is_right = see(shown));
         if !is_right && self.layout.is_mirror() {
             self.suspect(fragment.block, leg);
         }
@@ -117,7 +116,7 @@ impl VdriveIo {
         block: u64,
         count: usize,
         purpose: Purpose,
-        fill: &mut dyn FnMut(&mut [u8]),
+        fill: &mut dyn FnMut(Lent<'_>),
     ) -> bool {
         if !self.is_in_memory() || self.check_bounds(block, count).is_err() {
             return false;
@@ -138,19 +137,19 @@ impl VdriveIo {
         block: u64,
         count: usize,
         purpose: Purpose,
-        fill: &mut dyn FnMut(&mut [u8]),
+        fill: &mut dyn FnMut(Lent<'_>),
     ) -> bool {
         if self.gate.keeps_out(block, count as u64) {
             return false;
         }
         // The legs get the same, whatever a guest does to its memory meanwhile.
         let mut data = self.dma.get(count * BLOCK);
-        fill(&mut data);
+        fill((&mut data[..]).into());
         let legs = self.legs_where(Leg::takes_writes);
         let mut write = |leg: &usize| {
             let part = &self.parts[*leg];
-            part.write_in_place(block, count, purpose, &mut |bytes| {
-                bytes.copy_from_slice(&data);
+            part.write_in_place(block, count, purpose, &mut |mut lent| {
+                lent.copy_in(&data);
             })
         };
         if !legs.iter().all(&mut write) {

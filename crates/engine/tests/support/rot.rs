@@ -4,7 +4,9 @@
 //! of the image over, opens the pool, scrubs it, reads everything, and puts the image back.
 
 use super::{BLOCK, Client, MIB, Random, pattern, pool, vdrive, volume, wait_job, wait_status};
-use block::{Drive, DriveError, DriveIo, DriveIoKind, DriveQueue, ErrorKind, Rotation};
+use block::{
+    Drive, DriveError, DriveIo, DriveIoKind, DriveQueue, ErrorKind, Lent, Rotation, Shown,
+};
 use drives::OpenDrive;
 use engine::{Engine, EngineConfig, LayoutSpec, ScrubSpec, ScrubStatus, Tier};
 use reactor::Handle;
@@ -179,18 +181,18 @@ impl DriveQueue for Queue {
         self.in_place
     }
 
-    fn read_in_place(&self, offset: u64, len: usize, see: &mut dyn FnMut(&[u8])) -> bool {
+    fn read_in_place(&self, offset: u64, len: usize, see: &mut dyn FnMut(Shown<'_>)) -> bool {
         if self.in_place {
             let medium = self.medium.lock().unwrap();
-            see(&medium.bytes[offset as usize..][..len]);
+            see((&medium.bytes[offset as usize..][..len]).into());
         }
         self.in_place
     }
 
-    fn write_in_place(&self, offset: u64, len: usize, fill: &mut dyn FnMut(&mut [u8])) -> bool {
+    fn write_in_place(&self, offset: u64, len: usize, fill: &mut dyn FnMut(Lent<'_>)) -> bool {
         if self.in_place {
             let mut medium = self.medium.lock().unwrap();
-            fill(&mut medium.bytes[offset as usize..][..len]);
+            fill((&mut medium.bytes[offset as usize..][..len]).into());
             let blocks = offset / BLOCK..(offset + len as u64).div_ceil(BLOCK);
             medium.written.extend(blocks);
         }

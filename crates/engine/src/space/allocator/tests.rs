@@ -60,28 +60,6 @@ fn every_slot_is_handed_out_once() {
 }
 
 #[test]
-fn the_next_slot_is_the_one_that_is_taken_next() {
-    let mut space = allocator(1);
-    let mut runs = Vec::new();
-    assert_eq!(space.next_slot(Class::Fast), None, "no group yet");
-    assert_eq!(space.take_slots(Class::Fast, 10, &mut runs), 10);
-    // One within is free again, and one ahead is taken.
-    space.give_back(Run {
-        place: runs[0].place.plus(4),
-        count: 1,
-    });
-    let ahead = runs[0].place.plus(10);
-    assert!(space.replay_slots(ahead, 1, true));
-    let next = space.next_slot(Class::Fast);
-    assert_eq!(next, Some(runs[0].place.plus(11)));
-    runs.clear();
-    space.take_slots(Class::Fast, 1, &mut runs);
-    assert_eq!(Some(runs[0].place), next);
-    assert_eq!(space.take_slots(Class::Fast, 2000, &mut runs), 1024 - 11);
-    assert_eq!(space.next_slot(Class::Fast), None);
-}
-
-#[test]
 fn freed_slots_come_back_after_their_quarantine() {
     let mut space = allocator(1);
     let mut runs = Vec::new();
