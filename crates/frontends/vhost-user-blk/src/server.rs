@@ -23,9 +23,9 @@ use std::task::Poll;
 /// How long to wait before an operation is offered again that the volume refused, when no
 /// completion of this ring will come first.
 const RETRY_NS: u64 = 500_000;
-/// From so many available requests on only half of them are taken at a time: with all of them taken, a guest would be
+/// From so many available requests on a quarter of them is left for the next time: with all of them taken, a guest would be
 /// answered all at once, and the task would have nothing to do until it has sent as many again.
-const HALVED: u16 = 8;
+const MANY: u16 = 8;
 /// How often the ring may say that it has entries while none can be read.
 const UNREADABLE_MAX: u32 = 16;
 
@@ -199,7 +199,7 @@ impl Server {
     fn take_requests(&mut self) -> Result<usize, Broken> {
         let available = self.parts.ring.look();
         let taken = match available {
-            HALVED.. => available.div_ceil(2),
+            MANY.. => available - available / 4,
             few => few,
         };
         let left = usize::from(available - taken);
