@@ -160,11 +160,18 @@ impl IoBuf {
     /// # Panics
     /// When the range lies outside of this memory.
     pub fn read(&self, at: usize, dst: &mut [u8]) {
-        let base = dst.as_mut_ptr();
-        self.pieces(at, dst.len(), |ptr, offset, len| {
-            // SAFETY: source and target are valid for `len` bytes; `dst` is not part of this
-            // memory, since it is borrowed mutably from elsewhere.
-            unsafe { std::ptr::copy_nonoverlapping(ptr, base.add(offset), len) }
+        // SAFETY: `dst` is not part of this memory, since it is borrowed mutably from elsewhere.
+        unsafe { self.read_to(at, dst.as_mut_ptr(), dst.len()) };
+    }
+
+    /// As [`IoBuf::read`], to memory that need not hold anything yet.
+    ///
+    /// # Safety
+    /// `to` can be written for `len` bytes, and is not part of this memory.
+    pub(crate) unsafe fn read_to(&self, at: usize, to: *mut u8, len: usize) {
+        self.pieces(at, len, |ptr, offset, len| {
+            // SAFETY: source and target are valid for `len` bytes.
+            unsafe { std::ptr::copy_nonoverlapping(ptr, to.add(offset), len) }
         });
     }
 

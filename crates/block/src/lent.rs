@@ -5,6 +5,7 @@
 
 use crate::IoBuf;
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::ops::Range;
 use units::BLOCK;
 
@@ -50,11 +51,12 @@ impl<'a> Shown<'a> {
                 return sum;
             }
         }
-        let mut block = [0; BLOCK];
-        let block = &mut block[..self.len];
-        self.copy_out(block);
-        buf.write(at, &block[part]);
-        checksum::crc32c(block)
+        // SAFETY: valid for the length; `to` lies elsewhere.
+        let fill = |to: *mut u8| unsafe { std::ptr::copy_nonoverlapping(self.ptr, to, self.len) };
+        at_hand(self.len, fill, |block| {
+            buf.write(at, &block[part]);
+            checksum::crc32c(block)
+        })
     }
 
     /// Copies all of it out.
@@ -123,11 +125,13 @@ impl<'a> Lent<'a> {
                 return sum;
             }
         }
-        let mut block = [0; BLOCK];
-        let block = &mut block[..self.len];
-        buf.read(at, block);
-        self.copy_in(block);
-        checksum::crc32c(block)
+        let len = self.len;
+        // SAFETY: `to` has room for as much, elsewhere.
+        let fill = |to: *mut u8| unsafe { buf.read_to(at, to, len) };
+        at_hand(len, fill, |block| {
+            self.copy_in(block);
+            checksum::crc32c(block)
+        })
     }
 
     /// Fills it with `from`.
@@ -156,6 +160,18 @@ impl<'a> From<&'a mut [u8]> for Lent<'a> {
             of: PhantomData,
         }
     }
+}
+
+/// What `then` makes of `len` bytes, a block at most, that `fill` puts elsewhere, where nobody can change them any more:
+/// two passes are made of them.
+fn at_hand<T>(len: usize, fill: impl FnOnce(*mut u8), then: impl FnOnce(&[u8]) -> T) -> T {
+    assert!(len <= BLOCK, "a block at most");
+    // Not zeroed first: that would take as long as the copy.
+    let mut block = MaybeUninit::<[u8; BLOCK]>::uninit();
+    let at = block.as_mut_ptr().cast();
+    fill(at);
+    // SAFETY: so many bytes were put there.
+    then(unsafe { std::slice::from_raw_parts(at, len) })
 }
 
 #[cfg(test)]
