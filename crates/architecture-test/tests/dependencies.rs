@@ -83,6 +83,7 @@ fn each_crate_uses_only_the_crates_beneath_it() {
         &[
             "units",
             "api",
+            "checksum",
             "format",
             "placement",
             "rivals",
