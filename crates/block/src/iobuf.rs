@@ -139,22 +139,6 @@ impl IoBuf {
         is_within.then(|| unsafe { first.ptr.add(at) })
     }
 
-    /// As [`IoBuf::read`]; returns the CRC32C of what arrived at `dst`.
-    ///
-    /// # Panics
-    /// As there.
-    pub fn read_summed(&self, at: usize, dst: &mut [u8]) -> u32 {
-        let (to, len) = (dst.as_mut_ptr(), dst.len());
-        let from = self.one_piece(at, len);
-        // SAFETY: both are valid for the length and do not overlap: `dst` is borrowed from elsewhere.
-        let sum = from.and_then(|from| unsafe { checksum::copy(from, to, len) });
-        sum.unwrap_or_else(|| {
-            self.read(at, dst);
-            // Of what arrived: whoever has this memory may have changed it meanwhile.
-            checksum::crc32c(dst)
-        })
-    }
-
     /// Copies `dst.len()` bytes that begin `at` bytes into this memory out to `dst`.
     ///
     /// # Panics
@@ -219,27 +203,6 @@ mod tests {
         let mut all = [0; 12];
         buf.read(0, &mut all);
         assert_eq!(all, [0, 0, 1, 2, 2, 2, 2, 9, 9, 9, 3, 3]);
-    }
-
-    #[test]
-    fn checksums_are_of_the_bytes_that_are_copied() {
-        let block: Vec<u8> = (0..1024_u32)
-            .map(|index| ((index * index) >> 5) as u8)
-            .collect();
-        let right = checksum::crc32c(&block);
-        let mut parts = [vec![0_u8; 512], vec![0; 1024]];
-        let segments = parts.iter_mut().map(|part| Segment {
-            ptr: part.as_mut_ptr(),
-            len: part.len(),
-        });
-        // SAFETY: `parts` outlives the buffer.
-        let apart = unsafe { IoBuf::foreign(segments.collect(), Arc::new(())) };
-        for (mut buf, at) in [(IoBuf::zeroed(1536), 256), (apart, 256)] {
-            let mut back = vec![0; 1024];
-            buf.write(at, &block);
-            assert_eq!(buf.read_summed(at, &mut back), right);
-            assert_eq!(back, block);
-        }
     }
 
     #[test]

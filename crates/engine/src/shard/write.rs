@@ -7,7 +7,7 @@ use super::quota::new_blocks;
 use super::state::{Shard, drive_error};
 use crate::space::{Class, Refusal, Run};
 use crate::vdrive::{Purpose, all_ended};
-use block::{DmaBuf, DriveError, ErrorKind, IoBuf, IoError};
+use block::{DmaBuf, DriveError, ErrorKind, IoBuf, IoError, Lent};
 use format::{BlockMask, BlockState, crc32c};
 use futures_util::future::join_all;
 use std::rc::Rc;
@@ -87,9 +87,11 @@ impl Shard {
     /// The whole blocks of a piece, with their checksums.
     fn take_in(&self, buf: &IoBuf, piece: Piece) -> (DmaBuf, Vec<u32>) {
         let mut data = self.handle.dma().get(piece.len);
-        let blocks = data.chunks_exact_mut(BLOCK).enumerate();
-        let crcs = blocks.map(|(index, block)| buf.read_summed(piece.at + index * BLOCK, block));
-        let crcs = crcs.collect();
+        let mut lent = Lent::from(&mut data[..]);
+        let blocks = lent.blocks().enumerate();
+        let fill =
+            |(index, mut block): (usize, Lent<'_>)| block.fill_from(buf, piece.at + index * BLOCK);
+        let crcs = blocks.map(fill).collect();
         (data, crcs)
     }
 
