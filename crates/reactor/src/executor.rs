@@ -253,9 +253,12 @@ impl Handle {
         self.0.free.borrow_mut().push(id);
     }
 
-    /// Drops every task: their buffers, sockets and channels close. For the end of a loop.
+    /// Drops every task, and every job that has not run: their buffers, sockets and channels close. For the end of a
+    /// loop. A job left behind would hold what it holds for ever where that reaches this loop, whose inbox holds it.
     pub fn drop_tasks(&self) {
+        let (mut woken, mut jobs) = (Vec::new(), Vec::new());
         loop {
+            self.0.inbox.take(&mut woken, &mut jobs);
             let tasks: Vec<_> = self
                 .0
                 .tasks
@@ -263,9 +266,10 @@ impl Handle {
                 .iter_mut()
                 .filter_map(Option::take)
                 .collect();
-            if tasks.is_empty() {
+            if tasks.is_empty() && jobs.is_empty() {
                 break;
             }
+            jobs.clear();
         }
         self.0.tasks.borrow_mut().clear();
         self.0.free.borrow_mut().clear();

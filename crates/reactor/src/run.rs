@@ -133,6 +133,8 @@ impl Reactor {
 
     /// Ends the tasks, then waits for the requests whose memory the kernel still holds.
     fn wind_down(&self) {
+        // Nothing may come in behind the last job that is dropped.
+        self.handle.0.inbox.stop();
         self.handle.drop_tasks();
         let ring = self.handle.0.ring.as_ref().expect("made with a ring");
         let sides = &self.handle.0.sides;

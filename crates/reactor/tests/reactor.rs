@@ -1,12 +1,13 @@
 //! What a loop promises to its tasks.
 
-use reactor::{Event, Interest, Limit, ListenAddress, Listener, Reactor, ReactorThread};
+use reactor::{Event, Interest, Limit, ListenAddress, Listener, Reactor, ReactorThread, Remote};
 use std::cell::RefCell;
 use std::io::{IoSlice, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
+use std::sync::Arc;
 
 #[test]
 fn sleeping_tasks_wake_in_the_order_of_their_deadlines() {
@@ -43,6 +44,21 @@ fn another_thread_reaches_a_sleeping_loop() {
     let remote = thread.remote().clone();
     drop(thread);
     assert!(!remote.run(|_| ()));
+}
+
+/// A job that asks for itself again each time it runs.
+fn again(remote: &Remote, held: Arc<()>) {
+    let next = remote.clone();
+    remote.run(move |_| again(&next, held));
+}
+
+#[test]
+fn what_a_job_holds_that_a_loop_no_longer_runs_is_let_go_of() {
+    let reactor = Reactor::new(1).unwrap();
+    let held = Arc::new(());
+    again(&reactor.handle().remote(), held.clone());
+    reactor.block_on(async {}).unwrap();
+    assert_eq!(Arc::strong_count(&held), 1);
 }
 
 /// The cores that the calling thread may use, as the system writes them.
