@@ -1,5 +1,8 @@
 //! Bytes copied and checksummed in one pass.
 
+/// Bytes of a line of the processor's caches.
+const LINE: usize = 64;
+
 /// Copies `len` bytes and returns their CRC32C, which is that of what arrives, even if somebody changes the source
 /// meanwhile, and of what was read, whatever becomes of it. None when so many bytes, or this processor, need two
 /// passes: nothing was copied then.
@@ -8,13 +11,8 @@
 /// `from` can be read and `to` written for `len` bytes, and they do not overlap.
 #[inline]
 pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) -> Option<u32> {
-    #[cfg(all(target_arch = "x86_64", not(feature = "known-checksums")))]
-    if crate::fold::takes(len) {
-        // SAFETY: as the caller says, and this processor has what it takes.
-        return Some(unsafe { crate::fold::copy::<false>(from, to, len) });
-    }
-    let _ = (from, to, len);
-    None
+    // SAFETY: as the caller says.
+    unsafe { in_one_pass::<false>(from, to, len) }
 }
 
 /// As [`copy`], to memory that will not be used soon: it is written past the processor's caches, which else would
@@ -24,10 +22,29 @@ pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) -> Option<u32> {
 /// As there.
 #[inline]
 pub unsafe fn copy_away(from: *const u8, to: *mut u8, len: usize) -> Option<u32> {
+    if !to.addr().is_multiple_of(LINE) {
+        return None;
+    }
+    // SAFETY: as the caller says; whole lines are written.
+    unsafe { in_one_pass::<true>(from, to, len) }
+}
+
+/// In the best way that this processor has for so many bytes.
+///
+/// # Safety
+/// As [`copy`]; with `AWAY`, `to` is a multiple of a line.
+#[inline]
+unsafe fn in_one_pass<const AWAY: bool>(from: *const u8, to: *mut u8, len: usize) -> Option<u32> {
     #[cfg(all(target_arch = "x86_64", not(feature = "known-checksums")))]
-    if crate::fold::takes(len) && to.addr().is_multiple_of(crate::fold::REGISTER) {
-        // SAFETY: as the caller says, and this processor has what it takes.
-        return Some(unsafe { crate::fold::copy::<true>(from, to, len) });
+    {
+        if crate::fold::takes(len) {
+            // SAFETY: as the caller says, and this processor has what it takes.
+            return Some(unsafe { crate::fold::copy::<AWAY>(from, to, len) });
+        }
+        if crate::words::takes(len) {
+            // SAFETY: as before.
+            return Some(unsafe { crate::words::copy::<AWAY>(from, to, len) });
+        }
     }
     let _ = (from, to, len);
     None
@@ -50,39 +67,68 @@ mod tests {
         std::iter::repeat_with(next).take(len).collect()
     }
 
+    type Copying = unsafe fn(*const u8, *mut u8, usize) -> Option<u32>;
+
     /// What arrives of a copy so far behind a multiple of 64, and its checksum.
-    fn copied_to(
-        behind: usize,
-        from: &[u8],
-        copy: unsafe fn(*const u8, *mut u8, usize) -> Option<u32>,
-    ) -> Option<(Vec<u8>, u32)> {
+    fn copied_to(behind: usize, from: &[u8], copy: Copying) -> Option<(Vec<u8>, u32)> {
         let mut to = vec![0xff_u8; from.len() + 200];
         let begin = to.as_ptr().align_offset(64) + 64 + behind;
         let end = begin + from.len();
         // SAFETY: both are as long as that.
         let sum = unsafe { copy(from.as_ptr(), to[begin..].as_mut_ptr(), from.len()) };
+        crate::settle();
         let others = to[..begin].iter().chain(&to[end..]);
         assert!(others.into_iter().all(|byte| *byte == 0xff));
         sum.map(|sum| (to[begin..end].to_vec(), sum))
     }
 
-    fn copied(from: &[u8]) -> Option<(Vec<u8>, u32)> {
-        copied_to(1, from, copy)
-    }
-
-    /// Whether whole steps can be copied so here: other processors have nothing to test.
-    fn is_able() -> bool {
-        copied(&bytes(256)).is_some()
+    /// Each way that this processor has, whatever is taken of them: the bytes of its steps, how it copies, and how past the
+    /// caches. Other processors have nothing to test.
+    fn ways() -> Vec<(usize, Copying, Copying)> {
+        let mut ways: Vec<(usize, Copying, Copying)> = Vec::new();
+        #[cfg(target_arch = "x86_64")]
+        {
+            use crate::{fold, words};
+            if fold::takes(fold::STEP) {
+                ways.push((
+                    fold::STEP,
+                    |from, to, len| Some(unsafe { fold::copy::<false>(from, to, len) }),
+                    |from, to, len| Some(unsafe { fold::copy::<true>(from, to, len) }),
+                ));
+            }
+            if words::takes(words::BLOCK) {
+                ways.push((
+                    words::BLOCK,
+                    |from, to, len| Some(unsafe { words::copy::<false>(from, to, len) }),
+                    |from, to, len| Some(unsafe { words::copy::<true>(from, to, len) }),
+                ));
+            }
+        }
+        ways
     }
 
     #[test]
     fn what_is_copied_in_one_pass_has_the_checksum_of_what_lies_there() {
-        for len in (256..=4096).step_by(256).chain([65_536, 1 << 20]) {
-            let from = bytes(len);
-            let right = is_able().then(|| (from.clone(), crc32c(&from)));
-            assert!(copied(&from) == right, "{len} bytes");
-            assert!(copied_to(0, &from, copy_away) == right, "{len} bytes");
+        for (step, copy, copy_away) in ways() {
+            for steps in (1..=16).chain([64, 256]) {
+                let from = bytes(steps * step);
+                let right = Some((from.clone(), crc32c(&from)));
+                assert!(
+                    copied_to(1, &from, copy) == right,
+                    "{steps} of {step} bytes"
+                );
+                let away = copied_to(0, &from, copy_away);
+                assert!(away == right, "{steps} of {step} bytes");
+            }
         }
+    }
+
+    #[test]
+    fn a_block_takes_one_pass_where_the_processor_has_a_way() {
+        let from = bytes(4096);
+        let right = (!ways().is_empty()).then(|| (from.clone(), crc32c(&from)));
+        assert!(copied_to(1, &from, copy) == right);
+        assert!(copied_to(0, &from, copy_away) == right);
     }
 
     #[test]
@@ -93,18 +139,20 @@ mod tests {
     #[test]
     fn what_is_no_whole_step_takes_two_passes() {
         for len in [0, 1, 255, 257, 4095, 4097] {
-            assert!(copied(&bytes(len)).is_none(), "{len} bytes");
+            assert!(copied_to(1, &bytes(len), copy).is_none(), "{len} bytes");
         }
     }
 
     #[test]
     fn every_bit_counts() {
-        let from = bytes(1024);
-        for bit in 0..8 * from.len() {
-            let mut other = from.clone();
-            other[bit / 8] ^= 1 << (bit % 8);
-            let right = is_able().then(|| crc32c(&other));
-            assert_eq!(copied(&other).map(|(_, sum)| sum), right, "bit {bit}");
+        for (step, copy, _) in ways() {
+            let from = bytes(step);
+            for bit in 0..8 * from.len() {
+                let mut other = from.clone();
+                other[bit / 8] ^= 1 << (bit % 8);
+                let sum = copied_to(1, &other, copy).map(|(_, sum)| sum);
+                assert_eq!(sum, Some(crc32c(&other)), "bit {bit}");
+            }
         }
     }
 }

@@ -14,9 +14,9 @@ use std::arch::x86_64::{
 };
 
 /// Bytes of a register, of the part of one that is multiplied by itself, and of the registers that are folded at once.
-pub(crate) const REGISTER: usize = 64;
+const REGISTER: usize = 64;
 const LANE: usize = 16;
-const STEP: usize = 4 * REGISTER;
+pub(crate) const STEP: usize = 4 * REGISTER;
 /// Castagnoli's polynomial, its highest power in the lowest bit.
 const POLYNOMIAL: u32 = 0x82f6_3b78;
 /// The truth table of the sum of three bits.
@@ -30,7 +30,7 @@ const BY_REGISTER: Factors = factors(REGISTER);
 const BY_LANES: [Factors; 3] = [factors(3 * LANE), factors(2 * LANE), factors(LANE)];
 
 /// The remainder of x to the power of `power`, as the upper half of a word and one power less.
-const fn remainder(power: usize) -> i64 {
+pub(crate) const fn remainder(power: usize) -> i64 {
     let (mut bits, mut done) = (1_u32 << 31, 0);
     while done < power {
         let carry = if bits & 1 == 1 { POLYNOMIAL } else { 0 };

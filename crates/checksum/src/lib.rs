@@ -10,6 +10,8 @@ mod fold;
 #[cfg(feature = "known-checksums")]
 mod known;
 mod sum;
+#[cfg(target_arch = "x86_64")]
+mod words;
 
 pub use away::{settle, store};
 pub use copy::{copy, copy_away};

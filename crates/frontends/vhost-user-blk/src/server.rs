@@ -278,16 +278,21 @@ impl Server {
     /// Answers what has completed, with one notification; true when there was anything.
     fn answer_all(&mut self) -> Result<bool, Broken> {
         self.completions.take(&mut self.arrived);
-        let any = !self.arrived.is_empty();
-        while let Some(completion) = self.arrived.pop_front() {
+        if self.arrived.is_empty() {
+            return Ok(false);
+        }
+        let mut arrived = std::mem::take(&mut self.arrived);
+        self.submitted -= arrived.len();
+        for completion in &arrived {
             self.answer(completion)?;
         }
         self.publish();
-        Ok(any)
+        arrived.clear();
+        self.arrived = arrived;
+        Ok(true)
     }
 
-    fn answer(&mut self, completion: Completion) -> Result<(), Broken> {
-        self.submitted -= 1;
+    fn answer(&mut self, completion: &Completion) -> Result<(), Broken> {
         let head = completion.tag as u16;
         let answer = self.open[usize::from(head)].take();
         let Some(mut answer) = answer else {
