@@ -7,7 +7,7 @@ use super::heat::By;
 use super::journal::Work;
 use super::layers::{AllPlaced, writer};
 use super::leaf::Leaf;
-use super::read::{Looked, Served, is_right, overlap};
+use super::read::{Served, is_right, overlap};
 use super::state::{Shard, State};
 use super::write::{Piece, pieces};
 use crate::space::{Class, Run};
@@ -15,17 +15,27 @@ use crate::tree::Lookup;
 use crate::vdrive::Purpose;
 use block::{IoBuf, Lent};
 use format::{BlockMask, BlockState};
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 use std::rc::Rc;
 use units::{BLOCK, EXTENT_BLOCKS, Place};
 
+/// What a look at one block came to. It is small, as it comes back from each read.
+pub(super) enum Block {
+    /// It is in the buffer.
+    Served(Served),
+    /// It is not what was written: to be read from the leg that was wrong, and mended.
+    Wrong,
+    /// Others are to look for it: nothing has changed.
+    Elsewhere,
+}
+
 impl Shard {
     /// Reads one whole block whose page is in memory, as most reads of hosts are: what [`Shard::read_now`] does for
-    /// any, in half of the instructions. None when that is to be asked: nothing has changed then.
-    pub(super) fn read_block_now(&self, by: By, seen: &Seen, buf: &mut IoBuf) -> Option<Looked> {
+    /// any, in half of the instructions.
+    pub(super) fn read_block_now(&self, by: By, seen: &Seen, buf: &mut IoBuf) -> Block {
         let (leaf, block) = (&seen.leaf, seen.block);
         if leaf.dissolved.get() {
-            return None;
+            return Block::Elsewhere;
         }
         let mut state = self.state.borrow_mut();
         let state = &mut *state;
@@ -45,9 +55,11 @@ impl Shard {
         } else {
             let place = page.slot(block);
             if place.is_none() || self.class(place) != Class::Fast {
-                return None;
+                return Block::Elsewhere;
             }
-            let vdrive = self.vdrive(place.vdrive()).ok()?;
+            let Ok(vdrive) = self.vdrive(place.vdrive()) else {
+                return Block::Elsewhere;
+            };
             let mut is_there = None;
             vdrive.read_in_place(place.block(), 1, &mut |shown| {
                 self.fetching.some();
@@ -58,19 +70,20 @@ impl Shard {
             self.fetching.some();
             leaf.touched.set(true);
             served.fast = 1;
-            is_there?
+            let Some(is_right) = is_there else {
+                return Block::Elsewhere;
+            };
+            is_right
         };
         state.note_use_of(by, seen.chunk, block);
         self.fetching.some();
         if !is_right {
-            // To be read from the leg that was wrong, and mended.
-            let parts = smallvec![(seen.chunk.0, leaf.clone(), BlockMask::of(block, 1))];
-            return Some(Looked::Left(parts, AllPlaced::new()));
+            return Block::Wrong;
         }
         if let Some(slot) = in_ram.filter(|_| !by.bypassed) {
             self.note_touch(state, slot, block, false);
         }
-        Some(Looked::Served(served))
+        Block::Served(served)
     }
 
     /// Copies blocks that a fast drive has in memory, and takes them off `todo`: those that are right. Returns how many

@@ -96,6 +96,7 @@ impl ShardPort {
     }
 
     /// Leaves an operation; it ends as `Gone` when the shard has closed.
+    #[inline]
     pub fn push(&self, op: ShardOp) {
         let waker = {
             let mut queue = self.lock();

@@ -1,6 +1,7 @@
 //! Reads: from RAM, slots or homes, every block checked.
 
 use super::ahead::Seen;
+use super::at_once::Block;
 use super::balance::Sides;
 use super::fetch::Came;
 use super::heat::By;
@@ -65,10 +66,8 @@ impl Served {
     }
 }
 
-/// What a look at a read without waiting came to.
+/// What a look at a read without waiting left to be done.
 pub(crate) enum Looked {
-    /// All of it was in memory, and is in the buffer.
-    Served(Served),
     /// All lies in one chunk, and these blocks of it are still to be read.
     Left(Parts, AllPlaced),
     /// It has to be looked for, all of it.
@@ -274,17 +273,20 @@ impl Shard {
     ) -> Result<(), IoError> {
         let seen = self.state.borrow().see(by.volume, offset, true);
         match self.read_seen(by, offset, buf, seen) {
-            Looked::Served(served) => {
+            Ok(served) => {
                 let mut state = self.state.borrow_mut();
                 state.count_of(by.volume, |counters| served.add_to(counters));
                 Ok(())
             }
-            looked => self.read(by, offset, buf, looked).await,
+            Err(looked) => self.read(by, offset, buf, looked).await,
         }
     }
 
-    /// Reads what can be had without waiting, and says what is left, with what was seen of its first block. What was
-    /// served as a whole the caller counts.
+    /// Reads what can be had without waiting, with what was seen of its first block. What was served as a whole the
+    /// caller counts.
+    ///
+    /// # Errors
+    /// What is left.
     #[inline]
     pub(super) fn read_seen(
         &self,
@@ -292,17 +294,27 @@ impl Shard {
         offset: u64,
         buf: &mut IoBuf,
         seen: Option<Seen>,
-    ) -> Looked {
+    ) -> Result<Served, Looked> {
         let is_block = buf.len() == BLOCK && offset.is_multiple_of(BLOCK as u64);
-        let seen = seen.filter(|seen| is_block && seen.is_alone);
-        match seen.and_then(|seen| self.read_block_now(by, &seen, buf)) {
-            Some(looked) => looked,
-            None => self.read_now(by, offset, buf),
+        if let Some(seen) = seen.filter(|seen| is_block && seen.is_alone) {
+            match self.read_block_now(by, &seen, buf) {
+                Block::Served(served) => return Ok(served),
+                Block::Wrong => {
+                    let all = BlockMask::of(seen.block, 1);
+                    let parts = smallvec![(seen.chunk.0, seen.leaf, all)];
+                    return Err(Looked::Left(parts, AllPlaced::new()));
+                }
+                Block::Elsewhere => {}
+            }
         }
+        self.read_now(by, offset, buf)
     }
 
     /// The same without having seen anything of it.
-    pub(crate) fn read_now(&self, by: By, offset: u64, buf: &mut IoBuf) -> Looked {
+    ///
+    /// # Errors
+    /// What is left.
+    pub(crate) fn read_now(&self, by: By, offset: u64, buf: &mut IoBuf) -> Result<Served, Looked> {
         let mut state = self.state.borrow_mut();
         let layer = state.live(by.volume);
         let mut pieces = pieces(offset, buf.len() as u64).peekable();
@@ -311,7 +323,7 @@ impl Shard {
             is_only &= pieces.peek().is_none();
             let Some((parts, mut placed, zero)) = self.look_now(&mut state, layer, piece, buf)
             else {
-                return Looked::Unknown;
+                return Err(Looked::Unknown);
             };
             served.zero += zero;
             let mut left = Parts::new();
@@ -332,13 +344,13 @@ impl Shard {
                 true => {}
                 false if is_only => {
                     state.count_of(by.volume, |counters| served.add_to(counters));
-                    return Looked::Left(left, placed);
+                    return Err(Looked::Left(left, placed));
                 }
                 // All of it is read once more, and counted then.
-                false => return Looked::Unknown,
+                false => return Err(Looked::Unknown),
             }
         }
-        Looked::Served(served)
+        Ok(served)
     }
 
     /// The pages that have the blocks of a piece, and digests' places; those of zeroes are served, and counted. None when

@@ -45,24 +45,27 @@ pub(crate) enum Request {
     Malformed(&'static str),
 }
 
-/// An operation for the volume, checked.
+/// An operation for the volume, checked, but for its memory, which [`Parser::take_buf`] gives.
 #[derive(Debug)]
 pub(crate) struct Submission {
     pub(crate) kind: OpKind,
     pub(crate) flags: OpFlags,
     pub(crate) offset: u64,
     pub(crate) len: u64,
-    pub(crate) buf: IoBuf,
     pub(crate) answer: Answer,
 }
 
 type Piece = (GuestAddress, u32);
+
+type Segments = SmallVec<[Segment; 2]>;
 
 /// Reads chains; keeps its lists between them.
 #[derive(Default)]
 pub(crate) struct Parser {
     readable: Vec<Piece>,
     writable: Vec<Piece>,
+    /// Where the data of the last request lies in this process.
+    segments: Segments,
 }
 
 /// Takes `bytes` off the front of the pieces.
@@ -107,12 +110,9 @@ fn copy<const LEN: usize>(memory: &Guest, pieces: &[Piece], target: &mut [u8; LE
     false
 }
 
-fn segments(
-    memory: &Guest,
-    pieces: &[Piece],
-    access: Permissions,
-) -> Option<SmallVec<[Segment; 2]>> {
-    let mut segments = SmallVec::new();
+/// Finds where the pieces lie; false when some of them do not lie anywhere.
+fn locate(memory: &Guest, pieces: &[Piece], access: Permissions, segments: &mut Segments) -> bool {
+    segments.clear();
     for (address, len) in pieces {
         let take = |at: std::ptr::NonNull<u8>, len| {
             segments.push(Segment {
@@ -121,10 +121,10 @@ fn segments(
             });
         };
         if !memory.pieces(*address, *len as usize, access, take) {
-            return None;
+            return false;
         }
     }
-    Some(segments)
+    true
 }
 
 impl Parser {
@@ -179,10 +179,22 @@ impl Parser {
             status_at,
             written: 1,
         };
+        self.segments.clear();
         match self.decide(memory, volume, write_through, answer) {
             Ok(request) => request,
             Err(status) => Request::Done { status, answer },
         }
+    }
+
+    /// The data's memory of the request that was read last, an operation for the volume.
+    pub(crate) fn take_buf(&mut self, memory: &Guest) -> IoBuf {
+        if self.segments.is_empty() {
+            return IoBuf::empty();
+        }
+        let segments = std::mem::take(&mut self.segments);
+        // SAFETY: the segments lie within the mapped memory, which `memory` keeps mapped readable
+        // and writable.
+        unsafe { IoBuf::foreign(segments, memory.map().clone()) }
     }
 
     /// What to do with a request that can be answered; the error is its status.
@@ -219,7 +231,6 @@ impl Parser {
                 flags: OpFlags::default(),
                 offset: 0,
                 len: 0,
-                buf: IoBuf::empty(),
                 answer,
             })),
             VIRTIO_BLK_T_GET_ID => self.identify(memory, volume, answer),
@@ -260,7 +271,9 @@ impl Parser {
             return Err(status::IO_ERROR);
         }
         let offset = within(volume, sector, len)?;
-        let segments = segments(memory, pieces, access).ok_or(status::IO_ERROR)?;
+        if !locate(memory, pieces, access, &mut self.segments) {
+            return Err(status::IO_ERROR);
+        }
         if kind == OpKind::Read {
             answer.written += len as u32;
         }
@@ -270,15 +283,11 @@ impl Parser {
                 answer,
             });
         }
-        // SAFETY: the segments lie within the mapped memory, which `memory` keeps mapped readable
-        // and writable.
-        let buf = unsafe { IoBuf::foreign(segments, memory.map().clone()) };
         Ok(Request::Submit(Submission {
             kind,
             flags: OpFlags::default(),
             offset,
             len,
-            buf,
             answer,
         }))
     }
@@ -342,7 +351,6 @@ fn ranged(kind: OpKind, flags: OpFlags, offset: u64, len: u64, answer: Answer) -
         flags,
         offset,
         len,
-        buf: IoBuf::empty(),
         answer,
     })
 }

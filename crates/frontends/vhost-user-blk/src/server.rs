@@ -252,9 +252,9 @@ impl Server {
                 flags,
                 offset,
                 len,
-                buf,
                 answer,
             }) => {
+                let buf = self.parser.take_buf(memory);
                 self.open[slot] = Some(answer);
                 self.submit(Op {
                     tag: u64::from(head),
