@@ -60,6 +60,9 @@ check "clippy" cargo clippy --workspace --all-targets -- -D warnings
 check "build" cargo build --workspace --bins --tests
 check "unit and integration tests" cargo test --workspace --no-fail-fast
 count_results
+# What is copied while somebody changes it depends on what the compiler makes of it: it is tested as it ships.
+check "checksums, optimised" cargo test --release -p convect-checksum
+count_results
 check "instructions of the key cases" bash scripts/instructions.sh
 count_results
 if [ "$web" = yes ]; then

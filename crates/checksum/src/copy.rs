@@ -89,18 +89,27 @@ mod tests {
         #[cfg(target_arch = "x86_64")]
         {
             use crate::{fold, words};
+            /// A function of a way as one that has no conditions: it is called where the way takes what it is given.
+            macro_rules! way {
+                ($copy:expr) => {
+                    |from, to, len| {
+                        // SAFETY: callers' memory is as long as that, and `takes` was asked.
+                        Some(unsafe { $copy(from, to, len) })
+                    }
+                };
+            }
             if fold::takes(fold::STEP) {
                 ways.push((
                     fold::STEP,
-                    |from, to, len| Some(unsafe { fold::copy::<false>(from, to, len) }),
-                    |from, to, len| Some(unsafe { fold::copy::<true>(from, to, len) }),
+                    way!(fold::copy::<false>),
+                    way!(fold::copy::<true>),
                 ));
             }
             if words::takes(words::BLOCK) {
                 ways.push((
                     words::BLOCK,
-                    |from, to, len| Some(unsafe { words::copy::<false>(from, to, len) }),
-                    |from, to, len| Some(unsafe { words::copy::<true>(from, to, len) }),
+                    way!(words::copy::<false>),
+                    way!(words::copy::<true>),
                 ));
             }
         }
@@ -140,6 +149,44 @@ mod tests {
     fn what_is_no_whole_step_takes_two_passes() {
         for len in [0, 1, 255, 257, 4095, 4097] {
             assert!(copied_to(1, &bytes(len), copy).is_none(), "{len} bytes");
+        }
+    }
+
+    #[test]
+    fn the_checksum_is_of_what_arrives_though_the_source_changes_meanwhile() {
+        use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+        for (step, copy, copy_away) in ways() {
+            let ended = AtomicBool::new(false);
+            let from: Vec<AtomicU64> = (0..step / 8).map(|_| AtomicU64::new(0)).collect();
+            let mut to = vec![0_u64; step / 8 + 8];
+            let begin = to.as_ptr().align_offset(64);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    for value in 0.. {
+                        from.iter().for_each(|word| word.store(value, Relaxed));
+                        if ended.load(Relaxed) {
+                            break;
+                        }
+                    }
+                });
+                let (mut changed, mut wrong) = (0, 0);
+                for round in 0..2_000_000_u64 {
+                    let copy = if round % 2 == 0 { copy } else { copy_away };
+                    let to = &mut to[begin..][..step / 8];
+                    // SAFETY: both are as long as that; the source is only written by atomics.
+                    let sum = unsafe { copy(from.as_ptr().cast(), to.as_mut_ptr().cast(), step) };
+                    crate::settle();
+                    let bytes: Vec<u8> = to.iter().flat_map(|word| word.to_ne_bytes()).collect();
+                    wrong += u32::from(sum != Some(crc32c(&bytes)));
+                    changed += u32::from(to.iter().any(|word| *word != to[0]));
+                    if changed == 200 {
+                        break;
+                    }
+                }
+                ended.store(true, Relaxed);
+                assert_eq!(wrong, 0, "of {changed} that changed on the way");
+                assert!(changed > 0, "the source never changed");
+            });
         }
     }
 

@@ -84,6 +84,12 @@ unsafe fn block<const AWAY: bool>(before: u64, from: *const u8, to: *mut u8) -> 
                 }
             }
         }
+        // To the compiler this changes them: it would read the source once more for each word else, which the copy does
+        // not have then if somebody changes it.
+        // SAFETY: nothing is done.
+        unsafe {
+            core::arch::asm!("/* {0} */", in(reg) &raw mut lines, options(nostack, preserves_flags))
+        };
         for word in 0..LINE / WORD {
             for part in 0..PARTS {
                 sums[part] = _mm_crc32_u64(sums[part], lines.0[part][word]);
