@@ -22,7 +22,7 @@ enum Keep {
     Empty,
 }
 
-/// Memory that an operation reads into or writes from, in one or more segments.
+/// Memory that an operation reads into or writes from, in one or more segments; by default there is none.
 ///
 /// It may be a guest's memory, which the guest can change at any time: it is only ever copied
 /// from and to, through raw pointers, and no reference to it is made.
@@ -35,6 +35,12 @@ pub struct IoBuf {
 // SAFETY: the segments point into memory that `keep` owns or keeps mapped, and all access goes
 // through `&mut self` or copies that tolerate concurrent change.
 unsafe impl Send for IoBuf {}
+
+impl Default for IoBuf {
+    fn default() -> Self {
+        Self::empty()
+    }
+}
 
 impl IoBuf {
     /// No memory at all.

@@ -100,8 +100,7 @@ impl Shard {
             let mut ahead = Ahead::default();
             loop {
                 self.look_ahead(&mut ahead, &batch);
-                // It is taken out once it is known what for: each place that it is moved to on the way takes as long as ten
-                // instructions.
+                // It is taken out once it is known what for: a place on the way would be one copy more of all of it.
                 let Some(op) = batch.front_mut() else {
                     break;
                 };

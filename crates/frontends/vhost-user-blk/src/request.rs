@@ -57,15 +57,13 @@ pub(crate) struct Submission {
 
 type Piece = (GuestAddress, u32);
 
-type Segments = SmallVec<[Segment; 2]>;
-
 /// Reads chains; keeps its lists between them.
 #[derive(Default)]
 pub(crate) struct Parser {
     readable: Vec<Piece>,
     writable: Vec<Piece>,
-    /// Where the data of the last request lies in this process.
-    segments: Segments,
+    /// The data's memory of the last request, until it is taken.
+    buf: IoBuf,
 }
 
 /// Takes `bytes` off the front of the pieces.
@@ -110,9 +108,12 @@ fn copy<const LEN: usize>(memory: &Guest, pieces: &[Piece], target: &mut [u8; LE
     false
 }
 
-/// Finds where the pieces lie; false when some of them do not lie anywhere.
-fn locate(memory: &Guest, pieces: &[Piece], access: Permissions, segments: &mut Segments) -> bool {
-    segments.clear();
+fn segments(
+    memory: &Guest,
+    pieces: &[Piece],
+    access: Permissions,
+) -> Option<SmallVec<[Segment; 2]>> {
+    let mut segments = SmallVec::new();
     for (address, len) in pieces {
         let take = |at: std::ptr::NonNull<u8>, len| {
             segments.push(Segment {
@@ -121,10 +122,10 @@ fn locate(memory: &Guest, pieces: &[Piece], access: Permissions, segments: &mut 
             });
         };
         if !memory.pieces(*address, *len as usize, access, take) {
-            return false;
+            return None;
         }
     }
-    true
+    Some(segments)
 }
 
 impl Parser {
@@ -179,22 +180,17 @@ impl Parser {
             status_at,
             written: 1,
         };
-        self.segments.clear();
+        self.buf = IoBuf::empty();
         match self.decide(memory, volume, write_through, answer) {
             Ok(request) => request,
             Err(status) => Request::Done { status, answer },
         }
     }
 
-    /// The data's memory of the request that was read last, an operation for the volume.
-    pub(crate) fn take_buf(&mut self, memory: &Guest) -> IoBuf {
-        if self.segments.is_empty() {
-            return IoBuf::empty();
-        }
-        let segments = std::mem::take(&mut self.segments);
-        // SAFETY: the segments lie within the mapped memory, which `memory` keeps mapped readable
-        // and writable.
-        unsafe { IoBuf::foreign(segments, memory.map().clone()) }
+    /// The data's memory of the request that was read last, for the operation that it is. It is no part of that, so that it
+    /// is moved once.
+    pub(crate) fn take_buf(&mut self) -> IoBuf {
+        std::mem::take(&mut self.buf)
     }
 
     /// What to do with a request that can be answered; the error is its status.
@@ -271,9 +267,7 @@ impl Parser {
             return Err(status::IO_ERROR);
         }
         let offset = within(volume, sector, len)?;
-        if !locate(memory, pieces, access, &mut self.segments) {
-            return Err(status::IO_ERROR);
-        }
+        let segments = segments(memory, pieces, access).ok_or(status::IO_ERROR)?;
         if kind == OpKind::Read {
             answer.written += len as u32;
         }
@@ -283,6 +277,9 @@ impl Parser {
                 answer,
             });
         }
+        // SAFETY: the segments lie within the mapped memory, which `memory` keeps mapped readable
+        // and writable.
+        self.buf = unsafe { IoBuf::foreign(segments, memory.map().clone()) };
         Ok(Request::Submit(Submission {
             kind,
             flags: OpFlags::default(),

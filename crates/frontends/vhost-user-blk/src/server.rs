@@ -254,7 +254,7 @@ impl Server {
                 len,
                 answer,
             }) => {
-                let buf = self.parser.take_buf(memory);
+                let buf = self.parser.take_buf();
                 self.open[slot] = Some(answer);
                 self.submit(Op {
                     tag: u64::from(head),
