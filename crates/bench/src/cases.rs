@@ -1,4 +1,4 @@
-//! The key cases of the path from a volume to the drives and back, on drives in memory.
+//! The key cases of the path from a volume to the drives and back, on drives in memory and on some that answer later.
 
 use crate::callgrind;
 use crate::failure::Result;
@@ -18,11 +18,17 @@ const GIB: u64 = 1;
 /// Writes after which every place of the fast drive was written once.
 const ALL_PLACES: u64 = GIB << 30 >> 12;
 
+/// Drives that have their data in memory, and ones that are as fast as drives are that have not.
+const IN_MEMORY: &str = "ram";
+const LATER: &str = "model:ssd-sata:ram";
+
 /// Where its blocks are read from.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum From {
     Ram,
     Fast,
+    /// The fast tier, of drives that answer later.
+    Later,
     Nowhere,
 }
 
@@ -50,7 +56,7 @@ const fn case(name: &'static str, kind: OpKind, from: From, depth: u64, requests
     }
 }
 
-const CASES: [Case; 7] = [
+const CASES: [Case; 9] = [
     case("read-fast", OpKind::Read, From::Fast, 32, 16_384),
     case("read-fast-alone", OpKind::Read, From::Fast, 1, 8_192),
     case("write-fast", OpKind::Write, From::Nowhere, 32, 16_384),
@@ -65,6 +71,8 @@ const CASES: [Case; 7] = [
         flush: true,
         ..case("write-and-flush", OpKind::Write, From::Nowhere, 1, 4_096)
     },
+    case("read-drive", OpKind::Read, From::Later, 32, 8_192),
+    case("read-drive-alone", OpKind::Read, From::Later, 1, 4_096),
 ];
 
 impl Case {
@@ -108,7 +116,7 @@ impl Case {
         let all = self.requests * self.length / BLOCK;
         let wanted = match self.from {
             From::Ram => [all, 0, 0],
-            From::Fast => [0, all, 0],
+            From::Fast | From::Later => [0, all, 0],
             From::Nowhere => [0, 0, 0],
         };
         let pairs = after.iter().zip(before);
@@ -147,7 +155,8 @@ pub fn run(only: &[String]) -> Result<()> {
             "no case is called '{unknown}': take some of {names}"
         ));
     }
-    let scene = Scene::new(Loops::simulated(1)?, "ram", GIB)?;
+    let is_wanted = |case: &&Case| only.is_empty() || only.iter().any(|name| name == case.name);
+    let scene = Scene::new(Loops::simulated(1)?, IN_MEMORY, GIB)?;
     let (_, cold) = scene.volume("cold", COLD_MIB)?;
     scene.sweep(0, &cold, OpKind::Write, 0..COLD_MIB * MIB)?;
     scene.cool()?;
@@ -159,14 +168,24 @@ pub fn run(only: &[String]) -> Result<()> {
         let all = CASES[2].load(&fast, ALL_PLACES);
         scene.run(&all)?;
     }
-    for case in CASES {
-        if only.is_empty() || only.iter().any(|name| name == case.name) {
-            let device = match case.from {
-                From::Ram => &cold,
-                _ => &fast,
-            };
-            case.measure(&scene, device)?;
-        }
+    let is_later = |case: &&Case| case.from == From::Later;
+    for case in CASES
+        .iter()
+        .filter(is_wanted)
+        .filter(|case| !is_later(case))
+    {
+        let device = match case.from {
+            From::Ram => &cold,
+            _ => &fast,
+        };
+        case.measure(&scene, device)?;
+    }
+    drop(scene);
+    let scene = Scene::new(Loops::simulated(1)?, LATER, GIB)?;
+    let (_, fast) = scene.volume("fast", FAST_MIB)?;
+    scene.sweep(0, &fast, OpKind::Write, 0..FAST_MIB * MIB)?;
+    for case in CASES.iter().filter(is_wanted).filter(is_later) {
+        case.measure(&scene, &fast)?;
     }
     Ok(())
 }

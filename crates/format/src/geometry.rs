@@ -1,6 +1,6 @@
 //! Where things lie that nothing points to: pure arithmetic.
 
-use units::CHUNK;
+use units::{CHUNK, div_rem};
 
 /// Consecutive bytes of a volume that one shard has: a bottom node of its map.
 pub const REGION: u64 = 256 << 20;
@@ -23,7 +23,7 @@ pub fn pages_start(shards: u16, journal_blocks: u64) -> u64 {
 
 /// The shard of a volume's region.
 pub fn shard_of(volume: u32, region: u64, shards: usize) -> usize {
-    ((region + u64::from(volume)) % shards as u64) as usize
+    div_rem(region + u64::from(volume), shards as u64).1 as usize
 }
 
 /// The shard that has a chunk of a volume.

@@ -1,6 +1,7 @@
 //! Blocks of a vdrive to blocks of its parts: pure arithmetic.
 
 use crate::LayoutConfig;
+use units::div_rem;
 
 /// A run of blocks on one part, or on all legs of a mirror.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -122,10 +123,10 @@ impl Layout {
                 let index = self.bands.partition_point(|band| band.start <= block) - 1;
                 let band = &self.bands[index];
                 let width = (self.order.len() - band.first) as u64;
-                let (chunk, within) = ((block - band.start) / chunk_blocks, block % chunk_blocks);
-                let (row, column) = (chunk / width, (chunk % width) as usize);
+                let (chunk, within) = div_rem(block - band.start, chunk_blocks);
+                let (row, column) = div_rem(chunk, width);
                 Fragment {
-                    part: self.order[band.first + column],
+                    part: self.order[band.first + column as usize],
                     block: band.part_start + row * chunk_blocks + within,
                     count: limit(chunk_blocks - within),
                 }

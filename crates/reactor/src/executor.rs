@@ -1,6 +1,6 @@
 //! Tasks of one thread.
 
-use crate::remote::{Inbox, Remote};
+use crate::remote::{Inbox, Job, Remote};
 use crate::ring::Ring;
 use crate::sidering::Sides;
 use crate::timer::{Sleep, Timers};
@@ -59,6 +59,15 @@ pub(crate) struct Inner {
     pub(crate) ring: Option<Ring>,
     pub(crate) sides: Sides,
     dma: DmaPool,
+    /// Of a round that is over, for its memory.
+    round: RefCell<Round>,
+}
+
+/// What is run together.
+#[derive(Default)]
+struct Round {
+    tasks: Vec<usize>,
+    jobs: Vec<Job>,
 }
 
 /// Spreads a number over 64 bits: the output function of splitmix64.
@@ -91,6 +100,7 @@ impl Handle {
             ring,
             sides: Sides::default(),
             dma,
+            round: RefCell::default(),
         }))
     }
 
@@ -205,22 +215,33 @@ impl Handle {
 
     /// Runs tasks and jobs until none is ready, at most `turns` rounds; returns how many ran.
     pub fn run_ready(&self, turns: usize) -> usize {
+        self.run_until(turns, || false)
+    }
+
+    /// The same; no further round begins when `is_enough`.
+    pub(crate) fn run_until(&self, turns: usize, is_enough: impl Fn() -> bool) -> usize {
         let mut ran = 0;
-        let mut batch = Vec::new();
-        let mut jobs = Vec::new();
+        let Round {
+            mut tasks,
+            mut jobs,
+        } = self.0.round.take();
         for _ in 0..turns {
-            self.0.inbox.take(&mut batch, &mut jobs);
-            if batch.is_empty() && jobs.is_empty() {
+            self.0.inbox.take(&mut tasks, &mut jobs);
+            if tasks.is_empty() && jobs.is_empty() {
                 break;
             }
-            ran += batch.len() + jobs.len();
+            ran += tasks.len() + jobs.len();
             for job in jobs.drain(..) {
                 job(self);
             }
-            for id in batch.drain(..) {
+            for id in tasks.drain(..) {
                 self.run_task(id);
             }
+            if is_enough() {
+                break;
+            }
         }
+        self.0.round.replace(Round { tasks, jobs });
         ran
     }
 

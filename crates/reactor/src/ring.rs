@@ -14,6 +14,8 @@ use std::rc::Rc;
 const ENTRIES: u32 = 512;
 /// Requests that are handed to the kernel without waiting for more.
 const TOGETHER: usize = 8;
+/// With so few requests in the kernel there is nothing to be won by handing over, or ending, several at once.
+const FEW: u32 = 8;
 /// Requests that are ended together: drives would wait for what comes of the first while the last are answered.
 const REAPED: usize = 8;
 /// Places in the ring's table of files; further files are named by their descriptors.
@@ -48,6 +50,8 @@ pub(crate) struct Ring {
     polls: RefCell<VecDeque<squeue::Entry>>,
     /// Requests there that are not polls.
     in_kernel: Cell<u32>,
+    /// Some of them the kernel does not know yet.
+    prepared: Cell<bool>,
     event_armed: Cell<bool>,
     /// Free places in the table of files, the next one last.
     free_files: RefCell<Vec<u32>>,
@@ -80,6 +84,7 @@ impl Ring {
             waiting: RefCell::default(),
             polls: RefCell::default(),
             in_kernel: Cell::new(0),
+            prepared: Cell::new(false),
             event_armed: Cell::new(false),
             free_files: RefCell::new((0..files).rev().collect()),
         })
@@ -109,6 +114,7 @@ impl Ring {
             return self.waiting.borrow_mut().push_back(entry);
         }
         self.in_kernel.set(self.in_kernel.get() + 1);
+        self.prepared.set(true);
         self.hand_over();
     }
 
@@ -242,6 +248,7 @@ impl Ring {
     /// Hands what is queued to the kernel and, if `wait`, waits for an event at most
     /// `timeout_ns`. Interruptions and a busy kernel are no errors.
     pub(crate) fn enter(&self, wait: bool, timeout_ns: Option<u64>) -> io::Result<()> {
+        self.prepared.set(false);
         let mut ring = self.ring.borrow_mut();
         let result = match (wait, timeout_ns) {
             (true, Some(ns)) => {
@@ -309,6 +316,20 @@ impl Ring {
     /// Whether it has requests of drives.
     pub(crate) fn is_busy(&self) -> bool {
         self.in_kernel.get() > 0
+    }
+
+    /// Whether it has few requests of drives, and is to be given them, or has ended some, as far as can be seen without asking
+    /// it.
+    pub(crate) fn is_awaited(&self) -> bool {
+        if !(1..=FEW).contains(&self.in_kernel.get()) {
+            return false;
+        }
+        if self.prepared.get() {
+            return true;
+        }
+        let mut ring = self.ring.borrow_mut();
+        let is_to_run = ring.submission().taskrun();
+        is_to_run || !ring.completion().is_empty()
     }
 
     /// Drive requests whose memory the kernel may still write to.

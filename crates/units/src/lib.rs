@@ -4,6 +4,7 @@
 //! Leaves out: anything with behaviour of its own, and every dependency.
 
 mod calendar;
+mod division;
 pub mod hash;
 mod ids;
 pub mod mutation;
@@ -11,6 +12,7 @@ mod prefetch;
 mod size;
 
 pub use calendar::{Utc, roughly};
+pub use division::div_rem;
 pub use ids::{BlockNo, ChunkNo, DriveId, Place, PoolId, ShardId, SnapshotId, VdriveId, VolumeId};
 pub use prefetch::{Coming, Fetching, prefetch};
 pub use size::{SizeError, format_bytes, parse_bytes};

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
+use units::div_rem;
 
 /// Operations of one volume that one shard has in flight.
 const IN_FLIGHT: usize = 1024;
@@ -127,7 +128,8 @@ impl VolumeDevice {
                 "it is a snapshot: clone it",
             ));
         }
-        if op.len == 0 || !op.offset.is_multiple_of(lba) || !op.len.is_multiple_of(lba) {
+        let is_whole = |bytes| div_rem(bytes, lba).1 == 0;
+        if op.len == 0 || !is_whole(op.offset) || !is_whole(op.len) {
             return invalid("not whole logical blocks");
         }
         if matches!(op.kind, OpKind::Read | OpKind::Write)

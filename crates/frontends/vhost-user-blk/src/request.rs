@@ -10,6 +10,7 @@ use crate::status;
 use crate::volume::Volume;
 use block::{IoBuf, OpFlags, OpKind, Segment};
 use smallvec::SmallVec;
+use units::div_rem;
 use virtio_bindings::virtio_blk::{
     VIRTIO_BLK_ID_BYTES, VIRTIO_BLK_T_DISCARD, VIRTIO_BLK_T_FLUSH, VIRTIO_BLK_T_GET_ID,
     VIRTIO_BLK_T_IN, VIRTIO_BLK_T_OUT, VIRTIO_BLK_T_WRITE_ZEROES,
@@ -357,7 +358,8 @@ fn within(volume: &Volume, sector: u64, len: u64) -> Result<u64, u8> {
     let offset = sector.checked_mul(SECTOR).ok_or(status::IO_ERROR)?;
     let end = offset.checked_add(len).ok_or(status::IO_ERROR)?;
     let lba = u64::from(volume.lba_size);
-    if end > volume.size() || !offset.is_multiple_of(lba) || !len.is_multiple_of(lba) {
+    let is_whole = |bytes| div_rem(bytes, lba).1 == 0;
+    if end > volume.size() || !is_whole(offset) || !is_whole(len) {
         return Err(status::IO_ERROR);
     }
     Ok(offset)

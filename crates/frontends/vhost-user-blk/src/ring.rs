@@ -125,9 +125,15 @@ impl Ring {
         self.seen_avail.wrapping_sub(self.next_avail)
     }
 
+    /// Where an entry is in either ring, by its number.
+    fn place(&self, number: u16) -> usize {
+        // The size is a power of two: no queue takes another (`Queue::try_set_size`).
+        usize::from(number & (self.size - 1))
+    }
+
     /// The head in an entry of the available ring, by the entry's number.
     pub(crate) fn head(&self, number: u16) -> u16 {
-        let at = HEAD + AVAIL_ENTRY * usize::from(number % self.size);
+        let at = HEAD + AVAIL_ENTRY * self.place(number);
         u16::from_le(self.half(self.available, at).load(Ordering::Relaxed))
     }
 
@@ -153,7 +159,7 @@ impl Ring {
     /// Puts a chain into the used ring, in which so many bytes were written. The guest sees it after
     /// [`Ring::publish`].
     pub(crate) fn put(&mut self, head: u16, written: u32) {
-        let at = HEAD + USED_ENTRY * usize::from(self.next_used % self.size);
+        let at = HEAD + USED_ENTRY * self.place(self.next_used);
         let entry = u64::from(head) | u64::from(written) << 32;
         // SAFETY: within the ring, which is mapped; the guest does not look at it before its index is moved,
         // and whatever it sees else is its own affair.
