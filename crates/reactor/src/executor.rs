@@ -148,6 +148,13 @@ impl Handle {
         self.add(Box::pin(future));
     }
 
+    /// As [`Handle::spawn`], and has it begin before this returns: it most likely has to wait, and what it waits for can
+    /// begin now.
+    pub fn spawn_at_once(&self, future: impl Future<Output = ()> + 'static) {
+        let id = self.make_task(Box::pin(future));
+        self.run_task(id);
+    }
+
     /// Runs `future` at once as far as it goes, and as a task of its own where that is not its end. It
     /// costs less than [`Handle::spawn`] for what mostly has to wait for nothing.
     pub fn start(&self, future: impl Future<Output = ()> + 'static) {
@@ -160,6 +167,12 @@ impl Handle {
     }
 
     fn add(&self, future: BoxedFuture) {
+        let id = self.make_task(future);
+        self.0.inbox.push_ready(id);
+    }
+
+    /// Makes a task that nobody has queued yet, though it counts as that.
+    fn make_task(&self, future: BoxedFuture) -> usize {
         let id = self.0.free.borrow_mut().pop().unwrap_or_else(|| {
             let mut tasks = self.0.tasks.borrow_mut();
             tasks.push(None);
@@ -176,7 +189,7 @@ impl Handle {
             state,
         };
         self.0.tasks.borrow_mut()[id] = Some(task);
-        self.0.inbox.push_ready(id);
+        id
     }
 
     /// Waits for `ns` nanoseconds.

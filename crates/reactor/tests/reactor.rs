@@ -1,7 +1,9 @@
 //! What a loop promises to its tasks.
 
+use io_uring::opcode;
 use reactor::{Event, Interest, Limit, ListenAddress, Listener, Reactor, ReactorThread, Remote};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::fs::File;
 use std::io::{IoSlice, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::AsRawFd;
@@ -265,4 +267,57 @@ fn who_stops_waiting_does_not_stop_another() {
         other.await
     });
     ended.unwrap().unwrap();
+}
+
+#[test]
+fn a_drive_with_one_request_does_not_wait_for_tasks_that_are_always_ready() {
+    let reactor = Reactor::new(1).unwrap();
+    let (handle, rounds) = (reactor.handle().clone(), Rc::new(Cell::new(0)));
+    let (other, counted) = (handle.clone(), rounds.clone());
+    handle.spawn(async move {
+        loop {
+            counted.set(counted.get() + 1);
+            other.yield_now().await;
+        }
+    });
+    let handle = reactor.handle().clone();
+    let asked = async move {
+        let file = File::open("/dev/null").unwrap();
+        let file = handle.ring_file(Arc::new(file)).unwrap();
+        let mut most = 0;
+        for _ in 0..8 {
+            let before = rounds.get();
+            let (done, ended) = block::oneshot();
+            let nothing = opcode::Nop::new().build();
+            // SAFETY: it names no memory.
+            unsafe { handle.drive_io(&file, nothing, None, 0, done) };
+            assert!(ended.await.is_some_and(|(_, result)| result.is_ok()));
+            most = most.max(rounds.get() - before);
+        }
+        most
+    };
+    let most = reactor.block_on(asked).unwrap();
+    assert!(most <= 2, "it waited for {most} rounds");
+}
+
+#[test]
+fn a_task_that_begins_at_once_goes_on_when_it_is_woken() {
+    let reactor = Reactor::new(1).unwrap();
+    let (handle, event) = (reactor.handle().clone(), Rc::new(Event::default()));
+    let step = Rc::new(Cell::new(0));
+    let (waits, steps) = (event.clone(), step.clone());
+    reactor.handle().spawn_at_once(async move {
+        steps.set(1);
+        waits.wait().await;
+        steps.set(2);
+    });
+    assert_eq!(step.get(), 1);
+    let woken = async move {
+        handle.yield_now().await;
+        let before = step.get();
+        event.notify();
+        handle.yield_now().await;
+        (before, step.get())
+    };
+    assert_eq!(reactor.block_on(woken).unwrap(), (1, 2));
 }

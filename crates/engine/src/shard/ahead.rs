@@ -16,7 +16,7 @@ use units::{BLOCK, CHUNK, Coming, EXTENT_BLOCKS, Place, prefetch};
 const STEPS: usize = 4;
 
 /// The page of an operation's first block. No layer changes before the batch is carried out.
-pub(super) struct Seen {
+pub(crate) struct Seen {
     pub leaf: Rc<Leaf>,
     /// The layer and the chunk in it.
     pub chunk: (u32, u32),

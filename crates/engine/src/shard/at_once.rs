@@ -23,8 +23,8 @@ use units::{BLOCK, EXTENT_BLOCKS, Place};
 pub(super) enum Block {
     /// It is in the buffer.
     Served(Served),
-    /// It is not what was written: to be read from the leg that was wrong, and mended.
-    Wrong,
+    /// A fast drive has it, and not in memory, or not as it was written there. Its use is noted.
+    Left,
     /// Others are to look for it: nothing has changed.
     Elsewhere,
 }
@@ -70,15 +70,12 @@ impl Shard {
             self.fetching.some();
             leaf.touched.set(true);
             served.fast = 1;
-            let Some(is_right) = is_there else {
-                return Block::Elsewhere;
-            };
-            is_right
+            is_there == Some(true)
         };
         state.note_use_of(by, seen.chunk, block);
         self.fetching.some();
         if !is_right {
-            return Block::Wrong;
+            return Block::Left;
         }
         if let Some(slot) = in_ram.filter(|_| !by.bypassed) {
             self.note_touch(state, slot, block, false);

@@ -39,6 +39,7 @@ mod locate;
 mod lost;
 mod map;
 mod merge;
+mod one_block;
 mod pacing;
 mod pages;
 mod path;

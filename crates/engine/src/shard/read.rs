@@ -68,10 +68,27 @@ impl Served {
 
 /// What a look at a read without waiting left to be done.
 pub(crate) enum Looked {
+    /// It is one block, which a fast drive has.
+    Block(Seen),
     /// All lies in one chunk, and these blocks of it are still to be read.
     Left(Parts, AllPlaced),
     /// It has to be looked for, all of it.
     Unknown,
+}
+
+impl Looked {
+    /// Where what is left is to be read.
+    fn left(self) -> Option<(Parts, AllPlaced)> {
+        match self {
+            Self::Block(seen) => {
+                let block = BlockMask::of(seen.block, 1);
+                let parts = smallvec![(seen.chunk.0, seen.leaf, block)];
+                Some((parts, AllPlaced::new()))
+            }
+            Self::Left(parts, placed) => Some((parts, placed)),
+            Self::Unknown => None,
+        }
+    }
 }
 
 impl Shard {
@@ -87,8 +104,8 @@ impl Shard {
         buf: &mut IoBuf,
         looked: Looked,
     ) -> Result<(), IoError> {
-        if let (Looked::Left(parts, placed), Some(piece)) =
-            (looked, pieces(offset, buf.len() as u64).next())
+        if let (Some((parts, placed)), Some(piece)) =
+            (looked.left(), pieces(offset, buf.len() as u64).next())
         {
             let mut left = BlockMask::default();
             if !placed.is_empty() {
@@ -299,11 +316,7 @@ impl Shard {
         if let Some(seen) = seen.filter(|seen| is_block && seen.is_alone) {
             match self.read_block_now(by, &seen, buf) {
                 Block::Served(served) => return Ok(served),
-                Block::Wrong => {
-                    let all = BlockMask::of(seen.block, 1);
-                    let parts = smallvec![(seen.chunk.0, seen.leaf, all)];
-                    return Err(Looked::Left(parts, AllPlaced::new()));
-                }
+                Block::Left => return Err(Looked::Block(seen)),
                 Block::Elsewhere => {}
             }
         }

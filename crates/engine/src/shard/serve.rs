@@ -109,6 +109,10 @@ impl Shard {
                 match done {
                     Done::Read(served) => ended.add(op, served),
                     Done::Recorded => recorded.push((op, ended.since_ns)),
+                    Done::Not(Looked::Block(seen)) => {
+                        // An allocation as well, of a third of its size; the drive is asked before this goes on.
+                        self.handle.spawn_at_once(self.clone().read_one(op, seen));
+                    }
                     Done::Not(looked) => {
                         let shard = self.clone();
                         // One allocation an operation that needs a drive: it carries the whole of its state.
