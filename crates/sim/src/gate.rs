@@ -46,7 +46,7 @@ const FIRST: &[(Mutation, u64)] = &[
     (Mutation::MergeLeaks, 8),
     (Mutation::LegBehind, 9),
     (Mutation::CheckpointOneLeg, 23),
-    (Mutation::SnapshotUnreserved, 1),
+    (Mutation::SnapshotUnreserved, 3),
     (Mutation::CheckpointAlone, 153),
     (Mutation::CheckpointAlone, 1028),
     (Mutation::ReuseRead, 30),
@@ -63,8 +63,8 @@ const FIRST: &[(Mutation, u64)] = &[
     (Mutation::PagesUncounted, 6),
     (Mutation::DemotionSlot, 8),
     (Mutation::DigestKept, 2),
-    (Mutation::OpeningAlone, 4),
-    (Mutation::AnnouncedLost, 1),
+    (Mutation::OpeningAlone, 14),
+    (Mutation::AnnouncedLost, 8),
 ];
 
 /// What has to happen more than usual for a bug to show soon.
