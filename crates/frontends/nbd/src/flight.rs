@@ -62,6 +62,8 @@ pub(crate) struct Flight {
     slots: Vec<Option<Request>>,
     free: Vec<usize>,
     bytes: usize,
+    /// Those of reads that have ended and whose replies are not written.
+    pub unsent: usize,
     /// Completions that are still to come.
     pub expected: usize,
     /// Operations to be submitted again, in order.
@@ -121,12 +123,19 @@ impl Flight {
             return None;
         }
         self.free.push(slot);
-        self.slots[slot].take()
+        let ended = self.slots[slot].take()?;
+        if ended.answer == Answer::Data {
+            self.unsent += ended.held;
+        }
+        Some(ended)
     }
 
     /// Ends a request whose reply is written: its memory is free for others.
     pub(crate) fn release(&mut self, request: Request) {
         self.bytes -= request.held;
+        if request.answer == Answer::Data {
+            self.unsent -= request.held;
+        }
         self.keep(request.first);
         for buf in request.rest {
             self.keep(buf);
@@ -246,6 +255,25 @@ mod tests {
             flight.begin(request(1, 1));
         }
         assert!(!flight.has_room(0));
+    }
+
+    #[test]
+    fn what_was_read_is_unsent_until_it_is_released() {
+        let mut flight = Flight::default();
+        let slot = flight.begin(request(2, 8));
+        flight.expected = 2;
+        assert!(
+            flight
+                .complete(completion(tag(slot, 0), 0, Ok(())))
+                .is_none()
+        );
+        assert_eq!(flight.unsent, 0);
+        let done = flight
+            .complete(completion(tag(slot, 1), 0, Ok(())))
+            .unwrap();
+        assert_eq!(flight.unsent, 8);
+        flight.release(done);
+        assert_eq!(flight.unsent, 0);
     }
 
     #[test]

@@ -23,6 +23,29 @@ fn server() -> Server {
     Server::start(MemoryDevice::new(64 * MIB, 512))
 }
 
+/// A peer that sends all of its requests before it takes an answer.
+#[test]
+fn what_a_peer_has_not_taken_does_not_keep_it_from_sending() {
+    let server = Server::start(MemoryDevice::new(64 << 20, 512));
+    let mut client = Client::transmission(&server, false);
+    for cookie in 0..8 {
+        client.request(0, READ, cookie, cookie << 20, 1 << 20);
+    }
+    client.request(0, WRITE, 8, 32 << 20, 4 << 20);
+    client.send(&[7; 4 << 20]);
+    let mut ended = [false; 9];
+    for _ in 0..9 {
+        let (error, cookie) = client.simple_reply();
+        assert_eq!(error, 0);
+        if cookie < 8 {
+            client.take(1 << 20);
+        }
+        ended[cookie as usize] = true;
+    }
+    assert_eq!(ended, [true; 9]);
+    assert_eq!(server.device.content(32 << 20, 3), [7; 3]);
+}
+
 #[test]
 fn errors_of_the_volume_become_those_of_the_protocol() {
     let server = server();
