@@ -19,6 +19,10 @@ use smallvec::SmallVec;
 use std::rc::Rc;
 use units::{BLOCK, EXTENT_BLOCKS, Place};
 
+/// How many blocks of a longer read ahead the processor has the next one's memory fetched: two, since a block is copied in about
+/// the time that memory takes.
+const AHEAD: usize = 2;
+
 /// What a look at one block came to. It is small, as it comes back from each read.
 pub(super) enum Block {
     /// It is in the buffer.
@@ -95,6 +99,8 @@ impl Shard {
             return 0;
         }
         let page = leaf.page.borrow();
+        let (start, count) = piece.blocks();
+        let end = start + count;
         let mut served = BlockMask::default();
         let mut blocks = todo.blocks().peekable();
         while let Some(first) = blocks.next() {
@@ -109,7 +115,13 @@ impl Shard {
             while blocks.next_if(|block| follows(block, count)).is_some() {
                 count += 1;
             }
-            let crc = |index: usize| page.crc(first + index);
+            let crc = |index: usize| {
+                let coming = first + index + AHEAD;
+                if coming < end {
+                    self.coming_at(page.slot(coming)).begin();
+                }
+                page.crc(first + index)
+            };
             self.copy_in_place(piece, (first, count), place, crc, buf, &mut served);
         }
         leaf.touched.set(true);
@@ -141,7 +153,7 @@ impl Shard {
     }
 
     /// Copies `count` blocks of a chunk from `first` on out of a place in a drive's memory, and adds those that
-    /// are right to `served`.
+    /// are right to `served`. `crc` is asked for a block's checksum just before that is copied.
     fn copy_in_place(
         &self,
         piece: Piece,
@@ -158,8 +170,9 @@ impl Shard {
             let mut all = true;
             for (index, shown) in shown.blocks().enumerate() {
                 let (skip, at, len) = overlap(piece, first + index);
+                let crc = crc(index);
                 let sum = shown.read_into(skip..skip + len, buf, at);
-                match is_right(sum, crc(index)) {
+                match is_right(sum, crc) {
                     true => served.set(first + index),
                     false => all = false,
                 }
