@@ -1,7 +1,7 @@
 //! An engine with a pool, made the same way each time.
 
 use crate::failure::{Result, while_doing};
-use crate::generator::Generator;
+use crate::generator::{Generator, Span};
 use crate::loops::Loops;
 use block::{BlockDevice, OpKind};
 use engine::{
@@ -10,7 +10,7 @@ use engine::{
 use reactor::{Remote, control};
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, channel};
 
 pub const MIB: u64 = 1 << 20;
 pub const BLOCK: u64 = 4096;
@@ -119,6 +119,11 @@ impl Scene {
     /// # Errors
     /// When a request fails.
     pub fn run(&self, loads: &[(usize, Generator)]) -> Result<f64> {
+        self.start(loads).wait()
+    }
+
+    /// Begins to run loads, each on a loop.
+    pub fn start(&self, loads: &[(usize, Generator)]) -> Running {
         let (give, take) = channel();
         for (number, load) in loads {
             let (give, load) = (give.clone(), load.clone());
@@ -127,14 +132,10 @@ impl Scene {
                 let _ = give.send(load.run(handle).await);
             });
         }
-        drop(give);
-        let (mut first, mut last) = (u64::MAX, 0);
-        for _ in loads {
-            let ended = control::receive(&take).map_err(while_doing("a loop has ended"))?;
-            let (began, ended) = ended.map_err(while_doing("a request"))?;
-            (first, last) = (first.min(began), last.max(ended));
+        Running {
+            spans: take,
+            loads: loads.len(),
         }
-        Ok((last - first) as f64 / 1e9)
     }
 
     /// Blocks of 4 KiB that hosts have read so far: from RAM, from the fast tier, from anywhere else.
@@ -146,6 +147,28 @@ impl Scene {
         let counters = counters.map_err(while_doing("the pool's counters"))?;
         let elsewhere = counters.blocks_slow + counters.blocks_zero;
         Ok([counters.blocks_ram, counters.blocks_fast, elsewhere])
+    }
+}
+
+/// Loads that are being run.
+pub struct Running {
+    spans: Receiver<std::result::Result<Span, String>>,
+    loads: usize,
+}
+
+impl Running {
+    /// Waits for their end; gives the seconds from the first request of any to the last answer.
+    ///
+    /// # Errors
+    /// When a request fails.
+    pub fn wait(self) -> Result<f64> {
+        let (mut first, mut last) = (u64::MAX, 0);
+        for _ in 0..self.loads {
+            let ended = control::receive(&self.spans).map_err(while_doing("a loop has ended"))?;
+            let (began, ended) = ended.map_err(while_doing("a request"))?;
+            (first, last) = (first.min(began), last.max(ended));
+        }
+        Ok((last - first) as f64 / 1e9)
     }
 }
 

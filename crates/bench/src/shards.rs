@@ -4,7 +4,7 @@ use crate::callgrind;
 use crate::failure::Result;
 use crate::generator::Generator;
 use crate::loops::Loops;
-use crate::scene::{BLOCK, MIB, Scene};
+use crate::scene::{BLOCK, MIB, Running, Scene};
 use block::OpKind;
 use format::{REGION, shard_of};
 
@@ -63,6 +63,10 @@ impl Pool {
 
     /// Lets every loop do so many; gives the seconds that took.
     fn run(&self, kind: OpKind, requests: u64) -> Result<f64> {
+        self.start(kind, requests).wait()
+    }
+
+    fn start(&self, kind: OpKind, requests: u64) -> Running {
         let change = |(number, load): &(usize, Generator)| {
             let load = Generator {
                 kind,
@@ -72,7 +76,7 @@ impl Pool {
             (*number, load)
         };
         let loads: Vec<_> = self.loads.iter().map(change).collect();
-        self.scene.run(&loads)
+        self.scene.start(&loads)
     }
 }
 
@@ -95,33 +99,68 @@ fn sorted(mut figures: Vec<f64>) -> Vec<f64> {
     figures
 }
 
-/// Pools of so many shards in turn; prints requests a second, and how many times those of the first they are.
+/// How so many loops share a load.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Shards of a pool, with a part of one volume each.
+    Volume,
+    /// Shards of a pool, with a volume each.
+    Volumes,
+    /// Pools of one shard each, which have nothing in common but the machine: what it gives so many at once.
+    Pools,
+}
+
+const WAYS: [(&str, Way); 3] = [
+    ("one volume", Way::Volume),
+    ("a volume each", Way::Volumes),
+    ("a pool each", Way::Pools),
+];
+
+/// Requests a second of all of them together.
+fn rate(way: Way, loops: u16, kind: OpKind) -> Result<f64> {
+    let (pools, shards) = match way {
+        Way::Pools => (loops, 1),
+        Way::Volume | Way::Volumes => (1, loops),
+    };
+    let pool = |_| Pool::new(Loops::threads(shards)?, way == Way::Volumes, TIMED_MIB);
+    let pools: Vec<Pool> = (0..pools).map(pool).collect::<Result<_>>()?;
+    let run = |requests| -> Result<f64> {
+        let running: Vec<Running> = pools
+            .iter()
+            .map(|pool| pool.start(kind, requests))
+            .collect();
+        let each = (requests * u64::from(shards)) as f64;
+        running
+            .into_iter()
+            .try_fold(0.0, |sum, one| Ok(sum + each / one.wait()?))
+    };
+    run(TIMED / 10)?;
+    run(TIMED)
+}
+
+/// Prints requests a second by so many loops, in turn, and how many times those of the first count they are.
 fn time(counts: &[u16]) -> Result<()> {
-    let rows = [false, true].into_iter();
-    let rows = rows.flat_map(|apart| KINDS.map(|(name, kind)| (apart, name, kind)));
     println!(
         "requests of 4 KiB a second, null drives, {DEPTH} outstanding a shard, {ROUNDS} rounds"
     );
-    for (apart, name, kind) in rows {
-        let mut rates = vec![Vec::new(); counts.len()];
-        for _ in 0..ROUNDS {
-            for (shards, rates) in counts.iter().zip(&mut rates) {
-                let pool = Pool::new(Loops::threads(*shards)?, apart, TIMED_MIB)?;
-                pool.run(kind, TIMED / 10)?;
-                let requests = (TIMED * u64::from(*shards)) as f64;
-                rates.push(requests / pool.run(kind, TIMED)?);
+    for (named, way) in WAYS {
+        for (name, kind) in KINDS {
+            let mut rates = vec![Vec::new(); counts.len()];
+            for _ in 0..ROUNDS {
+                for (loops, rates) in counts.iter().zip(&mut rates) {
+                    rates.push(rate(way, *loops, kind)?);
+                }
             }
-        }
-        for (shards, of_these) in counts.iter().zip(&rates) {
-            let ratios = of_these.iter().zip(&rates[0]);
-            let ratios = sorted(ratios.map(|(this, first)| this / first).collect());
-            let rate = sorted(of_these.clone())[ROUNDS / 2];
-            let (least, most) = (ratios[0], ratios[ROUNDS - 1]);
-            let volumes = if apart { "a volume each" } else { "one volume" };
-            println!(
-                "{name:<6} {volumes:<14} {shards:>3} shards {rate:>12.0}   {:.2} times the first ({least:.2}-{most:.2})",
-                ratios[ROUNDS / 2]
-            );
+            for (loops, of_these) in counts.iter().zip(&rates) {
+                let ratios = of_these.iter().zip(&rates[0]);
+                let ratios = sorted(ratios.map(|(this, first)| this / first).collect());
+                let rate = sorted(of_these.clone())[ROUNDS / 2];
+                let (least, most) = (ratios[0], ratios[ROUNDS - 1]);
+                println!(
+                    "{name:<6} {named:<14} {loops:>3} shards {rate:>12.0}   {:.2} times the first ({least:.2}-{most:.2})",
+                    ratios[ROUNDS / 2]
+                );
+            }
         }
     }
     Ok(())
