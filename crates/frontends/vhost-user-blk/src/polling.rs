@@ -11,7 +11,7 @@ const SOON_NS: u64 = 2 * LOOK_NS;
 const ALONE: u8 = 16;
 /// If a guest does not, the ring is looked at with nothing under way for one part in so many of the time that requests took:
 /// what it costs stays in proportion to what is done.
-const WORK: u64 = 8;
+const WORK: u64 = 16;
 /// After so many at once it is looked at for as long as they took: a guest that was answered them all is about to send as
 /// many.
 const MANY: usize = 16;

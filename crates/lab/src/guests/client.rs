@@ -1,9 +1,10 @@
 //! All guests' requests, sent by one thread when they are due: what waits for another guest waits in the server.
 
+use super::windows::Windows;
 use crate::chance::Chance;
 use crate::failure::Result;
 use crate::interrupt;
-use crate::load::{Aim, Answer, Blocks, Pace, Port, Request, Series};
+use crate::load::{Aim, Blocks, Pace, Port, Request};
 use std::time::{Duration, Instant};
 
 /// Answers between two looks whether a person wants an end.
@@ -21,10 +22,10 @@ pub struct Guest {
     pub chance: Chance,
     /// Slots that are free.
     pub free: Vec<u16>,
-    /// By slot, when its request was due and how many bytes it is of.
-    pub open: Vec<(u64, u32)>,
+    /// By slot, when its request was due.
+    pub open: Vec<u64>,
     /// What was answered.
-    pub series: Series,
+    pub windows: Windows,
 }
 
 impl Guest {
@@ -37,7 +38,7 @@ impl Guest {
             let length = self.blocks.next(&mut self.chance);
             let write = self.chance.below(100) >= u64::from(self.read_percent);
             let offset = (self.aim)(&mut self.chance, length);
-            self.open[usize::from(slot)] = (self.pace.due_ns(), length);
+            self.open[usize::from(slot)] = self.pace.due_ns();
             let request = Request {
                 offset,
                 length,
@@ -62,12 +63,7 @@ impl Guest {
         }
         let at_ns = begun.elapsed().as_nanos() as u64;
         for slot in answered.drain(..) {
-            let (due_ns, bytes) = self.open[usize::from(slot)];
-            self.series.answered_due(Answer {
-                at_ns,
-                due_ns,
-                bytes: bytes.into(),
-            });
+            self.windows.answered(self.open[usize::from(slot)], at_ns);
             self.free.push(slot);
         }
         Ok(())

@@ -8,6 +8,7 @@ mod arguments;
 mod bare;
 mod client;
 mod run;
+mod windows;
 
 pub use arguments::Guests;
 pub use run::run;

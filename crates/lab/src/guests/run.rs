@@ -3,9 +3,10 @@
 use super::arguments::Guests;
 use super::bare::Bare;
 use super::client::{Guest, drive};
+use super::windows::{WINDOW, Windows};
 use crate::chance::Chance;
 use crate::failure::{Failure, Result};
-use crate::load::{Arrivals, Blocks, Disk, Opening, Pace, Pattern, Port, Rate, Series};
+use crate::load::{Arrivals, Blocks, Disk, Opening, Pace, Pattern, Port, Rate};
 use crate::machine;
 use crate::memory_pool::MemoryPool;
 use crate::scratch::Scratch;
@@ -21,8 +22,8 @@ const ADDED_US: f64 = 30.0;
 const QUIET_US: f64 = 100.0;
 /// Requests that a guest may have outstanding.
 const SLOTS: u16 = 32;
-/// Seconds that do not count.
-const WARM_UP: u64 = 1;
+/// What does not count.
+const WARM_UP: Duration = Duration::from_secs(1);
 /// How often all is written before.
 const FILLS: usize = 4;
 /// Room for sockets and logs.
@@ -71,12 +72,13 @@ const SHAPES: [Shape; 4] = [
 const SIDES: [&str; 2] = ["Convect", "a loop that copies"];
 
 /// What one guest saw in one round.
-#[derive(Clone, Copy, Default)]
 struct Seen {
     iops: f64,
     p50_us: f64,
     p99_us: f64,
     p999_us: f64,
+    /// What 99 in 100 do not exceed, of each window.
+    windows_us: Vec<f64>,
 }
 
 fn opening(blocks: &Blocks, shape: &Shape) -> Opening {
@@ -117,8 +119,8 @@ fn guest(shape: &Shape, number: u64, mut port: Box<dyn Port>, with: &Guests) -> 
         pace: Pace::new(rate, 0, 1),
         chance,
         free: (0..SLOTS).rev().collect(),
-        open: vec![(0, 0); usize::from(SLOTS)],
-        series: Series::with_room((WARM_UP + with.seconds + 1) as usize),
+        open: vec![0; usize::from(SLOTS)],
+        windows: Windows::new(WARM_UP, Duration::from_secs(with.seconds)),
     })
 }
 
@@ -128,7 +130,7 @@ fn together(ports: Vec<Box<dyn Port>>, with: &Guests) -> Result<Vec<Seen>> {
     for ((shape, port), number) in SHAPES.iter().zip(ports).zip(0..) {
         guests.push(guest(shape, number, port, with)?);
     }
-    let time = Duration::from_secs(WARM_UP + with.seconds);
+    let time = WARM_UP + Duration::from_secs(with.seconds);
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
             machine::bind_to_core(with.client_core)?;
@@ -137,33 +139,36 @@ fn together(ports: Vec<Box<dyn Port>>, with: &Guests) -> Result<Vec<Seen>> {
         let broken = |_| Failure::new("the client's thread panicked");
         thread.join().map_err(broken)?
     })?;
-    Ok(guests.iter_mut().map(|guest| seen(guest, with)).collect())
+    Ok(guests.iter().map(|guest| seen(guest, with)).collect())
 }
 
-fn seen(guest: &mut Guest, with: &Guests) -> Seen {
-    let series = &mut guest.series;
-    series.cut(WARM_UP as usize, with.seconds as usize);
-    let whole = series.whole();
-    let us = |percent| whole.percentile_ns(percent) as f64 / 1e3;
+fn seen(guest: &Guest, with: &Guests) -> Seen {
+    let whole = guest.windows.whole();
+    let us = |percent| whole.percentile(percent) as f64 / 1e3;
     Seen {
-        iops: series.mean(),
+        iops: whole.count() as f64 / with.seconds as f64,
         p50_us: us(50.0),
         p99_us: us(99.0),
         p999_us: us(99.9),
+        windows_us: guest.windows.percentiles_us(99.0),
     }
 }
 
-fn medians(rounds: &[Vec<Seen>], guest: usize) -> Seen {
+/// The middle of what a guest saw in all rounds, figure by figure; the last is of all windows.
+fn medians(rounds: &[Vec<Seen>], guest: usize) -> [f64; 5] {
     let of = |figure: fn(&Seen) -> f64| {
         let figures: Vec<f64> = rounds.iter().map(|round| figure(&round[guest])).collect();
         median(&figures)
     };
-    Seen {
-        iops: of(|seen| seen.iops),
-        p50_us: of(|seen| seen.p50_us),
-        p99_us: of(|seen| seen.p99_us),
-        p999_us: of(|seen| seen.p999_us),
-    }
+    let windows = rounds.iter().flat_map(|round| &round[guest].windows_us);
+    let windows: Vec<f64> = windows.copied().collect();
+    [
+        of(|seen| seen.iops),
+        of(|seen| seen.p50_us),
+        of(|seen| seen.p99_us),
+        of(|seen| seen.p999_us),
+        median(&windows),
+    ]
 }
 
 /// Both sides' rounds, in turn, and the cores that the daemon took.
@@ -206,8 +211,8 @@ fn measure(pool: &MemoryPool, with: &Guests) -> Result<()> {
     let (rounds, cores) = rounds(pool, with)?;
     let (mut lines, mut missed, mut is_quiet) = (Vec::new(), Vec::new(), true);
     for (number, shape) in SHAPES.iter().enumerate() {
-        for (rounds, side) in rounds.iter().zip(SIDES) {
-            let seen = medians(rounds, number);
+        let seen = rounds.each_ref().map(|rounds| medians(rounds, number));
+        for ([iops, us @ ..], side) in seen.iter().zip(SIDES) {
             let mut line = match side == SIDES[0] {
                 true => vec![
                     shape.name.to_owned(),
@@ -215,19 +220,15 @@ fn measure(pool: &MemoryPool, with: &Guests) -> Result<()> {
                 ],
                 false => vec![String::new(); 2],
             };
-            line.extend([side.to_owned(), thousands(seen.iops)]);
-            line.extend([seen.p50_us, seen.p99_us, seen.p999_us].map(|us| format!("{us:.1}")));
+            line.extend([side.to_owned(), thousands(*iops)]);
+            line.extend(us.iter().map(|us| format!("{us:.1}")));
             lines.push(line);
         }
-        let [ours, bare] = &rounds;
-        is_quiet &= medians(bare, number).p99_us <= QUIET_US;
-        let pairs = ours.iter().zip(bare);
-        let added: Vec<f64> = pairs
-            .map(|(ours, bare)| ours[number].p99_us - bare[number].p99_us)
-            .collect();
-        let added = median(&added);
-        if added > ADDED_US {
-            missed.push(format!("{} ({added:.1} us)", shape.name));
+        let [[.., ours_us], [.., bare_us]] = seen;
+        is_quiet &= bare_us <= QUIET_US;
+        let added_us = ours_us - bare_us;
+        if added_us > ADDED_US {
+            missed.push(format!("{} ({added_us:.1} us)", shape.name));
         }
     }
     println!(
@@ -236,7 +237,8 @@ fn measure(pool: &MemoryPool, with: &Guests) -> Result<()> {
         with.seconds,
         machine::describe()
     );
-    let head = ["", "", "", "IOPS", "p50 us", "p99 us", "p99.9 us"];
+    let window = format!("p99 of {} ms, us", WINDOW.as_millis());
+    let head = ["", "", "", "IOPS", "p50 us", "p99 us", "p99.9 us", &window];
     print!("{}", screen::table(&head, &lines));
     println!("  the daemon took {cores:.2} cores; drives in memory");
     tell_withheld([with.server_core, with.client_core])?;

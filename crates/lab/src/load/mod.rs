@@ -39,4 +39,4 @@ pub use plan::{Content, Load};
 pub use port::{Port, Request};
 pub use report::Figures;
 pub use run::{Watched, measure, run};
-pub use second::{Answer, Second, Series, rows_of_ten};
+pub use second::{Second, Series, rows_of_ten};
