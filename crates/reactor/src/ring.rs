@@ -14,6 +14,9 @@ use std::rc::Rc;
 const ENTRIES: u32 = 512;
 /// Requests that are handed to the kernel without waiting for more.
 const TOGETHER: usize = 8;
+/// The same in bytes: a drive takes longer to move as many than the kernel to be asked, and is not to wait while the next as
+/// many are copied and checksummed.
+const MUCH: u64 = 64 << 10;
 /// With so few requests in the kernel there is nothing to be won by handing over, or ending, several at once.
 const FEW: u32 = 8;
 /// Requests that are ended together: drives would wait for what comes of the first while the last are answered.
@@ -52,6 +55,8 @@ pub(crate) struct Ring {
     in_kernel: Cell<u32>,
     /// Some of them the kernel does not know yet.
     prepared: Cell<bool>,
+    /// Bytes that those have to move.
+    prepared_bytes: Cell<u64>,
     event_armed: Cell<bool>,
     /// Free places in the table of files, the next one last.
     free_files: RefCell<Vec<u32>>,
@@ -85,6 +90,7 @@ impl Ring {
             polls: RefCell::default(),
             in_kernel: Cell::new(0),
             prepared: Cell::new(false),
+            prepared_bytes: Cell::new(0),
             event_armed: Cell::new(false),
             free_files: RefCell::new((0..files).rev().collect()),
         })
@@ -121,7 +127,8 @@ impl Ring {
     /// Hands what is queued to the kernel if it is much: the drive begins while more is prepared.
     fn hand_over(&self) {
         let mut ring = self.ring.borrow_mut();
-        if ring.submission().len() >= TOGETHER {
+        if ring.submission().len() >= TOGETHER || self.prepared_bytes.get() >= MUCH {
+            self.prepared_bytes.set(0);
             // What the kernel does not take now, the loop hands over.
             let _ = ring.submit();
         }
@@ -217,6 +224,8 @@ impl Ring {
             len,
             file,
         });
+        self.prepared_bytes
+            .set(self.prepared_bytes.get() + u64::from(len));
         self.push(entry.user_data(name));
     }
 
@@ -249,6 +258,7 @@ impl Ring {
     /// `timeout_ns`. Interruptions and a busy kernel are no errors.
     pub(crate) fn enter(&self, wait: bool, timeout_ns: Option<u64>) -> io::Result<()> {
         self.prepared.set(false);
+        self.prepared_bytes.set(0);
         let mut ring = self.ring.borrow_mut();
         let result = match (wait, timeout_ns) {
             (true, Some(ns)) => {

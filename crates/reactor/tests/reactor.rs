@@ -10,6 +10,10 @@ use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Bytes that a drive is given at once.
+const LONG: usize = 128 << 10;
 
 #[test]
 fn sleeping_tasks_wake_in_the_order_of_their_deadlines() {
@@ -298,6 +302,49 @@ fn a_drive_with_one_request_does_not_wait_for_tasks_that_are_always_ready() {
     };
     let most = reactor.block_on(asked).unwrap();
     assert!(most <= 2, "it waited for {most} rounds");
+}
+
+#[test]
+fn a_drive_begins_with_much_while_its_task_goes_on() {
+    let reactor = Reactor::new(1).unwrap();
+    let handle = reactor.handle().clone();
+    let path = std::env::temp_dir().join(format!("convect-much-{}", std::process::id()));
+    let file = Arc::new(File::create_new(&path).unwrap());
+    std::fs::remove_file(&path).unwrap();
+    let asked = async move {
+        let ring_file = handle.ring_file(file.clone()).unwrap();
+        let write = |len: usize, at: usize| {
+            let buf = handle.dma().zeroed(len);
+            let bytes = opcode::Write::new(ring_file.target(), buf.as_raw(), len as u32);
+            let (done, ended) = block::oneshot();
+            let bytes = bytes.offset(at as u64).build();
+            // SAFETY: the buffer goes along.
+            unsafe { handle.drive_io(&ring_file, bytes, Some(buf), len as u32, done) };
+            ended
+        };
+        let len_after = |least: u64, patience: Duration| {
+            let begun = Instant::now();
+            while file.metadata().unwrap().len() < least && begun.elapsed() < patience {
+                std::thread::yield_now();
+            }
+            file.metadata().unwrap().len()
+        };
+        // All this while the loop gets no turn.
+        let little = write(4096, 0);
+        let seen = [len_after(1, Duration::from_millis(50))];
+        let much = write(LONG, 4096);
+        let all = (4096 + LONG) as u64;
+        let seen = [seen[0], len_after(all, Duration::from_secs(30))];
+        let ended = [little.await, much.await];
+        assert!(
+            ended
+                .iter()
+                .all(|one| one.as_ref().is_some_and(|(_, result)| result.is_ok()))
+        );
+        (seen, all)
+    };
+    let (seen, all) = reactor.block_on(asked).unwrap();
+    assert_eq!(seen, [0, all], "a little waits for more, much does not");
 }
 
 #[test]

@@ -153,7 +153,7 @@ const ISCSI: Row = row(Group::Iscsi, &[System::ConvectIscsi, System::Tgt]);
 const FILE: Row = row(Group::File, &[System::ConvectFile, System::RawFile]).by_rate();
 
 /// All rows.
-pub const ROWS: [Row; 36] = [
+pub const ROWS: [Row; 38] = [
     VHOST.at(1, 1),
     VHOST.at(1, 1).writes(),
     VHOST.at(1, 32),
@@ -190,6 +190,9 @@ pub const ROWS: [Row; 36] = [
     FILE.at(1, 32).writes(),
     FILE.at(1, 128),
     FILE.at(1, 128).writes(),
+    // The writes first: small ones have scattered what lies together in the file beside it.
+    FILE.large().writes(),
+    FILE.large(),
 ];
 
 #[cfg(test)]
