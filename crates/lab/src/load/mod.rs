@@ -39,4 +39,6 @@ pub use plan::{Content, Load};
 pub use port::{Port, Request};
 pub use report::Figures;
 pub use run::{Watched, measure, run};
+#[cfg(test)]
+pub use second::Answer;
 pub use second::{Second, Series, rows_of_ten};
