@@ -5,6 +5,7 @@
 
 mod arguments;
 mod limit;
+mod loop_device;
 mod peers;
 mod rows;
 mod run;

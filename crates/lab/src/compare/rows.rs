@@ -20,6 +20,8 @@ pub enum Group {
     Nbd,
     /// FUSE
     Fuse,
+    /// A loop device on the FUSE file
+    Loop,
     /// iSCSI over the loopback
     Iscsi,
     /// A file drive beside the file itself
@@ -115,6 +117,7 @@ impl Row {
             Group::Mirror => "vhost-user-blk, mirror",
             Group::Nbd => "NBD",
             Group::Fuse => "FUSE",
+            Group::Loop => "loop device on FUSE",
             Group::Iscsi => "iSCSI",
             Group::File => "file",
         };
@@ -149,11 +152,12 @@ const NBD: Row = row(
     ],
 );
 const FUSE: Row = row(Group::Fuse, &[System::ConvectFuse, System::QemuFuse]);
+const LOOP: Row = row(Group::Loop, &[System::ConvectLoop, System::QemuLoop]);
 const ISCSI: Row = row(Group::Iscsi, &[System::ConvectIscsi, System::Tgt]);
 const FILE: Row = row(Group::File, &[System::ConvectFile, System::RawFile]).by_rate();
 
 /// All rows.
-pub const ROWS: [Row; 38] = [
+pub const ROWS: [Row; 41] = [
     VHOST.at(1, 1),
     VHOST.at(1, 1).writes(),
     VHOST.at(1, 32),
@@ -176,6 +180,9 @@ pub const ROWS: [Row; 38] = [
     FUSE,
     FUSE.writes(),
     FUSE.large(),
+    LOOP,
+    LOOP.writes(),
+    LOOP.large(),
     ISCSI.at(1, 1),
     ISCSI,
     ISCSI.writes(),

@@ -1,6 +1,7 @@
 //! Every server, started when it is first needed.
 
 use super::arguments::Setup;
+use super::loop_device::LoopDevice;
 use super::peers::{Peer, Places, TARGET, free_portal};
 use super::system::System;
 use crate::daemon::Daemon;
@@ -28,6 +29,8 @@ pub struct Stage<'a> {
     with: &'a Setup,
     convect: &'a Path,
     served: BTreeMap<System, Result<Served, String>>,
+    /// Taken away before what serves their files.
+    loops: Vec<LoopDevice>,
     peers: Vec<Peer>,
     /// By pool.
     daemons: BTreeMap<&'static str, Daemon>,
@@ -47,6 +50,7 @@ impl<'a> Stage<'a> {
             with,
             convect,
             served: BTreeMap::new(),
+            loops: Vec::new(),
             peers: Vec::new(),
             daemons: BTreeMap::new(),
             memory: Scratch::below(&with.memory_in, "compare", with.size)?,
@@ -82,6 +86,8 @@ impl<'a> Stage<'a> {
                     pid: None,
                 });
             }
+            System::ConvectLoop => self.start_loop(System::ConvectFuse)?,
+            System::QemuLoop => self.start_loop(System::QemuFuse)?,
             _ if system.is_convect() => self.start_convect(system)?,
             _ => {
                 let places = Places {
@@ -152,6 +158,21 @@ impl<'a> Stage<'a> {
         Ok(daemon)
     }
 
+    /// A loop device on the file that another system serves.
+    fn start_loop(&mut self, below: System) -> Result<Served> {
+        let below = self.served(below)?.map_err(Failure::new)?;
+        let Disk::File(path) = &below.disk else {
+            return Err(Failure::new(format!("{} is no file", below.disk)));
+        };
+        let device = LoopDevice::over(path)?;
+        let disk = Disk::File(device.path().to_owned());
+        self.loops.push(device);
+        Ok(Served {
+            disk,
+            pid: below.pid,
+        })
+    }
+
     fn start_convect(&mut self, system: System) -> Result<Served> {
         let (pool, tiers) = self.pool(system);
         if !self.daemons.contains_key(pool) {
@@ -213,6 +234,7 @@ impl<'a> Stage<'a> {
     /// # Errors
     /// When one does not.
     pub fn stop(&mut self) -> Result<()> {
+        self.loops.clear();
         self.daemons.values_mut().try_for_each(Daemon::stop)
     }
 }

@@ -18,6 +18,8 @@ pub enum System {
     ConvectNbd,
     /// Convect by FUSE
     ConvectFuse,
+    /// A loop device on Convect's FUSE file
+    ConvectLoop,
     /// Convect by iSCSI
     ConvectIscsi,
     /// qemu-storage-daemon by vhost-user-blk, io_uring on a file in memory, as the next ones
@@ -26,6 +28,8 @@ pub enum System {
     QemuStorageNbd,
     /// qemu-storage-daemon by FUSE
     QemuFuse,
+    /// A loop device on qemu-storage-daemon's FUSE file
+    QemuLoop,
     /// qemu-nbd
     QemuNbd,
     /// nbdkit's memory plugin
@@ -42,11 +46,17 @@ impl System {
     /// For people.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Convect | Self::ConvectNbd | Self::ConvectFuse | Self::ConvectIscsi => "Convect",
+            Self::Convect
+            | Self::ConvectNbd
+            | Self::ConvectFuse
+            | Self::ConvectLoop
+            | Self::ConvectIscsi => "Convect",
             Self::ConvectNull => "Convect, null drives",
             Self::ConvectMirror => "Convect, mirror",
             Self::ConvectFile => "Convect, file drive",
-            Self::QemuVhost | Self::QemuStorageNbd | Self::QemuFuse => "qemu-storage-daemon",
+            Self::QemuVhost | Self::QemuStorageNbd | Self::QemuFuse | Self::QemuLoop => {
+                "qemu-storage-daemon"
+            }
             Self::QemuNbd => "qemu-nbd",
             Self::Nbdkit => "nbdkit memory",
             Self::NbdServer => "nbd-server",
@@ -65,6 +75,7 @@ impl System {
                 | Self::ConvectFile
                 | Self::ConvectNbd
                 | Self::ConvectFuse
+                | Self::ConvectLoop
                 | Self::ConvectIscsi
         )
     }
