@@ -217,31 +217,30 @@ mod tests {
         assert!(!looks, "it does not send one after the other");
     }
 
-    /// For how many microseconds it is looked with nothing under way, in a hundred rounds of nine of work, after so many at once.
-    fn looked_us(count: usize) -> u64 {
+    /// For how many tenths of a microsecond it is looked with nothing under way, in a hundred rounds of nine of work, after so
+    /// many at once.
+    fn looked_tenths(count: usize) -> u64 {
+        const TENTH: u64 = US / 10;
         let mut looking = woken_soon(2);
-        let mut looked_us = 0;
+        let mut looked = 0;
         for round in 2..102 {
-            let began = 100 * round;
-            looking.woke((began - 9) * US, true);
+            let began = 100 * round * US;
+            looking.woke(began - 9 * US, true);
             looking.came(count, false);
-            looking.progressed(began * US, false);
-            looking.woke(began * US, true);
-            let on = |us: &u64| looking.goes_on(Polling::Adaptive, (began + us) * US, 0);
-            looked_us += (1..90).take_while(on).count() as u64;
+            looking.progressed(began, false);
+            looking.woke(began, true);
+            let on = |tenth: &u64| looking.goes_on(Polling::Adaptive, began + tenth * TENTH, 0);
+            looked += (1..900).take_while(on).count() as u64;
         }
-        looked_us
+        looked
     }
 
     #[test]
     fn with_nothing_under_way_it_is_looked_for_a_part_of_the_time_that_requests_took() {
-        let worked_us = 9 * 100;
-        for (count, most_us) in [(2, worked_us / WORK), (MANY, worked_us)] {
-            let looked_us = looked_us(count);
-            assert!(
-                (most_us / 2..=most_us).contains(&looked_us),
-                "{count}: {looked_us}"
-            );
+        let worked = 9 * 10 * 100;
+        for (count, most) in [(2, worked / WORK), (MANY, worked)] {
+            let looked = looked_tenths(count);
+            assert!((most / 2..=most).contains(&looked), "{count}: {looked}");
         }
     }
 
