@@ -26,6 +26,8 @@ const LAYERS: &[Layer] = &[
             "copy_nonoverlapping",
             "drives::ram::memory",
             "block::buf",
+            // Blocks are copied and summed in one pass.
+            "checksum::",
         ],
     },
     Layer {
@@ -120,6 +122,8 @@ mod tests {
                 "[.] crc_fast::crc32::fusion::crc32_iscsi",
                 "checksum",
             ),
+            ("convect", "[.] checksum::fold::copy", "copy"),
+            ("convect", "[.] checksum::sum::crc32c", "checksum"),
             ("convect", "[.] format::chunk::ChunkPage::crc", "map"),
             ("convect", "[.] placement::policy::Policy::used", "policy"),
             (
