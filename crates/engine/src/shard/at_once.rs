@@ -19,8 +19,8 @@ use smallvec::SmallVec;
 use std::rc::Rc;
 use units::{BLOCK, EXTENT_BLOCKS, Place};
 
-/// How many blocks of a longer read ahead the processor has the next one's memory fetched: two, since a block is copied in about
-/// the time that memory takes.
+/// While a block of a longer read is copied, memory of the one so many further on is fetched. The next one's alone was no better
+/// than none (docs/benchmarks.md).
 const AHEAD: usize = 2;
 
 /// What a look at one block came to. It is small, as it comes back from each read.
