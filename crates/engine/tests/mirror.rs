@@ -73,6 +73,27 @@ fn a_leg_with_wrong_data_is_mended_and_counted() {
 }
 
 #[test]
+fn a_read_of_one_block_has_what_the_leg_has_that_is_right() {
+    for name in ["a", "b"] {
+        let folder = Folder::new();
+        let (engine, client) = with_data(&folder);
+        damage(&folder, name, 0);
+        for number in 0..32 {
+            let written = pattern(number, MIB as usize);
+            for (at, block) in (number * MIB..)
+                .step_by(BLOCK as usize)
+                .zip(written.chunks_exact(BLOCK as usize))
+            {
+                let read = client.read(at, BLOCK as usize).unwrap();
+                assert!(read == block, "{name} is damaged, at byte {at}");
+            }
+        }
+        assert!(repaired(&engine) > 1000, "{}", repaired(&engine));
+        engine.shutdown();
+    }
+}
+
+#[test]
 fn a_pool_opens_with_one_leg_damaged_everywhere() {
     let folder = Folder::new();
     let (engine, _) = with_data(&folder);

@@ -73,6 +73,7 @@ const FOCUS: &[(Mutation, Focus)] = &[
     (Mutation::FlushOverlap, Focus::Flushes),
     (Mutation::LabelPlace, Focus::Latent),
     (Mutation::CheckpointAlone, Focus::Legs),
+    (Mutation::LegLast, Focus::Mends),
     (Mutation::RunWhole, Focus::Rot),
     (Mutation::KeptFree, Focus::Rot),
     (Mutation::DemotionSlot, Focus::Sinking),

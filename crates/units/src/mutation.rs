@@ -73,6 +73,7 @@ mutations! {
     FlushOverlap, "flush-beside-failing-one", "A flush that succeeds is believed while another one of the same drive has still to fail.";
     LabelFlushAlone, "label-flush-alone", "That a label could not be flushed concerns nobody else who writes to the drive.";
     ReadUnchecked, "read-unchecked", "A read believes what a drive gives.";
+    LegLast, "last-leg-served", "A read that mends a mirror serves what the last leg had.";
     FlushError, "flush-error-ignored", "A flush that failed counts as done.";
     TwinTaken, "copy-of-drive-taken", "A pool is opened with a drive and its copy.";
     LegBehind, "leg-behind-trusted", "A leg that was away is read as if it had all.";

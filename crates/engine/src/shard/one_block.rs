@@ -9,9 +9,10 @@ use super::read::{Looked, is_right};
 use super::state::Shard;
 use crate::space::Class;
 use block::{IoBuf, Shown};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use units::BLOCK;
+use units::mutation::{Mutation, is_on};
 
 impl Shard {
     /// Carries out a read of one block that [`Shard::read_seen`] left, whose use is noted.
@@ -38,14 +39,19 @@ impl Shard {
             return false;
         }
         // It is copied as it is checked. What is wrong is read once more, to the same memory.
-        let buf = RefCell::new(buf);
+        let (buf, right) = (RefCell::new(buf), Cell::new(false));
         let check = |_: usize, bytes: &[u8]| {
             let sum = Shown::from(bytes).read_into(0..BLOCK, &mut buf.borrow_mut(), 0);
-            is_right(sum, crc)
+            right.set(is_right(sum, crc));
+            right.get()
         };
         let began = self.handle.now_ns();
-        if self.read_place(place, 1, &check).await.is_err() {
+        let Ok(data) = self.read_place(place, 1, &check).await else {
             return false;
+        };
+        // A mirror that mends looks at every leg: the last one that was copied may be one that is wrong.
+        if !right.get() && !is_on(Mutation::LegLast) {
+            buf.borrow_mut().write(0, &data);
         }
         let took = self.handle.now_ns() - began;
         let mut state = self.state.borrow_mut();

@@ -21,6 +21,8 @@ pub enum Focus {
     Rot,
     /// Pools are scrubbed under load.
     Scrubs,
+    /// A mirror's last leg that has to be asked often holds or gives something wrong.
+    Mends,
     /// The power goes in the middle of openings, and while snapshots are taken.
     Midway,
     /// Data sinks, on drives that are slow.
@@ -49,6 +51,7 @@ impl Focus {
                 let mut vdrives = plan.vdrives.iter();
                 vdrives.any(|vdrive| vdrive.layout != LayoutSpec::Mirror)
             }
+            Self::Mends => plan.legs >= 2 && !plan.drives[0].in_memory,
             Self::Latent | Self::Legs | Self::Returns => plan.legs >= 2,
             Self::Homes | Self::Sinking => plan.has_slow_tier(),
             Self::Reuse => !plan.has_slow_tier(),
@@ -121,6 +124,16 @@ impl Plan {
                     ..Faults::default()
                 };
                 self.faulty = Some((random.below(2) as usize, faults));
+            }
+            Focus::Mends => {
+                self.live_only();
+                (self.bad, self.wild) = (None, false);
+                let faults = Faults {
+                    wrong_read: 8,
+                    rot: 8,
+                    ..Faults::default()
+                };
+                self.faulty = Some((self.legs - 1, faults));
             }
             Focus::Sinking => {
                 self.bent = Bent::Sinking;
