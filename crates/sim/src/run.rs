@@ -368,6 +368,9 @@ impl Run {
     }
 
     pub fn found(&self) -> Step {
+        if self.world.is_endless() {
+            return Err(Wrong("what was asked for does not end under load".into()));
+        }
         let wrong = self.watch.wrong.borrow().clone();
         wrong.or_else(|| self.client.wrong()).map_or(Ok(()), Err)
     }

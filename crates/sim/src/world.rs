@@ -28,10 +28,17 @@ pub struct World {
     until: Cell<u64>,
     /// Steps since time last passed.
     busy: Cell<u64>,
+    /// Steps since something was asked for.
+    steps: Cell<u64>,
+    /// Those were too many once.
+    endless: Cell<bool>,
 }
 
 /// Virtual time within which everything that is asked of an engine has to end, in nanoseconds.
 const PATIENCE_NS: u64 = 3600 * 1_000_000_000;
+/// Steps within which it has to end. Under load an hour has so many that what hosts keep from ending would only be seen
+/// after a day.
+const ENDLESS: u64 = 10_000_000;
 
 /// Steps until some loop stands still where they stumble, about, and for how long, in nanoseconds.
 const STUMBLES: u64 = 32;
@@ -62,6 +69,8 @@ impl World {
             stopped: Cell::new(None),
             stumbles: Cell::new(false),
             until: Cell::new(u64::MAX),
+            steps: Cell::new(0),
+            endless: Cell::new(false),
             busy: Cell::new(0),
         })
     }
@@ -79,6 +88,12 @@ impl World {
     /// Something is asked for from now on: nothing goes on when it does not end.
     pub fn wait(&self) {
         self.until.set(self.now_ns() + PATIENCE_NS);
+        self.steps.set(0);
+    }
+
+    /// Whether something that was asked for took more steps than it may.
+    pub fn is_endless(&self) -> bool {
+        self.endless.get()
     }
 
     /// Drops every task: the power is gone.
@@ -113,8 +128,13 @@ impl World {
     }
 
     /// Lets one loop go on; time passes when none has anything to do, or all have had for long. False
-    /// when nothing can happen any more.
+    /// when nothing can happen any more, or enough has.
     pub fn step(&self) -> bool {
+        self.steps.set(self.steps.get() + 1);
+        if self.steps.get() > ENDLESS {
+            self.endless.set(true);
+            return false;
+        }
         if self
             .stopped
             .get()

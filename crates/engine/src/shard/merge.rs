@@ -5,7 +5,7 @@
 //! checkpoint has all of it or nothing, and its record, played again, finds the pages as they were.
 
 use super::emptying::Turns;
-use super::journal::Work;
+use super::journal::{Room, Work};
 use super::leaf::{Busy, Leaf, Make};
 use super::state::{Shard, State};
 use super::stuck::Unread;
@@ -13,12 +13,15 @@ use crate::control::explain::Cause;
 use crate::tree::Lookup;
 use block::{ErrorKind, IoError};
 use format::{ChunkPage, Record};
+use std::pin::pin;
 use std::rc::Rc;
 use units::mutation::{Mutation, is_on};
 use units::{CHUNK_BLOCKS, Place};
 
 /// Time between tries while other work has a chunk, in nanoseconds.
 const PAUSE_NS: u64 = 1_000_000;
+/// How long room is kept for while a checkpoint is being written, in nanoseconds.
+const KEPT_NS: u64 = 200_000_000;
 
 impl Shard {
     /// Merges every page of a layer into the one beneath. From its beginning on, writes to chunks without a
@@ -69,8 +72,6 @@ impl Shard {
 
     async fn merge_chunk(&self, upper: u32, chunk: u32) -> Result<(), IoError> {
         loop {
-            self.check()?;
-            let room = self.journal_room(Work::Mover).await?;
             let Some(up) = self.leaf(upper, chunk, false).await? else {
                 return Ok(());
             };
@@ -78,13 +79,11 @@ impl Shard {
             let Some(low) = self.leaf_or(lower, chunk, Make::InExchange).await? else {
                 return Ok(());
             };
+            let room = self.room_between_checkpoints().await?;
             if up.dissolved.get() {
                 return Ok(());
             }
-            let ended = self.checkpointed.wait();
-            if self.checkpoint_running.get() {
-                drop(room);
-                ended.await;
+            if low.dissolved.get() {
                 continue;
             }
             let (Some(_up), Some(_low)) = (Busy::try_new(&up), Busy::try_new(&low)) else {
@@ -130,6 +129,27 @@ impl Shard {
             self.note_chunk(&mut state, upper, chunk, &up);
             self.note_chunk(&mut state, lower, chunk, &low);
             return Ok(());
+        }
+    }
+
+    /// Room for a mover's work while no checkpoint is being written. The next one may begin as soon as this waits for anything
+    /// else. Where one follows another and hosts take what room there is, who gave it back until a checkpoint ends would
+    /// never come to their turn: it is kept, though not for long, as the checkpoint may wait for it.
+    async fn room_between_checkpoints(&self) -> Result<Room<'_>, IoError> {
+        loop {
+            let room = self.journal_room(Work::Mover).await?;
+            let until = self.handle.now_ns() + KEPT_NS;
+            loop {
+                let ended = self.checkpointed.wait();
+                if !self.checkpoint_running.get() {
+                    return Ok(room);
+                }
+                let left = until.saturating_sub(self.handle.now_ns());
+                if left == 0 {
+                    break;
+                }
+                futures_util::future::select(pin!(ended), self.handle.sleep(left)).await;
+            }
         }
     }
 
