@@ -1,8 +1,8 @@
 //! io_uring: requests in flight and what to do when they end.
 
-use crate::RingFile;
+use crate::{RingFile, signals};
 use block::{DmaBuf, DmaPool, DriveError, DriveOutcome, Sender};
-use io_uring::{IoUring, opcode, squeue, types};
+use io_uring::{IoUring, cqueue, opcode, squeue, types};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io;
@@ -36,6 +36,8 @@ enum Slot {
     Poll {
         done: Sender<i32>,
     },
+    /// Signals of a descriptor, one after the other.
+    Signals(Rc<signals::State>),
     /// The event descriptor that other threads wake the loop by.
     Event,
     /// A request whose end interests nobody.
@@ -240,6 +242,14 @@ impl Ring {
         name
     }
 
+    /// Tells of each signal of an event descriptor; returns the name to cancel it by.
+    pub(crate) fn poll_signals(&self, fd: i32, told: Rc<signals::State>) -> u64 {
+        let name = self.slot(Slot::Signals(told));
+        let entry = opcode::PollAdd::new(types::Fd(fd), libc::POLLIN as u32).multi(true);
+        self.push_poll(entry.build().user_data(name));
+        name
+    }
+
     /// Stops waiting; the request still ends by itself, with an error that nobody hears.
     pub(crate) fn cancel(&self, name: u64) {
         let own = self.slot(Slot::Ignored);
@@ -295,10 +305,8 @@ impl Ring {
             let Some(entry) = next else { break };
             count += 1;
             let index = entry.user_data() as u32;
-            let slot = &mut self.slots.borrow_mut()[index as usize].0;
-            let slot = std::mem::replace(slot, Slot::Free);
-            self.free.borrow_mut().push(index);
-            if !matches!(slot, Slot::Poll { .. } | Slot::Event) {
+            let slot = self.ended(index, cqueue::more(entry.flags()));
+            if !matches!(slot, Slot::Poll { .. } | Slot::Signals(_) | Slot::Event) {
                 self.in_kernel.set(self.in_kernel.get() - 1);
             }
             match slot {
@@ -312,6 +320,7 @@ impl Ring {
                     done.send((buf, moved(entry.result(), len)));
                 }
                 Slot::Poll { done } => done.send(entry.result()),
+                Slot::Signals(told) => told.signalled(entry.result(), cqueue::more(entry.flags())),
                 Slot::Event => {
                     self.event_armed.set(false);
                     event();
@@ -321,6 +330,16 @@ impl Ring {
         }
         self.push_waiting();
         count
+    }
+
+    /// What a request is for; its place is free unless more will come of it.
+    fn ended(&self, index: u32, more: bool) -> Slot {
+        let slot = &mut self.slots.borrow_mut()[index as usize].0;
+        if let (Slot::Signals(told), true) = (&*slot, more) {
+            return Slot::Signals(told.clone());
+        }
+        self.free.borrow_mut().push(index);
+        std::mem::replace(slot, Slot::Free)
     }
 
     /// Whether it has requests of drives.

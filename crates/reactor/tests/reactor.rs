@@ -1,12 +1,15 @@
 //! What a loop promises to its tasks.
 
 use io_uring::opcode;
-use reactor::{Event, Interest, Limit, ListenAddress, Listener, Reactor, ReactorThread, Remote};
+use reactor::{
+    Event, Interest, Limit, ListenAddress, Listener, Reactor, ReactorThread, Remote, SECOND_NS,
+    within,
+};
 use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::io::{IoSlice, Read, Write};
 use std::net::TcpStream;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -367,4 +370,46 @@ fn a_task_that_begins_at_once_goes_on_when_it_is_woken() {
         (before, step.get())
     };
     assert_eq!(reactor.block_on(woken).unwrap(), (1, 2));
+}
+
+/// A new event descriptor.
+fn event() -> File {
+    // SAFETY: a plain system call, and a descriptor that nobody else has.
+    unsafe { File::from_raw_fd(libc::eventfd(0, libc::EFD_NONBLOCK)) }
+}
+
+#[test]
+fn each_signal_is_told_of_without_its_being_read() {
+    let reactor = Reactor::new(1).unwrap();
+    let handle = reactor.handle().clone();
+    let told = reactor.block_on(async move {
+        let event = event();
+        let signal = || (&event).write_all(&1u64.to_ne_bytes()).unwrap();
+        signal();
+        let signals = handle.signals(event.as_raw_fd());
+        let mut told = Vec::new();
+        for count in [0, 1, 3, 0] {
+            (0..count).for_each(|_| signal());
+            let next = std::future::poll_fn(|context| signals.poll_next(context));
+            told.push(within(&handle, 20_000_000, next).await.is_some());
+        }
+        told
+    });
+    assert_eq!(told.unwrap(), [true, true, true, false]);
+}
+
+#[test]
+fn the_kernel_gives_up_a_descriptor_whose_signals_nobody_waits_for() {
+    let reactor = Reactor::new(1).unwrap();
+    let handle = reactor.handle().clone();
+    let hung_up = reactor.block_on(async move {
+        let (end, other_end) = UnixStream::pair().unwrap();
+        let signals = handle.signals(end.as_raw_fd());
+        let next = std::future::poll_fn(|context| signals.poll_next(context));
+        assert!(within(&handle, 1_000_000, next).await.is_none());
+        drop((signals, end));
+        let ready = handle.ready(other_end.as_raw_fd(), Interest::Read);
+        within(&handle, SECOND_NS, ready).await.is_some()
+    });
+    assert!(hung_up.unwrap(), "it is still open");
 }

@@ -41,13 +41,6 @@ impl EventFd {
         // SAFETY: eight bytes to a descriptor that lives as long as `self`.
         unsafe { libc::write(self.fd(), (&raw const one).cast(), 8) };
     }
-
-    /// Makes it not readable.
-    pub(crate) fn drain(&self) {
-        let mut count = 0u64;
-        // SAFETY: eight bytes from a descriptor that lives as long as `self` and does not block.
-        unsafe { libc::read(self.fd(), (&raw mut count).cast(), 8) };
-    }
 }
 
 /// An event descriptor that the front end may exchange while the ring runs.

@@ -12,7 +12,7 @@ use crate::polling::Looking;
 use crate::request::{Answer, Parser, Request, Submission};
 use crate::status;
 use block::{Completion, CompletionQueue, Op};
-use reactor::{Handle, Interest, Readiness, Sleep};
+use reactor::{Handle, Signals, Sleep};
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -93,7 +93,7 @@ pub(crate) async fn serve(handle: Handle, parts: Parts, ended: std::sync::mpsc::
 
 impl Server {
     async fn run(&mut self) -> Result<(), Broken> {
-        let mut kick: Option<Readiness> = None;
+        let kicks = self.handle.signals(self.parts.kick.fd());
         let (mut looking, mut unreadable) = (Looking::default(), 0);
         self.parts.ring.disable_kicks();
         loop {
@@ -131,7 +131,7 @@ impl Server {
                 continue;
             }
             let rested = self.submitted == 0;
-            let answered = self.sleep(&mut kick, stopping).await?;
+            let answered = self.sleep(&kicks, stopping).await?;
             let now_ns = self.handle.now_ns();
             looking.woke(now_ns, rested);
             if answered {
@@ -145,7 +145,7 @@ impl Server {
     /// refused operation again. `ending`: the caller knows that it is to stop, and only requests in flight
     /// keep it; a word that came since then ends the sleep at once. True when completions ended it, which
     /// have been answered.
-    async fn sleep(&mut self, kick: &mut Option<Readiness>, ending: bool) -> Result<bool, Broken> {
+    async fn sleep(&mut self, kicks: &Signals, ending: bool) -> Result<bool, Broken> {
         let mut retry: Option<Sleep> = self.refused.as_ref().map(|_| self.handle.sleep(RETRY_NS));
         let arrived = poll_fn(|context| {
             self.parts.control.listen(context);
@@ -163,12 +163,7 @@ impl Server {
             if ending {
                 return Poll::Pending;
             }
-            let wait =
-                kick.get_or_insert_with(|| self.handle.ready(self.parts.kick.fd(), Interest::Read));
-            let result = std::task::ready!(Pin::new(wait).poll(context));
-            *kick = None;
-            self.parts.kick.drain();
-            Poll::Ready(result.map(|()| None))
+            kicks.poll_next(context).map_ok(|()| None)
         })
         .await
         .map_err(|error| Broken(format!("cannot wait for kicks: {error}")))?;
