@@ -150,6 +150,8 @@ impl Shard {
                 }
                 futures_util::future::select(pin!(ended), self.handle.sleep(left)).await;
             }
+            drop(room);
+            self.no_checkpoint().await?;
         }
     }
 
@@ -304,3 +306,6 @@ impl Shard {
             })
     }
 }
+
+#[cfg(test)]
+mod tests;
