@@ -305,7 +305,8 @@ impl Ring {
             let Some(entry) = next else { break };
             count += 1;
             let index = entry.user_data() as u32;
-            let slot = self.ended(index, cqueue::more(entry.flags()));
+            let more = cqueue::more(entry.flags());
+            let slot = self.ended(index, more);
             if !matches!(slot, Slot::Poll { .. } | Slot::Signals(_) | Slot::Event) {
                 self.in_kernel.set(self.in_kernel.get() - 1);
             }
@@ -320,7 +321,7 @@ impl Ring {
                     done.send((buf, moved(entry.result(), len)));
                 }
                 Slot::Poll { done } => done.send(entry.result()),
-                Slot::Signals(told) => told.signalled(entry.result(), cqueue::more(entry.flags())),
+                Slot::Signals(told) => told.signalled(entry.result(), more),
                 Slot::Event => {
                     self.event_armed.set(false);
                     event();

@@ -36,8 +36,8 @@ pub struct World {
 
 /// Virtual time within which everything that is asked of an engine has to end, in nanoseconds.
 const PATIENCE_NS: u64 = 3600 * 1_000_000_000;
-/// Steps within which it has to end. Under load an hour has so many that what hosts keep from ending would only be seen
-/// after a day.
+/// Steps within which it has to end. Under load an hour has so many more that what hosts keep from ending would only be seen
+/// after hours.
 const ENDLESS: u64 = 10_000_000;
 
 /// Steps until some loop stands still where they stumble, about, and for how long, in nanoseconds.
