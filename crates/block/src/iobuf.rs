@@ -2,6 +2,7 @@
 
 use smallvec::{SmallVec, smallvec};
 use std::any::Any;
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// A piece of memory of an [`IoBuf`].
@@ -15,10 +16,15 @@ pub struct Segment {
 
 enum Keep {
     Owned(Box<[u8]>),
-    Foreign(
+    Foreign {
         #[expect(dead_code, reason = "held so that the memory stays mapped")]
-        Arc<dyn Any + Send + Sync>,
-    ),
+        memory: Arc<dyn Any + Send + Sync>,
+        /// The segment that was looked for last: mostly one looks for a place in it, or in the next one. Both lie
+        /// where the memory's owner leaves room, so that an operation does not grow.
+        near: Cell<u16>,
+        /// Its first byte within the memory.
+        near_from: Cell<u32>,
+    },
     Empty,
 }
 
@@ -73,16 +79,20 @@ impl IoBuf {
     /// Memory of somebody else (a guest), in `segments`.
     ///
     /// # Safety
-    /// Every segment must be mapped readable and writable for as long as `keep` lives.
+    /// Every segment must be mapped readable and writable for as long as `memory` lives.
     pub unsafe fn foreign(
         segments: SmallVec<[Segment; 2]>,
-        keep: Arc<dyn Any + Send + Sync>,
+        memory: Arc<dyn Any + Send + Sync>,
     ) -> Self {
         let len = segments.iter().map(|segment| segment.len).sum();
         Self {
             segments,
             len,
-            keep: Keep::Foreign(keep),
+            keep: Keep::Foreign {
+                memory,
+                near: Cell::default(),
+                near_from: Cell::default(),
+            },
         }
     }
 
@@ -112,24 +122,46 @@ impl IoBuf {
         }
     }
 
+    /// The segment that has the byte `at`, which lies within the memory: its number and its first byte there.
+    fn find(&self, at: usize) -> (usize, usize) {
+        let Keep::Foreign {
+            near, near_from, ..
+        } = &self.keep
+        else {
+            // All others have one segment.
+            return (0, 0);
+        };
+        let (mut index, mut from) = (usize::from(near.get()), near_from.get() as usize);
+        if at < from {
+            (index, from) = (0, 0);
+        }
+        while at - from >= self.segments[index].len {
+            from += self.segments[index].len;
+            index += 1;
+        }
+        if let (Ok(index), Ok(from)) = (index.try_into(), from.try_into()) {
+            near.set(index);
+            near_from.set(from);
+        }
+        (index, from)
+    }
+
     /// Calls `visit(pointer, offset within the range, length)` for each piece of `at..at + len`.
     fn pieces(&self, at: usize, len: usize, mut visit: impl FnMut(*mut u8, usize, usize)) {
         assert!(
             at.checked_add(len).is_some_and(|end| end <= self.len),
             "range outside of the buffer"
         );
-        let (mut skip, mut done) = (at, 0);
-        for segment in &self.segments {
-            if skip >= segment.len {
-                skip -= segment.len;
-                continue;
-            }
+        if len == 0 {
+            return;
+        }
+        let (index, from) = self.find(at);
+        let (mut skip, mut done) = (at - from, 0);
+        for segment in &self.segments[index..] {
             let take = (segment.len - skip).min(len - done);
-            if take > 0 {
-                // SAFETY: `skip + take` lies within the segment.
-                visit(unsafe { segment.ptr.add(skip) }, done, take);
-                done += take;
-            }
+            // SAFETY: `skip + take` lies within the segment.
+            visit(unsafe { segment.ptr.add(skip) }, done, take);
+            done += take;
             skip = 0;
             if done == len {
                 return;
@@ -138,11 +170,21 @@ impl IoBuf {
     }
 
     /// Where `len` bytes from `at` on lie, if that is in one segment.
+    #[inline]
     pub(crate) fn one_piece(&self, at: usize, len: usize) -> Option<*mut u8> {
+        let end = at.checked_add(len)?;
         let first = self.segments.first()?;
-        let is_within = at.checked_add(len).is_some_and(|end| end <= first.len);
+        if end <= first.len {
+            // SAFETY: within the segment.
+            return Some(unsafe { first.ptr.add(at) });
+        }
+        if len == 0 || end > self.len {
+            return None;
+        }
+        let (index, from) = self.find(at);
+        let segment = self.segments[index];
         // SAFETY: within the segment.
-        is_within.then(|| unsafe { first.ptr.add(at) })
+        (end - from <= segment.len).then(|| unsafe { segment.ptr.add(at - from) })
     }
 
     /// Copies `dst.len()` bytes that begin `at` bytes into this memory out to `dst`.
@@ -209,6 +251,34 @@ mod tests {
         let mut all = [0; 12];
         buf.read(0, &mut all);
         assert_eq!(all, [0, 0, 1, 2, 2, 2, 2, 9, 9, 9, 3, 3]);
+    }
+
+    #[test]
+    fn what_lies_in_one_segment_is_found_in_any_order() {
+        let mut parts = [vec![1u8; 3], vec![], vec![2; 5], vec![3; 4]];
+        let at: Vec<_> = parts.iter_mut().map(|part| part.as_mut_ptr()).collect();
+        let segments = parts.iter_mut().map(|part| Segment {
+            ptr: part.as_mut_ptr(),
+            len: part.len(),
+        });
+        // SAFETY: `parts` outlives the buffer.
+        let buf = unsafe { IoBuf::foreign(segments.collect(), Arc::new(())) };
+        let in_part = |part: usize, skip| Some(at[part].wrapping_add(skip));
+        for (from, len, right) in [
+            (0, 3, in_part(0, 0)),
+            (8, 4, in_part(3, 0)),
+            (3, 5, in_part(2, 0)),
+            (2, 2, None),
+            (7, 1, in_part(2, 4)),
+            (7, 2, None),
+            (11, 1, in_part(3, 3)),
+            (11, 2, None),
+            (1, 1, in_part(0, 1)),
+            (12, 0, None),
+            (usize::MAX, 2, None),
+        ] {
+            assert_eq!(buf.one_piece(from, len), right, "{len} bytes at {from}");
+        }
     }
 
     #[test]

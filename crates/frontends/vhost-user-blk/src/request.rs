@@ -67,6 +67,20 @@ pub(crate) struct Parser {
     buf: IoBuf,
 }
 
+/// Adds a piece, to the last one when it begins where that ends: where a guest divides its memory has no meaning
+/// (virtio 1.2, section 2.7.4).
+fn add(pieces: &mut Vec<Piece>, (address, len): Piece) {
+    if let Some((last, before)) = pieces.last_mut()
+        // No piece passes the end of the address space.
+        && last.0 + u64::from(*before) == address.0
+        && let Some(both) = before.checked_add(len)
+    {
+        *before = both;
+        return;
+    }
+    pieces.push((address, len));
+}
+
 /// Takes `bytes` off the front of the pieces.
 fn skip(pieces: &mut Vec<Piece>, bytes: usize) {
     let mut left = bytes;
@@ -138,9 +152,9 @@ impl Parser {
             let descriptor = descriptor?;
             let piece = (descriptor.addr(), descriptor.len());
             if descriptor.is_write_only() {
-                self.writable.push(piece);
+                add(&mut self.writable, piece);
             } else if self.writable.is_empty() {
-                self.readable.push(piece);
+                add(&mut self.readable, piece);
             } else {
                 return Err("a readable descriptor follows a writable one");
             }

@@ -91,6 +91,21 @@ fn a_read_is_passed_on_with_all_of_its_segments() {
 }
 
 #[test]
+fn segments_that_follow_one_another_are_one() {
+    let mut parser = Parser::default();
+    let data = [
+        (DATA + 8000, 512, WRITE),
+        (DATA, 1000, WRITE),
+        (DATA + 1000, 24, WRITE),
+        (DATA + 1024, 2560, WRITE),
+    ];
+    let request = parse_with(&mut parser, VIRTIO_BLK_T_IN, 8, &data);
+    assert!(matches!(request, Request::Submit(_)), "{request:?}");
+    let right = [(DATA + 8000, 512), (DATA, 3584)].map(|(at, len)| (GuestAddress(at), len));
+    assert_eq!(parser.writable, right);
+}
+
+#[test]
 fn a_request_larger_than_the_limit_fails() {
     let len = |bytes: u64| parse(VIRTIO_BLK_T_OUT, 0, &[(DATA, bytes as u32, 0)]);
     assert!(matches!(len(REQUEST_BYTES_MAX), Request::Submit(_)));
