@@ -29,6 +29,7 @@ mod fetch;
 mod foresee;
 mod give_up;
 mod heat;
+mod in_steps;
 mod journal;
 mod kept;
 mod knobs;

@@ -7,7 +7,7 @@ use super::quota::new_blocks;
 use super::state::{Shard, drive_error};
 use crate::space::{Class, Refusal, Run};
 use crate::vdrive::{Purpose, all_ended};
-use block::{DmaBuf, DriveError, ErrorKind, IoBuf, IoError, Lent};
+use block::{DmaBuf, DriveError, ErrorKind, IoBuf, IoError};
 use format::{BlockMask, BlockState, crc32c};
 use futures_util::future::join_all;
 use std::rc::Rc;
@@ -75,24 +75,13 @@ impl Shard {
         for piece in pieces(offset, buf.len() as u64) {
             let _room = self.journal_room(Work::Host).await?;
             if piece.is_whole() {
-                let taken_in = self.take_in(buf, piece);
-                self.write_blocks(by, piece, taken_in, None).await?;
+                let send = async |runs: &[Run]| self.send_piece(runs, piece, buf).await;
+                self.write_blocks(by, piece, send, None).await?;
             } else {
                 self.write_merged(by, piece, buf).await?;
             }
         }
         Ok(())
-    }
-
-    /// The whole blocks of a piece, with their checksums.
-    fn take_in(&self, buf: &IoBuf, piece: Piece) -> (DmaBuf, Vec<u32>) {
-        let mut data = self.handle.dma().get(piece.len);
-        let mut lent = Lent::from(&mut data[..]);
-        let blocks = lent.blocks().enumerate();
-        let fill =
-            |(index, mut block): (usize, Lent<'_>)| block.fill_from(buf, piece.at + index * BLOCK);
-        let crcs = blocks.map(fill).collect();
-        (data, crcs)
     }
 
     /// Writes part of blocks: reads them, merges, and starts again when they changed meanwhile.
@@ -115,8 +104,12 @@ impl Shard {
             let skip = piece.start - first * BLOCK;
             buf.read(piece.at, &mut data[skip..skip + piece.len]);
             let crcs = data.chunks_exact(BLOCK).map(crc32c).collect();
+            let send = async |runs: &[Run]| {
+                let sent = self.write_runs(runs, &data, Purpose::Hosts).await;
+                sent.map(|()| crcs)
+            };
             let seen = Some((&leaf, &seen[..]));
-            if self.write_blocks(by, whole, (data, crcs), seen).await? {
+            if self.write_blocks(by, whole, send, seen).await? {
                 return Ok(());
             }
         }
@@ -132,23 +125,26 @@ impl Shard {
         found.ok_or_else(|| IoError::new(ErrorKind::Gone, "it was deleted"))
     }
 
-    /// Writes whole blocks, given with their checksums; with `seen`, only if the page and the blocks are still those. False if
-    /// not.
+    /// Writes whole blocks, which `send` brings to their slots and gives the checksums of; with `seen`, only if the page and
+    /// the blocks are still those. False if not.
     async fn write_blocks(
         &self,
         by: By,
         piece: Piece,
-        (data, crcs): (DmaBuf, Vec<u32>),
+        send: impl AsyncFnOnce(&[Run]) -> Result<Vec<u32>, DriveError>,
         seen: Option<(&Rc<Leaf>, &[Version])>,
     ) -> Result<bool, IoError> {
         let (first, count) = piece.blocks();
         let (layer, leaf) = self.writable(by.volume, piece.chunk).await?;
         self.admit(layer, &leaf, first, count)?;
         let runs = self.take_slots(count).await?;
-        if let Err(error) = self.write_runs(&runs, &data, Purpose::Hosts).await {
-            self.give_back_after(&runs, error);
-            return Err(drive_error(error, "a write failed"));
-        }
+        let crcs = match send(&runs).await {
+            Ok(crcs) => crcs,
+            Err(error) => {
+                self.give_back_after(&runs, error);
+                return Err(drive_error(error, "a write failed"));
+            }
+        };
         // A snapshot may have been taken meanwhile: the page may be another one.
         let (layer, leaf) = match self.writable(by.volume, piece.chunk).await {
             Ok(_) if is_on(Mutation::WriteBehind) => (layer, leaf),

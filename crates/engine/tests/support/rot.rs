@@ -24,6 +24,8 @@ struct Medium {
     /// Blocks of which the next read fails.
     fails_once: BTreeSet<u64>,
     fails_flushes: bool,
+    /// A write of a block with this content fails.
+    fails_write_of: Option<Vec<u8>>,
     /// All of it, as it was when the next checkpoint's record came.
     before_record: Option<Vec<u8>>,
 }
@@ -70,6 +72,11 @@ impl Rotting {
     /// No flush succeeds from here on.
     pub fn fail_flushes(&self) {
         self.medium().fails_flushes = true;
+    }
+
+    /// Writes that have a block with this content fail, until the next call.
+    pub fn fail_write_of(&self, content: Option<Vec<u8>>) {
+        self.medium().fails_write_of = content;
     }
 
     /// Empties the blocks that are `wanted`; returns how many.
@@ -157,6 +164,8 @@ impl DriveQueue for Queue {
         match (io.kind, &mut io.buf) {
             (DriveIoKind::Read, Some(buf)) => buf.copy_from_slice(&medium.bytes[range]),
             (DriveIoKind::Write, Some(buf)) => {
+                let bad = medium.fails_write_of.as_deref();
+                failed |= bad.is_some_and(|bad| buf.chunks(bad.len()).any(|block| block == bad));
                 if buf.starts_with(b"CVCP") && medium.before_record.is_none() {
                     medium.before_record = Some(medium.bytes.clone());
                 }
