@@ -29,6 +29,7 @@ impl Tick {
 }
 
 /// The group of an age in ticks.
+#[inline]
 pub(crate) fn group(age: u16) -> usize {
     match age {
         0..8 => usize::from(age),
@@ -41,6 +42,7 @@ pub(crate) fn group(age: u16) -> usize {
 }
 
 /// Ticks that a group spans.
+#[inline]
 pub(crate) fn width(group: usize) -> f32 {
     match group {
         0..8 => 1.0,

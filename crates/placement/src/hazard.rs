@@ -14,6 +14,7 @@
 //! many its class made expect. Indices are multiplied by it.
 
 use crate::age::{FORGOTTEN, GROUPS, group, width};
+use std::ops::Range;
 
 /// Classes of extents: by how often they were used.
 const CLASSES: usize = 9;
@@ -82,48 +83,72 @@ impl Memory {
     }
 }
 
-/// Extents of a class that wait for their next use since the same tick.
-#[derive(Clone, Copy, Default)]
-struct Cohort {
-    waiting: u32,
+/// Cohorts of a class, by the ticks for which they have waited.
+#[derive(Clone)]
+struct Cohorts {
+    /// Extents that wait.
+    waiting: [u32; AGES],
     /// Waits that ended with a use of late, and ...
-    ended: f32,
+    ended: [f32; AGES],
     /// ... those that the class made expect.
-    expected: f32,
+    expected: [f32; AGES],
 }
 
-impl Cohort {
-    /// What is made of an index. The eighth root of what was seen: most of a cohort of which little is used is what
-    /// is left after the others were, and a few uses that came together say less than as many that came apart.
-    fn frailty(self) -> f32 {
-        let ratio = (self.ended + ORDINARY_USES) / (self.expected + ORDINARY_USES);
-        ratio.sqrt().sqrt().sqrt()
+impl Cohorts {
+    const NONE: Self = Self {
+        waiting: [0; AGES],
+        ended: [0.0; AGES],
+        expected: [0.0; AGES],
+    };
+
+    /// A use that came `age` ticks after the last: the extent waits no more.
+    fn stop(&mut self, age: u16) {
+        let waiting = &mut self.waiting[usize::from(age)];
+        *waiting = waiting.saturating_sub(1);
+    }
+
+    /// All are a tick older. Those that waited longest are forgotten.
+    fn grow_older(&mut self) {
+        self.waiting.copy_within(..AGES - 1, 1);
+        self.ended.copy_within(..AGES - 1, 1);
+        self.expected.copy_within(..AGES - 1, 1);
+        (self.waiting[0], self.ended[0], self.expected[0]) = (0, 0.0, 0.0);
+    }
+
+    fn fade(&mut self) {
+        let counts = self.ended.iter_mut().chain(&mut self.expected);
+        counts.for_each(|count| *count *= COHORT_KEPT);
     }
 }
 
-/// The counts of all classes, and the indices that follow.
+/// What is made of an index of a cohort. The eighth root of what was seen: most of a cohort of which little is used is
+/// what is left after the others were, and a few uses that came together say less than as many that came apart.
+fn frailty(ended: f32, expected: f32) -> f32 {
+    let ratio = (ended + ORDINARY_USES) / (expected + ORDINARY_USES);
+    ratio.sqrt().sqrt().sqrt()
+}
+
+/// The counts of all classes, and the indices that follow. A tick goes through all of it while hosts wait: each loop does
+/// the same to what lies side by side, so that the processor takes several at a time.
 pub(crate) struct Hazard {
-    /// Extents that wait for their next use, by the tick since which they do.
-    cohorts: Box<[[Cohort; CLASSES]]>,
-    /// The tick of now, in that order.
-    now: usize,
+    /// Extents that wait for their next use, by class.
+    cohorts: Box<[Cohorts]>,
     long: Memory,
     short: Memory,
     /// Uses that are expected in a tick of waiting, by age.
     rates: [[f32; GROUPS]; CLASSES],
-    /// The indices, by age in ticks, with what is known of the cohort of that age.
-    index: Box<[[f32; CLASSES]]>,
+    /// The indices, by class and age in ticks, with what is known of the cohort of that age.
+    index: Box<[[f32; AGES]]>,
 }
 
 impl Hazard {
     pub(crate) fn new() -> Self {
         let mut hazard = Self {
-            cohorts: vec![[Cohort::default(); CLASSES]; AGES].into_boxed_slice(),
-            now: 0,
+            cohorts: vec![Cohorts::NONE; CLASSES].into_boxed_slice(),
             long: Memory::new(KEPT),
             short: Memory::new(KEPT_SHORTLY),
             rates: [[0.0; GROUPS]; CLASSES],
-            index: vec![[0.0; CLASSES]; AGES].into_boxed_slice(),
+            index: vec![[0.0; AGES]; CLASSES].into_boxed_slice(),
         };
         hazard.rebuild();
         hazard
@@ -131,73 +156,69 @@ impl Hazard {
 
     /// An extent was used for the `uses`-th time and waits for the next.
     pub(crate) fn began(&mut self, uses: u8) {
-        self.cohorts[self.now][class(uses)].waiting += 1;
+        self.cohorts[class(uses)].waiting[0] += 1;
     }
 
     /// An extent with so many uses was used again after `age` ticks.
     pub(crate) fn ended(&mut self, uses: u8, age: u16) {
-        self.long.ended[class(uses)][group(age)] += 1.0;
-        self.short.ended[class(uses)][group(age)] += 1.0;
-        self.stop(uses, age).ended += 1.0;
+        let class = class(uses);
+        self.long.ended[class][group(age)] += 1.0;
+        self.short.ended[class][group(age)] += 1.0;
+        self.cohorts[class].stop(age);
+        self.cohorts[class].ended[usize::from(age)] += 1.0;
     }
 
     /// An extent with so many uses waits anew: its last use, `age` ticks ago, went on.
     pub(crate) fn went_on(&mut self, uses: u8, age: u16) {
-        self.stop(uses, age);
+        self.cohorts[class(uses)].stop(age);
         self.began(uses);
-    }
-
-    fn stop(&mut self, uses: u8, age: u16) -> &mut Cohort {
-        let cohort = &mut self.cohorts[since(self.now, usize::from(age))][class(uses)];
-        cohort.waiting = cohort.waiting.saturating_sub(1);
-        cohort
     }
 
     /// Uses to be had in a tick from an extent with so many uses, last used `age` ticks ago.
     pub(crate) fn index(&self, uses: u8, age: u16) -> f32 {
         // What is older is as if never used.
-        (self.index.get(usize::from(age))).map_or(0.0, |of_age| of_age[class(uses)])
+        let of_class = &self.index[class(uses)];
+        of_class.get(usize::from(age)).copied().unwrap_or(0.0)
     }
 
     /// A tick passes: what was counted goes into the indices.
     pub(crate) fn tick(&mut self) {
-        for age in 0..AGES {
-            let group = group(age as u16);
-            let of_age = &mut self.cohorts[since(self.now, age)];
-            for (class, cohort) in of_age.iter_mut().enumerate() {
-                let waiting = cohort.waiting as f32;
-                self.long.waited[class][group] += waiting;
-                self.short.waited[class][group] += waiting;
-                cohort.expected += waiting * self.rates[class][group];
+        for (class, cohorts) in self.cohorts.iter_mut().enumerate() {
+            for (group, ages) in groups() {
+                let waiting = &cohorts.waiting[ages.clone()];
+                let waited = waiting.iter().map(|count| u64::from(*count)).sum::<u64>() as f32;
+                self.long.waited[class][group] += waited;
+                self.short.waited[class][group] += waited;
+                let rate = self.rates[class][group];
+                for (expected, waiting) in cohorts.expected[ages].iter_mut().zip(waiting) {
+                    *expected += *waiting as f32 * rate;
+                }
             }
+            cohorts.grow_older();
         }
-        // Those that waited longest are forgotten.
-        self.now = (self.now + 1) % AGES;
-        self.cohorts[self.now] = [Cohort::default(); CLASSES];
         self.rebuild();
         self.long.fade();
         self.short.fade();
-        for cohort in self.cohorts.iter_mut().flatten() {
-            cohort.ended *= COHORT_KEPT;
-            cohort.expected *= COHORT_KEPT;
-        }
+        self.cohorts.iter_mut().for_each(Cohorts::fade);
     }
 
     fn rebuild(&mut self) {
         let shared = self.shared();
-        let mut index = [[0.0f32; GROUPS]; CLASSES];
-        for (class, of_class) in index.iter_mut().enumerate() {
-            self.rates[class] = std::array::from_fn(|group| {
+        for (class, rates) in self.rates.iter_mut().enumerate() {
+            for (group, rate) in rates.iter_mut().enumerate() {
                 let long = self.long.rate(class, group, shared[group], SHARED_USES);
-                self.short.rate(class, group, long, REMEMBERED_USES)
-            });
-            *of_class = indices(&self.rates[class]);
+                *rate = self.short.rate(class, group, long, REMEMBERED_USES);
+            }
         }
-        for age in 0..AGES {
-            let group = group(age as u16);
-            let of_age = &self.cohorts[since(self.now, age)];
-            for (class, cohort) in of_age.iter().enumerate() {
-                self.index[age][class] = index[class][group] * cohort.frailty();
+        let indices = indices(&self.rates);
+        for (class, (of_class, cohorts)) in self.index.iter_mut().zip(&self.cohorts).enumerate() {
+            for (group, ages) in groups() {
+                let seen = cohorts.ended[ages.clone()]
+                    .iter()
+                    .zip(&cohorts.expected[ages.clone()]);
+                for (index, (ended, expected)) in of_class[ages].iter_mut().zip(seen) {
+                    *index = indices[group][class] * frailty(*ended, *expected);
+                }
             }
         }
     }
@@ -214,28 +235,41 @@ impl Hazard {
     }
 }
 
-/// The place of the cohorts that wait for `age` ticks.
-fn since(now: usize, age: usize) -> usize {
-    (now + AGES - age) % AGES
+/// The groups of the ages that are told apart, with their ages.
+fn groups() -> impl Iterator<Item = (usize, Range<usize>)> {
+    let mut from = 0;
+    (0..GROUPS - 1).map(move |group| {
+        let ages = from..from + width(group) as usize;
+        from = ages.end;
+        (group, ages)
+    })
 }
 
-/// The indices of a class, by age, from the uses that are expected in a tick of waiting.
-fn indices(rates: &[f32; GROUPS]) -> [f32; GROUPS] {
+/// The indices, by group of ages and class, from the uses that are expected in a tick of waiting.
+fn indices(rates: &[[f32; GROUPS]; CLASSES]) -> [[f32; CLASSES]; GROUPS] {
     // The chance of a use within a group of ages, for what was not used before.
-    let chances: [f32; GROUPS] =
-        std::array::from_fn(|group| (rates[group] * width(group)).min(1.0));
-    std::array::from_fn(|from| {
-        let (mut uses, mut waited, mut best) = (0.0f32, 0.0f32, 0.0f32);
-        let mut left = 1.0f32;
-        for (to, chance) in chances.iter().enumerate().take(GROUPS - 1).skip(from) {
-            let used = left * chance;
-            uses += used;
-            waited += (left - used / 2.0) * width(to);
-            left -= used;
-            best = best.max(uses / waited);
+    let mut chances = [[0.0f32; CLASSES]; GROUPS];
+    for (class, rates) in rates.iter().enumerate() {
+        for (group, rate) in rates.iter().enumerate() {
+            chances[group][class] = (rate * width(group)).min(1.0);
         }
-        best
-    })
+    }
+    let mut best = [[0.0f32; CLASSES]; GROUPS];
+    for (from, best) in best.iter_mut().enumerate() {
+        let (mut uses, mut waited, mut left) =
+            ([0.0f32; CLASSES], [0.0f32; CLASSES], [1.0f32; CLASSES]);
+        for (to, chances) in chances.iter().enumerate().take(GROUPS - 1).skip(from) {
+            let width = width(to);
+            for class in 0..CLASSES {
+                let used = left[class] * chances[class];
+                uses[class] += used;
+                waited[class] += (left[class] - used / 2.0) * width;
+                left[class] -= used;
+                best[class] = best[class].max(uses[class] / waited[class]);
+            }
+        }
+    }
+    best
 }
 
 #[cfg(test)]
