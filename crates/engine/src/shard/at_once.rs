@@ -17,7 +17,7 @@ use block::{IoBuf, Lent};
 use format::{BlockMask, BlockState};
 use smallvec::SmallVec;
 use std::rc::Rc;
-use units::{BLOCK, EXTENT_BLOCKS, Place};
+use units::{BLOCK, CHUNK, EXTENT_BLOCKS, Place};
 
 /// While a block of a longer read is copied, memory of the one so many further on is fetched. The next one's alone was no better
 /// than none (docs/benchmarks.md).
@@ -181,18 +181,21 @@ impl Shard {
         });
     }
 
-    /// Writes whole blocks of one chunk to a drive's memory, if nothing has to be waited for. False when nothing
-    /// has changed. The caller sees to [`Shard::written`].
+    /// Writes whole blocks to a drive's memory, if nothing has to be waited for and they are not so many that others would
+    /// have to. False when not all of it is written: what is will be once more. The caller sees to [`Shard::written`].
     pub(super) fn write_now(
         &self,
         by: By,
         (offset, buf): (u64, &IoBuf),
-        seen: Option<Seen>,
+        mut seen: Option<Seen>,
     ) -> bool {
-        let mut pieces = pieces(offset, buf.len() as u64);
-        let (Some(piece), None) = (pieces.next(), pieces.next()) else {
-            return false;
-        };
+        buf.len() <= CHUNK
+            && pieces(offset, buf.len() as u64)
+                .all(|piece| self.write_piece_now(by, piece, buf, seen.take()))
+    }
+
+    /// The same of what lies in one chunk; false when nothing has changed.
+    fn write_piece_now(&self, by: By, piece: Piece, buf: &IoBuf, seen: Option<Seen>) -> bool {
         let Some((layer, leaf)) = self.writable_now(by.volume, piece.chunk, seen) else {
             return false;
         };
@@ -279,5 +282,37 @@ impl Shard {
             Lookup::Loaded(leaf) if !leaf.dissolved.get() => Some((layer, leaf.clone())),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::shard::heat::By;
+    use crate::shard::probe::{Probe, run};
+    use block::IoBuf;
+    use units::{BLOCK, CHUNK};
+
+    #[test]
+    fn what_lies_in_two_chunks_is_written_at_once_and_what_is_longer_is_not() {
+        run(|handle| async move {
+            let probe = Probe::open_in_place(&handle, "at-once").await;
+            let (shard, by) = (&probe.shard, By::write(probe.volume));
+            let buf = |fill, blocks: usize| {
+                IoBuf::from_bytes(vec![fill; blocks * BLOCK].into_boxed_slice())
+            };
+            // The chunks' pages are there afterwards.
+            shard.write(by, 0, &buf(1, 600)).await.unwrap();
+            let at = (CHUNK - 3 * BLOCK) as u64;
+            assert!(shard.write_now(by, (at, &buf(2, 8)), None));
+            assert!(!shard.write_now(by, (at, &buf(3, CHUNK / BLOCK + 1)), None));
+            shard.written().await.unwrap();
+            let mut read = IoBuf::zeroed(10 * BLOCK);
+            let by = By::read(probe.volume);
+            let first = at - BLOCK as u64;
+            shard.look_and_read(by, first, &mut read).await.unwrap();
+            let read = read.into_bytes().unwrap();
+            let blocks: Vec<u8> = read.chunks(BLOCK).map(|block| block[BLOCK / 2]).collect();
+            assert_eq!(blocks, [1, 2, 2, 2, 2, 2, 2, 2, 2, 1]);
+        });
     }
 }

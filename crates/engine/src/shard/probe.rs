@@ -5,7 +5,7 @@ use crate::harness::Harness;
 use crate::{
     Engine, EngineConfig, LayoutSpec, PoolSpec, SpacePolicy, Tier, VdriveSpec, VolumeSpec,
 };
-use block::{Drive, DriveInfo, DriveIo, DriveIoKind, DriveQueue, DriveQueueExt};
+use block::{Drive, DriveInfo, DriveIo, DriveIoKind, DriveQueue, DriveQueueExt, Lent, Shown};
 use drives::OpenDrive;
 use format::{LABEL_SIZE, Label, label_offsets};
 use reactor::{Handle, Reactor};
@@ -36,12 +36,14 @@ struct Flushes {
 struct Probed {
     drive: Arc<dyn OpenDrive>,
     flushes: Arc<Flushes>,
+    in_place: bool,
 }
 
 struct Queue {
     handle: Handle,
     queue: Rc<dyn DriveQueue>,
     flushes: Arc<Flushes>,
+    in_place: bool,
 }
 
 impl Drive for Probed {
@@ -56,6 +58,7 @@ impl OpenDrive for Probed {
             handle: handle.clone(),
             queue: self.drive.queue(handle)?,
             flushes: self.flushes.clone(),
+            in_place: self.in_place,
         }))
     }
 }
@@ -89,6 +92,18 @@ impl DriveQueue for Queue {
     fn in_flight(&self) -> usize {
         self.queue.in_flight()
     }
+
+    fn is_in_memory(&self) -> bool {
+        self.in_place
+    }
+
+    fn read_in_place(&self, offset: u64, len: usize, see: &mut dyn FnMut(Shown<'_>)) -> bool {
+        self.in_place && self.queue.read_in_place(offset, len, see)
+    }
+
+    fn write_in_place(&self, offset: u64, len: usize, fill: &mut dyn FnMut(Lent<'_>)) -> bool {
+        self.in_place && self.queue.write_in_place(offset, len, fill)
+    }
 }
 
 /// The shard of a pool with a fast and a slow drive, which has one volume.
@@ -108,6 +123,15 @@ impl Probe {
 
     /// The same, with as much memory.
     pub async fn open_with(handle: &Handle, name: &str, memory: &EngineConfig) -> Self {
+        Self::open_on(handle, name, memory, false).await
+    }
+
+    /// The same; its drives are read and written in place.
+    pub async fn open_in_place(handle: &Handle, name: &str) -> Self {
+        Self::open_on(handle, name, &EngineConfig::default(), true).await
+    }
+
+    async fn open_on(handle: &Handle, name: &str, memory: &EngineConfig, in_place: bool) -> Self {
         let names = ["fast", "slow"].map(|tier| format!("{name}-{tier}"));
         make(&names);
         let flushes: [Arc<Flushes>; 2] = Default::default();
@@ -116,7 +140,11 @@ impl Probe {
             let drive = drives::open(&format!("ram:{name}")).unwrap();
             let label = label_of(handle, &drive).await;
             let flushes = flushes.clone();
-            let probed: Arc<dyn OpenDrive> = Arc::new(Probed { drive, flushes });
+            let probed: Arc<dyn OpenDrive> = Arc::new(Probed {
+                drive,
+                flushes,
+                in_place,
+            });
             members.push((label.drive, probed));
             config = Some((label.pool, label.config));
         }
