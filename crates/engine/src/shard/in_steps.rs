@@ -32,7 +32,7 @@ impl Shard {
         }
         let steps = steps(runs);
         let sent = steps.iter().enumerate().map(|(index, runs)| async move {
-            // Whenever it yields, what was started goes to the drive.
+            // In between others have their turn, and the drive what was started.
             for _ in 0..index {
                 self.handle.yield_now().await;
             }
