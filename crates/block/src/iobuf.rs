@@ -178,7 +178,13 @@ impl IoBuf {
             // SAFETY: within the segment.
             return Some(unsafe { first.ptr.add(at) });
         }
-        if len == 0 || end > self.len {
+        self.further_piece(at, end)
+    }
+
+    /// The same of `at..end` beyond the first segment, as of longer requests alone.
+    #[inline(never)]
+    fn further_piece(&self, at: usize, end: usize) -> Option<*mut u8> {
+        if at == end || end > self.len {
             return None;
         }
         let (index, from) = self.find(at);
