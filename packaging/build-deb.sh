@@ -28,7 +28,10 @@ architecture=$(dpkg --print-architecture)
 
 case $build in
 release) cargo build --release --locked -p convect-cli -p convect-lab --bin convect --bin convect-lab >&2 ;;
-profiled) bash scripts/profiled.sh --locked >&2 ;;
+profiled)
+  bash scripts/setup.sh profile >&2
+  bash scripts/profiled.sh --locked >&2
+  ;;
 esac
 program=$target/$build/convect
 

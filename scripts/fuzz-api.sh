@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
 # Fuzzes every endpoint of the HTTP interface from its OpenAPI description, against a daemon with modelled drives that
-# is built already: fuzz-api.sh [--seconds N]. No 5xx, no status, content type or header that the description does not
-# name, no answer of another shape. Half of the rounds take random words, half mostly those of
+# is built already: fuzz-api.sh [--seconds N] [--seed N]. No 5xx, no status, content type or header that the description
+# does not name, no answer of another shape. Half of the rounds take random words, half mostly those of
 # things that are there (tests/e2e/api_words.py). As root the daemon runs as nobody, so that no random path is one that
-# matters.
+# matters. The seed is 1 unless it is given (`random` draws one). Rounds that failed once are repeated first, for a few
+# seconds each: tests/regressions/interface.txt, where a failure of a drawn seed is recorded.
 set -Eeuo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
 version=4.32.5
 seconds="${CONVECT_API_FUZZ_SECONDS:-120}"
+seed=1
 while [ $# -gt 0 ]; do
   case "$1" in
     --seconds)
@@ -17,13 +19,24 @@ while [ $# -gt 0 ]; do
       seconds=$2
       shift
       ;;
-    *) fail "fuzz-api knows --seconds N, not '$1'" ;;
+    --seed)
+      [ $# -ge 2 ] || fail "--seed needs a number, or the word random"
+      seed=$2
+      shift
+      ;;
+    *) fail "fuzz-api knows --seconds N and --seed N, not '$1'" ;;
   esac
   shift
 done
 case "$seconds" in '' | *[!0-9]* | 0) fail "seconds are a whole number from 1 on, not '$seconds'" ;; esac
-# Seconds of a round; what was there is made again before each.
-round=30
+drawn=no
+[ "$seed" != random ] || seed=$((RANDOM * 32768 + RANDOM)) drawn=yes
+case "$seed" in '' | *[!0-9]*) fail "a seed is a whole number or the word random, not '$seed'" ;; esac
+# Seconds of a round; the objects are created again before each. Both kinds of words have one.
+round=$((seconds < 60 ? (seconds + 1) / 2 : 30))
+# Seconds of a round that failed once.
+again=8
+regressions="$root/tests/regressions/interface.txt"
 
 CONVECT_BIN="${CONVECT_BIN:-$(target_dir)/debug}"
 [ -x "$CONVECT_BIN/convect" ] || fail "$CONVECT_BIN/convect is not built; run ./dev fuzz-api"
@@ -116,41 +129,56 @@ run_round() ( # SECONDS SEED CHECKS [ARG...]
 )
 : >"$work/st.toml"
 
-step "fuzz the interface for $seconds s"
-passed=0 failed=0 cases=0 number=0 seed=${CONVECT_API_FUZZ_SEED:-$RANDOM}
-began=$SECONDS
-# What is left at the end is no round of its own when little can be asked in it.
-while left=$((seconds - (SECONDS - began))) && { [ "$number" = 0 ] || [ "$left" -ge $((round / 2)) ]; }; do
+passed=0 failed=0 cases=0
+
+# One round: its result is counted and printed. Returns 1 when it failed.
+fuzz_round() { # SECONDS SEED random|known
+  local length=$1 seed=$2 words=$3 status=0 here known_checks
   populate
-  number=$((number + 1))
-  length=$((left < round ? left : round))
-  status=0
-  if [ $((number % 2)) = 1 ]; then
-    words=random
+  if [ "$words" = random ]; then
     # It would not end without a number of looks, which only the other rounds give.
-    run_round "$length" $((seed + number)) "$checks" --exclude-operation-id Live || status=$?
+    run_round "$length" "$seed" "$checks" --exclude-operation-id Live || status=$?
   else
-    words=known
     # A word that is put in another's place may be good where that was bad on purpose, and name another object than the
     # one that was just made.
     known_checks="${checks/negative_data_rejection,/}"
     SCHEMATHESIS_HOOKS="$root/tests/e2e/api_words.py" \
-      run_round "$length" $((seed + number)) "${known_checks/,ensure_resource_availability/}" || status=$?
+      run_round "$length" "$seed" "${known_checks/,ensure_resource_availability/}" || status=$?
   fi
   here="$(sed -n 's/^ *\([0-9]*\) generated.*/\1/p' "$work/round" | tail -n 1)"
   cases=$((cases + ${here:-0}))
   kill -0 "$daemon_pid" 2>/dev/null || status=99
   if [ "$status" = 0 ] && [ "${here:-0}" -gt 0 ]; then
     passed=$((passed + 1))
-    echo "PASS round $number: $here requests, $words words, seed $((seed + number))"
-  else
-    failed=$((failed + 1))
-    echo "FAIL round $number: $words words, seed $((seed + number)), exit code $status; what it said:"
-    sed -n '/= FAILURES =/,/= SUMMARY =/p; /= ERRORS =/,/= SUMMARY =/p' "$work/round" | head -n 150 | sed 's/^/  | /'
-    tail -n 5 "$work/round" | sed 's/^/  | /'
-    grep -a -A 5 'panicked' "$work/log" | tail -n 20 | sed 's/^/  | /' || true
-    [ "$status" != 99 ] || fail "the daemon ended: $(tail -n 5 "$work/log")"
+    echo "PASS $here requests, $words words, seed $seed"
+    return 0
   fi
+  failed=$((failed + 1))
+  echo "FAIL $words words, seed $seed, exit code $status; what it said:"
+  sed -n '/= FAILURES =/,/= SUMMARY =/p; /= ERRORS =/,/= SUMMARY =/p' "$work/round" | head -n 150 | sed 's/^/  | /'
+  tail -n 5 "$work/round" | sed 's/^/  | /'
+  grep -a -A 5 'panicked' "$work/log" | tail -n 20 | sed 's/^/  | /' || true
+  [ "$status" != 99 ] || echo "FAIL the daemon ended: $(tail -n 5 "$work/log")"
+  return 1
+}
+
+step "fuzz the interface: what failed once, then $seconds s"
+began=$SECONDS
+while read -r old_seed words _; do
+  fuzz_round "$again" "$old_seed" "$words" || true
+done < <(grep -v '^#' "$regressions")
+number=0
+searched=$SECONDS
+# What is left at the end is no round of its own when little can be asked in it.
+while left=$((seconds - (SECONDS - searched))) && { [ "$number" = 0 ] || [ "$left" -ge $((round / 2)) ]; }; do
+  number=$((number + 1))
+  words=random
+  [ $((number % 2)) = 1 ] || words=known
+  if ! fuzz_round "$((left < round ? left : round))" $((seed + number)) "$words" && [ "$drawn" = yes ]; then
+    echo "$((seed + number)) $words  # recorded $(date +%F)" >>"$regressions"
+    echo "recorded in $regressions: commit the line with the change that mends it"
+  fi
+  kill -0 "$daemon_pid" 2>/dev/null || exit 1
 done
 pid=$daemon_pid daemon_pid=""
 kill -TERM "$pid"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what is missing, and nothing when nothing is: setup.sh build|demo|test|fuzz|api|compare|count|web.
+# Installs what is missing, and nothing when nothing is: setup.sh build|profile|demo|test|fuzz|api|compare|count|web.
 # Left out: anything that is not a package, the Rust toolchain or cargo-fuzz; it changes no
 # configuration.
 set -Eeuo pipefail
@@ -163,16 +163,22 @@ install_cargo_fuzz() {
   cargo fuzz --version >/dev/null || fail "cargo-fuzz was installed but is not found; add ~/.cargo/bin to PATH"
 }
 
-# What makes use of profiles; the simulation goes without where it cannot be had.
+# What merges the profiles of a load, for a build that is compiled by them.
 install_llvm_tools() {
-  command -v rustup >/dev/null 2>&1 || return 0
-  rustup component add --toolchain "$(wanted_rust)" llvm-tools ||
-    echo "llvm-tools could not be installed: the simulation does without, and a fifth less in its time"
+  [ ! -x "$(llvm_profdata)" ] || return 0
+  command -v rustup >/dev/null 2>&1 ||
+    fail "this Rust has no llvm-tools and there is no rustup to add them: install rustup (https://rustup.rs)"
+  step "setup: llvm-tools"
+  rustup component add --toolchain "$(rustc --print sysroot | sed 's,.*/,,')" llvm-tools ||
+    fail "llvm-tools could not be installed; run the line yourself to see why: rustup component add llvm-tools"
+  [ -x "$(llvm_profdata)" ] || fail "llvm-tools were installed, but there is no $(llvm_profdata)"
 }
 
 level="${1:-}"
 case "$level" in
   build) rows=("${build_packages[@]}") ;;
+  # The load has FUSE exports where they can be mounted.
+  profile) rows=("${build_packages[@]}" "fuse3 fusermount3") ;;
   demo) rows=("${demo_packages[@]}") ;;
   test) rows=("${test_packages[@]}") ;;
   fuzz) rows=("${fuzz_packages[@]}") ;;
@@ -180,7 +186,7 @@ case "$level" in
   api) rows=("${api_packages[@]}") ;;
   compare) rows=("${compare_packages[@]}") ;;
   count) rows=("${count_packages[@]}") ;;
-  *) fail "usage: setup.sh build|demo|test|fuzz|api|compare|count|web" ;;
+  *) fail "usage: setup.sh build|profile|demo|test|fuzz|api|compare|count|web" ;;
 esac
 step "setup: packages to $level"
 mapfile -t missing < <(missing_packages "${rows[@]}")
@@ -194,5 +200,5 @@ fi
 [ "$level" = web ] && exit 0
 install_rust
 case "$level" in test | fuzz) install_cargo_fuzz ;; esac
-[ "$level" != test ] || install_llvm_tools
+[ "$level" != profile ] || install_llvm_tools
 echo "$(rustc --version), $(cargo --version)"

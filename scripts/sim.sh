@@ -1,56 +1,90 @@
 #!/usr/bin/env bash
-# The simulation: the gate of known bugs (CONVECT_GATE_SECONDS of one core's work each at most, 30;
-# as many at a time as there are cores), then a campaign on all cores over the first CONVECT_SIM_SEEDS
-# seeds (1700), always the same ones, with CONVECT_SIM_STATES crashes each (9000), three for each that a plan has at a
-# moment, of which no further one is begun after CONVECT_SIM_SECONDS (600).
-# Both are the same program: the campaign switches no bug on.
-# Every number is printed.
+# The simulation (docs/simulation.md): sim.sh [build|gate|quick|campaign|hunt].
+#   build     only the program of the others
+#   gate      every known bug has to be found, within CONVECT_GATE_SECONDS (30) of one core's work each
+#   quick     the most telling known bugs, the recorded failures, and CONVECT_SIM_SECONDS (60) of crashes
+#   campaign  the recorded failures, then CONVECT_SIM_STATES crash states (1600000) of the first seeds, always the
+#             same ones; a machine so slow that they take over CONVECT_SIM_SECONDS (1200) ends sooner and fails
+#   hunt      crashes of new seeds for CONVECT_SIM_SECONDS (3600), from CONVECT_SIM_SEED on; half of them with a
+#             plan that is bent towards one kind of fault; a failure is appended to tests/regressions/seeds.txt
+# Without a word: gate, then campaign. They are one program, built once: the campaign switches no bug on.
 set -Eeuo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 cd "$root"
 use_rust
 
-seeds="${CONVECT_SIM_SEEDS:-1700}"
-states="${CONVECT_SIM_STATES:-9000}"
-seconds="${CONVECT_SIM_SECONDS:-600}"
-gate_seconds="${CONVECT_GATE_SECONDS:-30}"
+regressions=tests/regressions/seeds.txt
+program="$(target_dir)/simulation/sim"
+threads="$(nproc)"
 log="$(mktemp)"
 trap 'rm -f "$log"' EXIT
 passed=0
 failed=0
 
-# Memory that a state gives back the next one takes: from the allocator, and not by way of the kernel, which clears it.
+# Memory that a state frees is what the next one allocates: it stays with the allocator, and the kernel need not clear it.
 export MIMALLOC_PURGE_DELAY=-1
 
-short_run() { # PROGRAMS
-  "$1/sim" --seed 1 --seeds 40 --states 1200 --cuts 3 --threads "$(nproc)" >/dev/null
+# run PATTERN WORD...: runs the program, and counts the lines that hold the pattern as passed.
+run() {
+  local pattern=$1
+  shift
+  "$program" --threads "$threads" "$@" | tee "$log" || failed=$((failed + 1))
+  passed=$((passed + $(grep -cE "$pattern" "$log" || true)))
 }
 
-# Builds the program: with the profile of a short run of itself, by which it does about a fifth more states a second, where
-# rustup's llvm-tools are there (./dev setup test). Sets `program`.
-build() {
-  local programs
-  if [ ! -x "$(llvm_profdata)" ]; then
-    echo "without a profile of itself, since llvm-tools are not there: rustup component add llvm-tools"
-    cargo build --release -p sim --features mutations
-    program="$(target_dir)/release/sim"
-    return
-  fi
-  profiled_build sim short_run --features mutations
-  program="$programs/sim"
+build() { cargo build --profile simulation -p sim --features mutations; }
+
+gate() { # WORD...
+  step "known bugs: each has to be found"
+  run '^[a-z-]+ +[0-9]+ ' --gate --seconds "${CONVECT_GATE_SECONDS:-30}" "$@"
 }
 
+replay() {
+  step "recorded failures"
+  run '^regression .*: [0-9]+ states$' --regressions "$regressions"
+}
+
+crashes() { # WORD...
+  run '^seed [0-9]+: [0-9]+ states' --states 9000 --cuts 3 --record "$regressions" "$@"
+}
+
+campaign() {
+  local wanted="${CONVECT_SIM_STATES:-1600000}" found
+  replay
+  step "crashes at writes and flushes: $wanted states"
+  crashes --seed 1 --seeds 100000 --states-in-all "$wanted" --seconds "${CONVECT_SIM_SECONDS:-1200}"
+  found="$(sed -n 's/^[0-9]* seeds, \([0-9]*\) crash states.*/\1/p' "$log")"
+  [ "${found:-0}" -ge "$wanted" ] || {
+    echo "only ${found:-0} of $wanted crash states were examined"
+    failed=$((failed + 1))
+  }
+}
+
+quick() {
+  gate --quick
+  replay
+  step "crashes at writes and flushes: ${CONVECT_SIM_SECONDS:-60} s"
+  crashes --seed 1 --seeds 100000 --seconds "${CONVECT_SIM_SECONDS:-60}"
+}
+
+hunt() {
+  local seconds="${CONVECT_SIM_SECONDS:-3600}" seed="${CONVECT_SIM_SEED:-$(($(date +%s) * 1000))}"
+  step "new seeds from $seed on: $((seconds / 2)) s"
+  crashes --seed "$seed" --seeds 100000000 --seconds "$((seconds / 2))"
+  step "the same, each bent towards one kind of fault: $((seconds - seconds / 2)) s"
+  crashes --seed "$seed" --seeds 100000000 --seconds "$((seconds - seconds / 2))" --focus-each
+}
+
+case "${1:-}" in build | gate | quick | campaign | hunt | "") ;; *) fail "usage: sim.sh [build|gate|quick|campaign|hunt]" ;; esac
 step "build"
 build
-
-step "the gate: each known bug has to be found"
-"$program" --gate --seconds "$gate_seconds" --threads "$(nproc)" | tee "$log" || failed=$((failed + 1))
-passed=$((passed + $(grep -cE '^[a-z-]+ +[0-9]+ ' "$log" || true)))
-
-step "the campaign: crashes at every write and flush, $seeds seeds"
-"$program" --seed 1 --seeds "$seeds" --states "$states" --cuts 3 --seconds "$seconds" --threads "$(nproc)" \
-  | tee "$log" || failed=$((failed + 1))
-passed=$((passed + $(grep -c '^seed [0-9]*: [0-9]* states' "$log" || true)))
+[ "${1:-}" != build ] || exit 0
+if [ $# = 0 ]; then
+  gate
+  campaign
+else
+  "$1"
+fi
 echo "simulation: $passed passed, $failed failed"
 [ "$failed" = 0 ]

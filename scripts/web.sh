@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# The web page: web.sh build|test|bench. `build` makes web/dist out of web/src; `test` looks whether what is committed
-# there is what that makes, whether the types are those of the OpenAPI document, and runs the page's tests, those in
-# Chromium against the daemon that is built already. `bench NAME` runs a benchmark in Chromium against the release build.
+# The web page: web.sh build|unit|test|bench. `build` compiles web/src into web/dist; `unit` checks types and runs the
+# tests that need no browser; `test` checks besides that what is committed in web/dist and the types of the OpenAPI
+# document are up to date, and runs the tests in Chromium against the daemon that is built already. `bench NAME` runs a
+# benchmark in Chromium against the release build.
 set -Eeuo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
@@ -36,27 +37,43 @@ build() {
   npm run --silent build
 }
 
+# Prints the closing line: report STATUS, with what the runners wrote in $made.
+report() {
+  local passed=0 failed=0 browser="{stats:{expected:0,unexpected:0}}"
+  [ ! -f "$made/browser.json" ] || browser="require('$made/browser.json')"
+  passed="$(node -p "require('$made/unit.json').numPassedTests + $browser.stats.expected")"
+  failed="$(node -p "require('$made/unit.json').numFailedTests + $browser.stats.unexpected")"
+  echo "web: $passed passed, $failed failed"
+  return "$1"
+}
+
+unit_tests() {
+  npm run --silent check &&
+    npx --no-install vitest run --reporter=json --outputFile="$made/unit.json"
+}
+
 run_tests() {
-  local passed=0 failed=0 status=0
+  local status=0
   npx --no-install openapi-typescript ../docs/api/openapi.json -o "$made/schema.d.ts" >/dev/null
   is_the_same "web/src/api/schema.d.ts" src/api/schema.d.ts "$made/schema.d.ts"
-  npm run --silent check
   npx --no-install vite build --outDir "$made/dist" --emptyOutDir >/dev/null
   is_the_same "web/dist" dist "$made/dist"
-  npx --no-install vitest run --reporter=json --outputFile="$made/unit.json" || status=1
+  unit_tests || status=1
   CONVECT="$(target_dir)/debug/convect" PLAYWRIGHT_JSON_OUTPUT_NAME="$made/browser.json" \
     npx --no-install playwright test --reporter=list,json || status=1
-  passed="$(node -p "require('$made/unit.json').numPassedTests + require('$made/browser.json').stats.expected")"
-  failed="$(node -p "require('$made/unit.json').numFailedTests + require('$made/browser.json').stats.unexpected")"
-  echo "web: $passed passed, $failed failed"
-  return "$status"
+  report "$status"
 }
 
 install_packages
 use_node
 case "${1:-}" in
   build) build ;;
+  unit)
+    status=0
+    unit_tests || status=1
+    report "$status"
+    ;;
   test) run_tests ;;
   bench) CONVECT="$(target_dir)/release/convect" npx --no-install playwright test --config bench.config.ts "$2" ;;
-  *) fail "usage: web.sh build|test|bench NAME" ;;
+  *) fail "usage: web.sh build|unit|test|bench NAME" ;;
 esac

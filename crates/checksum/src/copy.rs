@@ -35,7 +35,14 @@ pub unsafe fn copy_away(from: *const u8, to: *mut u8, len: usize) -> Option<u32>
 /// As [`copy`]; with `AWAY`, `to` is a multiple of a line.
 #[inline]
 unsafe fn in_one_pass<const AWAY: bool>(from: *const u8, to: *mut u8, len: usize) -> Option<u32> {
-    #[cfg(all(target_arch = "x86_64", not(feature = "known-checksums")))]
+    #[cfg(any(debug_assertions, feature = "known-checksums"))]
+    if crate::known::is_asked() {
+        return None;
+    }
+    #[cfg(all(
+        target_arch = "x86_64",
+        any(debug_assertions, not(feature = "known-checksums"))
+    ))]
     {
         if crate::fold::takes(len) {
             // SAFETY: as the caller says, and this processor has what it takes.

@@ -1,5 +1,6 @@
 //! Checksums that somebody keeps beside the bytes: for the simulation, which opens the same blocks some thousand times
-//! a second, each the same memory that nobody changed. Part of no build that ships.
+//! a second, each the same memory that nobody changed. Only builds with debug
+//! assertions or the feature `known-checksums` have it, so none that ships.
 
 use std::cell::Cell;
 
@@ -13,6 +14,12 @@ thread_local! {
 /// From now on the calling thread's checksums are asked of `lookup` first.
 pub fn know_checksums(lookup: Lookup) {
     LOOKUP.set(Some(lookup));
+}
+
+/// Whether the calling thread's checksums are kept by somebody: then they are not computed while bytes are copied.
+#[inline]
+pub(crate) fn is_asked() -> bool {
+    LOOKUP.get().is_some()
 }
 
 #[inline]

@@ -5,16 +5,16 @@
 
 mod away;
 mod copy;
-#[cfg(all(target_arch = "x86_64", any(test, not(feature = "known-checksums"))))]
+#[cfg(all(target_arch = "x86_64", any(test, debug_assertions, not(feature = "known-checksums"))))]
 mod fold;
-#[cfg(feature = "known-checksums")]
+#[cfg(any(debug_assertions, feature = "known-checksums"))]
 mod known;
 mod sum;
-#[cfg(all(target_arch = "x86_64", any(test, not(feature = "known-checksums"))))]
+#[cfg(all(target_arch = "x86_64", any(test, debug_assertions, not(feature = "known-checksums"))))]
 mod words;
 
 pub use away::{settle, store};
 pub use copy::{copy, copy_away};
-#[cfg(feature = "known-checksums")]
+#[cfg(any(debug_assertions, feature = "known-checksums"))]
 pub use known::{Lookup, know_checksums};
 pub use sum::crc32c;

@@ -11,7 +11,7 @@ mod content;
 mod diff;
 mod drive;
 mod faults;
-#[cfg(feature = "mutations")]
+#[cfg(any(debug_assertions, feature = "mutations"))]
 mod gate;
 mod groups;
 mod image;
@@ -27,6 +27,7 @@ mod oracle;
 mod plan;
 mod promote;
 mod random;
+mod regressions;
 mod request;
 mod run;
 mod sectors;
@@ -38,7 +39,7 @@ mod transfer;
 mod world;
 mod young;
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -66,6 +67,9 @@ struct Arguments {
     /// Power cuts at a moment that is looked at, for each that the plan has.
     #[arg(long, default_value_t = 1)]
     cuts: u64,
+    /// Begin no further seed when so many crash states were examined in all.
+    #[arg(long, default_value_t = u64::MAX)]
+    states_in_all: u64,
     /// Begin no further seed after so many seconds.
     #[arg(long, default_value_t = u64::MAX)]
     seconds: u64,
@@ -76,32 +80,76 @@ struct Arguments {
     /// further seed when so many were looked at.
     #[arg(long)]
     groups: Option<u64>,
+    /// Bend every plan towards one kind of fault, so that it shows sooner.
+    #[arg(long)]
+    focus: Option<plan::Focus>,
+    /// Bend each seed's plan towards another kind of fault, in turn.
+    #[arg(long, conflicts_with = "focus")]
+    focus_each: bool,
+    /// Run the failures that FILE records instead, each as its line says.
+    #[arg(long, value_name = "FILE")]
+    regressions: Option<std::path::PathBuf>,
+    /// Append the arguments that repeat a failure to FILE.
+    #[arg(long, value_name = "FILE")]
+    record: Option<std::path::PathBuf>,
     /// Look for every known bug instead, or those whose names hold this text.
-    #[cfg(feature = "mutations")]
+    #[cfg(any(debug_assertions, feature = "mutations"))]
     #[arg(long, num_args = 0..=1, default_missing_value = "")]
     gate: Option<String>,
+    /// Look only for the known bugs that tell most for their time: one or two of each part of the engine.
+    #[cfg(any(debug_assertions, feature = "mutations"))]
+    #[arg(long, requires = "gate")]
+    quick: bool,
+}
+
+impl Arguments {
+    /// How long each seed runs, and what is bent in it.
+    fn length(&self) -> run::Length {
+        run::Length {
+            states: self.states,
+            changes: self.changes,
+            cuts: self.cuts.max(1),
+            healthy: false,
+            groups: self.groups.is_some(),
+            focus: self.focus,
+        }
+    }
+
+    /// The same for one seed of several.
+    fn length_of(&self, seed: u64) -> run::Length {
+        let length = self.length();
+        if !self.focus_each {
+            return length;
+        }
+        let plan = plan::Plan::new(&mut random::Random::new(seed), length.groups);
+        let all = plan::Focus::value_variants();
+        let turn = (seed % all.len() as u64) as usize;
+        let suiting = all.iter().cycle().skip(turn).take(all.len());
+        let focus = suiting.copied().find(|focus| focus.suits(&plan));
+        run::Length { focus, ..length }
+    }
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let length = run::Length {
-        states: arguments.states,
-        changes: arguments.changes,
-        cuts: arguments.cuts.max(1),
-        healthy: false,
-        groups: arguments.groups.is_some(),
-        focus: None,
-    };
-    #[cfg(feature = "mutations")]
+    if let Some(file) = &arguments.regressions {
+        return match regressions::replay(file, arguments.threads) {
+            true => ExitCode::SUCCESS,
+            false => ExitCode::FAILURE,
+        };
+    }
+    #[cfg(any(debug_assertions, feature = "mutations"))]
     if let Some(only) = &arguments.gate {
         let limit = Duration::from_secs(arguments.seconds.min(120));
-        return if gate::gate(only, limit, length, arguments.threads, arguments.seed) {
+        let wanted = gate::wanted(only, arguments.quick);
+        let found = gate::gate(&wanted, limit, arguments.length(), arguments.threads, arguments.seed);
+        return if found {
             ExitCode::SUCCESS
         } else {
             ExitCode::FAILURE
         };
     }
-    campaign(&arguments, length)
+    campaign(&arguments)
 }
 
 /// What the calling thread has worked so far: a machine that does other things, too, is not to
@@ -150,7 +198,7 @@ impl Sums {
     }
 }
 
-fn campaign(arguments: &Arguments, length: run::Length) -> ExitCode {
+fn campaign(arguments: &Arguments) -> ExitCode {
     let began = Instant::now();
     let limit = Duration::from_secs(arguments.seconds);
     let (next, over) = (AtomicU64::new(arguments.seed), AtomicBool::new(false));
@@ -159,12 +207,14 @@ fn campaign(arguments: &Arguments, length: run::Length) -> ExitCode {
     let work = || {
         let enough = arguments.groups.unwrap_or(u64::MAX);
         let groups = || sums.groups.load(Ordering::Relaxed);
-        while !over.load(Ordering::Relaxed) && began.elapsed() < limit && groups() < enough {
+        let states = || sums.states.load(Ordering::Relaxed);
+        let has_enough = || groups() >= enough || states() >= arguments.states_in_all;
+        while !over.load(Ordering::Relaxed) && began.elapsed() < limit && !has_enough() {
             let seed = next.fetch_add(1, Ordering::Relaxed);
             if seed >= last {
                 return;
             }
-            match run::run(seed, length) {
+            match run::run(seed, arguments.length_of(seed)) {
                 Ok(outcome) => {
                     sums.add(&outcome);
                     println!(
@@ -223,6 +273,9 @@ fn campaign(arguments: &Arguments, length: run::Length) -> ExitCode {
     let Some((seed, failure)) = failed.lock().ok().and_then(|mut failed| failed.take()) else {
         return ExitCode::SUCCESS;
     };
-    shrink::explain(seed, &failure, length);
+    let (seed, length, failure) = shrink::explain(seed, &failure, arguments.length_of(seed));
+    if let Some(file) = &arguments.record {
+        regressions::record(file, seed, length, &failure);
+    }
     ExitCode::FAILURE
 }

@@ -1,9 +1,5 @@
 //! What a seed's pool looks like.
 
-#[cfg_attr(
-    not(feature = "mutations"),
-    expect(dead_code, reason = "only the gate bends plans")
-)]
 mod focus;
 
 pub use focus::Focus;

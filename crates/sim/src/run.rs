@@ -664,7 +664,7 @@ mod tests {
         assert_ne!(first, other.expect("nothing is wrong"));
     }
 
-    #[cfg(feature = "mutations")]
+    #[cfg(any(debug_assertions, feature = "mutations"))]
     #[test]
     fn a_known_bug_is_found_and_only_while_it_is_on() {
         use units::mutation::{Mutation, switch};

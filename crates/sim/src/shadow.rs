@@ -54,7 +54,7 @@ impl Contents {
     }
 
     /// The checksum of a block's memory.
-    #[cfg(any(test, feature = "mutations"))]
+    #[cfg(any(test, debug_assertions, feature = "mutations"))]
     fn crc(&self, memory: &[u8]) -> Option<u32> {
         let at = self.place(memory)?;
         self.blocks.borrow()[at].as_ref().map(|block| block.crc())
@@ -73,7 +73,7 @@ fn memory_of(len: usize) -> DmaBuf {
         CONTENTS.with(|contents| {
             if contents.arena.get() == (0, 0) {
                 contents.begin(pool.arena());
-                #[cfg(feature = "mutations")]
+                #[cfg(any(debug_assertions, feature = "mutations"))]
                 checksum::know_checksums(|memory| CONTENTS.with(|contents| contents.crc(memory)));
             }
         });

@@ -1,12 +1,14 @@
 //! Making a failing seed small: fewer changes of the pool, and other seeds that fail sooner.
 
+use crate::regressions;
 use crate::run::{Failure, Length, run};
 
 /// Seeds that are tried for a shorter failure.
 const TRIES: u64 = 40;
 
-/// Prints the failure, the shortest one that was found nearby, and how to run each again.
-pub fn explain(seed: u64, failure: &Failure, length: Length) {
+/// Prints the failure, the shortest one that was found nearby, and how to run each again. Returns the
+/// shortest: its seed, its length and what is wrong.
+pub fn explain(seed: u64, failure: &Failure, length: Length) -> (u64, Length, Failure) {
     println!("\nFAILED, seed {seed}: {}", failure.wrong.0);
     again(seed, length);
     let mut best = (seed, length, failure.clone());
@@ -32,12 +34,12 @@ pub fn explain(seed: u64, failure: &Failure, length: Length) {
         println!("\nshorter, seed {}: {}", best.0, best.2.wrong.0);
         again(best.0, best.1);
     }
+    best
 }
 
 fn again(seed: u64, length: Length) {
-    let groups = if length.groups { " --groups 1" } else { "" };
     println!(
-        "run it again: cargo run --release -p sim -- --seed {seed} --states {} --changes {} --cuts {}{groups}",
-        length.states, length.changes, length.cuts
+        "run it again: cargo run --release -p sim -- {}",
+        regressions::arguments(seed, length)
     );
 }

@@ -1,7 +1,8 @@
 //! Known bugs, put back on purpose: the simulation has to find each of them.
 //!
-//! Only builds with the feature `mutations` can switch one on, for the calling thread. In every
-//! other build [`is_on`] is false where it stands and costs nothing.
+//! Only builds with debug assertions or the feature `mutations` can switch one on, for the calling thread: what tests
+//! run in, and the simulation. In every other build, so in all that ships, [`is_on`] is false where it stands and costs
+//! nothing.
 
 macro_rules! mutations {
     ($($name:ident, $text:literal, $about:literal;)+) => {
@@ -93,26 +94,26 @@ mutations! {
     MergeForgotten, "merge-without-checkpoint", "A merged layer leaves the label while the journal still tells of it.";
 }
 
-#[cfg(feature = "mutations")]
+#[cfg(any(debug_assertions, feature = "mutations"))]
 thread_local! {
     static ON: std::cell::Cell<Option<Mutation>> = const { std::cell::Cell::new(None) };
 }
 
 /// Switches a bug on for the calling thread, or all off.
-#[cfg(feature = "mutations")]
+#[cfg(any(debug_assertions, feature = "mutations"))]
 pub fn switch(mutation: Option<Mutation>) {
     ON.set(mutation);
 }
 
 /// Whether this bug is on.
-#[cfg(feature = "mutations")]
+#[cfg(any(debug_assertions, feature = "mutations"))]
 #[inline]
 pub fn is_on(mutation: Mutation) -> bool {
     ON.get() == Some(mutation)
 }
 
 /// Whether this bug is on: never, in this build.
-#[cfg(not(feature = "mutations"))]
+#[cfg(not(any(debug_assertions, feature = "mutations")))]
 #[inline(always)]
 pub fn is_on(_: Mutation) -> bool {
     false

@@ -7,7 +7,7 @@ use crate::request::{Faults, Meta};
 use engine::LayoutSpec;
 
 /// What happens more than usual.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum Focus {
     /// Flushes fail, on a drive without a copy, while labels are often written.
     Flushes,

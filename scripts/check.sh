@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# What one runs before each commit: check.sh. Formatting, clippy, the tests of the product's crates, the page's unit
+# tests, the most telling known bugs and a minute of simulation, and five end-to-end tests. Incremental.
+# The tools that are not part of the product (laboratory, rival policies, traces, benchmarks) are built and tested by
+# ./dev test alone.
+set -Eeuo pipefail
+# shellcheck source=scripts/common.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+# shellcheck source=scripts/steps.sh
+. "$root/scripts/steps.sh"
+cd "$root"
+
+[ $# = 0 ] || fail "check takes no arguments"
+bash scripts/setup.sh check
+use_rust
+
+# Names, seconds that each may take on two cores from an empty target folder, what has to pass before.
+add_step "format" 10 - cargo fmt --all --check
+add_step "build" 300 - cargo build --bins --tests
+add_step "simulator" 180 - bash scripts/sim.sh build
+add_step "unit and integration tests" 150 "build" cargo test --lib --bins --tests --no-fail-fast
+add_step "simulation" 90 "simulator" bash scripts/sim.sh quick
+add_step "clippy" 90 "build" cargo clippy --all-targets -- -D warnings
+add_step "web page" 60 - bash scripts/web.sh unit
+add_step "end to end, five of them" 60 "build" bash scripts/e2e.sh filesystems interop quota snapshots images
+step_budget_total=600
+run_steps 2

@@ -1,0 +1,168 @@
+# shellcheck shell=bash
+# Runs the steps of a check side by side and prints a table of seconds beside budgets. Sourced.
+#
+#   add_step NAME BUDGET AFTER COMMAND...   AFTER: names of earlier steps, separated by commas, or `-`
+#   run_steps LANES                         returns 1 when a step failed
+#
+# List scheduling: whenever a lane is free, the first step in the order of `add_step` whose predecessors
+# have passed starts. Steps that wait (end-to-end tests) and steps that compute (compilers, the
+# simulation) then share the cores. A step prints to a log of its own, which appears whole when the
+# step ends, so that two steps never mix their lines. A step whose predecessor failed does not run and
+# counts as failed. A budget is a target for two cores: exceeding it is shown, and fails nothing, since
+# machines differ.
+
+step_names=() step_budgets=() step_afters=() step_commands=()
+step_states=() step_seconds=() step_begins=() step_pids=()
+step_logs=""
+# Seconds between two lines that say what runs.
+step_report_s=60
+
+add_step() { # NAME BUDGET AFTER COMMAND...
+  step_names+=("$1")
+  step_budgets+=("$2")
+  step_afters+=("$3")
+  step_commands+=("$(printf '%q ' "${@:4}")")
+  step_states+=(waiting)
+  step_seconds+=(0)
+  step_begins+=(0)
+  step_pids+=(0)
+}
+
+# Prints the index of a step.
+step_index() { # NAME
+  local i
+  for i in "${!step_names[@]}"; do
+    [ "${step_names[i]}" != "$1" ] || { echo "$i"; return; }
+  done
+  fail "no step is called '$1'"
+}
+
+# Whether a step's predecessors have `passed`, one of them has `failed`, or the step has to wait: `waiting`.
+step_readiness() { # INDEX
+  local after state answer=passed
+  [ "${step_afters[$1]}" != - ] || { echo passed; return; }
+  for after in ${step_afters[$1]//,/ }; do
+    state="${step_states[$(step_index "$after")]}"
+    case "$state" in
+      passed) ;;
+      failed) echo failed; return ;;
+      *) answer=waiting ;;
+    esac
+  done
+  echo "$answer"
+}
+
+start_step() { # INDEX
+  local name="${step_names[$1]}"
+  echo "-- $name: started at $SECONDS s"
+  # A process group of its own, which can be ended whole.
+  setsid bash -c "cd '$root'; exec 2>&1 </dev/null; ${step_commands[$1]}" >"$step_logs/$1" &
+  step_pids[$1]=$!
+  step_begins[$1]=$SECONDS
+  step_states[$1]=running
+}
+
+end_step() { # INDEX STATUS
+  local i=$1 status=$2 name="${step_names[$1]}" took
+  took=$((SECONDS - step_begins[i]))
+  step_seconds[i]=$took
+  step "$name"
+  cat "$step_logs/$i"
+  if [ "$status" = 0 ]; then
+    step_states[i]=passed
+    echo "-- $name: passed, $took s"
+  else
+    step_states[i]=failed
+    echo "-- $name: FAILED with exit code $status after $took s"
+  fi
+}
+
+end_running_steps() {
+  local i running=()
+  for i in "${!step_states[@]}"; do
+    [ "${step_states[i]}" = running ] || continue
+    kill -TERM -- "-${step_pids[i]}" 2>/dev/null || true
+    running+=("${step_pids[i]}")
+  done
+  [ ${#running[@]} = 0 ] || wait "${running[@]}" 2>/dev/null || true
+  [ -z "$step_logs" ] || rm -rf "$step_logs"
+}
+
+# Adds up the closing lines of the steps' programs: cargo's, and `NAME: N passed, N failed` of ours.
+count_results() {
+  sed -nE -e 's/^test result: [A-Za-z]+\. ([0-9]+) passed; ([0-9]+) failed.*/\1 \2/p' \
+    -e 's/^[a-z -]+: ([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' "$step_logs"/* |
+    awk '{p += $1; f += $2} END {print p + 0, f + 0}'
+}
+
+print_step_table() {
+  local i mark total=0
+  printf '%-32s %8s %8s  %s\n' step seconds budget result
+  for i in "${!step_names[@]}"; do
+    mark="${step_states[i]}"
+    [ "$mark" != failed ] || [ "${step_pids[i]}" != 0 ] || mark="not run: a step before it failed"
+    [ "${step_seconds[i]}" -le "${step_budgets[i]}" ] || mark+=", over budget"
+    printf '%-32s %8s %8s  %s\n' "${step_names[i]}" "${step_seconds[i]}" "${step_budgets[i]}" "$mark"
+    total=$((total + step_seconds[i]))
+  done
+  printf '%-32s %8s %8s  %s\n' "side by side" "$SECONDS" "${step_budget_total:--}" "$total s one after the other"
+}
+
+run_steps() { # LANES
+  local lanes=$1 running=0 i readiness started status pid reporter passed failed names bad=0
+  step_logs="$(mktemp -d)"
+  trap end_running_steps EXIT
+  trap 'exit 130' INT TERM
+  sleep "$step_report_s" &
+  reporter=$!
+  while :; do
+    started=yes
+    while [ "$started" = yes ]; do
+      started=no
+      for i in "${!step_names[@]}"; do
+        [ "${step_states[i]}" = waiting ] || continue
+        readiness="$(step_readiness "$i")"
+        if [ "$readiness" = failed ]; then
+          step_states[i]=failed
+          started=yes
+        elif [ "$readiness" = passed ] && [ "$running" -lt "$lanes" ]; then
+          start_step "$i"
+          running=$((running + 1))
+          started=yes
+        fi
+      done
+    done
+    [ "$running" -gt 0 ] || break
+    status=0
+    wait -n -p pid || status=$?
+    if [ "$pid" = "$reporter" ]; then
+      names=""
+      for i in "${!step_names[@]}"; do
+        [ "${step_states[i]}" != running ] ||
+          names+="${names:+, }${step_names[i]} ($((SECONDS - step_begins[i])) of ${step_budgets[i]} s)"
+      done
+      echo "-- $SECONDS s: running: $names"
+      sleep "$step_report_s" &
+      reporter=$!
+      continue
+    fi
+    for i in "${!step_pids[@]}"; do
+      if [ "${step_states[i]}" = running ] && [ "${step_pids[i]}" = "$pid" ]; then
+        end_step "$i" "$status"
+        running=$((running - 1))
+      fi
+    done
+  done
+  kill "$reporter" 2>/dev/null || true
+  wait "$reporter" 2>/dev/null || true
+  step "summary after $SECONDS s"
+  print_step_table
+  read -r passed failed < <(count_results)
+  for i in "${!step_states[@]}"; do
+    [ "${step_states[i]}" = passed ] || { bad=$((bad + 1)); echo "failed: ${step_names[i]}"; }
+  done
+  # A step that broke before its tests could be counted is a failure that has to show in the line.
+  [ "$failed" -ge "$bad" ] || failed=$bad
+  echo "$passed passed, $failed failed"
+  [ "$bad" = 0 ] && [ "$failed" = 0 ]
+}
