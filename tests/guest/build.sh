@@ -31,7 +31,7 @@ fresh() {
     for file in vmlinuz linux.uml initramfs.uml initiator nbd; do
         [ -s "$folder/$file" ] || return 1
     done
-    for file in build.sh init network initiator nbd nbd_attach.py programs.sh; do
+    for file in build.sh init network steps initiator nbd nbd_attach.py programs.sh; do
         [ "$folder/initramfs" -nt "$here/$file" ] || return 1
     done
 }
@@ -89,7 +89,7 @@ depmod -b "$work/uml" "$uml_version"
 root=$work/root
 mkdir -p "$root/bin" "$root/sbin" "$root/dev" "$root/proc" "$root/sys" "$root/mnt" "$root/etc" "$root/tmp"
 cp /bin/busybox "$root/bin/busybox"
-cp "$here/init" "$here/network" "$root/"
+cp "$here/init" "$here/network" "$here/steps" "$root/"
 chmod 755 "$root/init"
 : >"$root/etc/mtab"
 take_programs "$root" mkfs.ext4 e2fsck resize2fs

@@ -41,13 +41,20 @@ fi
 
 work=$(mktemp -d)
 children=""
+# User Mode Linux makes itself the leader of a process group, in which are the processes of its guest: they outlive it
+# when it is killed.
+kill_group() {
+    [ ! -s "$work/uml.pid" ] || kill -KILL -- "-$(cat "$work/uml.pid")" 2>/dev/null || true
+}
 finish() {
     trap '' INT TERM
-    # shellcheck disable=SC2086  # numbers
-    [ -z "$children" ] || kill $children 2>/dev/null || true
-    # User Mode Linux makes itself the leader of a process group, in which are the processes of its guest: they
-    # outlive it when it is killed.
-    [ ! -s "$work/uml.pid" ] || kill -KILL -- "-$(cat "$work/uml.pid")" 2>/dev/null || true
+    if [ -n "$children" ]; then
+        # shellcheck disable=SC2086  # numbers
+        kill $children 2>/dev/null || true
+        # shellcheck disable=SC2086
+        wait $children || true
+    fi
+    kill_group
     wait
     rm -rf "$work"
 }
@@ -171,7 +178,7 @@ timeout -k 5 "$limit" "$@" </dev/null >"$work/console" 2>&1 &
 guest=$!
 children="$children $guest"
 wait "$guest" || code=$?
-[ ! -s "$work/uml.pid" ] || kill -KILL -- "-$(cat "$work/uml.pid")" 2>/dev/null || true
+kill_group
 wait "$reader"
 if grep -q '^GUEST-PASSED' "$work/log"; then
     exit 0
