@@ -140,12 +140,15 @@ if [ $kernel = uml ]; then
     set -- "$@" ${GUEST_LINE:-}
 else
     compose "$work/initramfs" "$folder" initramfs "$script" "$more" "$@"
+    cores=2
     set -- -kernel "$folder/vmlinuz" -initrd "$work/initramfs" -append "$guest_line ${GUEST_LINE:-}"
     case $disk in
         iscsi://*)
             make_bootable "$work/boot.img" "$folder/vmlinuz" "$work/initramfs"
             qemu-img convert -n -f raw -O raw "$work/boot.img" "$disk"
             set -- -drive "file=$disk,format=raw,if=virtio,cache=none"
+            # A second core would spin in the firmware.
+            cores=1
             ;;
         nvme:*)
             # Its memory lies in two nodes, with a core each.
@@ -166,7 +169,7 @@ else
                 -device vhost-user-blk-pci,chardev=disk,num-queues=2
             ;;
     esac
-    set -- qemu-system-x86_64 -machine q35,accel=tcg -cpu max -smp 2 -m "$mib" -no-reboot -nic none "$@" \
+    set -- qemu-system-x86_64 -machine q35,accel=tcg -cpu max -smp "$cores" -m "$mib" -no-reboot -nodefaults "$@" \
         -display none -monitor none -serial stdio
 fi
 
