@@ -57,6 +57,7 @@ test_packages=(
   "openssl openssl"
   "python3 python3"
   "python3-libnbd nbdsh"
+  "slirp4netns slirp4netns"
   "libiscsi-bin iscsi-test-cu"
   "qemu-block-extra /usr/lib/*/qemu/block-iscsi.so"
   "qemu-system-x86 qemu-system-x86_64"

@@ -1,28 +1,31 @@
 #!/usr/bin/env bash
-# A real guest: QEMU boots a Debian kernel with the volume as a vhost-user-blk disk, makes a file
-# system, fills it, and finds everything again after a reboot and after a restart of the daemon.
+# Real guests: the volume as a vhost-user-blk disk of Linux kernels. User Mode Linux makes a file system by its own
+# front end, fills it and finds everything again after a reboot; QEMU's PCI device finds it after a restart of the
+# daemon, and sees the volume grow; and User Mode Linux grows the file system.
 # timeout: 400
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
-
-guest() { bash "$root/tests/guest/run.sh" "$@"; }
+# shellcheck source=tests/guest/guests.sh
+. "$root/tests/guest/guests.sh"
 
 start_daemon
 create_pool pool 768M 2G
 convect volume create pool/disk --size 1G
 convect export create disk pool/disk vhost-user-blk --path "$work/disk.sock"
 say "first boot: make and fill"
-guest first disk.sock make
+guest first vhost:disk.sock make
 say "second boot: check"
-guest second disk.sock check
+guest second vhost:disk.sock check
 restart_daemon
-say "third boot, after the daemon was restarted: check"
-guest third disk.sock check
 
-say "the volume grows under a running guest"
-guest growing disk.sock resize sectors=$((3 << 20)) >growing.log 2>&1 &
-guest_pid=$!
-defer "kill $guest_pid 2>/dev/null; wait $guest_pid 2>/dev/null"
-wait_until 150 grep -q GUEST-WAITS-FOR-SIZE growing.log
+say "third boot, QEMU, after the daemon was restarted: check, and the volume grows under the running guest"
+guest_start third disk.sock check-resize sectors=$((3 << 20))
+wait_until 150 guest_said third GUEST-WAITS-FOR-SIZE
 convect volume resize pool/disk 1536M
-wait "$guest_pid" || { tail -n 20 growing.log; fail "the guest did not see its disk grow"; }
+guest_finish third "the guest did not find what it wrote, or did not see its disk grow"
+
+say "fourth boot: the volume grows again, and the file system with it"
+guest_start fourth vhost:disk.sock check-resize sectors=$((4 << 20)) grow=yes
+wait_until 150 guest_said fourth GUEST-WAITS-FOR-SIZE
+convect volume resize pool/disk 2G
+guest_finish fourth "the guest did not see its disk grow, or its file system did not"
 stop_daemon

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# A real Linux initiator (Debian's kernel, open-iscsi, multipath-tools and sg3-utils in a guest): mutual CHAP with
+# A real Linux initiator (the kernel's, open-iscsi, multipath-tools and sg3-utils in a guest): mutual CHAP with
 # digests and a file system that outlives a kill of the daemon; two paths of which each is cut in turn; and
 # reservations that fence.
 # timeout: 600
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=tests/guest/guests.sh
+. "$root/tests/guest/guests.sh"
 
-guest() { bash "$root/tests/guest/run.sh" "$@"; }
 prefix=iqn.2026-11.io.convect
 
 cat >secrets <<'TXT'
@@ -15,25 +16,6 @@ mutual-name target
 mutual-secret target-secret-01
 TXT
 chmod 600 secrets
-
-# A guest in the background: its log is NAME.log.
-guest_begins() { # SCRIPT [KEY=VALUE...]
-  guest "$1" network "$@" target="$prefix:$1" >"$1.log" 2>&1 &
-  guest_pid=$!
-  # shellcheck disable=SC2064  # this guest
-  defer "kill $guest_pid 2>/dev/null; wait $guest_pid 2>/dev/null"
-}
-# It has not ended yet, so that what is waited for may still come.
-guest_runs() { # NAME
-  kill -0 "$guest_pid" 2>/dev/null || { tail -n 40 "$1.log" >&3; fail "the guest has ended already"; }
-}
-said() { # NAME PATTERN
-  guest_runs "$1"
-  grep -q "$2" "$1.log"
-}
-guest_ends() { # NAME WHAT
-  wait "$guest_pid" || { tail -n 40 "$1.log"; fail "$2"; }
-}
 
 start_daemon
 create_pool pool 1G 2G
@@ -45,11 +27,11 @@ session="$(free_port)" one="$(free_port)" two="$(free_port)"
 
 say "mutual CHAP, a file system, and a kill of the daemon while it is written"
 convect export create session pool/session iscsi --portal "127.0.0.1:$session" --chap "$work/secrets" >/dev/null
-guest_begins session host="10.0.2.2:$session" steps=60
-wait_until 200 said session "^GUEST-STEP 15"
+guest_start session network session host="10.0.2.2:$session" steps=60 target="$prefix:session"
+wait_until 200 guest_said session "^GUEST-STEP 15"
 kill_daemon
 start_daemon
-guest_ends session "the guest did not find what it wrote"
+guest_finish session "the guest did not find what it wrote"
 grep -q '^GUEST-DIGESTS 1 1' session.log || fail "there were no digests"
 grep -q '^GUEST-DISK CONVECT' session.log || fail "it was another disk"
 
@@ -67,7 +49,8 @@ relay "$left" "$one"
 left_pid=$relay_pid
 relay "$right" "$two"
 right_pid=$relay_pid
-guest_begins multipath one="10.0.2.2:$left" two="10.0.2.2:$right" end="10.0.2.2:$end"
+guest_start multipath network multipath one="10.0.2.2:$left" two="10.0.2.2:$right" end="10.0.2.2:$end" \
+  target="$prefix:multipath"
 # How many paths there are last, and how far the load is.
 paths() { grep '^GUEST-PATHS' multipath.log | tail -n 1 | tr -dc 0-9; }
 paths_are() {
@@ -97,7 +80,7 @@ relay "$right" "$two"
 wait_until 120 paths_are 2
 goes_on
 relay "$end" "$one"
-guest_ends multipath "the guest saw an error, or did not find what it wrote"
+guest_finish multipath "the guest saw an error, or did not find what it wrote"
 
 say "reservations fence the other node"
 convect export create fencing pool/fencing iscsi --portal "127.0.0.1:$one,127.0.0.1:$two" >/dev/null

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # NVMe by commands, in a guest with two namespaces: what every drive promises, with ends that are told and with
 # ends that are looked for; then a pool whose daemon is killed under a load.
-# timeout: 900
+# timeout: 1500
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
 # shellcheck source=tests/guest/programs.sh
@@ -24,7 +24,7 @@ boot() {
   for try in 1 2 3; do
     rm -f one.img two.img
     truncate -s "$2M" one.img two.img
-    if GUEST_FILES="$work/files" GUEST_LINE="oops=panic $3" GUEST_MIB=1024 GUEST_TIMEOUT=250 \
+    if GUEST_FILES="$work/files" GUEST_LINE="oops=panic $3" GUEST_MIB=1024 GUEST_TIMEOUT=450 \
       bash "$root/tests/guest/run.sh" "$1" "nvme:one.img,two.img" "$1" >"$1.log" 2>&1; then
       return
     fi

@@ -35,13 +35,12 @@ take_libraries_of_all() {
     done
 }
 
-# Makes one initramfs of the guest's and a script, with its parameters: compose OUT FOLDER SCRIPT MORE
-# [KEY=VALUE]... MORE is another archive of FOLDER, or nothing; what lies in GUEST_FILES goes along. The kernel unpacks archives that follow one
-# another into the same root; the one that is not compressed comes first, since its length is a multiple of
-# the alignment.
+# Builds one initramfs of a guest's root, a script and its parameters: compose OUT FOLDER ROOT SCRIPT MORE [KEY=VALUE]...
+# ROOT is a root of FOLDER, MORE another archive of it, or nothing; what lies in GUEST_FILES goes along. The kernel
+# unpacks archives that follow one another into the same root.
 compose() {
-    out=$1 folder=$2 script=$3 more=$4
-    shift 4
+    out=$1 folder=$2 base=$3 script=$4 more=$5
+    shift 5
     mkdir -p "$out.root"
     [ -z "${GUEST_FILES:-}" ] || cp -a "$GUEST_FILES/." "$out.root/"
     cp "$script" "$out.root/script"
@@ -49,7 +48,7 @@ compose() {
         printf "%s='%s'\n" "${pair%%=*}" "${pair#*=}"
     done >"$out.root/parameters"
     (cd "$out.root" && find . | cpio -o -H newc --quiet) >"$out.cpio"
-    cat "$out.cpio" "$folder/initramfs" ${more:+"$folder/$more"} >"$out"
+    cat "$out.cpio" "$folder/$base" ${more:+"$folder/$more"} >"$out"
 }
 
 # What the kernel is told.
