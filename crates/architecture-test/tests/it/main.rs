@@ -1,0 +1,4 @@
+//! The rules of the architecture, a file a subject.
+
+mod dependencies;
+mod sources;
