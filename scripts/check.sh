@@ -18,7 +18,7 @@ use_rust
 add_step "format" 10 - cargo fmt --all --check
 add_step "build" 300 - cargo build --bins --tests
 add_step "simulator" 180 - bash scripts/sim.sh build
-add_step "unit and integration tests" 150 "build" cargo test --lib --bins --tests --no-fail-fast
+add_step "unit and integration tests" 150 "build" cargo test --tests --no-fail-fast
 add_step "simulation" 90 "simulator" bash scripts/sim.sh quick
 add_step "clippy" 90 "build" cargo clippy --all-targets -- -D warnings
 add_step "web page" 60 - bash scripts/web.sh unit

@@ -32,7 +32,7 @@ add_step "format" 10 - cargo fmt --all --check
 add_step "build" 420 - cargo build --workspace --bins --tests
 [ "$simulate" = no ] || add_step "simulator" 200 - bash scripts/sim.sh build
 [ "$end_to_end" = no ] || add_step "end to end" 600 "build" bash scripts/e2e.sh
-add_step "unit and integration tests" 240 "build" cargo test --workspace --lib --bins --tests --no-fail-fast
+add_step "unit and integration tests" 240 "build" cargo test --workspace --tests --no-fail-fast
 if [ "$simulate" = yes ]; then
   add_step "known bugs" 240 "simulator" bash scripts/sim.sh gate
   add_step "crash campaign" 300 "simulator" bash scripts/sim.sh campaign

@@ -7,11 +7,12 @@
 # shellcheck source=tests/guest/programs.sh
 . "$root/tests/guest/programs.sh"
 
-contract=$(cargo test --manifest-path "$root/Cargo.toml" -p convect-drives --test contract --no-run --message-format=json \
-  2>cargo.log | sed -n 's/.*"executable":"\([^"]*\/contract-[^"]*\)".*/\1/p' | tail -n 1)
-[ -x "$contract" ] || fail "the drives' contract was not built: $(tail -n 5 cargo.log)"
+# With the words that built the workspace, cargo only tells where the program is: other words mean other features, and a build.
+tests=$(cargo build --manifest-path "$root/Cargo.toml" --workspace --bins --tests --message-format=json 2>cargo.log |
+  sed -n 's/.*\/crates\/drives\/tests\/it\/main\.rs".*"executable":"\([^"]*\)".*/\1/p')
+[ -x "$tests" ] || fail "the tests of drives were not built: $(tail -n 5 cargo.log)"
 mkdir -p files/sbin
-strip -o files/sbin/contract "$contract"
+strip -o files/sbin/drives-tests "$tests"
 for program in convect convect-lab; do
   strip -o "files/sbin/$program" "$CONVECT_BIN/$program"
 done

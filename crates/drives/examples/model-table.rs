@@ -2,7 +2,7 @@
 //!
 //! `cargo run -p convect-drives --example model-table --release`
 
-#[path = "../tests/support/virtual_time.rs"]
+#[path = "../tests/it/support/virtual_time.rs"]
 mod virtual_time;
 
 use block::{DriveIoKind, DriveQueue, DriveQueueExt};

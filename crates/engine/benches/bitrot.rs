@@ -3,7 +3,8 @@
 //! `cargo bench -p convect-engine --bench bitrot [-- FLIPS [SEED]]` prints what became of them. It
 //! stops where wrong data is read, or anything else is not as promised.
 
-#[path = "../tests/support/mod.rs"]
+#[expect(dead_code, reason = "a benchmark uses its part")]
+#[path = "../tests/it/support/mod.rs"]
 mod support;
 
 use support::rot::{Scene, Tally};

@@ -5,7 +5,9 @@
 //! clones of the other the same way, and reads random 4 KiB blocks of all of them in turns, one after the other
 //! on one thread. Prints medians of rounds.
 
-#[path = "../tests/support/mod.rs"]
+mod labels;
+#[expect(dead_code, reason = "a benchmark uses its part")]
+#[path = "../tests/it/support/mod.rs"]
 mod support;
 
 use block::IoBuf;
@@ -95,7 +97,7 @@ fn make(mib: u64, snapshots: usize) {
 }
 
 async fn measure(handle: &Handle, mib: u64, snapshots: usize) {
-    let label = support::newest_label(handle, DRIVE).await;
+    let label = labels::newest_label(handle, DRIVE).await;
     let drive = drives::open(DRIVE).expect("it exists");
     let members = [(label.drive, drive)];
     let memory = EngineConfig::default();

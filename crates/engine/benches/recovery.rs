@@ -6,7 +6,9 @@
 //! until a volume can be used: with few chunks changed, and with as many as may be, each with nodes
 //! of its own in the map. Drives are opened O_DIRECT, so nothing comes from the system's cache.
 
-#[path = "../tests/support/mod.rs"]
+mod labels;
+#[expect(dead_code, reason = "a benchmark uses its part")]
+#[path = "../tests/it/support/mod.rs"]
 mod support;
 
 use engine::bench::Filled;
@@ -117,7 +119,7 @@ fn fill(specs: &[String], chunks: u64, changed: usize) -> Filled {
         let mut members = Vec::new();
         let mut newest: Option<Label> = None;
         for spec in &specs {
-            let label = support::newest_label(&handle, spec).await;
+            let label = labels::newest_label(&handle, spec).await;
             let drive = drives::open(spec).expect("it exists");
             members.push((label.drive, drive));
             newest = Some(label);

@@ -1,5 +1,5 @@
 //! The table of formats. A new one is a row here, a file beside this one, and a sample in
-//! `tests/formats.rs`.
+//! `tests/traces/formats.rs`.
 
 use super::{blkparse, blktrace, csv, fio_iolog, lis, msr, oracle_general, vscsi};
 use crate::collector::Collector;

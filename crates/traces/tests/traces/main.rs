@@ -1,4 +1,4 @@
-//! Every format is read as its origin says, recognised, and refused where it is damaged.
+//! Traces: every format is read as its origin says, recognised, and refused where it is damaged; synthetic ones repeat.
 
 mod chance;
 mod compressed;
@@ -7,3 +7,4 @@ mod formats;
 mod real;
 mod recognition;
 mod samples;
+mod synthetic;

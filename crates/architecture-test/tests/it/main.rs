@@ -1,0 +1,5 @@
+//! The rules of the architecture, a file a subject.
+
+mod dependencies;
+mod programs;
+mod sources;

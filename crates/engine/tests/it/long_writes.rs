@@ -1,0 +1,57 @@
+//! Writes of so many blocks that they go to the drive in steps.
+
+use crate::support::rot::{Rotting, attach, detach};
+use crate::support::{BLOCK, Client, MIB, audit_at_rest, engine, pattern, pool, vdrive, volume};
+use engine::{LayoutSpec, Tier};
+
+#[test]
+fn a_long_write_is_all_there_and_one_that_fails_midway_changes_nothing() {
+    let engine = engine(1);
+    let drives = [Rotting::new("rot:long", 96)];
+    attach(&drives);
+    let fast = vdrive(Tier::Fast, LayoutSpec::Concat, &["rot:long".to_owned()]);
+    engine.pool_create(&pool("tank", 1, vec![fast])).unwrap();
+    engine.volume_create("tank", &volume("v", 8)).unwrap();
+    let client = Client::open(&engine, "tank", "v");
+    // Free space lies in pieces of all lengths afterwards.
+    for block in (0..512).filter(|block| block % 7 < 3) {
+        client
+            .write(block * BLOCK, &pattern(block, BLOCK as usize))
+            .unwrap();
+    }
+    for block in (0..512).filter(|block| block % 5 < 2) {
+        client.discard(block * BLOCK, BLOCK).unwrap();
+    }
+    let (at, len) = (MIB - 3 * BLOCK, 2 * MIB as usize);
+    let [old, new] = [1000, 2000].map(|seed| pattern(seed, len));
+    client.write(at, &old).unwrap();
+    assert!(client.read(at, len).unwrap() == old);
+
+    let blocks = (len as u64 / BLOCK) as usize;
+    for wrong in [3, 100, 258] {
+        // Before it lie whole chunks that were written: they are new.
+        let written = (0..blocks).rfind(|block| *block <= wrong && (block + 253) % 256 == 0);
+        let written = written.unwrap_or(0) * BLOCK as usize;
+        let bad = &new[wrong * BLOCK as usize..][..BLOCK as usize];
+        drives[0].fail_write_of(Some(bad.to_vec()));
+        client.write(at, &new).unwrap_err();
+        drives[0].fail_write_of(None);
+        let read = client.read(at, len).unwrap();
+        assert!(
+            read[..written] == new[..written],
+            "before the chunk of block {wrong}"
+        );
+        assert!(
+            read[written..] == old[written..],
+            "from the chunk of block {wrong} on"
+        );
+        client.write(at, &old).unwrap();
+    }
+    client.write(at, &new).unwrap();
+    assert!(client.read(at, len).unwrap() == new);
+    client.flush().unwrap();
+    audit_at_rest(&engine, "tank");
+    drop(client);
+    engine.shutdown();
+    detach(&drives);
+}

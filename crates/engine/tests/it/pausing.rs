@@ -1,0 +1,148 @@
+//! Jobs rest when they are told to, also in the engine that opens the pool after a crash, and end all the same.
+
+use crate::support::{
+    Client, Folder, MIB, engine, pattern, pool, start_again, vdrive, volume, wait_job,
+};
+use engine::{Engine, ErrorCode, JobStatus, LayoutSpec, PoolSpec, ScrubSpec, Tier};
+use std::time::Duration;
+
+const SCRUB: ScrubSpec = ScrubSpec {
+    rate: 16 * MIB,
+    began_s: 1_700_000_000,
+};
+
+fn with_data(engine: &Engine, spec: &PoolSpec) {
+    engine.pool_create(spec).unwrap();
+    engine.volume_create("p", &volume("v", 64)).unwrap();
+    let client = Client::open(engine, "p", "v");
+    for number in 0..32 {
+        let bytes = pattern(number, MIB as usize);
+        client.write(number * MIB, &bytes).unwrap();
+    }
+    client.flush().unwrap();
+}
+
+fn plain(folder: &Folder) -> PoolSpec {
+    let legs = [folder.drive("a", 160), folder.drive("b", 160)];
+    pool("p", 2, vec![vdrive(Tier::Fast, LayoutSpec::Mirror, &legs)])
+}
+
+/// The newest job of a kind.
+fn job(engine: &Engine, kind: &str) -> JobStatus {
+    let mut jobs = engine.jobs().unwrap().into_iter();
+    jobs.find(|job| job.kind == kind).unwrap()
+}
+
+/// Bytes that a paused job has done, which stay as many.
+fn rests(engine: &Engine, kind: &str) -> u64 {
+    // What was under way when it was paused ends: a chunk in each of the two shards.
+    let at_once = job(engine, kind).done;
+    std::thread::park_timeout(Duration::from_secs(3));
+    let before = job(engine, kind);
+    assert!(before.done <= at_once + 2 * MIB, "{at_once}, {before:?}");
+    assert_eq!(before.state, "paused", "{before:?}");
+    assert_eq!((before.rate, before.seconds_left), (0, None), "{before:?}");
+    std::thread::park_timeout(Duration::from_millis(500));
+    let done = job(engine, kind).done;
+    assert_eq!(done, before.done, "it goes on");
+    done
+}
+
+fn until_under_way(engine: &Engine, kind: &str) -> JobStatus {
+    for _ in 0..6000 {
+        let job = job(engine, kind);
+        if job.done > 0 {
+            return job;
+        }
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+    panic!("it does not begin: {:?}", engine.jobs());
+}
+
+#[test]
+fn a_scrub_rests_over_a_crash_and_goes_on_from_where_it_was() {
+    let folder = Folder::new();
+    let (mut engine, spec) = (engine(2), plain(&folder));
+    with_data(&engine, &spec);
+    engine.pool_scrub("p", &SCRUB).unwrap();
+    let running = until_under_way(&engine, "scrub");
+    engine.job_pause(running.id).unwrap();
+    let done = rests(&engine, "scrub");
+    assert!(done >= running.done && done < 64 * MIB, "{done}");
+    assert_eq!(engine.pool_scrub_status("p").unwrap().state, "paused");
+    let other = engine.pool_scrub("p", &SCRUB).unwrap_err();
+    assert_eq!(other.code, ErrorCode::Busy);
+    start_again(&mut engine, &spec, true);
+    assert_eq!(rests(&engine, "scrub"), done);
+    let id = job(&engine, "scrub").id;
+    engine.job_pause(id).unwrap();
+    engine.job_resume(id).unwrap();
+    engine.job_resume(id).unwrap();
+    assert_eq!(wait_job(&engine, id), ("done".into(), String::new()));
+    // Of bytes that were done before a crash none counts for how fast it is.
+    let ended = job(&engine, "scrub");
+    assert!(ended.rate <= 2 * SCRUB.rate, "{ended:?}");
+    let again = engine.job_pause(id).unwrap_err();
+    assert_eq!(again.code, ErrorCode::Invalid);
+    engine.shutdown();
+}
+
+#[test]
+fn what_rests_can_be_cancelled_and_the_next_one_does_not_rest() {
+    let folder = Folder::new();
+    let (mut engine, spec) = (engine(2), plain(&folder));
+    with_data(&engine, &spec);
+    let id = engine.pool_scrub("p", &SCRUB).unwrap();
+    engine.job_pause(id).unwrap();
+    rests(&engine, "scrub");
+    engine.job_cancel(id).unwrap();
+    assert_eq!(wait_job(&engine, id).0, "cancelled");
+    let id = engine.pool_scrub("p", &SCRUB).unwrap();
+    assert_eq!(wait_job(&engine, id).0, "done");
+    let unknown = engine.job_pause(99).unwrap_err();
+    assert_eq!(unknown.code, ErrorCode::NotFound);
+    start_again(&mut engine, &spec, true);
+    assert_eq!(engine.jobs().unwrap(), []);
+    engine.shutdown();
+}
+
+#[test]
+fn an_evacuation_rests_over_a_crash_and_ends() {
+    let folder = Folder::new();
+    let mut engine = engine(2);
+    let slow = format!("model:hdd-7200,iops=1000:{}", folder.drive("b", 160));
+    let first = vdrive(Tier::Slow, LayoutSpec::Concat, &[slow]);
+    let spec = pool("p", 2, vec![first]);
+    with_data(&engine, &spec);
+    // The metadata stays with the first, so a second one leaves: what is written after that lies on both.
+    let second = format!("model:hdd-7200,iops=1000:{}", folder.drive("c", 160));
+    let second = vdrive(Tier::Slow, LayoutSpec::Concat, &[second]);
+    let number = engine.vdrive_add("p", &second, false).unwrap();
+    let client = Client::open(&engine, "p", "v");
+    for chunk in 0..48 {
+        let bytes = pattern(chunk + 100, MIB as usize);
+        client.write(chunk * MIB, &bytes).unwrap();
+    }
+    client.flush().unwrap();
+    drop(client);
+    engine.vdrive_remove("p", number).unwrap();
+    let running = until_under_way(&engine, "evacuate");
+    engine.job_pause(running.id).unwrap();
+    rests(&engine, "evacuate");
+    let both = pool(
+        "p",
+        2,
+        spec.vdrives.iter().cloned().chain([second]).collect(),
+    );
+    start_again(&mut engine, &both, true);
+    assert_eq!(rests(&engine, "evacuate"), 0);
+    let client = Client::open(&engine, "p", "v");
+    let bytes = client.read(40 * MIB, MIB as usize).unwrap();
+    assert_eq!(bytes, pattern(140, MIB as usize));
+    drop(client);
+    let id = job(&engine, "evacuate").id;
+    engine.job_resume(id).unwrap();
+    assert_eq!(wait_job(&engine, id), ("done".into(), String::new()));
+    assert_eq!(engine.pool_status("p").unwrap().vdrives.len(), 1);
+    engine.shutdown();
+}

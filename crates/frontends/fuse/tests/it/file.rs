@@ -1,0 +1,356 @@
+//! A volume's file, through the system's calls.
+
+use crate::support;
+use crate::support::volume::{Volume, code, read, wait_until};
+use block::{ErrorKind, OpKind};
+use std::fs::OpenOptions;
+use std::io::Seek;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+
+const MIB: u64 = 1 << 20;
+
+/// Bytes that differ from place to place.
+fn pattern(offset: u64, len: usize) -> Vec<u8> {
+    (offset..offset + len as u64)
+        .map(|at| (at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8)
+        .collect()
+}
+
+fn fallocate(file: &std::fs::File, mode: i32, offset: u64, len: u64) -> std::io::Result<()> {
+    // SAFETY: plain system call on an open descriptor.
+    match unsafe { libc::fallocate(file.as_raw_fd(), mode, offset as i64, len as i64) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
+fn seek(file: &std::fs::File, offset: i64, whence: i32) -> std::io::Result<i64> {
+    // SAFETY: plain system call on an open descriptor.
+    match unsafe { libc::lseek(file.as_raw_fd(), offset, whence) } {
+        -1 => Err(std::io::Error::last_os_error()),
+        found => Ok(found),
+    }
+}
+
+#[test]
+fn a_write_is_with_the_device_when_it_is_answered_and_fsync_is_a_flush() {
+    let volume = Volume::new(16 * MIB, 512);
+    let file = volume.open();
+    let data = pattern(0, 256 << 10);
+    file.write_all_at(&data, 8192).unwrap();
+    assert!(volume.device.content(8192, data.len()) == data);
+    assert!(
+        volume
+            .device
+            .seen()
+            .iter()
+            .all(|seen| seen.kind == OpKind::Write)
+    );
+    file.sync_all().unwrap();
+    assert_eq!(volume.device.seen()[0].kind, OpKind::Flush);
+    assert!(read(&file, 8192, data.len()) == data);
+}
+
+#[test]
+fn a_synchronous_write_is_durable_when_it_is_answered() {
+    let volume = Volume::new(MIB, 512);
+    let file = OpenOptions::new()
+        .write(true)
+        .custom_flags(libc::O_DSYNC)
+        .open(&volume.path)
+        .unwrap();
+    file.write_all_at(&[1; 4096], 0).unwrap();
+    let seen = volume.device.seen();
+    assert!(
+        seen[0].flags.fua || seen.iter().any(|seen| seen.kind == OpKind::Flush),
+        "{seen:?}"
+    );
+}
+
+#[test]
+fn reads_and_writes_of_any_alignment_change_only_their_bytes() {
+    for lba in [512, 4096] {
+        let volume = Volume::new(MIB, lba);
+        let file = volume.open();
+        let mut expected = pattern(0, MIB as usize);
+        file.write_all_at(&expected, 0).unwrap();
+        for (number, (offset, len)) in [
+            (1, 1),
+            (511, 2),
+            (4095, 2),
+            (4000, 5000),
+            (8192, 100),
+            (8000, 192),
+            (100_000, 77_777),
+            (MIB as usize - 1, 1),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let bytes = vec![number as u8; len];
+            file.write_all_at(&bytes, offset as u64).unwrap();
+            expected[offset..offset + len].copy_from_slice(&bytes);
+            assert_eq!(read(&file, offset as u64, len), bytes);
+        }
+        assert!(read(&file, 0, MIB as usize) == expected, "LBA of {lba}");
+        assert!(volume.device.content(0, MIB as usize) == expected);
+    }
+}
+
+#[test]
+fn a_long_write_from_memory_of_any_alignment_arrives() {
+    let volume = Volume::new(8 * MIB, 4096);
+    let data = pattern(0, 5 << 20);
+    volume.open().write_all_at(&data[3..], 12_345).unwrap();
+    assert!(volume.device.content(12_345, data.len() - 3) == data[3..]);
+    let mut back = vec![0; data.len()];
+    volume.open().read_exact_at(&mut back[3..], 12_345).unwrap();
+    assert!(back[3..] == data[3..]);
+}
+
+#[test]
+fn neighbours_in_one_block_do_not_lose_each_others_writes() {
+    let volume = Volume::new(MIB, 4096);
+    volume.device.backwards();
+    let threads: Vec<_> = (0..8u8)
+        .map(|number| {
+            let file = volume.open();
+            std::thread::spawn(move || {
+                for round in 0..50u64 {
+                    let at = round * 1024 + u64::from(number) * 128;
+                    file.write_all_at(&[number + 1; 128], at).unwrap();
+                }
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    let expected: Vec<u8> = (0..50 * 1024)
+        .map(|at| (at % 1024 / 128) as u8 + 1)
+        .collect();
+    assert!(volume.device.content(0, expected.len()) == expected);
+}
+
+#[test]
+fn a_whole_write_is_not_undone_by_a_partial_one_beside_it() {
+    let volume = Volume::new(MIB, 4096);
+    let together = std::sync::Arc::new(std::sync::Barrier::new(2));
+    let (partial, begin) = (volume.open(), together.clone());
+    let other = std::thread::spawn(move || {
+        for round in 0..300 {
+            begin.wait();
+            partial.write_all_at(&[round as u8; 10], 0).unwrap();
+            begin.wait();
+        }
+    });
+    let whole = volume.open();
+    for round in 0..300 {
+        together.wait();
+        whole.write_all_at(&[round as u8; 4096], 0).unwrap();
+        together.wait();
+        assert_eq!(
+            volume.device.content(0, 4096),
+            [round as u8; 4096],
+            "round {round}"
+        );
+    }
+    other.join().unwrap();
+}
+
+#[test]
+fn the_end_of_the_volume_is_the_end_of_the_file() {
+    let volume = Volume::new(MIB, 4096);
+    let mut file = volume.open();
+    assert_eq!(file.seek(std::io::SeekFrom::End(0)).unwrap(), MIB);
+    assert_eq!(file.read_at(&mut [0; 100], MIB - 10).unwrap(), 10);
+    assert_eq!(file.read_at(&mut [0; 100], MIB).unwrap(), 0);
+    assert_eq!(file.write_at(&[7; 100], MIB - 10).unwrap(), 10);
+    assert_eq!(code(file.write_at(&[7; 100], MIB)), libc::ENOSPC);
+    assert_eq!(volume.device.content(MIB - 10, 10), [7; 10]);
+}
+
+#[test]
+fn the_size_is_the_volumes_and_follows_it_at_once() {
+    let volume = Volume::new(MIB, 512);
+    let file = volume.open();
+    assert_eq!(code(file.set_len(0)), libc::EPERM);
+    assert_eq!(code(file.set_len(2 * MIB)), libc::EPERM);
+    file.set_len(MIB).unwrap();
+    volume.device.resize(4 * MIB);
+    file.write_all_at(&[5; 512], 3 * MIB).unwrap();
+    assert_eq!(file.metadata().unwrap().len(), 4 * MIB);
+    assert_eq!(std::fs::metadata(&volume.path).unwrap().len(), 4 * MIB);
+    assert_eq!(read(&file, 3 * MIB, 512), [5; 512]);
+    volume.device.resize(2 * MIB);
+    assert_eq!(file.metadata().unwrap().len(), 2 * MIB);
+    assert_eq!(code(file.write_at(&[5; 512], 3 * MIB)), libc::ENOSPC);
+}
+
+#[test]
+fn punched_and_zeroed_ranges_read_as_zeroes_whatever_their_alignment() {
+    let keep = libc::FALLOC_FL_KEEP_SIZE;
+    for (mode, kind) in [
+        (libc::FALLOC_FL_PUNCH_HOLE | keep, OpKind::Discard),
+        (libc::FALLOC_FL_ZERO_RANGE | keep, OpKind::WriteZeroes),
+    ] {
+        let volume = Volume::new(MIB, 4096);
+        let file = volume.open();
+        let mut expected = pattern(0, MIB as usize);
+        file.write_all_at(&expected, 0).unwrap();
+        volume.device.seen();
+        for (offset, len) in [(8192, 8192), (100, 50), (4000, 200), (20_000, 30_000)] {
+            fallocate(&file, mode, offset as u64, len as u64).unwrap();
+            expected[offset..offset + len].fill(0);
+        }
+        assert!(read(&file, 0, MIB as usize) == expected);
+        let cleared: Vec<(u64, u64)> = volume
+            .device
+            .seen()
+            .iter()
+            .filter(|seen| seen.kind == kind)
+            .map(|seen| (seen.offset, seen.len))
+            .collect();
+        assert_eq!(cleared, [(8192, 8192), (20_480, 28_672)]);
+    }
+}
+
+#[test]
+fn space_cannot_be_reserved_beyond_or_within_the_volume() {
+    let volume = Volume::new(MIB, 512);
+    let file = volume.open();
+    assert_eq!(code(fallocate(&file, 0, 0, 4096)), libc::EOPNOTSUPP);
+    let zero = libc::FALLOC_FL_ZERO_RANGE;
+    assert_eq!(code(fallocate(&file, zero, MIB, 4096)), libc::ENOSPC);
+}
+
+#[test]
+fn data_and_holes_are_found() {
+    let volume = Volume::new(8 * MIB, 512);
+    let file = volume.open();
+    file.write_all_at(&[1; 8192], 4 * MIB).unwrap();
+    let (data, hole) = (libc::SEEK_DATA, libc::SEEK_HOLE);
+    let start = 4 * MIB as i64;
+    assert_eq!(seek(&file, 0, data).unwrap(), start);
+    assert_eq!(seek(&file, start + 100, data).unwrap(), start + 100);
+    assert_eq!(seek(&file, start, hole).unwrap(), start + 8192);
+    assert_eq!(seek(&file, 5, hole).unwrap(), 5);
+    assert_eq!(code(seek(&file, start + 8192, data)), libc::ENXIO);
+    assert_eq!(code(seek(&file, 8 * MIB as i64, hole)), libc::ENXIO);
+    file.write_all_at(&[1; 4096], 8 * MIB - 4096).unwrap();
+    assert_eq!(
+        seek(&file, 8 * MIB as i64 - 1, hole).unwrap(),
+        8 * MIB as i64
+    );
+}
+
+#[test]
+fn errors_of_the_volume_become_those_of_the_system() {
+    let volume = Volume::new(MIB, 512);
+    let file = volume.open();
+    for (error, expected) in [
+        (ErrorKind::NoSpace, libc::ENOSPC),
+        (ErrorKind::ReadOnly, libc::EROFS),
+        (ErrorKind::Medium, libc::EIO),
+        (ErrorKind::Device, libc::EIO),
+        (ErrorKind::Gone, libc::ENODEV),
+        (ErrorKind::Invalid, libc::EINVAL),
+        (ErrorKind::Unsupported, libc::EOPNOTSUPP),
+    ] {
+        volume.device.fail(OpKind::Write, error);
+        assert_eq!(code(file.write_at(&[1; 512], 0)), expected, "{error:?}");
+        assert_eq!(
+            code(file.write_at(&[1; 5], 0)),
+            expected,
+            "{error:?}, a part"
+        );
+        volume.device.fail(OpKind::Read, error);
+        assert_eq!(code(file.read_at(&mut [1; 512], 0)), expected, "{error:?}");
+        volume.device.fail(OpKind::Flush, error);
+        assert_eq!(code(file.sync_all()), expected, "{error:?}");
+    }
+    volume.device.heal();
+    file.write_all_at(&[1; 512], 0).unwrap();
+}
+
+#[test]
+fn operations_that_are_given_back_are_tried_again() {
+    let volume = Volume::new(MIB, 512);
+    volume.device.limit(1);
+    volume.device.hold();
+    let threads: Vec<_> = (0..8u64)
+        .map(|number| {
+            let file = volume.open();
+            std::thread::spawn(move || {
+                for round in 0..20 {
+                    let at = number * 20_000 + round * 1000;
+                    file.write_all_at(&[number as u8 + 1; 1000], at).unwrap();
+                }
+            })
+        })
+        .collect();
+    wait_until("one was given back", || volume.device.given_back() > 0);
+    volume.device.go_on();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    let expected: Vec<u8> = (0..160_000).map(|at| (at / 20_000) as u8 + 1).collect();
+    assert!(volume.device.content(0, expected.len()) == expected);
+}
+
+#[test]
+fn a_read_only_volume_opens_for_reading_alone() {
+    let volume = Volume::new(MIB, 512);
+    let other = support::memory_device::MemoryDevice::new(MIB, 512);
+    other.read_only();
+    let _export = volume.place.export("fixed", &other, &[]).unwrap();
+    let path = volume.place.folder.join("fixed");
+    let error = OpenOptions::new().write(true).open(&path);
+    assert_eq!(code(error), libc::EROFS);
+    assert_eq!(read(&std::fs::File::open(&path).unwrap(), 0, 10), [0; 10]);
+}
+
+#[test]
+fn a_shared_memory_map_is_written_back() {
+    let volume = Volume::new(MIB, 4096);
+    let file = volume.open();
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a new mapping of an open file, used below within its length and removed.
+    unsafe {
+        let base = libc::mmap(
+            std::ptr::null_mut(),
+            8192,
+            protection,
+            libc::MAP_SHARED,
+            file.as_raw_fd(),
+            0,
+        );
+        assert_ne!(
+            base,
+            libc::MAP_FAILED,
+            "{}",
+            std::io::Error::last_os_error()
+        );
+        base.cast::<u8>().add(5000).write(42);
+        assert_eq!(libc::msync(base, 8192, libc::MS_SYNC), 0);
+        libc::munmap(base, 8192);
+    }
+    assert_eq!(volume.device.content(5000, 1), [42]);
+}
+
+#[test]
+fn owner_and_mode_can_be_changed() {
+    let volume = Volume::new(MIB, 512);
+    std::os::unix::fs::chown(&volume.path, Some(1), Some(2)).unwrap();
+    std::fs::set_permissions(
+        &volume.path,
+        std::os::unix::fs::PermissionsExt::from_mode(0o640),
+    )
+    .unwrap();
+    let meta = std::fs::metadata(&volume.path).unwrap();
+    assert_eq!(
+        (meta.uid(), meta.gid(), meta.mode() & 0o7777),
+        (1, 2, 0o640)
+    );
+}

@@ -1,0 +1,116 @@
+//! Persistent reservations that outlive the target (APTPL).
+
+use crate::support::client::Client;
+use crate::support::server::Server;
+use reactor::{Keeper, Kept};
+use std::io::Result;
+use std::sync::{Arc, Mutex};
+
+const HOST: &str = "iqn.2026-11.test:host";
+const OTHER: &str = "iqn.2026-11.test:other";
+
+/// What becomes of a call.
+#[derive(Default)]
+struct State {
+    text: Option<String>,
+    /// Calls are answered later, by the test.
+    holds: bool,
+    held: Option<(Option<String>, Kept)>,
+    fails: bool,
+}
+
+#[derive(Default)]
+struct Memory(Mutex<State>);
+
+impl Keeper for Memory {
+    fn is_there(&self) -> bool {
+        true
+    }
+
+    fn load(&self) -> Result<Option<String>> {
+        Ok(self.0.lock().unwrap().text.clone())
+    }
+
+    fn keep(&self, text: Option<String>, done: Kept) {
+        let mut state = self.0.lock().unwrap();
+        if state.holds {
+            state.held = Some((text, done));
+            return;
+        }
+        let kept = !state.fails;
+        if kept {
+            state.text = text;
+        }
+        drop(state);
+        done(kept);
+    }
+}
+
+/// PERSISTENT RESERVE OUT: action, type, own key, new key, flags.
+fn send_out(client: &mut Client, (action, kind): (u8, u8), key: u8, new: u8, flags: u8) {
+    let mut list = [0; 24];
+    (list[7], list[15], list[20]) = (key, new, flags);
+    let cdb = [0x5f, action, kind, 0, 0, 0, 0, 0, 24, 0];
+    let pdu = client.command(0xa1, 24, &cdb).data(&list);
+    client.send(&pdu);
+}
+
+fn out(client: &mut Client, what: (u8, u8), key: u8, new: u8, flags: u8) -> u8 {
+    send_out(client, what, key, new, flags);
+    client.receive().unwrap().head[3]
+}
+
+const CONFLICT: u8 = 0x18;
+
+#[test]
+fn a_reservation_fences_after_a_restart() {
+    let keeper = Arc::<Memory>::default();
+    let mut server = Server::keeping(keeper, &[]);
+    let mut client = Client::log_in(&server, HOST, "").settle();
+    assert_eq!(out(&mut client, (0, 0), 0, 7, 1), 0);
+    assert_eq!(out(&mut client, (1, 3), 7, 0, 0), 0);
+    server.restart();
+    let mut other = Client::log_in(&server, OTHER, "").settle();
+    assert_eq!(other.write(0, &[1; 512]), CONFLICT);
+    let mut client = Client::log_in(&server, HOST, "").settle();
+    assert_eq!(client.write(0, &[1; 512]), 0, "it is registered still");
+    assert_eq!(out(&mut client, (3, 0), 7, 0, 0), 0);
+    server.restart();
+    let mut other = Client::log_in(&server, OTHER, "").settle();
+    assert_eq!(other.write(0, &[1; 512]), 0, "it was cleared");
+}
+
+#[test]
+fn nothing_is_answered_before_it_is_durable() {
+    let keeper = Arc::<Memory>::default();
+    let server = Server::keeping(keeper.clone(), &[]);
+    let mut client = Client::log_in(&server, HOST, "").settle();
+    keeper.0.lock().unwrap().holds = true;
+    send_out(&mut client, (0, 0), 0, 7, 1);
+    let mut taken = (0..20_000).filter_map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        keeper.0.lock().unwrap().held.take()
+    });
+    let held = taken.next().expect("it is to be kept");
+    assert!(held.0.unwrap().contains(HOST));
+    assert_eq!(client.ready(), 0, "a later command is answered before it");
+    held.1(true);
+    assert_eq!(client.receive().unwrap().head[3], 0);
+}
+
+#[test]
+fn what_cannot_be_kept_is_not_done() {
+    let keeper = Arc::<Memory>::default();
+    let server = Server::keeping(keeper.clone(), &[]);
+    let mut client = Client::log_in(&server, HOST, "").settle();
+    keeper.0.lock().unwrap().fails = true;
+    assert_eq!(out(&mut client, (0, 0), 0, 7, 1), 2);
+    assert_eq!(
+        out(&mut client, (1, 3), 7, 0, 0),
+        CONFLICT,
+        "not registered"
+    );
+    keeper.0.lock().unwrap().fails = false;
+    assert_eq!(out(&mut client, (0, 0), 0, 7, 1), 0);
+    assert_eq!(out(&mut client, (1, 3), 7, 0, 0), 0);
+}

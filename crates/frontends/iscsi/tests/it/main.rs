@@ -1,0 +1,13 @@
+//! The iSCSI target, as initiators see it.
+
+mod access;
+mod connections;
+mod direct;
+mod hostile;
+mod integrity;
+mod interleavings;
+mod kept;
+mod offload;
+mod replay;
+mod session;
+mod support;

@@ -1,0 +1,256 @@
+//! What went over the wire once is of no use to somebody who has listened: proofs that are sent again or given back, and
+//! numbers that were used.
+
+use crate::support::client::{Client, NO_TAG, Pdu};
+use crate::support::server::Server;
+use md5::{Digest, Md5};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+
+const HOST: &str = "iqn.2026-11.test:host";
+const SECRET: &[u8] = b"0123456789abcdef";
+const TARGET_SECRET: &[u8] = b"fedcba9876543210";
+
+/// What comes of starting something with a file of secrets.
+fn with_secrets<T>(name: &str, text: &str, start: impl FnOnce(&str) -> T) -> T {
+    let file = format!("convect-iscsi-{name}-{}", std::process::id());
+    let path = std::env::temp_dir().join(file);
+    let _ = std::fs::remove_file(&path);
+    let mut file = std::fs::OpenOptions::new();
+    let file = file.write(true).create_new(true).mode(0o600).open(&path);
+    file.unwrap().write_all(text.as_bytes()).unwrap();
+    let started = start(path.to_str().unwrap());
+    std::fs::remove_file(path).unwrap();
+    started
+}
+
+fn server(name: &str) -> Server {
+    let text =
+        "name host\nsecret 0123456789abcdef\nmutual-name t\nmutual-secret fedcba9876543210\n";
+    with_secrets(name, text, |path| Server::start(&[("chap", path)]))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Vec<u8> {
+    let digits = text.trim_start_matches("0x");
+    let pairs = (0..digits.len()).step_by(2);
+    pairs
+        .map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap())
+        .collect()
+}
+
+/// The response of CHAP (RFC 1994, section 4.1) by MD5.
+fn proof(identifier: u8, secret: &[u8], challenge: &[u8]) -> Vec<u8> {
+    let hash = Md5::new().chain_update([identifier]);
+    hash.chain_update(secret)
+        .chain_update(challenge)
+        .finalize()
+        .to_vec()
+}
+
+/// A connection that has its challenge: the identifier and the challenge.
+fn challenged(server: &Server) -> (Client, u8, Vec<u8>) {
+    challenge(server, Client::connect(server))
+}
+
+fn challenge(server: &Server, mut client: Client) -> (Client, u8, Vec<u8>) {
+    let names = format!("InitiatorName={HOST}\0TargetName={}\0", server.target);
+    client.login(0x81, &format!("{names}AuthMethod=CHAP\0"));
+    let text = client.login(0x01, "CHAP_A=5\0").text();
+    let value = |key: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(key));
+        line.unwrap_or_else(|| panic!("no {key} in {text}"))
+            .to_owned()
+    };
+    let identifier = value("CHAP_I=").parse().unwrap();
+    (client, identifier, unhex(&value("CHAP_C=")))
+}
+
+fn refused(client: &mut Client, text: &str) {
+    let answer = client.login(0x81, text);
+    assert_eq!(answer.head[36..38], [2, 1], "{}", answer.text());
+    assert!(
+        !answer.text().contains("CHAP_R"),
+        "no proof for who has none"
+    );
+    assert!(client.receive().is_none());
+}
+
+#[test]
+fn a_proof_lets_in_once_and_not_when_it_is_sent_again() {
+    let server = server("again");
+    let (mut client, identifier, challenge) = challenged(&server);
+    let sent = format!(
+        "CHAP_N=host\0CHAP_R=0x{}\0CHAP_I=9\0CHAP_C=0x{}\0",
+        hex(&proof(identifier, SECRET, &challenge)),
+        hex(&[0x5a; 16]),
+    );
+    let answer = client.login(0x81, &sent);
+    assert_eq!(answer.head[36..38], [0, 0], "{}", answer.text());
+    let own = proof(9, TARGET_SECRET, &[0x5a; 16]);
+    assert!(
+        answer.text().to_lowercase().contains(&hex(&own)),
+        "{}",
+        answer.text()
+    );
+    // The very same words, while that connection is there, and once more after it.
+    let (mut again, _, other) = challenged(&server);
+    assert_ne!(other, challenge, "no challenge comes twice");
+    refused(&mut again, &sent);
+    drop(client);
+    refused(&mut challenged(&server).0, &sent);
+}
+
+#[test]
+fn every_connection_of_a_session_proves_the_same() {
+    let server = server("connections");
+    let text = "name other\nsecret another-secret-1\n";
+    // Whoever proves the other secret may log in as well, to another unit.
+    let second = with_secrets("other", text, |path| server.second(&[("chap", path)]));
+    let log_in = |client: Client, name: &str, secret: &[u8]| {
+        let (mut client, identifier, challenge) = challenge(&server, client);
+        let proof = hex(&proof(identifier, secret, &challenge));
+        let answer = client.login(0x81, &format!("CHAP_N={name}\0CHAP_R=0x{proof}\0"));
+        assert_eq!(answer.head[36..38], [0, 0], "it is proved");
+        let answer = client.login(0x87, "MaxConnections=4\0");
+        (client, [answer.head[36], answer.head[37]])
+    };
+    let further = |first: &Client| {
+        let mut client = Client::connect(&server);
+        client.be_of(first, 2);
+        client
+    };
+    let (mut first, status) = log_in(Client::connect(&server), "host", SECRET);
+    assert_eq!(status, [0, 0]);
+    let (mut other, status) = log_in(further(&first), "other", b"another-secret-1");
+    assert_eq!(status, [2, 1], "the right proof of the wrong one");
+    assert!(other.receive().is_none());
+    let mut unproved = further(&first);
+    let names = format!("InitiatorName={HOST}\0TargetName={}\0", server.target);
+    let answer = unproved.login(0x87, &names);
+    assert_eq!(answer.head[36..38], [2, 1], "no proof");
+    let (mut two, status) = log_in(further(&first), "host", SECRET);
+    assert_eq!(status, [0, 0]);
+    assert_eq!(two.handle, first.handle);
+    assert_eq!((first.ready(), first.ready()), (2, 0));
+    two.command_number = first.command_number;
+    assert_eq!(two.ready(), 0);
+    drop(second);
+}
+
+#[test]
+fn the_target_proves_nothing_that_would_let_somebody_in() {
+    let server = server("back");
+    // Its challenge to one connection is asked of it on another.
+    let (mut one, identifier, challenge) = challenged(&server);
+    let (mut two, own_identifier, own) = challenged(&server);
+    let asked = format!("CHAP_I={identifier}\0CHAP_C=0x{}\0", hex(&challenge));
+    refused(
+        &mut two,
+        &format!("CHAP_N=host\0CHAP_R=0x{}\0{asked}", hex(&[0; 16])),
+    );
+    // What it would have answered with does not let in either: it is of another secret.
+    let reflected = proof(identifier, TARGET_SECRET, &challenge);
+    refused(
+        &mut one,
+        &format!("CHAP_N=t\0CHAP_R=0x{}\0", hex(&reflected)),
+    );
+    // With the right secret, a challenge given back to it is refused (RFC 7143, section 12.1.3).
+    let (mut three, identifier, challenge) = challenged(&server);
+    let right = hex(&proof(identifier, SECRET, &challenge));
+    let back = format!("CHAP_I={identifier}\0CHAP_C=0x{}\0", hex(&challenge));
+    refused(
+        &mut three,
+        &format!("CHAP_N=host\0CHAP_R=0x{right}\0{back}"),
+    );
+    // Nor is one proof good for another connection.
+    let (mut four, _, _) = challenged(&server);
+    let taken = hex(&proof(own_identifier, SECRET, &own));
+    refused(&mut four, &format!("CHAP_N=host\0CHAP_R=0x{taken}\0"));
+}
+
+/// What is forged, and what must not come of it: it is sent after a write of 16 blocks that waits for its data.
+type Forged = fn(&mut Client, &Pdu);
+
+fn out(client: &Client, r2t: &Pdu) -> Pdu {
+    Pdu::new(0x05, 0x80)
+        .word(16, client.tag)
+        .word(20, r2t.get(20))
+        .word(40, r2t.get(40))
+}
+
+/// The write fails, or the connection ends.
+fn not_done(client: &mut Client) {
+    while let Some(pdu) = client.receive() {
+        if pdu.opcode() == 0x21 {
+            assert_eq!(pdu.head[3], 2, "it was written");
+            return;
+        }
+    }
+}
+
+/// The target has read what was sent before: a ping behind it comes back, and nothing else.
+fn only_read(client: &mut Client) {
+    let ping = Pdu::new(0x40, 0x80).word(16, 9).word(20, NO_TAG);
+    client.send(&ping.word(24, client.command_number));
+    assert_eq!(client.receive().unwrap().opcode(), 0x20);
+}
+
+const FORGED: &[(&str, Forged)] = &[
+    ("a DataSN that is not the next", |client, r2t| {
+        client.send(&out(client, r2t).word(36, 1).data(&[6; 8192]));
+        not_done(client);
+    }),
+    ("a DataSN that was used", |client, r2t| {
+        let mut first = out(client, r2t).data(&[6; 4096]);
+        first.head[1] = 0;
+        client.send(&first);
+        client.send(&out(client, r2t).word(40, 4096).data(&[6; 4096]));
+        not_done(client);
+    }),
+    ("the tag of another command", |client, r2t| {
+        let forged = out(client, r2t).word(16, client.tag + 1);
+        client.send(&forged.data(&[6; 8192]));
+        only_read(client);
+    }),
+    ("a command's number again", |client, _| {
+        let again = client.write_10(0, 1, 0xa1);
+        client.command_number -= 1;
+        let used = client.command_number - 1;
+        client.send(&again.word(24, used).data(&[6; 512]));
+        only_read(client);
+    }),
+    ("a status acknowledged that was never sent", |client, _| {
+        let ready = client.command(0x81, 0, &[0; 6]);
+        client.send(&ready.word(28, 0x7fff_0000));
+        assert_eq!(client.receive().unwrap().opcode(), 0x21);
+        only_read(client);
+    }),
+    ("data asked for again", |client, r2t| {
+        // A SNACK (RFC 7143, section 11.16) is of error recovery level 1, which was not agreed on.
+        let snack = Pdu::new(0x10, 0x80).word(16, client.tag);
+        client.send(&snack.word(20, r2t.get(20)).word(44, 1));
+        assert_eq!(client.receive().unwrap().opcode(), 0x3f, "a reject");
+    }),
+];
+
+#[test]
+fn forged_numbers_write_nothing_and_others_go_on() {
+    let server = Server::start(&[]);
+    let mut host = Client::log_in(&server, HOST, "").settle();
+    for (name, forge) in FORGED {
+        println!("{name}");
+        let mut client = Client::log_in(&server, "iqn.2026-11.test:hostile", "").settle();
+        let command = client.write_10(0, 16, 0xa1);
+        client.send(&command);
+        let r2t = client.receive().expect("an R2T");
+        assert_eq!(r2t.opcode(), 0x31);
+        forge(&mut client, &r2t);
+        assert_eq!(host.write(40, &[9; 512]), 0, "{name}");
+        assert_eq!(host.read(40, 1), (vec![9; 512], 0), "{name}");
+        assert_eq!(server.device.content(0, 8192), [0; 8192], "{name}");
+    }
+}

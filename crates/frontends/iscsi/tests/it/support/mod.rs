@@ -1,0 +1,7 @@
+//! What the tests of this front end share.
+
+pub mod client;
+#[expect(dead_code, reason = "the tests of other front ends use the rest")]
+#[path = "../../../../nbd/tests/it/support/memory_device.rs"]
+pub mod memory_device;
+pub mod server;

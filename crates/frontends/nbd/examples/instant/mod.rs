@@ -1,5 +1,0 @@
-//! A volume that answers at once.
-
-mod device;
-
-pub use device::*;
