@@ -58,7 +58,7 @@ check "format" cargo fmt --all --check
 check "clippy" cargo clippy --workspace --all-targets -- -D warnings
 # Programs and tests at once: built apart they would differ in features, and much would be built twice.
 check "build" cargo build --workspace --bins --tests
-check "unit and integration tests" cargo test --workspace --no-fail-fast --lib --bins --tests
+check "unit and integration tests" cargo test --workspace --no-fail-fast --tests
 count_results
 # What is copied while somebody changes it depends on what the compiler makes of it: it is tested as it ships.
 check "checksums, optimised" cargo test --release -p convect-checksum
