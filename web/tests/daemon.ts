@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 const BINARY = process.env["CONVECT"] ?? join(import.meta.dirname, "../../target/debug/convect");
 /** Longest that a daemon takes to begin or end, in milliseconds. */
-const PATIENCE = 60_000;
+const PATIENCE = 180_000;
 
 export type Role = "viewer" | "operator" | "admin";
 
