@@ -1,5 +1,6 @@
 // What can be changed on the page, and what each asks for before something is lost.
 import type { Page } from "@playwright/test";
+import { freePort } from "./daemon";
 import { expect, logIn, test } from "./fixtures";
 
 async function confirm(page: Page, name: string, action: string): Promise<void> {
@@ -76,12 +77,10 @@ test("an export is made with the commands for each system, and ended by its name
   await page.getByLabel("Name").fill("disk");
   await page.getByLabel("Volume", { exact: true }).selectOption("tank/backup");
   await page.getByLabel("By", { exact: true }).selectOption("iscsi");
-  await page.getByLabel("portal").fill("127.0.0.1:0");
+  const port = await freePort();
+  await page.getByLabel("portal").fill(`127.0.0.1:${port}`);
   await page.getByRole("button", { name: "Offer the volume" }).click();
   const card = page.getByRole("article", { name: "Export disk" });
-  await expect(card).toBeVisible();
-  const shown = JSON.parse(daemon.convect("export", "show", "disk", "--json")) as { address: string };
-  const port = /:(\d+)\//.exec(shown.address)![1]!;
   for (const [system, line] of [
     ["Linux", "iscsiadm -m node -T"],
     ["Windows", `New-IscsiTargetPortal -TargetPortalAddress 127.0.0.1 -TargetPortalPortNumber ${port}`],
