@@ -1,7 +1,7 @@
 //! Figures for Prometheus: on the socket, by TCP, and where they are not served.
 
 use crate::common::{
-    FRONT_ENDS, Fake, World, export_request, manager, pool_request, volume_request,
+    FRONT_ENDS, Fake, World, export_request, free_port, manager, pool_request, volume_request,
 };
 use crate::http::Daemon;
 use daemon::{Config, Control, Format, run};

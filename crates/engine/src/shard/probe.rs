@@ -15,7 +15,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Time that each turn of a task takes, in nanoseconds.
+/// Time that passes between two looks at the clock, and in each turn of a task, in nanoseconds.
+const LOOK_NS: u64 = 100;
 const TURN_NS: u64 = 1000;
 
 #[derive(Clone, Default)]
@@ -23,6 +24,7 @@ struct Virtual(Rc<Cell<u64>>);
 
 impl Clock for Virtual {
     fn now_ns(&self) -> u64 {
+        self.0.set(self.0.get() + LOOK_NS);
         self.0.get()
     }
 }
