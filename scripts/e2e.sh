@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs tests/e2e/NAME.sh, each in a folder of its own and with a time limit (a line
-# `# timeout: SECONDS` in the script), against the binaries that are built already. As many run side by
+# `# timeout: SECONDS` in the script, enough on an idle machine; it ends one that hangs after four times that), against
+# the binaries that are built already. As many run side by
 # side as there are cores (CONVECT_E2E_LANES), those with the longest limits first: most of their time
 # is waiting.
 set -Eeuo pipefail
@@ -45,7 +46,7 @@ trap 'exit 130' INT TERM
 limit_of() {
   local limit
   limit="$(sed -n 's/^# timeout: *\([0-9]*\).*/\1/p' "$root/tests/e2e/$1.sh" | head -n 1)"
-  echo "${limit:-120}"
+  echo $((4 * ${limit:-120}))
 }
 
 # Runs one and prints how it ended; a file NAME.passed says that it passed.

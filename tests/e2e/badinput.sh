@@ -17,7 +17,7 @@ amiss() {
 refused() { # CODE PATTERN COMMAND...
   local code=$1 pattern=$2 status=0
   shift 2
-  timeout 60 "$@" </dev/null >refused.out 2>refused.err || status=$?
+  timeout 300 "$@" </dev/null >refused.out 2>refused.err || status=$?
   [ "$status" = "$code" ] || amiss "exit code $status, not $code, of: $* ($(cat refused.err))"
   # Wrong usage is explained at length by the command line itself.
   if [ "$code" = 1 ]; then

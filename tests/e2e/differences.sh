@@ -126,7 +126,7 @@ subprocess.run(convect + ['export', 'delete', 'a', '--yes'], check=True)
 subprocess.run(convect + ['snapshot', 'delete', 'pool/disk@a', '--yes'], check=True)
 import time
 # Until what stands on it begins to be merged into it, the snapshot can still be compared with.
-for _ in range(300):
+for _ in range(3000):
     try:
         h.block_status(1 << 20, 0, lambda *_: 0)
     except nbd.Error as error:

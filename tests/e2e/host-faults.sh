@@ -149,7 +149,7 @@ if [ "$(df --output=avail -B 1M /dev/shm 2>/dev/null | tail -n 1)" -ge 1024 ] 2>
   # shellcheck disable=SC2016  # as it is then
   defer 'rm -rf "$drives"'
 fi
-restart_with 'drive_deadline = "2s"'
+restart_with 'drive_deadline = "6s"'
 convect pool create stopped fast "file:$drives/fast.img?size=256M" \
   slow stripe:64k "file:$drives/slow1.img?size=256M" "file:$drives/slow2.img?size=256M" --accept-unmirrored
 convect volume create stopped/disk --size 256M
@@ -158,19 +158,19 @@ export DAEMON=$daemon_pid
 nbd disk '
 import signal
 daemon = int(os.environ["DAEMON"])
-for turn in range(8):
+for turn in range(4):
     mibs = random.sample(range(200), 24)
     made = [nbd.Buffer.from_bytearray(bytearray(next_version(mib))) for mib in mibs]
     sent = [h.aio_pwrite(data, mib * MIB) for data, mib in zip(made, mibs)]
     # Some are written, some in flight, some on their way when it is stopped.
-    while not h.aio_command_completed(sent[turn]):
+    while not h.aio_command_completed(sent[2 * turn]):
         h.poll(-1)
     os.kill(daemon, signal.SIGSTOP)
-    time.sleep(3)
+    time.sleep(8)
     os.kill(daemon, signal.SIGCONT)
     while h.aio_in_flight():
         h.poll(-1)
-    assert all(done == sent[turn] or h.aio_command_completed(done) for done in sent)
+    assert all(done == sent[2 * turn] or h.aio_command_completed(done) for done in sent)
     sync(mibs)
 check()'
 is_state stopped online || fail "the pool is $(state stopped)"

@@ -7,8 +7,8 @@ export TMPDIR="$work"
 
 for shards in 1 2; do
   say "$shards shard(s)"
-  lab torture --kills 10 --shards "$shards" --volume 256M
+  lab torture --kills 10 --shards "$shards" --volume 256M --restart-within 300
 done
 
 say "mirrors, whose drives go away and return"
-lab torture --mirror --kills 10 --volume 128M --no-fio
+lab torture --mirror --kills 10 --volume 128M --no-fio --restart-within 300

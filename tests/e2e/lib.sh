@@ -81,15 +81,24 @@ field() { python3 -c 'import json,sys
 d = json.load(sys.stdin)
 print(eval(sys.argv[1]))' "$1"; }
 
-# A TCP port of the loopback that nobody listens at, for what has to keep it over a restart.
-free_port() { python3 -c 'import socket
-s = socket.socket()
-s.bind(("127.0.0.1", 0))
-print(s.getsockname()[1])'; }
+# A TCP port of the loopback that nobody listens at, for what has to keep it over a restart. It is none of those that the
+# system gives to whoever asks for any, so that nobody is given it while its owner is away.
+free_port() { python3 -c 'import random, socket
+first = int(open("/proc/sys/net/ipv4/ip_local_port_range").read().split()[0])
+while True:
+    port = random.SystemRandom().randrange(1024, max(first, 4096))
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            continue
+    print(port)
+    break'; }
 
-# Waits up to $1 seconds until a command succeeds.
+# Waits until a command succeeds, at most six times as long as the given seconds, which are enough on an idle machine: on
+# a busy one time passes slower, and who waits in vain has failed anyway.
 wait_until() {
-  local limit=$((SECONDS + $1))
+  local limit=$((SECONDS + 6 * $1))
   shift
   until "$@" >/dev/null 2>&1; do
     [ "$SECONDS" -lt "$limit" ] || fail "this did not come true in time: $*"
@@ -152,9 +161,9 @@ attach_loop() { # VARIABLE FILE [ARG...]
   local -n attached=$1
   local try
   head -c 4096 "$2" >/dev/null
-  for try in 1 2 3 4 5; do
+  for try in {1..30}; do
     attached="$(losetup --find --show "${@:3}" "$2")" && break
-    [ "$try" -lt 5 ] || fail "no loop device could be put over $2"
+    [ "$try" -lt 30 ] || fail "no loop device could be put over $2"
     sleep 1
   done
   loops+=("$attached")

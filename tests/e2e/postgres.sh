@@ -33,7 +33,7 @@ unmount_disk() {
 }
 
 start_database() {
-  as "$bin/pg_ctl" -D "$data" -w -t 60 -l "$place/run/log" \
+  as "$bin/pg_ctl" -D "$data" -w -t 300 -l "$place/run/log" \
     -o "-c listen_addresses='' -c unix_socket_directories=$place/run -c shared_buffers=64MB -c max_wal_size=96MB" \
     start >/dev/null || { tail -n 20 "$place/run/log"; fail "the database does not start"; }
   postmaster="$(head -n 1 "$data/postmaster.pid")"
@@ -83,7 +83,7 @@ query "create table committed (number int primary key)"
 
 for round in 1 2 3; do
   say "round $round: pgbench, then a kill of the database"
-  as "$bin/pgbench" -n -c 4 -T 60 bench >/dev/null 2>&1 &
+  as "$bin/pgbench" -n -c 4 -T 600 bench >/dev/null 2>&1 &
   bench_pid=$!
   # Each number that is printed was committed before the next was tried.
   (for number in $(seq $((round * 100000)) $((round * 100000 + 99999))); do
@@ -102,9 +102,11 @@ for round in 1 2 3; do
 done
 
 say "a snapshot under pgbench: its clone starts and is whole"
-as "$bin/pgbench" -n -c 4 -T 6 bench >/dev/null 2>&1 &
+begun="$(query "select count(*) from pgbench_history")"
+as "$bin/pgbench" -n -c 4 -T 5 bench >/dev/null 2>&1 &
 bench_pid=$!
-sleep 2
+goes_on() { [ "$(query "select count(*) from pgbench_history")" -gt "$begun" ]; }
+wait_until 20 goes_on
 query "insert into committed values (1)"
 convect snapshot create pool/disk@busy
 query "insert into committed values (2)"
@@ -120,7 +122,7 @@ rm -f "$place/copy/data/postmaster.pid"
 (
   place_of_run="$place/run2" data="$place/copy/data"
   export PGHOST="$place_of_run"
-  as "$bin/pg_ctl" -D "$data" -w -t 60 -l "$place_of_run/log" \
+  as "$bin/pg_ctl" -D "$data" -w -t 300 -l "$place_of_run/log" \
     -o "-c listen_addresses='' -c unix_socket_directories=$place_of_run -c shared_buffers=64MB" start >/dev/null ||
     { tail -n 20 "$place_of_run/log"; fail "the clone's database does not start"; }
   check_sums

@@ -1,7 +1,7 @@
 """Real receivers of alerts, for targets.sh: webhooks by HTTP and HTTPS, and mail servers of three kinds.
 
 Writes the ports as JSON to ports.json. What comes by webhook goes to webhooks.jsonl, a line each with what the headers
-said; mail to mails.jsonl. A webhook whose path is /refuse is refused as long as there is a file called `refuse`.
+said and when it came; mail to mails.jsonl. A webhook whose path is /refuse is refused as long as there is a file called `refuse`.
 """
 import hashlib
 import hmac
@@ -42,6 +42,7 @@ class Webhook(http.server.BaseHTTPRequestHandler):
                 "kind": self.headers["Content-Type"],
                 "tls": isinstance(self.connection, ssl.SSLSocket),
                 "event": json.loads(body)["event"],
+                "at": time.time(),
             })
         self.send_response(503 if refused else 204)
         self.end_headers()

@@ -112,13 +112,32 @@ say "contexts"
 refused 1 'add --yes' convect context add here --server "$server"
 convect context add here --server "$server" --token-file token --yes >out 2>told || fail "$(cat told)"
 grep -qF "$pin" told || fail "it does not show the fingerprint: $(cat told)"
-on_terminal() { # WORD COMMAND...: on a terminal of its own, where this word is typed
-  { sleep 1 && printf '%s\n' "$1" && sleep 1; } | script -qec "$2" /dev/null
+on_terminal() { # WORD COMMAND...: on a terminal of its own, where this word is typed once it asks; its output and end
+  python3 - "$@" <<'PYTHON'
+import os, pty, sys
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execvp(sys.argv[2], sys.argv[2:])
+said, typed = b"", False
+while True:
+    try:
+        part = os.read(terminal, 4096)
+    except OSError:
+        break
+    if not part:
+        break
+    said += part
+    if not typed and b"to go on: " in said:
+        os.write(terminal, sys.argv[1].encode() + b"\n")
+        typed = True
+print(said.decode())
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+PYTHON
 }
-on_terminal no "$CONVECT_BIN/convect context add asked --server $server" >told || true
+on_terminal no "$CONVECT_BIN/convect" context add asked --server "$server" >told || true
 grep -q 'nothing was done' told || fail "$(cat told)"
 if convect context list | grep -q asked; then fail "it is there though it was not confirmed"; fi
-on_terminal asked "$CONVECT_BIN/convect context add asked --server $server" >told
+on_terminal asked "$CONVECT_BIN/convect" context add asked --server "$server" >told
 grep -qF "$pin" told || fail "it does not show the fingerprint: $(cat told)"
 convect context list | grep -q "asked.*$pin" || fail "it is not pinned: $(convect context list)"
 convect context remove asked >/dev/null

@@ -14,6 +14,10 @@ taken() {
 
 counts() { [ "$(taken b | grep -c .)" -ge "$1" ]; }
 
+# When a snapshot was taken, in seconds since 1970, by its name.
+time_of() { python3 -c 'import datetime, sys
+print(int(datetime.datetime.strptime(sys.argv[1], "minute-%Y-%m-%dT%H-%M-%SZ").replace(tzinfo=datetime.UTC).timestamp()))' "$1"; }
+
 is_there() { [ "$(taken a | grep -cxF "$1")" = 1 ]; }
 
 later_than() { [ "$(taken b | tail -n 1)" \> "$1" ]; }
@@ -44,8 +48,9 @@ refused "span of time" convect snapshot schedule set pool/a@x --every soon --kee
 refused "one pool and have one name" convect snapshot schedule set pool/a@x pool/b@y --every 1h --keep 1
 convect snapshot schedule set pool/a@minute pool/b@minute --every 1m --keep 5
 wait_until 80 counts 1
-first="$(taken a)"
-[ "$first" = "$(taken b)" ] || fail "a has $first, b $(taken b)"
+# Another minute may have begun meanwhile, as at any look from here on.
+first="$(taken a | head -n 1)"
+[ "$first" = "$(taken b | head -n 1)" ] || fail "a has $first, b $(taken b)"
 [[ "$first" =~ ^minute-[0-9-]{10}T[0-9-]{8}Z$ ]] || fail "its name is $first"
 [ "$(schedule missed)" = 0 ] || fail "$(convect snapshot schedule list)"
 fill afterwards
@@ -55,21 +60,23 @@ cmp read.img as-it-was.img || fail "the snapshot is not as the volume was"
 convect export delete first --yes
 convect snapshot hold "pool/a@$first"
 
-say "a kill, and two due times and more in which nobody is there"
-last="$(schedule last_s)"
+say "a kill, and two due times for which nobody is there"
 kill_daemon
 python3 "$root/tests/format/read_pool.py" --json pool-*.img >read.json
 [ "$(field "sum(v['name'] == 'a@$first' for v in d['volumes'])" <read.json)" = 1 ] || fail "the document's reader does not find it"
 convect check "file:$work/pool-fast.img" "file:$work/pool-slow1.img" "file:$work/pool-slow2.img"
-while [ "$(date +%s)" -lt $(((last / 60 + 3) * 60 + 1)) ]; do sleep 1; done
+before="$(field "'\n'.join(sorted(v['name'][2:] for v in d['volumes'] if v['name'].startswith('a@minute-')))" <read.json)"
+last="$(time_of "$(tail -n 1 <<<"$before")")"
+# The first is missed, and the second taken late.
+while [ "$(date +%s)" -lt $(((last / 60 + 2) * 60 + 1)) ]; do sleep 1; done
 start_daemon
-wait_until 25 counts 2
+wait_until 25 counts $(($(wc -l <<<"$before") + 1))
 [ "$(schedule missed)" -ge 1 ] || fail "nothing is said to be missed: $(convect snapshot schedule list)"
 [ "$(schedule missed_since_s)" = $(((last / 60 + 1) * 60)) ] || fail "$(convect --json snapshot schedule list)"
 grep -q "schedule minute of pool pool (a, b): .* were not taken" daemon.log || fail "the log does not say so"
 convect snapshot schedule list pool/b | tee listed
 grep -q " since " listed || fail "the list does not say so"
-[ "$(taken a | wc -l)" = 2 ] || fail "more than one was taken: $(taken a)"
+[ -z "$(taken a | cut -c 1-23 | uniq -d)" ] || fail "more than one was taken in a minute: $(taken a)"
 
 say "the pool moves, and its schedule with it; fewer are kept from the next on"
 convect snapshot schedule set pool/a@minute pool/b@minute --every 1m --keep 1
@@ -79,10 +86,10 @@ convect pool export pool
 convect pool import pool --drive "file:$work/pool-fast.img" "file:$work/pool-slow1.img" "file:$work/pool-slow2.img"
 [ "$(schedule keep)" = 1 ] || fail "the schedule stayed behind: $(convect snapshot schedule list)"
 wait_until 80 later_than "$second"
-wait_until 10 is_there "$first"
-if is_there "$second"; then fail "the second is still there: $(taken a)"; fi
-[ "$(taken a | wc -l)" = 2 ] || fail "a held one and one that is kept, not $(taken a)"
-[ "$(taken b | wc -l)" = 1 ] || fail "b has $(taken b)"
+# A held one and one that is kept; an old one goes a moment after a new one has come.
+few_are_kept() { ! is_there "$second" && [ "$(taken a | wc -l)" = 2 ] && [ "$(taken b | wc -l)" = 1 ]; }
+wait_until 10 few_are_kept
+is_there "$first" || fail "what was held is gone: $(taken a)"
 
 say "without a schedule its snapshots stay"
 convect snapshot schedule remove pool/a@minute pool/b@minute

@@ -1,13 +1,30 @@
 // A real daemon for a test, in a folder of its own: its page, its command line, and a load on one of its volumes.
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
 const BINARY = process.env["CONVECT"] ?? join(import.meta.dirname, "../../target/debug/convect");
 /** Longest that a daemon takes to begin or end, in milliseconds. */
-const PATIENCE = 60_000;
+const PATIENCE = 180_000;
+
+/** A port of the loopback that nobody listens at, and that the system gives to nobody who asks for any. */
+export async function freePort(): Promise<number> {
+  const range = readFileSync("/proc/sys/net/ipv4/ip_local_port_range", "utf8");
+  const end = Math.max(Number(range.split(/\s/)[0]), 4096);
+  for (;;) {
+    const port = randomInt(1024, end);
+    const isFree = await new Promise<boolean>((done) => {
+      const probe = createServer();
+      probe.once("error", () => done(false));
+      probe.listen(port, "127.0.0.1", () => probe.close(() => done(true)));
+    });
+    if (isFree) return port;
+  }
+}
 
 export type Role = "viewer" | "operator" | "admin";
 

@@ -1,6 +1,7 @@
 // A daemon for each test, and a page that is logged in.
 import { AxeBuilder } from "@axe-core/playwright";
 import { test as base, expect, type Page } from "@playwright/test";
+import type { History } from "../src/api/types";
 import { Daemon, type Role } from "./daemon";
 
 export const test = base.extend<{ daemon: Daemon }>({
@@ -19,6 +20,18 @@ export async function logIn(page: Page, daemon: Daemon, role: Role, url: string 
   await page.getByLabel("Token").fill(token);
   await page.getByRole("button", { name: "Log in" }).click();
   await expect(page.getByRole("heading", { name: "Overview" })).toBeVisible();
+}
+
+/** Waits until the history tells of what the host writes. */
+export async function hasWritten(page: Page, daemon: Daemon): Promise<void> {
+  const most = async () => {
+    const answer = await page.request.get(
+      new URL("v1/history?object=export/tank/db-main&series=writes", daemon.url).href,
+    );
+    const history: History = await answer.json();
+    return Math.max(0, ...history.series[0]!.values.map(Number));
+  };
+  await expect.poll(most).toBeGreaterThan(0);
 }
 
 /** Serious and critical violations of WCAG 2.2 A and AA, as axe finds them; none is right. */

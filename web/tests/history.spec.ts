@@ -1,8 +1,5 @@
 // What tiers, vdrives, drives and exports did over time, where they are shown.
-import type { Page } from "@playwright/test";
-import type { History } from "../src/api/types";
-import type { Daemon } from "./daemon";
-import { expect, logIn, test, violations } from "./fixtures";
+import { expect, hasWritten, logIn, test, violations } from "./fixtures";
 
 const SHOWN = [
   ["drives", "pool tank"],
@@ -19,18 +16,6 @@ const CHARTS = [
   "A write takes",
   "Under way at a time",
 ];
-
-/** Waits until the history tells of what the host writes. */
-async function hasWritten(page: Page, daemon: Daemon): Promise<void> {
-  const most = async () => {
-    const answer = await page.request.get(
-      new URL("v1/history?object=export/tank/db-main&series=writes", daemon.url).href,
-    );
-    const history: History = await answer.json();
-    return Math.max(0, ...history.series[0]!.values.map(Number));
-  };
-  await expect.poll(most, { timeout: 20_000 }).toBeGreaterThan(0);
-}
 
 test("each part has its history, by keyboard and in both themes", async ({ page, daemon }) => {
   daemon.fill();

@@ -44,5 +44,5 @@ test("what is written lights up on the map while one looks", async ({ page, daem
     });
   await expect.poll(colours).toBe(1);
   daemon.load();
-  await expect.poll(colours, { timeout: 20_000 }).toBeGreaterThan(3);
+  await expect.poll(colours).toBeGreaterThan(3);
 });

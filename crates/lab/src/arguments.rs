@@ -163,6 +163,9 @@ pub struct Torture {
     /// Over mirrors, whose drives go away and return between and during the kills
     #[arg(long)]
     pub mirror: bool,
+    /// Seconds that the longest restart has to stay below
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    pub restart_within: u64,
 }
 
 /// `moving`.

@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
 /// How long a child that was asked to end may take.
-const END_TIME: Duration = Duration::from_secs(30);
+const END_TIME: Duration = Duration::from_secs(120);
 
 /// A running child.
 pub struct Process {

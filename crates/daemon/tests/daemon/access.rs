@@ -1,6 +1,6 @@
 //! Who may do what: by the socket, by TLS, with which token; and what is written down of it.
 
-use crate::common::{FRONT_ENDS, Fake, World};
+use crate::common::{FRONT_ENDS, Fake, World, free_port};
 use api::{Least, Method, ROUTES};
 use daemon::{Config, Control, run};
 use rustls::pki_types::pem::PemObject;
@@ -8,7 +8,7 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
@@ -16,7 +16,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// Long enough for any answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(300);
 const ROLES: [&str; 3] = ["viewer", "operator", "admin"];
 
 type Tls = StreamOwned<ClientConnection, TcpStream>;
@@ -34,11 +34,6 @@ struct Site {
     client: Arc<ClientConfig>,
     stop: Option<tokio::sync::oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
-}
-
-fn free_port() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap()
 }
 
 fn parse(answer: &[u8]) -> Answer {

@@ -4,10 +4,29 @@ pub use crate::fake::{Fake, World};
 
 use daemon::{Manager, StateDir};
 use reactor::{Export, FrontEnd, Parameter, SessionInfo, StartExport};
+use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{BuildHasher, Hasher};
 use std::io;
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+
+/// A port of the loopback that nobody listens at. It is none of those that the system gives to whoever asks for any, so that
+/// nobody is given it before a daemon has it.
+pub fn free_port() -> SocketAddr {
+    let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap();
+    let given = range.split_whitespace().next().unwrap();
+    let given = given.parse::<u64>().unwrap().max(4096);
+    loop {
+        let random = RandomState::new().build_hasher().finish();
+        let port = 1024 + random % (given - 1024);
+        let at = SocketAddr::from(([127, 0, 0, 1], port as u16));
+        if TcpListener::bind(at).is_ok() {
+            return at;
+        }
+    }
+}
 
 /// Addresses that are offered now, by any test of the process.
 static OFFERED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());

@@ -78,7 +78,7 @@ fn does(export: &str, kind: OpKind, offset: u64) {
         done: Arc::new(Answer(Mutex::new(give))),
     };
     assert!(device.submit(op).is_ok());
-    let answer = take.recv_timeout(Duration::from_secs(60)).unwrap();
+    let answer = take.recv_timeout(Duration::from_secs(300)).unwrap();
     answer.result.unwrap();
 }
 
@@ -147,6 +147,15 @@ impl Site {
         self.second += 1;
         let up = Duration::from_secs(self.second);
         self.manager.observe(up, BEGIN_S + self.second);
+    }
+
+    /// The sum of a figure over all seconds so far.
+    fn sum(&self, object: &str, name: &str) -> f64 {
+        let now = BEGIN_S + self.second;
+        let times = (Some(BEGIN_S + 1), Some(now + 1), Some(1));
+        let told = self.manager.history(object, &[name], times, now + 1);
+        let told = told.unwrap_or_else(|problem| panic!("{object}: {problem}"));
+        told.series[0].values.iter().flatten().sum()
     }
 
     /// What was kept of the last second.
@@ -286,14 +295,20 @@ fn each_object_has_each_figure_as_hosts_and_drives_did() {
     // All of it sinks.
     site.manager.pool_cool("tank").unwrap();
     site.look();
-    let moved = site.kept("pool/tank").get("demoted_bytes").unwrap();
-    assert!((moved - bytes).abs() <= bytes / 1000.0, "{moved}");
-    site.kept("volume/tank/v").is("demoted_bytes", moved);
-    site.kept("tier/tank/fast").is("moved_out_bytes", moved);
-    site.kept("tier/tank/slow").is("moved_in_bytes", moved);
-    site.kept("tier/tank/slow").is("moved_out_bytes", 0.0);
+    // Some of it may have sunk by itself before, on a busy machine.
+    for (name, what, wanted) in [
+        ("pool/tank", "demoted_bytes", bytes),
+        ("volume/tank/v", "demoted_bytes", bytes),
+        ("tier/tank/fast", "moved_out_bytes", bytes),
+        ("tier/tank/slow", "moved_in_bytes", bytes),
+        ("tier/tank/slow", "moved_out_bytes", 0.0),
+    ] {
+        let moved = site.sum(name, what);
+        let near = (moved - wanted).abs() <= wanted / 1000.0;
+        assert!(near, "{name} {what}: {moved} instead of {wanted}");
+    }
     for name in [slow.as_str(), "tier/tank/slow", slow_drives[0].as_str()] {
-        site.kept(name).least("write_bytes", bytes);
+        assert!(site.sum(name, "write_bytes") >= bytes, "{name}");
     }
     // What is read then comes from the disk, and from RAM when it is read again.
     (0..20).for_each(|at| does("two", OpKind::Read, at * SIZE));
@@ -339,17 +354,20 @@ fn seconds_without_load_are_told_as_quiet() {
     let mut site = Site::start();
     does("one", OpKind::Write, 0);
     site.look();
-    // What is written behind a write has its time.
-    for _ in 0..100 {
+    let (fast, drives) = site.vdrive_of(Tier::Fast);
+    // What is written behind a write has its time, and comes whenever it comes.
+    let is_quiet = |site: &Site| {
+        let drives = drives.iter().chain([&fast]);
+        let mut writes = drives.map(|name| site.kept(name).get("writes"));
+        writes.all(|writes| writes == Some(0.0))
+    };
+    for _ in 0..1200 {
         std::thread::park_timeout(Duration::from_millis(50));
         site.look();
-        let (fast, _) = site.vdrive_of(Tier::Fast);
-        if site.kept(&fast).get("writes") == Some(0.0) {
+        if is_quiet(&site) {
             break;
         }
     }
-    site.look();
-    let (fast, drives) = site.vdrive_of(Tier::Fast);
     for name in [
         "pool/tank",
         "volume/tank/v",

@@ -1,12 +1,12 @@
 //! Figures for Prometheus: on the socket, by TCP, and where they are not served.
 
 use crate::common::{
-    FRONT_ENDS, Fake, World, export_request, manager, pool_request, volume_request,
+    FRONT_ENDS, Fake, World, export_request, free_port, manager, pool_request, volume_request,
 };
 use crate::http::Daemon;
 use daemon::{Config, Control, Format, run};
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
@@ -150,9 +150,7 @@ fn the_socket_gives_the_format_that_is_accepted() {
 #[test]
 fn by_tcp_the_figures_alone_are_served_until_the_daemon_ends() {
     let folder = tempfile::tempdir().unwrap();
-    // A port that was free a moment ago.
-    let at = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
-    let at = at.unwrap();
+    let at = free_port();
     let config = Config {
         socket: folder.path().join("c.sock"),
         state_dir: folder.path().join("state"),
@@ -198,7 +196,7 @@ fn by_tcp_the_figures_alone_are_served_until_the_daemon_ends() {
     thread.join().unwrap().unwrap();
     drop(silent);
     // A program that another test starts has the listener, too, until it begins.
-    let closes = (0..100).any(|_| {
+    let closes = (0..6000).any(|_| {
         let closed = TcpStream::connect(at).is_err();
         if !closed {
             std::thread::sleep(Duration::from_millis(50));

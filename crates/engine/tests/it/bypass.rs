@@ -42,12 +42,19 @@ fn cold(folder: &Folder) -> Engine {
     engine
 }
 
-/// Brings all of it to the slow tier. What somebody read before may still be on its way up.
+/// Brings all of it to the slow tier. What somebody read before may still be on its way up: it is there when it was so for
+/// several times.
 fn cool(engine: &Engine) {
-    for _ in 0..100 {
+    let mut times = 0;
+    for _ in 0..1200 {
         engine.pool_cool("tank").unwrap();
-        std::thread::park_timeout(Duration::from_millis(20));
-        if warm(engine, "v") == (0, 0) {
+        std::thread::park_timeout(Duration::from_millis(50));
+        times = if warm(engine, "v") == (0, 0) {
+            times + 1
+        } else {
+            0
+        };
+        if times == 3 {
             return;
         }
     }

@@ -51,7 +51,7 @@ fn generation(folder: &Folder, name: &str) -> u64 {
 }
 
 fn wait_followed(folder: &Folder) {
-    for _ in 0..1000 {
+    for _ in 0..12_000 {
         let newest = generation(folder, "a");
         if ["b", "c", "d"]
             .iter()

@@ -61,10 +61,11 @@ fn what_was_written_outlives_a_closing_whole_and_an_end_but_for_the_last() {
     assert_eq!(wear(&engine)[0].hosts, 10 * MIB);
     drop(client);
 
-    // Without a closing the last label counts.
+    // Without a closing the last label counts: that one, or one that a checkpoint has written since.
     start_again(&mut engine, &spec, true);
     let fast = wear(&engine)[0];
-    assert_eq!((fast.since_s, fast.hosts), (SINCE_S, 9 * MIB));
+    assert_eq!(fast.since_s, SINCE_S);
+    assert!([9 * MIB, 10 * MIB].contains(&fast.hosts), "{fast:?}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// One of so many steps is cut.
 const CUT_ONE_OF: u64 = 6;
 /// How long a target may be away.
-const AWAY_MAX: Duration = Duration::from_secs(60);
+const AWAY_MAX: Duration = Duration::from_secs(300);
 /// Steps for each count at most: others are faster, and connections are cut.
 const TRIES_MAX: u64 = 1000;
 /// Status CHECK CONDITION; and the sense key of what was not as expected (SPC-4, 4.5.6: MISCOMPARE).

@@ -155,7 +155,8 @@ fn load(read_percent: u8, requests: Option<u64>) -> Load {
         rate: None,
         content: Content::Checked(Arc::new(Versions::new(0..BYTES, 4096))),
         warm_up: 0,
-        seconds: 20,
+        // As long as it takes: all of the requests are to be sent.
+        seconds: 600,
         requests,
         seed: 9,
     }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How long bringing a drive up to date may take when nothing else goes on.
-const SYNC_TIME: Duration = Duration::from_secs(120);
+const SYNC_TIME: Duration = Duration::from_secs(600);
 
 /// A drive that is away.
 enum Away {

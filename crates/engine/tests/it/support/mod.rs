@@ -186,7 +186,7 @@ impl Client {
         };
         self.0.submit(op).expect("few operations are in flight");
         let completion = take
-            .recv_timeout(std::time::Duration::from_secs(60))
+            .recv_timeout(std::time::Duration::from_secs(300))
             .expect("an answer");
         assert_eq!(completion.tag, 7);
         completion
@@ -255,13 +255,16 @@ impl Random {
     }
 }
 
-/// Waits until a pool's status is as wanted, at most a minute.
+/// Looks, 10 ms apart at least, before what does not come true is given up: far beyond what any of it takes.
+const LOOKS: usize = 30_000;
+
+/// Waits until a pool's status is as wanted.
 pub fn wait_status(
     engine: &Engine,
     pool: &str,
     wanted: impl Fn(&PoolStatus) -> bool,
 ) -> PoolStatus {
-    for _ in 0..6000 {
+    for _ in 0..LOOKS {
         let status = engine.pool_status(pool).unwrap();
         if wanted(&status) {
             return status;
@@ -272,13 +275,13 @@ pub fn wait_status(
 }
 
 /// Holds a pool's books against its maps. What sinks meanwhile makes pages differ from what was seen of
-/// them a moment before, so a pool that is not at rest is looked at again, for 20 s at most; what is wrong stays so.
+/// them a moment before, so a pool that is not at rest is looked at again, for a minute at least; what is wrong stays so.
 pub fn audit_at_rest(engine: &Engine, pool: &str) {
-    for _ in 0..40 {
+    for _ in 0..600 {
         if engine.pool_audit(pool).unwrap().count == 0 {
             return;
         }
-        std::thread::park_timeout(std::time::Duration::from_millis(500));
+        std::thread::park_timeout(std::time::Duration::from_millis(100));
     }
     let audit = engine.pool_audit(pool).unwrap();
     assert_eq!(audit.wrong, Vec::<String>::new(), "{} wrong", audit.count);
@@ -286,7 +289,7 @@ pub fn audit_at_rest(engine: &Engine, pool: &str) {
 
 /// Waits for a job's end and returns its state and message.
 pub fn wait_job(engine: &Engine, job: u64) -> (String, String) {
-    for _ in 0..6000 {
+    for _ in 0..LOOKS {
         let jobs = engine.jobs().unwrap();
         let found = jobs.iter().find(|known| known.id == job).unwrap();
         if found.state != "running" {
@@ -325,7 +328,7 @@ pub fn spoil_all(folder: &Folder, drive: &str, contents: &[Vec<u8>]) -> usize {
 
 /// Waits until no job runs.
 pub fn wait_jobs(engine: &Engine) {
-    for _ in 0..6000 {
+    for _ in 0..LOOKS {
         let jobs = engine.jobs().unwrap();
         let failed = jobs.iter().find(|job| job.state == "failed");
         assert!(failed.is_none(), "{failed:?}");

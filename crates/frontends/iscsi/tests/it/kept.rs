@@ -87,7 +87,7 @@ fn nothing_is_answered_before_it_is_durable() {
     let mut client = Client::log_in(&server, HOST, "").settle();
     keeper.0.lock().unwrap().holds = true;
     send_out(&mut client, (0, 0), 0, 7, 1);
-    let mut taken = (0..20_000).filter_map(|_| {
+    let mut taken = (0..120_000).filter_map(|_| {
         std::thread::sleep(std::time::Duration::from_millis(1));
         keeper.0.lock().unwrap().held.take()
     });

@@ -14,7 +14,7 @@ fn run(program: &str, arguments: &[&str]) -> Output {
     );
     Command::new("timeout")
         .env("PATH", path)
-        .arg("60")
+        .arg("600")
         .arg(program)
         .args(arguments)
         .output()

@@ -213,13 +213,12 @@ fn every_queue_is_served_also_when_the_volume_refuses_for_a_while() {
         .map(|(index, mut queue)| {
             std::thread::spawn(move || {
                 let sector = index as u64 * 8192;
-                keep_busy(&mut queue, 64, sector, Duration::from_millis(300))
+                keep_busy(&mut queue, 64, sector, 4096)
             })
         })
         .collect();
     for thread in threads {
-        let (requests, _) = thread.join().unwrap();
-        assert!(requests > 64);
+        thread.join().unwrap();
     }
     assert!(served.device.counts().refused > 0);
 }
@@ -229,8 +228,8 @@ fn kicks_are_spared_while_requests_are_in_flight() {
     let served = serve(volume());
     let mut client = served.connect(Options::default());
     let queue = client.queue(0);
-    let (requests, kicks) = keep_busy(queue, 32, 0, Duration::from_millis(300));
-    assert!(kicks < requests / 2, "{kicks} kicks");
+    let kicks = keep_busy(queue, 32, 0, 16_384);
+    assert!(kicks < 16_384 / 2, "{kicks} kicks");
 }
 
 #[test]

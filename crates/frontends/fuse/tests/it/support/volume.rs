@@ -127,7 +127,7 @@ pub fn code<T: std::fmt::Debug>(result: std::io::Result<T>) -> i32 {
 
 pub fn run(program: &str, arguments: &[&str]) -> Output {
     Command::new("timeout")
-        .arg("60")
+        .arg("600")
         .arg(program)
         .args(arguments)
         .output()
@@ -148,7 +148,7 @@ pub fn good(program: &str, arguments: &[&str]) -> String {
 
 /// Waits until `condition` holds, for a bounded time.
 pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(120);
     while !condition() {
         assert!(Instant::now() < deadline, "waited in vain until {what}");
         std::thread::yield_now();

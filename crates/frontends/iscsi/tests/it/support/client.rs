@@ -93,7 +93,7 @@ impl Client {
 
     pub fn connect_to(portal: SocketAddr) -> Self {
         let stream = TcpStream::connect(portal).unwrap();
-        let limit = Some(Duration::from_secs(20));
+        let limit = Some(Duration::from_secs(120));
         stream.set_read_timeout(limit).unwrap();
         stream.set_write_timeout(limit).unwrap();
         Self {

@@ -29,10 +29,10 @@ impl Client {
     pub fn connect(server: &Server) -> Self {
         let stream = UnixStream::connect(server.socket()).unwrap();
         stream
-            .set_read_timeout(Some(Duration::from_secs(20)))
+            .set_read_timeout(Some(Duration::from_secs(120)))
             .unwrap();
         stream
-            .set_write_timeout(Some(Duration::from_secs(20)))
+            .set_write_timeout(Some(Duration::from_secs(120)))
             .unwrap();
         let mut client = Self { stream };
         let greeting = client.take(18);

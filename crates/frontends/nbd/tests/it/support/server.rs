@@ -90,7 +90,7 @@ impl Drop for Server {
 
 /// Waits until `condition` holds, for a bounded time.
 pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(120);
     while !condition() {
         assert!(Instant::now() < deadline, "waited in vain until {what}");
         std::thread::yield_now();
