@@ -119,6 +119,10 @@ mod tests {
             assert_eq!(groups.get(key), tree.get(&key));
             assert_eq!(groups.get_mut(key), tree.get_mut(&key));
             assert_eq!(groups.len(), tree.len());
+            // Passing over a quarter of a million empty pages is what takes the time.
+            if step % 256 != 0 {
+                continue;
+            }
             assert!(
                 groups
                     .iter()
