@@ -3,8 +3,8 @@
 # [--seconds N] [--list] [--keep]. Each target first replays its stored inputs (fuzz/corpus and
 # fuzz/regressions), then mutates them for N seconds. An input that fails is minimised and stored in
 # fuzz/regressions, where every `cargo test` replays it. Other inputs are kept only with --keep.
-# CONVECT_LANES targets run side by side (the number of cores). One binary serves all targets; its flags
-# are in fuzz/.cargo/config.toml.
+# CONVECT_LANES targets run side by side (the number of cores). A binary for each subject serves all of its
+# targets; the compiler's flags are in fuzz/.cargo/config.toml.
 set -Eeuo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
@@ -14,8 +14,14 @@ seconds="${CONVECT_FUZZ_SECONDS:-60}"
 lanes="${CONVECT_LANES:-$(nproc)}"
 keep=no
 targets=()
-# The rows of the registry, so that they are known before anything is built.
-mapfile -t known < <(sed -n 's/^ *name: "\([a-z_0-9]*\)",$/\1/p' crates/fuzz-targets/src/target.rs)
+# The rows of the registry, so that they are known before anything is built: a target and its binary.
+declare -A binary_of
+known=()
+while read -r binary target; do
+  known+=("$target")
+  binary_of[$target]=$binary
+done < <(awk '/^pub const [A-Z]+: &\[Target\]/ {binary = tolower($3); sub(":", "", binary)}
+  /^ *name: "/ {split($0, word, "\""); print binary, word[2]}' crates/fuzz-targets/src/target.rs)
 
 while [ $# -gt 0 ]; do
   case "$1" in
@@ -50,7 +56,7 @@ step "build"
 folder="$(realpath -m "$(target_dir)")/fuzz"
 # Flags of the environment would replace those of fuzz/.cargo/config.toml.
 (cd fuzz && env -u RUSTFLAGS -u CARGO_ENCODED_RUSTFLAGS -u CARGO_BUILD_TARGET CARGO_TARGET_DIR="$folder" cargo build --release)
-binary="$folder/$(rustc -vV | sed -n 's/^host: //p')/release/convect-fuzz"
+binaries="$folder/$(rustc -vV | sed -n 's/^host: //p')/release"
 # Seconds that an input may take, and the exit code when one took longer.
 input_s=10
 timed_out=70
@@ -63,7 +69,7 @@ trap 'rm -rf "$work"' EXIT
 # libfuzzer TARGET WORD...: an input takes 10 s at most and the process 512 MiB; each target has a tighter
 # memory bound of its own.
 libfuzzer() {
-  CONVECT_FUZZ_TARGET=$1 "$binary" -timeout="$input_s" -rss_limit_mb=512 "${@:2}"
+  CONVECT_FUZZ_TARGET=$1 "$binaries/${binary_of[$1]}" -timeout="$input_s" -rss_limit_mb=512 "${@:2}"
 }
 
 # The end of a target's log, for a failure.
@@ -133,7 +139,7 @@ store_regressions() {
     rm -f "$small"
     case "$input" in
       */crash-*)
-        CONVECT_FUZZ_TARGET=$target timeout $((2 * minimise_s)) "$binary" -minimize_crash=1 \
+        CONVECT_FUZZ_TARGET=$target timeout $((2 * minimise_s)) "$binaries/${binary_of[$target]}" -minimize_crash=1 \
           -max_total_time="$minimise_s" -exact_artifact_path="$small" "$input" >/dev/null 2>&1 || true
         if [ -f "$small" ] && ! libfuzzer "$target" "$small" >/dev/null 2>&1; then input=$small; fi
         ;;

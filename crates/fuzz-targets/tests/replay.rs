@@ -3,7 +3,7 @@
 //! The only test of its program, because the memory bounds of the targets count what the whole process
 //! allocates.
 
-use fuzz_targets::{TARGETS, Target};
+use fuzz_targets::Target;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -61,7 +61,7 @@ fn run(target: Target, name: &str, bytes: Vec<u8>) -> Outcome {
 fn stored_inputs_pass() {
     let mut failed = Vec::new();
     let mut count = 0;
-    for target in TARGETS {
+    for target in Target::all() {
         for path in inputs(target) {
             let bytes = std::fs::read(&path).expect("a readable input");
             let name = path.strip_prefix(fuzz_folder()).expect("below fuzz");
