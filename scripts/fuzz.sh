@@ -69,7 +69,8 @@ trap 'rm -rf "$work"' EXIT
 # libfuzzer TARGET WORD...: an input takes 10 s at most and the process 512 MiB; each target has a tighter
 # memory bound of its own.
 libfuzzer() {
-  CONVECT_FUZZ_TARGET=$1 "$binaries/${binary_of[$1]}" -timeout="$input_s" -rss_limit_mb=512 "${@:2}"
+  CONVECT_FUZZ_TARGET=$1 "$binaries/${binary_of[$1]}" -timeout="$input_s" -rss_limit_mb=512 \
+    -artifact_prefix="$work/$1.artifacts/" "${@:2}"
 }
 
 # The end of a target's log, for a failure.
@@ -80,10 +81,17 @@ show_log() {
 
 # Every stored input of a target, each once and whole.
 replay() {
-  local target=$1 status=0 files folders=("fuzz/corpus/$target")
+  local target=$1 status files folders=("fuzz/corpus/$target")
   [ ! -d "fuzz/regressions/$target" ] || folders+=("fuzz/regressions/$target")
   mapfile -t files < <(find "${folders[@]}" -type f | sort)
-  libfuzzer "$target" "${files[@]}" >"$work/$target.log" 2>&1 || status=$?
+  # Without a file libFuzzer would begin to fuzz.
+  [ ${#files[@]} -gt 0 ] || return 0
+  # A second try for a machine that stalled.
+  for _ in 1 2; do
+    status=0
+    libfuzzer "$target" "${files[@]}" >"$work/$target.log" 2>&1 || status=$?
+    [ "$status" = "$timed_out" ] || break
+  done
   [ "$status" != 0 ] || return 0
   printf 'FAIL %s: the stored input %s fails (exit code %s); from its log:\n' \
     "$target" "$(sed -n 's/^Running: //p' "$work/$target.log" | tail -n 1)" "$status"
@@ -94,8 +102,8 @@ replay() {
 # One target: stored inputs first, then their mutations. A shared machine may stall for 10 s: an input that
 # took too long is tried again by itself, and the target starts over if it is in time now.
 run_one() {
-  local target=$1 status tries artifacts="$work/$1.artifacts"
-  mkdir -p "$work/$target.found" "$artifacts" "fuzz/corpus/$target"
+  local target=$1 status tries
+  mkdir -p "$work/$target.found" "$work/$target.artifacts" "fuzz/corpus/$target"
   if ! replay "$target"; then
     : >"$work/$target.failed"
     return 0
@@ -103,8 +111,7 @@ run_one() {
   for tries in 1 2 3; do
     status=0
     libfuzzer "$target" "$work/$target.found" "fuzz/corpus/$target" \
-      -max_total_time="$seconds" -max_len=16384 -print_final_stats=1 \
-      -artifact_prefix="$artifacts/" >"$work/$target.log" 2>&1 || status=$?
+      -max_total_time="$seconds" -max_len=16384 -print_final_stats=1 >"$work/$target.log" 2>&1 || status=$?
     if [ "$status" != "$timed_out" ] || [ "$tries" = 3 ] || ! ends_in_time "$target"; then break; fi
     echo "$target: an input took over $input_s s, and little when it was tried again: the machine stalled; once more"
   done

@@ -73,7 +73,7 @@ if [ "$end_to_end" = yes ]; then
   check "end to end" bash scripts/e2e.sh
   count_results
 fi
-# Each target has CONVECT_FUZZ_SECONDS (60), two at a time; the interface CONVECT_API_FUZZ_SECONDS (120).
+# Each target has CONVECT_FUZZ_SECONDS (60), as many side by side as there are cores; the interface CONVECT_API_FUZZ_SECONDS (120).
 if [ "$fuzz" = yes ]; then
   check "fuzzing" bash scripts/fuzz.sh
   count_results

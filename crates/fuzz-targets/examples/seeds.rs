@@ -169,6 +169,11 @@ fn records() -> Vec<Record> {
             new: Place::NONE,
             old: at(256),
         },
+        Record::Merge {
+            volume,
+            chunk,
+            lower: 3,
+        },
     ]
 }
 
