@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Installs what is missing, and nothing when nothing is: setup.sh build|profile|demo|test|fuzz|api|compare|count|web.
-# Left out: anything that is not a package, the Rust toolchain or cargo-fuzz; it changes no
-# configuration.
+# Left out: anything that is not a package or the Rust toolchain; it changes no configuration.
 set -Eeuo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
@@ -155,15 +154,6 @@ install_rust() {
   find_rust || fail "Rust $version was installed but does not run"
 }
 
-# The command that builds fuzz targets, of a version that is known to take the pinned toolchain.
-install_cargo_fuzz() {
-  cargo fuzz --version >/dev/null 2>&1 && return 0
-  step "setup: cargo-fuzz"
-  cargo install --quiet --locked --version 0.13.2 cargo-fuzz ||
-    fail "cargo-fuzz could not be installed; run the line yourself to see why: cargo install --locked cargo-fuzz"
-  cargo fuzz --version >/dev/null || fail "cargo-fuzz was installed but is not found; add ~/.cargo/bin to PATH"
-}
-
 # What merges the profiles of a load, for a build that is compiled by them.
 install_llvm_tools() {
   [ ! -x "$(llvm_profdata)" ] || return 0
@@ -200,6 +190,5 @@ if [ "$level" = test ] && command -v apt-cache >/dev/null 2>&1 &&
 fi
 [ "$level" = web ] && exit 0
 install_rust
-case "$level" in test | fuzz) install_cargo_fuzz ;; esac
 [ "$level" != profile ] || install_llvm_tools
 echo "$(rustc --version), $(cargo --version)"

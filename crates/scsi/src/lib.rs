@@ -13,7 +13,7 @@ mod copy;
 mod direct;
 mod execute;
 mod fields;
-#[cfg(fuzzing)]
+#[doc(hidden)]
 pub mod fuzz;
 mod identity;
 mod inquiry;

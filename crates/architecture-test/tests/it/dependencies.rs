@@ -79,6 +79,19 @@ fn each_crate_uses_only_the_crates_beneath_it() {
     only("convect-vhost-client", &[]);
     only("convect-bench", &["block", "engine", "format", "reactor"]);
     only(
+        "convect-fuzz-targets",
+        &[
+            "block",
+            "format",
+            "frontend-iscsi",
+            "frontend-nbd",
+            "reactor",
+            "scsi",
+            "stream",
+            "units",
+        ],
+    );
+    only(
         "convect-lab",
         &[
             "units",

@@ -1,4 +1,7 @@
-//! What the fuzz targets reach of the parsers. Not there in any other build.
+//! What the fuzz targets (`crates/fuzz-targets`) reach of the private parsers.
+//!
+//! Compiled in every build, since a feature would build all dependents twice; programs that do not call
+//! it are linked without it.
 
 use crate::access::Network;
 use crate::chap::Asked;

@@ -21,7 +21,7 @@ mod export;
 mod fence;
 mod front_end;
 mod functions;
-#[cfg(fuzzing)]
+#[doc(hidden)]
 pub mod fuzz;
 mod input;
 mod login;

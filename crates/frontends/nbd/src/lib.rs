@@ -17,7 +17,7 @@ mod errors;
 mod export;
 mod flight;
 mod front_end;
-#[cfg(fuzzing)]
+#[doc(hidden)]
 pub mod fuzz;
 mod handshake;
 mod input;

@@ -15,7 +15,6 @@ mod tests;
 mod transport;
 
 pub(crate) use change::{Out, change};
-#[cfg(fuzzing)]
 pub(crate) use keep::{decode, encode};
 pub(crate) use report::report;
 pub(crate) use state::Reservations;

@@ -1,11 +1,10 @@
-//! An inner node of a tree.
-#![no_main]
+//! An inner node of a map tree.
 
-use convect_fuzz::{any_page, bounded, page};
+use crate::input::{any_page, page};
+use crate::memory::bounded;
 use format::{FANOUT, NodePage, Page, PageHeader, PageKind};
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| {
+pub(crate) fn run(data: &[u8]) {
     let header = PageHeader {
         kind: PageKind::Node,
         level: 1,
@@ -24,4 +23,4 @@ fuzz_target!(|data: &[u8]| {
     });
     let content = 64 + 12 * FANOUT;
     assert_eq!(page.bytes()[..content], copy.bytes()[..content]);
-});
+}

@@ -1,11 +1,10 @@
-//! The bitmap of a group handed out in blocks.
-#![no_main]
+//! The bitmap of a group that is allocated in blocks.
 
-use convect_fuzz::{any_page, bounded, page};
+use crate::input::{any_page, page};
+use crate::memory::bounded;
 use format::SlotsPage;
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| {
+pub(crate) fn run(data: &[u8]) {
     let header = SlotsPage::header(u32::MAX - 1, 2, 3);
     any_page(data, header);
     let page = page(header, data);
@@ -13,4 +12,4 @@ fuzz_target!(|data: &[u8]| {
         let bits = SlotsPage::decode(&page);
         assert_eq!(SlotsPage::decode(&SlotsPage::encode(header, &bits)), bits);
     });
-});
+}

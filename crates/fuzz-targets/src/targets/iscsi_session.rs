@@ -1,9 +1,12 @@
-//! PDUs of the full feature phase, over one connection or two of a session to a portal of the loopback. Each input has an export of its own, and
-//! beside it in the same target a unit for somebody else, whose bytes must never come back.
-#![no_main]
+//! iSCSI PDUs of the full feature phase, over one connection or two of one session, to a portal on the
+//! loopback interface.
+//!
+//! Each input has an export of its own and, in the same target, a unit of another initiator, whose data
+//! must never be returned. The first byte of the input chooses how the session negotiates and whether it
+//! has a second connection; PDUs follow, each after two bytes: how it is sent, and sixteenths of its data.
 
-use convect_fuzz::bounded;
-use libfuzzer_sys::fuzz_target;
+use super::scsi_unit::{HIDDEN, volume};
+use crate::memory::bounded;
 use reactor::{Export, NoKeeper, ReactorThread, StartExport};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -12,17 +15,16 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 const TARGET: &str = "iqn.2026-11.io.convect:fuzz";
-/// What the other one's unit is full of.
-const HIDDEN: u8 = 0xa5;
-/// Bytes of a header, and before it: how the PDU is to be sent, and sixteenths of its data.
+/// Bytes of a PDU's header.
 const HEAD: usize = 48;
+/// Bytes of the input before each header.
 const PREFIX: usize = 2;
-/// The session has ended long before, or it never does.
+/// Wait after which a session that has not ended has hung.
 const PATIENCE: Duration = Duration::from_secs(8);
 
 fn start(portal: &str, lun: &str, initiator: &str, fill: u8) -> Box<dyn Export> {
     static LOOP: OnceLock<ReactorThread> = OnceLock::new();
-    let on = LOOP.get_or_init(|| ReactorThread::start("fuzz", 1).expect("a loop"));
+    let on = LOOP.get_or_init(|| ReactorThread::start("fuzz", 1).expect("a loop starts"));
     let parameters = [
         ("portal", portal),
         ("target", TARGET),
@@ -32,7 +34,7 @@ fn start(portal: &str, lun: &str, initiator: &str, fill: u8) -> Box<dyn Export> 
     (frontend_iscsi::FRONT_END.start)(StartExport {
         name: lun.to_owned(),
         volume: lun.to_owned(),
-        device: scsi::fuzz::volume(lun, fill),
+        device: volume(lun, fill),
         open_for: None,
         keeper: Arc::new(NoKeeper),
         parameters: parameters
@@ -40,15 +42,19 @@ fn start(portal: &str, lun: &str, initiator: &str, fill: u8) -> Box<dyn Export> 
             .into(),
         remotes: vec![on.remote().clone()],
     })
-    .expect("it is offered")
+    .expect("the export starts")
 }
 
-/// The bit of an input's first byte that asks for a second connection, and that of a PDU that goes by it.
+/// Bit of the input's first byte: the session has two connections.
 const TWO: u8 = 0x80;
+/// Bits of a PDU's first byte: its lengths are those of the input, even if wrong; so is its number
+/// (CmdSN); it is sent over the second connection.
+const OWN_LENGTHS: u8 = 1;
+const OWN_NUMBER: u8 = 2;
 const BY_SECOND: u8 = 4;
 
-/// A login, straight to the full feature phase, of the connection with this number (CID) to the session with this handle
-/// (TSIH); the first byte of the input chooses how it negotiates.
+/// The login request, straight to the full feature phase, of connection `number` (CID) to the session
+/// with this handle (TSIH, 0 for a new one); `choice` decides what it negotiates.
 fn login(choice: u8, handle: u16, number: u8) -> Vec<u8> {
     let keys = match (handle, choice % 3) {
         (0, 0) => "MaxConnections=2\0",
@@ -69,8 +75,8 @@ fn login(choice: u8, handle: u16, number: u8) -> Vec<u8> {
     pdu
 }
 
-/// The input as PDUs, each with whether it goes by the second connection: lengths that are right and commands that are
-/// in order, unless the input wants it otherwise.
+/// The PDUs of the input, each with whether it goes over the second connection. Lengths are correct and
+/// commands in order unless the input asks for its own.
 fn pdus(data: &[u8]) -> Vec<(bool, Vec<u8>)> {
     let mut all = Vec::new();
     let mut number: u32 = 1;
@@ -81,11 +87,11 @@ fn pdus(data: &[u8]) -> Vec<(bool, Vec<u8>)> {
         rest = &rest[PREFIX + HEAD..];
         let (body, after) = rest.split_at(count.min(rest.len()));
         rest = after;
-        if how & 1 == 0 {
+        if how & OWN_LENGTHS == 0 {
             head[4] = 0;
             head[5..8].copy_from_slice(&(body.len() as u32).to_be_bytes()[1..]);
         }
-        if how & 2 == 0 {
+        if how & OWN_NUMBER == 0 {
             head[24..28].copy_from_slice(&number.to_be_bytes());
             let takes = head[0] & 0x40 == 0 && head[0] & 0x3f != 0x05;
             number += u32::from(takes);
@@ -98,29 +104,33 @@ fn pdus(data: &[u8]) -> Vec<(bool, Vec<u8>)> {
     all
 }
 
-/// A connection that has logged in, and the session's handle.
+/// Logs in: the connection, and the session's handle.
 fn connect(portal: &str, login: &[u8]) -> (TcpStream, u16) {
-    let mut stream = TcpStream::connect(portal).expect("it listens");
-    reset_at_end(&stream);
-    stream.set_read_timeout(Some(PATIENCE)).expect("a limit");
-    stream.write_all(login).expect("it is read");
+    let mut stream = TcpStream::connect(portal).expect("the portal listens");
+    reset_on_close(&stream);
+    stream
+        .set_read_timeout(Some(PATIENCE))
+        .expect("a timeout is set");
+    stream.write_all(login).expect("the login is read");
     let mut head = [0; HEAD];
-    stream.read_exact(&mut head).expect("an answer");
-    assert_eq!(head[36..38], [0, 0], "it is let in");
+    stream.read_exact(&mut head).expect("a login response");
+    assert_eq!(head[36..38], [0, 0], "the login succeeds");
     let len = u32::from_be_bytes([0, head[5], head[6], head[7]]) as usize;
     let mut text = vec![0; len.next_multiple_of(4)];
-    stream.read_exact(&mut text).expect("its text");
+    stream
+        .read_exact(&mut text)
+        .expect("the text of the response");
     (stream, u16::from_be_bytes([head[14], head[15]]))
 }
 
-/// So that a million connections leave no ports behind.
-fn reset_at_end(stream: &TcpStream) {
+/// Closes the connection by a reset, without TIME_WAIT: many inputs would use up all ports.
+fn reset_on_close(stream: &TcpStream) {
     let linger = libc::linger {
         l_onoff: 1,
         l_linger: 0,
     };
     let len = size_of::<libc::linger>() as libc::socklen_t;
-    // SAFETY: the value lives through the call, its length is given with it.
+    // SAFETY: `linger` outlives the call, and `len` is its size.
     unsafe {
         libc::setsockopt(
             stream.as_raw_fd(),
@@ -136,7 +146,7 @@ fn session(data: &[u8]) {
     let shown = start("127.0.0.1:0", "0", "iqn.2026-11.test:a", 0);
     let address = shown.address();
     let portal = address.trim_start_matches("iscsi:").split('/').next();
-    let portal = portal.expect("an address");
+    let portal = portal.expect("the address has a portal");
     let hidden = start(portal, "1", "iqn.2026-11.test:b", HIDDEN);
     let (first, handle) = connect(portal, &login(data[0], 0, 0));
     let mut streams = vec![first];
@@ -145,7 +155,7 @@ fn session(data: &[u8]) {
     }
     let last = streams.len() - 1;
     for (by_second, pdu) in pdus(data) {
-        // The target may have ended the connection, and then there is nothing left to read.
+        // An error means that the target closed the connection, which it may.
         let _ = streams[usize::from(by_second).min(last)].write_all(&pdu);
     }
     for stream in &streams {
@@ -157,19 +167,22 @@ fn session(data: &[u8]) {
             assert_ne!(
                 error.kind(),
                 std::io::ErrorKind::WouldBlock,
-                "it never ends"
+                "the session does not end"
             );
         }
         let leaked = answers.windows(64).any(|all| all == [HIDDEN; 64]);
-        assert!(!leaked || data.contains(&HIDDEN), "another one's bytes");
+        assert!(
+            !leaked || data.contains(&HIDDEN),
+            "data of another initiator's unit was returned"
+        );
     }
     drop(streams);
     drop(hidden);
 }
 
-fuzz_target!(|data: &[u8]| {
+pub(crate) fn run(data: &[u8]) {
     if !data.is_empty() {
-        // Two volumes, the buffers of a connection, and 8 MiB of data that a command may hold, several times.
+        // Two volumes, buffers of two connections, and several commands of up to 8 MiB of data each.
         bounded(96 << 20, || session(data));
     }
-});
+}

@@ -1,11 +1,10 @@
 //! A volume's entry in a directory.
-#![no_main]
 
-use convect_fuzz::{any_page, bounded, page};
+use crate::input::{any_page, page};
+use crate::memory::bounded;
 use format::VolumePage;
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| {
+pub(crate) fn run(data: &[u8]) {
     let header = VolumePage::header(u32::MAX, 2, 3);
     any_page(data, header);
     let page = page(header, data);
@@ -15,4 +14,4 @@ fuzz_target!(|data: &[u8]| {
         let again = VolumePage::encode(header, root, counts);
         assert_eq!(VolumePage::decode(&again), (root, counts));
     });
-});
+}

@@ -1,12 +1,10 @@
-//! A whole stream, in pieces; and the same bytes as records with the right checksums.
-#![no_main]
+//! A snapshot stream, whole and in pieces of seven bytes; as it is, and with correct checksums.
 
-use convect_fuzz::bounded;
+use crate::memory::bounded;
 use format::crc32c;
-use libfuzzer_sys::fuzz_target;
 use stream::{Decoder, Encoder, Record};
 
-/// Takes all records that are right, and holds them against the promises of the decoder.
+/// Decodes up to the first error, and checks what the decoder promises of positions.
 fn records(data: &[u8], piece: usize) -> Vec<Record> {
     let mut decoder = Decoder::default();
     let mut records = Vec::new();
@@ -34,7 +32,7 @@ fn records(data: &[u8], piece: usize) -> Vec<Record> {
     records
 }
 
-/// The records as they are written.
+/// The records encoded again.
 fn written(records: &[Record]) -> Vec<u8> {
     let mut out = Vec::new();
     let Some(Record::Begin(begin)) = records.first() else {
@@ -53,13 +51,14 @@ fn written(records: &[Record]) -> Vec<u8> {
                 encoder.failed(why, &mut out);
                 return out;
             }
-            Record::Begin(_) => unreachable!("it comes once"),
+            Record::Begin(_) => unreachable!("a stream begins once"),
         }
     }
     out
 }
 
-/// The same bytes with the start, the numbers and the checksums as they have to be.
+/// The same bytes with a valid magic number, and with the sequence numbers and checksums of all records
+/// correct.
 fn sealed(data: &[u8]) -> Vec<u8> {
     let mut bytes = data.to_vec();
     bytes.resize(data.len().max(12), 0);
@@ -85,7 +84,7 @@ fn sealed(data: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fuzz_target!(|data: &[u8]| {
+pub(crate) fn run(data: &[u8]) {
     for bytes in [data.to_vec(), sealed(data)] {
         let found = bounded(256 << 10, || records(&bytes, bytes.len().max(1)));
         assert_eq!(records(&bytes, 7), found);
@@ -93,4 +92,4 @@ fuzz_target!(|data: &[u8]| {
         let failed = matches!(found.last(), Some(Record::Failed(_)));
         assert!(failed || bytes.starts_with(&again), "{found:?}");
     }
-});
+}

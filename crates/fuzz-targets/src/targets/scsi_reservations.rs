@@ -1,77 +1,71 @@
-//! Reservations of one unit by three initiators, held against what the standard promises of each state.
+//! Reservation commands of three initiators to one unit, checked against what SPC-4 requires of every
+//! state.
+//!
+//! The input is steps of six bytes: initiator, action, key, new key (or the one to preempt), type,
+//! flags. After each step all initiators must be told the same, a reservation must have a holder, and
+//! nobody may write whom the reservation excludes.
 
-use super::{nexus, unit};
-use crate::luns::Luns;
-use crate::nexus::Nexus;
-use crate::sense::Status;
-use block::IoBuf;
-use reactor::{Clock, Handle};
-use std::collections::BTreeMap;
+use super::scsi_unit::{data_out, frozen_loop, nexus, single_lun, unit};
+use crate::memory::bounded;
+use reactor::Handle;
+use scsi::{Luns, Nexus, Status};
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 /// Bytes of one step of the input.
 const STEP: usize = 6;
+/// Steps that are carried out.
+const STEPS_MAX: usize = 64;
 /// Initiators.
 const NEXUSES: usize = 3;
-/// Times that a command is looked at until it has ended.
+/// Polls after which a command has hung.
 const POLLS_MAX: usize = 100;
-
-struct Still;
-
-impl Clock for Still {
-    fn now_ns(&self) -> u64 {
-        0
-    }
-}
+/// Unit attentions that an initiator may have at a time.
+const ATTENTIONS_MAX: usize = 8;
 
 struct Host {
     nexus: Rc<Nexus>,
     luns: Luns,
 }
 
-/// The types that there are (SPC-4 table 220).
+/// The reservation types (SPC-4 table 220).
 const KINDS: [u8; 6] = [1, 3, 5, 6, 7, 8];
 
 impl Host {
-    /// A command's status and data.
+    /// Runs a command to its end: its status and data.
     fn run(&self, handle: &Handle, cdb: &[u8; 16], list: &[u8]) -> (Status, Vec<u8>) {
-        let out = match list.is_empty() {
-            true => IoBuf::empty(),
-            false => IoBuf::from_bytes(list.into()),
-        };
         let generation = self.nexus.generation();
-        let mut run = pin!(self.luns.execute(Some(0), cdb, out, generation));
+        let mut run = pin!(self.luns.execute(Some(0), cdb, data_out(list), generation));
         for _ in 0..POLLS_MAX {
             let polled = run.as_mut().poll(&mut Context::from_waker(Waker::noop()));
             if let Poll::Ready(response) = polled {
-                let response = response.expect("nobody aborts it but by PREEMPT AND ABORT");
+                let response = response.expect("only PREEMPT AND ABORT aborts a command");
                 let data = response.data.as_bytes().unwrap_or(&[]).to_vec();
                 return (response.status, data);
             }
             handle.run_ready(100);
         }
-        panic!("a command does not end");
+        panic!("a command does not complete");
     }
 
-    /// What PERSISTENT RESERVE IN says.
+    /// What PERSISTENT RESERVE IN returns.
     fn report(&self, handle: &Handle, action: u8) -> Vec<u8> {
         let cdb = [0x5e, action, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0];
-        // An attention or a reservation by RESERVE(6) may come first.
+        // Without data when a unit attention or a conflict with RESERVE(6) is reported instead.
         self.run(handle, &cdb, &[]).1
     }
 }
 
-/// The keys that are registered, and who holds what, where the answers are whole.
-struct Seen {
+/// Registered keys, and key and type of the reservation.
+struct ReservationReport {
     keys: Vec<u64>,
     held: Option<(u64, u8)>,
 }
 
-fn seen(keys: &[u8], held: &[u8]) -> Seen {
+fn parse_report(keys: &[u8], held: &[u8]) -> ReservationReport {
     let word = |bytes: &[u8]| u64::from_be_bytes(bytes.try_into().expect("eight bytes"));
-    Seen {
+    ReservationReport {
         keys: keys[8..].chunks_exact(8).map(word).collect(),
         held: held.get(8..24).map(|entry| (word(&entry[..8]), entry[13])),
     }
@@ -79,7 +73,7 @@ fn seen(keys: &[u8], held: &[u8]) -> Seen {
 
 fn clear_attentions(hosts: &[Host], handle: &Handle) {
     for host in hosts {
-        for _ in 0..8 {
+        for _ in 0..ATTENTIONS_MAX {
             if host.run(handle, &[0; 16], &[]).0 != Status::CheckCondition {
                 break;
             }
@@ -97,14 +91,14 @@ fn check(hosts: &[Host], handle: &Handle) {
             .collect();
         assert!(
             answers.windows(2).all(|two| two[0] == two[1]),
-            "all initiators are told the same"
+            "initiators are told different things"
         );
         answers.into_iter().next()
     });
     let (Some(keys), Some(held)) = (keys, held) else {
         return;
     };
-    let Seen { keys, held } = seen(&keys, &held);
+    let ReservationReport { keys, held } = parse_report(&keys, &held);
     assert!(keys.len() <= NEXUSES && !keys.contains(&0));
     let write = |host: &Host| {
         let mut cdb = [0; 16];
@@ -122,35 +116,38 @@ fn check(hosts: &[Host], handle: &Handle) {
     assert!(KINDS.contains(&kind), "type {kind}");
     assert!(!keys.is_empty(), "a reservation has a holder");
     match kind {
-        // One holder, who alone writes (SPC-4 5.13.7).
+        // Only the holder may write (SPC-4 5.13.7).
         1 | 3 => {
             assert!(keys.contains(&key), "the holder is registered");
-            assert!(writers <= 1, "{writers} write");
+            assert!(writers <= 1, "{writers} initiators may write");
         }
-        // Whoever is registered writes, and nobody else.
-        _ => assert!(writers <= keys.len(), "{writers} write, {} may", keys.len()),
+        // Registered initiators may write, and nobody else.
+        _ => assert!(
+            writers <= keys.len(),
+            "{writers} initiators may write, {} are registered",
+            keys.len()
+        ),
     }
 }
 
-/// Carries out steps of six bytes: who, what, by which key, with which new key or which one to preempt, of what
-/// type, with which flags.
-///
-/// # Panics
-/// When initiators are told different things, a reservation has no holder, or somebody writes who may not.
-pub fn reservations(data: &[u8]) {
-    let Ok(handle) = Handle::simulated(Box::new(Still), 1) else {
+pub(crate) fn run(data: &[u8]) {
+    bounded(16 << 20, || reservations(data));
+}
+
+fn reservations(data: &[u8]) {
+    let Some(handle) = frozen_loop() else {
         return;
     };
-    let (device, shared) = unit("reserved", 0);
+    let shared = unit("reserved", 0);
     let hosts: Vec<Host> = ["iqn.a", "iqn.b", "iqn.c"]
         .into_iter()
         .map(|name| {
-            let nexus = Rc::new(nexus(&handle, &device, &shared, name));
-            let luns = Luns::new(BTreeMap::from([(0, nexus.clone())]));
+            let nexus = nexus(&handle, &shared, name);
+            let luns = single_lun(&nexus);
             Host { nexus, luns }
         })
         .collect();
-    for step in data.chunks_exact(STEP).take(64) {
+    for step in data.chunks_exact(STEP).take(STEPS_MAX) {
         let host = &hosts[usize::from(step[0]) % NEXUSES];
         let mut cdb = [0; 16];
         let mut list = [0; 24];

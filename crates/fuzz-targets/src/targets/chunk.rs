@@ -1,12 +1,11 @@
-//! The map of one chunk.
-#![no_main]
+//! The map page of one chunk.
 
-use convect_fuzz::{any_page, bounded, page};
+use crate::input::{any_page, page};
+use crate::memory::bounded;
 use format::{BlockState, ChunkPage};
-use libfuzzer_sys::fuzz_target;
 use units::CHUNK_BLOCKS;
 
-fuzz_target!(|data: &[u8]| {
+pub(crate) fn run(data: &[u8]) {
     let header = ChunkPage::header(1, 2, 3);
     any_page(data, header);
     let chunk = ChunkPage::from_page(page(header, data));
@@ -25,4 +24,4 @@ fuzz_target!(|data: &[u8]| {
         let at_home = matches!(chunk.state(block), BlockState::Home | BlockState::Shadow);
         assert_eq!(chunk.home_mask().has(block), at_home);
     }
-});
+}

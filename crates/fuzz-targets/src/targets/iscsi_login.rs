@@ -1,13 +1,11 @@
-//! The header of an iSCSI PDU and the text of a login.
-#![no_main]
+//! The header of an iSCSI PDU, the text of a login, and address ranges of an access list.
 
-use convect_fuzz::bounded;
-use libfuzzer_sys::fuzz_target;
+use crate::memory::bounded;
 
-fuzz_target!(|data: &[u8]| {
+pub(crate) fn run(data: &[u8]) {
     bounded(1 << 20, || {
         frontend_iscsi::fuzz::header(data);
         frontend_iscsi::fuzz::login(data);
         frontend_iscsi::fuzz::networks(data);
     });
-});
+}

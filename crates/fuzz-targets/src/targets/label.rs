@@ -1,12 +1,10 @@
-//! A label as it lies on a drive: header, features, checksum.
-#![no_main]
+//! A label (superblock) as read from a drive: header, features, checksum.
 
-use convect_fuzz::bounded;
+use crate::memory::bounded;
 use format::{Label, LabelError, MAX_DESCRIPTION, crc32c};
-use libfuzzer_sys::fuzz_target;
 
-/// Values of two bytes in JSON take some times that in memory; a packed description may be longer
-/// than the label.
+/// JSON values of two bytes take many times that in memory; a compressed description may be longer than
+/// the label.
 fn limit(bytes: &[u8]) -> usize {
     let is_packed = bytes.get(32).is_some_and(|features| features & 2 != 0);
     let description = if is_packed { MAX_DESCRIPTION } else { 0 };
@@ -18,7 +16,11 @@ fn decode(bytes: &[u8]) {
     let read = bounded(limit(bytes), || Label::decode_to_read(bytes));
     match written {
         Ok(label) => {
-            assert_eq!(read.as_ref(), Ok(&label), "what may be written may be read");
+            assert_eq!(
+                read.as_ref(),
+                Ok(&label),
+                "a label that may be written may be read"
+            );
             match label.encode() {
                 Ok(again) => assert_eq!(Label::decode(&again), Ok(label)),
                 Err(failed) => assert!(matches!(failed, LabelError::TooLong(..))),
@@ -29,7 +31,7 @@ fn decode(bytes: &[u8]) {
     }
 }
 
-fuzz_target!(|data: &[u8]| {
+pub(crate) fn run(data: &[u8]) {
     decode(data);
     if data.len() >= 128 {
         let mut bytes = data.to_vec();
@@ -40,4 +42,4 @@ fuzz_target!(|data: &[u8]| {
         bytes[8..12].copy_from_slice(&crc.to_le_bytes());
         decode(&bytes);
     }
-});
+}

@@ -1,9 +1,8 @@
-//! A checkpoint's block.
-#![no_main]
+//! The checkpoint block of a shard.
 
-use convect_fuzz::{block, bounded, sealed};
+use crate::input::{block, sealed};
+use crate::memory::bounded;
 use format::Checkpoint;
-use libfuzzer_sys::fuzz_target;
 use units::{PoolId, ShardId};
 
 fn decode(bytes: &[u8]) {
@@ -19,7 +18,7 @@ fn decode(bytes: &[u8]) {
     }
 }
 
-fuzz_target!(|data: &[u8]| {
+pub(crate) fn run(data: &[u8]) {
     decode(data);
     decode(&sealed(block(data)));
-});
+}

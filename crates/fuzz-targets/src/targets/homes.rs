@@ -1,11 +1,10 @@
-//! The bitmaps of groups handed out in chunks.
-#![no_main]
+//! The bitmaps of groups that are allocated in chunks.
 
-use convect_fuzz::{any_page, bounded, page};
+use crate::input::{any_page, page};
+use crate::memory::bounded;
 use format::HomesPage;
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| {
+pub(crate) fn run(data: &[u8]) {
     let header = HomesPage::header(u32::MAX - 2, 2, 3);
     any_page(data, header);
     let page = page(header, data);
@@ -16,4 +15,4 @@ fuzz_target!(|data: &[u8]| {
             groups
         );
     });
-});
+}

@@ -1,11 +1,9 @@
-//! The description of a pool: the data is JSON within a label that is right but for it.
-#![no_main]
+//! The description of a pool: the input is the JSON of an otherwise valid label.
 
-use convect_fuzz::bounded;
+use crate::memory::bounded;
 use format::{Label, crc32c};
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| {
+pub(crate) fn run(data: &[u8]) {
     let mut bytes = vec![0; 128];
     bytes[..8].copy_from_slice(b"CONVECT\x01");
     bytes[12..16].copy_from_slice(&(data.len() as u32).to_le_bytes());
@@ -13,7 +11,7 @@ fuzz_target!(|data: &[u8]| {
     let crc = crc32c(&bytes[12..]);
     bytes[8..12].copy_from_slice(&crc.to_le_bytes());
     if let Ok(label) = bounded((64 << 10) + 128 * bytes.len(), || Label::decode(&bytes)) {
-        // What the engine divides by and counts with.
+        // The engine divides by these and relies on the parts lying within their drives.
         let config = &label.config;
         assert!(config.shards > 0 && config.group_blocks.is_power_of_two());
         let parts = config.vdrives.iter().flat_map(|vdrive| &vdrive.parts);
@@ -26,4 +24,4 @@ fuzz_target!(|data: &[u8]| {
             assert_eq!(Label::decode(&again), Ok(label));
         }
     }
-});
+}

@@ -1,12 +1,11 @@
 //! A page of the journal with all of its records.
-#![no_main]
 
-use convect_fuzz::{PAGE, block, bounded, sealed};
+use crate::input::{PAGE, block, sealed};
+use crate::memory::bounded;
 use format::{JournalHeader, JournalPage, open_page};
-use libfuzzer_sys::fuzz_target;
 use units::{PoolId, ShardId};
 
-/// Records in memory take some times what they take in the page.
+/// Records take several times as much memory as space in the page.
 const LIMIT: usize = 256 << 10;
 
 fn decode(bytes: &[u8]) {
@@ -19,7 +18,7 @@ fn decode(bytes: &[u8]) {
             assert_eq!(header, Some(found));
             let mut page = JournalPage::new();
             for record in &records {
-                assert!(page.push(record), "what was in a page fits into one");
+                assert!(page.push(record), "the records of a page fit into a page");
             }
             let mut again = vec![0; PAGE];
             page.seal(found, &mut again);
@@ -28,7 +27,7 @@ fn decode(bytes: &[u8]) {
     }
 }
 
-fuzz_target!(|data: &[u8]| {
+pub(crate) fn run(data: &[u8]) {
     decode(data);
     decode(&sealed(block(data)));
-});
+}

@@ -1,12 +1,10 @@
-//! One record of the journal, of any kind.
-#![no_main]
+//! One journal record of any kind.
 
-use convect_fuzz::bounded;
+use crate::memory::bounded;
 use format::Record;
-use libfuzzer_sys::fuzz_target;
 use units::CHUNK_BLOCKS;
 
-fuzz_target!(|data: &[u8]| {
+pub(crate) fn run(data: &[u8]) {
     if let Ok((record, length)) = bounded(16 << 10, || Record::decode(data)) {
         assert!(length <= data.len());
         let mut again = Vec::new();
@@ -23,4 +21,4 @@ fuzz_target!(|data: &[u8]| {
             _ => {}
         }
     }
-});
+}

@@ -1,5 +1,5 @@
-//! Writes the corpus's first inputs, one or more of every record as the program writes it:
-//! `cargo run --example seeds`, from the folder `fuzz`.
+//! Writes the seeds of the fuzz corpus, one or more of every record as the program encodes it:
+//! `cargo run -p convect-fuzz-targets --example seeds`.
 
 use format::{
     BlockCounts, BlockMask, Checkpoint, ChunkPage, Features, HOME_GROUPS, HomesPage, JournalHeader,
@@ -12,8 +12,9 @@ use stream::{Begin, Encoder};
 use units::{DriveId, Place, PoolId, ShardId, SnapshotId, VdriveId};
 
 fn save(target: &str, name: &str, bytes: &[u8]) {
-    let folder = Path::new("corpus").join(target);
-    std::fs::create_dir_all(&folder).expect("the corpus can be made");
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
+    let folder = corpus.join(target);
+    std::fs::create_dir_all(&folder).expect("the folder can be created");
     std::fs::write(folder.join(name), bytes).expect("a seed can be written");
 }
 
@@ -168,6 +169,11 @@ fn records() -> Vec<Record> {
             new: Place::NONE,
             old: at(256),
         },
+        Record::Merge {
+            volume,
+            chunk,
+            lower: 3,
+        },
     ]
 }
 
@@ -186,7 +192,7 @@ fn journal() {
         sequence: 9,
         durable_below: 8,
     };
-    let mut bytes = vec![0; convect_fuzz::PAGE];
+    let mut bytes = vec![0; fuzz_targets::input::PAGE];
     page.seal(header, &mut bytes);
     save_short("journal", "all-kinds", &bytes);
     JournalPage::new().seal(header, &mut bytes);
