@@ -11,7 +11,7 @@ set -Eeuo pipefail
 cd "$root"
 
 [ $# = 0 ] || fail "check takes no arguments"
-bash scripts/setup.sh check
+bash scripts/setup.sh test
 use_rust
 
 # Names, seconds that each may take on two cores from an empty target folder, what has to pass before.
