@@ -64,7 +64,7 @@ use_rust() {
   find_rust || fail "no Rust $(wanted_rust) or newer is here; run ./dev setup build"
 }
 
-# Where rustup's llvm-tools put what merges profiles; it may not be there (./dev setup test installs it).
+# Where rustup's llvm-tools put what merges profiles; it may not be there (./dev setup profile installs it).
 llvm_profdata() {
   printf '%s/lib/rustlib/%s/bin/llvm-profdata\n' "$(rustc --print sysroot)" "$(rustc -vV | sed -n 's/^host: //p')"
 }

@@ -39,9 +39,9 @@ step_index() { # NAME
 
 # Whether a step's predecessors have `passed`, one of them has `failed`, or the step has to wait: `waiting`.
 step_readiness() { # INDEX
-  local after state answer=passed
-  [ "${step_afters[$1]}" != - ] || { echo passed; return; }
-  for after in ${step_afters[$1]//,/ }; do
+  local after state answer=passed afters=()
+  [ "${step_afters[$1]}" = - ] || IFS=, read -ra afters <<<"${step_afters[$1]}"
+  for after in ${afters[@]+"${afters[@]}"}; do
     state="${step_states[$(step_index "$after")]}"
     case "$state" in
       passed) ;;

@@ -142,7 +142,13 @@ fn main() -> ExitCode {
     if let Some(only) = &arguments.gate {
         let limit = Duration::from_secs(arguments.seconds.min(120));
         let wanted = gate::wanted(only, arguments.quick);
-        let found = gate::gate(&wanted, limit, arguments.length(), arguments.threads, arguments.seed);
+        let found = gate::gate(
+            &wanted,
+            limit,
+            arguments.length(),
+            arguments.threads,
+            arguments.seed,
+        );
         return if found {
             ExitCode::SUCCESS
         } else {

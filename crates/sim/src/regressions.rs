@@ -22,7 +22,9 @@ pub fn arguments(seed: u64, length: Length) -> String {
     if length.groups {
         text.push_str(" --groups 1");
     }
-    let focus = length.focus.and_then(|focus| Focus::to_possible_value(&focus));
+    let focus = length
+        .focus
+        .and_then(|focus| Focus::to_possible_value(&focus));
     if let Some(focus) = focus {
         text.push_str(&format!(" --focus {}", focus.get_name()));
     }
@@ -65,7 +67,9 @@ fn refuse(file: &Path, why: &str) -> bool {
 }
 
 fn parse(text: &str) -> Result<Vec<(u64, Length)>, String> {
-    let lines = text.lines().map(|line| line.split('#').next().unwrap_or(""));
+    let lines = text
+        .lines()
+        .map(|line| line.split('#').next().unwrap_or(""));
     let lines = lines.map(str::trim).filter(|line| !line.is_empty());
     let run = |line: &str| {
         let words = std::iter::once("sim").chain(line.split_whitespace());
