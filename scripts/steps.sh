@@ -1,8 +1,9 @@
 # shellcheck shell=bash
 # Runs the steps of a check side by side and prints a table of seconds beside budgets. Sourced.
 #
-#   add_step NAME BUDGET AFTER COMMAND...   AFTER: names of earlier steps, separated by commas, or `-`
-#   run_steps LANES                         returns 1 when a step failed
+#   add_step NAME BUDGET AFTER COMMAND...          AFTER: names of earlier steps, separated by commas, or `-`
+#   add_urgent_step NAME BUDGET AFTER COMMAND...   the same, before others where cores are short: what others wait for
+#   run_steps LANES                                returns 1 when a step failed
 #
 # List scheduling: whenever a lane is free, the first step in the order of `add_step` whose predecessors
 # have passed starts. Steps that wait (end-to-end tests) and steps that compute (compilers, the
@@ -12,7 +13,7 @@
 # machines differ.
 
 step_names=() step_budgets=() step_afters=() step_commands=()
-step_states=() step_seconds=() step_begins=() step_pids=()
+step_states=() step_seconds=() step_begins=() step_pids=() step_nices=()
 step_logs=""
 # Seconds between two lines that say what runs.
 step_report_s=60
@@ -26,6 +27,12 @@ add_step() { # NAME BUDGET AFTER COMMAND...
   step_seconds+=(0)
   step_begins+=(0)
   step_pids+=(0)
+  step_nices+=(10)
+}
+
+add_urgent_step() { # NAME BUDGET AFTER COMMAND...
+  add_step "$@"
+  step_nices[-1]=0
 }
 
 # Prints the index of a step.
@@ -55,9 +62,11 @@ step_readiness() { # INDEX
 start_step() { # INDEX
   local name="${step_names[$1]}"
   echo "-- $name: started at $SECONDS s"
-  # A process group of its own, which can be ended whole.
-  setsid bash -c "cd '$root'; exec 2>&1 </dev/null; ${step_commands[$1]}" >"$step_logs/$1" &
+  # A process group of its own, which can be ended whole; of the same session, as priorities count within one.
+  set -m
+  nice -n "${step_nices[$1]}" bash -c "cd '$root'; ${step_commands[$1]}" >"$step_logs/$1" 2>&1 </dev/null &
   step_pids[$1]=$!
+  set +m
   step_begins[$1]=$SECONDS
   step_states[$1]=running
 }
@@ -164,5 +173,5 @@ run_steps() { # LANES
   # A step that broke before its tests could be counted is a failure that has to show in the line.
   [ "$failed" -ge "$bad" ] || failed=$bad
   echo "$passed passed, $failed failed"
-  [ "$bad" = 0 ] && [ "$failed" = 0 ]
+  [ "$bad" = 0 ] && [ "$failed" = 0 ] || return 1
 }

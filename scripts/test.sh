@@ -29,12 +29,12 @@ export CONVECT_FUZZ_SECONDS="${CONVECT_FUZZ_SECONDS:-4}" CONVECT_API_FUZZ_SECOND
 # list starts first: what others wait for, then what waits itself.
 add_step "format" 10 - cargo fmt --all --check
 # Programs and tests at once: built apart they would differ in features, and much would be built twice.
-add_step "build" 420 - cargo build --workspace --bins --tests
+add_urgent_step "build" 420 - cargo build --workspace --bins --tests
 [ "$simulate" = no ] || add_step "simulator" 200 - bash scripts/sim.sh build
-[ "$end_to_end" = no ] || add_step "end to end" 600 "build" bash scripts/e2e.sh
+[ "$end_to_end" = no ] || add_urgent_step "end to end" 600 "build" bash scripts/e2e.sh
 add_step "unit and integration tests" 240 "build" cargo test --workspace --tests --no-fail-fast
 if [ "$simulate" = yes ]; then
-  add_step "known bugs" 240 "simulator" bash scripts/sim.sh gate
+  add_step "mutation gate" 240 "simulator" bash scripts/sim.sh gate
   add_step "crash campaign" 300 "simulator" bash scripts/sim.sh campaign
 fi
 [ "$web" = no ] || add_step "web page" 150 "build" bash scripts/web.sh test
@@ -47,4 +47,5 @@ if [ "$fuzz" = yes ]; then
   add_step "fuzzing the interface" 90 "build" bash scripts/fuzz-api.sh
 fi
 step_budget_total=1500
-run_steps 2
+# One lane more than two cores have: end-to-end tests mostly wait.
+run_steps 3 || exit 1
