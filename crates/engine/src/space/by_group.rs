@@ -119,6 +119,10 @@ mod tests {
             assert_eq!(groups.get(key), tree.get(&key));
             assert_eq!(groups.get_mut(key), tree.get_mut(&key));
             assert_eq!(groups.len(), tree.len());
+            // All of them take far longer to go through than one to find.
+            if step % 50 > 0 {
+                continue;
+            }
             assert!(
                 groups
                     .iter()
