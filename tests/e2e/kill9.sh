@@ -5,10 +5,14 @@
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
 export TMPDIR="$work"
 
+# ./dev campaign has more.
+kills=5
+[ -z "${CONVECT_LONG:-}" ] || kills=60
+
 for shards in 1 2; do
   say "$shards shard(s)"
-  lab torture --kills 10 --shards "$shards" --volume 256M --restart-within 300
+  lab torture --kills $kills --shards "$shards" --volume 256M --restart-within 300
 done
 
 say "mirrors, whose drives go away and return"
-lab torture --mirror --kills 10 --volume 128M --no-fio --restart-within 300
+lab torture --mirror --kills $kills --volume 128M --no-fio --restart-within 300
