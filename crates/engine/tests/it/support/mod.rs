@@ -12,7 +12,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 pub const MIB: u64 = 1 << 20;
 pub const BLOCK: u64 = 4096;
@@ -230,15 +230,24 @@ impl Client {
     }
 }
 
-/// Different bytes for different seeds.
+/// Bytes of a sector, the smallest unit that a host writes.
+const SECTOR: usize = 512;
+
+/// Bytes that tell their seed and, by sector, their place.
 pub fn pattern(seed: u64, len: usize) -> Vec<u8> {
+    static FILLER: LazyLock<[u8; SECTOR]> = LazyLock::new(|| {
+        let mut random = Random(1);
+        std::array::from_fn(|_| random.next() as u8)
+    });
     let mut random = Random(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) | 1);
-    // By words: tests are hardly optimised, and this makes most of what they write and compare.
-    let mut bytes = vec![0; len.next_multiple_of(8)];
-    for word in bytes.chunks_exact_mut(8) {
-        word.copy_from_slice(&random.next().to_le_bytes());
+    let mut bytes = vec![0; len];
+    // A word of each sector is its own: tests are hardly optimised, and most of their time went into every word.
+    for sector in bytes.chunks_mut(SECTOR) {
+        sector.copy_from_slice(&FILLER[..sector.len()]);
+        let word = random.next().to_le_bytes();
+        let own = sector.len().min(word.len());
+        sector[..own].copy_from_slice(&word[..own]);
     }
-    bytes.truncate(len);
     bytes
 }
 
