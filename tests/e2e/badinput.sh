@@ -78,7 +78,8 @@ mkfs.ext4 -q -F ext4.img
 mkfs.xfs -q -f xfs.img
 mkfs.btrfs -q -f btrfs.img
 printf 'label: gpt\n,,\n' | sfdisk -q parts.img
-sha256sum ./*.img >images.sums
+sums() { openssl dgst -sha256 -r ext4.img xfs.img btrfs.img parts.img plain.img; }
+sums >images.sums
 create 'no-such.img' fast "file:$work/no-such.img"
 create 'at least' fast "file:$work/tiny.img?size=64K"
 create 'size' fast "file:$work/sized.img?size=lots"
@@ -99,7 +100,7 @@ refused 1 'name' "$convect_bin" pool create '9 lives' fast "file:$work/plain.img
 for made in tiny.img sized.img new.img other.img; do
   [ ! -e "$made" ] || amiss "$made was left by a refused command"
 done
-sha256sum --quiet -c images.sums || amiss "a refused command changed a drive"
+sums | cmp -s - images.sums || amiss "a refused command changed a drive"
 no_pool 0 || amiss "a refused pool is there"
 
 create_pool pool 512M 1G

@@ -8,7 +8,7 @@
 as_a_host() {
   local name
   for name in disk small; do
-    nbdcopy --no-extents "$(uri "$name")" - | sha256sum | sed "s/ .*/ $name/"
+    echo "$(nbdcopy --no-extents "$(uri "$name")" - | sha256) $name"
   done
 }
 

@@ -5,7 +5,7 @@
 # timeout: 300
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
 
-digest() { nbdcopy --no-extents "$(uri "$1")" - | sha256sum | cut -d' ' -f1; }
+digest() { nbdcopy --no-extents "$(uri "$1")" - | sha256; }
 
 write() { # EXPORT SEED
   nbdsh -u "$(uri "$1")" -c "
@@ -108,7 +108,7 @@ agree disk@tuesday tuesday
 drives=()
 for image in "${images[@]}"; do drives+=(--drive "file:$work/$image"); done
 convect restore disk@tuesday --to tuesday.img "${drives[@]}"
-[ "$(sha256sum <tuesday.img | cut -d' ' -f1)" = "${digests[tuesday]}" ] || fail "the tools restore something else"
+[ "$(sha256 <tuesday.img)" = "${digests[tuesday]}" ] || fail "the tools restore something else"
 convect check --data "${images[@]/#/file:$work/}"
 start_daemon
 for name in disk copy other monday tuesday; do
