@@ -75,7 +75,7 @@ if convect volume show tank/v | grep -q '^expected'; then fail "the targets are 
 grew() { [ "$(known)" -gt $((before + 3)) ]; }
 wait_until 20 grew
 convect history tank/v --last 10m --step 1s --json |
-  field '"".join("?" if v is None else "x" for v in d["series"][0]["values"]).strip("?")' | grep -qF 'x?' || fail "no gap is told of"
+  field '"".join("?" if v is None else "x" for v in d["series"][0]["values"]).strip("?")' | grep -qF 'x?' || fail "the history shows no gap"
 
 say "a damaged file loses what is damaged, and no more"
 stop_daemon

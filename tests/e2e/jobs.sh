@@ -43,10 +43,10 @@ rests() { # KIND ID
   is_paused "$1" || fail "$1 is not paused any more: $(convect job list)"
   [ "$(of_kind "$1" 'j["id"]')" = "$2" ] || fail "$1 has another number: $(convect job list)"
   # What was under way when it was paused may have ended later.
-  [ "$(of_kind "$1" 'j["done"]')" -le $((done + 2 * mib)) ] || fail "$1 goes on while it is paused: $(convect job list)"
+  [ "$(of_kind "$1" 'j["done"]')" -le $((done + 2 * mib)) ] || fail "$1 continues while it is paused: $(convect job list)"
   convect job show "$2" | grep -q "it waits for .convect job resume $2." || fail "$(convect job show "$2")"
 }
-# A paused job of a kind goes on, is killed with the daemon, and goes on by its number until it is done.
+# A paused job of a kind is resumed, is killed with the daemon, and continues under its number until it is done.
 goes_on() { # KIND
   local id
   id="$(of_kind "$1" 'j["id"]')"

@@ -85,8 +85,8 @@ field() { python3 -c 'import json,sys
 d = json.load(sys.stdin)
 print(eval(sys.argv[1]))' "$1"; }
 
-# A TCP port of the loopback that nobody listens at, for what has to keep it over a restart. It is none of those that the
-# system gives to whoever asks for any, so that nobody is given it while its owner is away.
+# A free TCP port of the loopback for a server that keeps it over a restart. It lies outside the range of ephemeral ports,
+# so that the system assigns it to nobody meanwhile.
 free_port() { python3 -c 'import random, socket
 first = int(open("/proc/sys/net/ipv4/ip_local_port_range").read().split()[0])
 while True:

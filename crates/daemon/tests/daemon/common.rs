@@ -12,8 +12,8 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-/// A port of the loopback that nobody listens at. It is none of those that the system gives to whoever asks for any, so that
-/// nobody is given it before a daemon has it.
+/// A free port of the loopback, outside the range of ephemeral ports, so that the system assigns it to nobody
+/// before a daemon binds it.
 pub fn free_port() -> SocketAddr {
     let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap();
     let given = range.split_whitespace().next().unwrap();
