@@ -31,7 +31,7 @@ add_step "format" 10 - cargo fmt --all --check
 # Programs and tests at once: built apart they would differ in features, and much would be built twice.
 add_urgent_step "build" 420 - cargo build --workspace --bins --tests
 [ "$simulate" = no ] || add_step "simulator" 200 - bash scripts/sim.sh build
-[ "$end_to_end" = no ] || add_urgent_step "end to end" 600 "build" bash scripts/e2e.sh
+[ "$end_to_end" = no ] || add_step "end to end" 600 "build" bash scripts/e2e.sh
 add_step "unit and integration tests" 240 "build" cargo test --workspace --tests --no-fail-fast
 if [ "$simulate" = yes ]; then
   add_step "mutation gate" 240 "simulator" bash scripts/sim.sh gate
