@@ -25,7 +25,7 @@ boot() {
   for try in 1 2 3; do
     rm -f one.img two.img
     truncate -s "$2M" one.img two.img
-    if GUEST_FILES="$work/files" GUEST_LINE="oops=panic $3" GUEST_MIB=1024 GUEST_TIMEOUT=450 \
+    if GUEST_FILES="$work/files" GUEST_LINE="oops=panic $3" GUEST_MIB=1024 GUEST_TIMEOUT=900 \
       bash "$root/tests/guest/run.sh" "$1" "nvme:one.img,two.img" "$1" >"$1.log" 2>&1; then
       return
     fi

@@ -18,7 +18,7 @@
 #     nvme:FILE[,FILE]          an NVMe drive over each file, and two nodes of memory
 #
 # The guest's console goes to the standard output as it comes. Exits with 0 when the script succeeded, and is bounded
-# by GUEST_TIMEOUT seconds (default 180). Killed by SIGTERM it takes the guest with it and leaves nothing.
+# by GUEST_TIMEOUT seconds (default 900, far beyond what an idle machine takes). Killed by SIGTERM it takes the guest with it and leaves nothing.
 # GUEST_FOLDER is where build.sh put the guests; what is in GUEST_FILES, if set, lies in the guest's root, too;
 # GUEST_LINE is more for its kernel's command line; GUEST_MIB its memory (512).
 set -eu
@@ -32,7 +32,7 @@ fi
 name=$1 disk=$2 script=$here/scripts/$3
 shift 3
 folder=${GUEST_FOLDER:-${XDG_CACHE_HOME:-$HOME/.cache}/convect/guest}
-limit=${GUEST_TIMEOUT:-180} mib=${GUEST_MIB:-512}
+limit=${GUEST_TIMEOUT:-900} mib=${GUEST_MIB:-512}
 if [ ! -f "$script" ]; then
     echo "error: there is no script $script" >&2
     exit 2

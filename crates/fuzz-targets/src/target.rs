@@ -120,3 +120,6 @@ impl Target {
         DRIVE.iter().chain(PROTOCOL)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -20,7 +20,7 @@ fn fuzz_folder() -> PathBuf {
 fn inputs(target: &Target) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for kind in ["corpus", "regressions"] {
-        // Most targets have no regressions; that each has a corpus is the test of tests/registry.rs.
+        // Most targets have no regressions; that each has a corpus is the test of src/target/tests.rs.
         let Ok(entries) = std::fs::read_dir(fuzz_folder().join(kind).join(target.name)) else {
             continue;
         };

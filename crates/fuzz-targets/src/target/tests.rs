@@ -1,6 +1,6 @@
 //! The registry and the stored inputs belong together.
 
-use fuzz_targets::Target;
+use super::Target;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
