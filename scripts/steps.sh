@@ -14,7 +14,9 @@
 
 step_names=() step_budgets=() step_afters=() step_commands=()
 step_states=() step_seconds=() step_begins=() step_pids=() step_nices=()
-step_logs=""
+step_logs="" step_scratch=""
+# GiB that /dev/shm must have for the steps' temporary files to lie there.
+step_scratch_gib=12
 # Seconds between two lines that say what runs.
 step_report_s=60
 
@@ -95,6 +97,7 @@ end_running_steps() {
   done
   [ ${#running[@]} = 0 ] || wait "${running[@]}" 2>/dev/null || true
   [ -z "$step_logs" ] || rm -rf "$step_logs"
+  [ -z "$step_scratch" ] || rm -rf --one-file-system "$step_scratch"
 }
 
 # Adds up the closing lines of the steps' programs: cargo's, and `NAME: N passed, N failed` of ours.
@@ -117,11 +120,23 @@ print_step_table() {
   printf '%-32s %8s %8s  %s\n' "side by side" "$SECONDS" "${step_budget_total:--}" "$total s one after the other"
 }
 
+# Pools of tests write and flush far more than a shared disk takes, so their files lie in memory where there is enough.
+use_scratch() {
+  local free
+  free="$(df --output=avail -B 1G /dev/shm 2>/dev/null | tail -n 1)" || return 0
+  [ "${free:-0}" -ge "$step_scratch_gib" ] 2>/dev/null || return 0
+  # Short, since sockets lie there, too; others enter it, since some daemons run as nobody.
+  step_scratch="$(mktemp -d /dev/shm/cvt.XXXX)"
+  chmod 755 "$step_scratch"
+  export TMPDIR="$step_scratch"
+}
+
 run_steps() { # LANES
   local lanes=$1 running=0 i readiness started status pid reporter passed failed names bad=0
   step_logs="$(mktemp -d)"
   trap end_running_steps EXIT
   trap 'exit 130' INT TERM
+  use_scratch
   sleep "$step_report_s" &
   reporter=$!
   while :; do
