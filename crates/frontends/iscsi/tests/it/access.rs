@@ -165,11 +165,23 @@ fn a_session_is_listed_with_what_it_does_and_ended_when_asked() {
     server.device.go_on();
     assert_eq!(host.receive().unwrap().head[3], 0);
     assert!(!export.end_session(session.id + 1_000_000));
-    assert!(export.end_session(session.id));
-    let told = host.receive().unwrap();
-    assert_eq!((told.opcode(), told.head[36]), (0x32, 1), "log out, please");
-    assert_eq!(host.ready(), 0, "it has some time for that");
-    assert!(host.receive().is_none(), "who does not is cut off");
+    // On a busy machine that time may be over before it has done anything: then once more.
+    let has_time = (0..20).any(|_| {
+        assert!(export.end_session(export.session_list()[0].id));
+        let told = host.receive().unwrap();
+        assert_eq!((told.opcode(), told.head[36]), (0x32, 1), "log out, please");
+        let ready = host.command(0x81, 0, &[0; 6]);
+        host.send(&ready);
+        let answer = host.receive();
+        if let Some(answer) = &answer {
+            assert_eq!(answer.head[3], 0);
+            assert!(host.receive().is_none(), "who does not is cut off");
+        } else {
+            host = Client::log_in(&server, HOST, "").settle();
+        }
+        answer.is_some()
+    });
+    assert!(has_time, "it has some time for that");
     while !export.session_list().is_empty() {
         std::thread::yield_now();
     }
