@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# Runs the steps of a check side by side and prints a table of seconds beside budgets. Sourced.
+# Runs the steps of a check side by side and prints a table of seconds beside budgets, and of the processor's seconds
+# that each took, which do not depend on what ran beside it. Sourced.
 #
 #   add_step NAME BUDGET AFTER COMMAND...          AFTER: names of earlier steps, separated by commas, or `-`
 #   add_urgent_step NAME BUDGET AFTER COMMAND...   the same, before others where cores are short: what others wait for
@@ -66,7 +67,8 @@ start_step() { # INDEX
   echo "-- $name: started at $SECONDS s"
   # A process group of its own, which can be ended whole; of the same session, as priorities count within one.
   set -m
-  nice -n "${step_nices[$1]}" bash -c "cd '$root'; ${step_commands[$1]}" >"$step_logs/$1" 2>&1 </dev/null &
+  nice -n "${step_nices[$1]}" bash -c "cd '$root'; ${step_commands[$1]}; status=\$?; times >'$step_logs/$1.times'; exit \$status" \
+    >"$step_logs/$1" 2>&1 </dev/null &
   step_pids[$1]=$!
   set +m
   step_begins[$1]=$SECONDS
@@ -107,17 +109,28 @@ count_results() {
     awk '{p += $1; f += $2} END {print p + 0, f + 0}'
 }
 
+# The seconds of the processor that a step and its children took: bash writes minutes and seconds, of itself in
+# the first line and of its children in the second.
+step_processor() { # INDEX
+  [ -f "$step_logs/$1.times" ] || { echo 0; return; }
+  awk 'BEGIN {s = 0} {for (i = 1; i <= NF; i++) {split($i, part, /[ms]/); s += 60 * part[1] + part[2]}}
+    END {printf "%.0f\n", s}' "$step_logs/$1.times"
+}
+
 print_step_table() {
-  local i mark total=0
-  printf '%-32s %8s %8s  %s\n' step seconds budget result
+  local i mark processor total=0 processor_total=0
+  printf '%-32s %8s %8s %10s  %s\n' step seconds budget processor result
   for i in "${!step_names[@]}"; do
     mark="${step_states[i]}"
     [ "$mark" != failed ] || [ "${step_pids[i]}" != 0 ] || mark="not run: a step before it failed"
     [ "${step_seconds[i]}" -le "${step_budgets[i]}" ] || mark+=", over budget"
-    printf '%-32s %8s %8s  %s\n' "${step_names[i]}" "${step_seconds[i]}" "${step_budgets[i]}" "$mark"
+    processor="$(step_processor "$i")"
+    printf '%-32s %8s %8s %10s  %s\n' "${step_names[i]}" "${step_seconds[i]}" "${step_budgets[i]}" "$processor" "$mark"
     total=$((total + step_seconds[i]))
+    processor_total=$((processor_total + processor))
   done
-  printf '%-32s %8s %8s  %s\n' "side by side" "$SECONDS" "${step_budget_total:--}" "$total s one after the other"
+  printf '%-32s %8s %8s %10s  %s\n' "side by side" "$SECONDS" "${step_budget_total:--}" "$processor_total" \
+    "$total s one after the other"
 }
 
 # Pools of tests write and flush far more than a shared disk takes, so their files lie in memory where there is enough.

@@ -18,8 +18,11 @@ counter() { curl -sf --unix-socket "$CONVECT_SOCKET" "http://x/v1/volumes/pool/v
 # What somebody read before may still be on its way up.
 is_cool() {
   convect pool cool pool
-  sleep 0.2
-  [ "$(warm)" = "(0, 0)" ]
+  local look
+  for look in 1 2 3; do
+    sleep 0.2
+    [ "$(warm)" = "(0, 0)" ] || return 1
+  done
 }
 cool() { wait_until 30 is_cool; }
 # Reads the whole volume through an export, 64 KiB at a time.
