@@ -49,6 +49,13 @@ limit_of() {
   echo $((4 * ${limit:-120}))
 }
 
+# Seconds of the processor that a test took: bash writes those of the shell in the first line, of its children in the
+# second.
+processor_seconds() { # NAME
+  awk 'NR == 2 {for (i = 1; i <= NF; i++) {split($i, part, /[ms]/); s += 60 * part[1] + part[2]}; printf "%.0f", s}' \
+    "$work/$1.times"
+}
+
 # Runs one and prints how it ended; a file NAME.passed says that it passed.
 run_one() {
   local name=$1 limit child started=$SECONDS status=0
@@ -63,7 +70,8 @@ run_one() {
   trap "kill $child 2>/dev/null; wait $child; exit 143" TERM
   wait "$child" || status=$?
   if [ "$status" = 0 ]; then
-    echo "PASS $name ($((SECONDS - started)) s)"
+    times >"$work/$name.times"
+    echo "PASS $name ($((SECONDS - started)) s, $(processor_seconds "$name") s of the processor)"
     : >"$work/$name.passed"
     return 0
   fi

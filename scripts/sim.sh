@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The simulation (docs/simulation.md): sim.sh [build|gate|quick|campaign|hunt].
-#   build     only the program of the others
+#   build     only the program of the others, and the one whose instructions are counted (scripts/instructions.sh)
 #   gate      every known bug has to be found, within CONVECT_GATE_SECONDS (30) of one core's work each
 #   quick     the most telling known bugs, the recorded failures, and CONVECT_SIM_SECONDS (60) of crashes, with the
 #             program that the tests are built with: slower, but already there
@@ -40,7 +40,7 @@ build() {
     cargo build --bins --tests
     program="$(target_dir)/debug/sim"
   else
-    cargo build --profile simulation -p sim --features mutations
+    cargo build --profile simulation -p sim -p convect-bench --features sim/mutations
   fi
 }
 

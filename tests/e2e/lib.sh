@@ -102,11 +102,12 @@ while True:
 # Waits until a command succeeds, at most six times as long as the given seconds, which are enough on an idle machine: on
 # a busy one time passes slower, and who waits in vain has failed anyway.
 wait_until() {
-  local limit=$((SECONDS + 6 * $1))
+  local started=$SECONDS limit=$((SECONDS + 6 * $1))
   shift
   until "$@" >/dev/null 2>&1; do
     [ "$SECONDS" -lt "$limit" ] || fail "this did not come true in time: $*"
-    sleep 0.1
+    # What takes long need not be noticed at once: a look starts two programs or more.
+    if [ "$SECONDS" -lt $((started + 2)) ]; then sleep 0.1; else sleep 0.5; fi
   done
 }
 

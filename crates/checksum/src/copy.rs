@@ -39,10 +39,7 @@ unsafe fn in_one_pass<const AWAY: bool>(from: *const u8, to: *mut u8, len: usize
     if crate::known::is_asked() {
         return None;
     }
-    #[cfg(all(
-        target_arch = "x86_64",
-        any(debug_assertions, not(feature = "known-checksums"))
-    ))]
+    #[cfg(target_arch = "x86_64")]
     {
         if crate::fold::takes(len) {
             // SAFETY: as the caller says, and this processor has what it takes.

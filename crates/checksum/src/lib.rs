@@ -5,18 +5,12 @@
 
 mod away;
 mod copy;
-#[cfg(all(
-    target_arch = "x86_64",
-    any(test, debug_assertions, not(feature = "known-checksums"))
-))]
+#[cfg(target_arch = "x86_64")]
 mod fold;
 #[cfg(any(debug_assertions, feature = "known-checksums"))]
 mod known;
 mod sum;
-#[cfg(all(
-    target_arch = "x86_64",
-    any(test, debug_assertions, not(feature = "known-checksums"))
-))]
+#[cfg(target_arch = "x86_64")]
 mod words;
 
 pub use away::{settle, store};

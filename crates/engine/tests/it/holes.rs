@@ -77,6 +77,6 @@ fn holes_in_one_shards_groups_are_for_the_other() {
 fn holes_in_homes_are_for_all_chunks() {
     for (shards, into) in [(1, 0), (2, 0), (2, 1)] {
         let folder = Folder::new();
-        holes_are_filled(&tiered(&folder, "tank", shards, 96, 160), into);
+        holes_are_filled(&tiered(&folder, "tank", shards, 64, 96), into);
     }
 }
