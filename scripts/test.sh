@@ -23,7 +23,7 @@ done
 bash scripts/setup.sh test
 use_rust
 # Each known bug, fuzz target and round of the interface has little time here; ./dev campaign has more.
-export CONVECT_FUZZ_SECONDS="${CONVECT_FUZZ_SECONDS:-4}" CONVECT_API_FUZZ_SECONDS="${CONVECT_API_FUZZ_SECONDS:-60}"
+export CONVECT_FUZZ_SECONDS="${CONVECT_FUZZ_SECONDS:-3}" CONVECT_API_FUZZ_SECONDS="${CONVECT_API_FUZZ_SECONDS:-45}"
 
 # Names, seconds that each may take on two cores in an empty clone, what has to pass before. What is first in the
 # list starts first: what others wait for, then what waits itself.
