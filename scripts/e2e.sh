@@ -10,10 +10,6 @@ set -Eeuo pipefail
 
 CONVECT_BIN="${CONVECT_BIN:-$(target_dir)/debug}"
 export CONVECT_BIN CONVECT_ROOT="$root"
-for binary in convect convect-lab; do
-  [ -x "$CONVECT_BIN/$binary" ] || fail "$CONVECT_BIN/$binary is not built; run ./dev e2e"
-done
-
 if [ $# -gt 0 ]; then
   names=("$@")
 else
@@ -26,8 +22,14 @@ fi
 
 lanes="${CONVECT_E2E_LANES:-$(nproc)}"
 case "$lanes" in '' | *[!0-9]* | 0) fail "CONVECT_E2E_LANES is a number from 1 on, not '$lanes'" ;; esac
+binaries=(convect)
 for name in "${names[@]}"; do
   [ -f "$root/tests/e2e/$name.sh" ] || fail "tests/e2e/$name.sh does not exist"
+  # The laboratory is no part of what ./dev check builds.
+  if grep -qwE 'lab|convect-lab' "$root/tests/e2e/$name.sh"; then binaries=(convect convect-lab); fi
+done
+for binary in "${binaries[@]}"; do
+  [ -x "$CONVECT_BIN/$binary" ] || fail "$CONVECT_BIN/$binary is not built; run ./dev e2e"
 done
 
 work="$(mktemp -d)"

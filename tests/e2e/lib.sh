@@ -8,7 +8,11 @@ exec 3>&1
 root="${CONVECT_ROOT:-$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)}"
 CONVECT_BIN="${CONVECT_BIN:-$root/target/debug}"
 work="$PWD"
-export PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin" LC_ALL=C.UTF-8
+# Debian's Python, which has the packages that tests use. Another one may come first in the path, by a wrapper that takes
+# ten times as long to start, and tests start it thousands of times.
+mkdir -p "$work/.programs"
+ln -sf /usr/bin/python3 "$work/.programs/python3"
+export PATH="$work/.programs:$PATH:/usr/local/sbin:/usr/sbin:/sbin" LC_ALL=C.UTF-8
 export CONVECT_SOCKET="$work/convect.sock"
 daemon_pid=""
 deferred=()
@@ -52,9 +56,6 @@ trap 'echo "FAILED in ${BASH_SOURCE[0]##*/} line $LINENO: $BASH_COMMAND" >&3' ER
 convect() { "$CONVECT_BIN/convect" "$@" </dev/null; }
 lab() { "$CONVECT_BIN/convect-lab" --convect "$CONVECT_BIN/convect" "$@" </dev/null; }
 
-# The package's nbdsh needs the system's own Python, whatever else is in the path.
-nbdsh() { PATH="/usr/bin:$PATH" command nbdsh "$@"; }
-
 # Runs Python with connected libnbd handles of exports, by their names: nbd_of "ONE TWO..." CODE. `full`
 # says whether a write found no space.
 nbd_of() {
@@ -81,7 +82,7 @@ $connected" -c "$2"
 sha256() { openssl dgst -sha256 -r | cut -d' ' -f1; }
 
 # Prints a value out of JSON on the standard input: field 'd["size"]'.
-field() { python3 -c 'import json,sys
+field() { python3 -IS -c 'import json,sys
 d = json.load(sys.stdin)
 print(eval(sys.argv[1]))' "$1"; }
 

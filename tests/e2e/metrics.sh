@@ -6,7 +6,6 @@
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
 
 api() { curl -sS --fail --unix-socket "$CONVECT_SOCKET" "$@"; }
-system_python() { PATH="/usr/bin:$PATH" python3 "$@"; }
 port_of() { sed -n 's|.*metrics at http://[^ ]*:\([0-9]*\)/metrics.*|\1|p' "$1" | tail -n 1; }
 ask() { # EXPRESSION: how many series it has now, and the sum of their values
   curl -sS --fail --data-urlencode "query=$1" "http://$server/api/v1/query" |
@@ -50,7 +49,7 @@ assert new == old, set(map(str, new)) ^ set(map(str, old))
 assert len(new) == len(set(map(str, new))) > 200, len(new)
 PYTHON
 all_same() {
-  api http://convect/metrics -o old && api http://convect/metrics -H "$open" -o new && system_python same.py &&
+  api http://convect/metrics -o old && api http://convect/metrics -H "$open" -o new && python3 same.py &&
     curl -sS --fail "http://127.0.0.1:$port/metrics" -o tcp && [ "$(grep -c ^convect_ tcp)" = "$(grep -c ^convect_ old)" ]
 }
 wait_until 20 all_same
@@ -111,7 +110,7 @@ disk.flush()
 for at in range(64):
     assert disk.pread($mib, at * $mib) == bytes([at + 1]) * $mib
 "
-grew() { system_python -c 'import sys; sys.exit(float(sys.argv[1]) != 65 * 1048576)' "$(written "$1")"; }
+grew() { python3 -c 'import sys; sys.exit(float(sys.argv[1]) != 65 * 1048576)' "$(written "$1")"; }
 wait_until 20 grew volume
 wait_until 20 grew pool
 wait_until 20 grew export
@@ -134,7 +133,7 @@ done
 
 say "every expression of the dashboard and the rules has data"
 convect pool scrub tank --wait
-system_python - "$root" >expressions <<'PYTHON'
+python3 - "$root" >expressions <<'PYTHON'
 import json, re, sys, yaml
 root = sys.argv[1]
 found = []

@@ -12,7 +12,7 @@ openssl req "${new[@]}" -subj /CN=receiver -keyout receiver.key -out receiver.cs
 echo 'subjectAltName=IP:127.0.0.1,DNS:localhost' >names
 openssl x509 -req -in receiver.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile names -out receiver.pem 2>/dev/null
 # Others who run this do not read what comes.
-PATH="/usr/bin:$PATH" python3 "$root/tests/e2e/receivers.py" </dev/null >receivers.log 2>&1 &
+python3 "$root/tests/e2e/receivers.py" </dev/null >receivers.log 2>&1 &
 receivers_pid=$!
 defer 'kill $receivers_pid 2>/dev/null'
 touch webhooks.jsonl mails.jsonl
