@@ -592,6 +592,32 @@ mod tests {
         ] {
             assert_eq!(Record::decode(&bytes).is_ok(), fits, "{case}");
         }
+        // A home is a whole chunk, wherever its blocks are valid.
+        let home = |block: u64, moves: bool| {
+            let (volume, chunk, place) = (1, 2, Place::new(VdriveId(1), block));
+            let record = match moves {
+                true => Record::MoveHome {
+                    volume,
+                    chunk,
+                    new: place,
+                    old: Place::NONE,
+                },
+                false => Record::Home {
+                    volume,
+                    chunk,
+                    home: place,
+                    mask: [0].into_iter().collect(),
+                },
+            };
+            let mut bytes = Vec::new();
+            record.encode(&mut bytes);
+            bytes
+        };
+        let last = (1 << Place::BLOCK_BITS) - CHUNK_BLOCKS as u64;
+        for moves in [false, true] {
+            assert!(Record::decode(&home(last, moves)).is_ok());
+            assert_eq!(Record::decode(&home(last + 1, moves)), Err(RecordError));
+        }
         let mut unknown = promote(1, 1, 7);
         unknown[0] = 99;
         assert_eq!(Record::decode(&unknown), Err(RecordError));

@@ -141,6 +141,66 @@ fn jobs_are_summed_by_what_they_do() {
 }
 
 #[test]
+fn each_figure_of_a_drive_goes_to_a_family_of_its_own() {
+    let known = v1::Drive {
+        id: "x".to_owned(),
+        spec: "file:/a".to_owned(),
+        size: 1,
+        state: "online".to_owned(),
+        reads: 2,
+        writes: 3,
+        read_bytes: 4,
+        write_bytes: 5,
+        errors: 6,
+        repaired: 7,
+        timeouts: 8,
+        slow: true,
+        why: String::new(),
+        synced_percent: None,
+        health: None,
+        wear: v1::Wear {
+            hosts: 9,
+            promotion: 10,
+            upkeep: 11,
+            metadata: 12,
+            ..v1::Wear::default()
+        },
+    };
+    let mut page = Page::default();
+    drive(&mut page, ["p", "fast", "2", "file:/a"], &known);
+    let of = "pool=\"p\",tier=\"fast\",vdrive=\"2\",drive=\"file:/a\"";
+    let values = values(&page);
+    for (family, value) in [
+        ("size_bytes", "1"),
+        ("reads_total", "2"),
+        ("writes_total", "3"),
+        ("read_bytes_total", "4"),
+        ("written_bytes_total", "5"),
+        ("errors_total", "6"),
+        ("repaired_blocks_total", "7"),
+        ("timeouts_total", "8"),
+        ("slow", "1"),
+    ] {
+        let series = format!("convect_drive_{family}{{{of}}}");
+        assert_eq!(
+            values.get(&series).map(String::as_str),
+            Some(value),
+            "{series}"
+        );
+    }
+    for (purpose, value) in [
+        ("hosts", "9"),
+        ("promotion", "10"),
+        ("upkeep", "11"),
+        ("metadata", "12"),
+    ] {
+        let ends = format!("{{{of},purpose=\"{purpose}\"}}");
+        let mut found = values.iter().filter(|(series, _)| series.ends_with(&ends));
+        assert!(found.any(|(_, told)| told == value), "{purpose}");
+    }
+}
+
+#[test]
 fn a_state_that_is_not_known_is_told_too_and_drives_in_one_place_are_told_apart() {
     let drive = |id: &str| v1::Drive {
         id: id.to_owned(),

@@ -1,7 +1,9 @@
 //! What the engine in memory always answers.
 
-use block::{BlockDevice, Completion, Geometry, Op};
+use block::{BlockDevice, Completion, Geometry, Op, OpKind};
 use engine::*;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A block that left RAM 100 s ago for the fast tier, as that needed it.
 pub fn explained(offset: u64) -> Explanation {
@@ -46,8 +48,8 @@ pub fn explained(offset: u64) -> Explanation {
     }
 }
 
-/// A volume that takes everything and keeps nothing.
-pub struct Nothing;
+/// A volume that takes everything and keeps nothing, but for whether something was written and not flushed since.
+pub struct Nothing(pub Arc<AtomicBool>);
 
 impl BlockDevice for Nothing {
     fn geometry(&self) -> Geometry {
@@ -61,7 +63,18 @@ impl BlockDevice for Nothing {
     }
 
     fn submit(&self, op: Op) -> std::result::Result<(), Op> {
-        let Op { tag, buf, done, .. } = op;
+        let Op {
+            tag,
+            kind,
+            buf,
+            done,
+            ..
+        } = op;
+        match kind {
+            OpKind::Write | OpKind::WriteZeroes => self.0.store(true, Ordering::Relaxed),
+            OpKind::Flush => self.0.store(false, Ordering::Relaxed),
+            _ => {}
+        }
         done.complete(Completion {
             tag,
             result: Ok(()),

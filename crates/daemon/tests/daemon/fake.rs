@@ -468,7 +468,7 @@ impl Control for Fake {
         opened.push(by.map(str::to_owned));
         let volume = name.split('@').next().unwrap();
         self.with(pool, |stored| match stored.volumes.contains_key(volume) {
-            true => Ok(Arc::new(Nothing) as Device),
+            true => Ok(Arc::new(Nothing(self.world.unflushed.clone())) as Device),
             false => fail(ErrorCode::NotFound, "there is no such volume"),
         })
     }
@@ -641,6 +641,10 @@ impl Control for Fake {
     }
 
     fn receive_mark(&self, pool: &str, _volume: &str, done: u64) -> Result<()> {
+        assert!(
+            !self.world.unflushed.load(Ordering::Relaxed),
+            "{done} bytes are not durable yet"
+        );
         self.with(pool, |stored| {
             stored.received = done;
             Ok(())

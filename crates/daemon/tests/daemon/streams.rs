@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use stream::{Decoder, Record, Token};
 
 fn with_snapshots(world: &Arc<World>) -> Daemon {
@@ -74,6 +75,18 @@ fn what_is_sent_can_be_received() {
     }
     let listed = daemon.ask("GET", "/v1/snapshots?pool=tank&volume=n1", Value::Null);
     assert_eq!(listed.1["items"][0]["name"], "b");
+}
+
+/// The pool refuses to be told of what a power cut could take (`fake.rs`).
+#[test]
+fn progress_of_a_stream_is_kept_only_of_what_is_durable() {
+    let world: Arc<World> = Arc::default();
+    let daemon = with_snapshots(&world);
+    let whole = sent(&daemon, "");
+    assert_eq!(give(&daemon, "n", &whole[..whole.len() - 40], 512).0, 422);
+    assert_eq!(world.pools()["tank"].received, 8192);
+    assert_eq!(give(&daemon, "n", &whole, 512).0, 201);
+    assert!(!world.unflushed.load(Ordering::Relaxed));
 }
 
 #[test]

@@ -180,6 +180,18 @@ mod tests {
     }
 
     #[test]
+    fn what_the_pool_refuses_leaves_the_quota_as_it_was() {
+        let space = space(10);
+        let allowance = Allowance::new(100);
+        for _ in 0..20 {
+            assert_eq!(allowance.claim(11, &space), Err(Refusal::Space));
+        }
+        assert_eq!((allowance.room(), allowance.kept()), (100, 0));
+        assert_eq!(allowance.claim(10, &space), Ok(()));
+        assert_eq!((allowance.room(), space.available()), (90, 0));
+    }
+
+    #[test]
     fn a_quota_does_not_shrink_below_what_is_stored() {
         let allowance = Allowance::new(Allowance::UNLIMITED);
         assert_eq!(allowance.add(7), 7);

@@ -128,6 +128,37 @@ fn what_no_drive_has_right_is_told_with_its_volume_and_place() {
     engine.shutdown();
 }
 
+/// A chunk lies on many pieces of a stripe: each block is known by its own place and offset.
+#[test]
+fn a_wrong_block_of_a_stripe_is_told_with_its_own_offset() {
+    let folder = Folder::new();
+    let engine = engine(1);
+    let (fast, slow) = (
+        [folder.drive("fast", 160)],
+        [folder.drive("a", 160), folder.drive("b", 160)],
+    );
+    let vdrives = vec![
+        vdrive(Tier::Fast, LayoutSpec::Concat, &fast),
+        vdrive(Tier::Slow, LayoutSpec::Stripe { chunk: 64 << 10 }, &slow),
+    ];
+    let client = with_data(&engine, &pool("p", 1, vdrives));
+    engine.pool_cool("p").unwrap();
+    let is_cold = |status: &engine::PoolStatus| status.fast_dirty + status.fast_shadow == 0;
+    support::wait_status(&engine, "p", is_cold);
+    // The sixth piece of its chunk.
+    let at = 85 * BLOCK;
+    let wrong = pattern(5, MIB as usize)[at as usize..][..BLOCK as usize].to_vec();
+    let of = |name: &str| support::spoil(&folder, name, &wrong);
+    assert_eq!(of("a") + of("b"), 1);
+    let status = scrub(&engine);
+    assert_eq!((status.errors, status.repaired, status.lost), (1, 0, 1));
+    let fault = &status.faults[0];
+    let place = (fault.volume.as_str(), fault.offset, fault.length);
+    assert_eq!(place, ("v", 5 * MIB + at, BLOCK));
+    assert!(client.read(5 * MIB + at, BLOCK as usize).is_err());
+    engine.shutdown();
+}
+
 #[test]
 fn a_clean_copy_that_is_wrong_comes_from_the_other_tier() {
     let folder = Folder::new();

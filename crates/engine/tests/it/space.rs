@@ -241,3 +241,25 @@ fn a_volume_grows_online_and_shrinks_only_with_a_word() {
     );
     engine.shutdown();
 }
+
+#[test]
+fn what_a_shrink_cut_off_within_the_last_chunk_does_not_come_back() {
+    let folder = Folder::new();
+    let engine = engine(2);
+    engine
+        .pool_create(&tiered(&folder, "tank", 2, 128, 192))
+        .unwrap();
+    engine.volume_create("tank", &volume("v", 4)).unwrap();
+    // Neither size is whole chunks.
+    let (size, less) = (4 * MIB + MIB / 2, 2 * MIB + MIB / 4);
+    engine.volume_resize("tank", "v", size, false).unwrap();
+    let client = Client::open(&engine, "tank", "v");
+    let bytes = pattern(1, size as usize);
+    client.write(0, &bytes).unwrap();
+    engine.volume_resize("tank", "v", less, true).unwrap();
+    engine.volume_resize("tank", "v", 6 * MIB, false).unwrap();
+    let read = client.read(0, 6 * MIB as usize).unwrap();
+    assert!(read[..less as usize] == bytes[..less as usize]);
+    assert!(read[less as usize..].iter().all(|byte| *byte == 0));
+    engine.shutdown();
+}

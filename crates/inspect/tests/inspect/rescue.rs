@@ -1,6 +1,6 @@
 //! Volumes are copied out of pools that lost part of what leads to them.
 
-use crate::support::client::{Made, SHAPES, made, written_twice};
+use crate::support::client::{Made, SHAPES, changed_since_a_snapshot, made, written_twice};
 use crate::support::image::Image;
 use inspect::{Inspection, Mode, Pool, Restored, restore_volume};
 use reactor::Reactor;
@@ -85,6 +85,18 @@ fn what_has_no_page_left_is_a_hole_and_listed_and_nothing_else_is() {
     let (restored, blocks) = rescue(&images, "wide");
     assert!(blocks == made.volumes["wide"].1, "{restored:#?}");
     assert_eq!(restored.volume.lost_bytes, 0);
+}
+
+#[test]
+fn what_was_discarded_after_a_snapshot_is_not_copied_out_with_what_it_had() {
+    let made = changed_since_a_snapshot();
+    for name in ["v", "v@s"] {
+        let (restored, mut blocks) = rescue(&made.drives, name);
+        assert_eq!(restored.volume.lost_bytes, 0);
+        // Zeroes are written over what lies beneath.
+        blocks.retain(|_, bytes| bytes.iter().any(|byte| *byte != 0));
+        assert!(blocks == made.volumes[name].1, "{name}: {restored:#?}");
+    }
 }
 
 /// A pool that was not exported.

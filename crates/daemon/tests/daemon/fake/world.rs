@@ -3,7 +3,7 @@
 use engine::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 #[derive(Clone, Default)]
 pub struct StoredPool {
@@ -47,6 +47,8 @@ pub struct World {
     pub did: Mutex<BTreeMap<String, (IoCounters, IoSpread)>>,
     /// What is expected of every volume.
     pub expected: Mutex<Targets>,
+    /// Some volume was written to and not flushed since.
+    pub unflushed: Arc<AtomicBool>,
     /// For whom volumes were opened.
     pub opened_by: Mutex<Vec<Option<String>>>,
 }

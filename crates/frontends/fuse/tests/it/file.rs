@@ -1,6 +1,7 @@
 //! A volume's file, through the system's calls.
 
 use crate::support;
+use crate::support::memory_device::Seen;
 use crate::support::volume::{Volume, code, read, wait_until};
 use block::{ErrorKind, OpKind};
 use std::fs::OpenOptions;
@@ -60,12 +61,17 @@ fn a_synchronous_write_is_durable_when_it_is_answered() {
         .custom_flags(libc::O_DSYNC)
         .open(&volume.path)
         .unwrap();
-    file.write_all_at(&[1; 4096], 0).unwrap();
-    let seen = volume.device.seen();
-    assert!(
-        seen[0].flags.fua || seen.iter().any(|seen| seen.kind == OpKind::Flush),
-        "{seen:?}"
-    );
+    // Whole LBAs, and parts of them.
+    for (offset, len) in [(0, 4096), (700, 100), (511, 2000)] {
+        file.write_all_at(&vec![1; len], offset).unwrap();
+        let seen = volume.device.seen();
+        let is_durable = |seen: &Seen| seen.kind == OpKind::Flush || seen.flags.fua;
+        let writes = seen.iter().filter(|seen| seen.kind == OpKind::Write);
+        assert!(
+            seen.last().is_some_and(is_durable) && writes.count() == 1,
+            "{offset}: {seen:?}"
+        );
+    }
 }
 
 #[test]

@@ -80,6 +80,65 @@ fn a_reservation_fences_after_a_restart() {
     assert_eq!(other.write(0, &[1; 512]), 0, "it was cleared");
 }
 
+/// Each command that changes the medium is a conflict for whom a reservation shuts out, whatever it would do; what
+/// reads is one where reads are shut out as well (SPC-4 table 62, SBC-3 table 13).
+#[test]
+fn every_command_to_the_medium_respects_reservations() {
+    let writes: [&[u8]; 18] = [
+        &[0x0a, 0, 0, 0, 1],
+        &[0x2a, 0, 0, 0, 0, 0, 0, 0, 1],
+        &[0xaa, 0, 0, 0, 0, 0, 0, 0, 0, 1],
+        &[0x8a, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
+        &[0x2e, 0, 0, 0, 0, 0, 0, 0, 1],
+        &[0xae, 0, 0, 0, 0, 0, 0, 0, 0, 1],
+        &[0x8e, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
+        &[0x41, 0, 0, 0, 0, 0, 0, 0, 1],
+        &[0x93, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
+        &[0x42],
+        &[0x48, 2],
+        &[0x8b, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
+        &[0x89, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
+        &[0x9c, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
+        &[0x83, 0],
+        &[0x83, 0x11],
+        &[0x35],
+        &[0x91],
+    ];
+    let reads: [&[u8]; 9] = [
+        &[0x08, 0, 0, 0, 1],
+        &[0x28, 0, 0, 0, 0, 0, 0, 0, 1],
+        &[0xa8, 0, 0, 0, 0, 0, 0, 0, 0, 1],
+        &[0x88, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
+        &[0x2f, 0, 0, 0, 0, 0, 0, 0, 1],
+        &[0x34],
+        &[0x90],
+        &[0x9e, 0x12],
+        &[0x83, 0x10],
+    ];
+    for (kind, shuts_out_reads) in [(1, false), (3, true)] {
+        let server = Server::keeping(Arc::<Memory>::default(), &[]);
+        let mut holder = Client::log_in(&server, HOST, "").settle();
+        let mut other = Client::log_in(&server, OTHER, "").settle();
+        assert_eq!(out(&mut holder, (0, 0), 0, 7, 0), 0);
+        assert_eq!(out(&mut holder, (1, kind), 7, 0, 0), 0);
+        let mut conflicts = |cdb: &[u8]| {
+            let command = other.command(0x81, 0, cdb);
+            other.send(&command);
+            other.receive().unwrap().head[3] == CONFLICT
+        };
+        for cdb in writes {
+            assert!(conflicts(cdb), "{cdb:02x?} with type {kind}");
+        }
+        for cdb in reads {
+            assert_eq!(
+                conflicts(cdb),
+                shuts_out_reads,
+                "{cdb:02x?} with type {kind}"
+            );
+        }
+    }
+}
+
 #[test]
 fn nothing_is_answered_before_it_is_durable() {
     let keeper = Arc::<Memory>::default();

@@ -70,6 +70,32 @@ fn a_wrong_digest_of_data_fails_the_command_and_nothing_else() {
 }
 
 #[test]
+fn a_wrong_digest_of_one_data_pdu_fails_a_command_whose_others_are_right() {
+    let server = Server::start(&[]);
+    let keys = "HeaderDigest=CRC32C\0DataDigest=CRC32C\0InitialR2T=Yes\0ImmediateData=No\0";
+    let mut client = Client::log_in(&server, HOST, keys).settle();
+    let data = pattern(4 * 512);
+    for wrong in 0..4 {
+        let command = client.write_10(0, 4, 0xa1);
+        client.send(&command);
+        let r2t = client.receive().unwrap();
+        assert_eq!((r2t.opcode(), r2t.get(44)), (0x31, 4 * 512));
+        for number in 0..4 {
+            let at = number * 512;
+            client.spoil.0 = u8::from(number == wrong);
+            let pdu = data_out(&client, r2t.get(20), number, at, number == 3);
+            client.send(&pdu.data(&data[at as usize..][..512]));
+        }
+        assert_eq!(client.receive().unwrap().opcode(), 0x3f, "a reject");
+        let answer = client.receive().unwrap();
+        assert_eq!((answer.opcode(), answer.head[3]), (0x21, 2));
+        assert_eq!(answer.data[2 + 12..2 + 14], [0x47, 0x05], "{wrong}");
+    }
+    let content = server.device.content(0, data.len());
+    assert!(content.iter().all(|byte| *byte == 0), "nothing was written");
+}
+
+#[test]
 fn commands_out_of_the_window_are_left_out() {
     let server = Server::start(&[]);
     let mut client = Client::log_in(&server, HOST, "").settle();

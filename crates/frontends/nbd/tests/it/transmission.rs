@@ -204,6 +204,30 @@ fn a_flush_is_submitted_after_the_writes_that_were_answered_and_fua_is_passed_on
     }
 }
 
+/// A long write is several operations.
+#[test]
+fn every_operation_of_a_long_write_with_fua_has_it() {
+    let server = server();
+    let mut client = Client::transmission(&server, false);
+    client.request(FUA, WRITE, 1, MIB - 4096, 2 * MIB as u32);
+    client.send(&vec![1; 2 * MIB as usize]);
+    assert_eq!(client.simple_reply(), (0, 1));
+    let seen = server.device.seen();
+    assert_eq!(seen.len(), 3, "{seen:?}");
+    assert!(seen.iter().all(|seen| seen.flags.fua), "{seen:?}");
+}
+
+#[test]
+fn a_structured_read_beyond_4_gib_names_its_offset() {
+    let server = Server::start(MemoryDevice::new(5 << 30, 512));
+    let mut client = Client::transmission(&server, true);
+    let offset = (4 << 30) + 512;
+    client.request(0, READ, 1, offset, 512);
+    let chunk = client.chunk();
+    assert_eq!((chunk.flags, chunk.kind, chunk.cookie), (1, 1, 1));
+    assert_eq!(chunk.payload[..8], u64::to_be_bytes(offset));
+}
+
 #[test]
 fn a_refused_write_takes_its_payload_with_it() {
     let server = server();

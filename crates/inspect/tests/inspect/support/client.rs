@@ -311,6 +311,64 @@ pub fn written_twice() -> Made {
     Made { drives, volumes }
 }
 
+/// A pool of one drive with a snapshot of its volume `v`, which was written to and discarded in part since. As
+/// `v@s` the snapshot's content.
+pub fn changed_since_a_snapshot() -> Made {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = Engine::start(&EngineConfig {
+        threads: 1,
+        ram_tier: 1 << 20,
+        map_cache: 1 << 20,
+        ..EngineConfig::default()
+    })
+    .unwrap();
+    let drive = format!("file:{}?size=64M", folder.path().join("fast0").display());
+    let one = VdriveSpec {
+        tier: Tier::Fast,
+        layout: LayoutSpec::Concat,
+        drives: vec![drive],
+    };
+    let mut spec = spec(folder.path(), false);
+    (spec.vdrives, spec.shards) = (vec![one], 1);
+    engine.pool_create(&spec).unwrap();
+    let size = 8 * MIB;
+    let volume = VolumeSpec {
+        name: "v".into(),
+        size,
+        lba_size: 512,
+        thick: false,
+        quota: 0,
+        reservation: 0,
+    };
+    engine.volume_create("tank", &volume).unwrap();
+    let mut client = Client {
+        device: engine.volume_open("tank", "v", None).unwrap(),
+        content: BTreeMap::new(),
+    };
+    let mut random = Random(8);
+    client.write(&mut random, 0, 64);
+    client.write(&mut random, 600, 8);
+    engine
+        .snapshot_create("tank", &["v".to_owned()], "s", 1)
+        .unwrap();
+    let before = client.content.clone();
+    client.write(&mut random, 4, 8);
+    client.discard(20, 13);
+    client.discard(600, 4);
+    client.flush();
+    let after = client.content.clone();
+    drop(client);
+    engine.pool_export("tank").unwrap();
+    let drives = images(folder.path());
+    engine.shutdown();
+    let volumes = [("v@s", before), ("v", after)];
+    let volumes = volumes.map(|(name, content)| (name.to_owned(), (size, content)));
+    Made {
+        drives,
+        volumes: volumes.into(),
+    }
+}
+
 /// Closes the pool and opens it again, which makes checkpoints.
 fn reopen(engine: &Engine, folder: &Path, clients: &mut BTreeMap<&str, (u64, Client)>) {
     engine.pool_export("tank").unwrap();
