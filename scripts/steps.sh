@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Runs the steps of a check side by side and prints a table of seconds beside budgets, and of the processor's seconds
-# that each took, which do not depend on what ran beside it. Sourced.
+# Runs the steps of a check side by side and prints a table of seconds, and of the processor's seconds beside budgets.
+# Sourced.
 #
 #   add_step NAME BUDGET AFTER COMMAND...          AFTER: names of earlier steps, separated by commas, or `-`
 #   add_urgent_step NAME BUDGET AFTER COMMAND...   the same, before others where cores are short: what others wait for
@@ -10,12 +10,14 @@
 # have passed starts. Steps that wait (end-to-end tests) and steps that compute (compilers, the
 # simulation) then share the cores. A step prints to a log of its own, which appears whole when the
 # step ends, so that two steps never mix their lines. A step whose predecessor failed does not run and
-# counts as failed. A budget is a target for two cores: exceeding it is shown, and fails nothing, since
-# machines differ.
+# counts as failed. A budget is in seconds of the processor, which depend little on what else runs: exceeding it is
+# shown, and fails nothing, since machines differ.
 
 step_names=() step_budgets=() step_afters=() step_commands=()
 step_states=() step_seconds=() step_begins=() step_pids=() step_nices=()
 step_logs="" step_scratch=""
+# Seconds that all of it may take on two cores; whoever sources this sets it.
+step_target=-
 # GiB that /dev/shm must have for the steps' temporary files to lie there.
 step_scratch_gib=12
 # Seconds between two lines that say what runs.
@@ -118,19 +120,20 @@ step_processor() { # INDEX
 }
 
 print_step_table() {
-  local i mark processor total=0 processor_total=0
-  printf '%-32s %8s %8s %10s  %s\n' step seconds budget processor result
+  local i mark processor total=0 processor_total=0 budget_total=0
+  printf '%-32s %8s %10s %8s  %s\n' step seconds processor budget result
   for i in "${!step_names[@]}"; do
     mark="${step_states[i]}"
     [ "$mark" != failed ] || [ "${step_pids[i]}" != 0 ] || mark="not run: a step before it failed"
-    [ "${step_seconds[i]}" -le "${step_budgets[i]}" ] || mark+=", over budget"
     processor="$(step_processor "$i")"
-    printf '%-32s %8s %8s %10s  %s\n' "${step_names[i]}" "${step_seconds[i]}" "${step_budgets[i]}" "$processor" "$mark"
+    [ "$processor" -le "${step_budgets[i]}" ] || mark+=", over budget"
+    printf '%-32s %8s %10s %8s  %s\n' "${step_names[i]}" "${step_seconds[i]}" "$processor" "${step_budgets[i]}" "$mark"
+    budget_total=$((budget_total + step_budgets[i]))
     total=$((total + step_seconds[i]))
     processor_total=$((processor_total + processor))
   done
-  printf '%-32s %8s %8s %10s  %s\n' "side by side" "$SECONDS" "${step_budget_total:--}" "$processor_total" \
-    "$total s one after the other"
+  printf '%-32s %8s %10s %8s  %s\n' "side by side" "$SECONDS" "$processor_total" "$budget_total" \
+    "target $step_target s; $total s one after the other"
 }
 
 # Pools of tests write and flush far more than a shared disk takes, so their files lie in memory where there is enough.
@@ -176,7 +179,7 @@ run_steps() { # LANES
       names=""
       for i in "${!step_names[@]}"; do
         [ "${step_states[i]}" != running ] ||
-          names+="${names:+, }${step_names[i]} ($((SECONDS - step_begins[i])) of ${step_budgets[i]} s)"
+          names+="${names:+, }${step_names[i]} ($((SECONDS - step_begins[i])) s)"
       done
       echo "-- $SECONDS s: running: $names"
       sleep "$step_report_s" &

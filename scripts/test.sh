@@ -25,28 +25,28 @@ use_rust
 # Each known bug, fuzz target and round of the interface has little time here; ./dev campaign has more.
 export CONVECT_FUZZ_SECONDS="${CONVECT_FUZZ_SECONDS:-3}" CONVECT_API_FUZZ_SECONDS="${CONVECT_API_FUZZ_SECONDS:-45}"
 
-# Names, seconds that each may take on two cores in an empty clone, what has to pass before. What is first in the
+# Names, seconds of the processor that each may take in an empty clone, what has to pass before. What is first in the
 # list starts first: what others wait for, then what waits itself.
-add_step "format" 10 - cargo fmt --all --check
+add_step "format" 5 - cargo fmt --all --check
 # Programs and tests at once: built apart they would differ in features, and much would be built twice.
-add_urgent_step "build" 420 - cargo build --workspace --bins --tests
-add_step "optimised build" 200 - bash scripts/sim.sh build
-[ "$end_to_end" = no ] || add_urgent_step "end to end" 600 "build" bash scripts/e2e.sh
-add_step "unit and integration tests" 240 "build" cargo test --workspace --tests --no-fail-fast
+add_urgent_step "build" 600 - cargo build --workspace --bins --tests
+add_step "optimised build" 290 - bash scripts/sim.sh build
+[ "$end_to_end" = no ] || add_urgent_step "end to end" 650 "build" bash scripts/e2e.sh
+add_step "unit and integration tests" 290 "build" cargo test --workspace --tests --no-fail-fast
 if [ "$simulate" = yes ]; then
-  add_step "mutation gate" 240 "optimised build" bash scripts/sim.sh gate
-  add_step "crash campaign" 300 "optimised build" bash scripts/sim.sh campaign
+  add_step "mutation gate" 150 "optimised build" bash scripts/sim.sh gate
+  add_step "crash campaign" 700 "optimised build" bash scripts/sim.sh campaign
 fi
-[ "$web" = no ] || add_urgent_step "web page" 150 "build" bash scripts/web.sh test
-add_step "clippy" 150 "build" cargo clippy --workspace --all-targets -- -D warnings
-add_step "instructions of the key cases" 60 "optimised build" bash scripts/instructions.sh
+[ "$web" = no ] || add_urgent_step "web page" 200 "build" bash scripts/web.sh test
+add_step "clippy" 210 "build" cargo clippy --workspace --all-targets -- -D warnings
+add_step "instructions of the key cases" 30 "optimised build" bash scripts/instructions.sh
 # What is copied while somebody changes it depends on what the compiler makes of it: it is tested as it ships. So are the
 # known bugs, which are not in what ships.
-add_step "checksums, as released" 30 - cargo test --release --lib -p convect-checksum -p convect-units
+add_step "checksums, as released" 20 - cargo test --release --lib -p convect-checksum -p convect-units
 if [ "$fuzz" = yes ]; then
-  add_step "fuzzing" 200 - bash scripts/fuzz.sh
-  add_step "fuzzing the interface" 90 "build" bash scripts/fuzz-api.sh
+  add_step "fuzzing" 180 - bash scripts/fuzz.sh
+  add_step "fuzzing the interface" 60 "build" bash scripts/fuzz-api.sh
 fi
-step_budget_total=1500
+step_target=1500
 # One lane more than two cores have: end-to-end tests mostly wait.
 run_steps 3 || exit 1

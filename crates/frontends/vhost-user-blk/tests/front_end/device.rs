@@ -213,12 +213,10 @@ impl Shared {
 
 impl Counts {
     fn add(&mut self, kind: OpKind, flags: OpFlags) {
+        self.durable_writes += u64::from(flags.fua);
         match kind {
             OpKind::Read => self.reads += 1,
-            OpKind::Write => {
-                self.writes += 1;
-                self.durable_writes += u64::from(flags.fua);
-            }
+            OpKind::Write => self.writes += 1,
             OpKind::Flush => self.flushes += 1,
             OpKind::Discard => self.discards += 1,
             OpKind::WriteZeroes => {

@@ -94,16 +94,26 @@ fn a_write_is_durable_when_the_guest_has_no_write_cache() {
     assert_eq!(client.config().unwrap()[32], 0);
     write(client.queue(0), 0, &[1; 512]);
     assert_eq!(served.device.counts().durable_writes, 1);
+    // Zeroes are writes, too.
+    for unmap in [false, true] {
+        let zeroes = Command::WriteZeroes {
+            sector: 0,
+            sectors: 1,
+            unmap,
+        };
+        assert_eq!(ask(client.queue(0), zeroes).status, OK);
+    }
+    assert_eq!(served.device.counts().durable_writes, 3);
     client.set_writeback(true).unwrap();
     write(client.queue(0), 0, &[1; 512]);
-    assert_eq!(served.device.counts().durable_writes, 1);
+    assert_eq!(served.device.counts().durable_writes, 3);
     drop(client);
     let mut client = served.connect(Options {
         flush: false,
         ..Options::default()
     });
     write(client.queue(0), 0, &[1; 512]);
-    assert_eq!(served.device.counts().durable_writes, 2);
+    assert_eq!(served.device.counts().durable_writes, 4);
 }
 
 #[test]
