@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Instructions of the key cases, held against tests/instructions.txt: a case that costs 3 % more fails.
-# instructions.sh --write makes that file anew. They are counted in the simulation's build, which is what ships and, at
+# instructions.sh --write replaces that file. They are counted in the simulation's build, which is what ships and, at
 # each known bug, a look whether it is on: that saves a whole build of the engine.
 set -Eeuo pipefail
 # shellcheck source=scripts/common.sh
