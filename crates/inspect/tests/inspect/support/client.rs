@@ -265,10 +265,11 @@ pub fn made(shape: Shape, seed: u64) -> Made {
     Made { drives, volumes }
 }
 
-/// A pool of one drive whose volume `v` has blocks that were written, flushed, written again and
-/// flushed, with no record after that: the journal does not say that these are durable.
-pub fn written_twice() -> Made {
-    let folder = tempfile::tempdir().unwrap();
+/// Bytes of the volume `v` of [`pool_of_one_drive`].
+const ONE_SIZE: u64 = 8 * MIB;
+
+/// A pool of one drive in a folder, with an empty volume `v`.
+fn pool_of_one_drive(folder: &Path) -> (Engine, Client) {
     let engine = Engine::start(&EngineConfig {
         threads: 1,
         ram_tier: 1 << 20,
@@ -276,36 +277,43 @@ pub fn written_twice() -> Made {
         ..EngineConfig::default()
     })
     .unwrap();
-    let drive = format!("file:{}?size=64M", folder.path().join("fast0").display());
+    let drive = format!("file:{}?size=64M", folder.join("fast0").display());
     let one = VdriveSpec {
         tier: Tier::Fast,
         layout: LayoutSpec::Concat,
         drives: vec![drive],
     };
-    let mut spec = spec(folder.path(), false);
+    let mut spec = spec(folder, false);
     (spec.vdrives, spec.shards) = (vec![one], 1);
     engine.pool_create(&spec).unwrap();
-    let size = 8 * MIB;
     let volume = VolumeSpec {
         name: "v".into(),
-        size,
+        size: ONE_SIZE,
         lba_size: 512,
         thick: false,
         quota: 0,
         reservation: 0,
     };
     engine.volume_create("tank", &volume).unwrap();
-    let mut client = Client {
+    let client = Client {
         device: engine.volume_open("tank", "v", None).unwrap(),
         content: BTreeMap::new(),
     };
+    (engine, client)
+}
+
+/// A pool of one drive whose volume `v` has blocks that were written, flushed, written again and
+/// flushed, with no record after that: the journal does not say that these are durable.
+pub fn written_twice() -> Made {
+    let folder = tempfile::tempdir().unwrap();
+    let (engine, mut client) = pool_of_one_drive(folder.path());
     let mut random = Random(7);
     for _ in 0..2 {
         client.write(&mut random, 0, 16);
         client.flush();
     }
     let drives = images(folder.path());
-    let volumes = BTreeMap::from([("v".to_owned(), (size, client.content.clone()))]);
+    let volumes = BTreeMap::from([("v".to_owned(), (ONE_SIZE, client.content.clone()))]);
     drop(client);
     engine.shutdown();
     Made { drives, volumes }
@@ -315,36 +323,7 @@ pub fn written_twice() -> Made {
 /// `v@s` the snapshot's content.
 pub fn changed_since_a_snapshot() -> Made {
     let folder = tempfile::tempdir().unwrap();
-    let engine = Engine::start(&EngineConfig {
-        threads: 1,
-        ram_tier: 1 << 20,
-        map_cache: 1 << 20,
-        ..EngineConfig::default()
-    })
-    .unwrap();
-    let drive = format!("file:{}?size=64M", folder.path().join("fast0").display());
-    let one = VdriveSpec {
-        tier: Tier::Fast,
-        layout: LayoutSpec::Concat,
-        drives: vec![drive],
-    };
-    let mut spec = spec(folder.path(), false);
-    (spec.vdrives, spec.shards) = (vec![one], 1);
-    engine.pool_create(&spec).unwrap();
-    let size = 8 * MIB;
-    let volume = VolumeSpec {
-        name: "v".into(),
-        size,
-        lba_size: 512,
-        thick: false,
-        quota: 0,
-        reservation: 0,
-    };
-    engine.volume_create("tank", &volume).unwrap();
-    let mut client = Client {
-        device: engine.volume_open("tank", "v", None).unwrap(),
-        content: BTreeMap::new(),
-    };
+    let (engine, mut client) = pool_of_one_drive(folder.path());
     let mut random = Random(8);
     client.write(&mut random, 0, 64);
     client.write(&mut random, 600, 8);
@@ -362,7 +341,7 @@ pub fn changed_since_a_snapshot() -> Made {
     let drives = images(folder.path());
     engine.shutdown();
     let volumes = [("v@s", before), ("v", after)];
-    let volumes = volumes.map(|(name, content)| (name.to_owned(), (size, content)));
+    let volumes = volumes.map(|(name, content)| (name.to_owned(), (ONE_SIZE, content)));
     Made {
         drives,
         volumes: volumes.into(),
