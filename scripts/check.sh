@@ -16,10 +16,10 @@ use_rust
 
 # Names, seconds of the processor that each may take from an empty target folder, what has to pass before.
 add_step "format" 10 - cargo fmt --all --check
-add_urgent_step "build" 500 - cargo build --bins --tests
-add_step "unit and integration tests" 290 "build" cargo test --tests --no-fail-fast
+add_urgent_step "build" 500 - cargo build --bins --tests --features sim/program
+add_step "unit and integration tests" 290 "build" cargo test --tests --features sim/program --no-fail-fast
 add_step "simulation" 220 "build" bash scripts/sim.sh quick
-add_step "clippy" 170 "build" cargo clippy --all-targets -- -D warnings
+add_step "clippy" 170 "build" cargo clippy --all-targets --features sim/program -- -D warnings
 add_step "web page" 60 - bash scripts/web.sh unit
 add_step "end to end, five of them" 60 "build" bash scripts/e2e.sh filesystems interop quota snapshots images
 step_target=600

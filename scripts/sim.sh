@@ -37,7 +37,7 @@ run() {
 build() {
   if [ "$1" = quick ]; then
     # The words of ./dev check, so that nothing is built for it.
-    cargo build --bins --tests
+    cargo build --bins --tests --features sim/program
     program="$(target_dir)/debug/sim"
   else
     cargo build --profile simulation -p sim -p convect-bench --features sim/mutations

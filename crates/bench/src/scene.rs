@@ -7,10 +7,10 @@ use block::{BlockDevice, OpKind};
 use engine::{
     Engine, EngineConfig, LayoutSpec, PoolSpec, SpacePolicy, Tier, VdriveSpec, VolumeSpec,
 };
+use futures_channel::oneshot::{Receiver, channel};
 use reactor::{Remote, control};
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
 
 pub const MIB: u64 = 1 << 20;
 pub const BLOCK: u64 = 4096;
@@ -124,17 +124,17 @@ impl Scene {
 
     /// Begins to run loads, each on a loop.
     pub fn start(&self, loads: &[(usize, Generator)]) -> Running {
-        let (give, take) = channel();
-        for (number, load) in loads {
-            let (give, load) = (give.clone(), load.clone());
+        let spans = loads.iter().map(|(number, load)| {
+            let (give, take) = channel();
+            let load = load.clone();
             self.remotes[*number].spawn(move |handle| async move {
                 // Whoever asked has gone.
                 let _ = give.send(load.run(handle).await);
             });
-        }
+            take
+        });
         Running {
-            spans: take,
-            loads: loads.len(),
+            spans: spans.collect(),
         }
     }
 
@@ -152,8 +152,7 @@ impl Scene {
 
 /// Loads that are being run.
 pub struct Running {
-    spans: Receiver<std::result::Result<Span, String>>,
-    loads: usize,
+    spans: Vec<Receiver<std::result::Result<Span, String>>>,
 }
 
 impl Running {
@@ -163,8 +162,8 @@ impl Running {
     /// When a request fails.
     pub fn wait(self) -> Result<f64> {
         let (mut first, mut last) = (u64::MAX, 0);
-        for _ in 0..self.loads {
-            let ended = control::receive(&self.spans).map_err(while_doing("a loop has ended"))?;
+        for span in self.spans {
+            let ended = control::receive(span).map_err(while_doing("a loop has ended"))?;
             let (began, ended) = ended.map_err(while_doing("a request"))?;
             (first, last) = (first.min(began), last.max(ended));
         }

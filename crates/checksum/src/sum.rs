@@ -3,7 +3,8 @@
 use crc_fast::{CrcAlgorithm, checksum};
 
 /// CRC32C (Castagnoli) of `bytes`.
-#[inline]
+// Not inlined: all below it is, and would be built again, and less optimised, in each crate that calls it.
+#[inline(never)]
 pub fn crc32c(bytes: &[u8]) -> u32 {
     #[cfg(any(debug_assertions, feature = "known-checksums"))]
     if let Some(known) = crate::known::crc_of(bytes) {

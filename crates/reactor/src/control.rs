@@ -3,11 +3,15 @@
 //! In a simulation there is one thread: whoever waits on it runs the loops meanwhile, and long work
 //! is kept until the simulation runs it. [`simulate`] installs that for the calling thread.
 
+use futures_channel::oneshot::{Canceled, Receiver};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io;
+use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::mpsc::{Receiver, RecvError, TryRecvError};
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
 
 /// Work that may take long.
 pub type Work = Box<dyn FnOnce() + Send>;
@@ -65,16 +69,35 @@ pub fn is_simulated() -> bool {
 ///
 /// # Errors
 /// When it never will: the sender is gone, or a simulation has come to rest.
-pub fn receive<T>(take: &Receiver<T>) -> Result<T, RecvError> {
-    let Some(simulated) = simulated() else {
-        return take.recv();
-    };
+pub fn receive<T>(mut take: Receiver<T>) -> Result<T, Canceled> {
+    let waker = Waker::from(Arc::new(Waiting(std::thread::current())));
+    let mut context = Context::from_waker(&waker);
     loop {
-        match take.try_recv() {
-            Ok(value) => return Ok(value),
-            Err(TryRecvError::Disconnected) => return Err(RecvError),
-            Err(TryRecvError::Empty) if (simulated.step)() => {}
-            Err(TryRecvError::Empty) => return Err(RecvError),
+        match Pin::new(&mut take).poll(&mut context) {
+            Poll::Ready(answer) => return answer,
+            Poll::Pending if pause() => {}
+            Poll::Pending => return Err(Canceled),
+        }
+    }
+}
+
+/// A thread that waits in [`receive`].
+struct Waiting(Thread);
+
+impl Wake for Waiting {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Until the calling thread is woken, perhaps without reason, or the simulation has made a step; false when it has
+/// come to rest.
+fn pause() -> bool {
+    match simulated() {
+        Some(simulated) => (simulated.step)(),
+        None => {
+            std::thread::park();
+            true
         }
     }
 }
@@ -119,8 +142,8 @@ pub fn entropy() -> io::Result<u128> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_channel::oneshot::channel;
     use std::cell::Cell;
-    use std::sync::mpsc::channel;
 
     #[test]
     fn a_simulation_goes_on_while_something_is_waited_for() {
@@ -134,9 +157,9 @@ mod tests {
             }
             counted.get() < 10
         });
-        assert_eq!((receive(&take), steps.get()), (Ok(7), 3));
+        assert_eq!((receive(take), steps.get()), (Ok(7), 3));
         let (_kept, never) = channel::<()>();
-        assert_eq!(receive(&never), Err(RecvError), "it comes to rest");
+        assert_eq!(receive(never), Err(Canceled), "it comes to rest");
         start("work".into(), Box::new(|| ())).unwrap();
         assert!(simulation.take_work().is_some() && simulation.take_work().is_none());
         assert_ne!(entropy().unwrap(), entropy().unwrap());

@@ -1,10 +1,10 @@
 //! The gate: each known bug is switched on, and has to be found.
 
+use crate::command::worked;
 use crate::memory::Lifo;
 use crate::plan::{Focus, Plan};
 use crate::random::Random;
 use crate::run::{Failure, Length, run};
-use crate::worked;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use units::mutation::{Mutation, switch};

@@ -3,7 +3,7 @@
 //! A line of the file is the arguments that repeat a run, then `#` and what was wrong. A seed means
 //! another run once the workload has changed; the line then is one more seed, and costs as little.
 
-use crate::Arguments;
+use crate::command::Arguments;
 use crate::memory::Lifo;
 use crate::plan::Focus;
 use crate::run::{Failure, Length, run};

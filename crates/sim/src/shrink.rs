@@ -39,7 +39,7 @@ pub fn explain(seed: u64, failure: &Failure, length: Length) -> (u64, Length, Fa
 
 fn again(seed: u64, length: Length) {
     println!(
-        "run it again: cargo run --release -p sim -- {}",
+        "run it again: cargo run --release -p sim -F program -- {}",
         regressions::arguments(seed, length)
     );
 }

@@ -33,7 +33,7 @@ impl Pool {
         let answer = shard
             .ask(move |shard| async move { shard.explain(volume.id, chunk, block, &names).await });
         let closing = |_| EngineError::new(ErrorCode::Busy, "the pool is closing");
-        let answer = reactor::control::receive(&answer).map_err(closing)?;
+        let answer = reactor::control::receive(answer).map_err(closing)?;
         answer.map_err(|failed| EngineError::new(code_of(&failed), failed.to_string()))
     }
 

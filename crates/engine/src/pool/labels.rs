@@ -26,7 +26,7 @@ where
     F: Future<Output = T> + 'static,
     M: FnOnce(Handle) -> F + Send + 'static,
 {
-    let (give, take) = std::sync::mpsc::channel();
+    let (give, take) = futures_channel::oneshot::channel();
     remote.spawn(move |handle| {
         let future = make(handle);
         async move {
@@ -34,7 +34,7 @@ where
             let _ = give.send(future.await);
         }
     });
-    control::receive(&take).map_err(|_| EngineError::new(ErrorCode::Io, "the engine is stopping"))
+    control::receive(take).map_err(|_| EngineError::new(ErrorCode::Io, "the engine is stopping"))
 }
 
 /// The same with a limit of time, for a drive that may not answer. What it still has of the

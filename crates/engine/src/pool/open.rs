@@ -363,7 +363,7 @@ impl Pool {
                 shard.start();
                 shard.loop_handle().spawn(shard.clone().serve(port));
             });
-            control::receive(&started)
+            control::receive(started)
                 .map_err(|_| EngineError::new(ErrorCode::Io, "a shard did not start"))?;
         }
         for volume in config.volumes.iter().filter(|volume| !volume.deleting) {

@@ -201,7 +201,7 @@ impl Pool {
         let (mut failure, mut longest_ns) = (None, 0);
         for (at, asked) in running.at.iter_mut().zip(asked) {
             let Some(asked) = asked else { continue };
-            let Ok((result, took_ns)) = control::receive(&asked) else {
+            let Ok((result, took_ns)) = control::receive(asked) else {
                 return (error(ErrorCode::Busy, "the pool is closing"), longest_ns);
             };
             longest_ns = longest_ns.max(took_ns);

@@ -3,14 +3,13 @@
 use super::{Result, error};
 use crate::control::types::{EngineError, ErrorCode};
 use crate::shard::{Shard, ShardPort};
-use futures_channel::oneshot;
+use futures_channel::oneshot::{Receiver, channel};
 use futures_util::future::join_all;
 use reactor::control;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
 use units::{PoolId, ShardId};
 
 thread_local! {
@@ -41,49 +40,25 @@ impl ShardHandle {
         LOCAL.with_borrow_mut(|local| local.insert((self.pool, self.id), shard));
     }
 
-    /// Runs `act` on the shard, on its thread; what it returns can be waited for.
+    /// Runs `act` on the shard, on its thread. A task awaits what it returns, a thread has [`control::receive`].
     pub fn ask<T, F, A>(&self, act: A) -> Receiver<T>
     where
         T: Send + 'static,
         F: Future<Output = T> + 'static,
         A: FnOnce(Rc<Shard>) -> F + Send + 'static,
     {
-        let (give, take) = channel();
-        self.run(act, move |answer| {
-            // Nobody waits any more only when the caller's thread has ended.
-            let _ = give.send(answer);
-        });
-        take
-    }
-
-    /// The same, for a task to wait for, which may be on another thread.
-    fn asked<T, F, A>(&self, act: A) -> oneshot::Receiver<T>
-    where
-        T: Send + 'static,
-        F: Future<Output = T> + 'static,
-        A: FnOnce(Rc<Shard>) -> F + Send + 'static,
-    {
-        let (give, take) = oneshot::channel();
-        self.run(act, move |answer| {
-            // Nobody waits any more only when the task has ended.
-            let _ = give.send(answer);
-        });
-        take
-    }
-
-    fn run<T, F, A>(&self, act: A, answer: impl FnOnce(T) + Send + 'static)
-    where
-        T: Send + 'static,
-        F: Future<Output = T> + 'static,
-        A: FnOnce(Rc<Shard>) -> F + Send + 'static,
-    {
         let key = (self.pool, self.id);
+        let (give, take) = channel();
         self.port.remote.run(move |handle| {
             let Some(shard) = LOCAL.with_borrow(|local| local.get(&key).cloned()) else {
                 return;
             };
-            handle.spawn(async move { answer(act(shard).await) });
+            handle.spawn(async move {
+                // Nobody waits any more only when the task or thread that asked has ended.
+                let _ = give.send(act(shard).await);
+            });
         });
+        take
     }
 
     /// Forgets the shard: its tasks have ended.
@@ -95,7 +70,7 @@ impl ShardHandle {
             drop(shard);
             let _ = give.send(());
         });
-        let _ = control::receive(&take);
+        let _ = control::receive(take);
     }
 }
 
@@ -109,7 +84,7 @@ where
     let waits: Vec<_> = shards.iter().map(|shard| shard.ask(act.clone())).collect();
     waits
         .into_iter()
-        .map(|wait| control::receive(&wait).map_err(|_| closed()))
+        .map(|wait| control::receive(wait).map_err(|_| closed()))
         .collect()
 }
 
@@ -120,7 +95,7 @@ where
     F: Future<Output = T> + 'static,
     A: Fn(Rc<Shard>) -> F + Send + Clone + 'static,
 {
-    let waits = shards.iter().map(|shard| shard.asked(act.clone()));
+    let waits = shards.iter().map(|shard| shard.ask(act.clone()));
     let answers = join_all(waits).await.into_iter();
     answers.map(|answer| answer.map_err(|_| closed())).collect()
 }

@@ -377,7 +377,7 @@ impl Pool {
         for part in parts {
             let closing =
                 |_| crate::EngineError::new(crate::ErrorCode::Busy, "the pool is closing");
-            let part = reactor::control::receive(&part).map_err(closing)?;
+            let part = reactor::control::receive(part).map_err(closing)?;
             let part = part.map_err(|failed| {
                 crate::EngineError::new(super::shards::code_of(&failed), failed.to_string())
             })?;

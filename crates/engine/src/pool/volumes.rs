@@ -195,7 +195,7 @@ impl Pool {
         if rest > 0 {
             let trimmed = self.shards[holder]
                 .ask(move |shard| async move { shard.trim_range(id, size, rest).await });
-            let trimmed = reactor::control::receive(&trimmed)
+            let trimmed = reactor::control::receive(trimmed)
                 .map_err(|_| EngineError::new(ErrorCode::Busy, "the pool is closing"))?;
             trimmed.map_err(|failed| EngineError::new(ErrorCode::Io, failed.to_string()))?;
         }

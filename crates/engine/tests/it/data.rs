@@ -6,13 +6,13 @@ use crate::support::{
     volume,
 };
 use engine::{Engine, LayoutSpec, PoolSpec, Tier};
-use std::collections::BTreeMap;
 
 /// A volume and what it must hold, in 512-byte sectors.
 struct Oracle {
     client: Client,
     size: u64,
-    sectors: BTreeMap<u64, u64>,
+    /// The stamp that each was written with; 0 is zeroes.
+    sectors: Vec<u64>,
     random: Random,
     stamp: u64,
 }
@@ -22,17 +22,22 @@ impl Oracle {
         Self {
             client,
             size,
-            sectors: BTreeMap::new(),
+            sectors: vec![0; (size / 512) as usize],
             random: Random(seed | 1),
             stamp: 0,
         }
     }
 
-    fn content(&self, sector: u64) -> Vec<u8> {
-        match self.sectors.get(&sector) {
-            None | Some(0) => vec![0; 512],
-            Some(stamp) => pattern(sector << 20 | stamp, 512),
+    /// What so many sectors from this one on must hold.
+    fn content(&self, first: u64, count: u64) -> Vec<u8> {
+        let mut bytes = vec![0; count as usize * 512];
+        for (sector, bytes) in (first..).zip(bytes.chunks_mut(512)) {
+            match self.sectors[sector as usize] {
+                0 => {}
+                stamp => bytes.copy_from_slice(&pattern(sector << 20 | stamp, 512)),
+            }
         }
+        bytes
     }
 
     fn range(&mut self) -> (u64, u64) {
@@ -56,17 +61,13 @@ impl Oracle {
             0..5 => {
                 self.stamp += 1;
                 let stamp = self.stamp;
-                self.sectors
-                    .extend((first..first + count).map(|sector| (sector, stamp)));
-                let bytes: Vec<u8> = (first..first + count)
-                    .flat_map(|sector| self.content(sector))
-                    .collect();
+                self.sectors[first as usize..(first + count) as usize].fill(stamp);
+                let bytes = self.content(first, count);
                 self.client.write(first * 512, &bytes).unwrap();
             }
             5 => {
                 self.client.discard(first * 512, count * 512).unwrap();
-                self.sectors
-                    .extend((first..first + count).map(|sector| (sector, 0)));
+                self.sectors[first as usize..(first + count) as usize].fill(0);
             }
             6 => self.client.flush().unwrap(),
             _ => self.check(first, count),
@@ -75,9 +76,10 @@ impl Oracle {
 
     fn check(&self, first: u64, count: u64) {
         let read = self.client.read(first * 512, count as usize * 512).unwrap();
-        for (index, bytes) in read.chunks(512).enumerate() {
-            let sector = first + index as u64;
-            assert!(bytes == self.content(sector), "sector {sector} is wrong");
+        let expected = self.content(first, count);
+        for (sector, (read, expected)) in (first..).zip(read.chunks(512).zip(expected.chunks(512)))
+        {
+            assert!(read == expected, "sector {sector} is wrong");
         }
     }
 
@@ -145,9 +147,9 @@ fn exercise(engine: Engine, spec: &PoolSpec, end: impl Fn(Engine) -> Engine) {
         oracle.check_all();
     }
     let status = engine.pool_status(&spec.name).unwrap();
-    let stored = oracle.sectors.iter().filter(|(_, stamp)| **stamp != 0);
-    let blocks: std::collections::BTreeSet<_> = stored.map(|(sector, _)| sector / 8).collect();
-    assert!(status.used >= blocks.len() as u64 * BLOCK, "{status:?}");
+    let blocks = oracle.sectors.chunks(8);
+    let stored = blocks.filter(|block| block.iter().any(|stamp| *stamp != 0));
+    assert!(status.used >= stored.count() as u64 * BLOCK, "{status:?}");
     engine.pool_destroy(&spec.name).unwrap();
 }
 

@@ -14,10 +14,23 @@ fn pieces_of(shard: u64) -> impl Iterator<Item = u64> {
     regions.flat_map(|region| (0..REGION / PIECE).map(move |at| region * REGION + at * PIECE))
 }
 
-/// Writes until nothing more goes in; returns where.
+/// Writes, a few pieces side by side, until nothing more goes in; returns where.
 fn fill(client: &Client, places: impl Iterator<Item = u64>) -> Vec<u64> {
-    let fits = |at: &u64| !is_full(client.write(*at, &pattern(*at, PIECE as usize)));
-    places.take_while(fits).collect()
+    let places: Vec<u64> = places.collect();
+    let mut written = Vec::new();
+    for some in places.chunks(8) {
+        let pieces: Vec<_> = some
+            .iter()
+            .map(|at| (*at, pattern(*at, PIECE as usize)))
+            .collect();
+        let full: Vec<bool> = client.write_all(&pieces).into_iter().map(is_full).collect();
+        let fitting = some.iter().zip(&full).filter(|(_, full)| !**full);
+        written.extend(fitting.map(|(at, _)| at));
+        if full.contains(&true) {
+            break;
+        }
+    }
+    written
 }
 
 /// Fills a pool from one shard, discards every second block, and writes as much in the other shard's regions, or the
@@ -32,9 +45,8 @@ fn holes_are_filled(spec: &PoolSpec, into: u64) {
     start_again(&mut engine, spec, false);
     let client = Client::open(&engine, "tank", "v");
     for at in &written {
-        for block in (1..PIECE / BLOCK).step_by(2) {
-            client.discard(at + block * BLOCK, BLOCK).unwrap();
-        }
+        let second = (1..PIECE / BLOCK).step_by(2);
+        client.discard_all(second.map(|block| at + block * BLOCK), BLOCK);
     }
     client.flush().unwrap();
     let again = fill(&client, pieces_of(into).filter(|at| !written.contains(at)));

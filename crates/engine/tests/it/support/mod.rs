@@ -169,27 +169,65 @@ impl Client {
     }
 
     pub fn run(&self, kind: OpKind, offset: u64, len: u64, buf: IoBuf, fua: bool) -> Completion {
-        let (give, take) = channel();
-        let done = Arc::new(Answer(Mutex::new(give)));
         let flags = OpFlags {
             fua,
             ..OpFlags::default()
         };
-        let op = Op {
-            tag: 7,
-            kind,
-            flags,
-            offset,
-            len,
-            buf,
-            done,
-        };
-        self.0.submit(op).expect("few operations are in flight");
-        let completion = take
-            .recv_timeout(std::time::Duration::from_secs(300))
-            .expect("an answer");
-        assert_eq!(completion.tag, 7);
-        completion
+        self.submit_all([(kind, flags, offset, len, buf)])
+            .pop()
+            .unwrap()
+    }
+
+    /// Has a few operations in flight at once and waits for all; returns their ends in the order of the operations.
+    fn submit_all(
+        &self,
+        operations: impl IntoIterator<Item = (OpKind, OpFlags, u64, u64, IoBuf)>,
+    ) -> Vec<Completion> {
+        let (give, take) = channel();
+        let done = Arc::new(Answer(Mutex::new(give)));
+        let mut count = 0;
+        for (kind, flags, offset, len, buf) in operations {
+            let op = Op {
+                tag: count,
+                kind,
+                flags,
+                offset,
+                len,
+                buf,
+                done: done.clone(),
+            };
+            self.0.submit(op).expect("few operations are in flight");
+            count += 1;
+        }
+        let next = |_| take.recv_timeout(std::time::Duration::from_secs(300));
+        let mut ended: Vec<_> = (0..count)
+            .map(|index| next(index).expect("an answer"))
+            .collect();
+        ended.sort_by_key(|completion| completion.tag);
+        assert!((0..count).eq(ended.iter().map(|completion| completion.tag)));
+        ended
+    }
+
+    /// Writes a few pieces side by side; the results are in their order.
+    pub fn write_all(&self, pieces: &[(u64, Vec<u8>)]) -> Vec<Result<(), IoError>> {
+        let operations = pieces.iter().map(|(offset, bytes)| {
+            let buf = IoBuf::from_bytes(bytes.as_slice().into());
+            let len = bytes.len() as u64;
+            (OpKind::Write, OpFlags::default(), *offset, len, buf)
+        });
+        let ended = self.submit_all(operations);
+        ended.into_iter().map(|ended| ended.result).collect()
+    }
+
+    /// Discards a few ranges of `len` bytes side by side.
+    pub fn discard_all(&self, offsets: impl IntoIterator<Item = u64>, len: u64) {
+        let operations = offsets.into_iter().map(|offset| {
+            let flags = OpFlags::default();
+            (OpKind::Discard, flags, offset, len, IoBuf::empty())
+        });
+        for ended in self.submit_all(operations) {
+            ended.result.unwrap();
+        }
     }
 
     pub fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), IoError> {

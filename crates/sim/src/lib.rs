@@ -1,0 +1,47 @@
+//! The simulation: the engine that ships, on one thread, over drives that lie and lose power.
+//!
+//! `cargo run --release -p sim -F program -- --seed N` runs one seed and prints the digest of all that
+//! happened. docs/simulation.md tells what is simulated and what is not.
+
+mod changes;
+mod check;
+mod client;
+mod command;
+mod compare;
+mod content;
+mod diff;
+mod drive;
+mod faults;
+#[cfg(any(debug_assertions, feature = "mutations"))]
+mod gate;
+mod groups;
+mod image;
+mod instant;
+mod knobs;
+mod lasting;
+mod limits;
+mod lives;
+mod medium;
+mod memory;
+mod openings;
+mod oracle;
+mod plan;
+mod promote;
+mod random;
+mod regressions;
+mod request;
+mod run;
+mod sectors;
+mod shadow;
+mod shrink;
+mod snapshots;
+mod tools;
+mod transfer;
+mod world;
+mod young;
+
+pub use command::main;
+
+/// A state is opened, looked at and dropped in a fraction of a millisecond, a sixth of which the system's allocator took.
+#[global_allocator]
+static ALLOCATOR: memory::Lifo = memory::Lifo;
