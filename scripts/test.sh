@@ -32,7 +32,7 @@ add_step "format" 5 - cargo fmt --all --check
 add_urgent_step "build" 600 - cargo build --workspace --bins --tests
 add_step "optimised build" 290 - bash scripts/sim.sh build
 [ "$end_to_end" = no ] || add_urgent_step "end to end" 650 "build" bash scripts/e2e.sh
-add_step "unit and integration tests" 290 "build" cargo test --workspace --tests --no-fail-fast
+add_step "unit and integration tests" 290 "build" bash scripts/tests.sh --workspace
 if [ "$simulate" = yes ]; then
   add_step "mutation gate" 150 "optimised build" bash scripts/sim.sh gate
   add_step "crash campaign" 700 "optimised build" bash scripts/sim.sh campaign

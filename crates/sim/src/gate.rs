@@ -60,7 +60,7 @@ const FIRST: &[(Mutation, u64)] = &[
     (Mutation::ForkEarly, 6),
     (Mutation::ZeroesDropped, 6),
     (Mutation::WriteBehind, 8),
-    (Mutation::LeafForgotten, 7),
+    (Mutation::LeafForgotten, 32),
     (Mutation::MergeForgotten, 8),
     (Mutation::MergeLeaks, 8),
     (Mutation::LegBehind, 9),

@@ -434,3 +434,38 @@ fn what_is_deleted_is_not_compared_with_any_more() {
     assert_eq!(found.len(), 1, "{found:?}");
     assert_eq!((found[0].offset, found[0].len), (MIB, BLOCK));
 }
+
+#[test]
+fn a_difference_of_many_chunks_has_all_of_them() {
+    // Hundreds in each shard: many times what is looked through at once.
+    for shards in [1, 2] {
+        let folder = Folder::new();
+        let mut world = World::new(&folder, shards, 1);
+        let client = Client::open(&world.engine, "tank", "v");
+        let blocks = |of: u64| (0..SIZE / MIB).map(move |chunk| chunk * 256 + (chunk + of) % 256);
+        let write = |of: u64| {
+            for block in blocks(of) {
+                client
+                    .write(block * BLOCK, &pattern(block, BLOCK as usize))
+                    .unwrap();
+            }
+        };
+        write(0);
+        let snapshot = world.snapshot("v");
+        write(7);
+        let since = format!("v@{snapshot}");
+        let all: BTreeMap<u64, bool> = blocks(0)
+            .chain(blocks(7))
+            .map(|block| (block, true))
+            .collect();
+        let new: BTreeMap<u64, bool> = blocks(7).map(|block| (block, true)).collect();
+        for limit in [50, 10_000] {
+            let found = collect(&world.engine, "v", None, None, limit).unwrap();
+            assert!(found == all, "{} of {} blocks", found.len(), all.len());
+            let found = collect(&world.engine, "v", Some(&since), None, limit).unwrap();
+            assert!(found == new, "{} of {} blocks", found.len(), new.len());
+        }
+        let bases = client.0.bases();
+        assert!(told(&client, bases[0].1).unwrap().iter().eq(new.keys()));
+    }
+}

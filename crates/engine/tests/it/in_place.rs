@@ -1,7 +1,7 @@
 //! Drives in this process's memory, which the engine reads and writes without a request: what is wrong
 //! there is noticed, and mended where there is another copy.
 
-use crate::support::rot::{Rotting, attach, detach};
+use crate::support::memory::{MemoryDrive, attach, detach};
 use crate::support::{Answer, BLOCK, Client, engine, pattern, pool, vdrive, volume};
 use block::{Completion, ErrorKind, IoBuf, Op, OpFlags, OpKind};
 use engine::{Engine, LayoutSpec, Tier};
@@ -17,9 +17,9 @@ fn content(block: u64) -> Vec<u8> {
 }
 
 /// Two drives with a volume that was written.
-fn written(names: [&str; 2], layout: LayoutSpec) -> (Engine, [Rotting; 2]) {
+fn written(names: [&str; 2], layout: LayoutSpec) -> (Engine, [MemoryDrive; 2]) {
     let engine = engine(1);
-    let drives = names.map(|name| Rotting::new(name, 96).in_place());
+    let drives = names.map(|name| MemoryDrive::new(name, 96).in_place());
     attach(&drives);
     let fast = vdrive(Tier::Fast, layout, &names.map(str::to_owned));
     engine.pool_create(&pool("tank", 1, vec![fast])).unwrap();
@@ -33,7 +33,7 @@ fn written(names: [&str; 2], layout: LayoutSpec) -> (Engine, [Rotting; 2]) {
 }
 
 /// Empties every second block of the volume on a drive; returns how many it had.
-fn empty_some(drive: &Rotting) -> usize {
+fn empty_some(drive: &MemoryDrive) -> usize {
     let wanted: Vec<_> = (0..BLOCKS).step_by(2).map(content).collect();
     drive.empty(|bytes| wanted.iter().any(|wanted| wanted == bytes))
 }

@@ -1,13 +1,13 @@
 //! Writes of so many blocks that they go to the drive in steps.
 
-use crate::support::rot::{Rotting, attach, detach};
+use crate::support::memory::{MemoryDrive, attach, detach};
 use crate::support::{BLOCK, Client, MIB, audit_at_rest, engine, pattern, pool, vdrive, volume};
 use engine::{LayoutSpec, Tier};
 
 #[test]
 fn a_long_write_is_all_there_and_one_that_fails_midway_changes_nothing() {
     let engine = engine(1);
-    let drives = [Rotting::new("rot:long", 96)];
+    let drives = [MemoryDrive::new("rot:long", 96)];
     attach(&drives);
     let fast = vdrive(Tier::Fast, LayoutSpec::Concat, &["rot:long".to_owned()]);
     engine.pool_create(&pool("tank", 1, vec![fast])).unwrap();

@@ -1,6 +1,6 @@
 //! What an opening makes valid, and a leg that lacks it.
 
-use crate::support::rot::{Rotting, attach, detach};
+use crate::support::memory::{MemoryDrive, attach, detach};
 use crate::support::{Client, MIB, engine, pattern, pool, vdrive, volume};
 use engine::{Engine, LayoutSpec, Tier};
 use format::{LABEL_SIZE, Label, label_offsets};
@@ -16,9 +16,9 @@ fn newest(bytes: &[u8]) -> Label {
 }
 
 /// A mirror of two such drives, with a volume of which the first MiB was written.
-fn mirrored(names: [&str; 2]) -> (Engine, [Rotting; 2], [String; 2]) {
+fn mirrored(names: [&str; 2]) -> (Engine, [MemoryDrive; 2], [String; 2]) {
     let engine = engine(1);
-    let drives = names.map(|name| Rotting::new(name, 96));
+    let drives = names.map(|name| MemoryDrive::new(name, 96));
     attach(&drives);
     let specs = names.map(str::to_owned);
     let fast = vdrive(Tier::Fast, LayoutSpec::Mirror, &specs);
@@ -34,7 +34,7 @@ fn mirrored(names: [&str; 2]) -> (Engine, [Rotting; 2], [String; 2]) {
 
 /// A mirror is opened with its second leg in this state: when the first leg gets the record of recovery's
 /// checkpoint, its label has to say that the second one is out.
-fn is_told_first(names: [&str; 2], spoil: impl FnOnce(&Rotting), here: usize) {
+fn is_told_first(names: [&str; 2], spoil: impl FnOnce(&MemoryDrive), here: usize) {
     let (engine, drives, specs) = mirrored(names);
     spoil(&drives[1]);
     drives[0].await_record();
@@ -65,7 +65,7 @@ fn a_leg_that_is_missing_does_not_count_before_recovery_makes_anything_valid() {
 
 #[test]
 fn a_leg_that_fails_during_recovery_does_not_count_before_it_makes_anything_valid() {
-    is_told_first(["rot:fail-a", "rot:fail-b"], Rotting::fail_flushes, 2);
+    is_told_first(["rot:fail-a", "rot:fail-b"], MemoryDrive::fail_flushes, 2);
 }
 
 #[test]

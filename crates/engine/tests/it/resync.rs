@@ -1,11 +1,14 @@
 //! Mirrors whose legs go away, return and are replaced.
 
+use crate::support::memory::{MemoryDrive, attach};
 use crate::support::{
     Client, Folder, MIB, Random, engine, pattern, pool, vdrive, volume, wait_job, wait_status,
 };
+use block::DriveIoKind;
 use engine::{Engine, ErrorCode, LayoutSpec, Tier};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 const CHUNKS: u64 = 64;
 
@@ -358,4 +361,40 @@ fn a_flush_that_relies_on_a_legs_absence_is_answered_when_the_label_tells_of_it(
         assert!(!drives[0].why.is_empty() && drives[1].why.is_empty());
         drop(engine);
     }
+}
+
+#[test]
+fn a_leg_gets_what_a_write_has_that_began_before_it_returned_and_ends_late() {
+    let engine = engine(1);
+    let drives = ["late:a", "late:b"].map(|name| MemoryDrive::new(name, 96));
+    attach(&drives);
+    let legs = drives.each_ref().map(|drive| drive.spec().to_owned());
+    let mirror = vdrive(Tier::Fast, LayoutSpec::Mirror, &legs);
+    engine.pool_create(&pool("p", 1, vec![mirror])).unwrap();
+    engine.volume_create("p", &volume("v", 64)).unwrap();
+    let client = Client::open(&engine, "p", "v");
+    (0..32).for_each(|chunk| put(&client, chunk, 0));
+    client.flush().unwrap();
+    engine.drive_offline("p", &legs[0]).unwrap();
+    let late = pattern(99, 4096);
+    drives[1].hold(Some((DriveIoKind::Write, late.clone())));
+    let writing = {
+        let (client, late) = (client.clone(), late.clone());
+        std::thread::spawn(move || client.write(20 * MIB, &late).unwrap())
+    };
+    drives[1].wait_held();
+    // It ends some time after the leg has begun to return.
+    let other = drives[1].clone();
+    let ending = std::thread::spawn(move || {
+        std::thread::park_timeout(Duration::from_millis(500));
+        other.hold(None);
+    });
+    let job = engine.drive_online("p", &legs[0], false).unwrap();
+    assert_eq!(wait_job(&engine, job), ("done".into(), String::new()));
+    writing.join().unwrap();
+    ending.join().unwrap();
+    client.flush().unwrap();
+    assert_eq!(drives.each_ref().map(|drive| drive.count(&late)), [1, 1]);
+    drop(client);
+    engine.shutdown();
 }

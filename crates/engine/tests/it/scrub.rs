@@ -1,8 +1,10 @@
 //! A scrub finds every copy that is not right, mends what can be mended, and tells of the rest.
 
+use crate::support::memory::{MemoryDrive, attach};
 use crate::support::{
     self, BLOCK, Client, Folder, MIB, engine, pattern, pool, tiered, vdrive, volume, wait_job,
 };
+use block::DriveIoKind;
 use engine::{Engine, ErrorCode, LayoutSpec, PoolSpec, ScrubSpec, ScrubStatus, Tier};
 use std::os::unix::fs::FileExt;
 
@@ -266,5 +268,34 @@ fn a_scrub_beside_writes_finds_nothing_wrong() {
     }
     stop.store(true, std::sync::atomic::Ordering::Relaxed);
     thread.join().unwrap();
+    engine.shutdown();
+}
+
+#[test]
+fn a_block_that_is_written_while_its_wrong_copy_is_read_is_not_lost() {
+    let engine = engine(1);
+    let drives = ["while:fast", "while:slow"].map(|name| MemoryDrive::new(name, 96));
+    attach(&drives);
+    let [fast, slow] = drives.each_ref().map(|drive| drive.spec().to_owned());
+    let vdrives = vec![
+        vdrive(Tier::Fast, LayoutSpec::Concat, &[fast]),
+        vdrive(Tier::Slow, LayoutSpec::Concat, &[slow]),
+    ];
+    let client = with_data(&engine, &pool("p", 1, vdrives));
+    engine.pool_cool("p").unwrap();
+    let offset = 3 * MIB + 5 * BLOCK;
+    let old = &pattern(3, MIB as usize)[5 * BLOCK as usize..][..BLOCK as usize];
+    let [wrong, new] = [98, 99].map(|seed| pattern(seed, BLOCK as usize));
+    assert_eq!(drives[1].replace(old, &wrong), 1);
+    drives[1].hold(Some((DriveIoKind::Read, wrong)));
+    let job = engine.pool_scrub("p", &FAST).unwrap();
+    drives[1].wait_held();
+    client.write(offset, &new).unwrap();
+    drives[1].hold(None);
+    assert_eq!(wait_job(&engine, job), ("done".into(), String::new()));
+    let status = engine.pool_scrub_status("p").unwrap();
+    assert_eq!((status.errors, status.repaired, status.lost), (0, 0, 0));
+    assert!(client.read(offset, BLOCK as usize).unwrap() == new);
+    drop(client);
     engine.shutdown();
 }

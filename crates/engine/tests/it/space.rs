@@ -1,9 +1,10 @@
 //! Space: it runs out with the right error, comes back, is promised, and moves off a vdrive.
 
+use crate::support::memory::{MemoryDrive, attach};
 use crate::support::{
     self, Client, Folder, MIB, engine, pattern, pool, tiered, vdrive, volume, wait_job, wait_status,
 };
-use block::ErrorKind;
+use block::{DriveIoKind, ErrorKind};
 use engine::{ErrorCode, LayoutSpec, Tier, VolumeSpec};
 
 /// Writes MiB after MiB until the pool is full; returns how many it took.
@@ -262,4 +263,39 @@ fn what_a_shrink_cut_off_within_the_last_chunk_does_not_come_back() {
     assert!(read[..less as usize] == bytes[..less as usize]);
     assert!(read[less as usize..].iter().all(|byte| *byte == 0));
     engine.shutdown();
+}
+
+#[test]
+fn what_has_moved_off_a_vdrive_is_there_after_a_power_cut() {
+    const HELD: u64 = 60;
+    let first = engine(1);
+    let drives = ["cut:fast", "cut:leaving", "cut:staying"].map(|name| MemoryDrive::new(name, 96));
+    attach(&drives);
+    let specs = drives.each_ref().map(|drive| drive.spec().to_owned());
+    let [fast, leaving, staying] = [0, 1, 2].map(|at: usize| {
+        let tier = if at == 0 { Tier::Fast } else { Tier::Slow };
+        vdrive(tier, LayoutSpec::Concat, &specs[at..=at])
+    });
+    let spec = pool("tank", 1, vec![fast, leaving]);
+    first.pool_create(&spec).unwrap();
+    first.volume_create("tank", &volume("v", HELD)).unwrap();
+    let client = Client::open(&first, "tank", "v");
+    assert_eq!(fill(&client, HELD), HELD);
+    first.pool_cool("tank").unwrap();
+    first.vdrive_add("tank", &staying, false).unwrap();
+    // It stops at a block that the other drive does not take yet.
+    let last = pattern(HELD - 1, MIB as usize)[..4096].to_vec();
+    drives[2].hold(Some((DriveIoKind::Write, last)));
+    first.vdrive_remove("tank", 2).unwrap();
+    drives[2].wait_held();
+    // The power goes when what was recorded so far, on the fast drive, has been flushed.
+    client.flush().unwrap();
+    assert_eq!(drives[2].count(&pattern(0, MIB as usize)[..4096]), 1);
+    drop(client);
+    drop(first);
+    drives.iter().for_each(MemoryDrive::lose_power);
+    let second = engine(1);
+    second.pool_import(&specs, "tank", false).unwrap();
+    check(&Client::open(&second, "tank", "v"), HELD);
+    second.shutdown();
 }

@@ -1,6 +1,6 @@
 //! Reads that fail once: each block is tried again, however many of a read failed beside it.
 
-use crate::support::rot::{Rotting, attach, detach};
+use crate::support::memory::{MemoryDrive, attach, detach};
 use crate::support::{BLOCK, Client, engine, pattern, pool, vdrive, volume};
 use engine::{LayoutSpec, Tier};
 
@@ -10,7 +10,7 @@ const COUNT: u64 = 64;
 #[test]
 fn a_read_of_many_pieces_of_which_each_fails_once_succeeds() {
     let engine = engine(1);
-    let drives = [Rotting::new("rot:tries", 96)];
+    let drives = [MemoryDrive::new("rot:tries", 96)];
     attach(&drives);
     let fast = vdrive(Tier::Fast, LayoutSpec::Concat, &["rot:tries".to_owned()]);
     engine.pool_create(&pool("tank", 1, vec![fast])).unwrap();

@@ -1,6 +1,7 @@
 //! What the tests of whole pools share: an engine, a folder, and a client that waits.
 
 pub mod limits;
+pub mod memory;
 pub mod rot;
 
 use block::{BlockDevice, Completion, CompletionSink, IoBuf, IoError, Op, OpFlags, OpKind};

@@ -3,211 +3,16 @@
 //! A pool is made, filled, and closed in order; its drives are the image. Each try turns some bits
 //! of the image over, opens the pool, scrubs it, reads everything, and puts the image back.
 
+use super::memory::{MemoryDrive, attach, detach};
 use super::{BLOCK, Client, MIB, Random, pattern, pool, vdrive, volume, wait_job, wait_status};
-use block::{
-    Drive, DriveError, DriveIo, DriveIoKind, DriveQueue, ErrorKind, Lent, Rotation, Shown,
-};
-use drives::OpenDrive;
+use block::ErrorKind;
 use engine::{Engine, EngineConfig, LayoutSpec, ScrubSpec, ScrubStatus, Tier};
-use reactor::Handle;
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
-use std::sync::{Arc, Mutex, MutexGuard};
 
+/// MiB of each drive.
+const DRIVE: u64 = 48;
 const VOLUME: u64 = 24;
 const READ: u64 = 16 * BLOCK;
-
-#[derive(Default)]
-struct Medium {
-    bytes: Vec<u8>,
-    written: BTreeSet<u64>,
-    /// Blocks of which the next read fails.
-    fails_once: BTreeSet<u64>,
-    fails_flushes: bool,
-    /// A write of a block with this content fails.
-    fails_write_of: Option<Vec<u8>>,
-    /// All of it, as it was when the next checkpoint's record came.
-    before_record: Option<Vec<u8>>,
-}
-
-/// A drive in memory whose bytes can be looked at and changed.
-#[derive(Clone)]
-pub struct Rotting {
-    spec: String,
-    size: u64,
-    in_place: bool,
-    medium: Arc<Mutex<Medium>>,
-}
-
-impl Rotting {
-    /// It is read and written in place from here on.
-    pub fn in_place(self) -> Self {
-        Self {
-            in_place: true,
-            ..self
-        }
-    }
-
-    /// An empty one.
-    pub fn new(spec: &str, mib: u64) -> Self {
-        let medium = Medium {
-            bytes: vec![0; (mib * MIB) as usize],
-            ..Medium::default()
-        };
-        Self {
-            spec: spec.to_owned(),
-            size: mib * MIB,
-            in_place: false,
-            medium: Arc::new(Mutex::new(medium)),
-        }
-    }
-
-    /// The next read of each block that was written fails; returns how many those are.
-    pub fn fail_once(&self) -> usize {
-        let mut medium = self.medium();
-        medium.fails_once = medium.written.clone();
-        medium.fails_once.len()
-    }
-
-    /// No flush succeeds from here on.
-    pub fn fail_flushes(&self) {
-        self.medium().fails_flushes = true;
-    }
-
-    /// Writes that have a block with this content fail, until the next call.
-    pub fn fail_write_of(&self, content: Option<Vec<u8>>) {
-        self.medium().fails_write_of = content;
-    }
-
-    /// Empties the blocks that are `wanted`; returns how many.
-    pub fn empty(&self, wanted: impl Fn(&[u8]) -> bool) -> usize {
-        let mut medium = self.medium();
-        let blocks = medium.bytes.chunks_exact_mut(BLOCK as usize);
-        blocks
-            .filter_map(|block| wanted(block).then(|| block.fill(0)))
-            .count()
-    }
-
-    /// Forgets what [`Self::before_record`] tells: the next checkpoint counts.
-    pub fn await_record(&self) {
-        self.medium().before_record = None;
-    }
-
-    /// All bytes, as they were when the first record of a checkpoint came since [`Self::await_record`].
-    pub fn before_record(&self) -> Option<Vec<u8>> {
-        self.medium().before_record.clone()
-    }
-
-    fn medium(&self) -> MutexGuard<'_, Medium> {
-        self.medium.lock().unwrap()
-    }
-
-    fn image(&self) -> Vec<u8> {
-        self.medium().bytes.clone()
-    }
-
-    /// Everything that was written since the last time is as in `image` again.
-    fn restore(&self, image: &[u8]) {
-        let mut medium = self.medium();
-        for block in std::mem::take(&mut medium.written) {
-            let at = (block * BLOCK) as usize;
-            medium.bytes[at..at + BLOCK as usize].copy_from_slice(&image[at..at + BLOCK as usize]);
-        }
-    }
-
-    fn flip(&self, byte: u64, bit: u8) {
-        let mut medium = self.medium();
-        medium.bytes[byte as usize] ^= 1 << bit;
-        medium.written.insert(byte / BLOCK);
-    }
-}
-
-impl Drive for Rotting {
-    fn info(&self) -> block::DriveInfo {
-        block::DriveInfo {
-            spec: self.spec.clone(),
-            size: self.size,
-            logical_sector: 512,
-            physical_sector: 4096,
-            rotation: Rotation::Solid,
-            write_cache: false,
-            persistent: true,
-        }
-    }
-}
-
-impl OpenDrive for Rotting {
-    fn queue(&self, _: &Handle) -> std::io::Result<Rc<dyn DriveQueue>> {
-        Ok(Rc::new(Queue {
-            medium: self.medium.clone(),
-            in_place: self.in_place,
-        }))
-    }
-}
-
-struct Queue {
-    medium: Arc<Mutex<Medium>>,
-    in_place: bool,
-}
-
-impl DriveQueue for Queue {
-    fn submit(&self, mut io: DriveIo) {
-        let mut medium = self.medium.lock().unwrap();
-        let range = io.offset as usize..(io.offset + io.len) as usize;
-        let blocks = io.offset / BLOCK..(io.offset + io.len).div_ceil(BLOCK);
-        let mut failed = io.kind == DriveIoKind::Flush && medium.fails_flushes;
-        if io.kind == DriveIoKind::Read {
-            for block in blocks.clone() {
-                failed |= medium.fails_once.remove(&block);
-            }
-        }
-        match (io.kind, &mut io.buf) {
-            (DriveIoKind::Read, Some(buf)) => buf.copy_from_slice(&medium.bytes[range]),
-            (DriveIoKind::Write, Some(buf)) => {
-                let bad = medium.fails_write_of.as_deref();
-                failed |= bad.is_some_and(|bad| buf.chunks(bad.len()).any(|block| block == bad));
-                if buf.starts_with(b"CVCP") && medium.before_record.is_none() {
-                    medium.before_record = Some(medium.bytes.clone());
-                }
-                medium.bytes[range].copy_from_slice(buf);
-                medium.written.extend(blocks);
-            }
-            _ => {}
-        }
-        drop(medium);
-        let result = match failed {
-            true => Err(DriveError::Os(5)),
-            false => Ok(()),
-        };
-        io.done.send((io.buf, result));
-    }
-
-    fn in_flight(&self) -> usize {
-        0
-    }
-
-    fn is_in_memory(&self) -> bool {
-        self.in_place
-    }
-
-    fn read_in_place(&self, offset: u64, len: usize, see: &mut dyn FnMut(Shown<'_>)) -> bool {
-        if self.in_place {
-            let medium = self.medium.lock().unwrap();
-            see((&medium.bytes[offset as usize..][..len]).into());
-        }
-        self.in_place
-    }
-
-    fn write_in_place(&self, offset: u64, len: usize, fill: &mut dyn FnMut(Lent<'_>)) -> bool {
-        if self.in_place {
-            let mut medium = self.medium.lock().unwrap();
-            fill((&mut medium.bytes[offset as usize..][..len]).into());
-            let blocks = offset / BLOCK..(offset + len as u64).div_ceil(BLOCK);
-            medium.written.extend(blocks);
-        }
-        self.in_place
-    }
-}
 
 /// What became of the flips.
 #[derive(Default, Debug)]
@@ -233,7 +38,7 @@ pub struct Tally {
 /// A pool on drives that rot.
 pub struct Scene {
     engine: Engine,
-    drives: Vec<Rotting>,
+    drives: Vec<MemoryDrive>,
     images: Vec<Vec<u8>>,
     /// The volume's block that a block of a drive holds.
     holds: BTreeMap<(usize, u64), u64>,
@@ -263,13 +68,13 @@ impl Scene {
             (true, false) => "m",
             (false, _) => "c",
         };
-        let drives = (0..4).map(|number| Rotting::new(&format!("rot:{name}{number}"), 48));
+        let drives = (0..4).map(|number| MemoryDrive::new(&format!("rot:{name}{number}"), DRIVE));
         let drives: Vec<_> = match in_place {
-            true => drives.map(Rotting::in_place).collect(),
+            true => drives.map(MemoryDrive::in_place).collect(),
             false => drives.collect(),
         };
         attach(&drives);
-        let specs: Vec<String> = drives.iter().map(|drive| drive.spec.clone()).collect();
+        let specs: Vec<String> = drives.iter().map(|drive| drive.spec().to_owned()).collect();
         let layout = || match mirrored {
             true => LayoutSpec::Mirror,
             false => LayoutSpec::Concat,
@@ -308,9 +113,7 @@ impl Scene {
             random: Random(seed | 1),
         };
         scene.look();
-        scene.drives.iter().for_each(|drive| {
-            drive.medium().written.clear();
-        });
+        scene.drives.iter().for_each(MemoryDrive::forget_written);
         scene
     }
 
@@ -338,7 +141,7 @@ impl Scene {
         let mut taken = BTreeSet::new();
         while chosen.len() < count as usize {
             let drive = self.random.below(4) as usize;
-            let byte = self.random.below(self.drives[drive].size);
+            let byte = self.random.below(DRIVE * MIB);
             let bit = self.random.below(8) as u8;
             let data = self.holds.get(&(drive, byte / BLOCK));
             let new = match (data, self.mirrored) {
@@ -394,7 +197,11 @@ impl Scene {
         for (drive, byte, bit) in &flips {
             self.drives[*drive].flip(*byte, *bit);
         }
-        let specs: Vec<String> = self.drives.iter().map(|drive| drive.spec.clone()).collect();
+        let specs: Vec<String> = self
+            .drives
+            .iter()
+            .map(|drive| drive.spec().to_owned())
+            .collect();
         attach(&self.drives);
         self.engine.pool_import(&specs, "p", false).unwrap();
         detach(&self.drives);
@@ -421,7 +228,7 @@ impl Scene {
         for (drive, byte, bit) in &flips {
             tally.flips += 1;
             let was = self.images[*drive][*byte as usize];
-            let is = self.drives[*drive].medium().bytes[*byte as usize];
+            let is = self.drives[*drive].byte(*byte);
             let data = self.holds.get(&(*drive, byte / BLOCK));
             tally.in_data += u64::from(data.is_some());
             match is {
@@ -441,24 +248,6 @@ impl Scene {
             drive.restore(image);
         }
     }
-}
-
-/// Lets the calling thread open the drives.
-pub fn attach(drives: &[Rotting]) {
-    for drive in drives {
-        let opened = drive.clone();
-        drives::give(
-            &drive.spec,
-            Some(std::rc::Rc::new(move || Arc::new(opened.clone()))),
-        );
-    }
-}
-
-/// Only the pool holds them from here on, so that closing it need not wait for anybody.
-pub fn detach(drives: &[Rotting]) {
-    drives
-        .iter()
-        .for_each(|drive| drives::give(&drive.spec, None));
 }
 
 impl Drop for Scene {
