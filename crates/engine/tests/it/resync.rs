@@ -1,6 +1,6 @@
 //! Mirrors whose legs go away, return and are replaced.
 
-use crate::support::memory::{MemoryDrive, attach};
+use crate::support::memory::attached;
 use crate::support::{
     Client, Folder, MIB, Random, engine, pattern, pool, vdrive, volume, wait_job, wait_status,
 };
@@ -366,9 +366,7 @@ fn a_flush_that_relies_on_a_legs_absence_is_answered_when_the_label_tells_of_it(
 #[test]
 fn a_leg_gets_what_a_write_has_that_began_before_it_returned_and_ends_late() {
     let engine = engine(1);
-    let drives = ["late:a", "late:b"].map(|name| MemoryDrive::new(name, 96));
-    attach(&drives);
-    let legs = drives.each_ref().map(|drive| drive.spec().to_owned());
+    let (drives, legs) = attached(["late:a", "late:b"], 96);
     let mirror = vdrive(Tier::Fast, LayoutSpec::Mirror, &legs);
     engine.pool_create(&pool("p", 1, vec![mirror])).unwrap();
     engine.volume_create("p", &volume("v", 64)).unwrap();

@@ -1,8 +1,9 @@
 //! A scrub finds every copy that is not right, mends what can be mended, and tells of the rest.
 
-use crate::support::memory::{MemoryDrive, attach};
+use crate::support::memory::attached;
 use crate::support::{
-    self, BLOCK, Client, Folder, MIB, engine, pattern, pool, tiered, vdrive, volume, wait_job,
+    self, BLOCK, Client, Folder, MIB, engine, pattern, pool, tiered, tiered_of, vdrive, volume,
+    wait_job,
 };
 use block::DriveIoKind;
 use engine::{Engine, ErrorCode, LayoutSpec, PoolSpec, ScrubSpec, ScrubStatus, Tier};
@@ -274,14 +275,8 @@ fn a_scrub_beside_writes_finds_nothing_wrong() {
 #[test]
 fn a_block_that_is_written_while_its_wrong_copy_is_read_is_not_lost() {
     let engine = engine(1);
-    let drives = ["while:fast", "while:slow"].map(|name| MemoryDrive::new(name, 96));
-    attach(&drives);
-    let [fast, slow] = drives.each_ref().map(|drive| drive.spec().to_owned());
-    let vdrives = vec![
-        vdrive(Tier::Fast, LayoutSpec::Concat, &[fast]),
-        vdrive(Tier::Slow, LayoutSpec::Concat, &[slow]),
-    ];
-    let client = with_data(&engine, &pool("p", 1, vdrives));
+    let (drives, specs) = attached(["while:fast", "while:slow"], 96);
+    let client = with_data(&engine, &tiered_of("p", 1, &specs));
     engine.pool_cool("p").unwrap();
     let offset = 3 * MIB + 5 * BLOCK;
     let old = &pattern(3, MIB as usize)[5 * BLOCK as usize..][..BLOCK as usize];

@@ -1,8 +1,9 @@
 //! Space: it runs out with the right error, comes back, is promised, and moves off a vdrive.
 
-use crate::support::memory::{MemoryDrive, attach};
+use crate::support::memory::{MemoryDrive, attached};
 use crate::support::{
-    self, Client, Folder, MIB, engine, pattern, pool, tiered, vdrive, volume, wait_job, wait_status,
+    self, Client, Folder, MIB, engine, pattern, pool, tiered, tiered_of, vdrive, volume, wait_job,
+    wait_status,
 };
 use block::{DriveIoKind, ErrorKind};
 use engine::{ErrorCode, LayoutSpec, Tier, VolumeSpec};
@@ -269,19 +270,15 @@ fn what_a_shrink_cut_off_within_the_last_chunk_does_not_come_back() {
 fn what_has_moved_off_a_vdrive_is_there_after_a_power_cut() {
     const HELD: u64 = 60;
     let first = engine(1);
-    let drives = ["cut:fast", "cut:leaving", "cut:staying"].map(|name| MemoryDrive::new(name, 96));
-    attach(&drives);
-    let specs = drives.each_ref().map(|drive| drive.spec().to_owned());
-    let [fast, leaving, staying] = [0, 1, 2].map(|at: usize| {
-        let tier = if at == 0 { Tier::Fast } else { Tier::Slow };
-        vdrive(tier, LayoutSpec::Concat, &specs[at..=at])
-    });
-    let spec = pool("tank", 1, vec![fast, leaving]);
+    let (drives, specs) = attached(["cut:fast", "cut:leaving", "cut:staying"], 96);
+    let [fast, leaving, staying] = specs.clone();
+    let spec = tiered_of("tank", 1, &[fast, leaving]);
     first.pool_create(&spec).unwrap();
     first.volume_create("tank", &volume("v", HELD)).unwrap();
     let client = Client::open(&first, "tank", "v");
     assert_eq!(fill(&client, HELD), HELD);
     first.pool_cool("tank").unwrap();
+    let staying = vdrive(Tier::Slow, LayoutSpec::Concat, &[staying]);
     first.vdrive_add("tank", &staying, false).unwrap();
     // It stops at a block that the other drive does not take yet.
     let last = pattern(HELD - 1, MIB as usize)[..4096].to_vec();

@@ -308,6 +308,13 @@ impl DriveQueue for Queue {
     }
 }
 
+/// Empty drives of so many MiB that the calling thread can open, and how.
+pub fn attached<const N: usize>(names: [&str; N], mib: u64) -> ([MemoryDrive; N], [String; N]) {
+    let drives = names.map(|name| MemoryDrive::new(name, mib));
+    attach(&drives);
+    (drives, names.map(str::to_owned))
+}
+
 /// Lets the calling thread open the drives.
 pub fn attach(drives: &[MemoryDrive]) {
     for drive in drives {

@@ -122,22 +122,18 @@ pub fn pool(name: &str, shards: u16, vdrives: Vec<VdriveSpec>) -> PoolSpec {
 
 /// One fast file over one slow file.
 pub fn tiered(folder: &Folder, name: &str, shards: u16, fast_mib: u64, slow_mib: u64) -> PoolSpec {
-    pool(
-        name,
-        shards,
-        vec![
-            vdrive(
-                Tier::Fast,
-                LayoutSpec::Concat,
-                &[folder.drive("fast", fast_mib)],
-            ),
-            vdrive(
-                Tier::Slow,
-                LayoutSpec::Concat,
-                &[folder.drive("slow", slow_mib)],
-            ),
-        ],
-    )
+    let drives = [
+        folder.drive("fast", fast_mib),
+        folder.drive("slow", slow_mib),
+    ];
+    tiered_of(name, shards, &drives)
+}
+
+/// The first of two drives over the second.
+pub fn tiered_of(name: &str, shards: u16, drives: &[String; 2]) -> PoolSpec {
+    let fast = vdrive(Tier::Fast, LayoutSpec::Concat, &drives[..1]);
+    let slow = vdrive(Tier::Slow, LayoutSpec::Concat, &drives[1..]);
+    pool(name, shards, vec![fast, slow])
 }
 
 pub fn volume(name: &str, mib: u64) -> VolumeSpec {
@@ -200,10 +196,8 @@ impl Client {
             self.0.submit(op).expect("few operations are in flight");
             count += 1;
         }
-        let next = |_| take.recv_timeout(std::time::Duration::from_secs(300));
-        let mut ended: Vec<_> = (0..count)
-            .map(|index| next(index).expect("an answer"))
-            .collect();
+        let next = || take.recv_timeout(std::time::Duration::from_secs(300));
+        let mut ended: Vec<_> = (0..count).map(|_| next().expect("an answer")).collect();
         ended.sort_by_key(|completion| completion.tag);
         assert!((0..count).eq(ended.iter().map(|completion| completion.tag)));
         ended
