@@ -16,7 +16,7 @@ use_rust
 
 # Names, seconds of the processor that each may take from an empty target folder, what has to pass before.
 add_step "format" 10 - cargo fmt --all --check
-add_urgent_step "build" 500 - cargo build --bins --tests --features sim/program
+add_urgent_step "build" 500 - cargo build --locked --bins --tests --features sim/program
 add_step "unit and integration tests" 290 "build" bash scripts/tests.sh --features sim/program
 add_step "simulation" 220 "build" bash scripts/sim.sh quick
 add_step "clippy" 170 "build" cargo clippy --all-targets --features sim/program -- -D warnings
