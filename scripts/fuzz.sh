@@ -55,7 +55,7 @@ export RUST_BACKTRACE=0
 step "build"
 folder="$(realpath -m "$(target_dir)")/fuzz"
 # Flags of the environment would replace those of fuzz/.cargo/config.toml.
-(cd fuzz && env -u RUSTFLAGS -u CARGO_ENCODED_RUSTFLAGS -u CARGO_BUILD_TARGET CARGO_TARGET_DIR="$folder" cargo build --release)
+(cd fuzz && env -u RUSTFLAGS -u CARGO_ENCODED_RUSTFLAGS -u CARGO_BUILD_TARGET CARGO_TARGET_DIR="$folder" cargo build --locked --release)
 binaries="$folder/$(rustc -vV | sed -n 's/^host: //p')/release"
 # Seconds that an input may take, and the exit code when one took longer.
 input_s=10
