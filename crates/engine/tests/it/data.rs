@@ -131,10 +131,10 @@ fn exercise(engine: Engine, spec: &PoolSpec, end: impl Fn(Engine) -> Engine) {
     let mut oracle = Oracle::new(Client::open(&engine, &spec.name, "v"), 300 * MIB, 42);
     let mut engine = engine;
     for round in 0..3 {
-        (0..400).for_each(|_| oracle.step());
+        (0..support::rounds(400)).for_each(|_| oracle.step());
         if round == 1 {
             engine.pool_cool(&spec.name).unwrap();
-            (0..200).for_each(|_| oracle.step());
+            (0..support::rounds(200)).for_each(|_| oracle.step());
         }
         oracle.client.flush().unwrap();
         engine = end(engine);

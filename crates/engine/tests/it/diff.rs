@@ -305,7 +305,7 @@ fn due(from: Option<&Model>, to: &Model) -> BTreeMap<u64, bool> {
 fn exercise(shards: u16, seed: u64) {
     let folder = Folder::new();
     let mut world = World::new(&folder, shards, seed);
-    for round in 0..4 {
+    for round in 0..support::rounds(4) {
         for _ in 0..7 {
             (0..12).for_each(|_| world.io());
             world.change();

@@ -5,7 +5,7 @@ use crate::support::{
     self, Client, Folder, MIB, engine, pattern, pool, start_again, vdrive, volume,
 };
 use engine::{Engine, LayoutSpec, PoolSpec, Tier};
-use format::{LABEL_SIZE, Label, label_offsets};
+use format::{LABEL_SIZE, label_offsets};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -33,21 +33,9 @@ fn with_data(folder: &Folder) -> (PoolSpec, Engine) {
     (spec, engine)
 }
 
-/// The newest label of a drive.
-fn newest(folder: &Folder, name: &str) -> Label {
-    let file = fs::File::open(folder.path().join(name)).unwrap();
-    let labels = label_offsets(file.metadata().unwrap().len()).map(|at| {
-        let mut bytes = vec![0; LABEL_SIZE as usize];
-        file.read_exact_at(&mut bytes, at).unwrap();
-        Label::decode(&bytes).ok()
-    });
-    let found = labels.into_iter().flatten();
-    found.max_by_key(|label| label.generation).unwrap()
-}
-
-/// Its generation.
+/// The generation of the newest label of a drive.
 fn generation(folder: &Folder, name: &str) -> u64 {
-    newest(folder, name).generation
+    folder.newest_label(name).unwrap().generation
 }
 
 fn wait_followed(folder: &Folder) {
@@ -185,7 +173,7 @@ fn a_volume_that_had_snapshots_is_deleted_with_what_was_announced() {
     support::wait_status(&engine, "p", |status| status.used == 0);
     support::wait_jobs(&engine);
     wait_followed(&folder);
-    let label = newest(&folder, "a");
+    let label = folder.newest_label("a").unwrap();
     assert_eq!(label.config.layers, [], "layers are left over");
     assert_eq!(label.config.volumes, []);
     engine.shutdown();
@@ -231,12 +219,8 @@ fn what_was_written_after_a_snapshot_that_no_label_names_is_there() {
 /// Every place of a label, by drive and offset.
 fn labels(folder: &Folder) -> Vec<(&'static str, u64, Vec<u8>)> {
     let places = ["a", "b", "c", "d"].into_iter().flat_map(|name| {
-        let file = fs::File::open(folder.path().join(name)).unwrap();
-        label_offsets(file.metadata().unwrap().len()).map(|at| {
-            let mut bytes = vec![0; LABEL_SIZE as usize];
-            file.read_exact_at(&mut bytes, at).unwrap();
-            (name, at, bytes)
-        })
+        let len = fs::metadata(folder.path().join(name)).unwrap().len();
+        label_offsets(len).map(|at| (name, at, folder.read(name, at, LABEL_SIZE)))
     });
     places.collect()
 }

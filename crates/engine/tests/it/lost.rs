@@ -2,22 +2,15 @@
 //! or the pool says that it is not.
 
 use crate::support::{
-    self, BLOCK, Client, Folder, MIB, engine, pattern, pool, spoil_all, vdrive, volume,
+    self, BLOCK, Client, Folder, engine, pattern, pool, spoil_all, vdrive, volume,
 };
-use format::{Label, PoolConfig, checkpoint_block, journal_start};
+use format::{PoolConfig, checkpoint_block, journal_start};
 use std::os::unix::fs::FileExt;
 
 const DRIVES: [&str; 2] = ["a", "b"];
 
 fn config(folder: &Folder) -> PoolConfig {
-    let file = std::fs::File::open(folder.path().join("a")).unwrap();
-    let labels = [0, MIB].map(|offset| {
-        let mut bytes = vec![0; MIB as usize];
-        file.read_exact_at(&mut bytes, offset).unwrap();
-        Label::decode(&bytes).unwrap()
-    });
-    let newest = labels.into_iter().max_by_key(|label| label.generation);
-    newest.unwrap().config
+    folder.newest_label("a").unwrap().config
 }
 
 /// Overwrites a block of the metadata region, on both legs.

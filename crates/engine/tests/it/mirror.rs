@@ -190,16 +190,13 @@ fn journal_pages(
     folder: &Folder,
     name: &str,
 ) -> Vec<(u64, format::JournalHeader, Vec<format::Record>)> {
-    let bytes = std::fs::read(folder.path().join(name)).unwrap();
-    let label = (0..2).filter_map(|slot| format::Label::decode(&bytes[slot << 20..]).ok());
-    let pool = label.max_by_key(|label| label.generation).unwrap().pool;
-    let mut pages: Vec<_> = bytes
-        .chunks_exact(BLOCK as usize)
-        .enumerate()
-        .filter_map(|(block, page)| {
-            let opened = |shard| format::open_page(page, pool, units::ShardId(shard)).ok()?;
+    let pool = folder.newest_label(name).unwrap().pool;
+    let blocks = folder.written_blocks(name).into_iter();
+    let mut pages: Vec<_> = blocks
+        .filter_map(|(at, page)| {
+            let opened = |shard| format::open_page(&page, pool, units::ShardId(shard)).ok()?;
             let (header, records) = (0..2).find_map(opened)?;
-            Some((block as u64 * BLOCK, header, records))
+            Some((at, header, records))
         })
         .collect();
     pages.sort_by_key(|(_, header, _)| (header.shard.0, header.epoch, header.sequence));
@@ -258,12 +255,11 @@ fn damage_block(folder: &Folder, names: &[&str], content: &[u8]) -> usize {
     let mut found = 0;
     for name in names {
         let path = folder.path().join(name);
-        let bytes = std::fs::read(&path).unwrap();
-        let blocks = bytes.chunks_exact(BLOCK as usize).enumerate();
-        let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
-        for (block, _) in blocks.filter(|(_, bytes)| *bytes == content) {
+        let blocks = folder.written_blocks(name).into_iter();
+        let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+        for (at, _) in blocks.filter(|(_, bytes)| bytes == content) {
             let noise = pattern(99, BLOCK as usize);
-            file.write_all_at(&noise, block as u64 * BLOCK).unwrap();
+            file.write_all_at(&noise, at).unwrap();
             found += 1;
         }
     }

@@ -4,7 +4,6 @@ use crate::support::{
     Client, Folder, MIB, engine, pattern, pool, start_again, vdrive, volume, wait_job,
 };
 use engine::{Engine, ErrorCode, JobStatus, LayoutSpec, PoolSpec, ScrubSpec, Tier};
-use format::{Label, label_offsets};
 use std::time::Duration;
 
 const SCRUB: ScrubSpec = ScrubSpec {
@@ -49,12 +48,10 @@ fn rests(engine: &Engine, kind: &str) -> u64 {
 }
 
 /// Waits until the newest label of a drive tells that so many bytes were scrubbed.
-fn wait_kept(folder: &Folder, name: &str, mib: u64, done: u64) {
+fn wait_kept(folder: &Folder, name: &str, done: u64) {
     let kept = || {
-        let offsets = label_offsets(mib * MIB).into_iter();
-        let labels = offsets.filter_map(|at| Label::decode(&folder.read(name, at, MIB)).ok());
-        let newest = labels.max_by_key(|label| label.generation)?;
-        Some(newest.config.scrub.running?.totals.bytes)
+        let scrub = folder.newest_label(name)?.config.scrub;
+        Some(scrub.running?.totals.bytes)
     };
     for _ in 0..6000 {
         if kept().is_some_and(|kept| kept >= done) {
@@ -101,7 +98,7 @@ fn a_scrub_rests_over_a_crash_and_goes_on_from_where_it_was() {
     assert_eq!(engine.pool_scrub_status("p").unwrap().state, "paused");
     let other = engine.pool_scrub("p", &SCRUB).unwrap_err();
     assert_eq!(other.code, ErrorCode::Busy);
-    wait_kept(&folder, "a", 160, done);
+    wait_kept(&folder, "a", done);
     start_again(&mut engine, &spec, true);
     let kept = rests(&engine, "scrub");
     assert!(

@@ -315,15 +315,6 @@ impl Failing {
     }
 }
 
-/// The newest label of a drive that is a file.
-fn label(folder: &Folder, name: &str) -> format::Label {
-    let bytes = std::fs::read(folder.path().join(name)).unwrap();
-    let labels = format::label_offsets(bytes.len() as u64);
-    let labels = labels.map(|at| format::Label::decode(&bytes[at as usize..]).ok());
-    let newest = labels.into_iter().flatten();
-    newest.max_by_key(|label| label.generation).unwrap()
-}
-
 #[test]
 fn a_flush_that_relies_on_a_legs_absence_is_answered_when_the_label_tells_of_it() {
     for _ in 0..4 {
@@ -337,7 +328,9 @@ fn a_flush_that_relies_on_a_legs_absence_is_answered_when_the_label_tells_of_it(
         put(&client, 0, 0);
         client.flush().unwrap();
         assert!(
-            label(&folder, "b")
+            folder
+                .newest_label("b")
+                .unwrap()
                 .config
                 .meta
                 .parts
@@ -347,14 +340,17 @@ fn a_flush_that_relies_on_a_legs_absence_is_answered_when_the_label_tells_of_it(
         failing.fail();
         put(&client, 1, 1);
         client.flush().unwrap();
-        let config = label(&folder, "b").config;
+        let config = folder.newest_label("b").unwrap().config;
         assert!(config.meta.parts[0].out && !config.meta.parts[1].out);
         assert!(config.vdrives[0].parts[0].out && !config.vdrives[0].parts[0].stale.is_empty());
         // A region that is written first while the leg is out is told of as well.
         let before = config.vdrives[0].parts[0].stale.clone();
         (2..40).for_each(|chunk| put(&client, chunk, 1));
         client.flush().unwrap();
-        assert_ne!(label(&folder, "b").config.vdrives[0].parts[0].stale, before);
+        assert_ne!(
+            folder.newest_label("b").unwrap().config.vdrives[0].parts[0].stale,
+            before
+        );
         let status = engine.pool_status("p").unwrap();
         assert_eq!(status.state, "degraded");
         let drives = &status.vdrives[0].drives;

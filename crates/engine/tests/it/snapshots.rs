@@ -248,7 +248,7 @@ fn bytes(block: u64, stamp: u64) -> Vec<u8> {
 fn exercise(shards: u16, seed: u64, memory: u64) {
     let folder = Folder::new();
     let mut world = World::new(&folder, shards, seed, memory);
-    for round in 0..4 {
+    for round in 0..support::rounds(4) {
         for _ in 0..12 {
             (0..10).for_each(|_| world.io());
             world.change();

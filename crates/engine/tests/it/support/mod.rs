@@ -9,6 +9,8 @@ use engine::{
     Engine, EngineConfig, LayoutSpec, PoolSpec, PoolStatus, SpacePolicy, Tier, VdriveSpec,
     VolumeSpec,
 };
+use format::Label;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,6 +19,15 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 pub const MIB: u64 = 1 << 20;
 pub const BLOCK: u64 = 4096;
+
+/// Rounds of a test that tries at random: a fraction of them where a quick answer is wanted (`./dev check` sets
+/// `CONVECT_BRIEF`), but at least one.
+pub fn rounds(all: usize) -> usize {
+    match std::env::var_os("CONVECT_BRIEF") {
+        Some(_) => all.div_ceil(4),
+        None => all,
+    }
+}
 
 /// A folder that is removed with everything in it.
 pub struct Folder(PathBuf);
@@ -46,6 +57,31 @@ impl Folder {
         let mut bytes = vec![0; len as usize];
         file.read_exact_at(&mut bytes, offset).unwrap();
         bytes
+    }
+
+    /// The newest label of a file drive in it, `None` when none is right.
+    pub fn newest_label(&self, name: &str) -> Option<Label> {
+        let len = std::fs::metadata(self.0.join(name)).unwrap().len();
+        let labels = format::label_offsets(len)
+            .into_iter()
+            .filter_map(|at| Label::decode(&self.read(name, at, format::LABEL_SIZE)).ok());
+        labels.max_by_key(|label| label.generation)
+    }
+
+    /// The blocks of a file drive in it that were ever written, each with its offset: most drives are mostly holes.
+    pub fn written_blocks(&self, name: &str) -> Vec<(u64, Vec<u8>)> {
+        let file = std::fs::File::open(self.0.join(name)).unwrap();
+        let (mut blocks, mut at) = (Vec::new(), 0);
+        // SAFETY: plain system calls on a descriptor that is open.
+        let seek = |at: u64, whence| unsafe { libc::lseek(file.as_raw_fd(), at as i64, whence) };
+        // Past the last data there is an error, which is negative.
+        while let Ok(begin) = u64::try_from(seek(at, libc::SEEK_DATA)) {
+            at = u64::try_from(seek(begin, libc::SEEK_HOLE)).unwrap();
+            for block in begin / BLOCK..at.div_ceil(BLOCK) {
+                blocks.push((block * BLOCK, self.read(name, block * BLOCK, BLOCK)));
+            }
+        }
+        blocks
     }
 
     /// The same drive once it exists.
@@ -353,18 +389,11 @@ pub fn spoil(folder: &Folder, drive: &str, content: &[u8]) -> usize {
 /// The same of any of these blocks.
 pub fn spoil_all(folder: &Folder, drive: &str, contents: &[Vec<u8>]) -> usize {
     let path = folder.path().join(drive);
-    let file = std::fs::OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(path)
-        .unwrap();
-    let blocks = file.metadata().unwrap().len() / BLOCK;
-    let mut bytes = vec![0; BLOCK as usize];
+    let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
     let mut found = 0;
-    for block in 0..blocks {
-        file.read_exact_at(&mut bytes, block * BLOCK).unwrap();
+    for (at, bytes) in folder.written_blocks(drive) {
         if contents.contains(&bytes) {
-            file.write_all_at(&[bytes[0] ^ 1], block * BLOCK).unwrap();
+            file.write_all_at(&[bytes[0] ^ 1], at).unwrap();
             found += 1;
         }
     }
