@@ -22,6 +22,9 @@ const OTHERS_FIRST: u32 = 4;
 /// What comes so soon would have been seen without sleeping: waking up takes its time, too.
 const SOON_NS: u64 = 2 * LOOK_NS;
 
+/// How often a connection is looked at whose peer has ended its direction.
+const HALF_LOOK_NS: u64 = 50_000_000;
+
 /// Lets more connections wait than the standard library asks for: hosts that log in all at once would
 /// else be left to try again after a second, and after two and four.
 fn deepen(socket: &impl AsRawFd) -> io::Result<()> {
@@ -362,6 +365,37 @@ impl Stream {
             }
         }
         Ok(())
+    }
+
+    /// What of the connection has ended: that the peer sends, and all of it.
+    fn ends(&self) -> (bool, bool) {
+        let mut asked = libc::pollfd {
+            fd: self.fd(),
+            events: libc::POLLRDHUP,
+            revents: 0,
+        };
+        // SAFETY: one entry, which lives during the call; it does not wait.
+        let told = unsafe { libc::poll(&raw mut asked, 1, 0) };
+        let has = |events| told > 0 && asked.revents & events != 0;
+        let all = has(libc::POLLHUP | libc::POLLERR | libc::POLLNVAL);
+        (has(libc::POLLRDHUP), all)
+    }
+
+    /// Waits until the connection has ended in both directions or broke: the peer cannot be answered any more. One that
+    /// sends nothing more may still read; it is looked at in intervals, as the kernel's poll tells of that end again
+    /// and again.
+    pub async fn ended(&self) {
+        loop {
+            match self.ends() {
+                (_, true) => return,
+                (true, false) => self.handle.sleep(HALF_LOOK_NS).await,
+                (false, false) => {
+                    if self.handle.ready(self.fd(), Interest::End).await.is_err() {
+                        return;
+                    }
+                }
+            }
+        }
     }
 
     /// Ends the connection in both directions: a task that reads sees its end.

@@ -15,6 +15,8 @@ pub enum Interest {
     Read,
     /// Room to write.
     Write,
+    /// The end of a connection in one direction or both, or an error.
+    End,
 }
 
 /// Ends when the descriptor is ready. Dropping it stops the wait.
@@ -35,6 +37,7 @@ impl Handle {
         let events = match interest {
             Interest::Read => libc::POLLIN,
             Interest::Write => libc::POLLOUT,
+            Interest::End => libc::POLLRDHUP,
         };
         let ring = self.0.ring.as_ref().expect("a loop with a ring");
         let (done, wait) = oneshot();

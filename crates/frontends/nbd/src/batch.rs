@@ -18,7 +18,7 @@ const BYTES_MAX: usize = 1 << 20;
 /// Longest text of an error that is sent, in bytes.
 const TEXT_MAX: usize = 256;
 /// Most runs in one answer to a block status.
-const EXTENTS_MAX: usize = 4096;
+pub(crate) const EXTENTS_MAX: usize = 4096;
 
 /// Replies on their way; kept from batch to batch so that its memory is.
 #[derive(Default)]
@@ -112,7 +112,8 @@ fn encode(heads: &mut Vec<u8>, request: &Request, agreed: &Agreed) {
         (None, Answer::Done | Answer::Data) => simple(heads, cookie, 0),
         (None, Answer::Status { one }) => {
             for (index, context) in agreed.contexts.iter().enumerate() {
-                let extents = request.extents.get(index).map_or(&[][..], Vec::as_slice);
+                let found = request.found.get(index);
+                let extents = found.map_or(&[][..], |found| &found.extents);
                 let runs = runs(extents, request.len, one, *context);
                 let len = 4 + 8 * runs.len() as u32;
                 let last = index + 1 == agreed.contexts.len();

@@ -1,6 +1,7 @@
-//! Requests in flight of one session: bounded in number and bytes.
+//! Requests in flight of one session: bounded in number, in bytes of memory, and in the range that they cover.
 
-use block::{Completion, IoBuf, IoError, Op, StatusExtent};
+use crate::pieces::{CHARGES_MAX, Found, Piece, Pieces};
+use block::{Completion, IoBuf, IoError, Op};
 use std::collections::VecDeque;
 
 /// Requests in flight of one session.
@@ -31,15 +32,15 @@ pub(crate) struct Request {
     pub offset: u64,
     pub len: u32,
     pub answer: Answer,
-    /// Operations that have not ended.
+    /// Operations that have not ended, and rows of pieces that are not all given to the device.
     pub parts: usize,
     /// The first error of its operations.
     pub error: Option<IoError>,
     /// Memory of its operations: the first one's, and of the others by their number less one.
     pub first: IoBuf,
     pub rest: Vec<IoBuf>,
-    /// What a block status tells, by operation.
-    pub extents: Vec<Vec<StatusExtent>>,
+    /// What a block status has found, by context.
+    pub found: Vec<Found>,
     /// Bytes of memory counted for it.
     pub held: usize,
 }
@@ -51,9 +52,36 @@ impl Request {
     }
 }
 
-/// The number of an operation: its request's slot and its place within the request.
-pub(crate) fn tag(slot: usize, part: usize) -> u64 {
-    (part as u64) << 32 | slot as u64
+/// An operation by its number: its request's slot, its place within the request, and what it is charged
+/// ([`Piece::charge`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Tag {
+    pub slot: usize,
+    pub part: usize,
+    pub charge: u32,
+}
+
+impl Tag {
+    /// Of an operation that is charged by its memory alone.
+    pub(crate) fn new(slot: usize, part: usize) -> Self {
+        Self {
+            slot,
+            part,
+            charge: 0,
+        }
+    }
+
+    pub(crate) fn pack(self) -> u64 {
+        u64::from(self.charge) << 32 | (self.part as u64) << 16 | self.slot as u64
+    }
+
+    fn unpack(tag: u64) -> Self {
+        Self {
+            slot: usize::from(tag as u16),
+            part: usize::from((tag >> 16) as u16),
+            charge: (tag >> 32) as u32,
+        }
+    }
 }
 
 /// The table of requests, and operations that the device gave back.
@@ -68,6 +96,10 @@ pub(crate) struct Flight {
     pub expected: usize,
     /// Operations to be submitted again, in order.
     pub backlog: VecDeque<Op>,
+    /// Long requests whose next piece waits for its turn.
+    waiting: VecDeque<Pieces>,
+    /// Charges of the pieces that the device has.
+    charged: u64,
     spare: Vec<IoBuf>,
     spare_bytes: usize,
     /// No further request will come.
@@ -95,14 +127,57 @@ impl Flight {
         }
     }
 
+    /// Has a row of pieces of a request wait for its turn.
+    pub(crate) fn wait(&mut self, pieces: Pieces) {
+        self.waiting.push_back(pieces);
+    }
+
+    /// Whether pieces wait.
+    pub(crate) fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// The next piece that may be given to the device; requests take turns.
+    pub(crate) fn next_piece(&mut self) -> Option<Piece> {
+        loop {
+            let pieces = self.waiting.front()?;
+            let charge = u64::from(pieces.charge());
+            if self.charged + charge > CHARGES_MAX {
+                return None;
+            }
+            let mut pieces = self.waiting.pop_front()?;
+            let Some(request) = self.slots.get_mut(pieces.slot)?.as_mut() else {
+                continue;
+            };
+            let piece = pieces.take();
+            self.charged += charge;
+            if pieces.asks() {
+                // The next question begins where the answer ends.
+                if let Some(found) = request.found.get_mut(pieces.part) {
+                    found.rest = Some(pieces);
+                }
+            } else if !pieces.is_empty() {
+                request.parts += 1;
+                self.waiting.push_back(pieces);
+            }
+            return Some(piece);
+        }
+    }
+
+    /// Forgets what the device has not been given: nobody is there to be answered.
+    pub(crate) fn drop_waiting(&mut self) {
+        self.waiting.clear();
+    }
+
     /// Takes a completion in; gives the request when this was its last part.
     pub(crate) fn complete(&mut self, completion: Completion) -> Option<Request> {
-        let slot = (completion.tag & u64::from(u32::MAX)) as usize;
-        let part = (completion.tag >> 32) as usize;
-        let request = self.slots.get_mut(slot)?.as_mut()?;
+        let Tag { slot, part, charge } = Tag::unpack(completion.tag);
         self.expected -= 1;
+        self.charged -= u64::from(charge);
+        let request = self.slots.get_mut(slot)?.as_mut()?;
         match part {
             0 => request.first = completion.buf,
+            _ if completion.buf.is_empty() => {}
             _ => {
                 if request.rest.len() < part {
                     request.rest.resize_with(part, IoBuf::empty);
@@ -110,15 +185,24 @@ impl Flight {
                 request.rest[part - 1] = completion.buf;
             }
         }
+        let failed = completion.result.is_err();
         if let Err(error) = completion.result {
             request.error.get_or_insert(error);
         }
-        if !completion.extents.is_empty() {
-            let len = request.extents.len().max(part + 1);
-            request.extents.resize_with(len, Vec::new);
-            request.extents[part] = completion.extents;
+        if let Some(found) = request.found.get_mut(part)
+            && let Some(rest) = found.add(&completion.extents)
+            && !failed
+        {
+            self.waiting.push_back(rest);
+            return None;
         }
         request.parts -= 1;
+        if failed {
+            // What is left of it would change nothing in the answer.
+            let before = self.waiting.len();
+            self.waiting.retain(|pieces| pieces.slot != slot);
+            request.parts -= before - self.waiting.len();
+        }
         if request.parts > 0 {
             return None;
         }
@@ -186,7 +270,7 @@ mod tests {
             error: None,
             first: IoBuf::empty(),
             rest: Vec::new(),
-            extents: Vec::new(),
+            found: Vec::new(),
             held,
         }
     }
@@ -207,16 +291,16 @@ mod tests {
         flight.expected = 3;
         assert!(
             flight
-                .complete(completion(tag(slot, 2), 2, Ok(())))
+                .complete(completion(Tag::new(slot, 2).pack(), 2, Ok(())))
                 .is_none()
         );
         assert!(
             flight
-                .complete(completion(tag(slot, 0), 0, Ok(())))
+                .complete(completion(Tag::new(slot, 0).pack(), 0, Ok(())))
                 .is_none()
         );
         let done = flight
-            .complete(completion(tag(slot, 1), 1, Ok(())))
+            .complete(completion(Tag::new(slot, 1).pack(), 1, Ok(())))
             .unwrap();
         let bytes: Vec<u8> = done
             .buffers()
@@ -232,9 +316,9 @@ mod tests {
         let slot = flight.begin(request(2, 8));
         flight.expected = 2;
         let error = IoError::new(ErrorKind::NoSpace, "");
-        flight.complete(completion(tag(slot, 0), 0, Err(error.clone())));
+        flight.complete(completion(Tag::new(slot, 0).pack(), 0, Err(error.clone())));
         let done = flight
-            .complete(completion(tag(slot, 1), 0, Ok(())))
+            .complete(completion(Tag::new(slot, 1).pack(), 0, Ok(())))
             .unwrap();
         assert_eq!(done.error, Some(error));
     }
@@ -247,7 +331,7 @@ mod tests {
         assert!(!flight.has_room(1));
         flight.expected = 1;
         let done = flight
-            .complete(completion(tag(slot, 0), 0, Ok(())))
+            .complete(completion(Tag::new(slot, 0).pack(), 0, Ok(())))
             .unwrap();
         flight.release(done);
         for _ in 0..REQUESTS_MAX {
@@ -264,12 +348,12 @@ mod tests {
         flight.expected = 2;
         assert!(
             flight
-                .complete(completion(tag(slot, 0), 0, Ok(())))
+                .complete(completion(Tag::new(slot, 0).pack(), 0, Ok(())))
                 .is_none()
         );
         assert_eq!(flight.unsent, 0);
         let done = flight
-            .complete(completion(tag(slot, 1), 0, Ok(())))
+            .complete(completion(Tag::new(slot, 1).pack(), 0, Ok(())))
             .unwrap();
         assert_eq!(flight.unsent, 8);
         flight.release(done);

@@ -1,15 +1,19 @@
-//! One connection: a task that reads requests and a task that writes replies, on one loop.
+//! One connection: a task that reads requests, a task that writes replies (`replies.rs`) and one that waits for the
+//! peer's end, on one loop.
 
-use crate::batch::Batch;
-use crate::flight::{Answer, Flight, Request, tag};
+use crate::batch::EXTENTS_MAX;
+use crate::flight::{Answer, Flight, Request, Tag};
 use crate::handshake::{Agreed, Handshake};
 use crate::input::Input;
+use crate::pieces::{Found, Pieces};
 use crate::protocol::{HEADER_LEN, Header, PAYLOAD_MAX, command};
 use crate::shared::{Seat, Shared};
 use crate::transmission::{Limits, Task, answer, check, parts};
-use block::{Completion, CompletionQueue, CompletionSink, IoBuf, IoError, Op, OpKind};
+use block::{
+    Completion, CompletionQueue, CompletionSink, IoBuf, IoError, Op, OpKind, StatusExtent,
+};
 use reactor::{Event, Handle, SECOND_NS, Stream, within};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io::{Error, ErrorKind, Result};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -18,8 +22,6 @@ use std::sync::Arc;
 const HANDSHAKE_NS: u64 = 10 * SECOND_NS;
 /// A peer has this long to send a mebibyte of a payload, or to take a batch of replies.
 const TRANSFER_NS: u64 = 60 * SECOND_NS;
-/// When the device gave an operation back, it is asked again after this time at the latest.
-const RETRY_NS: u64 = SECOND_NS / 1000;
 /// A read of so many bytes is left to be carried out and answered, if that can be done at once, before the next request
 /// begins: its data are still in the processor's caches when they are sent, and so is its buffer for the next one.
 const LONG: usize = 64 << 10;
@@ -29,23 +31,25 @@ const TURNS: usize = 2;
 /// it may have to send all of that request first.
 const UNSENT_MAX: usize = 256 << 10;
 const UNSENT_NS: u64 = SECOND_NS / 1000;
-/// Bytes counted for what one context tells in answer to a block status.
-const STATUS_HELD: usize = 16 << 10;
+/// Bytes counted for what one context tells in answer to a block status: runs as they are found and as they are sent.
+const STATUS_HELD: usize = EXTENTS_MAX * (size_of::<StatusExtent>() + 8);
 /// The number of a completion that only wakes the writer.
-const NUDGE: u64 = u64::MAX;
+pub(crate) const NUDGE: u64 = u64::MAX;
 
-struct Session {
-    handle: Handle,
-    stream: Rc<Stream>,
-    shared: Arc<Shared>,
-    agreed: Agreed,
+pub(crate) struct Session {
+    pub handle: Handle,
+    pub stream: Rc<Stream>,
+    pub shared: Arc<Shared>,
+    pub agreed: Agreed,
     lba_size: u32,
     read_only: bool,
-    queue: Arc<CompletionQueue>,
-    flight: RefCell<Flight>,
-    /// A request has ended: there is room for another one.
-    room: Event,
-    /// Held until both tasks have ended.
+    pub queue: Arc<CompletionQueue>,
+    pub flight: RefCell<Flight>,
+    /// A request has ended: there is room for another one. Or the peer is gone.
+    pub room: Event,
+    /// The peer cannot be answered any more.
+    gone: Cell<bool>,
+    /// Held until all tasks have ended.
     _seat: Seat,
 }
 
@@ -68,9 +72,11 @@ pub(crate) async fn serve(handle: Handle, stream: Stream, shared: Arc<Shared>, s
         queue: CompletionQueue::new(),
         flight: RefCell::default(),
         room: Event::default(),
+        gone: Cell::new(false),
         _seat: seat,
     });
     handle.spawn(session.clone().write_replies());
+    handle.spawn(session.clone().watch_peer());
     // However reading ended, what is in flight is answered if it still can be.
     let _ = session.read_requests(&mut input).await;
     session.flight.borrow_mut().reading_ended = true;
@@ -78,7 +84,22 @@ pub(crate) async fn serve(handle: Handle, stream: Stream, shared: Arc<Shared>, s
 }
 
 impl Session {
-    fn nudge(&self) {
+    pub(crate) fn is_gone(&self) -> bool {
+        self.gone.get()
+    }
+
+    /// The peer is gone: nothing more is done for it but to wait for what the device has.
+    pub(crate) fn give_up(&self) {
+        if !self.gone.replace(true) {
+            self.stream.shutdown();
+            self.flight.borrow_mut().drop_waiting();
+            self.room.notify();
+            self.nudge();
+        }
+    }
+
+    /// Wakes the task that writes replies.
+    pub(crate) fn nudge(&self) {
         self.queue.complete(Completion {
             tag: NUDGE,
             result: Ok(()),
@@ -91,7 +112,8 @@ impl Session {
         loop {
             let bytes: [u8; HEADER_LEN] = input.array().await?;
             let header = Header::parse(&bytes).ok_or(ErrorKind::InvalidData)?;
-            if header.command == command::DISC || self.shared.is_stopping() {
+            // What was read ahead may be thousands of requests.
+            if header.command == command::DISC || self.shared.is_stopping() || self.is_gone() {
                 return Ok(());
             }
             let limits = Limits {
@@ -111,21 +133,27 @@ impl Session {
                         }
                         self.in_time(input.skip(u64::from(header.len))).await?;
                     }
-                    self.refuse(&header, error).await;
+                    self.refuse(&header, error).await?;
                 }
             }
         }
     }
 
-    async fn in_time<T>(&self, step: impl Future<Output = Result<T>>) -> Result<T> {
+    pub(crate) async fn in_time<T>(&self, step: impl Future<Output = Result<T>>) -> Result<T> {
         within(&self.handle, TRANSFER_NS, step)
             .await
             .unwrap_or_else(|| Err(Error::from(ErrorKind::TimedOut)))
     }
 
-    async fn wait_for_room(&self, bytes: usize) {
-        while !self.flight.borrow().has_room(bytes) {
+    /// # Errors
+    /// When the peer is gone before there is room.
+    async fn wait_for_room(&self, bytes: usize) -> Result<()> {
+        while !self.flight.borrow().has_room(bytes) && !self.is_gone() {
             self.room.wait().await;
+        }
+        match self.is_gone() {
+            true => Err(ErrorKind::ConnectionAborted.into()),
+            false => Ok(()),
         }
     }
 
@@ -139,42 +167,42 @@ impl Session {
             error: None,
             first: IoBuf::empty(),
             rest: Vec::new(),
-            extents: Vec::new(),
+            found: Vec::new(),
             held,
         }
     }
 
     /// Answers a request without asking the device.
-    async fn refuse(&self, header: &Header, error: IoError) {
-        self.wait_for_room(0).await;
+    async fn refuse(&self, header: &Header, error: IoError) -> Result<()> {
+        self.wait_for_room(0).await?;
         let slot = {
             let mut flight = self.flight.borrow_mut();
             flight.expected += 1;
             flight.begin(Self::request(header, answer(header), 1, 0))
         };
         self.queue.complete(Completion {
-            tag: tag(slot, 0),
+            tag: Tag::new(slot, 0).pack(),
             result: Err(error),
             buf: IoBuf::empty(),
             extents: Vec::new(),
         });
+        Ok(())
     }
 
     /// Gives a request's operations to the device; those of a write as their data arrives.
     async fn begin(&self, header: &Header, task: Task, input: &mut Input) -> Result<()> {
         let (offset, len) = (header.offset, u64::from(header.len));
-        if task.kind == OpKind::Status {
-            self.begin_status(header, task).await;
-            return Ok(());
+        if task.is_long() {
+            return self.begin_long(header, task).await;
         }
         if !task.has_data() {
-            self.wait_for_room(0).await;
+            self.wait_for_room(0).await?;
             let request = Self::request(header, task.answer, 1, 0);
             let slot = self.flight.borrow_mut().begin(request);
-            self.submit(self.op(tag(slot, 0), task, (offset, len), IoBuf::empty()));
+            self.submit(self.op((slot, 0), task, (offset, len), IoBuf::empty()));
             return Ok(());
         }
-        self.wait_for_room(header.len as usize).await;
+        self.wait_for_room(header.len as usize).await?;
         let cut = parts(offset, len);
         let request = Self::request(header, task.answer, cut.len(), header.len as usize);
         let slot = self.flight.borrow_mut().begin(request);
@@ -183,7 +211,7 @@ impl Session {
             if task.kind == OpKind::Write {
                 buf = self.in_time(input.payload(buf)).await?;
             }
-            self.submit(self.op(tag(slot, index), task, (offset, len), buf));
+            self.submit(self.op((slot, index), task, (offset, len), buf));
         }
         if task.kind == OpKind::Read && header.len as usize >= LONG {
             self.let_answer().await;
@@ -207,125 +235,56 @@ impl Session {
         within(&self.handle, UNSENT_NS, sent).await;
     }
 
-    /// Asks the device for every context that was agreed on.
-    async fn begin_status(&self, header: &Header, task: Task) {
-        let contexts = &self.agreed.contexts;
-        let held = contexts.len() * STATUS_HELD;
-        self.wait_for_room(held).await;
-        let request = Self::request(header, task.answer, contexts.len(), held);
-        let slot = self.flight.borrow_mut().begin(request);
-        let range = (header.offset, u64::from(header.len));
-        for (index, context) in contexts.iter().enumerate() {
-            let kind = context.kind();
-            let task = Task { kind, ..task };
-            self.submit(self.op(tag(slot, index), task, range, IoBuf::empty()));
+    /// Has the device carry out a long request piece by piece; a block status for every context that was agreed on.
+    async fn begin_long(&self, header: &Header, task: Task) -> Result<()> {
+        let kinds: Vec<OpKind> = match task.kind {
+            OpKind::Status => self.agreed.contexts.iter().map(|of| of.kind()).collect(),
+            kind => vec![kind],
+        };
+        let mut request = Self::request(header, task.answer, kinds.len(), 0);
+        if let Answer::Status { one } = task.answer {
+            request.held = kinds.len() * STATUS_HELD;
+            request.found.resize_with(kinds.len(), || Found {
+                one,
+                at: header.offset,
+                ..Found::default()
+            });
         }
+        self.wait_for_room(request.held).await?;
+        let slot = {
+            let mut flight = self.flight.borrow_mut();
+            let slot = flight.begin(request);
+            for (part, kind) in kinds.into_iter().enumerate() {
+                flight.wait(Pieces {
+                    slot,
+                    part,
+                    kind,
+                    flags: task.flags,
+                    range: header.offset..header.offset + u64::from(header.len),
+                });
+            }
+            slot
+        };
+        debug_assert!(slot < usize::from(u16::MAX), "slots fit a tag");
+        self.submit_pieces();
+        Ok(())
     }
 
-    fn op(&self, tag: u64, task: Task, (offset, len): (u64, u64), buf: IoBuf) -> Op {
+    fn op(
+        &self,
+        (slot, part): (usize, usize),
+        task: Task,
+        (offset, len): (u64, u64),
+        buf: IoBuf,
+    ) -> Op {
         Op {
-            tag,
+            tag: Tag::new(slot, part).pack(),
             kind: task.kind,
             flags: task.flags,
             offset,
             len,
             buf,
             done: self.queue.clone(),
-        }
-    }
-
-    fn submit(&self, op: Op) {
-        {
-            let mut flight = self.flight.borrow_mut();
-            flight.expected += 1;
-            if !flight.backlog.is_empty() {
-                flight.backlog.push_back(op);
-                return;
-            }
-        }
-        if let Err(op) = self.shared.device.submit(op) {
-            self.flight.borrow_mut().backlog.push_back(op);
-            // The writer asks again, after the next completion or a short time.
-            self.nudge();
-        }
-    }
-
-    fn submit_backlog(&self) {
-        loop {
-            let Some(op) = self.flight.borrow_mut().backlog.pop_front() else {
-                return;
-            };
-            if let Err(op) = self.shared.device.submit(op) {
-                self.flight.borrow_mut().backlog.push_front(op);
-                return;
-            }
-        }
-    }
-
-    /// Ends the operations that the device did not take: the session ends anyway.
-    fn give_up_backlog(&self) {
-        let backlog = std::mem::take(&mut self.flight.borrow_mut().backlog);
-        for op in backlog {
-            self.queue.complete(Completion {
-                tag: op.tag,
-                result: Err(IoError::new(block::ErrorKind::Gone, "")),
-                buf: op.buf,
-                extents: Vec::new(),
-            });
-        }
-    }
-
-    async fn next_completion(&self) -> Option<Completion> {
-        if self.flight.borrow().backlog.is_empty() {
-            return Some(self.queue.next().await);
-        }
-        within(&self.handle, RETRY_NS, self.queue.next()).await
-    }
-
-    fn take(&self, completion: Completion, batch: &mut Batch) {
-        if completion.tag == NUDGE {
-            return;
-        }
-        let ended = self.flight.borrow_mut().complete(completion);
-        if let Some(request) = ended {
-            batch.push(request, &self.agreed);
-        }
-    }
-
-    /// Writes replies until reading has ended and nothing is in flight any more.
-    async fn write_replies(self: Rc<Self>) {
-        let mut batch = Batch::default();
-        let mut broken = false;
-        loop {
-            if let Some(completion) = self.next_completion().await {
-                self.take(completion, &mut batch);
-            }
-            while !batch.is_full()
-                && let Some(completion) = self.queue.try_next()
-            {
-                self.take(completion, &mut batch);
-            }
-            if broken || self.shared.is_stopping() {
-                self.give_up_backlog();
-            }
-            self.submit_backlog();
-            if !batch.is_empty() {
-                if !broken && self.in_time(batch.write(&self.stream)).await.is_err() {
-                    broken = true;
-                    self.stream.shutdown();
-                }
-                let mut flight = self.flight.borrow_mut();
-                for request in batch.drain() {
-                    flight.release(request);
-                }
-                drop(flight);
-                self.room.notify();
-            }
-            let flight = self.flight.borrow();
-            if flight.reading_ended && flight.expected == 0 {
-                self.stream.shutdown();
-                return;
-            }
         }
     }
 }

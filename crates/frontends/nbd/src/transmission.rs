@@ -33,6 +33,14 @@ impl Task {
     pub(crate) fn has_data(self) -> bool {
         matches!(self.kind, OpKind::Read | OpKind::Write)
     }
+
+    /// Whether its range may be long though it carries no memory: it is carried out piece by piece.
+    pub(crate) fn is_long(self) -> bool {
+        matches!(
+            self.kind,
+            OpKind::Discard | OpKind::WriteZeroes | OpKind::Status
+        )
+    }
 }
 
 /// How the reply to a request will look, also when the request is refused.

@@ -2,6 +2,7 @@
 
 mod clients;
 mod contexts;
+mod gone;
 mod handshake;
 mod support;
 mod transmission;

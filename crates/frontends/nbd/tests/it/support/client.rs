@@ -2,6 +2,7 @@
 
 use super::server::Server;
 use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -27,7 +28,12 @@ pub fn string(text: &str) -> Vec<u8> {
 impl Client {
     /// Connects and reads the greeting.
     pub fn connect(server: &Server) -> Self {
-        let stream = UnixStream::connect(server.socket()).unwrap();
+        Self::over(UnixStream::connect(server.socket()).unwrap())
+    }
+
+    /// Reads the greeting from a connected stream socket of any kind.
+    pub fn over(socket: impl Into<OwnedFd>) -> Self {
+        let stream = UnixStream::from(socket.into());
         stream
             .set_read_timeout(Some(Duration::from_secs(120)))
             .unwrap();
@@ -42,7 +48,12 @@ impl Client {
 
     /// Connects and goes into transmission; with structured replies and block status if asked.
     pub fn transmission(server: &Server, structured: bool) -> Self {
-        let mut client = Self::connect(server);
+        Self::connect(server).go(structured)
+    }
+
+    /// The same of one that is connected.
+    pub fn go(self, structured: bool) -> Self {
+        let mut client = self;
         client.send(&3u32.to_be_bytes());
         if structured {
             client.option(8, &[]);

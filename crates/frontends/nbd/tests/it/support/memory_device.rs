@@ -32,8 +32,9 @@ struct State {
     given_back: usize,
     waiting: Vec<Op>,
     most_in_flight: usize,
-    /// Operations do not end while this is set.
+    /// Operations do not end while this is set, but for so many.
     held: bool,
+    excepted: usize,
     backwards: bool,
     seen: Vec<Seen>,
     listeners: HashMap<u64, Waker>,
@@ -73,6 +74,7 @@ impl MemoryDevice {
                 waiting: Vec::new(),
                 most_in_flight: 0,
                 held: false,
+                excepted: 0,
                 backwards: false,
                 seen: Vec::new(),
                 listeners: HashMap::new(),
@@ -141,6 +143,11 @@ impl MemoryDevice {
 
     pub fn go_on(&self) {
         self.change(|state| state.held = false);
+    }
+
+    /// Lets one operation end though they wait.
+    pub fn let_one_end(&self) {
+        self.change(|state| state.excepted += 1);
     }
 
     /// Operations in flight.
@@ -233,9 +240,12 @@ impl Inner {
         loop {
             let (completion, done) = {
                 let mut state = self.state.lock().unwrap();
-                while (state.waiting.is_empty() || state.held) && !state.closed {
+                while (state.waiting.is_empty() || state.held && state.excepted == 0)
+                    && !state.closed
+                {
                     state = self.changed.wait(state).unwrap();
                 }
+                state.excepted = state.excepted.saturating_sub(1);
                 if state.closed {
                     return;
                 }
@@ -272,9 +282,19 @@ impl State {
                 }
                 OpKind::Flush => {}
                 OpKind::Discard | OpKind::WriteZeroes => {
-                    self.bytes[range].fill(0);
-                    for unit in start.div_ceil(UNIT)..end / UNIT {
-                        self.allocated.remove(&unit);
+                    let of: Vec<u64> = (self.allocated)
+                        .range(start / UNIT..end.div_ceil(UNIT))
+                        .copied()
+                        .collect();
+                    for unit in of {
+                        let (from, to) = (start.max(unit * UNIT), end.min((unit + 1) * UNIT));
+                        self.bytes[from as usize..to as usize].fill(0);
+                        if to - from == UNIT && !op.flags.no_unmap {
+                            self.allocated.remove(&unit);
+                        }
+                    }
+                    if op.flags.no_unmap {
+                        self.allocated.extend(start / UNIT..end.div_ceil(UNIT));
                     }
                 }
                 OpKind::Status => {

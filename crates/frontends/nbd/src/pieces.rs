@@ -1,0 +1,210 @@
+//! Requests that change or look at long ranges without data, cut into pieces: discards, zeroes, block status.
+//!
+//! A request of 28 bytes may cover 4 GiB. The device gets it piece by piece, so that a session has a bounded part
+//! of the device's time, requests of others come in between, and nothing more is done for a peer that is gone.
+
+use crate::batch::EXTENTS_MAX;
+use crate::flight::Tag;
+use block::{OpFlags, OpKind, StatusExtent};
+use std::ops::Range;
+
+/// Longest piece, in bytes; pieces end where the volume's offset is a multiple of it.
+const PIECE: u64 = 64 << 20;
+/// The same of zeroes that keep their space, which are written.
+const PIECE_WRITTEN: u64 = 4 << 20;
+/// Unit of charges, in bytes.
+const UNIT: u64 = 512;
+/// Charges of the pieces that one session may have at the device: of 16 of the longest.
+pub(crate) const CHARGES_MAX: u64 = 16 * PIECE / UNIT;
+
+/// One operation of a long request.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Piece {
+    pub tag: Tag,
+    pub kind: OpKind,
+    pub flags: OpFlags,
+    pub range: Range<u64>,
+}
+
+/// What of a request, or of one context of a block status, the device has not been given.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Pieces {
+    pub slot: usize,
+    /// The context's place.
+    pub part: usize,
+    pub kind: OpKind,
+    pub flags: OpFlags,
+    pub range: Range<u64>,
+}
+
+impl Pieces {
+    fn longest(&self) -> u64 {
+        match self.kind == OpKind::WriteZeroes && self.flags.no_unmap {
+            true => PIECE_WRITTEN,
+            false => PIECE,
+        }
+    }
+
+    fn next(&self) -> Range<u64> {
+        let longest = self.longest();
+        let end = (self.range.start / longest + 1) * longest;
+        self.range.start..end.min(self.range.end)
+    }
+
+    /// What the next piece counts for of what a session may have at the device.
+    pub(crate) fn charge(&self) -> u32 {
+        let next = self.next();
+        ((next.end - next.start) * (PIECE / self.longest()) / UNIT) as u32
+    }
+
+    /// Whether it asks for a status: then one piece at a time.
+    pub(crate) fn asks(&self) -> bool {
+        matches!(self.kind, OpKind::Status | OpKind::Changed(_))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.range.is_empty()
+    }
+
+    /// Takes the next piece off.
+    pub(crate) fn take(&mut self) -> Piece {
+        let (range, charge) = (self.next(), self.charge());
+        self.range.start = range.end;
+        Piece {
+            tag: Tag {
+                slot: self.slot,
+                part: self.part,
+                charge,
+            },
+            kind: self.kind,
+            flags: self.flags,
+            range,
+        }
+    }
+}
+
+/// What a block status has found of one context.
+#[derive(Default)]
+pub(crate) struct Found {
+    /// Runs from the start of the request on, neighbours of one state joined.
+    pub extents: Vec<StatusExtent>,
+    /// A single run is wanted.
+    pub one: bool,
+    /// Start of what has not been answered.
+    pub at: u64,
+    /// What is left to ask, while a question is at the device.
+    pub rest: Option<Pieces>,
+}
+
+impl Found {
+    /// Adds the answer to the question that was at the device; gives what is still to be asked. An answer may end
+    /// before its question does.
+    pub(crate) fn add(&mut self, answer: &[StatusExtent]) -> Option<Pieces> {
+        let mut rest = self.rest.take()?;
+        let before = self.at;
+        for extent in answer {
+            let len = extent.len.min(rest.range.end - self.at);
+            self.at += len;
+            match self.extents.last_mut() {
+                Some(last) if last.state == extent.state => last.len += len,
+                _ if len > 0 => self.extents.push(StatusExtent { len, ..*extent }),
+                _ => {}
+            }
+        }
+        let most = if self.one { 1 } else { EXTENTS_MAX };
+        let enough = self.extents.len() > most || self.at == before;
+        rest.range.start = self.at;
+        (!enough && !rest.is_empty()).then_some(rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use block::AllocationState;
+
+    const MIB: u64 = 1 << 20;
+
+    fn pieces(kind: OpKind, no_unmap: bool, range: Range<u64>) -> Pieces {
+        let flags = OpFlags {
+            fua: false,
+            no_unmap,
+        };
+        Pieces {
+            slot: 3,
+            part: 0,
+            kind,
+            flags,
+            range,
+        }
+    }
+
+    fn cut(mut pieces: Pieces) -> Vec<(u64, u64)> {
+        let mut all = Vec::new();
+        while !pieces.is_empty() {
+            let range = pieces.take().range;
+            all.push((range.start, range.end));
+        }
+        all
+    }
+
+    #[test]
+    fn a_long_range_is_cut_at_multiples_of_the_longest_piece() {
+        let long = pieces(OpKind::Discard, false, 60 * MIB..130 * MIB);
+        let expected = [(60, 64), (64, 128), (128, 130)].map(|(a, b)| (a * MIB, b * MIB));
+        assert_eq!(cut(long), expected);
+        let written = pieces(OpKind::WriteZeroes, true, MIB..9 * MIB);
+        let expected = [(1, 4), (4, 8), (8, 9)].map(|(a, b)| (a * MIB, b * MIB));
+        assert_eq!(cut(written), expected);
+    }
+
+    #[test]
+    fn zeroes_that_are_written_are_charged_as_much_as_long_pieces() {
+        let long = pieces(OpKind::Discard, false, 0..4096 * MIB);
+        let written = pieces(OpKind::WriteZeroes, true, 0..4096 * MIB);
+        assert_eq!(long.charge(), written.charge());
+        assert_eq!(u64::from(long.charge()) * 16, CHARGES_MAX);
+        let short = pieces(OpKind::Discard, false, 512..1024);
+        assert_eq!(short.charge(), 1);
+    }
+
+    fn extent(len: u64, state: AllocationState) -> StatusExtent {
+        StatusExtent { len, state }
+    }
+
+    fn found(one: bool) -> Found {
+        Found {
+            one,
+            at: 4096,
+            rest: Some(pieces(OpKind::Status, false, 64 * MIB..256 * MIB)),
+            ..Found::default()
+        }
+    }
+
+    #[test]
+    fn the_next_question_begins_where_a_short_answer_ends() {
+        let mut found = found(false);
+        let rest = found.add(&[extent(4096, AllocationState::Hole)]).unwrap();
+        assert_eq!(rest.range, 8192..256 * MIB);
+        found.rest = Some(rest);
+        let all = found.add(&[extent(u64::MAX, AllocationState::Hole)]);
+        assert_eq!(all, None);
+        assert_eq!(
+            found.extents,
+            [extent(256 * MIB - 4096, AllocationState::Hole)]
+        );
+    }
+
+    #[test]
+    fn nothing_more_is_asked_when_the_answer_is_full_or_does_not_come_further() {
+        let states = [AllocationState::Hole, AllocationState::Data];
+        let two = states.map(|state| extent(4096, state));
+        assert_eq!(found(true).add(&two), None);
+        assert!(found(false).add(&two).is_some());
+        let many: Vec<_> = (0..=EXTENTS_MAX)
+            .map(|n| extent(512, states[n % 2]))
+            .collect();
+        assert_eq!(found(false).add(&many), None);
+        assert_eq!(found(false).add(&[]), None);
+    }
+}
