@@ -68,6 +68,7 @@ impl Export for FuseExport {
 impl Drop for FuseExport {
     /// Takes the file away and waits, for a bounded time, for what is in flight.
     fn drop(&mut self) {
+        self.file.ended.store(true, Ordering::Release);
         mount::remove(&self.mount, self.file.number);
         self.file.flight.wait_idle(ANSWER_MAX);
     }

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::ops::Range;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use std::time::SystemTime;
@@ -50,6 +50,8 @@ pub(crate) struct File {
     pub owner: Mutex<Owner>,
     /// File descriptors that are open.
     pub opened: AtomicUsize,
+    /// The export has ended: long requests stop at their next step.
+    pub ended: AtomicBool,
     pub flight: Arc<Flight>,
     pub ranges: Arc<Ranges>,
     size: AtomicU64,
@@ -151,6 +153,7 @@ impl File {
                 changed: SystemTime::now(),
             }),
             opened: AtomicUsize::new(0),
+            ended: AtomicBool::new(false),
             flight: Arc::default(),
             ranges: Arc::default(),
             size: AtomicU64::new(geometry.size),

@@ -4,11 +4,23 @@ use crate::file::{File, Plan};
 use block::{AllocationState, ErrorKind, IoBuf, IoError, OpFlags, OpKind};
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-/// Longest range that one operation clears or tells the state of, in bytes.
-const WINDOW: u64 = 1 << 30;
+/// Longest range that one operation clears or tells the state of, in bytes: one region of the engine.
+const WINDOW: u64 = 256 << 20;
+/// The same of zeroes that keep their space, which are written.
+const WINDOW_WRITTEN: u64 = 16 << 20;
 
 impl File {
+    /// # Errors
+    /// When the export has ended: nobody is there to be answered.
+    fn check_served(&self) -> Result<(), IoError> {
+        match self.ended.load(Ordering::Acquire) {
+            true => Err(IoError::new(ErrorKind::Gone, "the export has ended")),
+            false => Ok(()),
+        }
+    }
+
     async fn read_lba(self: &Arc<Self>, offset: u64) -> Result<IoBuf, IoError> {
         let plan = Plan {
             kind: OpKind::Read,
@@ -77,29 +89,63 @@ impl File {
         let _held = self.ranges.hold(whole.clone(), whole != range).await;
         let inner_start = range.start.next_multiple_of(self.lba);
         let inner_end = range.end / self.lba * self.lba;
+        let frees = kind == OpKind::Discard;
         if inner_start > inner_end {
             // Part of a single LBA.
-            return self.zero_part(range).await;
+            return self.zero_part(range, frees).await;
         }
-        self.zero_part(range.start..inner_start).await?;
+        self.zero_part(range.start..inner_start, frees).await?;
+        let window = match flags.no_unmap {
+            true => WINDOW_WRITTEN,
+            false => WINDOW,
+        };
         let mut at = inner_start;
         while at < inner_end {
-            let end = (at + WINDOW).min(inner_end);
-            let plan = Plan {
-                kind,
-                flags,
-                range: at..end,
-                buf: IoBuf::empty(),
-            };
-            self.step(plan).await?;
+            let end = ((at / window + 1) * window).min(inner_end);
+            self.clear_whole(at..end, kind, flags).await?;
             at = end;
         }
-        self.zero_part(inner_end..range.end).await
+        self.zero_part(inner_end..range.end, frees).await
     }
 
-    async fn zero_part(self: &Arc<Self>, range: Range<u64>) -> Result<(), IoError> {
+    async fn clear_whole(
+        self: &Arc<Self>,
+        range: Range<u64>,
+        kind: OpKind,
+        flags: OpFlags,
+    ) -> Result<(), IoError> {
+        self.check_served()?;
+        let plan = Plan {
+            kind,
+            flags,
+            range,
+            buf: IoBuf::empty(),
+        };
+        self.step(plan).await.map(drop)
+    }
+
+    /// Makes part of an LBA read as zeroes. If it `frees`, what holds nothing but zeroes then is discarded, and what
+    /// held nothing else before stays as it is: a hole takes no space by being punched.
+    async fn zero_part(self: &Arc<Self>, range: Range<u64>, frees: bool) -> Result<(), IoError> {
         if range.is_empty() {
             return Ok(());
+        }
+        if frees {
+            let start = range.start / self.lba * self.lba;
+            let part = (range.start - start) as usize..(range.end - start) as usize;
+            let mut bytes = vec![0; self.lba as usize];
+            self.read_lba(start).await?.read(0, &mut bytes);
+            let is_zero = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
+            if is_zero(&bytes[part.clone()]) {
+                return Ok(());
+            }
+            bytes[part].fill(0);
+            if is_zero(&bytes) {
+                let whole = start..start + self.lba;
+                return self
+                    .clear_whole(whole, OpKind::Discard, OpFlags::default())
+                    .await;
+            }
         }
         let zeroes = vec![0; (range.end - range.start) as usize];
         self.patch(range.start, &zeroes, OpFlags::default()).await
@@ -115,10 +161,11 @@ impl File {
         let size = self.current_size();
         let mut at = offset / self.lba * self.lba;
         while at < size {
+            self.check_served()?;
             let plan = Plan {
                 kind: OpKind::Status,
                 flags: OpFlags::default(),
-                range: at..(at + WINDOW).min(size),
+                range: at..((at / WINDOW + 1) * WINDOW).min(size),
                 buf: IoBuf::empty(),
             };
             let before = at;

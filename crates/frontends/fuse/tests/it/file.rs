@@ -223,6 +223,45 @@ fn punched_and_zeroed_ranges_read_as_zeroes_whatever_their_alignment() {
 }
 
 #[test]
+fn a_punched_part_of_a_hole_takes_no_space_and_what_was_punched_in_parts_is_freed() {
+    let punch = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+    let volume = Volume::new(MIB, 4096);
+    let file = volume.open();
+    for (offset, len) in [(100, 50), (4000, 200), (20_000, 30_000)] {
+        fallocate(&file, punch, offset, len).unwrap();
+    }
+    let writes = |seen: &Seen| seen.kind == OpKind::Write;
+    assert!(!volume.device.seen().iter().any(writes));
+    file.write_all_at(&[1; 4096], 8192).unwrap();
+    for part in 0..8 {
+        assert_eq!(seek(&file, 0, libc::SEEK_DATA).unwrap(), 8192, "{part}");
+        fallocate(&file, punch, 8192 + part * 512, 512).unwrap();
+    }
+    assert_eq!(code(seek(&file, 0, libc::SEEK_DATA)), libc::ENXIO);
+}
+
+#[test]
+fn a_zeroed_range_keeps_its_space_and_is_written_in_short_steps() {
+    let zero = libc::FALLOC_FL_ZERO_RANGE;
+    for mode in [zero, zero | libc::FALLOC_FL_KEEP_SIZE] {
+        let volume = Volume::new(128 * MIB, 512);
+        let file = volume.open();
+        fallocate(&file, mode, MIB, 64 * MIB).unwrap();
+        for seen in volume.device.seen() {
+            assert!(
+                seen.flags.no_unmap && seen.len <= 16 * MIB,
+                "{mode}: {seen:?}"
+            );
+        }
+        let found = [libc::SEEK_DATA, libc::SEEK_HOLE].map(|whence| {
+            let from = if whence == libc::SEEK_DATA { 0 } else { MIB };
+            seek(&file, from as i64, whence).unwrap() as u64
+        });
+        assert_eq!(found, [MIB, 65 * MIB]);
+    }
+}
+
+#[test]
 fn space_cannot_be_reserved_beyond_or_within_the_volume() {
     let volume = Volume::new(MIB, 512);
     let file = volume.open();

@@ -3,6 +3,7 @@
 use crate::support::memory_device::MemoryDevice;
 use crate::support::volume::{Place, Volume, code, is_mounted, wait_until};
 use std::fs::OpenOptions;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -150,6 +151,26 @@ fn an_export_waits_for_what_is_in_flight() {
     writer.join().unwrap().unwrap();
     ending.join().unwrap();
     assert_eq!(device.content(0, 1), [9]);
+}
+
+#[test]
+fn a_long_request_ends_with_the_export() {
+    let mut volume = Volume::new(5 << 30, 512);
+    let file = volume.open();
+    volume.device.hold();
+    let puncher = std::thread::spawn(move || {
+        let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        // SAFETY: plain system call on an open descriptor.
+        unsafe { libc::fallocate(file.as_raw_fd(), mode, 0, 5 << 30) }
+    });
+    wait_until("it is in flight", || volume.device.in_flight() == 1);
+    let export = volume.export.take();
+    let ending = std::thread::spawn(move || drop(export));
+    wait_until("it is unmounted", || !volume.place.is_mounted());
+    volume.device.go_on();
+    assert_eq!(puncher.join().unwrap(), -1);
+    ending.join().unwrap();
+    assert_eq!(volume.device.seen().len(), 1);
 }
 
 #[test]
