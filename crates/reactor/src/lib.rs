@@ -28,7 +28,7 @@ pub use frontend::{
     Export, FrontEnd, Keeper, Kept, NoKeeper, OpenFor, Parameter, SessionInfo, Space, StartExport,
 };
 pub use net::{DetachedStream, ListenAddress, Listener, Stream, prepare_socket_path};
-pub use read_buffer::ReadBuffer;
+pub use read_buffer::{ReadBuffer, Source};
 pub use readiness::{Interest, Readiness};
 pub use remote::Remote;
 pub use ring::moved;

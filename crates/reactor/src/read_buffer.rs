@@ -7,9 +7,34 @@ use std::rc::Rc;
 /// What a connection has until it sends more at a time, in bytes: thousands may be there and send little.
 const FIRST: usize = 4 << 10;
 
+/// What a [`ReadBuffer`] reads: a stream of bytes.
+pub trait Source {
+    /// As [`Stream::read`].
+    ///
+    /// # Errors
+    /// When the connection broke.
+    fn read(&self, buf: &mut [u8]) -> impl Future<Output = Result<usize>>;
+
+    /// As [`Stream::read_soon`].
+    ///
+    /// # Errors
+    /// When the connection broke.
+    fn read_soon(&self, buf: &mut [u8]) -> impl Future<Output = Result<usize>>;
+}
+
+impl Source for Stream {
+    fn read(&self, buf: &mut [u8]) -> impl Future<Output = Result<usize>> {
+        Self::read(self, buf)
+    }
+
+    fn read_soon(&self, buf: &mut [u8]) -> impl Future<Output = Result<usize>> {
+        Self::read_soon(self, buf)
+    }
+}
+
 /// The reading end of a connection.
-pub struct ReadBuffer {
-    stream: Rc<Stream>,
+pub struct ReadBuffer<S = Stream> {
+    stream: Rc<S>,
     buf: Box<[u8]>,
     /// How much it may grow to, in bytes.
     size: usize,
@@ -18,10 +43,10 @@ pub struct ReadBuffer {
     direct: usize,
 }
 
-impl ReadBuffer {
+impl<S: Source> ReadBuffer<S> {
     /// Reads ahead at most `size` bytes; what is wanted beyond the buffer and is longer than `direct`
     /// bytes, which is at most `size`, goes straight to where it belongs.
-    pub fn new(stream: Rc<Stream>, size: usize, direct: usize) -> Self {
+    pub fn new(stream: Rc<S>, size: usize, direct: usize) -> Self {
         assert!(direct <= size, "a rest that is read ahead fits the buffer");
         Self {
             stream,
@@ -102,9 +127,15 @@ impl ReadBuffer {
         let buffered = (self.end - self.start).min(target.len());
         target[..buffered].copy_from_slice(&self.buf[self.start..self.start + buffered]);
         self.start += buffered;
-        let rest = &mut target[buffered..];
+        let mut rest = &mut target[buffered..];
         if rest.len() > self.direct {
-            return self.stream.read_exact(rest).await;
+            while !rest.is_empty() {
+                match self.stream.read(rest).await? {
+                    0 => return Err(ErrorKind::UnexpectedEof.into()),
+                    count => rest = &mut rest[count..],
+                }
+            }
+            return Ok(());
         }
         let len = rest.len();
         rest.copy_from_slice(&self.fill(len).await?[..len]);

@@ -175,18 +175,36 @@ impl ReactorThread {
     /// # Errors
     /// As [`ReactorThread::start`], and when it may not run there.
     pub fn start_on(name: &str, seed: u64, cores: Vec<usize>) -> io::Result<Self> {
+        Self::start_with(name, seed, cores, || DmaPool::with_arena(BUFFERS))
+    }
+
+    /// As [`ReactorThread::start`], for work that asks no drive: it has no buffers for that.
+    ///
+    /// # Errors
+    /// As [`ReactorThread::start`].
+    pub fn start_aside(name: &str, seed: u64) -> io::Result<Self> {
+        Self::start_with(name, seed, Vec::new(), DmaPool::new)
+    }
+
+    fn start_with(
+        name: &str,
+        seed: u64,
+        cores: Vec<usize>,
+        buffers: impl FnOnce() -> DmaPool + Send + 'static,
+    ) -> io::Result<Self> {
         let (give, take) = std::sync::mpsc::channel();
         let thread = std::thread::Builder::new()
             .name(name.to_owned())
             .spawn(move || {
-                let reactor = match keep_to(&cores).and_then(|()| Reactor::new(seed)) {
-                    Ok(reactor) => reactor,
-                    Err(error) => {
-                        let copy = io::Error::new(error.kind(), error.to_string());
-                        let _ = give.send(Err(copy));
-                        return Err(error);
-                    }
-                };
+                let reactor =
+                    match keep_to(&cores).and_then(|()| Reactor::with_buffers(seed, buffers())) {
+                        Ok(reactor) => reactor,
+                        Err(error) => {
+                            let copy = io::Error::new(error.kind(), error.to_string());
+                            let _ = give.send(Err(copy));
+                            return Err(error);
+                        }
+                    };
                 let _ = give.send(Ok(reactor.handle().remote()));
                 reactor.run()
             })?;

@@ -1,15 +1,11 @@
-//! The parameters of an export, read and checked.
+//! Where an export listens, read and checked.
 
 use reactor::ListenAddress;
-use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind, Result};
-use std::net::ToSocketAddrs;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-const CONNECTIONS_DEFAULT: usize = 16;
-const CONNECTIONS_MAX: usize = 1024;
-
-fn invalid(text: String) -> Error {
+pub(crate) fn invalid(text: String) -> Error {
     Error::new(ErrorKind::InvalidInput, text)
 }
 
@@ -31,28 +27,12 @@ pub(crate) fn parse_listen(text: &str) -> Result<ListenAddress> {
         ))
     };
     let rest = text.strip_prefix("tcp:").ok_or_else(form)?;
-    let mut found = rest.to_socket_addrs().map_err(|_| form())?;
-    found.next().map(ListenAddress::Tcp).ok_or_else(form)
-}
-
-/// Where to listen and how many connections to take.
-pub(crate) fn parse(parameters: &BTreeMap<String, String>) -> Result<(ListenAddress, usize)> {
-    let listen = parameters.get("listen").ok_or_else(|| {
-        invalid("an NBD export needs listen: unix:PATH or tcp:ADDRESS:PORT".to_owned())
-    })?;
-    let connections = match parameters.get("max-connections") {
-        None => CONNECTIONS_DEFAULT,
-        Some(text) => text
-            .parse()
-            .ok()
-            .filter(|count| (1..=CONNECTIONS_MAX).contains(count))
-            .ok_or_else(|| {
-                invalid(format!(
-                    "max-connections is '{text}': give a number from 1 to {CONNECTIONS_MAX}"
-                ))
-            })?,
+    // Names are not looked up: that may take as long as a server of names likes.
+    let at = match rest.strip_prefix("localhost:") {
+        Some(port) => SocketAddr::from((Ipv4Addr::LOCALHOST, port.parse().map_err(|_| form())?)),
+        None => rest.parse().map_err(|_| form())?,
     };
-    Ok((parse_listen(listen)?, connections))
+    Ok(ListenAddress::Tcp(at))
 }
 
 #[cfg(test)]
@@ -65,6 +45,7 @@ mod tests {
             ("unix:/run/a.sock", "unix:/run/a.sock"),
             ("tcp:127.0.0.1:10809", "tcp:127.0.0.1:10809"),
             ("tcp:[::1]:0", "tcp:[::1]:0"),
+            ("tcp:localhost:1", "tcp:127.0.0.1:1"),
         ] {
             assert_eq!(parse_listen(text).unwrap().to_string(), written);
         }
@@ -79,24 +60,11 @@ mod tests {
             "tcp:",
             "tcp:1.2.3.4",
             "tcp:1.2.3.4:99999",
+            "tcp:storage.example:10809",
             "/a",
         ] {
             let error = parse_listen(text).unwrap_err().to_string();
             assert!(error.contains("write"), "{text}: {error}");
-        }
-    }
-
-    #[test]
-    fn connections_are_bounded() {
-        let with = |count: &str| {
-            parse(&BTreeMap::from([
-                ("listen".to_owned(), "unix:/a".to_owned()),
-                ("max-connections".to_owned(), count.to_owned()),
-            ]))
-        };
-        assert_eq!(with("3").unwrap().1, 3);
-        for count in ["0", "1025", "-1", "many"] {
-            assert!(with(count).is_err(), "{count}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Replies, put together so that several leave by one system call.
 
+use crate::channel::Channel;
 use crate::contexts::Context;
 use crate::errors;
 use crate::flight::{Answer, Request};
@@ -8,7 +9,6 @@ use crate::protocol::{
     SIMPLE_REPLY_MAGIC, STATE_CHANGED, STATE_HOLE_ZERO, STRUCTURED_REPLY_MAGIC, chunk,
 };
 use block::{AllocationState, IoError, StatusExtent};
-use reactor::Stream;
 use std::io::{IoSlice, Result};
 use std::ops::Range;
 
@@ -47,7 +47,7 @@ impl Batch {
     }
 
     /// Writes all of them.
-    pub(crate) async fn write(&self, stream: &Stream) -> Result<()> {
+    pub(crate) async fn write(&self, stream: &Channel) -> Result<()> {
         let mut parts = Vec::with_capacity(2 * self.replies.len());
         for (head, request) in &self.replies {
             parts.push(IoSlice::new(&self.heads[head.clone()]));

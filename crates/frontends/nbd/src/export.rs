@@ -1,7 +1,7 @@
 //! An export: its listener, and its end.
 
-use crate::address::parse;
-use crate::session::serve;
+use crate::parameters::parse;
+use crate::secure::{self, serve};
 use crate::shared::{Listening, Shared};
 use reactor::{Export, Handle, ListenAddress, Listener, Remote, SECOND_NS, StartExport, Stream};
 use std::future::{Future, poll_fn};
@@ -31,8 +31,17 @@ struct NbdExport {
 
 /// Starts an export. Not to be called on one of its loops: it waits for the first of them.
 pub(crate) fn start(export: StartExport) -> Result<Box<dyn Export>> {
-    let (address, connections) = parse(&export.parameters)?;
-    let shared = Shared::new(export.name, export.volume, export.device);
+    let parameters = parse(&export.parameters)?;
+    if parameters.tls.is_some() {
+        secure::prepare()?;
+    }
+    let address = parameters.listen;
+    let shared = Shared::new(
+        (export.name, export.volume),
+        export.device,
+        parameters.connections,
+        parameters.tls,
+    );
     let remotes = export.remotes;
     let first = remotes
         .first()
@@ -52,7 +61,6 @@ pub(crate) fn start(export: StartExport) -> Result<Box<dyn Export>> {
         let accepting = Accepting {
             handle: handle.clone(),
             remotes,
-            connections,
             next: 0,
             listening: task_shared.listening(),
             shared: task_shared,
@@ -82,24 +90,35 @@ impl Export for NbdExport {
     }
 
     fn hints(&self) -> Vec<String> {
-        let (uri, device) = match &self.address {
-            ListenAddress::Unix(path) => (
-                format!("nbd+unix:///?socket={}", path.display()),
-                format!("driver=nbd,server.type=unix,server.path={}", path.display()),
-            ),
-            ListenAddress::Tcp(at) => (
-                format!("nbd://{at}"),
-                format!(
-                    "driver=nbd,server.type=inet,server.host={},server.port={}",
-                    at.ip(),
-                    at.port()
-                ),
-            ),
+        // Where libnbd finds the certificates of clients.
+        let (scheme, certificates) = match &self.shared.tls {
+            None => ("nbd", ""),
+            Some(_) => ("nbds", "tls-certificates=/etc/pki/libnbd"),
         };
+        let is_plain = certificates.is_empty();
+        let (uri, device) = match &self.address {
+            ListenAddress::Unix(path) => {
+                let path = path.display();
+                let and = if is_plain { "" } else { "&" };
+                (
+                    format!("{scheme}+unix:///?socket={path}{and}{certificates}"),
+                    format!("driver=nbd,server.type=unix,server.path={path}"),
+                )
+            }
+            ListenAddress::Tcp(at) => {
+                let (ip, port) = (at.ip(), at.port());
+                let with = if is_plain { "" } else { "/?" };
+                (
+                    format!("{scheme}://{at}{with}{certificates}"),
+                    format!("driver=nbd,server.type=inet,server.host={ip},server.port={port}"),
+                )
+            }
+        };
+        let tls = if is_plain { "" } else { ",tls-creds=ID" };
         vec![
             format!("nbdinfo '{uri}'"),
             format!("nbdcopy '{uri}' copy.img"),
-            format!("qemu-system-x86_64 ... -drive {device},format=raw,if=virtio"),
+            format!("qemu-system-x86_64 ... -drive {device}{tls},format=raw,if=virtio"),
         ]
     }
 
@@ -123,7 +142,6 @@ impl Drop for NbdExport {
 struct Accepting {
     handle: Handle,
     remotes: Vec<Remote>,
-    connections: usize,
     next: usize,
     shared: Arc<Shared>,
     listening: Listening,
@@ -146,11 +164,11 @@ impl Accepting {
         self.shared.stop();
     }
 
-    /// Starts a session on the next loop; a connection too many is closed.
+    /// Starts a session on the next loop.
     fn hand_over(&mut self, stream: Stream) {
         // SAFETY: the descriptor is open as long as `stream` is, which outlives this use.
         let fd = unsafe { BorrowedFd::borrow_raw(stream.fd()) };
-        let Some(seat) = self.shared.sit(fd, self.connections) else {
+        let Some(seat) = self.shared.sit(fd) else {
             return;
         };
         keep_alive(&stream);

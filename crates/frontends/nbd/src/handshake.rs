@@ -1,6 +1,7 @@
 //! The handshake ("Fixed newstyle negotiation"): one option after the other until the peer asks
 //! for the export or leaves. The caller bounds its time.
 
+use crate::channel::Channel;
 use crate::contexts::{CONTEXTS_MAX, Context, asked_for};
 use crate::input::Input;
 use crate::options::{ContextRequest, InfoRequest};
@@ -8,9 +9,8 @@ use crate::protocol::{
     INIT_MAGIC, OPTION_MAGIC, OPTION_REPLY_MAGIC, PAYLOAD_MAX, handshake_flag, info, option, reply,
     transmission_flag as flag,
 };
-use crate::shared::Shared;
+use crate::shared::{Seat, Shared};
 use block::Geometry;
-use reactor::Stream;
 use std::io::{Error, ErrorKind, IoSlice, Result};
 
 /// Options that a peer may send before it has to decide.
@@ -29,20 +29,45 @@ pub(crate) struct Agreed {
     pub contexts: Vec<Context>,
 }
 
-/// Where the handshake goes from here.
+/// Where the handshake leads from here.
 enum Next {
     /// To the next option.
     Option,
     Transmission,
+    StartTls,
     End,
 }
 
+/// How a handshake ended in good order.
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) enum Outcome {
+    Transmission(Agreed),
+    /// The peer begins TLS now, and then says its options again.
+    StartTls,
+    /// The peer left.
+    End,
+}
+
+/// What TLS is to a handshake.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Security {
+    /// It is not offered.
+    None,
+    Optional,
+    Required,
+    /// The connection has it.
+    Active,
+}
+
 pub(crate) struct Handshake<'a> {
-    pub stream: &'a Stream,
+    pub stream: &'a Channel,
     pub input: &'a mut Input,
     pub shared: &'a Shared,
+    pub seat: &'a Seat,
+    pub security: Security,
+    /// What the peer's handshake flags said, which come before TLS.
+    pub no_zeroes: bool,
     agreed: Agreed,
-    no_zeroes: bool,
 }
 
 /// The transmission flags of a volume.
@@ -65,18 +90,27 @@ fn broken(text: &str) -> Error {
 }
 
 impl<'a> Handshake<'a> {
-    pub(crate) fn new(stream: &'a Stream, input: &'a mut Input, shared: &'a Shared) -> Self {
+    pub(crate) fn new(
+        (stream, input): (&'a Channel, &'a mut Input),
+        (shared, seat): (&'a Shared, &'a Seat),
+        security: Security,
+    ) -> Self {
         Self {
             stream,
             input,
             shared,
-            agreed: Agreed::default(),
+            seat,
+            security,
             no_zeroes: false,
+            agreed: Agreed::default(),
         }
     }
 
-    /// What was agreed on, or `None` when the peer left in good order.
-    pub(crate) async fn run(mut self) -> Result<Option<Agreed>> {
+    /// Greets the peer and takes its flags.
+    ///
+    /// # Errors
+    /// When the connection or the peer broke.
+    pub(crate) async fn greet(&mut self) -> Result<()> {
         let ours = handshake_flag::FIXED_NEWSTYLE | handshake_flag::NO_ZEROES;
         let mut greeting = [0; 18];
         greeting[..8].copy_from_slice(&INIT_MAGIC.to_be_bytes());
@@ -91,11 +125,22 @@ impl<'a> Handshake<'a> {
             ));
         }
         self.no_zeroes = theirs & u32::from(handshake_flag::NO_ZEROES) != 0;
+        Ok(())
+    }
+
+    /// Takes options until the peer has decided.
+    ///
+    /// # Errors
+    /// When the connection or the peer broke.
+    pub(crate) async fn options(&mut self) -> Result<Outcome> {
         for _ in 0..OPTIONS_MAX {
             match self.option().await? {
                 Next::Option => {}
-                Next::Transmission => return Ok(Some(self.agreed)),
-                Next::End => return Ok(None),
+                Next::Transmission => {
+                    return Ok(Outcome::Transmission(std::mem::take(&mut self.agreed)));
+                }
+                Next::StartTls => return Ok(Outcome::StartTls),
+                Next::End => return Ok(Outcome::End),
             }
         }
         Err(broken("the client sent too many options"))
@@ -117,6 +162,14 @@ impl<'a> Handshake<'a> {
                 .await;
         }
         let data = self.input.bytes(len as usize).await?;
+        if self.security == Security::Required && !matches!(kind, option::ABORT | option::STARTTLS)
+        {
+            if kind == option::EXPORT_NAME {
+                return Err(broken("the client does not begin TLS"));
+            }
+            let text = "this export needs TLS: begin it first";
+            return self.refuse(kind, reply::ERR_TLS_REQD, text).await;
+        }
         match kind {
             option::EXPORT_NAME => self.export_name(&data).await,
             option::ABORT => {
@@ -125,10 +178,7 @@ impl<'a> Handshake<'a> {
                 Ok(Next::End)
             }
             option::LIST => self.list(&data).await,
-            option::STARTTLS => {
-                self.refuse(kind, reply::ERR_POLICY, "this server offers no TLS")
-                    .await
-            }
+            option::STARTTLS => self.start_tls(&data).await,
             option::INFO | option::GO => self.info(kind, &data).await,
             option::STRUCTURED_REPLY if data.is_empty() => {
                 self.agreed.structured = true;
@@ -146,6 +196,23 @@ impl<'a> Handshake<'a> {
         }
     }
 
+    async fn start_tls(&mut self, data: &[u8]) -> Result<Next> {
+        let (error, text) = match self.security {
+            Security::None => (reply::ERR_POLICY, "this server offers no TLS"),
+            Security::Active => (reply::ERR_INVALID, "the connection has TLS already"),
+            _ if !data.is_empty() => (reply::ERR_INVALID, "this option has no data"),
+            // What comes before the answer was sent by nobody who is known.
+            _ if self.input.has_more() => {
+                return Err(broken("the client sends before TLS has begun"));
+            }
+            Security::Optional | Security::Required => {
+                self.answer(option::STARTTLS, reply::ACK, &[]).await?;
+                return Ok(Next::StartTls);
+            }
+        };
+        self.refuse(option::STARTTLS, error, text).await
+    }
+
     fn is_ours(&self, name: &str) -> bool {
         name.is_empty() || name == self.shared.name
     }
@@ -154,6 +221,9 @@ impl<'a> Handshake<'a> {
     async fn export_name(&mut self, data: &[u8]) -> Result<Next> {
         if !std::str::from_utf8(data).is_ok_and(|name| self.is_ours(name)) {
             return Err(broken("the client asks for an export of another name"));
+        }
+        if !self.seat.admit() {
+            return Err(broken("the export has as many connections as it may"));
         }
         let geometry = self.shared.device.geometry();
         let mut bytes = [0; 134];
@@ -185,6 +255,13 @@ impl<'a> Handshake<'a> {
         if !self.is_ours(request.name) {
             let text = "no export of this name";
             return self.refuse(kind, reply::ERR_UNKNOWN, text).await;
+        }
+        if kind == option::GO && !self.seat.admit() {
+            let most = self.shared.connections;
+            let text = format!(
+                "this export has {most} connections, which is its limit: close one, or raise max-connections"
+            );
+            return self.refuse(kind, reply::ERR_POLICY, &text).await;
         }
         let geometry = self.shared.device.geometry();
         let mut block = info::BLOCK_SIZE.to_be_bytes().to_vec();

@@ -1,7 +1,8 @@
 //! What a peer sends: payloads into the memory that operations take.
 
+use crate::channel::Channel;
 use block::IoBuf;
-use reactor::{ReadBuffer, Stream};
+use reactor::ReadBuffer;
 use std::io::Result;
 use std::rc::Rc;
 
@@ -11,11 +12,16 @@ const BUFFER: usize = 128 << 10;
 const DIRECT: usize = 32 << 10;
 
 /// The reading end of a connection.
-pub(crate) struct Input(ReadBuffer);
+pub(crate) struct Input(ReadBuffer<Channel>);
 
 impl Input {
-    pub(crate) fn new(stream: Rc<Stream>) -> Self {
+    pub(crate) fn new(stream: Rc<Channel>) -> Self {
         Self(ReadBuffer::new(stream, BUFFER, DIRECT))
+    }
+
+    /// Whether the peer has sent more than was taken, as far as that was read.
+    pub(crate) fn has_more(&self) -> bool {
+        self.0.has_more()
     }
 
     /// The next `N` bytes.

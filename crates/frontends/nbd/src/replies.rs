@@ -8,6 +8,8 @@ use std::rc::Rc;
 
 /// When the device gave an operation back, it is asked again after this time at the latest.
 const RETRY_NS: u64 = SECOND_NS / 1000;
+/// How long a peer may take to be told that the session ends.
+const END_NS: u64 = SECOND_NS;
 
 impl Session {
     pub(crate) fn submit(&self, op: Op) {
@@ -117,10 +119,13 @@ impl Session {
             let flight = self.flight.borrow();
             let nothing_left = self.is_gone() || !flight.has_waiting();
             if flight.reading_ended && flight.expected == 0 && nothing_left {
-                self.stream.shutdown();
-                return;
+                break;
             }
         }
+        if !self.is_gone() {
+            let _ = within(&self.handle, END_NS, self.stream.say_end()).await;
+        }
+        self.stream.shutdown();
     }
 
     /// Ends when the peer cannot be answered any more, or the session has ended.

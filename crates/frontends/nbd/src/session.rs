@@ -2,8 +2,9 @@
 //! peer's end, on one loop.
 
 use crate::batch::EXTENTS_MAX;
+use crate::channel::Channel;
 use crate::flight::{Answer, Flight, Request, Tag};
-use crate::handshake::{Agreed, Handshake};
+use crate::handshake::Agreed;
 use crate::input::Input;
 use crate::pieces::{Found, Pieces};
 use crate::protocol::{HEADER_LEN, Header, PAYLOAD_MAX, command};
@@ -12,14 +13,12 @@ use crate::transmission::{Limits, Task, answer, check, parts};
 use block::{
     Completion, CompletionQueue, CompletionSink, IoBuf, IoError, Op, OpKind, StatusExtent,
 };
-use reactor::{Event, Handle, SECOND_NS, Stream, within};
+use reactor::{Event, Handle, SECOND_NS, within};
 use std::cell::{Cell, RefCell};
 use std::io::{Error, ErrorKind, Result};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A peer has this long for its handshake.
-const HANDSHAKE_NS: u64 = 10 * SECOND_NS;
 /// A peer has this long to send a mebibyte of a payload, or to take a batch of replies.
 const TRANSFER_NS: u64 = 60 * SECOND_NS;
 /// A read of so many bytes is left to be carried out and answered, if that can be done at once, before the next request
@@ -38,7 +37,7 @@ pub(crate) const NUDGE: u64 = u64::MAX;
 
 pub(crate) struct Session {
     pub handle: Handle,
-    pub stream: Rc<Stream>,
+    pub stream: Rc<Channel>,
     pub shared: Arc<Shared>,
     pub agreed: Agreed,
     lba_size: u32,
@@ -53,14 +52,13 @@ pub(crate) struct Session {
     _seat: Seat,
 }
 
-/// Serves one connection until it ends. The errors of a peer concern nobody else.
-pub(crate) async fn serve(handle: Handle, stream: Stream, shared: Arc<Shared>, seat: Seat) {
-    let stream = Rc::new(stream);
-    let mut input = Input::new(stream.clone());
-    let handshake = Handshake::new(&stream, &mut input, &shared).run();
-    let Some(Ok(Some(agreed))) = within(&handle, HANDSHAKE_NS, handshake).await else {
-        return;
-    };
+/// Serves a connection in transmission until it ends. The errors of a peer concern nobody else.
+pub(crate) async fn serve(
+    handle: Handle,
+    (stream, mut input): (Rc<Channel>, Input),
+    agreed: Agreed,
+    (shared, seat): (Arc<Shared>, Seat),
+) {
     let geometry = shared.device.geometry();
     let session = Rc::new(Session {
         handle: handle.clone(),

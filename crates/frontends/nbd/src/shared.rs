@@ -1,7 +1,8 @@
 //! What listener, sessions and the export's owner know of each other.
 
+use crate::tls::Tls;
 use block::BlockDevice;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::net::Shutdown;
 use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
@@ -15,9 +16,30 @@ struct State {
     /// The listener is open.
     listening: bool,
     waker: Option<Waker>,
-    /// A second descriptor of each session's socket, to end it from any thread.
-    sessions: HashMap<u64, UnixStream>,
+    connections: BTreeMap<u64, Connection>,
     next: u64,
+}
+
+struct Connection {
+    /// A second descriptor of its socket, to end it from any thread.
+    socket: UnixStream,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Handshake,
+    /// It counts as one of those that the export may have.
+    Admitted,
+    /// It was ended for others, and is to leave.
+    Ended,
+}
+
+impl State {
+    fn count(&self, stage: Stage) -> usize {
+        let all = self.connections.values();
+        all.filter(|connection| connection.stage == stage).count()
+    }
 }
 
 /// One export, from every side.
@@ -25,6 +47,9 @@ pub(crate) struct Shared {
     pub name: String,
     pub volume: String,
     pub device: Arc<dyn BlockDevice>,
+    /// Connections in transmission at most.
+    pub connections: usize,
+    pub tls: Option<Tls>,
     /// The volume's size in bytes, refreshed at each change.
     size: AtomicU64,
     /// Changed under the lock.
@@ -33,7 +58,10 @@ pub(crate) struct Shared {
     ended: Condvar,
 }
 
-/// A session in the list; leaves it when dropped.
+/// Connections that may be in their handshake; with one more, the one that has taken longest ends.
+const HANDSHAKES_MAX: usize = 128;
+
+/// A connection in the list; leaves it when dropped.
 pub(crate) struct Seat {
     shared: Arc<Shared>,
     number: u64,
@@ -41,8 +69,23 @@ pub(crate) struct Seat {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.shared.lock().sessions.remove(&self.number);
+        self.shared.lock().connections.remove(&self.number);
         self.shared.ended.notify_all();
+    }
+}
+
+impl Seat {
+    /// Counts the connection as one of those that the export may have; false when there are as many already.
+    pub(crate) fn admit(&self) -> bool {
+        let mut state = self.shared.lock();
+        let is_free = state.count(Stage::Admitted) < self.shared.connections;
+        let Some(connection) = state.connections.get_mut(&self.number) else {
+            return false;
+        };
+        if connection.stage == Stage::Handshake && is_free {
+            connection.stage = Stage::Admitted;
+        }
+        connection.stage == Stage::Admitted
     }
 }
 
@@ -57,12 +100,19 @@ impl Drop for Listening {
 }
 
 impl Shared {
-    pub(crate) fn new(name: String, volume: String, device: Arc<dyn BlockDevice>) -> Arc<Self> {
+    pub(crate) fn new(
+        (name, volume): (String, String),
+        device: Arc<dyn BlockDevice>,
+        connections: usize,
+        tls: Option<Tls>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             name,
             volume,
             size: AtomicU64::new(device.geometry().size),
             device,
+            connections,
+            tls,
             stopping: AtomicBool::new(false),
             state: Mutex::default(),
             ended: Condvar::new(),
@@ -94,16 +144,27 @@ impl Shared {
         self.is_stopping()
     }
 
-    /// A seat for a connection, unless all `max` are taken or the export ends.
-    pub(crate) fn sit(self: &Arc<Self>, fd: BorrowedFd<'_>, max: usize) -> Option<Seat> {
-        let second = fd.try_clone_to_owned().ok()?;
+    /// A seat for a connection that begins its handshake, unless the export ends.
+    pub(crate) fn sit(self: &Arc<Self>, fd: BorrowedFd<'_>) -> Option<Seat> {
+        let socket = fd.try_clone_to_owned().ok()?.into();
         let mut state = self.lock();
-        if self.is_stopping() || state.sessions.len() >= max {
+        if self.is_stopping() {
             return None;
+        }
+        if state.count(Stage::Handshake) >= HANDSHAKES_MAX
+            && let Some(oldest) =
+                (state.connections.values_mut()).find(|one| one.stage == Stage::Handshake)
+        {
+            oldest.stage = Stage::Ended;
+            let _ = oldest.socket.shutdown(Shutdown::Both);
         }
         state.next += 1;
         let number = state.next;
-        state.sessions.insert(number, second.into());
+        let connection = Connection {
+            socket,
+            stage: Stage::Handshake,
+        };
+        state.connections.insert(number, connection);
         Some(Seat {
             shared: self.clone(),
             number,
@@ -111,7 +172,7 @@ impl Shared {
     }
 
     pub(crate) fn sessions(&self) -> usize {
-        self.lock().sessions.len()
+        self.lock().count(Stage::Admitted)
     }
 
     /// Ends the listener, and the sessions after what they have in flight.
@@ -119,8 +180,8 @@ impl Shared {
         let waker = {
             let mut state = self.lock();
             self.stopping.store(true, Ordering::Release);
-            for socket in state.sessions.values() {
-                let _ = socket.shutdown(Shutdown::Read);
+            for connection in state.connections.values() {
+                let _ = connection.socket.shutdown(Shutdown::Read);
             }
             state.waker.take()
         };
@@ -131,8 +192,8 @@ impl Shared {
 
     /// Ends the sessions whatever they do.
     pub(crate) fn cut(&self) {
-        for socket in self.lock().sessions.values() {
-            let _ = socket.shutdown(Shutdown::Both);
+        for connection in self.lock().connections.values() {
+            let _ = connection.socket.shutdown(Shutdown::Both);
         }
     }
 
@@ -144,7 +205,7 @@ impl Shared {
     pub(crate) fn wait_ended(&self, limit: Duration) -> bool {
         let deadline = Instant::now() + limit;
         let mut state = self.lock();
-        while state.listening || !state.sessions.is_empty() {
+        while state.listening || !state.connections.is_empty() {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return false;

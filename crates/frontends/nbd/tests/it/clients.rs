@@ -1,12 +1,13 @@
 //! The front end with the clients that people use: libnbd's tools and QEMU's.
 
+use crate::support::client::Client;
 use crate::support::memory_device::MemoryDevice;
 use crate::support::server::{Server, wait_until};
 use std::process::{Command, Output};
 
 const MIB: u64 = 1 << 20;
 
-fn run(program: &str, arguments: &[&str]) -> Output {
+pub(crate) fn run(program: &str, arguments: &[&str]) -> Output {
     // The system's Python is the one that has libnbd's module.
     let path = format!(
         "/usr/bin:/bin:{}",
@@ -21,7 +22,7 @@ fn run(program: &str, arguments: &[&str]) -> Output {
         .unwrap_or_else(|error| panic!("{program} cannot be run ({error}): ./dev test installs it"))
 }
 
-fn good(program: &str, arguments: &[&str]) -> String {
+pub(crate) fn good(program: &str, arguments: &[&str]) -> String {
     let output = run(program, arguments);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
@@ -34,7 +35,7 @@ fn good(program: &str, arguments: &[&str]) -> String {
 }
 
 /// Bytes without a pattern, the same every time.
-fn noise(len: usize) -> Vec<u8> {
+pub(crate) fn noise(len: usize) -> Vec<u8> {
     let mut state = 1u64;
     let mut next = || {
         state = state
@@ -191,6 +192,25 @@ assert h.pread(512, 0) == bytes(512)
         "nbdsh",
         &["--base-allocation", "-u", &server.uri(), "-c", script],
     );
+}
+
+#[test]
+fn clients_say_why_a_connection_too_many_is_refused() {
+    let server = Server::start_with(MemoryDevice::new(MIB, 512), &[("max-connections", "1")]);
+    let first = Client::transmission(&server, false);
+    let image = format!(
+        "driver=nbd,server.type=unix,server.path={},export=disk",
+        server.socket().display()
+    );
+    let told = run("qemu-img", &["info", "--image-opts", &image]);
+    let text = String::from_utf8_lossy(&told.stderr).into_owned();
+    assert!(text.contains("raise max-connections"), "{text}");
+    let told = run("nbdinfo", &[&server.uri()]);
+    let text = String::from_utf8_lossy(&told.stderr).into_owned();
+    assert!(text.contains("server replied with error"), "{text}");
+    drop(first);
+    wait_until("it has left", || server.sessions() == 0);
+    good("nbdinfo", &[&server.uri()]);
 }
 
 #[test]

@@ -165,23 +165,63 @@ fn a_peer_that_never_decides_is_dropped() {
 }
 
 #[test]
-fn a_silent_peer_loses_its_seat_after_the_time_for_a_handshake() {
+fn silent_peers_keep_nobody_out_and_are_dropped_after_the_time_for_a_handshake() {
     let server = Server::start_with(MemoryDevice::new(1 << 20, 512), &[("max-connections", "1")]);
-    let silent = Client::connect(&server);
-    wait_until("it is seated", || server.sessions() == 1);
-    silent.expect_end();
-    wait_until("its seat is free", || server.sessions() == 0);
-    Client::transmission(&server, false);
+    let mut silent: Vec<Client> = (0..128).map(|_| Client::connect(&server)).collect();
+    assert_eq!(server.sessions(), 0);
+    let client = Client::transmission(&server, false);
+    assert_eq!(server.sessions(), 1);
+    // There was no room for one more in its handshake: the one that took longest has ended.
+    silent.remove(0).expect_end();
+    drop(client);
+    wait_until("it has left", || server.sessions() == 0);
+    silent.remove(0).expect_end();
+}
+
+/// Asks for the export; gives the kind of the last reply and its payload.
+fn go(client: &mut Client) -> (u32, Vec<u8>) {
+    client.option(7, &[0; 6]);
+    loop {
+        let (_, kind, payload) = client.option_reply();
+        if kind == 1 || kind > 1 << 31 {
+            return (kind, payload);
+        }
+    }
 }
 
 #[test]
-fn a_connection_too_many_is_closed() {
+fn a_connection_too_many_is_told_so_and_may_ask_again() {
     let server = Server::start_with(MemoryDevice::new(1 << 20, 512), &[("max-connections", "2")]);
     let _first = Client::transmission(&server, false);
     let second = Client::transmission(&server, false);
-    let third = std::os::unix::net::UnixStream::connect(server.socket()).unwrap();
-    Client { stream: third }.expect_end();
+    let mut third = greeted(&server);
+    let (kind, text) = go(&mut third);
+    assert_eq!(kind, ERR_POLICY);
+    let text = String::from_utf8(text).unwrap();
+    assert!(
+        text.contains("2 connections") && text.contains("max-connections"),
+        "{text}"
+    );
+    // It may be seen all the same.
+    third.option(6, &[0; 6]);
+    while third.option_reply().1 != 1 {}
+    // The old option knows no refusal.
+    let mut old = greeted(&server);
+    old.option(1, b"disk");
+    old.expect_end();
     drop(second);
     wait_until("the second has left", || server.sessions() == 1);
-    Client::transmission(&server, false);
+    assert_eq!(go(&mut third).0, 1);
+    third.request(0, 0, 5, 0, 512);
+    assert_eq!(third.simple_reply(), (0, 5));
+}
+
+#[test]
+fn many_connections_are_served_by_default() {
+    let server = server();
+    let _all: Vec<Client> = (0..64)
+        .map(|_| Client::transmission(&server, false))
+        .collect();
+    assert_eq!(server.sessions(), 64);
+    assert_eq!(go(&mut greeted(&server)).0, ERR_POLICY);
 }

@@ -5,4 +5,5 @@ mod contexts;
 mod gone;
 mod handshake;
 mod support;
+mod tls;
 mod transmission;

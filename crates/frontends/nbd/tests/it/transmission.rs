@@ -407,3 +407,39 @@ fn an_address_in_use_is_refused_and_leaves_the_first_export_alone() {
     assert!(again);
     Client::transmission(&server, false);
 }
+
+/// Each has a socket and a task on a loop, and no thread.
+#[test]
+fn fifteen_hundred_exports_are_served() {
+    raise_descriptors(8192);
+    let server = server();
+    let path = |number: u32| server.folder.join(format!("{number}.sock"));
+    let exports: Vec<_> = (0..1500)
+        .map(|number| {
+            let listen = format!("unix:{}", path(number).display());
+            server.try_export(&[("listen", &listen)]).unwrap()
+        })
+        .collect();
+    for number in (0..1500).step_by(3) {
+        let mut client = Client::over(UnixStream::connect(path(number)).unwrap()).go(false);
+        client.request(0, READ, 1, 0, 512);
+        assert_eq!(client.simple_reply(), (0, 1));
+        client.take(512);
+    }
+    drop(exports);
+    assert!((0..1500).all(|number| !path(number).exists()));
+}
+
+/// Lets this process have so many descriptors, as the daemon does for itself.
+fn raise_descriptors(count: u64) {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: both calls take the address of a value that lives during them.
+    unsafe {
+        assert_eq!(libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit), 0);
+        limit.rlim_cur = limit.rlim_max.min(count.max(limit.rlim_cur));
+        assert_eq!(libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit), 0);
+    }
+}

@@ -1,0 +1,242 @@
+//! A connection's bytes, plain or by TLS.
+//!
+//! The record layer is rustls' buffered one, fed by the loop's reads and emptied by its writes: 64 KiB are made into
+//! records at a time, and other tasks of the loop run in between.
+
+use reactor::{DetachedStream, Handle, Limit, Source, Stream};
+use rustls::{ServerConfig, ServerConnection};
+use std::cell::RefCell;
+use std::io::{Error, ErrorKind, IoSlice, Read, Result, Write};
+use std::sync::Arc;
+
+/// Bytes of records that are read at a time.
+const INCOMING: usize = 32 << 10;
+/// Bytes that become records before these are sent.
+const OUTGOING: usize = 64 << 10;
+
+/// A connection, as its session sees it.
+pub(crate) enum Channel {
+    Plain(Stream),
+    Tls(Box<TlsStream>),
+}
+
+/// Records that were read and not decrypted.
+#[derive(Default)]
+struct Incoming {
+    buf: Box<[u8]>,
+    start: usize,
+    end: usize,
+}
+
+/// A connection by TLS. One task reads and one writes.
+pub(crate) struct TlsStream {
+    handle: Handle,
+    stream: Stream,
+    /// Never borrowed across an await.
+    state: RefCell<ServerConnection>,
+    incoming: RefCell<Incoming>,
+    outgoing: RefCell<Vec<u8>>,
+    /// Held while records are sent: they must not be mixed.
+    sending: Limit,
+}
+
+/// A connection by TLS on its way from one loop to another.
+pub(crate) struct DetachedTls {
+    stream: DetachedStream,
+    state: ServerConnection,
+    incoming: Incoming,
+}
+
+impl DetachedTls {
+    /// The connection, on the loop of `handle` from now on.
+    ///
+    /// # Errors
+    /// When the socket is not usable any more.
+    pub(crate) fn attach(self, handle: &Handle) -> Result<TlsStream> {
+        let stream = self.stream.attach(handle)?;
+        Ok(TlsStream::new(handle, stream, self.state, self.incoming))
+    }
+}
+
+fn broken(error: rustls::Error) -> Error {
+    Error::new(ErrorKind::InvalidData, error)
+}
+
+impl TlsStream {
+    fn new(handle: &Handle, stream: Stream, state: ServerConnection, incoming: Incoming) -> Self {
+        Self {
+            handle: handle.clone(),
+            stream,
+            state: RefCell::new(state),
+            incoming: RefCell::new(incoming),
+            outgoing: RefCell::default(),
+            sending: Limit::new(1),
+        }
+    }
+
+    /// The server's side of a TLS handshake. The caller bounds its time.
+    ///
+    /// # Errors
+    /// When the peer does not do its part, or is not who it has to be: it is told by an alert.
+    pub(crate) async fn accept(
+        handle: &Handle,
+        stream: Stream,
+        config: Arc<ServerConfig>,
+    ) -> Result<Self> {
+        let mut state = ServerConnection::new(config).map_err(broken)?;
+        state.set_buffer_limit(Some(OUTGOING));
+        let tls = Self::new(handle, stream, state, Incoming::default());
+        while tls.state.borrow().is_handshaking() {
+            if tls.state.borrow().wants_write() {
+                tls.flush().await?;
+            } else if let Err(error) = tls.decrypt_more(false).await {
+                let _ = tls.flush().await;
+                return Err(error);
+            }
+        }
+        tls.flush().await?;
+        Ok(tls)
+    }
+
+    /// Takes the connection off its loop. No task uses it.
+    pub(crate) fn detach(self) -> DetachedTls {
+        DetachedTls {
+            stream: self.stream.detach(),
+            state: self.state.into_inner(),
+            incoming: self.incoming.into_inner(),
+        }
+    }
+
+    /// Gives the record layer more of what the peer sent. Who gives this up has to give up the connection, too.
+    async fn decrypt_more(&self, soon: bool) -> Result<()> {
+        let mut incoming = self.incoming.take();
+        let result = self.fill_and_decrypt(&mut incoming, soon).await;
+        self.incoming.replace(incoming);
+        result
+    }
+
+    async fn fill_and_decrypt(&self, incoming: &mut Incoming, soon: bool) -> Result<()> {
+        if incoming.start == incoming.end {
+            if incoming.buf.is_empty() {
+                incoming.buf = vec![0; INCOMING].into_boxed_slice();
+            }
+            let count = match soon {
+                true => self.stream.read_soon(&mut incoming.buf).await?,
+                false => self.stream.read(&mut incoming.buf).await?,
+            };
+            if count == 0 {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+            (incoming.start, incoming.end) = (0, count);
+        }
+        let mut state = self.state.borrow_mut();
+        let mut records = &incoming.buf[incoming.start..incoming.end];
+        match state.read_tls(&mut records)? {
+            // The peer has said that nothing more comes.
+            0 => return Err(ErrorKind::UnexpectedEof.into()),
+            took => incoming.start += took,
+        }
+        state.process_new_packets().map_err(broken)?;
+        Ok(())
+    }
+
+    async fn read_some(&self, buf: &mut [u8], soon: bool) -> Result<usize> {
+        loop {
+            let read = self.state.borrow_mut().reader().read(buf);
+            match read {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                ended => return ended,
+            }
+            self.decrypt_more(soon).await?;
+        }
+    }
+
+    /// Sends the records that are made.
+    async fn flush(&self) -> Result<()> {
+        let _alone = self.sending.get().await;
+        let mut outgoing = self.outgoing.take();
+        let made = {
+            let mut state = self.state.borrow_mut();
+            let mut made = Ok(0);
+            while state.wants_write() && made.is_ok() {
+                made = state.write_tls(&mut outgoing);
+            }
+            made
+        };
+        let sent = match made {
+            Ok(_) => self.stream.write_all(&mut [IoSlice::new(&outgoing)]).await,
+            Err(error) => Err(error),
+        };
+        outgoing.clear();
+        self.outgoing.replace(outgoing);
+        sent
+    }
+
+    async fn write_all(&self, mut parts: &mut [IoSlice<'_>]) -> Result<()> {
+        IoSlice::advance_slices(&mut parts, 0);
+        while !parts.is_empty() {
+            let taken = self.state.borrow_mut().writer().write_vectored(parts)?;
+            if taken == 0 {
+                return Err(ErrorKind::WriteZero.into());
+            }
+            IoSlice::advance_slices(&mut parts, taken);
+            self.flush().await?;
+            if !parts.is_empty() {
+                self.handle.yield_now().await;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Channel {
+    fn stream(&self) -> &Stream {
+        match self {
+            Self::Plain(stream) => stream,
+            Self::Tls(tls) => &tls.stream,
+        }
+    }
+
+    /// As [`Stream::write_all`].
+    pub(crate) async fn write_all(&self, parts: &mut [IoSlice<'_>]) -> Result<()> {
+        match self {
+            Self::Plain(stream) => stream.write_all(parts).await,
+            Self::Tls(tls) => tls.write_all(parts).await,
+        }
+    }
+
+    /// Tells the peer that nothing more comes, where the connection has a word for that.
+    pub(crate) async fn say_end(&self) -> Result<()> {
+        if let Self::Tls(tls) = self {
+            tls.state.borrow_mut().send_close_notify();
+            tls.flush().await?;
+        }
+        Ok(())
+    }
+
+    /// As [`Stream::shutdown`].
+    pub(crate) fn shutdown(&self) {
+        self.stream().shutdown();
+    }
+
+    /// As [`Stream::ended`].
+    pub(crate) async fn ended(&self) {
+        self.stream().ended().await;
+    }
+}
+
+impl Source for Channel {
+    async fn read(&self, buf: &mut [u8]) -> Result<usize> {
+        match self {
+            Self::Plain(stream) => stream.read(buf).await,
+            Self::Tls(tls) => tls.read_some(buf, false).await,
+        }
+    }
+
+    async fn read_soon(&self, buf: &mut [u8]) -> Result<usize> {
+        match self {
+            Self::Plain(stream) => stream.read_soon(buf).await,
+            Self::Tls(tls) => tls.read_some(buf, true).await,
+        }
+    }
+}
