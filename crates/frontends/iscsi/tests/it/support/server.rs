@@ -39,6 +39,7 @@ fn export(
         device: device.clone(),
         open_for: None,
         keeper,
+        memory: reactor::Budget::new(64 << 20),
         parameters: parameters
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
