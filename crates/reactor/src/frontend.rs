@@ -147,6 +147,10 @@ pub trait Export: Send {
     /// hosts are to be warned. For front ends whose hosts can be told.
     fn note_space(&self, _space: Space, _warns: bool) {}
 
+    /// Takes over how many bytes of the volume were written and not discarded, as somebody looked a moment ago. For
+    /// front ends whose users can be told.
+    fn note_stored(&self, _bytes: u64) {}
+
     /// Takes over parameters that have changed, while hosts go on; all of them are given.
     ///
     /// # Errors

@@ -58,6 +58,13 @@ impl<S: Source> ReadBuffer<S> {
         }
     }
 
+    /// Changes how much is read ahead at most, and what goes straight to where it belongs, from now on.
+    pub fn read_ahead(&mut self, size: usize, direct: usize) {
+        assert!(direct <= size, "a rest that is read ahead fits the buffer");
+        assert!(size >= self.buf.len(), "what is there has room");
+        (self.size, self.direct) = (size, direct);
+    }
+
     fn grow(&mut self) {
         let mut buf = vec![0; self.size].into_boxed_slice();
         buf[..self.end].copy_from_slice(&self.buf[..self.end]);

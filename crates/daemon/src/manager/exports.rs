@@ -6,6 +6,7 @@ use crate::mapping::ToApi;
 use api::v1::{self, Problem, ProblemCode};
 use engine::ExportRecord;
 use reactor::{Export, OpenFor, Space, StartExport};
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
@@ -158,6 +159,17 @@ impl Manager {
                 && let Ok(offer) = &running.offer
             {
                 offer.note_space(space, warns);
+            }
+        }
+    }
+
+    /// Tells users how much volumes store, by pool and volume, where a front end can.
+    pub(super) fn note_stored(&self, stored: &BTreeMap<(&str, &str), u64>) {
+        for ((pool, _), running) in &*lock(&self.exports) {
+            if let Ok(offer) = &running.offer
+                && let Some(bytes) = stored.get(&(pool.as_str(), running.record.volume.as_str()))
+            {
+                offer.note_stored(*bytes);
             }
         }
     }

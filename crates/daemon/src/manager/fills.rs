@@ -52,7 +52,7 @@ fn sentence(fill: &FillStatus, trend: Trend) -> String {
 }
 
 /// The same for hosts.
-fn space(fill: &FillStatus, pool: &PoolStatus) -> Space {
+pub(super) fn space(fill: &FillStatus, pool: &PoolStatus) -> Space {
     let at = |level: &u8| (u128::from(fill.capacity) * u128::from(*level) / 100) as u64;
     Space {
         used: fill.used,

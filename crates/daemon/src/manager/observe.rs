@@ -1,6 +1,7 @@
 //! What is wrong with pools, drives, exports, schedules, jobs and log-ins, looked at again and again.
 
 use super::core::{Manager, lock};
+use super::fills::space;
 use super::goals::{Goals, find_unmet};
 use super::history::Sampled;
 use crate::access::Failures;
@@ -122,7 +123,19 @@ impl Manager {
         if self.has_ended() {
             return;
         }
+        let stored = (look.pools.iter()).flat_map(|pool| pool.volumes.iter());
+        let stored = stored.map(|volume| {
+            let status = &volume.status;
+            ((status.pool.as_str(), status.name.as_str()), status.mapped)
+        });
+        self.note_stored(&stored.collect());
         let pools = || look.pools.iter().map(|pool| &pool.status);
+        for pool in pools() {
+            let fill = pool.fills.iter().find(|fill| fill.part == FillPart::Space);
+            if let Some(fill) = fill {
+                self.note_space(&pool.name, space(fill, pool), false);
+            }
+        }
         let mut found = Vec::new();
         for pool in pools() {
             self.find_in_pool(pool, at_s, &mut found);

@@ -17,7 +17,7 @@ pub(crate) fn file(file: &File) -> FileAttr {
     FileAttr {
         ino: INodeNo(file.number),
         size,
-        blocks: size / STAT_BLOCK,
+        blocks: file.stored(size) / STAT_BLOCK,
         atime: owner.changed,
         mtime: owner.changed,
         ctime: owner.changed,

@@ -3,10 +3,11 @@
 use crate::file::File;
 use crate::mount::{self, Mount};
 use crate::parameters::parse;
-use reactor::{Export, StartExport};
+use reactor::{Export, Space, StartExport};
+use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind, Result};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 /// How long what is in flight may take when the export ends.
@@ -17,7 +18,12 @@ static NEXT: AtomicUsize = AtomicUsize::new(0);
 struct FuseExport {
     mount: Arc<Mount>,
     file: Arc<File>,
+    /// As it was started.
+    parameters: BTreeMap<String, String>,
 }
+
+/// Parameters that change while programs have the file open.
+const CHANGEABLE: [&str; 3] = ["mode", "owner", "group"];
 
 /// Starts an export; the folder is mounted if it is not yet.
 pub(crate) fn start(export: StartExport) -> Result<Box<dyn Export>> {
@@ -29,7 +35,8 @@ pub(crate) fn start(export: StartExport) -> Result<Box<dyn Export>> {
     let remote = export.remotes[turn].clone();
     mount::with_mount(&parameters, |mount| {
         let added = mount.folder.add(&export.name, |number| {
-            File::new(number, export.name.clone(), export.device.clone(), remote)
+            let (name, device) = (export.name.clone(), export.device.clone());
+            File::new(number, name, device, remote, parameters.access)
         });
         let file = added.ok_or_else(|| {
             Error::new(
@@ -41,8 +48,11 @@ pub(crate) fn start(export: StartExport) -> Result<Box<dyn Export>> {
                 ),
             )
         })?;
-        let mount = mount.clone();
-        Ok(Box::new(FuseExport { mount, file }) as Box<dyn Export>)
+        Ok(Box::new(FuseExport {
+            mount: mount.clone(),
+            file,
+            parameters: export.parameters.clone(),
+        }) as Box<dyn Export>)
     })
 }
 
@@ -62,6 +72,38 @@ impl Export for FuseExport {
 
     fn sessions(&self) -> usize {
         self.file.opened.load(Ordering::Relaxed)
+    }
+
+    fn note_space(&self, space: Space, _warns: bool) {
+        let mut known = self
+            .file
+            .space
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *known = Some(space);
+    }
+
+    fn note_stored(&self, bytes: u64) {
+        self.file.note_stored(bytes);
+    }
+
+    fn change(&self, parameters: &BTreeMap<String, String>) -> Result<()> {
+        let mut names = self.parameters.keys().chain(parameters.keys());
+        let fixed = names.find(|name| {
+            !CHANGEABLE.contains(&name.as_str())
+                && self.parameters.get(*name) != parameters.get(*name)
+        });
+        if let Some(name) = fixed {
+            let text = format!(
+                "{name} cannot be changed while the file is there: delete the export and create it again; these \
+                 can: {}",
+                CHANGEABLE.join(", ")
+            );
+            return Err(Error::new(ErrorKind::InvalidInput, text));
+        }
+        let wanted = parse(&self.file.name, parameters)?;
+        self.file.set_access(wanted.access);
+        Ok(())
     }
 }
 

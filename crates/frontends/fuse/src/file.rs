@@ -1,14 +1,16 @@
 //! A volume as a file: its size, its owner, and its operations on the way to the device.
 
+use crate::directory::BLOCK;
 use crate::errors::errno;
 use crate::flight::{Flight, Permit};
+use crate::parameters::Access;
 use crate::ranges::{Held, Ranges};
 use block::{
     BlockDevice, Completion, CompletionQueue, CompletionSink, IoBuf, IoError, Op, OpFlags, OpKind,
     StatusExtent,
 };
 use fuser::{ReplyData, ReplyEmpty, ReplyWrite};
-use reactor::{Handle, Remote};
+use reactor::{Handle, Remote, Space};
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::ops::Range;
@@ -28,6 +30,20 @@ pub(crate) struct Owner {
     pub gid: u32,
     pub mode: u16,
     pub changed: SystemTime,
+}
+
+impl Owner {
+    fn new(access: Access, read_only: bool) -> Self {
+        // SAFETY: these calls only read and cannot fail.
+        let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
+        let mode = if read_only { 0o400 } else { 0o600 };
+        Self {
+            uid: access.uid.unwrap_or(uid),
+            gid: access.gid.unwrap_or(gid),
+            mode: access.mode.unwrap_or(mode),
+            changed: SystemTime::now(),
+        }
+    }
 }
 
 /// Operations that the device gave back, in order.
@@ -54,7 +70,11 @@ pub(crate) struct File {
     pub ended: AtomicBool,
     pub flight: Arc<Flight>,
     pub ranges: Arc<Ranges>,
+    /// How full the volume's pool is, once that was told.
+    pub space: Mutex<Option<Space>>,
     size: AtomicU64,
+    /// Bytes of it that hold data, once that was told; before, `u64::MAX`.
+    stored: AtomicU64,
     remote: Remote,
     backlog: Mutex<Backlog>,
 }
@@ -136,27 +156,23 @@ impl File {
         name: String,
         device: Arc<dyn BlockDevice>,
         remote: Remote,
+        access: Access,
     ) -> Self {
         let geometry = device.geometry();
-        // SAFETY: these calls only read and cannot fail.
-        let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
         Self {
             number,
             name,
             device,
             lba: u64::from(geometry.lba_size),
             read_only: geometry.read_only,
-            owner: Mutex::new(Owner {
-                uid,
-                gid,
-                mode: if geometry.read_only { 0o400 } else { 0o600 },
-                changed: SystemTime::now(),
-            }),
+            owner: Mutex::new(Owner::new(access, geometry.read_only)),
             opened: AtomicUsize::new(0),
             ended: AtomicBool::new(false),
             flight: Arc::default(),
             ranges: Arc::default(),
+            space: Mutex::default(),
             size: AtomicU64::new(geometry.size),
+            stored: AtomicU64::new(u64::MAX),
             remote,
             backlog: Mutex::default(),
         }
@@ -167,6 +183,27 @@ impl File {
         let size = self.device.geometry().size;
         self.size.store(size, Ordering::Relaxed);
         size
+    }
+
+    /// Takes over who may do what.
+    pub(crate) fn set_access(&self, access: Access) {
+        let mut owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
+        *owner = Owner {
+            changed: owner.changed,
+            ..Owner::new(access, self.read_only)
+        };
+    }
+
+    /// Takes over how many bytes hold data.
+    pub(crate) fn note_stored(&self, bytes: u64) {
+        self.stored.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes of `size` that hold data, as far as that was told. It is never none: there are programs that do not read
+    /// a file at all that has no blocks, and the figure is a moment old.
+    pub(crate) fn stored(&self, size: u64) -> u64 {
+        let stored = self.stored.load(Ordering::Relaxed);
+        stored.max(u64::from(BLOCK)).min(size)
     }
 
     /// `offset..offset + len`, cut at the end of the volume.

@@ -24,6 +24,8 @@ const WRITE_MAX: u32 = 1 << 20;
 /// Asynchronous requests that the kernel sends before it waits.
 const BACKGROUND: u16 = 256;
 const LONGEST_NAME: u32 = 255;
+/// Bits of a mode that say who may do what.
+const MODE_BITS: u32 = 0o7777;
 
 /// One mount, as the kernel sees it.
 pub(crate) struct Volumes(pub(crate) Arc<Folder>);
@@ -83,7 +85,8 @@ impl Filesystem for Volumes {
         }
     }
 
-    /// Owner, mode and times change; the size is the volume's.
+    /// The time changes, until the export ends. Owner and mode are the export's parameters, which outlive the daemon and
+    /// change by `convect export set`: here they cannot. The size is the volume's.
     fn setattr(
         &self,
         _request: &Request,
@@ -106,18 +109,20 @@ impl Filesystem for Volumes {
             Ok(file) => file,
             Err(error) => return reply.error(error),
         };
-        if size.is_some_and(|size| size != file.current_size()) {
+        let changes_access = {
+            let owner = file.owner.lock().unwrap_or_else(PoisonError::into_inner);
+            mode.is_some_and(|mode| mode & MODE_BITS != u32::from(owner.mode))
+                || uid.is_some_and(|uid| uid != owner.uid)
+                || gid.is_some_and(|gid| gid != owner.gid)
+        };
+        if changes_access || size.is_some_and(|size| size != file.current_size()) {
             return reply.error(Errno::EPERM);
         }
-        {
+        if let Some(time) = mtime {
             let mut owner = file.owner.lock().unwrap_or_else(PoisonError::into_inner);
-            owner.mode = mode.map_or(owner.mode, |mode| (mode & 0o777) as u16);
-            owner.uid = uid.unwrap_or(owner.uid);
-            owner.gid = gid.unwrap_or(owner.gid);
-            owner.changed = match mtime {
-                Some(TimeOrNow::SpecificTime(time)) => time,
-                Some(TimeOrNow::Now) => SystemTime::now(),
-                None => owner.changed,
+            owner.changed = match time {
+                TimeOrNow::SpecificTime(time) => time,
+                TimeOrNow::Now => SystemTime::now(),
             };
         }
         reply.attr(&NOT_CACHED, &directory::file(&file));
@@ -280,20 +285,22 @@ impl Filesystem for Volumes {
         reply.ok();
     }
 
-    fn statfs(&self, _request: &Request, _number: INodeNo, reply: ReplyStatfs) {
+    /// How full the pool is of the volume that was asked about; of the folder that of its first file. Before that is
+    /// known no blocks are there, as of a file system that has no space of its own.
+    fn statfs(&self, _request: &Request, number: INodeNo, reply: ReplyStatfs) {
         let files = self.0.after(ROOT);
-        let bytes: u64 = files.iter().map(|file| file.current_size()).sum();
-        let blocks = bytes / u64::from(BLOCK);
-        reply.statfs(
-            blocks,
-            0,
-            0,
-            files.len() as u64,
-            0,
-            BLOCK,
-            LONGEST_NAME,
-            BLOCK,
-        );
+        let asked = files.iter().find(|file| file.number == number.0);
+        let space = asked.or(files.first()).and_then(|file| {
+            let space = file.space.lock().unwrap_or_else(PoisonError::into_inner);
+            *space
+        });
+        let (blocks, free) = space.map_or((0, 0), |space| {
+            let free = space.capacity.saturating_sub(space.used);
+            let block = u64::from(BLOCK);
+            (space.capacity / block, free / block)
+        });
+        let count = files.len() as u64;
+        reply.statfs(blocks, free, free, count, 0, BLOCK, LONGEST_NAME, BLOCK);
     }
 
     fn create(

@@ -20,6 +20,21 @@ pub const FRONT_END: FrontEnd = FrontEnd {
                     allow; no when not given",
             required: false,
         },
+        Parameter {
+            name: "mode",
+            about: "permissions of the file, octal; 0600 when not given, 0400 of what may only be read",
+            required: false,
+        },
+        Parameter {
+            name: "owner",
+            about: "number of the file's user; the daemon's when not given",
+            required: false,
+        },
+        Parameter {
+            name: "group",
+            about: "number of the file's group; the daemon's when not given",
+            required: false,
+        },
     ],
     start,
 };

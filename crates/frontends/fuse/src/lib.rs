@@ -5,7 +5,7 @@
 //! files are opened for direct I/O, so no page cache stands in between (a shared memory map has
 //! one, which `msync` empties).
 //! Leaves out: anything that a volume is not: files cannot be made, removed, renamed or cut.
-//! Owner and mode of a file may be changed and last as long as the export.
+//! Owner and mode of a file are parameters of its export, and change with these alone.
 
 mod directory;
 mod errors;

@@ -16,6 +16,46 @@ fn invalid(text: String) -> Error {
 pub(crate) struct Parameters {
     pub mount: PathBuf,
     pub allow_other: bool,
+    pub access: Access,
+}
+
+/// Who may do what with the file; what is not given is the daemon's, or follows from the volume.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Access {
+    pub uid: Option<u32>,
+    pub gid: Option<u32>,
+    /// Permission bits.
+    pub mode: Option<u16>,
+}
+
+impl Access {
+    fn parse(parameters: &BTreeMap<String, String>) -> Result<Self> {
+        let id = |name: &str| {
+            let text = parameters.get(name);
+            text.map(|text| {
+                let form = || {
+                    invalid(format!(
+                        "{name} is '{text}': write a number, as `id` tells it"
+                    ))
+                };
+                text.parse().map_err(|_| form())
+            })
+            .transpose()
+        };
+        let mode = parameters.get("mode").map(|text| {
+            let mode = u16::from_str_radix(text, 8).ok();
+            mode.filter(|mode| *mode <= 0o777).ok_or_else(|| {
+                invalid(format!(
+                    "mode is '{text}': write an octal number from 0 to 777, for example 0660"
+                ))
+            })
+        });
+        Ok(Self {
+            uid: id("owner")?,
+            gid: id("group")?,
+            mode: mode.transpose()?,
+        })
+    }
 }
 
 /// Reads the parameters of the export `name`, which has to do as the name of a file.
@@ -46,7 +86,11 @@ pub(crate) fn parse(name: &str, parameters: &BTreeMap<String, String>) -> Result
             )));
         }
     };
-    Ok(Parameters { mount, allow_other })
+    Ok(Parameters {
+        mount,
+        allow_other,
+        access: Access::parse(parameters)?,
+    })
 }
 
 #[cfg(test)]
@@ -64,7 +108,20 @@ mod tests {
     fn parameters_are_read() {
         let parameters = with("a", &[("mount", "/m"), ("allow-other", "yes")]).unwrap();
         assert!(parameters.allow_other && *parameters.mount == *"/m");
-        assert!(!with("a", &[("mount", "/m")]).unwrap().allow_other);
+        let without = with("a", &[("mount", "/m")]).unwrap();
+        assert!(!without.allow_other && without.access == Access::default());
+        let access = [
+            ("mount", "/m"),
+            ("mode", "0640"),
+            ("owner", "7"),
+            ("group", "8"),
+        ];
+        let expected = Access {
+            uid: Some(7),
+            gid: Some(8),
+            mode: Some(0o640),
+        };
+        assert_eq!(with("a", &access).unwrap().access, expected);
     }
 
     #[test]
@@ -73,6 +130,10 @@ mod tests {
             ("a", &[][..]),
             ("a", &[("mount", "relative")]),
             ("a", &[("mount", "/m"), ("allow-other", "maybe")]),
+            ("a", &[("mount", "/m"), ("mode", "1777")]),
+            ("a", &[("mount", "/m"), ("mode", "rw")]),
+            ("a", &[("mount", "/m"), ("owner", "-1")]),
+            ("a", &[("mount", "/m"), ("group", "")]),
             ("a/b", &[("mount", "/m")]),
             ("..", &[("mount", "/m")]),
             ("", &[("mount", "/m")]),

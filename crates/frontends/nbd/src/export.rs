@@ -39,6 +39,7 @@ pub(crate) fn start(export: StartExport) -> Result<Box<dyn Export>> {
     let shared = Shared::new(
         (export.name, export.volume),
         export.device,
+        export.memory,
         parameters.connections,
         parameters.tls,
     );

@@ -2,15 +2,18 @@
 
 use crate::pieces::{CHARGES_MAX, Found, Piece, Pieces};
 use block::{Completion, IoBuf, IoError, Op};
+use reactor::Account;
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 /// Requests in flight of one session.
 const REQUESTS_MAX: usize = 512;
 /// Bytes of memory that they may hold; two of the longest requests.
 const BYTES_MAX: usize = 2 * crate::protocol::PAYLOAD_MAX as usize;
-/// Buffers kept for the next request of the same length, and their bytes.
+/// Buffers kept for the next request of the same length, and their bytes; so many also when others wait for memory.
 const SPARE_MAX: usize = 64;
 const SPARE_BYTES_MAX: usize = 4 << 20;
+const SPARE_BYTES_OWN: usize = reactor::OWN / 2;
 
 /// What the client gets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,8 +88,9 @@ impl Tag {
 }
 
 /// The table of requests, and operations that the device gave back.
-#[derive(Default)]
 pub(crate) struct Flight {
+    /// Has the bytes of requests, which were taken before they began, and of spare buffers.
+    account: Rc<Account>,
     slots: Vec<Option<Request>>,
     free: Vec<usize>,
     bytes: usize,
@@ -107,6 +111,23 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
+    pub(crate) fn new(account: Rc<Account>) -> Self {
+        Self {
+            account,
+            slots: Vec::new(),
+            free: Vec::new(),
+            bytes: 0,
+            unsent: 0,
+            expected: 0,
+            backlog: VecDeque::new(),
+            waiting: VecDeque::new(),
+            charged: 0,
+            spare: Vec::new(),
+            spare_bytes: 0,
+            reading_ended: false,
+        }
+    }
+
     /// Whether a request that holds `bytes` may begin.
     pub(crate) fn has_room(&self, bytes: usize) -> bool {
         self.slots.len() - self.free.len() < REQUESTS_MAX && self.bytes + bytes <= BYTES_MAX
@@ -220,10 +241,19 @@ impl Flight {
         if request.answer == Answer::Data {
             self.unsent -= request.held;
         }
-        self.keep(request.first);
-        for buf in request.rest {
-            self.keep(buf);
+        let before = self.spare_bytes;
+        // Looked at for what is more than a little alone: other threads change it.
+        let may_keep = before + request.held <= SPARE_BYTES_OWN || !self.account.others_wait();
+        if may_keep {
+            self.keep(request.first);
+            for buf in request.rest {
+                self.keep(buf);
+            }
+        } else {
+            self.drop_spare();
         }
+        let kept = self.spare_bytes.saturating_sub(before);
+        self.account.give(request.held.saturating_sub(kept));
     }
 
     fn keep(&mut self, buf: IoBuf) {
@@ -236,18 +266,30 @@ impl Flight {
         }
     }
 
+    /// Whether memory is kept that others may need, though no request is under way.
+    pub(crate) fn keeps_idle(&self) -> bool {
+        self.spare_bytes > SPARE_BYTES_OWN && self.bytes == 0
+    }
+
+    /// Keeps no memory for requests to come.
+    pub(crate) fn drop_spare(&mut self) {
+        self.spare.clear();
+        self.account.give(std::mem::take(&mut self.spare_bytes));
+    }
+
     /// Memory of `len` bytes; what is in it is of this session or zero.
     pub(crate) fn buffer(&mut self, len: usize) -> IoBuf {
         match self.spare.iter().rposition(|buf| buf.len() == len) {
             Some(index) => {
+                // The request has taken as much itself.
                 self.spare_bytes -= len;
+                self.account.give(len);
                 self.spare.swap_remove(index)
             }
             None => {
                 // Lengths change: what nobody asks for makes room for what comes.
                 if self.spare.len() == SPARE_MAX || self.spare_bytes + len > SPARE_BYTES_MAX {
-                    self.spare.clear();
-                    self.spare_bytes = 0;
+                    self.drop_spare();
                 }
                 IoBuf::zeroed(len)
             }
@@ -259,6 +301,16 @@ impl Flight {
 mod tests {
     use super::*;
     use block::ErrorKind;
+
+    fn flight() -> Flight {
+        Flight::new(Rc::new(Account::new([])))
+    }
+
+    /// Begins a request that has taken its memory.
+    fn begin(flight: &mut Flight, request: Request) -> usize {
+        assert!(flight.account.try_take(request.held));
+        flight.begin(request)
+    }
 
     fn request(parts: usize, held: usize) -> Request {
         Request {
@@ -286,8 +338,8 @@ mod tests {
 
     #[test]
     fn parts_that_end_in_any_order_are_put_together_in_order() {
-        let mut flight = Flight::default();
-        let slot = flight.begin(request(3, 12));
+        let mut flight = flight();
+        let slot = begin(&mut flight, request(3, 12));
         flight.expected = 3;
         assert!(
             flight
@@ -312,8 +364,8 @@ mod tests {
 
     #[test]
     fn one_failed_part_fails_the_request() {
-        let mut flight = Flight::default();
-        let slot = flight.begin(request(2, 8));
+        let mut flight = flight();
+        let slot = begin(&mut flight, request(2, 8));
         flight.expected = 2;
         let error = IoError::new(ErrorKind::NoSpace, "");
         flight.complete(completion(Tag::new(slot, 0).pack(), 0, Err(error.clone())));
@@ -325,8 +377,8 @@ mod tests {
 
     #[test]
     fn requests_and_their_bytes_are_bounded() {
-        let mut flight = Flight::default();
-        let slot = flight.begin(request(1, BYTES_MAX));
+        let mut flight = flight();
+        let slot = begin(&mut flight, request(1, BYTES_MAX));
         assert!(flight.has_room(0));
         assert!(!flight.has_room(1));
         flight.expected = 1;
@@ -336,15 +388,15 @@ mod tests {
         flight.release(done);
         for _ in 0..REQUESTS_MAX {
             assert!(flight.has_room(1));
-            flight.begin(request(1, 1));
+            begin(&mut flight, request(1, 1));
         }
         assert!(!flight.has_room(0));
     }
 
     #[test]
     fn what_was_read_is_unsent_until_it_is_released() {
-        let mut flight = Flight::default();
-        let slot = flight.begin(request(2, 8));
+        let mut flight = flight();
+        let slot = begin(&mut flight, request(2, 8));
         flight.expected = 2;
         assert!(
             flight
@@ -362,11 +414,46 @@ mod tests {
 
     #[test]
     fn a_buffer_is_used_again_by_a_request_of_the_same_length() {
-        let mut flight = Flight::default();
-        let mut done = request(0, 0);
+        let mut flight = flight();
+        let mut done = request(0, 512);
+        assert!(flight.account.try_take(512));
+        flight.bytes = 512;
+        flight.unsent = 512;
         done.first = IoBuf::from_bytes(vec![9; 512].into_boxed_slice());
         flight.release(done);
+        assert_eq!(flight.account.used(), 512);
+        assert!(flight.account.try_take(512));
         assert_eq!(flight.buffer(512).as_bytes().unwrap()[0], 9);
+        assert_eq!(flight.account.used(), 512);
         assert_eq!(flight.buffer(512).as_bytes().unwrap()[0], 0);
+    }
+
+    #[test]
+    fn memory_of_an_idle_session_is_not_kept_when_others_wait_for_it() {
+        let budget = reactor::Budget::new(4 << 20);
+        let mut flight = Flight::new(Rc::new(Account::new([budget.clone()])));
+        let other = Account::new([budget.clone()]);
+        let begin = |flight: &mut Flight| {
+            assert!(flight.account.try_take(1 << 20));
+            (flight.bytes, flight.unsent) = (1 << 20, 1 << 20);
+        };
+        let end = |flight: &mut Flight| {
+            let mut done = request(0, 1 << 20);
+            done.first = IoBuf::zeroed(1 << 20);
+            flight.release(done);
+        };
+        begin(&mut flight);
+        end(&mut flight);
+        assert!(flight.keeps_idle());
+        assert_eq!(flight.account.used(), 1 << 20);
+        flight.drop_spare();
+        assert_eq!((flight.account.used(), budget.used()), (0, 0));
+        begin(&mut flight);
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        let mut take = std::pin::pin!(other.take(4 << 20));
+        assert!(take.as_mut().poll(&mut context).is_pending());
+        end(&mut flight);
+        assert!(!flight.keeps_idle());
+        assert!(take.as_mut().poll(&mut context).is_ready());
     }
 }

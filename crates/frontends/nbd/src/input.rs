@@ -6,8 +6,9 @@ use reactor::ReadBuffer;
 use std::io::Result;
 use std::rc::Rc;
 
-/// Bytes read ahead.
+/// Bytes read ahead, and in a handshake, in which nobody is known.
 const BUFFER: usize = 128 << 10;
+const BUFFER_FIRST: usize = 4 << 10;
 /// A rest of a payload longer than this is read straight to where it belongs.
 const DIRECT: usize = 32 << 10;
 
@@ -16,7 +17,12 @@ pub(crate) struct Input(ReadBuffer<Channel>);
 
 impl Input {
     pub(crate) fn new(stream: Rc<Channel>) -> Self {
-        Self(ReadBuffer::new(stream, BUFFER, DIRECT))
+        Self(ReadBuffer::new(stream, BUFFER_FIRST, BUFFER_FIRST / 2))
+    }
+
+    /// Reads more ahead from now on: the handshake is over.
+    pub(crate) fn read_ahead(&mut self) {
+        self.0.read_ahead(BUFFER, DIRECT);
     }
 
     /// Whether the peer has sent more than was taken, as far as that was read.

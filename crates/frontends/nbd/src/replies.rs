@@ -8,6 +8,8 @@ use std::rc::Rc;
 
 /// When the device gave an operation back, it is asked again after this time at the latest.
 const RETRY_NS: u64 = SECOND_NS / 1000;
+/// A session without requests keeps memory for the next one so long.
+const IDLE_NS: u64 = SECOND_NS / 10;
 /// How long a peer may take to be told that the session ends.
 const END_NS: u64 = SECOND_NS;
 
@@ -71,10 +73,21 @@ impl Session {
     }
 
     async fn next_completion(&self) -> Option<Completion> {
-        if self.flight.borrow().backlog.is_empty() {
-            return Some(self.queue.next().await);
+        let (has_backlog, keeps_idle) = {
+            let flight = self.flight.borrow();
+            (!flight.backlog.is_empty(), flight.keeps_idle())
+        };
+        if has_backlog {
+            return within(&self.handle, RETRY_NS, self.queue.next()).await;
         }
-        within(&self.handle, RETRY_NS, self.queue.next()).await
+        if keeps_idle {
+            let next = within(&self.handle, IDLE_NS, self.queue.next()).await;
+            if next.is_some() {
+                return next;
+            }
+            self.flight.borrow_mut().drop_spare();
+        }
+        Some(self.queue.next().await)
     }
 
     fn take(&self, completion: Completion, batch: &mut Batch) {

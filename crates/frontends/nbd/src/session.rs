@@ -13,14 +13,15 @@ use crate::transmission::{Limits, Task, answer, check, parts};
 use block::{
     Completion, CompletionQueue, CompletionSink, IoBuf, IoError, Op, OpKind, StatusExtent,
 };
-use reactor::{Event, Handle, SECOND_NS, within};
+use reactor::{Account, Event, Handle, SECOND_NS, within};
 use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
 use std::io::{Error, ErrorKind, Result};
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::Poll;
 
-/// A peer has this long to send a mebibyte of a payload, or to take a batch of replies.
-const TRANSFER_NS: u64 = 60 * SECOND_NS;
 /// A read of so many bytes is left to be carried out and answered, if that can be done at once, before the next request
 /// begins: its data are still in the processor's caches when they are sent, and so is its buffer for the next one.
 const LONG: usize = 64 << 10;
@@ -43,11 +44,15 @@ pub(crate) struct Session {
     lba_size: u32,
     read_only: bool,
     pub queue: Arc<CompletionQueue>,
+    /// What memory it has of the volume's and the daemon's.
+    pub account: Rc<Account>,
     pub flight: RefCell<Flight>,
     /// A request has ended: there is room for another one. Or the peer is gone.
     pub room: Event,
     /// The peer cannot be answered any more.
     gone: Cell<bool>,
+    /// That it is so has happened.
+    left: Event,
     /// Held until all tasks have ended.
     _seat: Seat,
 }
@@ -59,7 +64,9 @@ pub(crate) async fn serve(
     agreed: Agreed,
     (shared, seat): (Arc<Shared>, Seat),
 ) {
+    input.read_ahead();
     let geometry = shared.device.geometry();
+    let account = Rc::new(Account::new([shared.memory.clone()]));
     let session = Rc::new(Session {
         handle: handle.clone(),
         stream,
@@ -68,9 +75,11 @@ pub(crate) async fn serve(
         lba_size: geometry.lba_size,
         read_only: geometry.read_only,
         queue: CompletionQueue::new(),
-        flight: RefCell::default(),
+        flight: RefCell::new(Flight::new(account.clone())),
+        account,
         room: Event::default(),
         gone: Cell::new(false),
+        left: Event::default(),
         _seat: seat,
     });
     handle.spawn(session.clone().write_replies());
@@ -92,6 +101,7 @@ impl Session {
             self.stream.shutdown();
             self.flight.borrow_mut().drop_waiting();
             self.room.notify();
+            self.left.notify();
             self.nudge();
         }
     }
@@ -137,22 +147,34 @@ impl Session {
         }
     }
 
+    /// What a step gives that waits for the peer; it has less time while others wait for memory that this session has.
     pub(crate) async fn in_time<T>(&self, step: impl Future<Output = Result<T>>) -> Result<T> {
-        within(&self.handle, TRANSFER_NS, step)
+        self.account
+            .patiently(&self.handle, step)
             .await
             .unwrap_or_else(|| Err(Error::from(ErrorKind::TimedOut)))
     }
 
+    /// Waits until a request may begin that holds so many bytes, and takes them. Meanwhile nothing is read.
+    ///
     /// # Errors
-    /// When the peer is gone before there is room.
+    /// When the peer is gone before.
     async fn wait_for_room(&self, bytes: usize) -> Result<()> {
         while !self.flight.borrow().has_room(bytes) && !self.is_gone() {
             self.room.wait().await;
         }
-        match self.is_gone() {
-            true => Err(ErrorKind::ConnectionAborted.into()),
-            false => Ok(()),
+        if !self.is_gone() && self.account.try_take(bytes) {
+            return Ok(());
         }
+        let mut left = pin!(self.left.wait());
+        let mut take = pin!(self.account.take(bytes));
+        poll_fn(|context| {
+            if self.is_gone() || left.as_mut().poll(context).is_ready() {
+                return Poll::Ready(Err(ErrorKind::ConnectionAborted.into()));
+            }
+            take.as_mut().poll(context).map(Ok)
+        })
+        .await
     }
 
     fn request(header: &Header, answer: Answer, parts: usize, held: usize) -> Request {

@@ -2,6 +2,7 @@
 
 use crate::tls::Tls;
 use block::BlockDevice;
+use reactor::Budget;
 use std::collections::BTreeMap;
 use std::net::Shutdown;
 use std::os::fd::BorrowedFd;
@@ -50,6 +51,8 @@ pub(crate) struct Shared {
     /// Connections in transmission at most.
     pub connections: usize,
     pub tls: Option<Tls>,
+    /// What memory sessions may take together.
+    pub memory: Budget,
     /// The volume's size in bytes, refreshed at each change.
     size: AtomicU64,
     /// Changed under the lock.
@@ -59,7 +62,7 @@ pub(crate) struct Shared {
 }
 
 /// Connections that may be in their handshake; with one more, the one that has taken longest ends.
-const HANDSHAKES_MAX: usize = 128;
+const HANDSHAKES_MAX: usize = 64;
 
 /// A connection in the list; leaves it when dropped.
 pub(crate) struct Seat {
@@ -103,6 +106,7 @@ impl Shared {
     pub(crate) fn new(
         (name, volume): (String, String),
         device: Arc<dyn BlockDevice>,
+        memory: Budget,
         connections: usize,
         tls: Option<Tls>,
     ) -> Arc<Self> {
@@ -113,6 +117,7 @@ impl Shared {
             device,
             connections,
             tls,
+            memory,
             stopping: AtomicBool::new(false),
             state: Mutex::default(),
             ended: Condvar::new(),

@@ -385,17 +385,76 @@ fn a_shared_memory_map_is_written_back() {
 }
 
 #[test]
-fn owner_and_mode_can_be_changed() {
+fn owner_and_mode_are_the_exports_and_change_with_it_alone() {
+    use std::os::unix::fs::{PermissionsExt, chown};
     let volume = Volume::new(MIB, 512);
-    std::os::unix::fs::chown(&volume.path, Some(1), Some(2)).unwrap();
-    std::fs::set_permissions(
-        &volume.path,
-        std::os::unix::fs::PermissionsExt::from_mode(0o640),
-    )
-    .unwrap();
-    let meta = std::fs::metadata(&volume.path).unwrap();
+    let access = |path: &std::path::Path| {
+        let meta = std::fs::metadata(path).unwrap();
+        (meta.uid(), meta.gid(), meta.mode() & 0o7777)
+    };
+    let own = access(&volume.path);
+    assert_eq!(own.2, 0o600);
+    let other = support::memory_device::MemoryDevice::new(MIB, 512);
+    let given = [("owner", "1"), ("group", "2"), ("mode", "0640")];
+    let export = volume.place.export("given", &other, &given).unwrap();
+    let path = volume.place.folder.join("given");
+    assert_eq!(access(&path), (1, 2, 0o640));
+    // What would be forgotten is refused; what changes nothing is not.
+    assert_eq!(code(chown(&path, Some(3), None)), libc::EPERM);
+    let set_mode = |mode| std::fs::set_permissions(&path, PermissionsExt::from_mode(mode));
+    assert_eq!(code(set_mode(0o777)), libc::EPERM);
+    chown(&path, Some(1), Some(2)).unwrap();
+    set_mode(0o640).unwrap();
+    let mount = ("mount", volume.place.folder.to_str().unwrap());
+    let change = |pairs: &[(&str, &str)]| {
+        let pairs = pairs.iter().copied().chain([mount]);
+        export.change(
+            &pairs
+                .map(|(name, value)| (name.into(), value.into()))
+                .collect(),
+        )
+    };
+    change(&[("group", "9"), ("mode", "0664")]).unwrap();
+    assert_eq!(access(&path), (own.0, 9, 0o664));
+    assert!(change(&[("mode", "0666"), ("allow-other", "yes")]).is_err());
+    assert!(change(&[("mode", "rw")]).is_err());
+    assert_eq!(access(&path), (own.0, 9, 0o664));
+}
+
+/// What `statvfs(3)` tells: blocks, and those that are free, of 4 KiB.
+fn blocks(path: &std::path::Path) -> (u64, u64) {
+    let path = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
+    // SAFETY: all zeroes are a value of this type.
+    let mut told: libc::statvfs = unsafe { std::mem::zeroed() };
+    // SAFETY: a path that ends with a zero, and a place for the answer.
+    let result = unsafe { libc::statvfs(path.as_ptr(), &raw mut told) };
     assert_eq!(
-        (meta.uid(), meta.gid(), meta.mode() & 0o7777),
-        (1, 2, 0o640)
+        (result, told.f_frsize, told.f_bfree),
+        (0, 4096, told.f_bavail)
     );
+    (told.f_blocks, told.f_bfree)
+}
+
+#[test]
+fn the_file_takes_what_the_volume_stores_and_free_space_is_the_pools() {
+    let volume = Volume::new(64 * MIB, 512);
+    let export = volume.export.as_ref().unwrap();
+    let taken = || std::fs::metadata(&volume.path).unwrap().blocks() * 512;
+    // Not told yet: all of it, and a file system without a space of its own.
+    assert_eq!(taken(), 64 * MIB);
+    assert_eq!(blocks(&volume.path), (0, 0));
+    for (stored, expected) in [(3 * MIB, 3 * MIB), (100 * MIB, 64 * MIB), (0, 4096)] {
+        export.note_stored(stored);
+        assert_eq!(taken(), expected);
+    }
+    let space = |used, capacity| reactor::Space {
+        used,
+        capacity,
+        warn_at: None,
+    };
+    export.note_space(space(300 * MIB, 1024 * MIB), false);
+    assert_eq!(blocks(&volume.path), (256 * 1024, 256 * 724));
+    assert_eq!(blocks(&volume.place.folder), (256 * 1024, 256 * 724));
+    export.note_space(space(2 * MIB, MIB), false);
+    assert_eq!(blocks(&volume.path), (256, 0));
 }

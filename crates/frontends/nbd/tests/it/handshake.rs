@@ -167,7 +167,7 @@ fn a_peer_that_never_decides_is_dropped() {
 #[test]
 fn silent_peers_keep_nobody_out_and_are_dropped_after_the_time_for_a_handshake() {
     let server = Server::start_with(MemoryDevice::new(1 << 20, 512), &[("max-connections", "1")]);
-    let mut silent: Vec<Client> = (0..128).map(|_| Client::connect(&server)).collect();
+    let mut silent: Vec<Client> = (0..64).map(|_| Client::connect(&server)).collect();
     assert_eq!(server.sessions(), 0);
     let client = Client::transmission(&server, false);
     assert_eq!(server.sessions(), 1);

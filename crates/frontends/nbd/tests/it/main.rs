@@ -4,6 +4,7 @@ mod clients;
 mod contexts;
 mod gone;
 mod handshake;
+mod memory;
 mod support;
 mod tls;
 mod transmission;

@@ -18,6 +18,8 @@ pub struct Server {
     pub folder: PathBuf,
     pub export: Option<Box<dyn Export>>,
     pub loops: Vec<ReactorThread>,
+    /// What memory requests may take.
+    pub memory: reactor::Budget,
 }
 
 /// A folder that no other test uses.
@@ -36,6 +38,7 @@ impl Server {
     pub fn start_with(device: Arc<MemoryDevice>, parameters: &[(&str, &str)]) -> Self {
         let mut server = Self {
             device,
+            memory: reactor::Budget::new(64 << 20),
             folder: folder(),
             export: None,
             loops: (0..2)
@@ -56,7 +59,7 @@ impl Server {
             device: self.device.clone(),
             open_for: None,
             keeper: std::sync::Arc::new(reactor::NoKeeper),
-            memory: reactor::Budget::new(64 << 20),
+            memory: self.memory.clone(),
             parameters: parameters
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
