@@ -8,7 +8,7 @@ use crate::ranges::Held;
 use crate::sense::{Sense, Status};
 use crate::table::{Access, Row, Run, cdb_len, find};
 use crate::unit::Switches;
-use crate::{absent, copy, inquiry, log, mode, port_groups, report};
+use crate::{absent, copy, inquiry, log, mode, port_groups, report, rights};
 use block::{IoBuf, IoError, StatusExtent};
 use std::ops::Range;
 
@@ -254,6 +254,7 @@ pub(crate) fn check_row(
     if reservations.conflicts(access(row, cdb), member.number, &member.ports) {
         return Err(Failure::Conflict);
     }
+    rights::check(nexus, row, cdb)?;
     // No auto contingent allegiance here (NACA).
     if cdb[cdb_len(cdb[0]) - 1] & 0x04 != 0 {
         return Err(Sense::INVALID_FIELD_IN_CDB.into());

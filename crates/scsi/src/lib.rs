@@ -28,6 +28,7 @@ mod provision;
 mod ranges;
 mod report;
 mod reservations;
+mod rights;
 mod sanitize;
 mod sense;
 mod small;

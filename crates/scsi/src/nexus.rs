@@ -220,15 +220,27 @@ impl Nexus {
         self.member.abort_all(&self.unit).await;
     }
 
-    /// CLEAR TASK SET: what all have begun; the others are told (SAM-5 7.4).
+    /// CLEAR TASK SET: what all have begun; the others are told (SAM-5 7.4). A host that may only read clears what
+    /// is its own.
     pub async fn clear_task_set(&self) {
+        if self.read_only.get() {
+            return self.abort_own().await;
+        }
         self.abort_members(Attention::CommandsCleared, |_| true)
             .await;
     }
 
     /// LOGICAL UNIT RESET (SAM-5 6.3.3): commands aborted, reservations of the old kind released,
-    /// mode pages as they were; every nexus is told, this one if it is `for_all`.
+    /// mode pages as they were; every nexus is told, this one if it is `for_all`. For a host that may only read
+    /// it is a reset of its own nexus, so that it recovers from errors without ending what others do.
     pub async fn reset_unit(&self, for_all: bool) {
+        if self.read_only.get() {
+            self.abort_own().await;
+            if for_all {
+                self.tell(Attention::UnitReset);
+            }
+            return;
+        }
         self.unit.reservations.release_legacy(None);
         self.unit.reset_modes();
         for member in self.unit.members() {

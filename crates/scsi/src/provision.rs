@@ -34,7 +34,6 @@ impl Call<'_> {
         if blocks.count > SAME_BLOCKS_MAX {
             return Err(Sense::INVALID_FIELD_IN_CDB.into());
         }
-        self.nexus.check_writable()?;
         let size = self.nexus.block_size();
         let wanted = if without_data { 0 } else { size };
         if self.data.len() as u64 != wanted {
@@ -114,7 +113,6 @@ impl Call<'_> {
         if announced == 0 {
             return Ok(self.empty());
         }
-        self.nexus.check_writable()?;
         for range in self.unmapped()? {
             let _held = self.hold(range.clone(), false).await;
             let step = Step::new(OpKind::Discard, range.start, range.end - range.start);

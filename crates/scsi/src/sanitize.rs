@@ -121,7 +121,6 @@ impl Call<'_> {
             }
             _ => return Err(Sense::INVALID_FIELD_IN_CDB.into()),
         };
-        self.nexus.check_writable()?;
         let work = Work::begin(self.nexus, pattern)?;
         let ended = Arc::new(Once::default());
         let done = ended.clone();

@@ -89,7 +89,6 @@ impl Call<'_> {
     /// Writes the data-out. Initiators may announce less than the CDB says: then whole blocks of
     /// that are written and the residual count tells of the rest (RFC 7143 11.4.5.1).
     async fn store(mut self, range: Range<u64>, fua: bool) -> Answer {
-        self.nexus.check_writable()?;
         let wanted = len(&range);
         let block = self.nexus.block_size();
         let given = self.data.len() as u64;
@@ -121,7 +120,6 @@ impl Call<'_> {
         if flags.compare > 1 {
             return Err(Sense::INVALID_FIELD_IN_CDB.into());
         }
-        self.nexus.check_writable()?;
         let wanted = len(&range);
         let block = self.nexus.block_size();
         let take = wanted.min(self.data.len() as u64 / block * block);

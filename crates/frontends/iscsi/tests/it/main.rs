@@ -9,5 +9,6 @@ mod interleavings;
 mod kept;
 mod offload;
 mod replay;
+mod rights;
 mod session;
 mod support;

@@ -100,6 +100,14 @@ impl Server {
         export(&device().0, Arc::new(NoKeeper), &self.loops, &all)
     }
 
+    /// The same volume once more, at the same portal, with these parameters.
+    pub fn also(&self, parameters: &[(&str, &str)]) -> Box<dyn Export> {
+        let portal = self.portal().to_string();
+        let mut all = vec![("portal", &*portal)];
+        all.extend(parameters);
+        export(&self.device, Arc::new(NoKeeper), &self.loops, &all).unwrap()
+    }
+
     /// Changes parameters while sessions go on.
     pub fn change(&mut self, parameters: &[(&str, &str)]) -> std::io::Result<()> {
         for (name, value) in parameters {
