@@ -10,7 +10,7 @@ use crate::output::Output;
 use crate::portal::Seat;
 use crate::serving::Connection;
 use crate::session::{DEPTH, Normal, Session};
-use crate::target::{Joining, Place, Target};
+use crate::target::{Joined, Joining, Target};
 use crate::window::Window;
 use reactor::{DetachedStream, Handle, SECOND_NS, Stream, in_time};
 use scsi::{Luns, Nexus, Ports};
@@ -168,7 +168,7 @@ fn known(logged_in: &LoggedIn) -> std::result::Result<Known, Refused> {
     let port = port_of(logged_in, target);
     let known = target.known(&port, logged_in.session_handle);
     let known = known.ok_or(Refused::NO_SESSION)?;
-    if known.user != logged_in.user {
+    if known.proved != logged_in.proved {
         return Err(Refused::AUTHENTICATION);
     }
     match known.luns.iter().all(|lun| granted.0.contains_key(lun)) {
@@ -185,25 +185,27 @@ async fn join(
 ) -> std::result::Result<Normal, Refused> {
     let (target, granted) = logged_in.reach.first().ok_or(Refused::NOT_FOUND)?;
     let port = port_of(logged_in, target);
-    let mut tries = 0;
-    while target.reinstate(&port) {
-        tries += 1;
-        if tries > REINSTATE_TRIES {
-            return Err(Refused::TARGET_ERROR);
-        }
-        handle.sleep(REINSTATE_NS).await;
-    }
-    let version = target.version();
-    let group = port.1;
-    let place = target.join(Joining {
-        port: port.clone(),
+    let joining = Joining {
+        port: &port,
         connection: logged_in.connection,
         peer: &logged_in.peer,
-        user: logged_in.user.clone(),
+        proved: logged_in.proved.as_ref(),
         granted,
         seat,
-    });
-    let place: Place = place.ok_or(Refused::NOT_FOUND)?;
+    };
+    let mut tries = 0;
+    let (place, version) = loop {
+        let version = target.version();
+        match target.join(&joining) {
+            Joined::Place(place) => break (place, version),
+            Joined::Gone => return Err(Refused::NOT_FOUND),
+            Joined::OfAnother => return Err(Refused::PORT_OF_ANOTHER),
+            Joined::Waits if tries == REINSTATE_TRIES => return Err(Refused::TARGET_ERROR),
+            Joined::Waits => handle.sleep(REINSTATE_NS).await,
+        }
+        tries += 1;
+    };
+    let group = port.1;
     let ports = Ports {
         initiator: port.0,
         target: target.name.clone(),

@@ -5,7 +5,7 @@
 
 use crate::access::Peer;
 use crate::bytes::put;
-use crate::chap::{Answered, Asked};
+use crate::chap::{Answered, Asked, Credentials};
 use crate::input::Input;
 use crate::negotiate::{Agreed, CONNECTIONS_MAX, Purpose, SEGMENT_MAX};
 use crate::notices::{self, Shown};
@@ -44,6 +44,10 @@ impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let why = match *self {
             Self::AUTHENTICATION => "it has not proved a secret that is wanted",
+            Self::PORT_OF_ANOTHER => {
+                "a session with its name and ISID is of a host that has proved another secret: give each host its own \
+                 InitiatorName"
+            }
             Self::NOT_FOUND => "there is no such target, or not for it",
             Self::VERSION => "another version of the protocol",
             Self::TOO_MANY_CONNECTIONS => "too many connections of its session",
@@ -60,6 +64,8 @@ impl fmt::Display for Refused {
 impl Refused {
     pub(crate) const INITIATOR_ERROR: Self = Self(2, 0);
     pub(crate) const AUTHENTICATION: Self = Self(2, 1);
+    /// Authorization failure: it has proved a secret, and not the one for this.
+    pub(crate) const PORT_OF_ANOTHER: Self = Self(2, 2);
     /// Also what it may not reach: nobody learns that it is there.
     pub(crate) const NOT_FOUND: Self = Self(2, 3);
     pub(crate) const VERSION: Self = Self(2, 5);
@@ -78,8 +84,8 @@ pub(crate) type Reach = Vec<(Arc<Target>, Granted)>;
 pub(crate) struct LoggedIn {
     pub agreed: Agreed,
     pub peer: Peer,
-    /// The name whose secret it has proved.
-    pub user: Option<String>,
+    /// The name and secret that it has proved.
+    pub proved: Option<Credentials>,
     pub isid: [u8; 6],
     pub session_handle: u16,
     pub connection: u16,
@@ -98,7 +104,7 @@ pub(crate) struct LoggedIn {
 struct Progress {
     stage: Option<u8>,
     peer: Peer,
-    user: Option<String>,
+    proved: Option<Credentials>,
     is_discovery: bool,
     /// It is one more connection of a session.
     is_further: bool,
@@ -262,7 +268,7 @@ impl<'a> Login<'a> {
                     return Ok(LoggedIn {
                         agreed: progress.agreed,
                         peer: progress.peer,
-                        user: progress.user,
+                        proved: progress.proved,
                         isid: head.isid(),
                         session_handle: head.session_handle(),
                         connection: head.connection(),
@@ -316,7 +322,7 @@ impl Progress {
                 address,
                 portal,
             },
-            user: None,
+            proved: None,
             is_discovery: false,
             is_further: false,
             reach: Vec::new(),
@@ -417,7 +423,7 @@ impl Progress {
         Ok(())
     }
 
-    fn keep(&mut self, proves: impl Fn(&crate::chap::Credentials) -> bool) {
+    fn keep(&mut self, proves: impl Fn(&Credentials) -> bool) {
         for (_, granted) in &mut self.reach {
             *granted = granted.proved(&proves);
         }
@@ -475,7 +481,7 @@ impl Progress {
                 .filter(|secrets| asked.proves(answered, &secrets.initiator))
                 .collect();
             let secrets = proved.first().ok_or(Refused::AUTHENTICATION)?;
-            self.user = Some(secrets.initiator.name.clone());
+            self.proved = Some(secrets.initiator.clone());
             asked.answer(answered, secrets.target.as_ref())
         };
         let text = text.ok_or(Refused::AUTHENTICATION)?;

@@ -57,13 +57,25 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 /// Who asks for a place.
 pub(crate) struct Joining<'a> {
     /// Initiator port and portal group.
-    pub port: (String, u16),
+    pub port: &'a (String, u16),
     /// CID.
     pub connection: u16,
     pub peer: &'a Peer,
-    pub user: Option<String>,
+    /// What the initiator has proved.
+    pub proved: Option<&'a Credentials>,
     pub granted: &'a Granted,
     pub seat: &'a Arc<Seat>,
+}
+
+/// What became of who asked for a place.
+pub(crate) enum Joined {
+    Place(Place),
+    /// The session with the same ports is being ended: again later.
+    Waits,
+    /// A session with the same ports is of somebody who has proved another secret.
+    OfAnother,
+    /// What was granted is not there any more.
+    Gone,
 }
 
 #[derive(Default)]
@@ -75,6 +87,16 @@ struct State {
 }
 
 impl State {
+    /// Whether who has proved `proved` may take the place of a session: by the same proof, or where that session has
+    /// none, or one that nothing asks for any more.
+    fn may_replace(&self, session: &Session, proved: Option<&Credentials>) -> bool {
+        let Some(own) = &session.proved else {
+            return true;
+        };
+        let mut chap = self.offers.values().map(|offer| offer.grant.chap.as_ref());
+        proved == Some(own) || !chap.any(|chap| chap.is_some_and(|chap| chap.initiator == *own))
+    }
+
     fn own(&mut self, place: &Place) -> Option<&mut Session> {
         let mut sessions = self.sessions.iter_mut();
         sessions.find(|session| session.number == place.number)
@@ -317,10 +339,19 @@ impl Target {
         found.map_or(1, |(number, _)| *number)
     }
 
-    /// A place for a session, once the one before it with the same ports has ended.
-    pub(crate) fn join(self: &Arc<Self>, joining: Joining<'_>) -> Option<Place> {
+    /// A place for a session, once the one before it with the same ports has ended (RFC 7143, section 6.3.5), which
+    /// this brings about.
+    pub(crate) fn join(self: &Arc<Self>, joining: &Joining<'_>) -> Joined {
         let granted = joining.granted;
         let mut state = self.lock();
+        let mut sessions = state.sessions.iter();
+        if let Some(before) = sessions.find(|session| session.port == *joining.port) {
+            if !state.may_replace(before, joining.proved) {
+                return Joined::OfAnother;
+            }
+            before.end(true);
+            return Joined::Waits;
+        }
         let is_there = |(lun, offer): (&u16, &Arc<Offer>)| {
             state
                 .offers
@@ -329,7 +360,7 @@ impl Target {
         };
         if !granted.0.iter().all(is_there) {
             // An export has ended since the initiator asked.
-            return None;
+            return Joined::Gone;
         }
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let taken = |handle: u16| {
@@ -345,7 +376,7 @@ impl Target {
         let account: Arc<Account> = Arc::default();
         state.sessions.push(Session {
             number,
-            port: joining.port,
+            port: joining.port.clone(),
             handle,
             luns: granted.0.keys().copied().collect(),
             connections: vec![Connection {
@@ -354,31 +385,16 @@ impl Target {
                 seat: Arc::downgrade(joining.seat),
             }],
             remote: joining.seat.remote().clone(),
-            user: joining.user,
+            proved: joining.proved.cloned(),
             since: SystemTime::now(),
             account: account.clone(),
         });
-        Some(Place {
+        Joined::Place(Place {
             target: self.clone(),
             number,
             handle,
             account,
         })
-    }
-
-    /// Ends the session with these ports (RFC 7143, section 6.3.5); true while it is still there.
-    pub(crate) fn reinstate(&self, port: &(String, u16)) -> bool {
-        let state = self.lock();
-        let mut found = false;
-        for session in state
-            .sessions
-            .iter()
-            .filter(|session| session.port == *port)
-        {
-            found = true;
-            session.end(true);
-        }
-        found
     }
 
     /// The session with these ports and this handle.
@@ -393,7 +409,7 @@ impl Target {
         Some(Known {
             number: found.number,
             handle,
-            user: found.user.clone(),
+            proved: found.proved.clone(),
             luns: found.luns.iter().filter(has).copied().collect(),
             remote: found.remote.clone(),
         })

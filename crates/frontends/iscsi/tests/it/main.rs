@@ -4,6 +4,7 @@ mod access;
 mod connections;
 mod direct;
 mod hostile;
+mod identity;
 mod integrity;
 mod interleavings;
 mod kept;
