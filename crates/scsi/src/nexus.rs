@@ -7,7 +7,7 @@ use crate::copy::{CopyEnded, Ended};
 use crate::port_groups::PortGroups;
 use crate::unit::{Unit, lock};
 use block::BlockDevice;
-use reactor::Handle;
+use reactor::{Handle, Limit};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::future::poll_fn;
@@ -15,6 +15,9 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
+
+/// Commands of one nexus at a time that do much by one request.
+const LONG_MAX: usize = 4;
 
 /// The two ports of a nexus. A registration belongs to them, whether or not a session is there.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -111,6 +114,8 @@ pub struct Nexus {
     pub(crate) groups: Arc<PortGroups>,
     /// PREVENT ALLOW MEDIUM REMOVAL.
     pub(crate) prevents_removal: Cell<bool>,
+    /// Commands that do much ([`crate::table::Run::is_long`]) take turns.
+    pub(crate) long: Limit,
     /// Copies that have ended, for RECEIVE COPY RESULTS.
     pub(crate) copies: RefCell<Vec<CopyEnded>>,
     /// The same of those with long list identifiers, and of tokens.
@@ -166,6 +171,7 @@ impl Nexus {
             read_only: Cell::new(read_only),
             groups,
             prevents_removal: Cell::new(false),
+            long: Limit::new(LONG_MAX),
             copies: RefCell::default(),
             offloads: RefCell::default(),
         }

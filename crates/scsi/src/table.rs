@@ -67,6 +67,22 @@ pub(crate) enum Run {
     ReportFunctions,
 }
 
+impl Run {
+    /// Whether one request may ask for much work, which is done in pieces.
+    pub(crate) const fn is_long(self) -> bool {
+        matches!(
+            self,
+            Self::Verify
+                | Self::WriteSame
+                | Self::Unmap
+                | Self::LbaStatus
+                | Self::ExtendedCopy
+                | Self::ExtendedCopyLong
+                | Self::WriteUsingToken
+        )
+    }
+}
+
 /// A command.
 #[derive(Debug)]
 pub(crate) struct Row {

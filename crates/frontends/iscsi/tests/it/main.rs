@@ -13,3 +13,4 @@ mod replay;
 mod rights;
 mod session;
 mod support;
+mod vast;
