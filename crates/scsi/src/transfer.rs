@@ -239,7 +239,7 @@ mod tests {
         let cut = |range| aligned(range, 8).collect::<Vec<_>>();
         assert_eq!(cut(3..3), []);
         assert_eq!(cut(3..20), [3..8, 8..16, 16..20]);
-        assert_eq!(cut(8..16), [8..16]);
+        assert_eq!(cut(8..17), [8..16, 16..17]);
     }
 
     #[test]
