@@ -243,6 +243,10 @@ fn lba_status_of_a_large_volume_is_told_in_bounded_parts_without_gaps() {
     );
 }
 
+/// A command with its data; the kind of operation that it takes, the bytes of the longest and of all of them, and
+/// whether their space is to stay.
+type Case<'a> = (&'a [u8], &'a [u8], OpKind, u64, u64, bool);
+
 #[test]
 fn what_is_changed_or_verified_at_once_is_done_in_pieces() {
     let served = serve(5 * TIB);
@@ -254,7 +258,7 @@ fn what_is_changed_or_verified_at_once_is_done_in_pieces() {
     let unmap = [0x42, 0, 0, 0, 0, 0, 0, 0, 24, 0];
     let zeroes = [0; 512];
     let same = |flags| sixteen(0x93, flags, 100, 65_535);
-    let cases: [(&[u8], &[u8], OpKind, u64, u64, bool); 5] = [
+    let cases: [Case<'_>; 5] = [
         (&unmap, &list, OpKind::Discard, 256 * MIB, 512 * MIB, false),
         // With UNMAP the space is given back, and without it is taken.
         (
