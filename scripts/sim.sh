@@ -5,7 +5,7 @@
 #   quick     the most telling known bugs, the recorded failures, and CONVECT_SIM_SECONDS (60) of crashes, on one core,
 #             with the program that the tests are built with: slower, but already there
 #   campaign  the recorded failures, then CONVECT_SIM_STATES crash states (1510000) of the first seeds, always the
-#             same ones; a machine so slow that they take over CONVECT_SIM_SECONDS (3600) ends sooner and fails
+#             same ones; on a machine so slow that they take over CONVECT_SIM_SECONDS (10800) it fails
 #   hunt      crashes of new seeds for CONVECT_SIM_SECONDS (3600), from CONVECT_SIM_SEED on; half of them with a
 #             plan that is bent towards one kind of fault; a failure is appended to tests/regressions/seeds.txt
 # Without a word: gate, then campaign. They are one program, built once: the campaign switches no bug on.
@@ -64,7 +64,7 @@ campaign() {
   local wanted="${CONVECT_SIM_STATES:-1510000}" found
   replay
   step "crashes at writes and flushes: $wanted states"
-  crashes --seed 1 --seeds 100000 --states-in-all "$wanted" --seconds "${CONVECT_SIM_SECONDS:-3600}"
+  crashes --seed 1 --seeds 100000 --states-in-all "$wanted" --seconds "${CONVECT_SIM_SECONDS:-10800}"
   found="$(sed -n 's/^[0-9]* seeds, \([0-9]*\) crash states.*/\1/p' "$log")"
   [ "${found:-0}" -ge "$wanted" ] || {
     echo "only ${found:-0} of $wanted crash states were examined"

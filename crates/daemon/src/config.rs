@@ -24,6 +24,10 @@ const SOCKET_PATH_MAX: usize = 107;
 const THREADS_MAX: usize = 256;
 /// The least that the RAM tier and the map cache work with, in bytes.
 const MEMORY_MIN: u64 = 16 << 20;
+/// The least that hosts' requests work with, in bytes: a volume's part takes the longest request.
+const REQUEST_MEMORY_MIN: u64 = 128 << 20;
+/// What they may take where nothing else is said, in bytes.
+pub(crate) const REQUEST_MEMORY: u64 = 256 << 20;
 /// Longest configuration file, in bytes.
 const FILE_MAX: u64 = 1 << 20;
 
@@ -72,6 +76,8 @@ pub struct Config {
     pub host_reserve: Option<u64>,
     /// Bytes of cached map pages of each pool.
     pub map_cache: u64,
+    /// Bytes that hosts' requests under way and answers that they have not read may take.
+    pub request_memory: u64,
     /// A folder in memory for the newest part of journals, which outlives the daemon there. None: each write's record
     /// goes to a drive before it is acknowledged.
     pub journal_memory: Option<PathBuf>,
@@ -107,6 +113,7 @@ impl Default for Config {
             pool_ram: BTreeMap::new(),
             host_reserve: Some(512 << 20),
             map_cache: engine.map_cache,
+            request_memory: REQUEST_MEMORY,
             journal_memory: Some("/dev/shm".into()),
             drives: Vec::new(),
             drive_deadline: Span(Duration::from_nanos(engine.drive_limits.deadline_ns)),
@@ -174,39 +181,39 @@ impl<'de> Deserialize<'de> for CoreList {
     }
 }
 
-struct Memory(u64);
+struct Memory<const LEAST: u64 = MEMORY_MIN>(u64);
 
-impl Memory {
+impl<const LEAST: u64> Memory<LEAST> {
     fn checked<E: Error>(bytes: u64) -> Result<Self, E> {
-        if bytes < MEMORY_MIN {
+        if bytes < LEAST {
             return Err(E::custom(format!(
                 "{} is too small: give it at least {}",
                 units::format_bytes(bytes),
-                units::format_bytes(MEMORY_MIN)
+                units::format_bytes(LEAST)
             )));
         }
         Ok(Self(bytes))
     }
 }
 
-impl<'de> Deserialize<'de> for Memory {
+impl<'de, const LEAST: u64> Deserialize<'de> for Memory<LEAST> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either;
-        impl Visitor<'_> for Either {
-            type Value = Memory;
+        struct Either<const LEAST: u64>;
+        impl<const LEAST: u64> Visitor<'_> for Either<LEAST> {
+            type Value = Memory<LEAST>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a size like \"512M\" or a number of bytes")
             }
-            fn visit_i64<E: Error>(self, bytes: i64) -> Result<Memory, E> {
+            fn visit_i64<E: Error>(self, bytes: i64) -> Result<Self::Value, E> {
                 match u64::try_from(bytes) {
                     Ok(bytes) => Memory::checked(bytes),
                     Err(_) => Err(E::custom("a size cannot be negative")),
                 }
             }
-            fn visit_u64<E: Error>(self, bytes: u64) -> Result<Memory, E> {
+            fn visit_u64<E: Error>(self, bytes: u64) -> Result<Self::Value, E> {
                 Memory::checked(bytes)
             }
-            fn visit_str<E: Error>(self, text: &str) -> Result<Memory, E> {
+            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
                 Memory::checked(units::parse_bytes(text).map_err(E::custom)?)
             }
         }
@@ -303,6 +310,7 @@ struct File {
     pool_ram: Option<BTreeMap<String, Memory>>,
     host_reserve: Option<Reserve>,
     map_cache: Option<Memory>,
+    request_memory: Option<Memory<REQUEST_MEMORY_MIN>>,
     journal_memory: Option<Folder>,
     drives: Option<Vec<DriveSpec>>,
     drive_deadline: Option<Deadline>,
@@ -374,6 +382,9 @@ impl Config {
                 .host_reserve
                 .map_or(default.host_reserve, |reserve| reserve.0),
             map_cache: file.map_cache.map_or(default.map_cache, |size| size.0),
+            request_memory: file
+                .request_memory
+                .map_or(default.request_memory, |size| size.0),
             journal_memory: file
                 .journal_memory
                 .map_or(default.journal_memory, |folder| folder.0),

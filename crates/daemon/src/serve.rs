@@ -166,6 +166,7 @@ pub fn run(
     let manager = Arc::new(
         manager
             .with_flash_limit(config.flash_daily_percent)
+            .with_request_memory(config.request_memory)
             .with_targets(config.alert_targets.clone()),
     );
     if let Err(error) = manager.start(&config.drives) {

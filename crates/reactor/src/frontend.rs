@@ -1,6 +1,6 @@
 //! What every front end is to the daemon: a row with a name, parameters and a way to start.
 
-use crate::Remote;
+use crate::{Budget, Remote};
 use block::BlockDevice;
 use std::collections::BTreeMap;
 use std::io;
@@ -69,6 +69,9 @@ pub struct StartExport {
     pub open_for: Option<OpenFor>,
     /// For front ends whose hosts reserve volumes.
     pub keeper: Arc<dyn Keeper>,
+    /// The memory that requests of the volume's hosts and answers that they have not read may take, whichever export
+    /// they use: a part of the daemon's.
+    pub memory: Budget,
     /// Values of the front end's parameters; unknown names are refused before this is made.
     pub parameters: BTreeMap<String, String>,
     /// Loops that sessions may run on; at least one.

@@ -5,6 +5,7 @@
 //! Leaves out: what the tasks do. The engine runs on a [`Handle`] alone, which a simulation makes
 //! with a clock of its own and no ring ([`Handle::simulated`]).
 
+mod budget;
 pub mod control;
 mod cores;
 mod executor;
@@ -22,6 +23,7 @@ mod sync;
 mod timer;
 mod within;
 
+pub use budget::{Account, Budget, OWN};
 pub use cores::{Cores, CoresError};
 pub use executor::{Clock, Handle, mix};
 pub use frontend::{

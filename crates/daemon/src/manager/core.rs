@@ -5,6 +5,7 @@ use super::fills::Gauges;
 use super::looks::Looks;
 use super::observe::Observed;
 use super::playback::Playback;
+use super::request_memory::RequestMemory;
 use super::schedules::{Key, Tried};
 use super::smart::Smart;
 use super::uses::Uses;
@@ -42,6 +43,7 @@ pub struct Manager {
     pub(super) ram: RamPlan,
     /// Thousandths of their RAM tiers that pools may use. Locked before anything is asked of the engine.
     pub(super) ram_share: Mutex<u64>,
+    pub(super) request_memory: RequestMemory,
     /// Held by whatever changes which pools are open or what is exported, from its first check to
     /// its last step.
     pub(super) changes: Mutex<()>,
@@ -129,6 +131,7 @@ impl Manager {
             scrubs: ScrubSchedule::default(),
             ram: RamPlan::default(),
             ram_share: Mutex::new(ALL),
+            request_memory: RequestMemory::new(crate::config::REQUEST_MEMORY),
             changes: Mutex::default(),
             ended: AtomicBool::new(false),
             exports: Mutex::default(),
@@ -155,6 +158,16 @@ impl Manager {
     #[must_use]
     pub fn with_ram(self, ram: RamPlan) -> Self {
         Self { ram, ..self }
+    }
+
+    /// The same, whose hosts' requests and unread answers take at most so many bytes.
+    #[must_use]
+    pub fn with_request_memory(self, bytes: u64) -> Self {
+        let request_memory = RequestMemory::new(bytes);
+        Self {
+            request_memory,
+            ..self
+        }
     }
 
     /// The same, which warns when more than so many per cent of its size are written to a drive of the fast tier in a

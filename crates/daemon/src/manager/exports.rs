@@ -66,6 +66,7 @@ impl Manager {
             device,
             open_for: initiator.is_none().then(|| self.open_for(pool, record)),
             keeper: self.keeper(pool, &record.volume),
+            memory: self.request_memory.of(pool, &record.volume),
             parameters: record.parameters.clone(),
             remotes: self.control.remotes(),
         };

@@ -18,6 +18,8 @@ impl Manager {
         let mut page = Page::default();
         let absent = lock(&self.absent).clone();
         metrics::daemon(&mut page, self.began.elapsed(), &absent);
+        let memory = &self.request_memory;
+        metrics::request_memory(&mut page, memory.all(), memory.waiting());
         metrics::jobs(&mut page, &self.job_list()?.items);
         let now = self.look_now();
         let exports = now.pools.iter().flat_map(|look| {

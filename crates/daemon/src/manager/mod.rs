@@ -19,6 +19,7 @@ mod playback;
 mod pools;
 mod ram;
 mod receive;
+mod request_memory;
 mod reservations;
 mod sample;
 mod schedules;

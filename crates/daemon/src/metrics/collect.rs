@@ -60,6 +60,13 @@ pub fn daemon(page: &mut Page, up: Duration, absent: &[v1::AbsentPool]) {
     }
 }
 
+/// What hosts' requests hold of memory.
+pub fn request_memory(page: &mut Page, budget: &reactor::Budget, waiting: usize) {
+    page.add(the::REQUEST_MEMORY, &[], budget.used());
+    page.add(the::REQUEST_MEMORY_LIMIT, &[], budget.most());
+    page.add(the::REQUESTS_WAITING, &[], waiting);
+}
+
 /// How long gathering took.
 pub fn took(page: &mut Page, time: Duration) {
     page.add(the::SCRAPE_TOOK, &[], time.as_secs_f64());

@@ -5,5 +5,5 @@ mod collect;
 mod encoder;
 mod families;
 
-pub use collect::{PoolFigures, Times, daemon, exports, jobs, pool, took};
+pub use collect::{PoolFigures, Times, daemon, exports, jobs, pool, request_memory, took};
 pub use encoder::{Format, Page};

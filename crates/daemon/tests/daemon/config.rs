@@ -18,7 +18,7 @@ fn an_empty_file_gives_the_defaults() {
 fn every_key_is_read() {
     let config = parse(
         "socket = '/run/a.sock'\nmetrics = '[::]:9750'\nmetrics_anywhere = true\nlisten = '0.0.0.0:9443'\ntls_certificate = '/a.pem'\ntls_key = '/b.pem'\nstate_dir = '/var/a'\nthreads = 3\ncores = '1,4-5'\nram_tier = '1.5G'\n\
-         map_cache = 67108864\npool_ram = { tank = '4G' }\nhost_reserve = '1G'\njournal_memory = '/run/a'\ndrives = ['file:/dev/sda']\ndrive_deadline = '2m'\ndrive_slow_factor = 20\nflash_daily_percent = 30\nlog_level = 'debug'\n\
+         map_cache = 67108864\nrequest_memory = '128M'\npool_ram = { tank = '4G' }\nhost_reserve = '1G'\njournal_memory = '/run/a'\ndrives = ['file:/dev/sda']\ndrive_deadline = '2m'\ndrive_slow_factor = 20\nflash_daily_percent = 30\nlog_level = 'debug'\n\
          [scrub]\nevery = '7d'\nat = 4\nrate = '32M'\n[[alert_target]]\nname = 'a'\nto = { kind = 'webhook', url = 'https://a/' }\n",
     )
     .unwrap();
@@ -38,6 +38,7 @@ fn every_key_is_read() {
         pool_ram: BTreeMap::from([("tank".to_owned(), 4 << 30)]),
         host_reserve: Some(1 << 30),
         map_cache: 64 << 20,
+        request_memory: 128 << 20,
         journal_memory: Some("/run/a".into()),
         drives: vec!["file:/dev/sda".to_owned()],
         drive_deadline: Span(Duration::from_secs(120)),
@@ -98,6 +99,7 @@ fn each_mistake_is_named_with_its_line_and_what_to_do() {
         ("pool_ram = { tank = '1M' }", 1, "1 MiB is too small"),
         ("host_reserve = 'much'", 1, "or \"off\""),
         ("\n\nmap_cache = '1M'", 3, "1 MiB is too small"),
+        ("request_memory = '100M'", 1, "give it at least 128 MiB"),
         ("journal_memory = 'shm'", 1, "not the absolute path"),
         ("drives = 'file:/a'", 1, "expected a sequence"),
         ("drives = [1]", 1, "expected a string"),

@@ -37,6 +37,7 @@ fn start(portal: &str, lun: &str, initiator: &str, fill: u8) -> Box<dyn Export> 
         device: volume(lun, fill),
         open_for: None,
         keeper: Arc::new(NoKeeper),
+        memory: reactor::Budget::new(64 << 20),
         parameters: parameters
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into(),

@@ -80,6 +80,7 @@ fn what_cannot_be_mounted_is_refused_with_advice() {
             device: device.clone(),
             open_for: None,
             keeper: std::sync::Arc::new(reactor::NoKeeper),
+            memory: reactor::Budget::new(64 << 20),
             parameters: [("mount".to_owned(), mount)].into(),
             remotes: vec![place.loops[0].remote().clone()],
         })

@@ -404,6 +404,7 @@ fn wrong_parameters_are_refused_with_advice() {
             device: served.device.clone(),
             open_for: None,
             keeper: std::sync::Arc::new(reactor::NoKeeper),
+            memory: reactor::Budget::new(64 << 20),
             parameters: [("path", path), ("queues", queues)]
                 .map(|(key, value)| (key.to_owned(), value.to_owned()))
                 .into(),

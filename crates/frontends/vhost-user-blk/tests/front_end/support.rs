@@ -63,6 +63,7 @@ pub fn start(
         device,
         open_for: None,
         keeper: std::sync::Arc::new(reactor::NoKeeper),
+        memory: reactor::Budget::new(64 << 20),
         parameters,
         remotes: loops.iter().map(|one| one.remote().clone()).collect(),
     })

@@ -51,6 +51,7 @@ impl Place {
             device: device.clone(),
             open_for: None,
             keeper: std::sync::Arc::new(reactor::NoKeeper),
+            memory: reactor::Budget::new(64 << 20),
             parameters: all.into_iter().collect(),
             remotes: self
                 .loops

@@ -41,6 +41,7 @@ pub fn export(
         device,
         open_for: None,
         keeper,
+        memory: reactor::Budget::new(64 << 20),
         parameters: parameters
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))

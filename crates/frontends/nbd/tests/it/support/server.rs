@@ -56,6 +56,7 @@ impl Server {
             device: self.device.clone(),
             open_for: None,
             keeper: std::sync::Arc::new(reactor::NoKeeper),
+            memory: reactor::Budget::new(64 << 20),
             parameters: parameters
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
