@@ -33,7 +33,12 @@ fn addresses(stream: &Stream) -> Result<(SocketAddr, SocketAddr)> {
     // SAFETY: the descriptor is open as long as `stream` is, which outlives this use.
     let fd = unsafe { BorrowedFd::borrow_raw(stream.fd()) };
     let second = TcpStream::from(fd.try_clone_to_owned()?);
-    Ok((second.local_addr()?, second.peer_addr()?))
+    // A socket for all addresses has those of version 4 as ones of version 6, which hosts of version 4 cannot use.
+    let plain = |address: SocketAddr| match address.ip().to_canonical() {
+        IpAddr::V4(ip) => SocketAddr::new(ip.into(), address.port()),
+        IpAddr::V6(_) => address,
+    };
+    Ok((plain(second.local_addr()?), plain(second.peer_addr()?)))
 }
 
 /// A connection that has logged in as one more of a session, on its way to the session's loop.
@@ -94,7 +99,7 @@ async fn log_in(
     seat: &Arc<Seat>,
 ) -> Result<Entered> {
     let (local, address) = addresses(stream)?;
-    let mut login = Login::new(stream, input, (address, portal));
+    let mut login = Login::new(handle, (stream, input), (address, portal));
     let mut logged_in = in_time(handle, LOGIN_NS, login.run()).await?;
     if logged_in.session_handle != 0 {
         let found = match login.has_more() {
@@ -200,8 +205,13 @@ async fn join(
             Joined::Place(place) => break (place, version),
             Joined::Gone => return Err(Refused::NOT_FOUND),
             Joined::OfAnother => return Err(Refused::PORT_OF_ANOTHER),
-            Joined::Waits if tries == REINSTATE_TRIES => return Err(Refused::TARGET_ERROR),
-            Joined::Waits => handle.sleep(REINSTATE_NS).await,
+            Joined::Waits(_) if tries == REINSTATE_TRIES => return Err(Refused::TARGET_ERROR),
+            Joined::Waits(log) => {
+                if let Some(log) = log {
+                    notices::refused(format_args!("target {}", target.name), log);
+                }
+                handle.sleep(REINSTATE_NS).await;
+            }
         }
         tries += 1;
     };
@@ -245,7 +255,7 @@ impl Further {
                 .map(|()| session),
             Err(why) => Err(why),
         };
-        let mut login = Login::again(&stream, &mut input, &logged_in);
+        let mut login = Login::again(&handle, (&stream, &mut input), &logged_in);
         let session = match entered {
             Ok(session) => session,
             Err(why) => {

@@ -6,6 +6,7 @@ use crate::chap::Credentials;
 use crate::portal::Seat;
 use crate::target::Offer;
 use reactor::{Remote, SessionInfo};
+use std::cell::Cell;
 use std::sync::{Arc, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -32,6 +33,8 @@ pub(crate) struct Session {
     pub proved: Option<Credentials>,
     pub since: SystemTime,
     pub account: Arc<Account>,
+    /// Another one with its ports is to take its place.
+    pub is_replaced: Cell<bool>,
 }
 
 impl Session {

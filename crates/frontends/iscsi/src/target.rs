@@ -7,6 +7,7 @@ use crate::members::{Connection, Known, Session};
 use crate::open;
 use crate::parameters::Secrets;
 use crate::portal::Seat;
+use crate::twins::Twins;
 use block::BlockDevice;
 use reactor::{OpenFor, SessionInfo};
 use scsi::{Nexus, Once, PortGroups, Ports, Unit};
@@ -70,8 +71,8 @@ pub(crate) struct Joining<'a> {
 /// What became of who asked for a place.
 pub(crate) enum Joined {
     Place(Place),
-    /// The session with the same ports is being ended: again later.
-    Waits,
+    /// The session with the same ports is being ended: again later. What is to be logged of that.
+    Waits(Option<String>),
     /// A session with the same ports is of somebody who has proved another secret.
     OfAnother,
     /// What was granted is not there any more.
@@ -84,6 +85,7 @@ struct State {
     /// Every portal that an offer has had, by its group's number.
     portals: BTreeMap<u16, SocketAddr>,
     sessions: Vec<Session>,
+    twins: Twins,
 }
 
 impl State {
@@ -95,6 +97,17 @@ impl State {
         };
         let mut chap = self.offers.values().map(|offer| offer.grant.chap.as_ref());
         proved == Some(own) || !chap.any(|chap| chap.is_some_and(|chap| chap.initiator == *own))
+    }
+
+    /// Takes note that a session is replaced. What is to be logged of it.
+    fn note_replaced(&mut self, joining: &Joining<'_>) -> Option<String> {
+        let mut sessions = self.sessions.iter();
+        let before = sessions.find(|session| session.port == *joining.port)?;
+        let address = before.connections.first()?.peer.address.ip();
+        let age = before.since.elapsed().unwrap_or_default();
+        let addresses = (address, joining.peer.address.ip());
+        self.twins
+            .note(&joining.port.0, addresses, age, Instant::now())
     }
 
     fn own(&mut self, place: &Place) -> Option<&mut Session> {
@@ -315,6 +328,13 @@ impl Target {
         Granted(offers.map(|(lun, offer)| (*lun, offer.clone())).collect())
     }
 
+    /// Whether it asks for a secret at a portal.
+    pub(crate) fn asks_at(&self, portal: SocketAddr) -> bool {
+        let state = self.lock();
+        let mut offers = state.offers.values();
+        offers.any(|offer| offer.grant.chap.is_some() && offer.portals.contains(&portal))
+    }
+
     /// The portals where `granted` can be reached, with their groups.
     pub(crate) fn portals(&self, granted: &Granted) -> Vec<(u16, SocketAddr)> {
         let state = self.lock();
@@ -349,8 +369,10 @@ impl Target {
             if !state.may_replace(before, joining.proved) {
                 return Joined::OfAnother;
             }
+            let first = !before.is_replaced.replace(true);
             before.end(true);
-            return Joined::Waits;
+            let log = first.then(|| state.note_replaced(joining)).flatten();
+            return Joined::Waits(log);
         }
         let is_there = |(lun, offer): (&u16, &Arc<Offer>)| {
             state
@@ -387,6 +409,7 @@ impl Target {
             remote: joining.seat.remote().clone(),
             proved: joining.proved.cloned(),
             since: SystemTime::now(),
+            is_replaced: false.into(),
             account: account.clone(),
         });
         Joined::Place(Place {
@@ -497,6 +520,16 @@ impl Target {
         let sessions = state.sessions.iter();
         let having = sessions.filter(|session| session.luns.contains(&lun));
         having.map(|session| session.info(&self.name)).collect()
+    }
+
+    /// What is wrong with the hosts that log in to it.
+    /// One of its units tells them, the first.
+    pub(crate) fn troubles(&self, lun: u16) -> Vec<String> {
+        let state = self.lock();
+        match state.offers.keys().next() == Some(&lun) {
+            true => state.twins.told(Instant::now()),
+            false => Vec::new(),
+        }
     }
 
     /// Has a session log out; false when there is none of this number.

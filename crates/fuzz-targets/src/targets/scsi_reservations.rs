@@ -35,12 +35,11 @@ const KINDS: [u8; 6] = [1, 3, 5, 6, 7, 8];
 impl Host {
     /// Runs a command to its end: its status and data.
     fn run(&self, handle: &Handle, cdb: &[u8; 16], list: &[u8]) -> (Status, Vec<u8>) {
-        let generation = self.nexus.generation();
-        let mut run =
-            pin!(
-                self.luns
-                    .execute(Some(0), cdb, data_out(list), generation, &Stop::default())
-            );
+        let (generation, stop) = (self.nexus.generation(), Stop::default());
+        let mut run = pin!(
+            self.luns
+                .execute(Some(0), cdb, data_out(list), generation, &stop)
+        );
         for _ in 0..POLLS_MAX {
             let polled = run.as_mut().poll(&mut Context::from_waker(Waker::noop()));
             if let Poll::Ready(response) = polled {

@@ -2,12 +2,14 @@
 
 mod access;
 mod connections;
+mod crowds;
 mod direct;
 mod hostile;
 mod identity;
 mod integrity;
 mod interleavings;
 mod kept;
+mod names;
 mod offload;
 mod replay;
 mod rights;

@@ -17,7 +17,7 @@ fn server(name: &str) -> Server {
 
 /// A connection that has its challenge: the identifier and the challenge.
 fn challenged(server: &Server) -> (Client, u8, Vec<u8>) {
-    challenge(server, HOST, Client::connect(server))
+    challenge(&server.target, HOST, Client::connect(server))
 }
 
 fn refused(client: &mut Client, text: &str) {

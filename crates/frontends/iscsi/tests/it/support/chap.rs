@@ -41,8 +41,8 @@ pub fn proof(identifier: u8, secret: &[u8], challenge: &[u8]) -> Vec<u8> {
 }
 
 /// Has a connection challenged: it, the identifier and the challenge.
-pub fn challenge(server: &Server, initiator: &str, mut client: Client) -> (Client, u8, Vec<u8>) {
-    let names = format!("InitiatorName={initiator}\0TargetName={}\0", server.target);
+pub fn challenge(target: &str, initiator: &str, mut client: Client) -> (Client, u8, Vec<u8>) {
+    let names = format!("InitiatorName={initiator}\0TargetName={target}\0");
     client.login(0x81, &format!("{names}AuthMethod=CHAP\0"));
     let text = client.login(0x01, "CHAP_A=5\0").text();
     let value = |key: &str| {
@@ -62,7 +62,7 @@ pub fn log_in(
     (name, secret): (&str, &[u8]),
     keys: &str,
 ) -> (Client, [u8; 2]) {
-    let (mut client, identifier, challenge) = challenge(server, initiator, client);
+    let (mut client, identifier, challenge) = challenge(&server.target, initiator, client);
     let proof = hex(&proof(identifier, secret, &challenge));
     let answer = client.login(0x81, &format!("CHAP_N={name}\0CHAP_R=0x{proof}\0"));
     assert_eq!(answer.head[36..38], [0, 0], "it is proved");
