@@ -286,10 +286,9 @@ mod tests {
         assert_eq!(shares.taken(), 20);
         assert_eq!(take(&shares, "192.0.2.1", 1).1, Some(Full::All));
         assert_eq!(shares.largest(), Some(PeerAddress::of(ip("192.0.2.9"))));
-        let beyond = shares
-            .take_over(ip("192.0.2.1"))
-            .ok()
-            .expect("in place of another");
+        let Ok(beyond) = shares.take_over(ip("192.0.2.1")) else {
+            panic!("it is in place of another")
+        };
         assert_eq!(beyond.address(), PeerAddress::of(ip("192.0.2.1")));
         assert_eq!(
             shares.take_over(ip("192.0.2.1")).err(),
