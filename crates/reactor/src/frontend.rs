@@ -143,6 +143,11 @@ pub trait Export: Send {
         false
     }
 
+    /// What is wrong with hosts now so that those who run them have to do something, a sentence each. Bounded.
+    fn troubles(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Takes over how full the volume's pool is; `warns` says that another level was reached at which
     /// hosts are to be warned. For front ends whose hosts can be told.
     fn note_space(&self, _space: Space, _warns: bool) {}

@@ -2,6 +2,7 @@
 
 use crate::execute::{Answer, Reply};
 use crate::fields::{u8_at, u16_at, u32_at};
+use crate::inquiry;
 use crate::report::lun_list;
 use crate::sense::Sense;
 use block::IoBuf;
@@ -20,18 +21,32 @@ pub(crate) fn answer(cdb: &[u8; 16], numbers: &[u16]) -> Answer {
     match cdb[0] {
         0xa0 => give(lun_list(numbers), u32_at(cdb, 6) as usize),
         0x12 if cdb[1] & 0x01 == 0 && cdb[2] == 0 => {
-            let mut data = vec![0; 36];
-            // No unit can be here.
-            data[0] = 0x7f;
-            data[2] = 0x06;
-            data[3] = 0x02;
-            data[4] = 31;
-            give(data, usize::from(u16_at(cdb, 3)))
+            give(inquiry::absent(), usize::from(u16_at(cdb, 3)))
         }
         0x03 => {
             let data = Sense::UNIT_NOT_SUPPORTED.encode(cdb[1] & 0x01 != 0);
             give(data, usize::from(u8_at(cdb, 4)))
         }
         _ => Err(Sense::UNIT_NOT_SUPPORTED.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unit_that_is_not_there_is_told_by_the_name_of_who_would_have_it() {
+        let mut cdb = [0; 16];
+        (cdb[0], cdb[4]) = (0x12, 36);
+        let Ok(reply) = answer(&cdb, &[5]) else {
+            panic!("it is answered")
+        };
+        let data = reply.data.as_bytes().unwrap_or(&[]).to_vec();
+        assert_eq!((data.len(), data[0], data[4]), (36, 0x7f, 91));
+        assert_eq!(&data[8..], b"CONVECT VOLUME          1   ");
+        cdb[4] = 255;
+        let length = answer(&cdb, &[5]).map(|reply| reply.length);
+        assert_eq!(length.ok(), Some(96), "as much as it says");
     }
 }

@@ -8,6 +8,10 @@ use std::ops::Range;
 /// Longest transfer of data by one command, in bytes (VPD B0h).
 pub(crate) const TRANSFER_MAX: u64 = 8 << 20;
 
+/// Most that one command may ask to be looked at without data, or to be changed without data for each block, in
+/// bytes.
+pub(crate) const LONG_MAX: u64 = 256 << 20;
+
 /// Blocks, as the CDB has them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Blocks {
@@ -104,6 +108,15 @@ impl Nexus {
     pub(crate) fn transfer(&self, blocks: Blocks) -> Result<Range<u64>, Sense> {
         let range = self.range(blocks)?;
         if range.end - range.start > TRANSFER_MAX {
+            return Err(Sense::INVALID_FIELD_IN_CDB);
+        }
+        Ok(range)
+    }
+
+    /// The same for blocks that one command has looked at.
+    pub(crate) fn looked_at(&self, blocks: Blocks) -> Result<Range<u64>, Sense> {
+        let range = self.range(blocks)?;
+        if range.end - range.start > LONG_MAX {
             return Err(Sense::INVALID_FIELD_IN_CDB);
         }
         Ok(range)

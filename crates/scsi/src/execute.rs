@@ -6,9 +6,10 @@ use crate::luns::Luns;
 use crate::nexus::{Nexus, Running};
 use crate::ranges::Held;
 use crate::sense::{Sense, Status};
+use crate::stop::Stop;
 use crate::table::{Access, Row, Run, cdb_len, find};
 use crate::unit::Switches;
-use crate::{absent, copy, inquiry, log, mode, port_groups, report};
+use crate::{absent, copy, inquiry, log, mode, port_groups, report, rights};
 use block::{IoBuf, IoError, StatusExtent};
 use std::ops::Range;
 
@@ -59,6 +60,8 @@ pub(crate) struct Call<'a> {
     pub data: IoBuf,
     /// Counts as running until this is dropped.
     pub running: Option<Running>,
+    /// Nobody waits for its end any more.
+    pub stop: Stop,
 }
 
 impl Call<'_> {
@@ -68,6 +71,15 @@ impl Call<'_> {
         buf: IoBuf,
     ) -> Result<(IoBuf, Vec<StatusExtent>), IoError> {
         run(&self.nexus.handle, &self.nexus.device, step, buf).await
+    }
+
+    /// Whether somebody still waits for the command: what is long asks before each of its pieces.
+    pub(crate) fn goes_on(&self) -> Result<(), Sense> {
+        let aborted = self.running.as_ref().is_some_and(Running::is_aborted);
+        match aborted || self.stop.is_set() {
+            true => Err(Sense::GIVEN_UP),
+            false => Ok(()),
+        }
     }
 
     /// Holds what is about to be changed.
@@ -105,10 +117,13 @@ impl Call<'_> {
 /// Memory that a command's data takes, in bytes, as far as the CDB tells: for bounds.
 pub fn memory_of(cdb: &[u8; 16], block_size: u64) -> u64 {
     let bytes = match find(cdb).map(|row| row.run) {
-        Some(Run::Read) => Blocks::parse(cdb).count.saturating_mul(block_size),
+        Some(Run::Read | Run::OrWrite) => Blocks::parse(cdb).count.saturating_mul(block_size),
         Some(
             Run::Verify
             | Run::WriteVerify
+            | Run::WriteSame
+            | Run::Prefetch
+            | Run::CompareAndWrite
             | Run::ExtendedCopy
             | Run::ExtendedCopyLong
             | Run::WriteUsingToken,
@@ -125,13 +140,14 @@ pub fn outlives_abort(cdb: &[u8; 16]) -> bool {
 
 impl Luns {
     /// Carries out a command that arrived in `generation` ([`Nexus::generation`]), with all of its
-    /// data. None when it was aborted: then nothing is to be answered.
+    /// data. None when it was aborted or stopped: then nothing is to be answered.
     pub async fn execute(
         &self,
         lun: Option<u16>,
         cdb: &[u8; 16],
         data: IoBuf,
         generation: u64,
+        stop: &Stop,
     ) -> Option<Response> {
         let Some(nexus) = lun.and_then(|lun| self.get(lun)) else {
             return Some(response(absent::answer(cdb, &self.numbers()), false));
@@ -147,11 +163,12 @@ impl Luns {
                     cdb,
                     data,
                     running: Some(running),
+                    stop: stop.clone(),
                 };
                 dispatch(row.run, call).await
             }
         };
-        if nexus.generation() != generation {
+        if nexus.generation() != generation || stop.is_set() {
             return None;
         }
         let descriptor = Switches::get(&nexus.unit.switches.descriptor_sense);
@@ -254,6 +271,7 @@ pub(crate) fn check_row(
     if reservations.conflicts(access(row, cdb), member.number, &member.ports) {
         return Err(Failure::Conflict);
     }
+    rights::check(nexus, row, cdb)?;
     // No auto contingent allegiance here (NACA).
     if cdb[cdb_len(cdb[0]) - 1] & 0x04 != 0 {
         return Err(Sense::INVALID_FIELD_IN_CDB.into());
@@ -278,6 +296,11 @@ async fn dispatch(run: Run, call: Call<'_>) -> Answer {
 }
 
 async fn dispatch_rare(run: Run, call: Call<'_>) -> Answer {
+    let _turn = match run.is_long() {
+        true => Some(call.nexus.long.get().await),
+        false => None,
+    };
+    call.goes_on()?;
     match run {
         Run::WriteAtomic => call.write_atomic().await,
         Run::WriteVerify => call.write_verify().await,

@@ -84,6 +84,15 @@ pub(crate) fn inquiry(call: &Call<'_>) -> Answer {
     Ok(call.give_cut(data, allocation))
 }
 
+/// What is told of a unit that there is not (SPC-4 table 152: no unit can be here), by whoever would have it.
+pub(crate) fn absent() -> Vec<u8> {
+    let mut data = standard();
+    data[0] = 0x7f;
+    // It has no ports, no commands and copies nothing.
+    data[5..8].fill(0);
+    data
+}
+
 fn standard() -> Vec<u8> {
     let mut data = vec![0; 96];
     // A disk that is there; SPC-4; hierarchical addressing, response format 2.

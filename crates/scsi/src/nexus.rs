@@ -7,7 +7,7 @@ use crate::copy::{CopyEnded, Ended};
 use crate::port_groups::PortGroups;
 use crate::unit::{Unit, lock};
 use block::BlockDevice;
-use reactor::Handle;
+use reactor::{Handle, Limit};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::future::poll_fn;
@@ -15,6 +15,9 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
+
+/// Commands of one nexus at a time that do much by one request.
+const LONG_MAX: usize = 4;
 
 /// The two ports of a nexus. A registration belongs to them, whether or not a session is there.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -111,6 +114,8 @@ pub struct Nexus {
     pub(crate) groups: Arc<PortGroups>,
     /// PREVENT ALLOW MEDIUM REMOVAL.
     pub(crate) prevents_removal: Cell<bool>,
+    /// Commands that do much ([`crate::table::Run::is_long`]) take turns.
+    pub(crate) long: Limit,
     /// Copies that have ended, for RECEIVE COPY RESULTS.
     pub(crate) copies: RefCell<Vec<CopyEnded>>,
     /// The same of those with long list identifiers, and of tokens.
@@ -166,6 +171,7 @@ impl Nexus {
             read_only: Cell::new(read_only),
             groups,
             prevents_removal: Cell::new(false),
+            long: Limit::new(LONG_MAX),
             copies: RefCell::default(),
             offloads: RefCell::default(),
         }
@@ -220,15 +226,27 @@ impl Nexus {
         self.member.abort_all(&self.unit).await;
     }
 
-    /// CLEAR TASK SET: what all have begun; the others are told (SAM-5 7.4).
+    /// CLEAR TASK SET: what all have begun; the others are told (SAM-5 7.4). A host that may only read clears what
+    /// is its own.
     pub async fn clear_task_set(&self) {
+        if self.read_only.get() {
+            return self.abort_own().await;
+        }
         self.abort_members(Attention::CommandsCleared, |_| true)
             .await;
     }
 
     /// LOGICAL UNIT RESET (SAM-5 6.3.3): commands aborted, reservations of the old kind released,
-    /// mode pages as they were; every nexus is told, this one if it is `for_all`.
+    /// mode pages as they were; every nexus is told, this one if it is `for_all`. For a host that may only read
+    /// it is a reset of its own nexus, so that it recovers from errors without ending what others do.
     pub async fn reset_unit(&self, for_all: bool) {
+        if self.read_only.get() {
+            self.abort_own().await;
+            if for_all {
+                self.tell(Attention::UnitReset);
+            }
+            return;
+        }
         self.unit.reservations.release_legacy(None);
         self.unit.reset_modes();
         for member in self.unit.members() {

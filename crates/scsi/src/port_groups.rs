@@ -218,9 +218,6 @@ pub(crate) fn report(call: &Call<'_>) -> Answer {
 /// SET TARGET PORT GROUPS (SPC-4 6.45): all of it, or nothing.
 pub(crate) fn set(call: &Call<'_>) -> Answer {
     let nexus = call.nexus;
-    if nexus.read_only.get() {
-        return Err(Sense::WRITE_PROTECTED.into());
-    }
     let len = u32_at(call.cdb, 6) as usize;
     if len == 0 {
         return Ok(call.empty());

@@ -5,7 +5,7 @@ use crate::execute::{Answer, Call};
 use crate::fields::{put, u16_at, u32_at, u64_at};
 use crate::io::Step;
 use crate::sense::Sense;
-use crate::transfer::{PIECE, pieces};
+use crate::transfer::{PIECE, TOGETHER, aligned, pieces};
 use block::{AllocationState, IoBuf, OpKind, StatusExtent};
 use std::ops::Range;
 
@@ -13,8 +13,11 @@ use std::ops::Range;
 pub(crate) const SAME_BLOCKS_MAX: u64 = 65_535;
 pub(crate) const UNMAP_BLOCKS_MAX: u64 = 1 << 20;
 pub(crate) const UNMAP_DESCRIPTORS_MAX: usize = 256;
-/// Descriptors of one GET LBA STATUS.
+/// Descriptors of one GET LBA STATUS, and bytes of the volume that it looks at.
 const STATUS_DESCRIPTORS_MAX: usize = 256;
+const STATUS_MAX: u64 = 16 << 30;
+/// Zeroes that take space are written so many bytes at a time.
+const PROVISIONED: u64 = 32 << 20;
 
 impl Call<'_> {
     pub(crate) async fn write_same(self) -> Answer {
@@ -34,7 +37,6 @@ impl Call<'_> {
         if blocks.count > SAME_BLOCKS_MAX {
             return Err(Sense::INVALID_FIELD_IN_CDB.into());
         }
-        self.nexus.check_writable()?;
         let size = self.nexus.block_size();
         let wanted = if without_data { 0 } else { size };
         if self.data.len() as u64 != wanted {
@@ -50,10 +52,14 @@ impl Call<'_> {
         Ok(self.took(wanted))
     }
 
+    /// Zeroes, which take no space with `unmap`, and as much as data without: then a later write finds room.
     async fn zero(&self, range: Range<u64>, unmap: bool) -> Result<(), Sense> {
-        let mut step = Step::new(OpKind::WriteZeroes, range.start, range.end - range.start);
-        step.flags.no_unmap = !unmap;
-        self.run(step, IoBuf::empty()).await?;
+        for piece in aligned(range, if unmap { TOGETHER } else { PROVISIONED }) {
+            self.goes_on()?;
+            let mut step = Step::new(OpKind::WriteZeroes, piece.start, piece.end - piece.start);
+            step.flags.no_unmap = !unmap;
+            self.run(step, IoBuf::empty()).await?;
+        }
         Ok(())
     }
 
@@ -65,6 +71,7 @@ impl Call<'_> {
         fua: bool,
     ) -> Result<(), Sense> {
         for piece in pieces(range) {
+            self.goes_on()?;
             let len = (piece.end - piece.start) as usize;
             let bytes: Vec<u8> = pattern.iter().copied().cycle().take(len).collect();
             self.put(piece.start, bytes.into_boxed_slice(), fua).await?;
@@ -114,11 +121,13 @@ impl Call<'_> {
         if announced == 0 {
             return Ok(self.empty());
         }
-        self.nexus.check_writable()?;
         for range in self.unmapped()? {
             let _held = self.hold(range.clone(), false).await;
-            let step = Step::new(OpKind::Discard, range.start, range.end - range.start);
-            self.run(step, IoBuf::empty()).await?;
+            for piece in aligned(range, TOGETHER) {
+                self.goes_on()?;
+                let step = Step::new(OpKind::Discard, piece.start, piece.end - piece.start);
+                self.run(step, IoBuf::empty()).await?;
+            }
         }
         Ok(self.took(announced))
     }
@@ -129,24 +138,33 @@ impl Call<'_> {
         let size = self.nexus.block_size();
         let range = self.nexus.range(Blocks { lba, count: 1 })?;
         let end = self.nexus.unit.size() / size * size;
+        // A shorter list than could be is allowed: who wants more asks from where it ends (SBC-3 5.6.2).
+        let end = end.min(range.start + STATUS_MAX);
         let most = (allocation.saturating_sub(8) / 16).clamp(1, STATUS_DESCRIPTORS_MAX);
         let mut runs: Vec<StatusExtent> = Vec::new();
         let mut at = range.start;
-        while at < end {
-            let step = Step::new(OpKind::Status, at, end - at);
-            let (_, extents) = self.run(step, IoBuf::empty()).await?;
-            at += add_runs(&mut runs, &extents).max(size);
-            if runs.len() > most {
-                break;
+        while at < end && runs.len() <= most {
+            self.goes_on()?;
+            let piece = end.min((at / TOGETHER + 1) * TOGETHER) - at;
+            let (_, extents) = self
+                .run(Step::new(OpKind::Status, at, piece), IoBuf::empty())
+                .await?;
+            let told = add_runs(&mut runs, &extents, piece);
+            if told == 0 {
+                // Nothing is known of it, which is as good as data.
+                let state = AllocationState::Data;
+                add_runs(&mut runs, &[StatusExtent { len: piece, state }], piece);
+                at += piece;
             }
+            at += told;
         }
         runs.truncate(most);
         let mut data = vec![0; 8];
         put(&mut data, 0, &(4 + 16 * runs.len() as u32).to_be_bytes());
         let mut at = range.start;
         for run in runs {
-            // Runs begin and end at blocks: an unaligned hole counts as data.
-            let count = u32::try_from(run.len / size).unwrap_or(u32::MAX);
+            // Runs begin and end at blocks, and none is longer than STATUS_MAX: the next begins where it ends.
+            let count = (run.len / size) as u32;
             data.extend((at / size).to_be_bytes());
             data.extend(count.to_be_bytes());
             data.extend([u8::from(run.state == AllocationState::Hole), 0, 0, 0]);
@@ -156,15 +174,19 @@ impl Call<'_> {
     }
 }
 
-/// Adds runs, neighbours of one state joined; gives the bytes that they cover.
-fn add_runs(runs: &mut Vec<StatusExtent>, more: &[StatusExtent]) -> u64 {
+/// Adds runs of at most `most` bytes, neighbours of one state joined; gives the bytes that they cover.
+fn add_runs(runs: &mut Vec<StatusExtent>, more: &[StatusExtent], most: u64) -> u64 {
+    let mut told = 0;
     for extent in more {
+        let len = extent.len.min(most - told);
         match runs.last_mut() {
-            Some(last) if last.state == extent.state => last.len += extent.len,
-            _ => runs.push(*extent),
+            Some(last) if last.state == extent.state => last.len += len,
+            _ if len > 0 => runs.push(StatusExtent { len, ..*extent }),
+            _ => {}
         }
+        told += len;
     }
-    more.iter().map(|extent| extent.len).sum()
+    told
 }
 
 const _: () = assert!(
@@ -186,7 +208,16 @@ mod tests {
             },
         };
         let mut runs = vec![run(1, true)];
-        assert_eq!(add_runs(&mut runs, &[run(2, true), run(3, false)]), 5);
+        let more = [run(2, true), run(3, false)];
+        assert_eq!(add_runs(&mut runs, &more, 9), 5);
         assert_eq!(runs, [run(3, true), run(3, false)]);
+        assert_eq!(
+            add_runs(&mut runs, &more, 4),
+            4,
+            "no more than was asked for"
+        );
+        assert_eq!(runs[2..], [run(2, true), run(2, false)]);
+        assert_eq!(add_runs(&mut runs, &[run(0, true)], 4), 0);
+        assert_eq!(runs.len(), 4);
     }
 }

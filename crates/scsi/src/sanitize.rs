@@ -9,7 +9,7 @@ use crate::io::{Step, run};
 use crate::nexus::Nexus;
 use crate::once::Once;
 use crate::sense::Sense;
-use crate::transfer::pieces;
+use crate::transfer::{TOGETHER, aligned, pieces};
 use crate::unit::Unit;
 use block::{BlockDevice, IoBuf, IoError, OpKind};
 use reactor::Handle;
@@ -56,8 +56,10 @@ impl Work {
         let size = self.unit.size();
         let _held = self.unit.hold_to_change(0..size, true).await;
         if self.pattern.is_empty() {
-            let step = Step::new(OpKind::Discard, 0, size);
-            run(&self.handle, &self.device, step, IoBuf::empty()).await?;
+            for piece in aligned(0..size, TOGETHER) {
+                let step = Step::new(OpKind::Discard, piece.start, piece.end - piece.start);
+                run(&self.handle, &self.device, step, IoBuf::empty()).await?;
+            }
         }
         // The pattern begins anew with every block.
         let lba_size = self.unit.lba_size() as usize;
@@ -121,7 +123,6 @@ impl Call<'_> {
             }
             _ => return Err(Sense::INVALID_FIELD_IN_CDB.into()),
         };
-        self.nexus.check_writable()?;
         let work = Work::begin(self.nexus, pattern)?;
         let ended = Arc::new(Once::default());
         let done = ended.clone();

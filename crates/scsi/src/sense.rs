@@ -95,6 +95,8 @@ impl Sense {
     pub(crate) const UNREADABLE: Self = sense(key::MEDIUM_ERROR, 0x11, 0x00);
     pub(crate) const TARGET_FAILURE: Self = sense(key::HARDWARE_ERROR, 0x44, 0x00);
     pub(crate) const GONE: Self = sense(key::NOT_READY, 0x04, 0x03);
+    /// It was given up, and nobody is told.
+    pub(crate) const GIVEN_UP: Self = sense(key::ABORTED_COMMAND, 0x00, 0x00);
     /// Data was damaged on its way.
     pub const PROTOCOL_CRC_ERROR: Self = sense(key::ABORTED_COMMAND, 0x47, 0x05);
     /// Less unsolicited data came than was announced, or more.

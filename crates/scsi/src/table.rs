@@ -1,4 +1,6 @@
-//! Every command of a unit: one row each, which dispatch and REPORT SUPPORTED OPERATION CODES share.
+//! Every command of a unit: one row each, which dispatch, rights and REPORT SUPPORTED OPERATION CODES share.
+
+use crate::rights::Changes;
 
 /// What a command does to the unit, as reservations see it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,6 +67,22 @@ pub(crate) enum Run {
     ReportFunctions,
 }
 
+impl Run {
+    /// Whether one request may ask for much work, which is done in pieces.
+    pub(crate) const fn is_long(self) -> bool {
+        matches!(
+            self,
+            Self::Verify
+                | Self::WriteSame
+                | Self::Unmap
+                | Self::LbaStatus
+                | Self::ExtendedCopy
+                | Self::ExtendedCopyLong
+                | Self::WriteUsingToken
+        )
+    }
+}
+
 /// A command.
 #[derive(Debug)]
 pub(crate) struct Row {
@@ -72,6 +90,8 @@ pub(crate) struct Row {
     pub service: Option<u8>,
     pub access: Access,
     pub run: Run,
+    /// What it changes that others see, for hosts that may only read.
+    pub changes: Changes,
     /// The bits that mean something, for REPORT SUPPORTED OPERATION CODES.
     pub usage: &'static [u8],
 }
@@ -82,6 +102,7 @@ const fn row(opcode: u8, access: Access, run: Run, usage: &'static [u8]) -> Row 
         service: None,
         access,
         run,
+        changes: run.changes(),
         usage,
     }
 }
@@ -92,6 +113,7 @@ const fn action(opcode: u8, service: u8, access: Access, run: Run, usage: &'stat
         service: Some(service),
         access,
         run,
+        changes: run.changes(),
         usage,
     }
 }

@@ -9,6 +9,8 @@ use std::ops::Range;
 
 /// Data that is read only to be looked at comes in pieces of this size, in bytes.
 pub(crate) const PIECE: u64 = 1 << 20;
+/// What the engine keeps together of a volume, in bytes: a piece within it waits for nothing else.
+pub(crate) const TOGETHER: u64 = 256 << 20;
 /// What a block of the engine holds, in bytes: a write within one is never torn.
 pub(crate) const ATOMIC: u64 = 4096;
 
@@ -21,6 +23,17 @@ pub(crate) fn pieces(range: Range<u64>) -> impl Iterator<Item = Range<u64>> {
     let end = range.end;
     let starts = range.step_by(PIECE as usize);
     starts.map(move |start| start..end.min(start + PIECE))
+}
+
+/// The pieces of a range that no data comes or goes for: they end at multiples of `size`, so that where `size` is what
+/// the engine keeps together ([`TOGETHER`]) each is for one part of it.
+pub(crate) fn aligned(range: Range<u64>, size: u64) -> impl Iterator<Item = Range<u64>> {
+    let (mut at, end) = (range.start, range.end);
+    std::iter::from_fn(move || {
+        let start = at;
+        at = end.min((start / size + 1) * size);
+        (start < end).then_some(start..at)
+    })
 }
 
 /// Where two texts of the same length differ first.
@@ -89,7 +102,6 @@ impl Call<'_> {
     /// Writes the data-out. Initiators may announce less than the CDB says: then whole blocks of
     /// that are written and the residual count tells of the rest (RFC 7143 11.4.5.1).
     async fn store(mut self, range: Range<u64>, fua: bool) -> Answer {
-        self.nexus.check_writable()?;
         let wanted = len(&range);
         let block = self.nexus.block_size();
         let given = self.data.len() as u64;
@@ -121,7 +133,6 @@ impl Call<'_> {
         if flags.compare > 1 {
             return Err(Sense::INVALID_FIELD_IN_CDB.into());
         }
-        self.nexus.check_writable()?;
         let wanted = len(&range);
         let block = self.nexus.block_size();
         let take = wanted.min(self.data.len() as u64 / block * block);
@@ -141,13 +152,13 @@ impl Call<'_> {
         let blocks = Blocks::parse(self.cdb);
         let block = self.nexus.block_size();
         let (range, wanted) = match flags.compare {
-            0 => (self.nexus.range(blocks)?, 0),
+            0 => (self.nexus.looked_at(blocks)?, 0),
             1 => {
                 let range = self.nexus.transfer(blocks)?;
                 let wanted = len(&range);
                 (range, wanted)
             }
-            3 => (self.nexus.range(blocks)?, block),
+            3 => (self.nexus.looked_at(blocks)?, block),
             _ => return Err(Sense::INVALID_FIELD_IN_CDB.into()),
         };
         if !range.is_empty() {
@@ -170,6 +181,7 @@ impl Call<'_> {
     ) -> Result<(), Sense> {
         let begin = range.start;
         for piece in pieces(range) {
+            self.goes_on()?;
             let at = (piece.start - begin) as usize;
             let found = self.fetch(piece).await?;
             let found = found.as_bytes().unwrap_or(&[]);
@@ -224,6 +236,10 @@ mod tests {
         assert_eq!(cut(0..0), []);
         assert_eq!(cut(5..10).first(), Some(&(5..10)));
         assert_eq!(cut(1..PIECE + 2), [1..PIECE + 1, PIECE + 1..PIECE + 2]);
+        let cut = |range| aligned(range, 8).collect::<Vec<_>>();
+        assert_eq!(cut(3..3), []);
+        assert_eq!(cut(3..20), [3..8, 8..16, 16..20]);
+        assert_eq!(cut(8..17), [8..16, 16..17]);
     }
 
     #[test]

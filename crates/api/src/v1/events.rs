@@ -62,6 +62,7 @@ codes! {
     ScrubFound, "scrub_found", Warning; "A scrub found copies that were not right."
     DataLost, "data_lost", Critical; "A scrub found data of which no right copy is left."
     ExportRefused, "export_refused", Warning; "An export could not be started."
+    HostsCollide, "hosts_collide", Warning; "Two hosts log in by one name, and each ends the other's session."
     SnapshotMissed, "snapshot_missed", Warning; "A schedule took no snapshot, or could not delete old ones."
     JobFailed, "job_failed", Warning; "A job could not end."
     DeliveryFailed, "delivery_failed", Warning; "A target does not take what it is to be told."

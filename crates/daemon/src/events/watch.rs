@@ -47,6 +47,7 @@ fn patience(code: EventCode) -> (u64, u64) {
         EventCode::DriveFailing => (0, HOUR),
         EventCode::DriveCorrupt => (0, 24 * HOUR),
         EventCode::LoginFailed => (0, HOUR / 6),
+        EventCode::HostsCollide => (0, 60),
         EventCode::PoolAbsent | EventCode::PoolFailed | EventCode::PoolFull => (0, 10),
         EventCode::TargetUnmet => (0, 300),
         EventCode::FlashWearing => (HOUR / 6, HOUR),

@@ -309,6 +309,16 @@ impl Manager {
                 "mend what it says; it is tried again when the daemon or its pool is started",
             ));
         }
+        for ((pool, name), trouble) in self.troubles_of_hosts() {
+            let subject = Subject {
+                kind: SubjectKind::Export,
+                pool: Some(pool),
+                name,
+            };
+            let advice =
+                "give each host a name of its own: no two may have the same InitiatorName and ISID";
+            found.push(finding(EventCode::HostsCollide, subject, trouble, advice));
+        }
         for ((pool, _, name), error) in self.schedules_failed() {
             let message =
                 format!("schedule {name} of pool {pool} did not take what was due: {error}");

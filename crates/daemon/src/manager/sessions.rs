@@ -36,6 +36,18 @@ impl Manager {
         }
     }
 
+    /// What is wrong with hosts, by pool and export.
+    pub(super) fn troubles_of_hosts(&self) -> Vec<((String, String), String)> {
+        let mut found = Vec::new();
+        for (name, running) in &*lock(&self.exports) {
+            if let Ok(offer) = &running.offer {
+                let troubles = offer.troubles().into_iter();
+                found.extend(troubles.map(|trouble| (name.clone(), trouble)));
+            }
+        }
+        found
+    }
+
     /// Asks a host to log out, and ends its session soon.
     ///
     /// # Errors

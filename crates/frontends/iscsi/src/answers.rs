@@ -89,7 +89,7 @@ impl Session {
                 drop(tasks);
                 return self.begin(tag);
             }
-            State::Running | State::Direct(_) => return,
+            State::Running(_) | State::Direct(_) => return,
         };
         if receiving.open || task.order == NO_TURN {
             return;
@@ -160,10 +160,14 @@ impl Session {
             false => IoBuf::from_bytes(begun.data),
         };
         let (id, lun, cdb, generation) = (begun.id, begun.lun, begun.cdb, begun.generation);
+        let stop = begun.stop;
         let session = self.clone();
         self.handle.start(async move {
             let response = match &session.normal {
-                Some(normal) => normal.luns.execute(lun, &cdb, data, generation).await,
+                Some(normal) => {
+                    let luns = &normal.luns;
+                    luns.execute(lun, &cdb, data, generation, &stop).await
+                }
                 None => None,
             };
             session.answer((tag, id), response);

@@ -10,7 +10,7 @@ use crate::output::Output;
 use crate::portal::Seat;
 use crate::serving::Connection;
 use crate::session::{DEPTH, Normal, Session};
-use crate::target::{Joining, Place, Target};
+use crate::target::{Joined, Joining, Target};
 use crate::window::Window;
 use reactor::{DetachedStream, Handle, SECOND_NS, Stream, in_time};
 use scsi::{Luns, Nexus, Ports};
@@ -33,7 +33,12 @@ fn addresses(stream: &Stream) -> Result<(SocketAddr, SocketAddr)> {
     // SAFETY: the descriptor is open as long as `stream` is, which outlives this use.
     let fd = unsafe { BorrowedFd::borrow_raw(stream.fd()) };
     let second = TcpStream::from(fd.try_clone_to_owned()?);
-    Ok((second.local_addr()?, second.peer_addr()?))
+    // A socket for all addresses has those of version 4 as ones of version 6, which hosts of version 4 cannot use.
+    let plain = |address: SocketAddr| match address.ip().to_canonical() {
+        IpAddr::V4(ip) => SocketAddr::new(ip.into(), address.port()),
+        IpAddr::V6(_) => address,
+    };
+    Ok((plain(second.local_addr()?), plain(second.peer_addr()?)))
 }
 
 /// A connection that has logged in as one more of a session, on its way to the session's loop.
@@ -94,7 +99,7 @@ async fn log_in(
     seat: &Arc<Seat>,
 ) -> Result<Entered> {
     let (local, address) = addresses(stream)?;
-    let mut login = Login::new(stream, input, (address, portal));
+    let mut login = Login::new(handle, (stream, input), (address, portal));
     let mut logged_in = in_time(handle, LOGIN_NS, login.run()).await?;
     if logged_in.session_handle != 0 {
         let found = match login.has_more() {
@@ -168,7 +173,7 @@ fn known(logged_in: &LoggedIn) -> std::result::Result<Known, Refused> {
     let port = port_of(logged_in, target);
     let known = target.known(&port, logged_in.session_handle);
     let known = known.ok_or(Refused::NO_SESSION)?;
-    if known.user != logged_in.user {
+    if known.proved != logged_in.proved {
         return Err(Refused::AUTHENTICATION);
     }
     match known.luns.iter().all(|lun| granted.0.contains_key(lun)) {
@@ -185,25 +190,32 @@ async fn join(
 ) -> std::result::Result<Normal, Refused> {
     let (target, granted) = logged_in.reach.first().ok_or(Refused::NOT_FOUND)?;
     let port = port_of(logged_in, target);
-    let mut tries = 0;
-    while target.reinstate(&port) {
-        tries += 1;
-        if tries > REINSTATE_TRIES {
-            return Err(Refused::TARGET_ERROR);
-        }
-        handle.sleep(REINSTATE_NS).await;
-    }
-    let version = target.version();
-    let group = port.1;
-    let place = target.join(Joining {
-        port: port.clone(),
+    let joining = Joining {
+        port: &port,
         connection: logged_in.connection,
         peer: &logged_in.peer,
-        user: logged_in.user.clone(),
+        proved: logged_in.proved.as_ref(),
         granted,
         seat,
-    });
-    let place: Place = place.ok_or(Refused::NOT_FOUND)?;
+    };
+    let mut tries = 0;
+    let (place, version) = loop {
+        let version = target.version();
+        match target.join(&joining) {
+            Joined::Place(place) => break (place, version),
+            Joined::Gone => return Err(Refused::NOT_FOUND),
+            Joined::OfAnother => return Err(Refused::PORT_OF_ANOTHER),
+            Joined::Waits(_) if tries == REINSTATE_TRIES => return Err(Refused::TARGET_ERROR),
+            Joined::Waits(log) => {
+                if let Some(log) = log {
+                    notices::refused(format_args!("target {}", target.name), log);
+                }
+                handle.sleep(REINSTATE_NS).await;
+            }
+        }
+        tries += 1;
+    };
+    let group = port.1;
     let ports = Ports {
         initiator: port.0,
         target: target.name.clone(),
@@ -243,7 +255,7 @@ impl Further {
                 .map(|()| session),
             Err(why) => Err(why),
         };
-        let mut login = Login::again(&stream, &mut input, &logged_in);
+        let mut login = Login::again(&handle, (&stream, &mut input), &logged_in);
         let session = match entered {
             Ok(session) => session,
             Err(why) => {

@@ -46,6 +46,7 @@ impl Session {
             return None;
         }
         let all = wanted == "All" || wanted.is_empty();
+        let wanted = wanted.to_ascii_lowercase();
         let listed = reach
             .iter()
             .filter(|(target, _)| all || target.name == wanted);

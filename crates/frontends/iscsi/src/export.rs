@@ -209,6 +209,10 @@ impl Export for IscsiExport {
         self.target.end_session(id)
     }
 
+    fn troubles(&self) -> Vec<String> {
+        self.target.troubles(self.lun)
+    }
+
     fn note_space(&self, space: Space, warns: bool) {
         self.watch.unit.note_space(space, warns);
     }

@@ -53,7 +53,7 @@ pub fn login(data: &[u8]) {
             assert!((1..=CONNECTIONS_MAX).contains(&agreed.connections_max));
             assert!((512..1 << 24).contains(&agreed.segment_max));
             assert!((512..=1 << 20).contains(&agreed.burst_max));
-            assert!(agreed.first_burst_max <= agreed.burst_max);
+            assert!((512..=64 << 10).contains(&agreed.first_burst_max));
         }
     }
     if let Ok(Some((asked, _))) = Asked::new("5") {

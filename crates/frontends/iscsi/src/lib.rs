@@ -23,6 +23,7 @@ mod front_end;
 mod functions;
 #[doc(hidden)]
 pub mod fuzz;
+mod guesses;
 mod input;
 mod login;
 mod members;
@@ -39,6 +40,7 @@ mod session;
 mod target;
 mod tasks;
 mod text;
+mod twins;
 mod window;
 
 pub use front_end::FRONT_END;

@@ -5,21 +5,23 @@
 
 use crate::access::Peer;
 use crate::bytes::put;
-use crate::chap::{Answered, Asked};
+use crate::chap::{Answered, Asked, Credentials};
+use crate::guesses::guesses;
 use crate::input::Input;
 use crate::negotiate::{Agreed, CONNECTIONS_MAX, Purpose, SEGMENT_MAX};
 use crate::notices::{self, Shown};
-use crate::parameters::is_name;
+use crate::parameters::initiator_name;
 use crate::pdu::{Head, Made, StatusNumber, request, response};
 use crate::registry;
 use crate::target::{Granted, Target};
 use crate::text::{self, Pairs, find};
 use crate::window::Window;
-use reactor::Stream;
+use reactor::{Handle, PeerAddress, SECOND_NS, Stream, in_time};
 use std::fmt;
 use std::io::{Error, ErrorKind, IoSlice, Result};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// What a login PDU may carry (13.12: the default of MaxRecvDataSegmentLength), and one text of
 /// several PDUs.
@@ -27,6 +29,9 @@ const SEGMENT_LEN_MAX: usize = 8192;
 const TEXT_MAX: usize = 32 << 10;
 /// PDUs of one login.
 const PDUS_MAX: usize = 32;
+
+/// A peer has this long to send its first request.
+const FIRST_NS: u64 = 5 * SECOND_NS;
 
 /// Stages (11.12.3).
 const SECURITY: u8 = 0;
@@ -36,20 +41,31 @@ const FULL_FEATURE: u8 = 3;
 const TRANSIT: u8 = 0x80;
 const CONTINUE: u8 = 0x40;
 
-/// Why a login fails: status class and detail (11.13.5).
+/// Why a login fails: status class and detail (11.13.5), and which of the reasons that have the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Refused(pub u8, pub u8);
+pub(crate) struct Refused(pub u8, pub u8, u8);
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let why = match *self {
             Self::AUTHENTICATION => "it has not proved a secret that is wanted",
+            Self::PORT_OF_ANOTHER => {
+                "a session with its name and ISID is of a host that has proved another secret: give each host its own \
+                 InitiatorName"
+            }
             Self::NOT_FOUND => "there is no such target, or not for it",
+            Self::NAME => {
+                "that is no name of an initiator: set its InitiatorName to one like iqn.2026-11.com.example:host, of \
+                 letters, digits, dots, dashes and colons, 223 at most"
+            }
             Self::VERSION => "another version of the protocol",
             Self::TOO_MANY_CONNECTIONS => "too many connections of its session",
             Self::MISSING => "it does not say what it has to",
             Self::SESSION_TYPE => "a kind of session that there is not",
             Self::NO_SESSION => "no session of this handle",
+            Self::TOO_MANY_GUESSES => {
+                "too many proofs from its address were wrong: again in some seconds"
+            }
             Self::TARGET_ERROR => "the target cannot take it now",
             _ => "it does not keep to the protocol",
         };
@@ -58,17 +74,24 @@ impl fmt::Display for Refused {
 }
 
 impl Refused {
-    pub(crate) const INITIATOR_ERROR: Self = Self(2, 0);
-    pub(crate) const AUTHENTICATION: Self = Self(2, 1);
+    /// It is not refused.
+    const NONE: Self = Self(0, 0, 0);
+    pub(crate) const INITIATOR_ERROR: Self = Self(2, 0, 0);
+    pub(crate) const NAME: Self = Self(2, 0, 1);
+    pub(crate) const AUTHENTICATION: Self = Self(2, 1, 0);
+    /// Authorization failure: it has proved a secret, and not the one for this.
+    pub(crate) const PORT_OF_ANOTHER: Self = Self(2, 2, 0);
     /// Also what it may not reach: nobody learns that it is there.
-    pub(crate) const NOT_FOUND: Self = Self(2, 3);
-    pub(crate) const VERSION: Self = Self(2, 5);
-    pub(crate) const TOO_MANY_CONNECTIONS: Self = Self(2, 6);
-    pub(crate) const MISSING: Self = Self(2, 7);
-    pub(crate) const SESSION_TYPE: Self = Self(2, 9);
-    pub(crate) const NO_SESSION: Self = Self(2, 0x0a);
-    pub(crate) const INVALID: Self = Self(2, 0x0b);
-    pub(crate) const TARGET_ERROR: Self = Self(3, 0);
+    pub(crate) const NOT_FOUND: Self = Self(2, 3, 0);
+    pub(crate) const VERSION: Self = Self(2, 5, 0);
+    pub(crate) const TOO_MANY_CONNECTIONS: Self = Self(2, 6, 0);
+    pub(crate) const MISSING: Self = Self(2, 7, 0);
+    pub(crate) const SESSION_TYPE: Self = Self(2, 9, 0);
+    pub(crate) const NO_SESSION: Self = Self(2, 0x0a, 0);
+    pub(crate) const INVALID: Self = Self(2, 0x0b, 0);
+    pub(crate) const TARGET_ERROR: Self = Self(3, 0, 0);
+    /// Service unavailable: again later.
+    const TOO_MANY_GUESSES: Self = Self(3, 1, 0);
 }
 
 /// What an initiator reaches, target by target; one for a normal session.
@@ -78,8 +101,8 @@ pub(crate) type Reach = Vec<(Arc<Target>, Granted)>;
 pub(crate) struct LoggedIn {
     pub agreed: Agreed,
     pub peer: Peer,
-    /// The name whose secret it has proved.
-    pub user: Option<String>,
+    /// The name and secret that it has proved.
+    pub proved: Option<Credentials>,
     pub isid: [u8; 6],
     pub session_handle: u16,
     pub connection: u16,
@@ -98,11 +121,14 @@ pub(crate) struct LoggedIn {
 struct Progress {
     stage: Option<u8>,
     peer: Peer,
-    user: Option<String>,
+    proved: Option<Credentials>,
     is_discovery: bool,
     /// It is one more connection of a session.
     is_further: bool,
     reach: Reach,
+    /// There is no such target, or not for it, at a portal where others ask for secrets, and its group there: it is
+    /// answered as if it had proved nothing, so that nobody learns which targets there are.
+    hidden: Option<u16>,
     /// CHAP was chosen: nothing goes on without its proof.
     proving: bool,
     asked: Option<Asked>,
@@ -123,8 +149,9 @@ enum Next {
 
 /// The login of one connection.
 pub(crate) struct Login<'a> {
-    pub stream: &'a Stream,
-    pub input: &'a mut Input,
+    handle: &'a Handle,
+    stream: &'a Stream,
+    input: &'a mut Input,
     /// The host, and where it came to.
     pub address: SocketAddr,
     pub portal: SocketAddr,
@@ -137,11 +164,12 @@ pub(crate) struct Login<'a> {
 
 impl<'a> Login<'a> {
     pub(crate) fn new(
-        stream: &'a Stream,
-        input: &'a mut Input,
+        handle: &'a Handle,
+        (stream, input): (&'a Stream, &'a mut Input),
         (address, portal): (SocketAddr, SocketAddr),
     ) -> Self {
         Self {
+            handle,
             stream,
             input,
             address,
@@ -153,8 +181,13 @@ impl<'a> Login<'a> {
     }
 
     /// Goes on with the login of an initiator that waits for the last answer.
-    pub(crate) fn again(stream: &'a Stream, input: &'a mut Input, logged_in: &LoggedIn) -> Self {
+    pub(crate) fn again(
+        handle: &'a Handle,
+        (stream, input): (&'a Stream, &'a mut Input),
+        logged_in: &LoggedIn,
+    ) -> Self {
         Self {
+            handle,
             stream,
             input,
             address: logged_in.peer.address,
@@ -232,7 +265,7 @@ impl<'a> Login<'a> {
             }
             let stage = head.flags() & 0x0c;
             let handle = head.session_handle();
-            self.send(&head, stage, handle, Refused(0, 0), &[]).await?;
+            self.send(&head, stage, handle, Refused::NONE, &[]).await?;
         }
         Err(ErrorKind::InvalidData.into())
     }
@@ -242,27 +275,37 @@ impl<'a> Login<'a> {
         let mut progress = Progress::new(self.address, self.portal);
         let mut first: Option<Head> = None;
         for _ in 0..PDUS_MAX {
-            let (head, text) = self.request().await?;
+            let (head, text) = match first {
+                None => in_time(self.handle, FIRST_NS, self.request()).await?,
+                Some(_) => self.request().await?,
+            };
             let begun = first.get_or_insert(head);
             let same = begun.isid() == head.isid() && begun.connection() == head.connection();
             if !same || begun.session_handle() != head.session_handle() {
                 return Err(self.refuse(&head, Refused::INVALID).await);
             }
+            let proves = progress.name_to_prove(&text);
+            if let Some(name) = &proves {
+                self.wait_for_turn(&head, name).await?;
+            }
             let next = progress.step(&head, &text);
+            if let Some(name) = proves.filter(|_| progress.proved.is_some()) {
+                guesses().was_right(PeerAddress::of(self.address.ip()), &name, Instant::now());
+            }
             self.name.clone_from(&progress.peer.initiator);
             match next {
                 Err(why) => return Err(self.refuse(&head, why).await),
                 Ok(Next::Reply(pairs, flags)) => {
                     let text = text::encode(&pairs);
                     let handle = head.session_handle();
-                    self.send(&head, flags, handle, Refused(0, 0), &text)
+                    self.send(&head, flags, handle, Refused::NONE, &text)
                         .await?;
                 }
                 Ok(Next::Done(replies)) => {
                     return Ok(LoggedIn {
                         agreed: progress.agreed,
                         peer: progress.peer,
-                        user: progress.user,
+                        proved: progress.proved,
                         isid: head.isid(),
                         session_handle: head.session_handle(),
                         connection: head.connection(),
@@ -279,6 +322,20 @@ impl<'a> Login<'a> {
         Err(ErrorKind::InvalidData.into())
     }
 
+    /// Waits as long as wrong proofs before this one have it wait.
+    async fn wait_for_turn(&mut self, head: &Head, name: &str) -> Result<()> {
+        let address = PeerAddress::of(self.address.ip());
+        let wait = guesses().come(address, name, Instant::now());
+        let Some(wait) = wait else {
+            return Err(self.refuse(head, Refused::TOO_MANY_GUESSES).await);
+        };
+        let wait_ns = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
+        if wait_ns > 0 {
+            self.handle.sleep(wait_ns).await;
+        }
+        Ok(())
+    }
+
     /// Lets the initiator in, into the session with this handle and these numbers.
     pub(crate) async fn admit(
         &mut self,
@@ -291,7 +348,7 @@ impl<'a> Login<'a> {
         let stage = head.flags() & 0x0c;
         let flags = TRANSIT | stage | FULL_FEATURE;
         let text = text::encode(&logged_in.replies);
-        self.send(&head, flags, handle, Refused(0, 0), &text)
+        self.send(&head, flags, handle, Refused::NONE, &text)
             .await?;
         logged_in.status_number = self.status_number;
         Ok(())
@@ -316,10 +373,11 @@ impl Progress {
                 address,
                 portal,
             },
-            user: None,
+            proved: None,
             is_discovery: false,
             is_further: false,
             reach: Vec::new(),
+            hidden: None,
             proving: false,
             asked: None,
             is_known: false,
@@ -335,12 +393,9 @@ impl Progress {
             return Err(Refused::VERSION);
         }
         let name = find(pairs, "InitiatorName").ok_or(Refused::MISSING)?;
+        name.clone_into(&mut self.peer.initiator);
         // Initiators have names in capitals, too: they are the same (RFC 3722).
-        let name = name.to_lowercase();
-        self.peer.initiator.clone_from(&name);
-        if !is_name(&name) {
-            return Err(Refused::INITIATOR_ERROR);
-        }
+        self.peer.initiator = initiator_name(name).ok_or(Refused::NAME)?;
         self.is_discovery = match find(pairs, "SessionType") {
             None | Some("Normal") => false,
             Some("Discovery") => true,
@@ -351,12 +406,16 @@ impl Progress {
             (true, _) => registry::granted(&self.peer),
             (false, None) => return Err(Refused::MISSING),
             (false, Some(target)) => {
-                let target = registry::find(&target.to_lowercase()).ok_or(Refused::NOT_FOUND)?;
-                let granted = target.granted(&self.peer);
-                if granted.0.is_empty() {
-                    return Err(Refused::NOT_FOUND);
+                let target = registry::find(&target.to_ascii_lowercase());
+                let granted = target.map(|target| (target.granted(&self.peer), target));
+                match granted.filter(|(granted, _)| !granted.0.is_empty()) {
+                    Some((granted, target)) => vec![(target, granted)],
+                    None => {
+                        let group = registry::secret_at(self.peer.portal);
+                        self.hidden = Some(group.ok_or(Refused::NOT_FOUND)?);
+                        Vec::new()
+                    }
                 }
-                vec![(target, granted)]
             }
         };
         Ok(())
@@ -380,7 +439,9 @@ impl Progress {
         self.stage = Some(current);
         let mut replies = Pairs::new();
         if is_first && !self.is_discovery {
-            let group = self.reach[0].0.group(self.peer.portal);
+            let own = self.reach.first();
+            let own = own.map(|(target, _)| target.group(self.peer.portal));
+            let group = own.or(self.hidden).unwrap_or_default();
             replies.push(pair("TargetPortalGroupTag", group.to_string()));
         }
         if current == SECURITY {
@@ -417,11 +478,19 @@ impl Progress {
         Ok(())
     }
 
-    fn keep(&mut self, proves: impl Fn(&crate::chap::Credentials) -> bool) {
+    fn keep(&mut self, proves: impl Fn(&Credentials) -> bool) {
         for (_, granted) in &mut self.reach {
             *granted = granted.proved(&proves);
         }
         self.reach.retain(|(_, granted)| !granted.0.is_empty());
+    }
+
+    /// The name that a request is to prove, if it is to prove one.
+    fn name_to_prove(&self, text: &[u8]) -> Option<String> {
+        let pairs = text::parse(text).ok()?;
+        let is_asked = self.asked.is_some() && !self.is_known;
+        let name = find(&pairs, "CHAP_N").filter(|_| is_asked)?;
+        Some(name.to_owned())
     }
 
     fn security(&mut self, pairs: &Pairs) -> std::result::Result<Pairs, Refused> {
@@ -450,7 +519,7 @@ impl Progress {
     }
 
     fn is_open(&self) -> bool {
-        self.reach.iter().all(|(_, granted)| granted.is_open())
+        self.hidden.is_none() && self.reach.iter().all(|(_, granted)| granted.is_open())
     }
 
     fn choose_method(&mut self, offered: &str) -> std::result::Result<Pairs, Refused> {
@@ -469,13 +538,17 @@ impl Progress {
 
     fn prove(&mut self, answered: &Answered) -> std::result::Result<Pairs, Refused> {
         let asked = self.asked.take().ok_or(Refused::AUTHENTICATION)?;
+        if self.hidden.is_some() {
+            // As much work as where there is a secret.
+            let _ = asked.proves(answered, &Credentials::decoy());
+        }
         let text = {
             let closed = self.reach.iter().flat_map(|(_, granted)| granted.closed());
             let proved: Vec<_> = closed
                 .filter(|secrets| asked.proves(answered, &secrets.initiator))
                 .collect();
             let secrets = proved.first().ok_or(Refused::AUTHENTICATION)?;
-            self.user = Some(secrets.initiator.name.clone());
+            self.proved = Some(secrets.initiator.clone());
             asked.answer(answered, secrets.target.as_ref())
         };
         let text = text.ok_or(Refused::AUTHENTICATION)?;

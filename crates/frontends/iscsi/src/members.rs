@@ -2,9 +2,11 @@
 
 use crate::access::Peer;
 use crate::account::Account;
+use crate::chap::Credentials;
 use crate::portal::Seat;
 use crate::target::Offer;
 use reactor::{Remote, SessionInfo};
+use std::cell::Cell;
 use std::sync::{Arc, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -27,9 +29,12 @@ pub(crate) struct Session {
     pub connections: Vec<Connection>,
     /// The loop that it is on.
     pub remote: Remote,
-    pub user: Option<String>,
+    /// What was proved for it.
+    pub proved: Option<Credentials>,
     pub since: SystemTime,
     pub account: Arc<Account>,
+    /// Another one with its ports is to take its place.
+    pub is_replaced: Cell<bool>,
 }
 
 impl Session {
@@ -45,7 +50,7 @@ impl Session {
             address: of_peer(&|peer| peer.address.to_string()),
             target: target.to_owned(),
             portal: of_peer(&|peer| peer.portal.to_string()),
-            user: self.user.clone(),
+            user: self.proved.as_ref().map(|proved| proved.name.clone()),
             since_s: since.map_or(0, |since| since.as_secs()),
             connections: self.connections.len() as u32,
             commands,
@@ -75,8 +80,8 @@ pub(crate) struct Known {
     pub number: u64,
     /// TSIH.
     pub handle: u16,
-    /// The name whose secret was proved for it.
-    pub user: Option<String>,
+    /// The name and secret that were proved for it.
+    pub proved: Option<Credentials>,
     pub luns: Vec<u16>,
     /// The loop that it is on.
     pub remote: Remote,

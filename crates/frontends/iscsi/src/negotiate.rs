@@ -209,8 +209,23 @@ impl Agreed {
                 replies.push((key.clone(), reply));
             }
         }
-        self.first_burst_max = self.first_burst_max.min(self.burst_max);
+        self.settle_bursts(&mut replies);
         Ok(replies)
+    }
+
+    /// FirstBurstLength is never answered by more than MaxBurstLength (13.14), whichever of them comes first in a
+    /// text. Where it is not named, or was agreed on in a text before, the initiator goes by what it knows: so much
+    /// is taken, even if MaxBurstLength is less by now.
+    fn settle_bursts(&mut self, replies: &mut Pairs) {
+        let mut named = replies.iter_mut();
+        let first = named.find(|(key, _)| key == "FirstBurstLength");
+        if let Some((_, value)) = first
+            && self.first_burst_max > self.burst_max
+            && number(value).is_some()
+        {
+            self.first_burst_max = self.burst_max;
+            *value = self.first_burst_max.to_string();
+        }
     }
 
     /// What was agreed on for the session, with what is this connection's own.
@@ -281,13 +296,95 @@ mod tests {
         let (_, agreed) = one("MaxRecvDataSegmentLength", "0x10000");
         assert_eq!(agreed.segment_max, 65536);
         let (_, agreed) = one("MaxBurstLength", "1024");
-        assert_eq!((agreed.burst_max, agreed.first_burst_max), (1024, 1024));
+        assert_eq!(
+            (agreed.burst_max, agreed.first_burst_max),
+            (1024, 64 << 10),
+            "the default of what was not named"
+        );
         assert!(one("DataDigest", "CRC32C").1.data_digest);
         let bad = vec![("MaxRecvDataSegmentLength".to_owned(), "1".to_owned())];
         assert_eq!(
             Agreed::default().negotiate(&bad, Purpose::Session(1)),
             Err(BadKey)
         );
+    }
+
+    /// The replies to texts one after the other, and what is agreed on then.
+    fn several(texts: &[&[(&str, &str)]]) -> (Vec<String>, Agreed) {
+        let mut agreed = Agreed::default();
+        let mut all = Vec::new();
+        for text in texts {
+            let pair = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+            let offered = text.iter().map(pair).collect();
+            let replies = agreed.negotiate(&offered, Purpose::Session(8)).unwrap();
+            all.extend(
+                replies
+                    .into_iter()
+                    .map(|(key, value)| format!("{key}={value}")),
+            );
+        }
+        (all, agreed)
+    }
+
+    #[test]
+    fn the_first_burst_is_never_answered_by_more_than_the_longest_one() {
+        let (first, most) = (("FirstBurstLength", "65536"), ("MaxBurstLength", "8192"));
+        for texts in [
+            &[&[first, most][..]][..],
+            &[&[most, first]],
+            &[&[most], &[first]],
+        ] {
+            let (mut replies, agreed) = several(texts);
+            replies.sort();
+            assert_eq!(replies, ["FirstBurstLength=8192", "MaxBurstLength=8192"]);
+            assert_eq!((agreed.first_burst_max, agreed.burst_max), (8192, 8192));
+        }
+        // What was agreed on in a text before is taken.
+        let (replies, agreed) = several(&[&[first], &[most]]);
+        assert_eq!(replies, ["FirstBurstLength=65536", "MaxBurstLength=8192"]);
+        assert_eq!((agreed.first_burst_max, agreed.burst_max), (65536, 8192));
+        let (replies, agreed) = several(&[&[("FirstBurstLength", "1"), most]]);
+        assert_eq!(replies, ["FirstBurstLength=Reject", "MaxBurstLength=8192"]);
+        assert_eq!((agreed.first_burst_max, agreed.burst_max), (65536, 8192));
+        let (replies, _) = several(&[&[most, ("FirstBurstLength", "512")]]);
+        assert_eq!(replies, ["MaxBurstLength=8192", "FirstBurstLength=512"]);
+    }
+
+    #[test]
+    fn keys_that_depend_on_others_are_answered_the_same_in_every_order() {
+        let pairs = [
+            (("InitialR2T", "No"), ("ImmediateData", "No")),
+            (("InitialR2T", "Yes"), ("ImmediateData", "No")),
+            (("InitialR2T", "Yes"), ("ImmediateData", "Yes")),
+            (("InitialR2T", "Yes"), ("FirstBurstLength", "4096")),
+            (("ImmediateData", "No"), ("FirstBurstLength", "4096")),
+            (("FirstBurstLength", "262144"), ("MaxBurstLength", "131072")),
+            (
+                ("MaxRecvDataSegmentLength", "65536"),
+                ("MaxBurstLength", "512"),
+            ),
+            (("ErrorRecoveryLevel", "2"), ("MaxConnections", "4")),
+            (("ErrorRecoveryLevel", "2"), ("DefaultTime2Retain", "20")),
+            (("DefaultTime2Wait", "0"), ("DefaultTime2Retain", "0")),
+            (("ErrorRecoveryLevel", "1"), ("DataSequenceInOrder", "No")),
+            (("MaxOutstandingR2T", "8"), ("DataPDUInOrder", "No")),
+            (("IFMarker", "Yes"), ("IFMarkInt", "2048")),
+            (("OFMarker", "Yes"), ("OFMarkInt", "2048~4096")),
+            (("HeaderDigest", "CRC32C"), ("DataDigest", "None")),
+            (
+                ("iSCSIProtocolLevel", "2"),
+                ("TaskReporting", "ResponseFence"),
+            ),
+        ];
+        for (one, two) in pairs {
+            let (mut expected, agreed) = several(&[&[one, two]]);
+            expected.sort();
+            for texts in [&[&[two, one][..]][..], &[&[one], &[two]], &[&[two], &[one]]] {
+                let (mut replies, again) = several(texts);
+                replies.sort();
+                assert_eq!((&replies, again), (&expected, agreed), "{one:?} {two:?}");
+            }
+        }
     }
 
     #[test]

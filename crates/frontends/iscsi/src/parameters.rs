@@ -7,7 +7,7 @@ use scsi::AccessState;
 use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind, Read, Result};
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 /// Portals of one export.
@@ -47,14 +47,28 @@ fn invalid(text: String) -> Error {
     Error::new(ErrorKind::InvalidInput, text)
 }
 
-/// A name of an initiator or target, as RFC 7143 section 4.2.7 and RFC 3722 have it.
-pub(crate) fn is_name(name: &str) -> bool {
+fn is_name_of(name: &str, further: &[u8]) -> bool {
     let form = ["iqn.", "eui.", "naa."]
         .iter()
         .any(|form| name.starts_with(form));
-    let letters =
-        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-:".contains(&byte);
-    form && name.len() <= NAME_MAX && name.len() > 4 && name.bytes().all(letters)
+    let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let mut letters = name.bytes();
+    form && name.len() <= NAME_MAX
+        && name.len() > 4
+        && letters.all(|byte| is_letter(byte) || further.contains(&byte))
+}
+
+/// The name of a target as RFC 7143 section 4.2.7 and RFC 3722 have it: capitals are folded.
+fn target_name(name: &str) -> Option<String> {
+    let name = name.to_ascii_lowercase();
+    is_name_of(&name, b".-:").then_some(name)
+}
+
+/// The name of an initiator in the same way. Hosts have names with further characters, which their administrators
+/// chose and RFC 3722 would refuse: those that mean nothing anywhere are taken.
+pub(crate) fn initiator_name(name: &str) -> Option<String> {
+    let name = name.to_ascii_lowercase();
+    is_name_of(&name, b".-:_+/@#=~%").then_some(name)
 }
 
 fn portals(text: &str) -> Result<Vec<SocketAddr>> {
@@ -89,26 +103,29 @@ fn target(given: Option<&String>, export: &str) -> Result<String> {
         PREFIX.chars().chain(export.bytes().map(letter)).collect()
     };
     let name = given.cloned().unwrap_or_else(made);
-    match is_name(&name) {
-        true => Ok(name),
-        false => Err(invalid(format!(
-            "'{name}' is no name of a target: write one like {PREFIX}disk, of lower case letters, \
-             digits, dots, dashes and colons"
-        ))),
-    }
+    target_name(&name).ok_or_else(|| {
+        invalid(format!(
+            "'{name}' is no name of a target: write one like {PREFIX}disk, of letters, digits, dots, dashes and \
+             colons, {NAME_MAX} at most"
+        ))
+    })
 }
 
 fn initiators(text: &str) -> Result<Vec<String>> {
-    let names: Vec<String> = text.split(',').map(str::to_owned).collect();
-    match names.iter().find(|name| !is_name(name)) {
-        Some(bad) => Err(invalid(format!(
-            "'{bad}' is no name of an initiator: hosts show theirs, for example in \
-             /etc/iscsi/initiatorname.iscsi"
-        ))),
-        None if names.len() > INITIATORS_MAX => Err(invalid(format!(
+    let read = |name: &str| {
+        initiator_name(name).ok_or_else(|| {
+            invalid(format!(
+                "'{name}' is no name of an initiator: hosts show theirs, for example in \
+                 /etc/iscsi/initiatorname.iscsi"
+            ))
+        })
+    };
+    let names: Vec<String> = text.split(',').map(read).collect::<Result<_>>()?;
+    match names.len() > INITIATORS_MAX {
+        true => Err(invalid(format!(
             "at most {INITIATORS_MAX} initiators: leave some out"
         ))),
-        None => Ok(names),
+        false => Ok(names),
     }
 }
 
@@ -202,7 +219,12 @@ fn secrets(path: &Path) -> Result<Secrets> {
         )));
     }
     let explain = |error: Error| Error::new(error.kind(), format!("{shown}: {error}"));
-    let file = std::fs::File::open(path).map_err(explain)?;
+    // What is no file, a pipe say, is not waited for.
+    let file = std::fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)
+        .map_err(explain)?;
     let meta = file.metadata().map_err(explain)?;
     if !meta.is_file() || meta.mode() & 0o077 != 0 {
         return Err(invalid(format!(
@@ -210,23 +232,34 @@ fn secrets(path: &Path) -> Result<Secrets> {
         )));
     }
     let mut text = String::new();
-    file.take(FILE_MAX)
+    file.take(FILE_MAX + 1)
         .read_to_string(&mut text)
         .map_err(explain)?;
+    if text.len() as u64 > FILE_MAX {
+        return Err(invalid(format!(
+            "{shown} is longer than {FILE_MAX} bytes: leave the secrets alone in it"
+        )));
+    }
     parse_secrets(&text).map_err(|why| invalid(format!("{shown}: {why}")))
 }
 
 fn parse_secrets(text: &str) -> std::result::Result<Secrets, String> {
     let mut words: BTreeMap<&str, &str> = BTreeMap::new();
     for (number, line) in text.lines().enumerate() {
-        let line = line.trim();
+        let line = line.trim_start();
         if line.is_empty() || line.starts_with('#') {
             continue;
+        }
+        if line.ends_with(char::is_whitespace) {
+            return Err(format!(
+                "line {} ends with a blank, of which nobody could tell whether it belongs to the value: take it away",
+                number + 1
+            ));
         }
         let pair = line.split_once(char::is_whitespace);
         let (word, value) = pair.ok_or(format!("line {} has one word alone", number + 1))?;
         let known = ["name", "secret", "mutual-name", "mutual-secret"].contains(&word);
-        if !known || words.insert(word, value.trim()).is_some() {
+        if !known || words.insert(word, value.trim_start()).is_some() {
             return Err(format!(
                 "line {}: a line is one of name, secret, mutual-name, mutual-secret, each once",
                 number + 1
@@ -331,6 +364,39 @@ mod tests {
     }
 
     #[test]
+    fn names_are_folded_and_those_of_hosts_have_what_real_ones_have() {
+        let wanted = parse_of(&[
+            ("portal", "127.0.0.1:0"),
+            ("target", "iqn.2026-11.test:VM1"),
+            (
+                "initiators",
+                "iqn.1998-01.com.vmware:ESX01-4F2A,IQN.2008-11.org.linux-kvm:win_10",
+            ),
+        ])
+        .unwrap();
+        assert_eq!(wanted.target, "iqn.2026-11.test:vm1");
+        assert_eq!(
+            wanted.grant.initiators,
+            [
+                "iqn.1998-01.com.vmware:esx01-4f2a",
+                "iqn.2008-11.org.linux-kvm:win_10"
+            ]
+        );
+        for bad in [
+            "iqn.",
+            "win_10",
+            "iqn.a b",
+            "iqn.a,b",
+            "iqn.a\"",
+            "iqn.a\n",
+            "iqn.\u{e4}",
+            &format!("iqn.{}", "a".repeat(220)),
+        ] {
+            assert_eq!(initiator_name(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_is_refused_with_what_to_write() {
         for (pairs, part) in [
             (&[("portal", "127.0.0.1")][..], "ADDRESS:PORT"),
@@ -339,6 +405,14 @@ mod tests {
             (
                 &[("portal", "127.0.0.1:1"), ("initiators", "iqn.a,x")],
                 "'x'",
+            ),
+            (
+                &[("portal", "127.0.0.1:1"), ("initiators", "iqn.a b")],
+                "'iqn.a b'",
+            ),
+            (
+                &[("portal", "127.0.0.1:1"), ("target", "iqn.a_b")],
+                "dashes and colons",
             ),
             (
                 &[("portal", "127.0.0.1:1"), ("addresses", "10.0.0.1/8")],
@@ -385,6 +459,11 @@ mod tests {
         let read = parse_secrets(both).unwrap();
         assert_eq!(read.initiator.name, "host");
         assert_eq!(read.target.unwrap().secret, b"mnopqrstuvwx");
+        let read = parse_secrets("name host\r\n  secret  abc def ghi jkl\r\n").unwrap();
+        assert_eq!(
+            read.initiator.secret, b"abc def ghi jkl",
+            "blanks within it are its own"
+        );
         for text in [
             "",
             "name host\n",
@@ -393,6 +472,9 @@ mod tests {
             "name host\nsecret abcdefghijkl\nmutual-name t\n",
             "name host\nsecret abcdefghijkl\nmutual-name t\nmutual-secret abcdefghijkl\n",
             "hidden-word abcdefghijkl\n",
+            "name host\nsecret abcdefghijkl \n",
+            "name host\nsecret abcdefghijkl\t\r\n",
+            "name host \nsecret abcdefghijkl\n",
         ] {
             let why = parse_secrets(text).err().expect("it is refused");
             assert!(

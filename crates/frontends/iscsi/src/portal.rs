@@ -2,10 +2,10 @@
 
 use crate::connection::serve;
 use crate::notices;
-use reactor::{Handle, ListenAddress, Listener, Remote, Stream};
-use std::collections::HashMap;
+use reactor::{Full, Handle, ListenAddress, Listener, Remote, Share, ShareLimits, Shares, Stream};
+use std::collections::{BTreeMap, HashMap};
 use std::future::{Future, poll_fn};
-use std::io::{Error, Result};
+use std::io::{self, Error};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::os::fd::BorrowedFd;
 use std::pin::pin;
@@ -15,11 +15,21 @@ use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 /// Connections of one portal.
-const CONNECTIONS_MAX: usize = 4096;
-/// Those of one address: no host takes the places of all others.
-const HOST_MAX: usize = 2048;
+const CONNECTIONS: ShareLimits = ShareLimits {
+    all: 4096,
+    network: 2048,
+    address: 2048,
+    reserve: 512,
+    few: 32,
+};
 /// Those of them that have not logged in yet.
-const LOGGING_IN_MAX: usize = 1024;
+const LOGGING_IN: ShareLimits = ShareLimits {
+    all: 1024,
+    network: 768,
+    address: 768,
+    reserve: 256,
+    few: 8,
+};
 /// How long the loop may take to begin to listen.
 const START_MAX: Duration = Duration::from_secs(10);
 /// How long connections may take to end.
@@ -33,46 +43,38 @@ struct State {
     waker: Option<Waker>,
     /// A second descriptor of each connection's socket, to end it from any thread.
     connections: HashMap<u64, TcpStream>,
-    /// How many each address has.
-    hosts: HashMap<IpAddr, usize>,
-    logging_in: usize,
+    /// Those that have not logged in yet, the oldest first.
+    logging_in: BTreeMap<u64, Share>,
     next: u64,
 }
 
-impl State {
-    /// One more connection of a host; false when it has as many as it may.
-    fn come(&mut self, host: IpAddr) -> bool {
-        let count = self.hosts.entry(host).or_default();
-        let may = *count < HOST_MAX;
-        *count += usize::from(may);
-        may
-    }
-
-    fn leave(&mut self, host: IpAddr) {
-        if let Some(count) = self.hosts.get_mut(&host) {
-            *count -= 1;
-            if *count == 0 {
-                self.hosts.remove(&host);
-            }
-        }
-    }
-}
-
-#[derive(Default)]
 struct Shared {
     stopping: AtomicBool,
     state: Mutex<State>,
     ended: Condvar,
+    places: Shares,
+    logins: Shares,
+}
+
+impl Default for Shared {
+    fn default() -> Self {
+        Self {
+            stopping: AtomicBool::new(false),
+            state: Mutex::default(),
+            ended: Condvar::new(),
+            places: Shares::new(CONNECTIONS),
+            logins: Shares::new(LOGGING_IN),
+        }
+    }
 }
 
 /// A connection's place at its portal; left when dropped.
 pub(crate) struct Seat {
     shared: Arc<Shared>,
     number: u64,
-    host: IpAddr,
+    _place: Share,
     /// The loop of the connection.
     remote: Remote,
-    logged_in: AtomicBool,
     ending: AtomicBool,
 }
 
@@ -80,11 +82,9 @@ impl Drop for Seat {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         state.connections.remove(&self.number);
-        state.leave(self.host);
-        if !*self.logged_in.get_mut() {
-            state.logging_in -= 1;
-        }
+        let login = state.logging_in.remove(&self.number);
         drop(state);
+        drop(login);
         self.shared.ended.notify_all();
     }
 }
@@ -122,9 +122,8 @@ impl Seat {
 
     /// It counts no longer among those that have not logged in.
     pub(crate) fn logged_in(&self) {
-        if !self.logged_in.swap(true, Ordering::AcqRel) {
-            self.shared.lock().logging_in -= 1;
-        }
+        let login = self.shared.lock().logging_in.remove(&self.number);
+        drop(login);
     }
 }
 
@@ -137,24 +136,43 @@ impl Shared {
     fn sit(self: &Arc<Self>, fd: BorrowedFd<'_>, remote: &Remote) -> Option<Seat> {
         let second = TcpStream::from(fd.try_clone_to_owned().ok()?);
         let host = second.peer_addr().ok()?.ip();
+        let place = self.places.take(host).ok()?;
         let mut state = self.lock();
-        let is_full =
-            state.connections.len() >= CONNECTIONS_MAX || state.logging_in >= LOGGING_IN_MAX;
-        if self.stopping.load(Ordering::Acquire) || is_full || !state.come(host) {
+        if self.stopping.load(Ordering::Acquire) {
             return None;
         }
+        let login = self.logins.take(host);
+        let login = login.or_else(|full| match full {
+            Full::All => self.replace_login(&mut state, host),
+            full => Err(full),
+        });
+        let login = login.ok()?;
         state.next += 1;
-        state.logging_in += 1;
         let number = state.next;
+        state.logging_in.insert(number, login);
         state.connections.insert(number, second);
         Some(Seat {
             shared: self.clone(),
             number,
-            host,
+            _place: place,
             remote: remote.clone(),
-            logged_in: AtomicBool::new(false),
             ending: AtomicBool::new(false),
         })
+    }
+
+    /// A place for who has none, when all are taken by connections that do not log in: that of the address with most
+    /// of them is ended which is there for longest.
+    fn replace_login(&self, state: &mut State, host: IpAddr) -> Result<Share, Full> {
+        let login = self.logins.take_over(host)?;
+        let largest = self.logins.largest();
+        let mut waiting = state.logging_in.iter();
+        let oldest = waiting.find(|(_, share)| Some(share.address()) == largest);
+        let oldest = oldest.map(|(number, _)| *number).ok_or(Full::All)?;
+        if let Some(socket) = state.connections.get(&oldest) {
+            let _ = socket.shutdown(Shutdown::Both);
+        }
+        drop(state.logging_in.remove(&oldest));
+        Ok(login)
     }
 
     fn stop(&self) {
@@ -214,7 +232,7 @@ impl Drop for Portal {
 
 impl Portal {
     /// Begins to listen. Not to be called on one of the loops: it waits for the first of them.
-    pub(crate) fn start(address: SocketAddr, remotes: &[Remote]) -> Result<Arc<Self>> {
+    pub(crate) fn start(address: SocketAddr, remotes: &[Remote]) -> io::Result<Arc<Self>> {
         let first = remotes.first().cloned();
         let first = first.ok_or_else(|| Error::other("an export needs a loop to run on"))?;
         let (give, take) = mpsc::channel();
@@ -286,7 +304,7 @@ impl Accepting {
         let Some(seat) = self.shared.sit(fd, remote) else {
             notices::refused(
                 format_args!("portal {}", self.portal),
-                "a connection was closed at once: there are too many, of its host or of all, or too many that do not log in",
+                "a connection was closed at once: its address has as many as it may have, or as many that do not log in",
             );
             return;
         };
@@ -320,22 +338,5 @@ fn keep_alive(stream: &Stream) {
         let len = size_of::<libc::c_int>() as libc::socklen_t;
         // SAFETY: the value is read during the call, its length is given with it.
         unsafe { libc::setsockopt(stream.fd(), level, name, (&raw const value).cast(), len) };
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_host_leaves_places_for_others() {
-        let mut state = State::default();
-        let (one, two) = ("192.0.2.1".parse().unwrap(), "2001:db8::1".parse().unwrap());
-        assert!((0..HOST_MAX).all(|_| state.come(one)));
-        assert!(!state.come(one) && state.come(two));
-        state.leave(one);
-        assert!(state.come(one) && !state.come(one));
-        state.leave(two);
-        assert_eq!(state.hosts.len(), 1, "who has left is forgotten");
     }
 }

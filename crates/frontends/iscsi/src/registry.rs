@@ -84,6 +84,14 @@ pub(crate) fn find(name: &str) -> Option<Arc<Target>> {
     registry().targets.get(name).cloned()
 }
 
+/// The group that a portal has in the first of the targets that ask for secrets there; none when there is none such.
+pub(crate) fn secret_at(portal: SocketAddr) -> Option<u16> {
+    let mut targets: Vec<_> = registry().targets.values().cloned().collect();
+    targets.sort_by(|left, right| left.name.cmp(&right.name));
+    let asking = targets.iter().find(|target| target.asks_at(portal))?;
+    Some(asking.group(portal))
+}
+
 /// What an initiator may see, target by target.
 pub(crate) fn granted(peer: &Peer) -> Vec<(Arc<Target>, Granted)> {
     let mut targets: Vec<_> = registry().targets.values().cloned().collect();

@@ -155,7 +155,13 @@ impl Session {
         let tags = self.tasks.borrow().of(channel);
         for tag in tags {
             let lun = self.lun_of(tag);
-            let dropped = self.tasks.borrow_mut().drop_unless_running(tag);
+            let dropped = {
+                let mut tasks = self.tasks.borrow_mut();
+                if let Some(task) = tasks.get_mut(tag).filter(|_| channel.over.get()) {
+                    task.state.stop();
+                }
+                tasks.drop_unless_running(tag)
+            };
             if goes_on && (dropped.is_some() || channel.over.get()) {
                 self.tell_cleared(lun);
             }

@@ -7,6 +7,7 @@ use crate::members::{Connection, Known, Session};
 use crate::open;
 use crate::parameters::Secrets;
 use crate::portal::Seat;
+use crate::twins::Twins;
 use block::BlockDevice;
 use reactor::{OpenFor, SessionInfo};
 use scsi::{Nexus, Once, PortGroups, Ports, Unit};
@@ -57,13 +58,25 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 /// Who asks for a place.
 pub(crate) struct Joining<'a> {
     /// Initiator port and portal group.
-    pub port: (String, u16),
+    pub port: &'a (String, u16),
     /// CID.
     pub connection: u16,
     pub peer: &'a Peer,
-    pub user: Option<String>,
+    /// What the initiator has proved.
+    pub proved: Option<&'a Credentials>,
     pub granted: &'a Granted,
     pub seat: &'a Arc<Seat>,
+}
+
+/// What became of who asked for a place.
+pub(crate) enum Joined {
+    Place(Place),
+    /// The session with the same ports is being ended: again later. What is to be logged of that.
+    Waits(Option<String>),
+    /// A session with the same ports is of somebody who has proved another secret.
+    OfAnother,
+    /// What was granted is not there any more.
+    Gone,
 }
 
 #[derive(Default)]
@@ -72,9 +85,31 @@ struct State {
     /// Every portal that an offer has had, by its group's number.
     portals: BTreeMap<u16, SocketAddr>,
     sessions: Vec<Session>,
+    twins: Twins,
 }
 
 impl State {
+    /// Whether who has proved `proved` may take the place of a session: by the same proof, or where that session has
+    /// none, or one that nothing asks for any more.
+    fn may_replace(&self, session: &Session, proved: Option<&Credentials>) -> bool {
+        let Some(own) = &session.proved else {
+            return true;
+        };
+        let mut chap = self.offers.values().map(|offer| offer.grant.chap.as_ref());
+        proved == Some(own) || !chap.any(|chap| chap.is_some_and(|chap| chap.initiator == *own))
+    }
+
+    /// Takes note that a session is replaced. What is to be logged of it.
+    fn note_replaced(&mut self, joining: &Joining<'_>) -> Option<String> {
+        let mut sessions = self.sessions.iter();
+        let before = sessions.find(|session| session.port == *joining.port)?;
+        let address = before.connections.first()?.peer.address.ip();
+        let age = before.since.elapsed().unwrap_or_default();
+        let addresses = (address, joining.peer.address.ip());
+        self.twins
+            .note(&joining.port.0, addresses, age, Instant::now())
+    }
+
     fn own(&mut self, place: &Place) -> Option<&mut Session> {
         let mut sessions = self.sessions.iter_mut();
         sessions.find(|session| session.number == place.number)
@@ -293,6 +328,13 @@ impl Target {
         Granted(offers.map(|(lun, offer)| (*lun, offer.clone())).collect())
     }
 
+    /// Whether it asks for a secret at a portal.
+    pub(crate) fn asks_at(&self, portal: SocketAddr) -> bool {
+        let state = self.lock();
+        let mut offers = state.offers.values();
+        offers.any(|offer| offer.grant.chap.is_some() && offer.portals.contains(&portal))
+    }
+
     /// The portals where `granted` can be reached, with their groups.
     pub(crate) fn portals(&self, granted: &Granted) -> Vec<(u16, SocketAddr)> {
         let state = self.lock();
@@ -317,10 +359,21 @@ impl Target {
         found.map_or(1, |(number, _)| *number)
     }
 
-    /// A place for a session, once the one before it with the same ports has ended.
-    pub(crate) fn join(self: &Arc<Self>, joining: Joining<'_>) -> Option<Place> {
+    /// A place for a session, once the one before it with the same ports has ended (RFC 7143, section 6.3.5), which
+    /// this brings about.
+    pub(crate) fn join(self: &Arc<Self>, joining: &Joining<'_>) -> Joined {
         let granted = joining.granted;
         let mut state = self.lock();
+        let mut sessions = state.sessions.iter();
+        if let Some(before) = sessions.find(|session| session.port == *joining.port) {
+            if !state.may_replace(before, joining.proved) {
+                return Joined::OfAnother;
+            }
+            let first = !before.is_replaced.replace(true);
+            before.end(true);
+            let log = first.then(|| state.note_replaced(joining)).flatten();
+            return Joined::Waits(log);
+        }
         let is_there = |(lun, offer): (&u16, &Arc<Offer>)| {
             state
                 .offers
@@ -329,7 +382,7 @@ impl Target {
         };
         if !granted.0.iter().all(is_there) {
             // An export has ended since the initiator asked.
-            return None;
+            return Joined::Gone;
         }
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let taken = |handle: u16| {
@@ -345,7 +398,7 @@ impl Target {
         let account: Arc<Account> = Arc::default();
         state.sessions.push(Session {
             number,
-            port: joining.port,
+            port: joining.port.clone(),
             handle,
             luns: granted.0.keys().copied().collect(),
             connections: vec![Connection {
@@ -354,31 +407,17 @@ impl Target {
                 seat: Arc::downgrade(joining.seat),
             }],
             remote: joining.seat.remote().clone(),
-            user: joining.user,
+            proved: joining.proved.cloned(),
             since: SystemTime::now(),
+            is_replaced: false.into(),
             account: account.clone(),
         });
-        Some(Place {
+        Joined::Place(Place {
             target: self.clone(),
             number,
             handle,
             account,
         })
-    }
-
-    /// Ends the session with these ports (RFC 7143, section 6.3.5); true while it is still there.
-    pub(crate) fn reinstate(&self, port: &(String, u16)) -> bool {
-        let state = self.lock();
-        let mut found = false;
-        for session in state
-            .sessions
-            .iter()
-            .filter(|session| session.port == *port)
-        {
-            found = true;
-            session.end(true);
-        }
-        found
     }
 
     /// The session with these ports and this handle.
@@ -393,7 +432,7 @@ impl Target {
         Some(Known {
             number: found.number,
             handle,
-            user: found.user.clone(),
+            proved: found.proved.clone(),
             luns: found.luns.iter().filter(has).copied().collect(),
             remote: found.remote.clone(),
         })
@@ -481,6 +520,16 @@ impl Target {
         let sessions = state.sessions.iter();
         let having = sessions.filter(|session| session.luns.contains(&lun));
         having.map(|session| session.info(&self.name)).collect()
+    }
+
+    /// What is wrong with the hosts that log in to it.
+    /// One of its units tells them, the first.
+    pub(crate) fn troubles(&self, lun: u16) -> Vec<String> {
+        let state = self.lock();
+        match state.offers.keys().next() == Some(&lun) {
+            true => state.twins.told(Instant::now()),
+            false => Vec::new(),
+        }
     }
 
     /// Has a session log out; false when there is none of this number.

@@ -3,7 +3,7 @@
 use crate::channel::Channel;
 use crate::pdu::{Made, NO_TAG, is_before};
 use block::IoBuf;
-use scsi::Direct;
+use scsi::{Direct, Stop};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -19,8 +19,8 @@ pub(crate) enum State {
     Receiving(Receiving),
     /// Its turn; the data is there.
     Waiting(Box<[u8]>),
-    /// The unit; a task of its own sees to it.
-    Running,
+    /// The unit; a task of its own sees to it, and ends it soon when it is told to stop.
+    Running(Stop),
     /// The unit, whose completion ends it.
     Direct(Direct),
 }
@@ -28,7 +28,14 @@ pub(crate) enum State {
 impl State {
     /// Whether the unit is at work.
     fn runs(&self) -> bool {
-        matches!(self, Self::Running | Self::Direct(_))
+        matches!(self, Self::Running(_) | Self::Direct(_))
+    }
+
+    /// Has what runs end soon, as nobody waits for it.
+    pub(crate) fn stop(&self) {
+        if let Self::Running(stop) = self {
+            stop.set();
+        }
     }
 }
 
@@ -117,6 +124,7 @@ pub(crate) struct Begun {
     pub cdb: [u8; 16],
     pub data: Box<[u8]>,
     pub generation: u64,
+    pub stop: Stop,
 }
 
 /// Spreads tags by one multiplication. Who chooses tags that collide makes a session's own hundred commands slower.
@@ -224,7 +232,7 @@ impl<C> Tasks<C> {
         }
         let mut task = entry.remove();
         self.count_out(&task);
-        match std::mem::replace(&mut task.state, State::Running) {
+        match std::mem::replace(&mut task.state, State::Waiting(Box::default())) {
             State::Direct(direct) => Some((task, direct)),
             _ => None,
         }
@@ -256,8 +264,10 @@ impl<C> Tasks<C> {
             return None;
         }
         let task = self.table.get_mut(&tag)?;
-        match std::mem::replace(&mut task.state, State::Running) {
+        let stop = Stop::default();
+        match std::mem::replace(&mut task.state, State::Running(stop.clone())) {
             State::Waiting(data) => Some(Begun {
+                stop,
                 id: task.id,
                 lun: task.lun,
                 cdb: task.cdb,
@@ -295,6 +305,7 @@ impl<C> Tasks<C> {
             return Aborted::NotThere;
         };
         if task.state.runs() && !scsi::outlives_abort(&task.cdb) {
+            task.state.stop();
             task.aborted.get_or_insert_default().extend(then);
             return Aborted::Later;
         }
@@ -405,7 +416,8 @@ mod tests {
         let mut tasks = Tasks::default();
         tasks.add(1, task(1), true);
         tasks.add(2, task(1), true);
-        tasks.get_mut(2).unwrap().state = State::Running;
+        let stop = Stop::default();
+        tasks.get_mut(2).unwrap().state = State::Running(stop.clone());
         assert!(matches!(tasks.abort(1, None), Aborted::Now(_)));
         assert!(matches!(tasks.abort(2, None), Aborted::Later));
         assert!(matches!(tasks.abort(3, None), Aborted::NotThere));

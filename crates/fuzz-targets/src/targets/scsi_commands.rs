@@ -36,8 +36,9 @@ fn commands(data: &[u8]) {
         rest = after;
         let mut cdb = [0; 16];
         cdb.copy_from_slice(&head[2..]);
+        let stop = scsi::Stop::default();
         let mut execution =
-            pin!(luns.execute(Some(lun), &cdb, data_out(out), granted.generation()));
+            pin!(luns.execute(Some(lun), &cdb, data_out(out), granted.generation(), &stop));
         let polled = execution
             .as_mut()
             .poll(&mut Context::from_waker(Waker::noop()));

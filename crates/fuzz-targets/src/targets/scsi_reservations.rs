@@ -8,7 +8,7 @@
 use super::scsi_unit::{data_out, frozen_loop, nexus, single_lun, unit};
 use crate::memory::bounded;
 use reactor::Handle;
-use scsi::{Luns, Nexus, Status};
+use scsi::{Luns, Nexus, Status, Stop};
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
@@ -35,8 +35,11 @@ const KINDS: [u8; 6] = [1, 3, 5, 6, 7, 8];
 impl Host {
     /// Runs a command to its end: its status and data.
     fn run(&self, handle: &Handle, cdb: &[u8; 16], list: &[u8]) -> (Status, Vec<u8>) {
-        let generation = self.nexus.generation();
-        let mut run = pin!(self.luns.execute(Some(0), cdb, data_out(list), generation));
+        let (generation, stop) = (self.nexus.generation(), Stop::default());
+        let mut run = pin!(
+            self.luns
+                .execute(Some(0), cdb, data_out(list), generation, &stop)
+        );
         for _ in 0..POLLS_MAX {
             let polled = run.as_mut().poll(&mut Context::from_waker(Waker::noop()));
             if let Poll::Ready(response) = polled {

@@ -199,6 +199,7 @@ fn usable(call: &Call<'_>, bytes: &[u8]) -> Result<std::sync::Arc<Token>, Sense>
 /// Copies one range from the token's unit; as much as was read while the token was valid is written.
 async fn copy(call: &Call<'_>, token: &Token, from: Range<u64>, to: u64) -> Result<(), Sense> {
     for piece in pieces(from.clone()) {
+        call.goes_on()?;
         let len = piece.end - piece.start;
         let at = to + (piece.start - from.start);
         let step = Step::new(OpKind::Read, piece.start, len);
@@ -253,6 +254,7 @@ async fn write_all(
 }
 
 async fn zero(call: &Call<'_>, range: Range<u64>) -> Result<(), Sense> {
+    call.goes_on()?;
     let _held = call.hold(range.clone(), false).await;
     let step = Step::new(OpKind::WriteZeroes, range.start, range.end - range.start);
     call.run(step, IoBuf::empty()).await?;
@@ -273,7 +275,6 @@ pub(crate) async fn write_using(call: Call<'_>) -> Answer {
     let (deletes, offset) = (list[2] & 0x02 != 0, u64_at(list, 8));
     let bytes = &list[16..16 + TOKEN_LEN];
     let targets = ranges(&call, list, WRITE_RANGES)?;
-    call.nexus.check_writable()?;
     let segments = targets.len() as u16;
     let wanted = length(&targets);
     if tokens::is_zeroes(bytes) {

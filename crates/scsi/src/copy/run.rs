@@ -68,7 +68,7 @@ fn bytes(nexus: &Nexus, lba: u64, len: u64) -> Result<Range<u64>, Sense> {
     }
 }
 
-async fn copy(units: &[Rc<Nexus>], segment: &Segment) -> Result<(), Sense> {
+async fn copy(call: &Call<'_>, units: &[Rc<Nexus>], segment: &Segment) -> Result<(), Sense> {
     let get = |index: usize| units.get(index).ok_or(Sense::COPY_UNREACHABLE);
     let (source, destination) = (get(segment.source)?, get(segment.destination)?);
     let counted = match segment.counts_destination {
@@ -88,6 +88,7 @@ async fn copy(units: &[Rc<Nexus>], segment: &Segment) -> Result<(), Sense> {
     }
     let _held = destination.unit.hold_to_change(to.clone(), false).await;
     for piece in pieces(from.clone()) {
+        call.goes_on()?;
         let at = to.start + (piece.start - from.start);
         let len = piece.end - piece.start;
         let step = Step::new(OpKind::Read, piece.start, len);
@@ -113,7 +114,7 @@ async fn copy_all(
         Err(sense) => return (0, Err(sense)),
     };
     for (done, segment) in segments.iter().enumerate() {
-        if let Err(sense) = copy(&units, segment).await {
+        if let Err(sense) = copy(call, &units, segment).await {
             return (done, Err(sense));
         }
     }

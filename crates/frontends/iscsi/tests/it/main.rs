@@ -2,12 +2,17 @@
 
 mod access;
 mod connections;
+mod crowds;
 mod direct;
 mod hostile;
+mod identity;
 mod integrity;
 mod interleavings;
 mod kept;
+mod names;
 mod offload;
 mod replay;
+mod rights;
 mod session;
 mod support;
+mod vast;

@@ -1,28 +1,13 @@
 //! What went over the wire once is of no use to somebody who has listened: proofs that are sent again or given back, and
 //! numbers that were used.
 
+use crate::support::chap::{challenge, hex, log_in, proof, with_secrets};
 use crate::support::client::{Client, NO_TAG, Pdu};
 use crate::support::server::Server;
-use md5::{Digest, Md5};
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 
 const HOST: &str = "iqn.2026-11.test:host";
 const SECRET: &[u8] = b"0123456789abcdef";
 const TARGET_SECRET: &[u8] = b"fedcba9876543210";
-
-/// What comes of starting something with a file of secrets.
-fn with_secrets<T>(name: &str, text: &str, start: impl FnOnce(&str) -> T) -> T {
-    let file = format!("convect-iscsi-{name}-{}", std::process::id());
-    let path = std::env::temp_dir().join(file);
-    let _ = std::fs::remove_file(&path);
-    let mut file = std::fs::OpenOptions::new();
-    let file = file.write(true).create_new(true).mode(0o600).open(&path);
-    file.unwrap().write_all(text.as_bytes()).unwrap();
-    let started = start(path.to_str().unwrap());
-    std::fs::remove_file(path).unwrap();
-    started
-}
 
 fn server(name: &str) -> Server {
     let text =
@@ -30,43 +15,9 @@ fn server(name: &str) -> Server {
     with_secrets(name, text, |path| Server::start(&[("chap", path)]))
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn unhex(text: &str) -> Vec<u8> {
-    let digits = text.trim_start_matches("0x");
-    let pairs = (0..digits.len()).step_by(2);
-    pairs
-        .map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap())
-        .collect()
-}
-
-/// The response of CHAP (RFC 1994, section 4.1) by MD5.
-fn proof(identifier: u8, secret: &[u8], challenge: &[u8]) -> Vec<u8> {
-    let hash = Md5::new().chain_update([identifier]);
-    hash.chain_update(secret)
-        .chain_update(challenge)
-        .finalize()
-        .to_vec()
-}
-
 /// A connection that has its challenge: the identifier and the challenge.
 fn challenged(server: &Server) -> (Client, u8, Vec<u8>) {
-    challenge(server, Client::connect(server))
-}
-
-fn challenge(server: &Server, mut client: Client) -> (Client, u8, Vec<u8>) {
-    let names = format!("InitiatorName={HOST}\0TargetName={}\0", server.target);
-    client.login(0x81, &format!("{names}AuthMethod=CHAP\0"));
-    let text = client.login(0x01, "CHAP_A=5\0").text();
-    let value = |key: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(key));
-        line.unwrap_or_else(|| panic!("no {key} in {text}"))
-            .to_owned()
-    };
-    let identifier = value("CHAP_I=").parse().unwrap();
-    (client, identifier, unhex(&value("CHAP_C=")))
+    challenge(&server.target, HOST, Client::connect(server))
 }
 
 fn refused(client: &mut Client, text: &str) {
@@ -111,12 +62,7 @@ fn every_connection_of_a_session_proves_the_same() {
     // Whoever proves the other secret may log in as well, to another unit.
     let second = with_secrets("other", text, |path| server.second(&[("chap", path)]));
     let log_in = |client: Client, name: &str, secret: &[u8]| {
-        let (mut client, identifier, challenge) = challenge(&server, client);
-        let proof = hex(&proof(identifier, secret, &challenge));
-        let answer = client.login(0x81, &format!("CHAP_N={name}\0CHAP_R=0x{proof}\0"));
-        assert_eq!(answer.head[36..38], [0, 0], "it is proved");
-        let answer = client.login(0x87, "MaxConnections=4\0");
-        (client, [answer.head[36], answer.head[37]])
+        log_in(&server, HOST, client, (name, secret), "MaxConnections=4\0")
     };
     let further = |first: &Client| {
         let mut client = Client::connect(&server);

@@ -226,3 +226,32 @@ fn an_export_that_ends_ends_its_sessions() {
     );
     assert!(client.receive().is_none());
 }
+
+#[test]
+fn as_much_is_taken_unasked_as_the_initiator_was_told() {
+    let server = Server::start(&[]);
+    let (first, most) = ("FirstBurstLength=65536", "MaxBurstLength=8192");
+    for keys in [
+        vec![first, most],
+        vec![most, first],
+        vec![most],
+        vec![first],
+    ] {
+        let mut client = Client::connect(&server);
+        let names = format!("InitiatorName={HOST}\0TargetName={}\0", server.target);
+        let keys = keys.join("\0");
+        let text = format!("{names}InitialR2T=No\0ImmediateData=Yes\0{keys}\0");
+        let answer = client.login(0x87, &text);
+        assert_eq!(answer.head[36], 0);
+        let told = answer.text();
+        let told = told
+            .lines()
+            .find_map(|line| line.strip_prefix("FirstBurstLength="));
+        // What is not named is 64 KiB (RFC 7143, section 13.14).
+        let told: usize = told.map_or(65536, |told| told.parse().unwrap());
+        let mut client = client.settle();
+        let data = pattern(told);
+        assert_eq!(client.write(0, &data), 0, "{keys}");
+        assert_eq!(server.device.content(0, told), data);
+    }
+}

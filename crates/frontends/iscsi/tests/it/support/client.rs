@@ -92,7 +92,10 @@ impl Client {
     }
 
     pub fn connect_to(portal: SocketAddr) -> Self {
-        let stream = TcpStream::connect(portal).unwrap();
+        Self::over(TcpStream::connect(portal).unwrap())
+    }
+
+    pub fn over(stream: TcpStream) -> Self {
         let limit = Some(Duration::from_secs(120));
         stream.set_read_timeout(limit).unwrap();
         stream.set_write_timeout(limit).unwrap();
@@ -125,6 +128,17 @@ impl Client {
             "it is in the full feature phase"
         );
         client.digests = keys.contains("Digest=CRC32C");
+        client
+    }
+
+    /// A session over a connection that is there.
+    pub fn log_in_over(stream: TcpStream, target: &str, initiator: &str) -> Self {
+        let mut client = Self::over(stream);
+        let answer = client.login(
+            0x87,
+            &format!("InitiatorName={initiator}\0TargetName={target}\0"),
+        );
+        assert_eq!(answer.head[36..38], [0, 0], "{}", answer.text());
         client
     }
 

@@ -1,5 +1,6 @@
 //! What the tests of this front end share.
 
+pub mod chap;
 pub mod client;
 #[expect(dead_code, reason = "the tests of other front ends use the rest")]
 #[path = "../../../../nbd/tests/it/support/memory_device.rs"]

@@ -1,6 +1,7 @@
 //! An export on loops of its own.
 
 use super::memory_device::MemoryDevice;
+use block::BlockDevice;
 use reactor::{Export, Keeper, NoKeeper, ReactorThread, StartExport};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -27,8 +28,9 @@ fn device() -> (Arc<MemoryDevice>, String) {
     (device, serial)
 }
 
-fn export(
-    device: &Arc<MemoryDevice>,
+/// An export of any volume.
+pub fn export(
+    device: Arc<dyn BlockDevice>,
     keeper: Arc<dyn Keeper>,
     loops: &[ReactorThread],
     parameters: &[(&str, &str)],
@@ -36,7 +38,7 @@ fn export(
     (frontend_iscsi::FRONT_END.start)(StartExport {
         name: "disk".to_owned(),
         volume: "volume".to_owned(),
-        device: device.clone(),
+        device,
         open_for: None,
         keeper,
         memory: reactor::Budget::new(64 << 20),
@@ -46,6 +48,13 @@ fn export(
             .collect(),
         remotes: loops.iter().map(|each| each.remote().clone()).collect(),
     })
+}
+
+/// The one portal of an export.
+pub fn portal_of(export: &dyn Export) -> SocketAddr {
+    let address = export.address();
+    let portal = address.trim_start_matches("iscsi:").split('/').next();
+    portal.unwrap().parse().unwrap()
 }
 
 impl Server {
@@ -63,7 +72,7 @@ impl Server {
             .collect();
         let mut all = vec![("portal", "127.0.0.1:0"), ("target", &target)];
         all.extend(parameters);
-        let export = Some(export(&device, keeper.clone(), &loops, &all).unwrap());
+        let export = Some(export(device.clone(), keeper.clone(), &loops, &all).unwrap());
         let parameters = all
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
@@ -88,7 +97,7 @@ impl Server {
         let mut all = vec![("portal", &*portal), ("target", &self.target), ("lun", "1")];
         all.extend(parameters);
         (
-            export(&device, Arc::new(NoKeeper), &self.loops, &all).unwrap(),
+            export(device.clone(), Arc::new(NoKeeper), &self.loops, &all).unwrap(),
             device,
             serial,
         )
@@ -98,7 +107,15 @@ impl Server {
     pub fn another(&self, parameters: &[(&str, &str)]) -> std::io::Result<Box<dyn Export>> {
         let mut all = vec![("target", &*self.target)];
         all.extend(parameters);
-        export(&device().0, Arc::new(NoKeeper), &self.loops, &all)
+        export(device().0, Arc::new(NoKeeper), &self.loops, &all)
+    }
+
+    /// The same volume once more, at the same portal, with these parameters.
+    pub fn also(&self, parameters: &[(&str, &str)]) -> Box<dyn Export> {
+        let portal = self.portal().to_string();
+        let mut all = vec![("portal", &*portal)];
+        all.extend(parameters);
+        export(self.device.clone(), Arc::new(NoKeeper), &self.loops, &all).unwrap()
     }
 
     /// Changes parameters while sessions go on.
@@ -118,13 +135,11 @@ impl Server {
         let pairs = self.parameters.iter();
         let parameters: Vec<_> = pairs.map(|(name, value)| (&**name, &**value)).collect();
         let keeper = self.keeper.clone();
-        self.export = Some(export(&self.device, keeper, &self.loops, &parameters).unwrap());
+        self.export = Some(export(self.device.clone(), keeper, &self.loops, &parameters).unwrap());
     }
 
     pub fn portal(&self) -> SocketAddr {
-        let address = self.export.as_ref().unwrap().address();
-        let portal = address.trim_start_matches("iscsi:").split('/').next();
-        portal.unwrap().parse().unwrap()
+        portal_of(self.export.as_deref().unwrap())
     }
 
     pub fn sessions(&self) -> usize {

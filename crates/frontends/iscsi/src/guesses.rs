@@ -1,0 +1,204 @@
+//! Proofs that are wrong are slowed down: by the address that they come from, and by the name that is to be proved.
+//!
+//! Each wrong one costs a second of its address, and of the name; some are free. Who comes with another one waits before
+//! it is looked at, right or wrong, so that nothing is learnt by not waiting. Waiting holds up nobody else: it is the
+//! connection's own log-in that waits, and a host that has proved the name from its address before does not wait for
+//! what others try with it. What is kept is bounded; what is over is forgotten. Time is given.
+
+use reactor::PeerAddress;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// What a wrong proof costs.
+const COST: Duration = Duration::from_secs(1);
+/// What is free of an address, or of a name.
+const FREE: Duration = Duration::from_secs(5);
+/// Who would have to wait for longer because of its address is refused.
+const WAIT_MAX: Duration = Duration::from_secs(8);
+/// Because of a name nobody waits for longer, as it may be a stranger who tries it.
+const NAME_WAIT_MAX: Duration = Duration::from_secs(2);
+/// Addresses and names that are kept of each kind.
+const KEPT_MAX: usize = 1024;
+
+/// When what was spent is paid off, by key.
+struct Spent<K>(BTreeMap<K, Instant>);
+
+impl<K: Ord + Clone> Spent<K> {
+    const fn new() -> Self {
+        Self(BTreeMap::new())
+    }
+
+    /// How long who has `key` has to wait.
+    fn wait(&self, key: &K, now: Instant) -> Duration {
+        let paid = self.0.get(key).copied().unwrap_or(now);
+        paid.saturating_duration_since(now).saturating_sub(FREE)
+    }
+
+    fn add(&mut self, key: K, now: Instant) {
+        if self.0.len() >= KEPT_MAX && !self.0.contains_key(&key) {
+            self.0.retain(|_, paid| *paid > now);
+            let first = self.0.iter().min_by_key(|(_, paid)| **paid);
+            if let Some(first) = first.map(|(key, _)| key.clone())
+                && self.0.len() >= KEPT_MAX
+            {
+                self.0.remove(&first);
+            }
+        }
+        let paid = self.0.entry(key).or_insert(now);
+        *paid = (*paid).max(now) + COST;
+    }
+
+    fn refund(&mut self, key: &K) {
+        if let Some(paid) = self.0.get_mut(key) {
+            *paid -= COST;
+        }
+    }
+}
+
+/// Proofs that were wrong, and right ones.
+pub(crate) struct Guesses {
+    addresses: Spent<PeerAddress>,
+    names: Spent<String>,
+    /// From where names were proved.
+    proved: BTreeMap<(String, PeerAddress), Instant>,
+}
+
+impl Guesses {
+    const fn new() -> Self {
+        Self {
+            addresses: Spent::new(),
+            names: Spent::new(),
+            proved: BTreeMap::new(),
+        }
+    }
+
+    /// Somebody comes with a proof: how long it has to wait before that is looked at; none where it is too long. The
+    /// proof counts as wrong until [`Guesses::was_right`].
+    pub(crate) fn come(
+        &mut self,
+        address: PeerAddress,
+        name: &str,
+        now: Instant,
+    ) -> Option<Duration> {
+        let own = self.addresses.wait(&address, now);
+        if own > WAIT_MAX {
+            return None;
+        }
+        let name = name.to_owned();
+        let is_known = self.proved.contains_key(&(name.clone(), address));
+        let of_name = match is_known {
+            true => Duration::ZERO,
+            false => self.names.wait(&name, now).min(NAME_WAIT_MAX),
+        };
+        self.addresses.add(address, now);
+        self.names.add(name, now);
+        Some(own.max(of_name))
+    }
+
+    /// The proof was right.
+    pub(crate) fn was_right(&mut self, address: PeerAddress, name: &str, now: Instant) {
+        self.addresses.refund(&address);
+        self.names.refund(&name.to_owned());
+        if self.proved.len() >= KEPT_MAX {
+            let oldest = self.proved.iter().min_by_key(|(_, at)| **at);
+            if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {
+                self.proved.remove(&oldest);
+            }
+        }
+        self.proved.insert((name.to_owned(), address), now);
+    }
+}
+
+/// Those of this process.
+pub(crate) fn guesses() -> MutexGuard<'static, Guesses> {
+    static GUESSES: Mutex<Guesses> = Mutex::new(Guesses::new());
+    GUESSES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(last: u8) -> PeerAddress {
+        PeerAddress::of([192, 0, 2, last].into())
+    }
+
+    #[test]
+    fn wrong_proofs_of_an_address_wait_and_then_are_refused() {
+        let (mut guesses, start) = (Guesses::new(), Instant::now());
+        let waits: Vec<_> = (0..30u32)
+            .map_while(|at| guesses.come(address(1), &format!("host{at}"), start))
+            .map(|wait| wait.as_secs())
+            .collect();
+        assert_eq!(waits, [0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(guesses.come(address(1), "host", start), None);
+        assert_eq!(
+            guesses.come(address(2), "host", start),
+            Some(Duration::ZERO),
+            "others"
+        );
+        let later = start + Duration::from_secs(20);
+        assert_eq!(
+            guesses.come(address(1), "host", later),
+            Some(Duration::ZERO)
+        );
+    }
+
+    #[test]
+    fn a_name_that_many_try_is_slow_for_strangers_and_not_for_its_host() {
+        let (mut guesses, start) = (Guesses::new(), Instant::now());
+        assert_eq!(
+            guesses.come(address(200), "host", start),
+            Some(Duration::ZERO)
+        );
+        guesses.was_right(address(200), "host", start);
+        for stranger in 0..100 {
+            guesses.come(address(stranger), "host", start);
+        }
+        assert_eq!(
+            guesses.come(address(150), "host", start),
+            Some(NAME_WAIT_MAX)
+        );
+        assert_eq!(
+            guesses.come(address(200), "host", start),
+            Some(Duration::ZERO)
+        );
+        assert_eq!(
+            guesses.come(address(151), "another", start),
+            Some(Duration::ZERO)
+        );
+    }
+
+    #[test]
+    fn right_proofs_cost_nothing_and_buy_no_guesses() {
+        let (mut guesses, start) = (Guesses::new(), Instant::now());
+        for _ in 0..100 {
+            assert_eq!(
+                guesses.come(address(1), "host", start),
+                Some(Duration::ZERO)
+            );
+            guesses.was_right(address(1), "host", start);
+        }
+        let wrong = (0..30).map_while(|_| {
+            guesses.come(address(1), "host", start)?;
+            let right = guesses.come(address(1), "host", start);
+            guesses.was_right(address(1), "host", start);
+            right
+        });
+        assert!(wrong.count() < 15);
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded() {
+        let (mut guesses, start) = (Guesses::new(), Instant::now());
+        for number in 0..5000u32 {
+            let address = PeerAddress::of(number.to_be_bytes().into());
+            guesses.come(address, &number.to_string(), start);
+            guesses.was_right(address, &number.to_string(), start);
+            guesses.come(address, &number.to_string(), start);
+        }
+        assert!(guesses.addresses.0.len() <= KEPT_MAX && guesses.names.0.len() <= KEPT_MAX);
+        assert!(guesses.proved.len() <= KEPT_MAX);
+    }
+}
