@@ -7,8 +7,10 @@
 
 pub mod control;
 mod cores;
+mod doorbell;
 mod executor;
 mod frontend;
+mod log_limit;
 mod net;
 mod read_buffer;
 mod readiness;
@@ -23,10 +25,12 @@ mod timer;
 mod within;
 
 pub use cores::{Cores, CoresError};
+pub use doorbell::Doorbell;
 pub use executor::{Clock, Handle, mix};
 pub use frontend::{
     Export, FrontEnd, Keeper, Kept, NoKeeper, OpenFor, Parameter, SessionInfo, Space, StartExport,
 };
+pub use log_limit::LogLimit;
 pub use net::{DetachedStream, ListenAddress, Listener, Stream, prepare_socket_path};
 pub use read_buffer::ReadBuffer;
 pub use readiness::{Interest, Readiness};
