@@ -82,8 +82,8 @@ mod tests {
 
     fn count(event: &File) -> u64 {
         let mut bytes = [0; 8];
-        match (&mut &*event).read(&mut bytes) {
-            Ok(_) => u64::from_ne_bytes(bytes),
+        match (&mut &*event).read_exact(&mut bytes) {
+            Ok(()) => u64::from_ne_bytes(bytes),
             Err(_) => 0,
         }
     }
