@@ -8,8 +8,10 @@
 mod budget;
 pub mod control;
 mod cores;
+mod doorbell;
 mod executor;
 mod frontend;
+mod log_limit;
 mod net;
 mod read_buffer;
 mod readiness;
@@ -26,10 +28,12 @@ mod within;
 
 pub use budget::{Account, Budget, OWN};
 pub use cores::{Cores, CoresError};
+pub use doorbell::Doorbell;
 pub use executor::{Clock, Handle, mix};
 pub use frontend::{
     Export, FrontEnd, Keeper, Kept, NoKeeper, OpenFor, Parameter, SessionInfo, Space, StartExport,
 };
+pub use log_limit::LogLimit;
 pub use net::{DetachedStream, ListenAddress, Listener, Stream, prepare_socket_path};
 pub use read_buffer::{ReadBuffer, Source};
 pub use readiness::{Interest, Readiness};

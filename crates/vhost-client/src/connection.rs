@@ -241,6 +241,16 @@ impl Client {
         self.share_memory()
     }
 
+    /// Cuts the memory off its file behind everything but the data of the last queue's slots, or with `rings` all of it,
+    /// wrongly. What was cut off must not be touched any more.
+    ///
+    /// # Errors
+    /// When the file is sealed.
+    pub fn cut_memory(&mut self, rings: bool) -> io::Result<()> {
+        let last = self.queues.last().map_or(0, ClientQueue::data_start);
+        self.memory.cut(if rings { 0 } else { last })
+    }
+
     /// Stops a ring; returns the next entry of its available ring.
     ///
     /// # Errors

@@ -9,7 +9,9 @@ mod command;
 mod connection;
 mod memory;
 mod queue;
+mod raw;
 
 pub use command::{Command, Done};
 pub use connection::{Client, Options};
 pub use queue::ClientQueue;
+pub use raw::{RawConnection, memory_file};

@@ -1,8 +1,9 @@
 //! Memory that both sides see.
 
+use crate::raw::memory_file;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::AtomicU16;
 
 /// The guest's address of the memory's first byte.
@@ -23,14 +24,7 @@ unsafe impl Sync for SharedMemory {}
 
 impl SharedMemory {
     pub(crate) fn new(len: usize) -> io::Result<Self> {
-        // SAFETY: plain system call with a constant name.
-        let fd = unsafe { libc::memfd_create(c"guest-memory".as_ptr(), libc::MFD_CLOEXEC) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: a fresh descriptor.
-        let file = unsafe { File::from_raw_fd(fd) };
-        file.set_len(len as u64)?;
+        let file = memory_file(len as u64)?;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a fresh mapping; nothing else is unmapped by it.
         let map = unsafe {
@@ -39,7 +33,7 @@ impl SharedMemory {
                 len,
                 protection,
                 libc::MAP_SHARED,
-                fd,
+                file.as_raw_fd(),
                 0,
             )
         };
@@ -59,6 +53,11 @@ impl SharedMemory {
 
     pub(crate) fn fd(&self) -> RawFd {
         self.file.as_raw_fd()
+    }
+
+    /// Cuts the file to its first `len` bytes; what lies behind them must not be touched here any more.
+    pub(crate) fn cut(&self, len: usize) -> io::Result<()> {
+        self.file.set_len(len as u64)
     }
 
     /// This process's address of the byte at `offset`.

@@ -38,6 +38,8 @@ pub struct ClientQueue {
     slot_bytes: usize,
     segments: usize,
     segment_bytes: usize,
+    /// Every so many segments follow one another, then those between them.
+    stride: usize,
     free: Vec<u16>,
     /// By slot: the type and the length that its descriptors are written for.
     built: Vec<Option<(u32, usize)>>,
@@ -106,6 +108,7 @@ impl ClientQueue {
             slot_bytes: pages(options.slot_bytes),
             segments: options.segments,
             segment_bytes: usize::MAX,
+            stride: 1,
             free: (0..slots).rev().collect(),
             built: vec![None; usize::from(size)],
             next_avail: 0,
@@ -151,9 +154,14 @@ impl ClientQueue {
         self.head(slot) + status_at(self.segments)
     }
 
-    fn data(&self, slot: u16) -> usize {
+    /// Where the slots' data begin in the shared memory.
+    pub(crate) fn data_start(&self) -> usize {
         let first = self.used() + pages(16 * usize::from(self.size));
-        first + heads(self.size, self.segments) + usize::from(slot) * self.slot_bytes
+        first + heads(self.size, self.segments)
+    }
+
+    fn data(&self, slot: u16) -> usize {
+        self.data_start() + usize::from(slot) * self.slot_bytes
     }
 
     /// Splits data into segments of so many bytes; needs indirect descriptors.
@@ -164,6 +172,13 @@ impl ClientQueue {
         assert!(self.slot_bytes.div_ceil(bytes) <= self.segments);
         self.segment_bytes = bytes;
         self.built.fill(None);
+    }
+
+    /// As [`Self::set_segment_bytes`], with only every `stride`th segment after the other and then those between them, so that
+    /// no two that follow one another lie side by side. A request's data have to be whole segments.
+    pub fn set_segment_order(&mut self, bytes: usize, stride: usize) {
+        self.set_segment_bytes(bytes);
+        self.stride = stride;
     }
 
     /// Entries of the ring.
@@ -279,11 +294,13 @@ impl ClientQueue {
         };
         add(self.memory.guest(head), 16, NEXT);
         let flags = NEXT | if writable { WRITE } else { 0 };
-        let mut at = 0;
-        while at < len {
-            let part = self.segment_bytes.min(len - at);
-            add(self.memory.guest(self.data(slot) + at), part, flags);
-            at += part;
+        for first in 0..self.stride {
+            let mut at = first.saturating_mul(self.segment_bytes);
+            while at < len {
+                let part = self.segment_bytes.min(len - at);
+                add(self.memory.guest(self.data(slot) + at), part, flags);
+                at = at.saturating_add(self.segment_bytes.saturating_mul(self.stride));
+            }
         }
         add(self.memory.guest(self.status(slot)), 1, WRITE);
         if self.indirect {

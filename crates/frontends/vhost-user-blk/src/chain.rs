@@ -3,7 +3,7 @@
 //! It walks from any head, since a request that the last daemon left open is no longer in the
 //! available ring.
 
-use crate::guest::Guest;
+use crate::guest::{Guest, read_volatile};
 use crate::ring::Ring;
 use std::ptr::NonNull;
 use virtio_queue::desc::split::Descriptor;
@@ -22,39 +22,63 @@ pub(crate) fn place_of(memory: &Guest, ring: &Ring, head: u16) -> Option<NonNull
 /// The first descriptor of a chain, as it is now.
 pub(crate) fn first(memory: &Guest, ring: &Ring, head: u16) -> Option<Descriptor> {
     let at = place_of(memory, ring, head)?;
-    // SAFETY: mapped for the descriptor's length; any bytes are one.
-    Some(unsafe { at.cast::<Descriptor>().read_unaligned() })
+    // SAFETY: mapped for the descriptor's length.
+    Some(unsafe { read_volatile(at) })
 }
 
-/// Walks a chain; an error ends it and says what is wrong.
+/// Descriptors of an indirect table that chains can reach: their indices have 16 bits.
+const REACHABLE: u32 = 1 << 16;
+
+/// What is wrong with a chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Defect {
+    pub(crate) reason: &'static str,
+    /// Its end was not found, nor is its status byte.
+    pub(crate) is_torn: bool,
+}
+
+/// Walks a chain to its end, also where something is wrong with it, since the place of its status is there. A chain that
+/// takes more steps than its tables have descriptors has no end.
 pub(crate) struct Chain<'a> {
     memory: &'a Guest,
     table: GuestAddress,
     table_len: u32,
     /// The next descriptor's index; none at the end.
     next: Option<u16>,
-    left: usize,
+    left: u32,
     indirect: bool,
+    steps: u32,
+    defect: Option<Defect>,
 }
 
 impl<'a> Chain<'a> {
-    /// The chain that begins at `head` of a table of `table_len` descriptors, at most `limit`
-    /// descriptors long.
-    pub(crate) fn new(
-        memory: &'a Guest,
-        table: GuestAddress,
-        table_len: u16,
-        head: u16,
-        limit: usize,
-    ) -> Self {
+    /// The chain that begins at `head` of a table of `table_len` descriptors.
+    pub(crate) fn new(memory: &'a Guest, table: GuestAddress, table_len: u16, head: u16) -> Self {
         Self {
             memory,
             table,
             table_len: u32::from(table_len),
             next: Some(head),
-            left: limit,
+            left: u32::from(table_len),
             indirect: false,
+            steps: 0,
+            defect: None,
         }
+    }
+
+    /// The first thing that was wrong as far as it was walked; that its end was not found comes before others.
+    pub(crate) fn defect(&self) -> Option<Defect> {
+        self.defect
+    }
+
+    /// Descriptors that were looked at.
+    pub(crate) fn steps(&self) -> u32 {
+        self.steps
+    }
+
+    fn note(&mut self, reason: &'static str) {
+        let is_torn = false;
+        self.defect.get_or_insert(Defect { reason, is_torn });
     }
 
     fn load(&self, index: u16) -> Result<Descriptor, &'static str> {
@@ -68,41 +92,52 @@ impl<'a> Chain<'a> {
             .ok_or("a descriptor lies outside of the memory")
     }
 
+    /// The descriptor at `index`, or the first one of the table that it refers to. The error says why the chain cannot be
+    /// followed.
     fn step(&mut self, index: u16) -> Result<Descriptor, &'static str> {
         let mut descriptor = self.load(index)?;
-        if descriptor.refers_to_indirect_table() {
-            if self.indirect {
-                return Err("an indirect table refers to another one");
-            }
-            if descriptor.len() == 0 || descriptor.len() % DESCRIPTOR_BYTES as u32 != 0 {
-                return Err("an indirect table is no whole number of descriptors");
+        if descriptor.refers_to_indirect_table() && !self.indirect {
+            if descriptor.len() % DESCRIPTOR_BYTES as u32 != 0 {
+                self.note("an indirect table is no whole number of descriptors");
             }
             self.indirect = true;
             self.table = descriptor.addr();
             self.table_len = descriptor.len() / DESCRIPTOR_BYTES as u32;
+            self.left = self.table_len.min(REACHABLE);
             descriptor = self.load(0)?;
-            if descriptor.refers_to_indirect_table() {
-                return Err("an indirect table refers to another one");
-            }
         }
-        self.left = self
-            .left
-            .checked_sub(1)
-            .ok_or("the chain is longer than the ring")?;
+        self.steps += 1;
+        self.left = self.left.checked_sub(1).ok_or("the chain has no end")?;
         let end = descriptor.addr().0.checked_add(u64::from(descriptor.len()));
         if end.is_none() {
-            return Err("a descriptor passes the end of the address space");
+            self.note("a descriptor passes the end of the address space");
+            descriptor = emptied(descriptor);
+        }
+        if descriptor.refers_to_indirect_table() {
+            self.note("an indirect table refers to another one");
+            descriptor = emptied(descriptor);
         }
         self.next = descriptor.has_next().then(|| descriptor.next());
         Ok(descriptor)
     }
 }
 
-impl Iterator for Chain<'_> {
-    type Item = Result<Descriptor, &'static str>;
+/// The descriptor with no bytes: what it names is nothing that a request could use.
+fn emptied(descriptor: Descriptor) -> Descriptor {
+    let (flags, next) = (descriptor.flags(), descriptor.next());
+    Descriptor::new(descriptor.addr().0, 0, flags, next)
+}
 
-    fn next(&mut self) -> Option<Self::Item> {
+impl Iterator for Chain<'_> {
+    type Item = Descriptor;
+
+    fn next(&mut self) -> Option<Descriptor> {
         let index = self.next.take()?;
-        Some(self.step(index))
+        let step = self.step(index);
+        if let Err(reason) = step {
+            let is_torn = true;
+            self.defect = Some(Defect { reason, is_torn });
+        }
+        step.ok()
     }
 }

@@ -15,14 +15,17 @@ use virtio_bindings::virtio_ring::{VIRTIO_RING_F_EVENT_IDX, VIRTIO_RING_F_INDIRE
 pub(crate) const SECTOR: u64 = 512;
 /// Most entries of a ring.
 pub(crate) const QUEUE_SIZE_MAX: u16 = 1024;
-/// Most data segments of a request: a ring of the usual 128 entries less header and status.
+/// Most data segments that a request should have: a ring of the usual 128 entries less header and status. Those with more
+/// are served, too (`request.rs`).
 pub(crate) const SEGMENTS_MAX: u32 = 126;
 /// Largest data segment in bytes.
 const SEGMENT_BYTES_MAX: u32 = 512 << 10;
 /// Largest read or write in bytes; more than the segment limits let through.
 pub(crate) const REQUEST_BYTES_MAX: u64 = 64 << 20;
-/// Largest discard or write-zeroes in sectors: 2 GiB.
+/// Largest discard in sectors: 2 GiB.
 pub(crate) const RANGE_SECTORS_MAX: u32 = 1 << 22;
+/// Largest write-zeroes in sectors, 64 MiB as for a write: without `unmap` it is one.
+pub(crate) const ZEROES_SECTORS_MAX: u32 = 1 << 17;
 /// Offset in bytes of the write cache switch.
 pub(crate) const WRITEBACK_OFFSET: u32 = 32;
 /// Size in bytes of the configuration space that is filled.
@@ -93,7 +96,7 @@ pub(crate) fn read(
     put(36, &RANGE_SECTORS_MAX.to_le_bytes());
     put(40, &1u32.to_le_bytes());
     put(44, &(volume.block_size / SECTOR as u32).to_le_bytes());
-    put(48, &RANGE_SECTORS_MAX.to_le_bytes());
+    put(48, &ZEROES_SECTORS_MAX.to_le_bytes());
     put(52, &1u32.to_le_bytes());
     put(56, &[1]);
     let from = (offset as usize).min(CONFIG_BYTES);

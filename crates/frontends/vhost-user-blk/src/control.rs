@@ -1,6 +1,8 @@
 //! The thread of an export that takes connections and handles their control messages.
 
-use crate::notify;
+use crate::event::Bell;
+use crate::log::Log;
+use crate::peek::{Closing, Peeked, peek};
 use crate::polling::{Choice, Polling};
 use crate::session::Session;
 use crate::volume::Volume;
@@ -15,6 +17,8 @@ use vhost::vhost_user::{BackendReqHandler, Error};
 
 /// How long to wait when the system gives no connection, out of descriptors say.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+/// How long to wait after a connection: a front end that connects in a loop is not to take a processor.
+const CONNECT_PAUSE: Duration = Duration::from_millis(10);
 
 #[derive(Default)]
 struct Connection {
@@ -27,9 +31,12 @@ struct Connection {
 /// What the threads of an export share.
 pub(crate) struct Shared {
     pub(crate) name: String,
+    pub(crate) log: Arc<Log>,
     pub(crate) volume: Arc<Volume>,
     pub(crate) remotes: Vec<Remote>,
     pub(crate) queues: u16,
+    bells: Vec<Arc<Bell>>,
+    closing: Closing,
     pub(crate) polling: Arc<Choice>,
     stopping: AtomicBool,
     sessions: AtomicUsize,
@@ -45,10 +52,13 @@ impl Shared {
         polling: Polling,
     ) -> Arc<Self> {
         Arc::new(Self {
+            log: Arc::new(Log::new(name.clone())),
             name,
             volume,
             remotes,
             queues,
+            bells: (0..queues).map(|_| Arc::default()).collect(),
+            closing: Closing::default(),
             polling: Arc::new(Choice::new(polling)),
             stopping: AtomicBool::new(false),
             sessions: AtomicUsize::new(0),
@@ -94,10 +104,16 @@ impl Shared {
 pub(crate) fn run(shared: &Arc<Shared>, listener: &UnixListener) {
     while !shared.is_stopping() {
         match listener.accept() {
-            Ok((stream, _)) => connected(shared, stream),
+            Ok((stream, _)) => {
+                connected(shared, stream);
+                if !shared.is_stopping() {
+                    std::thread::sleep(CONNECT_PAUSE);
+                }
+            }
             Err(_) if shared.is_stopping() => return,
             Err(error) => {
-                tracing::warn!(export = shared.name, %error, "cannot take a connection");
+                let what = format_args!("cannot take a connection: {error}");
+                shared.log.warn(what);
                 std::thread::sleep(ACCEPT_PAUSE);
             }
         }
@@ -108,14 +124,19 @@ fn connected(shared: &Arc<Shared>, stream: UnixStream) {
     if shared.volume.device.is_gone() {
         return;
     }
+    if shared.closing.is_full() {
+        return shared.log.warn(
+            "a connection is refused: files that front ends sent before, which are no memory, are still being closed",
+        );
+    }
     let clones = stream
         .try_clone()
         .and_then(|a| Ok((a, stream.try_clone()?)));
     let (control, peeked) = match clones {
         Ok(clones) => clones,
         Err(error) => {
-            tracing::warn!(export = shared.name, %error, "cannot serve a connection");
-            return;
+            let what = format_args!("cannot serve a connection: {error}");
+            return shared.log.warn(what);
         }
     };
     shared.connection().control = Some(control);
@@ -124,7 +145,7 @@ fn connected(shared: &Arc<Shared>, stream: UnixStream) {
     if shared.is_stopping() || shared.volume.device.is_gone() {
         shared.hang_up();
     }
-    tracing::info!(export = shared.name, "a front end has connected");
+    shared.log.info("a front end has connected");
     serve(shared, stream, &peeked);
     *shared.connection() = Connection::default();
     shared.sessions.fetch_sub(1, Ordering::AcqRel);
@@ -142,33 +163,55 @@ fn serve(shared: &Arc<Shared>, stream: UnixStream, peeked: &UnixStream) {
     let session = Arc::new(Mutex::new(Session::new(
         shared.volume.clone(),
         shared.remotes.clone(),
-        shared.queues,
+        &shared.bells,
         shared.polling.clone(),
+        shared.log.clone(),
         hang_up,
     )));
     let mut handler = BackendReqHandler::from_stream(stream, session.clone());
-    loop {
-        match notify::peek(peeked) {
-            Ok(Some(socket)) => shared.connection().notifications = Some(socket),
-            Ok(None) => {}
-            // Whatever is wrong, reading the message will tell.
-            Err(error) => tracing::debug!(%error, "cannot look at a message"),
+    let end = loop {
+        match peek(peeked) {
+            Ok(Peeked::Plain) => {}
+            Ok(Peeked::Notifications(socket)) => shared.connection().notifications = Some(socket),
+            Ok(Peeked::Foreign(descriptors)) => break refuse(shared, descriptors),
+            Err(error) => break Some(error.to_string()),
         }
         match handler.handle_request() {
             Ok(()) | Err(Error::SocketRetry(_)) => {}
-            Err(Error::Disconnected) => {
-                tracing::info!(export = shared.name, "the front end has disconnected");
-                break;
-            }
-            Err(error) => {
-                tracing::warn!(export = shared.name, %error, "the front end is disconnected");
-                break;
-            }
+            Err(Error::Disconnected) => break None,
+            Err(error) => break Some(error.to_string()),
         }
+        if session
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_cut()
+        {
+            break Some("the memory that it shares was cut off its file".into());
+        }
+    };
+    match end {
+        None => shared.log.info("the front end has disconnected"),
+        Some(why) => shared
+            .log
+            .warn(format_args!("the front end is disconnected: {why}")),
     }
     drop(handler);
     let mut session = session.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Err(error) = session.stop_all() {
-        tracing::error!(export = shared.name, %error, "rings were left with requests in flight");
+    if let Err(error) = session.end() {
+        let what = format_args!("rings were left with requests in flight: {error}");
+        shared.log.error(what);
     }
+}
+
+/// Closes what came with a message that is not to be read; says why it is not.
+fn refuse(shared: &Shared, descriptors: Vec<OwnedFd>) -> Option<String> {
+    if let Err(error) = shared.closing.close(descriptors) {
+        let what = format_args!("descriptors of a front end stay open: {error}");
+        shared.log.warn(what);
+    }
+    Some(
+        "it sent a part of a message, or a descriptor that is no event descriptor, Unix socket, memfd or file of \
+         tmpfs or hugetlbfs"
+            .into(),
+    )
 }

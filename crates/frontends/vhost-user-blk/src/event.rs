@@ -1,66 +1,131 @@
 //! Event descriptors that come from a front end.
+//!
+//! They are neither read nor written, since either could wait (`reactor::Doorbell` tells why no check helps): kicks are
+//! polled for, and guests are notified by a doorbell.
 
+use reactor::Doorbell;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, RawFd};
-use std::sync::{Mutex, PoisonError};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// An event descriptor of somebody else, which never blocks.
+/// An event descriptor of somebody else.
 pub(crate) struct EventFd(File);
 
+/// Whether a descriptor is one for events. It asks no file system.
+pub(crate) fn is_event(fd: BorrowedFd<'_>) -> bool {
+    let link = std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd()));
+    link.is_ok_and(|link| link.as_os_str() == "anon_inode:[eventfd]")
+}
+
 impl EventFd {
-    /// Takes a descriptor, and refuses one that is no event descriptor: reading or writing it
-    /// might block the loop.
+    /// Takes a descriptor, and refuses one that is no event descriptor.
     pub(crate) fn new(file: File) -> io::Result<Self> {
-        let link = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
-        if link.as_os_str() != "anon_inode:[eventfd]" {
-            return Err(io::Error::new(
+        use std::os::fd::AsFd;
+        match is_event(file.as_fd()) {
+            true => Ok(Self(file)),
+            false => Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                format!("{} is no event descriptor", link.display()),
-            ));
+                "a descriptor for a queue's events is no event descriptor",
+            )),
         }
-        // SAFETY: plain system calls on a descriptor that `file` owns.
-        let result = unsafe {
-            let flags = libc::fcntl(file.as_raw_fd(), libc::F_GETFL);
-            libc::fcntl(file.as_raw_fd(), libc::F_SETFL, flags | libc::O_NONBLOCK)
-        };
-        if result < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(Self(file))
     }
 
     /// The descriptor, to wait for it.
     pub(crate) fn fd(&self) -> RawFd {
         self.0.as_raw_fd()
     }
+}
 
-    /// Makes it readable. A counter that is full already is.
-    pub(crate) fn signal(&self) {
-        let one = 1u64;
-        // SAFETY: eight bytes to a descriptor that lives as long as `self`.
-        unsafe { libc::write(self.fd(), (&raw const one).cast(), 8) };
+/// How a queue tells the guest of answers and the front end of errors. It outlives connections, so that front ends that
+/// connect in a loop have no doorbells made in one.
+#[derive(Default)]
+pub(crate) struct Bell(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    /// Made with the first descriptor.
+    doorbell: Option<Doorbell>,
+    call: Option<EventFd>,
+    error: Option<EventFd>,
+}
+
+impl State {
+    /// Binds the doorbell to a descriptor that it is given, and rings it.
+    fn ring(&mut self, fd: RawFd) -> io::Result<()> {
+        let doorbell = self.doorbell()?;
+        doorbell.bind(Some(fd))?;
+        doorbell.ring()
+    }
+
+    fn doorbell(&mut self) -> io::Result<&mut Doorbell> {
+        match &mut self.doorbell {
+            Some(doorbell) => Ok(doorbell),
+            none => Ok(none.insert(Doorbell::new()?)),
+        }
+    }
+
+    fn bind_call(&mut self) -> io::Result<()> {
+        let fd = self.call.as_ref().map(EventFd::fd);
+        match (&mut self.doorbell, fd) {
+            (None, None) => Ok(()),
+            _ => self.doorbell()?.bind(fd),
+        }
     }
 }
 
-/// An event descriptor that the front end may exchange while the ring runs.
-#[derive(Default)]
-pub(crate) struct EventSlot(Mutex<Option<EventFd>>);
-
-impl EventSlot {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<EventFd>> {
+impl Bell {
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Exchanges it; none means that nobody is told.
-    pub(crate) fn set(&self, event: Option<EventFd>) {
-        *self.lock() = event;
+    /// Exchanges the descriptor that answers are told by; none means that nobody is told.
+    ///
+    /// # Errors
+    /// When the system has no room for a doorbell.
+    pub(crate) fn set_call(&self, event: Option<EventFd>) -> io::Result<()> {
+        let mut state = self.lock();
+        state.call = event;
+        state.bind_call()
     }
 
-    /// Makes it readable, if there is one.
-    pub(crate) fn signal(&self) {
-        if let Some(event) = &*self.lock() {
-            event.signal();
+    /// Exchanges the descriptor that errors are told by.
+    pub(crate) fn set_error(&self, event: Option<EventFd>) {
+        self.lock().error = event;
+    }
+
+    /// Forgets both descriptors.
+    pub(crate) fn clear(&self) {
+        let mut state = self.lock();
+        (state.call, state.error) = (None, None);
+        if state.bind_call().is_err() {
+            // A new one is made with the next descriptor.
+            state.doorbell = None;
         }
+    }
+
+    /// Tells of answers. It does not wait.
+    ///
+    /// # Errors
+    /// When the kernel has no memory for it.
+    pub(crate) fn call(&self) -> io::Result<()> {
+        // The lock is only held for a system call that does not wait.
+        match &mut self.lock().doorbell {
+            Some(doorbell) => doorbell.ring(),
+            None => Ok(()),
+        }
+    }
+
+    /// Tells of an error. It does not wait.
+    ///
+    /// # Errors
+    /// When the kernel has no memory for it.
+    pub(crate) fn error(&self) -> io::Result<()> {
+        let mut state = self.lock();
+        let Some(fd) = state.error.as_ref().map(EventFd::fd) else {
+            return Ok(());
+        };
+        let told = state.ring(fd);
+        told.and(state.bind_call())
     }
 }

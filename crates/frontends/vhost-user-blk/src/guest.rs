@@ -1,18 +1,111 @@
 //! The guest's memory as this process sees it.
 //!
-//! The guest may change it at any time: it is read and written through raw pointers alone, each value once.
+//! The guest may change it at any time: it is read and written through raw pointers alone, each value once and by
+//! volatile accesses, which the compiler neither repeats nor leaves out.
 
+use crate::shared::Mapping;
 use std::cell::Cell;
+use std::io;
+use std::mem::MaybeUninit;
+use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::Arc;
+use vm_memory::mmap::MmapRegionBuilder;
 use vm_memory::{
     ByteValued, Bytes, GuestAddress, GuestMemory, GuestMemoryBackend, GuestMemoryMmap,
     GuestMemoryRegion, GuestRegionMmap, MemoryRegionAddress, Permissions,
 };
 
+/// The regions of a guest's memory and what keeps them mapped.
+#[derive(Default)]
+pub(crate) struct GuestMap {
+    map: GuestMemoryMmap,
+    /// By the guest's address; none of memory that maps itself, as in tests.
+    mappings: Vec<(GuestAddress, Arc<Mapping>)>,
+}
+
+impl Deref for GuestMap {
+    type Target = GuestMemoryMmap;
+
+    fn deref(&self) -> &GuestMemoryMmap {
+        &self.map
+    }
+}
+
+impl From<GuestMemoryMmap> for GuestMap {
+    fn from(map: GuestMemoryMmap) -> Self {
+        let mappings = Vec::new();
+        Self { map, mappings }
+    }
+}
+
+impl GuestMap {
+    /// This memory and one region more, at the guest's address `first`.
+    ///
+    /// # Errors
+    /// When it overlaps another one.
+    pub(crate) fn with(&self, first: GuestAddress, mapping: Mapping) -> io::Result<Self> {
+        let wrong = |why: String| io::Error::new(io::ErrorKind::InvalidInput, why);
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let builder = MmapRegionBuilder::new(mapping.len()).with_mmap_prot(protection);
+        // SAFETY: the mapping has that length, and is kept as long as the region.
+        let builder = unsafe { builder.with_raw_mmap_pointer(mapping.at().as_ptr()) };
+        let region = builder.build().map_err(|error| wrong(error.to_string()))?;
+        let region = GuestRegionMmap::new(region, first)
+            .ok_or_else(|| wrong("memory region past the end of the address space".into()))?;
+        let map = self.map.insert_region(Arc::new(region));
+        let mut mappings = self.mappings.clone();
+        mappings.push((first, Arc::new(mapping)));
+        Ok(Self {
+            map: map.map_err(|error| wrong(error.to_string()))?,
+            mappings,
+        })
+    }
+
+    /// This memory without the region at the guest's address `first` that has `size` bytes.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(crate) fn without(&self, first: GuestAddress, size: u64) -> io::Result<Self> {
+        let none = || {
+            let why = format!("no memory region of {size} bytes at {:#x}", first.0);
+            io::Error::new(io::ErrorKind::InvalidInput, why)
+        };
+        let (map, _) = self.map.remove_region(first, size).map_err(|_| none())?;
+        let mut mappings = self.mappings.clone();
+        mappings.retain(|(other, _)| *other != first);
+        Ok(Self { map, mappings })
+    }
+}
+
+/// Copies a value that somebody else may change meanwhile.
+///
+/// # Safety
+/// The value's length is mapped readable at `at`.
+#[inline]
+pub(crate) unsafe fn read_volatile<T: ByteValued>(at: NonNull<u8>) -> T {
+    let mut value = MaybeUninit::<T>::uninit();
+    let (from, to, len) = (at.as_ptr(), value.as_mut_ptr().cast::<u8>(), size_of::<T>());
+    let is_aligned = (from as usize).is_multiple_of(8);
+    let words = if is_aligned { len / 8 } else { 0 };
+    for word in 0..words {
+        // SAFETY: within the value on either side; the source is aligned, the target need not be.
+        unsafe {
+            let bytes = from.cast::<u64>().add(word).read_volatile();
+            to.cast::<u64>().add(word).write_unaligned(bytes);
+        }
+    }
+    for index in 8 * words..len {
+        // SAFETY: within the value on either side.
+        unsafe { to.add(index).write(from.add(index).read_volatile()) };
+    }
+    // SAFETY: all its bytes were written, and any bytes are a value.
+    unsafe { value.assume_init() }
+}
+
 /// Mapped memory, with the region that was asked for last: mostly it is the next one, too.
 pub(crate) struct Guest {
-    map: Arc<GuestMemoryMmap>,
+    map: Arc<GuestMap>,
     last: Cell<Option<Mapped>>,
 }
 
@@ -28,13 +121,13 @@ struct Mapped {
 unsafe impl Send for Guest {}
 
 impl Guest {
-    pub(crate) fn new(map: Arc<GuestMemoryMmap>) -> Self {
+    pub(crate) fn new(map: Arc<GuestMap>) -> Self {
         let last = Cell::new(None);
         Self { map, last }
     }
 
     /// What keeps it mapped.
-    pub(crate) fn map(&self) -> &Arc<GuestMemoryMmap> {
+    pub(crate) fn map(&self) -> &Arc<GuestMap> {
         &self.map
     }
 
@@ -45,7 +138,7 @@ impl Guest {
         if let Some(at) = self.last.get().as_ref().and_then(within) {
             return Some(at);
         }
-        let mapped = Mapped::of(GuestMemoryBackend::find_region(&*self.map, address)?)?;
+        let mapped = Mapped::of(GuestMemoryBackend::find_region(&**self.map, address)?)?;
         self.last.set(Some(mapped));
         within(&mapped)
     }
@@ -54,8 +147,8 @@ impl Guest {
     #[inline]
     pub(crate) fn read<T: ByteValued>(&self, address: GuestAddress) -> Option<T> {
         match self.at(address, size_of::<T>()) {
-            // SAFETY: mapped for the value's length; any bytes are a value of it.
-            Some(at) => Some(unsafe { at.cast::<T>().read_unaligned() }),
+            // SAFETY: mapped for the value's length.
+            Some(at) => Some(unsafe { read_volatile(at) }),
             None => self.map.read_obj(address).ok(),
         }
     }
@@ -83,7 +176,7 @@ impl Guest {
             take(at, len);
             return true;
         }
-        let Ok(slices) = GuestMemory::get_slices(&*self.map, address, len, access) else {
+        let Ok(slices) = GuestMemory::get_slices(&**self.map, address, len, access) else {
             return false;
         };
         for slice in slices {
@@ -119,13 +212,31 @@ impl Mapped {
 mod tests {
     use super::*;
 
+    fn map_of(ranges: &[(GuestAddress, usize)]) -> Arc<GuestMap> {
+        Arc::new(GuestMemoryMmap::from_ranges(ranges).unwrap().into())
+    }
+
+    #[test]
+    fn values_are_read_whole_wherever_they_begin() {
+        let bytes: [u8; 64] = std::array::from_fn(|index| index as u8);
+        for at in 0..32 {
+            let from = NonNull::from(&bytes[at]);
+            // SAFETY: 24 bytes from there on are of the array.
+            let words: [u8; 24] = unsafe { read_volatile(from) };
+            assert_eq!(words[..], bytes[at..at + 24]);
+            // SAFETY: as above.
+            let half: u16 = unsafe { read_volatile(from) };
+            assert_eq!(half.to_le_bytes(), bytes[at..at + 2]);
+        }
+    }
+
     #[test]
     fn nothing_is_found_outside_of_a_region() {
         let ranges = [
             (GuestAddress(0x1000), 0x1000),
             (GuestAddress(0x4000), 0x1000),
         ];
-        let guest = Guest::new(Arc::new(GuestMemoryMmap::from_ranges(&ranges).unwrap()));
+        let guest = Guest::new(map_of(&ranges));
         for (address, len, found) in [
             (0x1000, 0x1000, true),
             (0x1fff, 1, true),
@@ -150,7 +261,7 @@ mod tests {
     #[test]
     fn a_range_over_two_regions_comes_in_pieces() {
         let ranges = [(GuestAddress(0), 0x1000), (GuestAddress(0x1000), 0x1000)];
-        let guest = Guest::new(Arc::new(GuestMemoryMmap::from_ranges(&ranges).unwrap()));
+        let guest = Guest::new(map_of(&ranges));
         let mut lens = Vec::new();
         let start = GuestAddress(0xff0);
         assert!(guest.pieces(start, 0x30, Permissions::Read, |_, len| lens.push(len)));

@@ -8,12 +8,12 @@
 //! can write to it, so what is read here is checked like anything else from outside.
 
 use crate::config::QUEUE_SIZE_MAX;
+use crate::shared::Mapping;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd};
-use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU16, AtomicU64, Ordering};
 use vhost::vhost_user::message::VhostUserInflight;
 
 const VERSION: u16 = 1;
@@ -41,23 +41,10 @@ fn check(queues: u16, queue_size: u16) -> io::Result<usize> {
 
 /// The mapped memory of all queues.
 pub(crate) struct InflightRegion {
-    map: NonNull<u8>,
-    map_len: usize,
+    mapping: Mapping,
     start: usize,
     queues: u16,
     queue_size: u16,
-}
-
-// SAFETY: plain mapped memory, only accessed by atomics.
-unsafe impl Send for InflightRegion {}
-// SAFETY: as above.
-unsafe impl Sync for InflightRegion {}
-
-impl Drop for InflightRegion {
-    fn drop(&mut self) {
-        // SAFETY: mapped by `map` with this length, unmapped once.
-        unsafe { libc::munmap(self.map.as_ptr().cast(), self.map_len) };
-    }
 }
 
 impl InflightRegion {
@@ -84,39 +71,28 @@ impl InflightRegion {
         ))
     }
 
-    /// Maps the memory that a front end gave back.
-    pub(crate) fn map(info: &VhostUserInflight, file: &File) -> io::Result<Arc<Self>> {
+    /// Maps the memory that a front end gave back; `cut` is set when it turns out to be shorter later.
+    ///
+    /// # Errors
+    /// When it is no memory, too small, or not aligned.
+    pub(crate) fn map(
+        info: &VhostUserInflight,
+        file: &File,
+        cut: &Arc<AtomicBool>,
+    ) -> io::Result<Arc<Self>> {
         let refused = |what: &str| io::Error::new(io::ErrorKind::InvalidInput, what);
         let needed = check(info.num_queues, info.queue_size)?;
         if info.mmap_size < needed as u64 {
             return Err(refused("the in-flight memory is too small for its queues"));
         }
         let start = usize::try_from(info.mmap_offset).map_err(|_| refused("in-flight offset"))?;
-        let map_len = start
+        let len = start
             .checked_add(needed)
             .filter(|_| start % ENTRY_BYTES == 0)
             .ok_or_else(|| refused("the in-flight memory's offset is not usable"))?;
-        if file.metadata()?.len() < map_len as u64 {
-            return Err(refused("the in-flight file is shorter than it should be"));
-        }
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a fresh mapping of a file; nothing else is unmapped by it.
-        let map = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                map_len,
-                protection,
-                libc::MAP_SHARED,
-                file.as_raw_fd(),
-                0,
-            )
-        };
-        if map == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
+        // From the file's beginning, since the offset need not be one of a page.
         Ok(Arc::new(Self {
-            map: NonNull::new(map.cast()).ok_or_else(|| refused("mapped at no address"))?,
-            map_len,
+            mapping: Mapping::new(file, 0, len as u64, cut)?,
             start,
             queues: info.num_queues,
             queue_size: info.queue_size,
@@ -126,7 +102,7 @@ impl InflightRegion {
     fn trailer(&self) -> &AtomicU8 {
         let parts = part_bytes(self.queue_size) * usize::from(self.queues);
         // SAFETY: the trailer follows the parts within the mapping; it is only accessed by atomics.
-        unsafe { AtomicU8::from_ptr(self.map.as_ptr().add(self.start + parts)) }
+        unsafe { AtomicU8::from_ptr(self.mapping.at().as_ptr().add(self.start + parts)) }
     }
 
     /// Whether the guest had its write cache on, as it is in fresh memory.
@@ -171,7 +147,7 @@ impl InflightQueue {
     fn at(&self, offset: usize) -> *mut u8 {
         debug_assert!(offset < part_bytes(self.region.queue_size));
         // SAFETY: every caller stays within the queue's part, which lies within the mapping.
-        unsafe { self.region.map.as_ptr().add(self.start + offset) }
+        unsafe { self.region.mapping.at().as_ptr().add(self.start + offset) }
     }
 
     fn half(&self, offset: usize) -> &AtomicU16 {
@@ -291,7 +267,7 @@ mod tests {
     }
 
     fn queue(info: &VhostUserInflight, file: &File) -> InflightQueue {
-        InflightRegion::map(info, file)
+        InflightRegion::map(info, file, &Arc::default())
             .unwrap()
             .queue(1, 8)
             .unwrap()
@@ -372,9 +348,9 @@ mod tests {
         let (mut info, file) = region();
         info.num_queues = 4;
         info.mmap_size *= 4;
-        assert!(InflightRegion::map(&info, &file).is_err());
+        assert!(InflightRegion::map(&info, &file, &Arc::default()).is_err());
         info.mmap_offset = u64::MAX - 15;
-        assert!(InflightRegion::map(&info, &file).is_err());
+        assert!(InflightRegion::map(&info, &file, &Arc::default()).is_err());
         assert!(InflightRegion::create(0, 8).is_err());
         assert!(InflightRegion::create(1, 4096).is_err());
     }

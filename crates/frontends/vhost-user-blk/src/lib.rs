@@ -7,12 +7,11 @@
 //! the engine.
 //!
 //! What is trusted: nothing of the guest. Each header and descriptor is copied once and then
-//! checked, and data are only ever copied through raw pointers. The virtual machine monitor that
-//! connects to the socket shares its memory by descriptors, and two things that it could do to
-//! them cannot be checked beforehand: cutting the memory file short while it is in use raises
-//! SIGBUS in this process, and clearing `O_NONBLOCK` of an event descriptor that it also fills
-//! can stall a loop. So the socket must only be reachable for monitors that run with the rights
-//! that the daemon would give them; its file permissions decide that.
+//! checked, and data are only ever copied through raw pointers. Of the virtual machine monitor that
+//! connects to the socket nothing that could stop or starve others: it shares files in memory alone
+//! (`shared.rs`), may cut them short (`fault.rs`), and its event descriptors are neither read nor
+//! written (`event.rs`). What it can do is everything that a guest may do to this volume, so the
+//! socket's permissions decide who is allowed that.
 
 mod ahead;
 mod chain;
@@ -20,18 +19,23 @@ mod config;
 mod control;
 mod event;
 mod export;
+mod fault;
 mod guest;
 mod inflight;
+mod log;
 mod memory;
 mod notify;
 mod parts;
+mod peek;
 mod polling;
 mod request;
 mod ring;
 mod server;
 mod session;
+mod shared;
 mod status;
 mod volume;
 mod vring;
+mod zeroing;
 
 pub use export::FRONT_END;

@@ -1,8 +1,9 @@
 //! What passes between the control thread and the task that serves a ring.
 
-use crate::event::{EventFd, EventSlot};
+use crate::event::{Bell, EventFd};
 use crate::guest::Guest;
 use crate::inflight::InflightQueue;
+use crate::log::Log;
 use crate::polling::Choice;
 use crate::ring::Ring;
 use crate::volume::Volume;
@@ -74,8 +75,7 @@ pub(crate) struct Parts {
     pub(crate) memory: Guest,
     pub(crate) ring: Ring,
     pub(crate) kick: Arc<EventFd>,
-    pub(crate) call: Arc<EventSlot>,
-    pub(crate) error: Arc<EventSlot>,
+    pub(crate) bell: Arc<Bell>,
     pub(crate) control: Arc<Control>,
     pub(crate) inflight: Option<InflightQueue>,
     /// Chains to serve first, which the last daemon took and did not answer.
@@ -83,6 +83,9 @@ pub(crate) struct Parts {
     pub(crate) polling: Arc<Choice>,
     /// Writes are durable before they are answered.
     pub(crate) write_through: Arc<AtomicBool>,
-    /// Called once when the volume is gone.
+    /// A part of the memory was cut off its file.
+    pub(crate) cut: Arc<AtomicBool>,
+    pub(crate) log: Arc<Log>,
+    /// Ends the session: called when the volume or the memory is gone.
     pub(crate) hang_up: Arc<dyn Fn() + Send + Sync>,
 }

@@ -3,9 +3,9 @@
 //! Responsible for: every check of what the guest wrote. Leaves out: the ring that the chain came
 //! from and what becomes of the request.
 
-use crate::chain::Chain;
-use crate::config::{RANGE_SECTORS_MAX, REQUEST_BYTES_MAX, SECTOR};
-use crate::guest::Guest;
+use crate::chain::{Chain, Defect};
+use crate::config::{RANGE_SECTORS_MAX, REQUEST_BYTES_MAX, SECTOR, ZEROES_SECTORS_MAX};
+use crate::guest::{Guest, read_volatile};
 use crate::status;
 use crate::volume::Volume;
 use block::{IoBuf, OpFlags, OpKind, Segment};
@@ -19,7 +19,7 @@ use virtio_bindings::virtio_blk::{
 use vm_memory::{Bytes, GuestAddress, Permissions};
 
 const HEADER_BYTES: usize = 16;
-const RANGE_BYTES: usize = 16;
+const RANGE_BYTES: usize = HEADER_BYTES;
 
 /// How a request is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub(crate) struct Answer {
     pub(crate) status_at: GuestAddress,
     /// Bytes that are written for the guest when it succeeds, the status included.
     pub(crate) written: u32,
+    /// Pieces of memory that its data lie in.
+    pub(crate) pieces: u16,
 }
 
 /// What a chain turned out to be.
@@ -40,6 +42,13 @@ pub(crate) enum Request {
         /// The virtio-blk status.
         status: u8,
         /// Where it goes.
+        answer: Answer,
+    },
+    /// Malformed, and fails.
+    Refused {
+        /// What is wrong with it.
+        reason: &'static str,
+        /// Where its status goes.
         answer: Answer,
     },
     /// Nothing that could even be answered: it goes back with no byte written.
@@ -58,6 +67,10 @@ pub(crate) struct Submission {
 
 type Piece = (GuestAddress, u32);
 
+/// Pieces that the readable or the writable part of a request may lie in, where pieces that follow one another are one: a
+/// ring's descriptors, and more than drivers send that heed neither `seg_max` nor the ring's size.
+const PIECES_MAX: usize = 1026;
+
 /// Reads chains; keeps its lists between them.
 #[derive(Default)]
 pub(crate) struct Parser {
@@ -65,6 +78,8 @@ pub(crate) struct Parser {
     writable: Vec<Piece>,
     /// The data's memory of the last request, until it is taken.
     buf: IoBuf,
+    /// Descriptors of all chains so far.
+    steps: u64,
 }
 
 /// Adds a piece, to the last one when it begins where that ends: where a guest divides its memory has no meaning
@@ -99,13 +114,13 @@ fn total(pieces: &[Piece]) -> u64 {
 }
 
 /// Copies the first bytes of the pieces; false when there are too few or outside of the memory.
-fn copy<const LEN: usize>(memory: &Guest, pieces: &[Piece], target: &mut [u8; LEN]) -> bool {
+fn copy(memory: &Guest, pieces: &[Piece], target: &mut [u8; HEADER_BYTES]) -> bool {
     if let [(address, len), ..] = pieces
-        && *len as usize >= LEN
-        && let Some(at) = memory.at(*address, LEN)
+        && *len as usize >= HEADER_BYTES
+        && let Some(at) = memory.at(*address, HEADER_BYTES)
     {
         // SAFETY: mapped for that length.
-        *target = unsafe { at.cast::<[u8; LEN]>().read_unaligned() };
+        *target = unsafe { read_volatile(at) };
         return true;
     }
     let mut filled = 0;
@@ -144,22 +159,40 @@ fn segments(
 }
 
 impl Parser {
-    /// Sorts the chain's descriptors. The error says what is wrong with it.
-    fn collect(&mut self, chain: Chain<'_>) -> Result<(), &'static str> {
+    /// Sorts the chain's descriptors. Of a chain with too many only the last writable one is kept, which has the status.
+    fn collect(&mut self, mut chain: Chain<'_>) -> Option<Defect> {
         self.readable.clear();
         self.writable.clear();
-        for descriptor in chain {
-            let descriptor = descriptor?;
+        let mut reason = None;
+        for descriptor in &mut chain {
             let piece = (descriptor.addr(), descriptor.len());
             if descriptor.is_write_only() {
-                add(&mut self.writable, piece);
-            } else if self.writable.is_empty() {
-                add(&mut self.readable, piece);
+                if self.writable.len() >= PIECES_MAX {
+                    reason = Some("the chain has too many segments");
+                    if piece.1 > 0 {
+                        self.writable.truncate(PIECES_MAX - 1);
+                        self.writable.push(piece);
+                    }
+                } else {
+                    add(&mut self.writable, piece);
+                }
+            } else if !self.writable.is_empty() {
+                reason = Some("a readable descriptor follows a writable one");
+            } else if self.readable.len() >= PIECES_MAX {
+                reason = Some("the chain has too many segments");
             } else {
-                return Err("a readable descriptor follows a writable one");
+                add(&mut self.readable, piece);
             }
         }
-        Ok(())
+        self.steps += u64::from(chain.steps());
+        let is_torn = false;
+        let of_order = reason.map(|reason| Defect { reason, is_torn });
+        chain.defect().or(of_order)
+    }
+
+    /// Descriptors of all chains that were read: what was to be done for them is bounded by it.
+    pub(crate) fn steps(&self) -> u64 {
+        self.steps
     }
 
     /// Takes the status byte off the end of the writable pieces.
@@ -185,7 +218,12 @@ impl Parser {
         volume: &Volume,
         write_through: bool,
     ) -> Request {
-        if let Err(reason) = self.collect(chain) {
+        let defect = self.collect(chain);
+        if let Some(Defect {
+            reason,
+            is_torn: true,
+        }) = defect
+        {
             return Request::Malformed(reason);
         }
         let Some(status_at) = self.take_status(memory) else {
@@ -194,7 +232,11 @@ impl Parser {
         let answer = Answer {
             status_at,
             written: 1,
+            pieces: 0,
         };
+        if let Some(Defect { reason, .. }) = defect {
+            return Request::Refused { reason, answer };
+        }
         self.buf = IoBuf::empty();
         match self.decide(memory, volume, write_through, answer) {
             Ok(request) => request,
@@ -246,14 +288,14 @@ impl Parser {
             })),
             VIRTIO_BLK_T_GET_ID => self.identify(memory, volume, answer),
             VIRTIO_BLK_T_DISCARD => {
-                let (offset, len, bits) = self.range(memory, volume)?;
+                let (offset, len, bits) = self.range(memory, volume, RANGE_SECTORS_MAX)?;
                 if bits != 0 {
                     return Err(status::UNSUPPORTED);
                 }
                 Ok(ranged(OpKind::Discard, flags, offset, len, answer))
             }
             VIRTIO_BLK_T_WRITE_ZEROES => {
-                let (offset, len, bits) = self.range(memory, volume)?;
+                let (offset, len, bits) = self.range(memory, volume, ZEROES_SECTORS_MAX)?;
                 if bits & !VIRTIO_BLK_WRITE_ZEROES_FLAG_UNMAP != 0 {
                     return Err(status::UNSUPPORTED);
                 }
@@ -286,6 +328,7 @@ impl Parser {
         if kind == OpKind::Read {
             answer.written += len as u32;
         }
+        answer.pieces = u16::try_from(segments.len()).unwrap_or(u16::MAX);
         if len == 0 {
             return Ok(Request::Done {
                 status: status::OK,
@@ -331,7 +374,12 @@ impl Parser {
     }
 
     /// The one range of a discard or write-zeroes, in bytes, and its flags.
-    fn range(&self, memory: &Guest, volume: &Volume) -> Result<(u64, u64, u32), u8> {
+    fn range(
+        &self,
+        memory: &Guest,
+        volume: &Volume,
+        sectors_max: u32,
+    ) -> Result<(u64, u64, u32), u8> {
         let mut bytes = [0; RANGE_BYTES];
         if total(&self.readable) != RANGE_BYTES as u64
             || !copy(memory, &self.readable, &mut bytes)
@@ -343,7 +391,7 @@ impl Parser {
             |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
         let sector = u64::from(word(0)) | u64::from(word(4)) << 32;
         let sectors = word(8);
-        if sectors > RANGE_SECTORS_MAX {
+        if sectors > sectors_max {
             return Err(status::IO_ERROR);
         }
         let len = u64::from(sectors) * SECTOR;

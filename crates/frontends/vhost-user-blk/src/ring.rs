@@ -4,13 +4,13 @@
 //!
 //! The `virtio-queue` crate, which checks how the ring was set up, does both for every request.
 
-use crate::guest::Guest;
+use crate::guest::{Guest, GuestMap};
 use std::io;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering, fence};
 use virtio_queue::{Queue, QueueT};
-use vm_memory::{GuestAddress, GuestMemoryMmap};
+use vm_memory::GuestAddress;
 
 /// The driver wants no interrupts (virtio 1.2, section 2.7.6).
 const AVAIL_NO_INTERRUPT: u16 = 1;
@@ -35,7 +35,7 @@ pub(crate) struct Ring {
     /// The used index when it was last said whether the guest is to be notified.
     told_used: u16,
     /// What keeps the rings mapped.
-    _map: Arc<GuestMemoryMmap>,
+    _map: Arc<GuestMap>,
 }
 
 // SAFETY: the pointers lead into memory that the map keeps mapped, for any thread.
@@ -49,20 +49,24 @@ impl Ring {
     /// A ring that was set up.
     ///
     /// # Errors
-    /// When a part of it does not lie within one piece of the memory.
-    pub(crate) fn new(queue: &Queue, map: Arc<GuestMemoryMmap>) -> io::Result<Self> {
+    /// When a part of it does not lie within one piece of the memory, or not where it is aligned in ours.
+    pub(crate) fn new(queue: &Queue, map: Arc<GuestMap>) -> io::Result<Self> {
         let (guest, size) = (Guest::new(map.clone()), queue.size());
         let entries = usize::from(size);
         let part = |address, len| {
             let at = guest.at(GuestAddress(address), len);
             at.ok_or_else(|| invalid("a part of a ring does not lie within one memory region"))
         };
-        if !queue.is_valid(&*map) {
+        if !queue.is_valid(&**map) {
             return Err(invalid("a ring does not lie within the shared memory"));
         }
         // An index for events follows the entries of either.
         let available = part(queue.avail_ring(), HEAD + AVAIL_ENTRY * entries + 2)?;
         let used = part(queue.used_ring(), HEAD + USED_ENTRY * entries + 2)?;
+        // Their guest's addresses were seen to be aligned; memory regions begin at pages on both sides.
+        if !available.cast::<u16>().is_aligned() || !used.cast::<u32>().is_aligned() {
+            return Err(invalid("a part of a ring is not aligned"));
+        }
         let mut ring = Self {
             table: GuestAddress(queue.desc_table()),
             size,
@@ -160,12 +164,12 @@ impl Ring {
     /// [`Ring::publish`].
     pub(crate) fn put(&mut self, head: u16, written: u32) {
         let at = HEAD + USED_ENTRY * self.place(self.next_used);
-        let entry = u64::from(head) | u64::from(written) << 32;
-        // SAFETY: within the ring, which is mapped; the guest does not look at it before its index is moved,
-        // and whatever it sees else is its own affair.
+        // SAFETY: within the ring, which is mapped and aligned to 4; the guest does not look at it before its index is
+        // moved, and whatever it sees else is its own affair.
         unsafe {
-            let at = self.used.add(at).cast::<u64>();
-            at.write_unaligned(entry.to_le());
+            let at = self.used.add(at).cast::<u32>();
+            at.write_volatile(u32::from(head).to_le());
+            at.add(1).write_volatile(written.to_le());
         }
         self.next_used = self.next_used.wrapping_add(1);
     }

@@ -6,12 +6,12 @@
 
 use crate::ahead::Ahead;
 use crate::chain::Chain;
-use crate::config::SEGMENTS_MAX;
 use crate::parts::{Ended, Parts};
 use crate::polling::Looking;
 use crate::request::{Answer, Parser, Request, Submission};
 use crate::status;
-use block::{Completion, CompletionQueue, Op};
+use crate::zeroing::{Step, Zeroing};
+use block::{Completion, CompletionQueue, Op, OpKind};
 use reactor::{Handle, Signals, Sleep};
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
@@ -26,11 +26,22 @@ const RETRY_NS: u64 = 500_000;
 /// From so many available requests on a quarter of them is left for the next time: with all of them taken, a guest would be
 /// answered all at once, and the task would have nothing to do until it has sent as many again.
 const MANY: u16 = 8;
+/// Pieces of memory that the requests of a ring may have under way, so that a guest that divides its data as finely as it
+/// can has no more than a MiB of them listed here. Beyond it requests wait in the ring.
+const PIECES_OPEN: usize = 1 << 16;
+/// Descriptors that are looked at before other tasks have their turn; the longest chain has four times as many.
+const STEPS: u64 = 1 << 14;
 /// How often the ring may say that it has entries while none can be read.
 const UNREADABLE_MAX: u32 = 16;
 
 /// The ring cannot be served any further.
 struct Broken(String);
+
+impl From<std::io::Error> for Broken {
+    fn from(error: std::io::Error) -> Self {
+        Self(format!("cannot notify the guest: {error}"))
+    }
+}
 
 impl From<&'static str> for Broken {
     fn from(reason: &'static str) -> Self {
@@ -48,6 +59,9 @@ struct Server {
     open: Vec<Option<Answer>>,
     /// Operations that the volume has.
     submitted: usize,
+    /// Pieces of memory of the requests that are open.
+    pieces: usize,
+    zeroing: Zeroing,
     /// An operation that the volume refused for the moment; nothing is taken meanwhile.
     refused: Option<Op>,
     resubmit: VecDeque<u16>,
@@ -68,6 +82,8 @@ pub(crate) async fn serve(handle: Handle, parts: Parts, ended: std::sync::mpsc::
         completions: CompletionQueue::new(),
         open: vec![None; size],
         submitted: 0,
+        pieces: 0,
+        zeroing: Zeroing::default(),
         refused: None,
         resubmit: parts.resubmit.iter().copied().collect(),
         put: Vec::with_capacity(size),
@@ -76,15 +92,12 @@ pub(crate) async fn serve(handle: Handle, parts: Parts, ended: std::sync::mpsc::
         parts,
     };
     // What a daemon that died had put into the used ring may never have been notified.
-    server.parts.call.signal();
-    if let Err(Broken(reason)) = server.run().await {
-        server.publish();
-        tracing::error!(
-            queue = server.parts.index,
-            reason,
-            "a guest's ring is not valid; it is served no more until the guest resets the disk"
-        );
-        server.parts.error.signal();
+    let mut result = server.notify();
+    if result.is_ok() {
+        result = server.run().await;
+    }
+    if let Err(Broken(reason)) = result {
+        server.give_up(&reason);
         server.wait_for_device().await;
     }
     let next_avail = server.parts.ring.next_avail();
@@ -97,6 +110,7 @@ impl Server {
         let (mut looking, mut unreadable) = (Looking::default(), 0);
         self.parts.ring.disable_kicks();
         loop {
+            self.check_memory()?;
             let stopping = self.parts.control.stopping() || self.gone;
             let waited = self.submitted > 0;
             let mut progress = self.offer_again();
@@ -122,7 +136,7 @@ impl Server {
                 self.handle.yield_now().await;
                 continue;
             }
-            let may_take = !stopping && self.refused.is_none();
+            let may_take = !stopping && self.may_take();
             if may_take && self.parts.ring.enable_kicks() {
                 unreadable += 1;
                 if unreadable > UNREADABLE_MAX {
@@ -176,6 +190,7 @@ impl Server {
         match self.refused.take() {
             Some(op) => {
                 self.submit(op);
+                self.submit_zeroes();
                 self.refused.is_none()
             }
             None => false,
@@ -189,6 +204,35 @@ impl Server {
         }
     }
 
+    /// Offers the writes of zeroes that are due. Those that are left are due as long as another operation was refused.
+    fn submit_zeroes(&mut self) {
+        while self.refused.is_none()
+            && let Some(step) = self.zeroing.next()
+        {
+            let Step {
+                head,
+                offset,
+                len,
+                flags,
+                buf,
+            } = step;
+            self.submit(Op {
+                tag: u64::from(head),
+                kind: OpKind::Write,
+                flags,
+                offset,
+                len,
+                buf,
+                done: self.completions.clone(),
+            });
+        }
+    }
+
+    /// Whether a request may be taken: the volume takes operations, and not too much is listed.
+    fn may_take(&self) -> bool {
+        self.refused.is_none() && self.pieces < PIECES_OPEN
+    }
+
     /// Takes requests that the guest has made available, if there are many not all; returns how many there were, none if
     /// none was taken.
     fn take_requests(&mut self) -> Result<usize, Broken> {
@@ -200,7 +244,8 @@ impl Server {
         let left = usize::from(available - taken);
         let most = self.resubmit.len() + usize::from(taken);
         let mut count = 0;
-        while self.refused.is_none() && count < most {
+        let steps = self.parser.steps();
+        while self.may_take() && count < most && self.parser.steps() - steps < STEPS {
             let head = match self.resubmit.pop_front() {
                 Some(head) => head,
                 None => {
@@ -222,7 +267,7 @@ impl Server {
             count += 1;
             self.start(head)?;
         }
-        self.publish();
+        self.publish()?;
         Ok(if count > 0 { count + left } else { 0 })
     }
 
@@ -239,8 +284,7 @@ impl Server {
             volume,
             ..
         } = &self.parts;
-        let limit = usize::from(ring.size()).max(SEGMENTS_MAX as usize + 2);
-        let chain = Chain::new(memory, ring.table(), ring.size(), head, limit);
+        let chain = Chain::new(memory, ring.table(), ring.size(), head);
         match self.parser.parse(memory, chain, volume, write_through) {
             Request::Submit(Submission {
                 kind,
@@ -251,6 +295,12 @@ impl Server {
             }) => {
                 let buf = self.parser.take_buf();
                 self.open[slot] = Some(answer);
+                self.pieces += usize::from(answer.pieces);
+                if kind == OpKind::WriteZeroes && flags.no_unmap {
+                    self.zeroing.begin(head, offset, len, flags);
+                    self.submit_zeroes();
+                    return Ok(());
+                }
                 self.submit(Op {
                     tag: u64::from(head),
                     kind,
@@ -263,11 +313,53 @@ impl Server {
                 Ok(())
             }
             Request::Done { status, answer } => self.give_back(head, Some((status, answer))),
+            Request::Refused { reason, answer } => {
+                self.log_malformed(reason);
+                self.give_back(head, Some((status::IO_ERROR, answer)))
+            }
             Request::Malformed(reason) => {
-                tracing::debug!(queue = self.parts.index, reason, "malformed request");
+                self.log_malformed(reason);
                 self.give_back(head, None)
             }
         }
+    }
+
+    fn log_malformed(&self, reason: &str) {
+        let queue = self.parts.index;
+        let log = &self.parts.log;
+        log.warn(format_args!("queue {queue}: malformed request: {reason}"));
+    }
+
+    /// Fails when a part of the memory was cut off its file: what was read from there were zeroes, and what was written
+    /// reaches nobody. The look is one load, as the thread finds out by the access itself.
+    fn check_memory(&self) -> Result<(), Broken> {
+        match self.parts.cut.load(Ordering::Acquire) {
+            true => Err(Broken("the guest's memory was cut off its file".into())),
+            false => Ok(()),
+        }
+    }
+
+    /// Says that the ring is served no more, and ends the session if its memory is gone.
+    fn give_up(&mut self, reason: &str) {
+        // The first reason may follow from the other.
+        let is_cut = self.check_memory().err();
+        let reason = is_cut.as_ref().map_or(reason, |Broken(cut)| cut);
+        let queue = self.parts.index;
+        self.parts.log.error(format_args!(
+            "queue {queue} is served no more until the guest resets the disk: {reason}"
+        ));
+        if is_cut.is_some() {
+            return (self.parts.hang_up)();
+        }
+        let told = self.publish().and_then(|()| Ok(self.parts.bell.error()?));
+        if let Err(Broken(why)) = told {
+            self.parts.log.warn(format_args!("queue {queue}: {why}"));
+        }
+    }
+
+    /// Notifies the guest.
+    fn notify(&self) -> Result<(), Broken> {
+        Ok(self.parts.bell.call()?)
     }
 
     /// Answers what has completed, with one notification; true when there was anything.
@@ -276,12 +368,15 @@ impl Server {
         if self.arrived.is_empty() {
             return Ok(false);
         }
+        // Data that were read from memory that is gone, or into it, are not answered for.
+        self.check_memory()?;
         let mut arrived = std::mem::take(&mut self.arrived);
         self.submitted -= arrived.len();
         for completion in &arrived {
             self.answer(completion)?;
         }
-        self.publish();
+        self.publish()?;
+        self.submit_zeroes();
         arrived.clear();
         self.arrived = arrived;
         Ok(true)
@@ -289,10 +384,14 @@ impl Server {
 
     fn answer(&mut self, completion: &Completion) -> Result<(), Broken> {
         let head = completion.tag as u16;
+        if self.zeroing.goes_on(head, completion.result.is_ok()) {
+            return Ok(());
+        }
         let answer = self.open[usize::from(head)].take();
         let Some(mut answer) = answer else {
             return Err(Broken(format!("the volume completed chain {head} twice")));
         };
+        self.pieces -= usize::from(answer.pieces);
         match status::of(&completion.result) {
             Some(status) => {
                 if status != status::OK {
@@ -329,9 +428,9 @@ impl Server {
     }
 
     /// Shows the guest what is new in the used ring, and notifies it if it wants that.
-    fn publish(&mut self) {
+    fn publish(&mut self) -> Result<(), Broken> {
         if self.put.is_empty() {
-            return;
+            return Ok(());
         }
         let ring = &mut self.parts.ring;
         ring.publish();
@@ -339,14 +438,18 @@ impl Server {
             inflight.ended(&self.put, ring.next_used());
         }
         self.put.clear();
-        if ring.wants_call() {
-            self.parts.call.signal();
+        match ring.wants_call() {
+            true => self.notify(),
+            false => Ok(()),
         }
     }
 
     /// Waits for what the volume still has, without answering it.
     async fn wait_for_device(&mut self) {
         self.refused = None;
+        self.zeroing.clear();
+        self.submitted -= self.arrived.len();
+        self.arrived.clear();
         while self.submitted > 0 && !self.parts.control.abandoned() {
             let control = self.parts.control.clone();
             let completions = self.completions.clone();

@@ -1,8 +1,9 @@
 //! One connected front end: the requests of the vhost-user protocol.
 
 use crate::config;
-use crate::event::EventFd;
+use crate::event::{Bell, EventFd};
 use crate::inflight::InflightRegion;
+use crate::log::Log;
 use crate::memory::{Memory, REGIONS_MAX};
 use crate::polling::Choice;
 use crate::volume::Volume;
@@ -41,8 +42,9 @@ impl Session {
     pub(crate) fn new(
         volume: Arc<Volume>,
         remotes: Vec<Remote>,
-        queues: u16,
+        bells: &[Arc<Bell>],
         polling: Arc<Choice>,
+        log: Arc<Log>,
         hang_up: Arc<dyn Fn() + Send + Sync>,
     ) -> Self {
         Self {
@@ -54,9 +56,10 @@ impl Session {
                 inflight: None,
                 polling,
                 write_through: Arc::default(),
+                log,
                 hang_up,
             },
-            vrings: (0..queues).map(|_| Vring::default()).collect(),
+            vrings: bells.iter().cloned().map(Vring::new).collect(),
             writeback: true,
         }
     }
@@ -78,8 +81,20 @@ impl Session {
         vring.start(index as u16, &self.common).map_err(failed)
     }
 
+    /// Whether a part of the shared memory was cut off its file.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.common.memory.cut().load(Ordering::Acquire)
+    }
+
+    /// Ends the session: stops every ring, and forgets where its guest was notified.
+    pub(crate) fn end(&mut self) -> io::Result<()> {
+        let stopped = self.stop_all();
+        self.vrings.iter().for_each(|vring| vring.bell.clear());
+        stopped
+    }
+
     /// Stops every ring; the first error is told after all were stopped.
-    pub(crate) fn stop_all(&mut self) -> io::Result<()> {
+    fn stop_all(&mut self) -> io::Result<()> {
         for vring in &self.vrings {
             vring.ask_to_stop();
         }
@@ -124,7 +139,9 @@ impl Session {
     fn reset(&mut self) -> Result<()> {
         self.stop_all().map_err(failed)?;
         for vring in &mut self.vrings {
-            *vring = Vring::default();
+            let bell = vring.bell.clone();
+            bell.clear();
+            *vring = Vring::new(bell);
         }
         self.common.features = 0;
         self.set_writeback(true);
@@ -177,7 +194,8 @@ impl VhostUserBackendReqHandlerMut for Session {
         files: Vec<File>,
         _postcopy_listening: Option<bool>,
     ) -> Result<Option<Vec<VhostUserMemoryRegionBase>>> {
-        let memory = Memory::of(regions, files).map_err(failed)?;
+        let memory = &self.common.memory;
+        let memory = memory.exchanged(regions, files).map_err(failed)?;
         self.exchange_memory(memory)?;
         Ok(None)
     }
@@ -228,17 +246,17 @@ impl VhostUserBackendReqHandlerMut for Session {
     fn set_vring_call(&mut self, index: u8, fd: Option<File>) -> Result<()> {
         let call = event(fd)?;
         let vring = self.vring(u32::from(index))?;
-        vring.call.set(call);
+        vring.bell.set_call(call).map_err(failed)?;
         if vring.is_running() {
             // What was told to the old descriptor meanwhile may not have been heard.
-            vring.call.signal();
+            vring.bell.call().map_err(failed)?;
         }
         Ok(())
     }
 
     fn set_vring_err(&mut self, index: u8, fd: Option<File>) -> Result<()> {
         let error = event(fd)?;
-        self.vring(u32::from(index))?.error.set(error);
+        self.vring(u32::from(index))?.bell.set_error(error);
         Ok(())
     }
 
@@ -294,14 +312,16 @@ impl VhostUserBackendReqHandlerMut for Session {
     ) -> Result<(VhostUserInflight, File)> {
         let (info, file) =
             InflightRegion::create(inflight.num_queues, inflight.queue_size).map_err(failed)?;
-        let region = InflightRegion::map(&info, &file).map_err(failed)?;
+        let cut = self.common.memory.cut();
+        let region = InflightRegion::map(&info, &file, cut).map_err(failed)?;
         region.set_writeback(self.writeback);
         self.common.inflight = Some(region);
         Ok((info, file))
     }
 
     fn set_inflight_fd(&mut self, inflight: &VhostUserInflight, file: File) -> Result<()> {
-        let region = InflightRegion::map(inflight, &file).map_err(failed)?;
+        let cut = self.common.memory.cut();
+        let region = InflightRegion::map(inflight, &file, cut).map_err(failed)?;
         self.writeback = region.writeback();
         self.common.inflight = Some(region);
         self.choose_write_through();

@@ -1,9 +1,10 @@
 //! A ring as the front end sets it up, and its start and stop.
 
 use crate::config::{QUEUE_SIZE_MAX, has};
-use crate::event::{EventFd, EventSlot};
+use crate::event::{Bell, EventFd};
 use crate::guest::Guest;
 use crate::inflight::{InflightRegion, Recovered};
+use crate::log::Log;
 use crate::memory::Memory;
 use crate::parts::{Control, Ended, Parts};
 use crate::polling::Choice;
@@ -36,6 +37,7 @@ pub(crate) struct Common {
     pub(crate) inflight: Option<Arc<InflightRegion>>,
     pub(crate) polling: Arc<Choice>,
     pub(crate) write_through: Arc<AtomicBool>,
+    pub(crate) log: Arc<Log>,
     pub(crate) hang_up: Arc<dyn Fn() + Send + Sync>,
 }
 
@@ -45,14 +47,12 @@ struct Running {
 }
 
 /// A ring.
-#[derive(Default)]
 pub(crate) struct Vring {
     pub(crate) size: u16,
     pub(crate) addresses: Option<Addresses>,
     pub(crate) base: u16,
     pub(crate) kick: Option<Arc<EventFd>>,
-    pub(crate) call: Arc<EventSlot>,
-    pub(crate) error: Arc<EventSlot>,
+    pub(crate) bell: Arc<Bell>,
     pub(crate) enabled: bool,
     running: Option<Running>,
 }
@@ -62,6 +62,19 @@ fn invalid(what: &str) -> io::Error {
 }
 
 impl Vring {
+    /// A ring that was not set up yet.
+    pub(crate) fn new(bell: Arc<Bell>) -> Self {
+        Self {
+            size: 0,
+            addresses: None,
+            base: 0,
+            kick: None,
+            bell,
+            enabled: false,
+            running: None,
+        }
+    }
+
     pub(crate) fn is_running(&self) -> bool {
         self.running.is_some()
     }
@@ -95,13 +108,14 @@ impl Vring {
             memory: Guest::new(map.clone()),
             ring,
             kick,
-            call: self.call.clone(),
-            error: self.error.clone(),
+            bell: self.bell.clone(),
             control: control.clone(),
             inflight,
             resubmit: recovered.heads,
             polling: common.polling.clone(),
             write_through: common.write_through.clone(),
+            cut: common.memory.cut().clone(),
+            log: common.log.clone(),
             hang_up: common.hang_up.clone(),
         };
         let (give, ended) = channel();

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::chain::Chain;
+use crate::guest::GuestMap;
 use block::{BlockDevice, Geometry, Op};
 use std::sync::Arc;
 use std::task::Waker;
@@ -9,12 +10,13 @@ use virtio_queue::desc::split::Descriptor;
 use vm_memory::GuestMemoryMmap;
 
 const TABLE: u64 = 0x1000;
-const HEADER: u64 = 0x2000;
-const STATUS: u64 = 0x3000;
+const HEADER: u64 = 0x1_2000;
+const STATUS: u64 = 0x1_3000;
 const DATA: u64 = 0x10_0000;
 const MEMORY: usize = 80 << 20;
 const NEXT: u16 = 1;
 const WRITE: u16 = 2;
+const INDIRECT: u16 = 4;
 
 struct Large;
 
@@ -40,13 +42,18 @@ impl BlockDevice for Large {
     }
 }
 
-fn parse(kind: u32, sector: u64, data: &[(u64, u32, u16)]) -> Request {
+/// Address, length and flags of a descriptor.
+type Data = (u64, u32, u16);
+
+fn parse(kind: u32, sector: u64, data: &[Data]) -> Request {
     parse_with(&mut Parser::default(), kind, sector, data)
 }
 
-fn parse_with(parser: &mut Parser, kind: u32, sector: u64, data: &[(u64, u32, u16)]) -> Request {
+fn parse_with(parser: &mut Parser, kind: u32, sector: u64, data: &[Data]) -> Request {
     let ranges = [(GuestAddress(0), MEMORY)];
-    let map = Arc::new(GuestMemoryMmap::from_ranges(&ranges).unwrap());
+    let map = Arc::new(GuestMap::from(
+        GuestMemoryMmap::from_ranges(&ranges).unwrap(),
+    ));
     let (memory, guest) = (map.clone(), Guest::new(map));
     memory.write_obj(kind, GuestAddress(HEADER)).unwrap();
     memory.write_obj(sector, GuestAddress(HEADER + 8)).unwrap();
@@ -60,7 +67,7 @@ fn parse_with(parser: &mut Parser, kind: u32, sector: u64, data: &[(u64, u32, u1
         let at = GuestAddress(TABLE + 16 * index as u64);
         memory.write_obj(descriptor, at).unwrap();
     }
-    let chain = Chain::new(&guest, GuestAddress(TABLE), 256, 0, 128);
+    let chain = Chain::new(&guest, GuestAddress(TABLE), 2048, 0);
     let volume = Volume::new(Arc::new(Large));
     parser.parse(&guest, chain, &volume, false)
 }
@@ -113,10 +120,78 @@ fn a_request_larger_than_the_limit_fails() {
 }
 
 #[test]
-fn a_chain_longer_than_the_limit_is_malformed() {
-    let segments = |count: usize| parse(VIRTIO_BLK_T_OUT, 0, &vec![(DATA, 512, 0); count]);
-    assert!(matches!(segments(126), Request::Submit(_)));
-    assert!(matches!(segments(127), Request::Malformed(_)));
+fn a_chain_of_more_segments_than_promised_is_served_or_fails_with_a_status() {
+    for kind in [VIRTIO_BLK_T_IN, VIRTIO_BLK_T_OUT] {
+        let flags = if kind == VIRTIO_BLK_T_IN { WRITE } else { 0 };
+        // Apart from one another: what follows one another is one segment.
+        let segments = |count: u64| {
+            let data: Vec<_> = (0..count)
+                .map(|at| (DATA + 1024 * at, 512, flags))
+                .collect();
+            parse(kind, 0, &data)
+        };
+        for count in [126, 127, 128, 129, 256, 1024] {
+            let request = segments(count);
+            assert!(
+                matches!(request, Request::Submit(_)),
+                "{count}: {request:?}"
+            );
+        }
+        for count in [1027, 1500, 2045] {
+            let request = segments(count);
+            let Request::Refused { answer, .. } = request else {
+                panic!("{count}: {request:?}");
+            };
+            assert_eq!(answer.status_at, GuestAddress(STATUS), "{count}");
+        }
+    }
+}
+
+#[test]
+fn the_status_of_a_malformed_chain_is_found_where_its_end_is() {
+    let far = u64::MAX - 10;
+    let cases: [(&str, &[Data]); 4] = [
+        ("data past the address space", &[(far, 4096, WRITE)]),
+        (
+            "readable after writable",
+            &[(DATA, 512, WRITE), (DATA, 512, 0)],
+        ),
+        ("nothing", &[(DATA, 0, WRITE), (DATA, 0, 0)]),
+        ("a table in the middle", &[(DATA, 16, INDIRECT | WRITE)]),
+    ];
+    for (name, data) in cases {
+        let request = parse_table(VIRTIO_BLK_T_IN, data);
+        let Request::Refused { answer, .. } = request else {
+            panic!("{name}: {request:?}");
+        };
+        assert_eq!(answer.status_at, GuestAddress(STATUS), "{name}");
+    }
+}
+
+/// Reads a request whose chain is in an indirect table.
+fn parse_table(kind: u32, data: &[Data]) -> Request {
+    let ranges = [(GuestAddress(0), MEMORY)];
+    let map = Arc::new(GuestMap::from(
+        GuestMemoryMmap::from_ranges(&ranges).unwrap(),
+    ));
+    let (memory, guest) = (map.clone(), Guest::new(map));
+    memory.write_obj(kind, GuestAddress(HEADER)).unwrap();
+    let mut chain = vec![(HEADER, 16, 0)];
+    chain.extend(data);
+    chain.push((STATUS, 1, WRITE));
+    let count = chain.len() as u16;
+    for (index, (address, len, flags)) in chain.into_iter().enumerate() {
+        let index = index as u16;
+        let flags = flags | if index + 1 < count { NEXT } else { 0 };
+        let descriptor = Descriptor::new(address, len, flags, index + 1);
+        let at = GuestAddress(TABLE + 16 * u64::from(index + 1));
+        memory.write_obj(descriptor, at).unwrap();
+    }
+    let table = Descriptor::new(TABLE + 16, 16 * u32::from(count), INDIRECT, 0);
+    memory.write_obj(table, GuestAddress(TABLE)).unwrap();
+    let chain = Chain::new(&guest, GuestAddress(TABLE), 1, 0);
+    let volume = Volume::new(Arc::new(Large));
+    Parser::default().parse(&guest, chain, &volume, false)
 }
 
 #[test]
@@ -124,7 +199,9 @@ fn ranges_are_checked_with_their_flags() {
     let range = |kind, sector: u64, sectors: u32, flags: u32, len: u32| {
         // The header's page has room behind the header for the range.
         let ranges = [(GuestAddress(0), MEMORY)];
-        let map = Arc::new(GuestMemoryMmap::from_ranges(&ranges).unwrap());
+        let map = Arc::new(GuestMap::from(
+            GuestMemoryMmap::from_ranges(&ranges).unwrap(),
+        ));
         let (memory, guest) = (map.clone(), Guest::new(map));
         for (at, word) in [(0, kind), (16 + 8, sectors), (16 + 12, flags)] {
             memory.write_obj(word, GuestAddress(HEADER + at)).unwrap();
@@ -136,7 +213,7 @@ fn ranges_are_checked_with_their_flags() {
         };
         put(0, Descriptor::new(HEADER, 16 + len, NEXT, 1));
         put(1, Descriptor::new(STATUS, 1, WRITE, 0));
-        let chain = Chain::new(&guest, GuestAddress(TABLE), 256, 0, 128);
+        let chain = Chain::new(&guest, GuestAddress(TABLE), 2048, 0);
         let volume = Volume::new(Arc::new(Large));
         Parser::default().parse(&guest, chain, &volume, true)
     };
@@ -147,6 +224,12 @@ fn ranges_are_checked_with_their_flags() {
     assert_eq!(status_of(range(discard, 0, 8, 0, 15)), status::IO_ERROR);
     assert_eq!(status_of(range(discard, 0, 8, 0, 32)), status::IO_ERROR);
     let most = RANGE_SECTORS_MAX;
+    assert!(matches!(range(discard, 0, most, 0, 16), Request::Submit(_)));
+    assert_eq!(
+        status_of(range(discard, 0, most + 1, 0, 16)),
+        status::IO_ERROR
+    );
+    let most = ZEROES_SECTORS_MAX;
     assert_eq!(
         status_of(range(zeroes, 0, most + 1, 0, 16)),
         status::IO_ERROR

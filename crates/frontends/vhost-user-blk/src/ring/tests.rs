@@ -2,7 +2,7 @@
 
 use super::*;
 use virtio_queue::QueueT;
-use vm_memory::Bytes;
+use vm_memory::{Bytes, GuestMemoryMmap};
 
 const TABLE: u64 = 0;
 const AVAILABLE: u64 = 0x1000;
@@ -10,14 +10,14 @@ const USED: u64 = 0x2000;
 const SIZE: u16 = 8;
 
 struct Driver {
-    map: Arc<GuestMemoryMmap>,
+    map: Arc<GuestMap>,
     available: u16,
 }
 
 impl Driver {
     fn new(event_idx: bool) -> (Self, Ring) {
         let map = GuestMemoryMmap::from_ranges(&[(GuestAddress(0), 0x3000)]).unwrap();
-        let map = Arc::new(map);
+        let map = Arc::new(GuestMap::from(map));
         let mut queue = Queue::new(SIZE).unwrap();
         queue.set_size(SIZE);
         queue
@@ -176,7 +176,9 @@ fn it_goes_on_where_a_ring_was_left() {
 #[test]
 fn a_ring_over_two_regions_is_refused() {
     let ranges = [(GuestAddress(0), 0x2010), (GuestAddress(0x2010), 0x1000)];
-    let map = Arc::new(GuestMemoryMmap::from_ranges(&ranges).unwrap());
+    let map = Arc::new(GuestMap::from(
+        GuestMemoryMmap::from_ranges(&ranges).unwrap(),
+    ));
     let mut queue = Queue::new(SIZE).unwrap();
     queue.set_size(SIZE);
     queue

@@ -17,7 +17,6 @@ pub struct Counts {
     pub flushes: u64,
     pub discards: u64,
     pub zeroes: u64,
-    pub zeroes_without_unmap: u64,
     pub refused: u64,
 }
 
@@ -219,10 +218,7 @@ impl Counts {
             OpKind::Write => self.writes += 1,
             OpKind::Flush => self.flushes += 1,
             OpKind::Discard => self.discards += 1,
-            OpKind::WriteZeroes => {
-                self.zeroes += 1;
-                self.zeroes_without_unmap += u64::from(flags.no_unmap);
-            }
+            OpKind::WriteZeroes => self.zeroes += 1,
             OpKind::Status | OpKind::Changed(_) => {}
         }
     }

@@ -28,18 +28,14 @@ fn still_serves(served: &Served, mut client: Client) {
 type Chain = fn(&mut ClientQueue, u64);
 
 #[test]
-fn malformed_chains_come_back_with_nothing_written() {
-    let chains: [(&str, Chain); 9] = [
+fn malformed_chains_without_an_end_come_back_with_nothing_written() {
+    let chains: [(&str, Chain); 8] = [
         ("no status byte", |queue, data| {
             queue.raw_descriptor(0, data, 16, 0, 0);
         }),
         ("an endless chain", |queue, data| {
             queue.raw_descriptor(0, data, 16, NEXT, 1);
             queue.raw_descriptor(1, data, 16, NEXT, 0);
-        }),
-        ("readable after writable", |queue, data| {
-            queue.raw_descriptor(0, data, 16, NEXT | WRITE, 1);
-            queue.raw_descriptor(1, data, 16, 0, 0);
         }),
         ("a next that passes the table", |queue, data| {
             queue.raw_descriptor(0, data, 16, NEXT, 16);
@@ -79,6 +75,96 @@ fn malformed_chains_come_back_with_nothing_written() {
         assert_eq!(done.written, 0, "{name}");
     }
     still_serves(&served, client);
+}
+
+#[test]
+fn malformed_chains_with_an_end_fail_with_a_status() {
+    let chains: [(&str, Chain); 4] = [
+        ("readable after writable", |queue, data| {
+            queue.raw_descriptor(0, data, 101, NEXT | WRITE, 1);
+            queue.raw_descriptor(1, data, 16, 0, 0);
+        }),
+        ("data past the address space", |queue, data| {
+            queue.raw_descriptor(0, data, 16, NEXT, 1);
+            queue.raw_descriptor(1, u64::MAX - 1, 512, NEXT | WRITE, 2);
+            queue.raw_descriptor(2, data + 100, 1, WRITE, 0);
+        }),
+        ("data in no memory", |queue, data| {
+            queue.raw_descriptor(0, data, 16, NEXT, 1);
+            queue.raw_descriptor(1, 1 << 50, 512, NEXT | WRITE, 2);
+            queue.raw_descriptor(2, data + 100, 1, WRITE, 0);
+        }),
+        ("no header", |queue, data| {
+            queue.raw_descriptor(0, data + 100, 1, WRITE, 0);
+        }),
+    ];
+    let served = serve(volume());
+    let mut client = served.connect(options());
+    for (name, make) in chains {
+        for stale in [0, 255] {
+            let queue = client.queue(0);
+            let address = queue.guest_address(15);
+            queue.fill(15, &[0; 100]);
+            queue.fill_at(15, 100, &[stale]);
+            make(queue, address);
+            queue.raw_publish(0);
+            queue.raw_kick();
+            let done = queue.wait(TIMEOUT).unwrap();
+            let mut bytes = [0; 101];
+            queue.fetch(15, &mut bytes);
+            assert_eq!((done.written, bytes[100]), (1, IO_ERROR), "{name}");
+        }
+    }
+    still_serves(&served, client);
+}
+
+#[test]
+fn requests_of_more_segments_than_the_ring_has_entries_are_served_or_fail() {
+    let served = serve(volume());
+    for (queue_size, count, is_served) in [
+        (16, 127, true),
+        (128, 127, true),
+        (128, 128, true),
+        (128, 256, true),
+        (16, 1024, true),
+        (1024, 1024, true),
+        (128, 1300, false),
+        (1024, 4000, false),
+    ] {
+        let mut client = served.connect(Options {
+            queue_size,
+            slot_bytes: count * 512,
+            segments: count + 8,
+            ..options()
+        });
+        let queue = client.queue(0);
+        // Every other sector, then the others: no two segments follow one another.
+        queue.set_segment_order(512, 2);
+        let len = count * 512;
+        let bytes = pattern(count as u64, len);
+        let slot = queue.take_slot().unwrap();
+        queue.fill(slot, &bytes);
+        for command in [
+            Command::Write { sector: 0, len },
+            Command::Read { sector: 0, len },
+        ] {
+            let done = queue.call(slot, command, TIMEOUT).unwrap();
+            let right = match (is_served, command) {
+                (true, Command::Read { .. }) => (OK, 1 + len as u32),
+                (true, _) => (OK, 1),
+                (false, _) => (IO_ERROR, 1),
+            };
+            assert_eq!(
+                (done.status, done.written),
+                right,
+                "{count} of {queue_size}"
+            );
+        }
+        let mut read = vec![0; len];
+        queue.fetch(slot, &mut read);
+        assert!(read == bytes, "{count} segments in a ring of {queue_size}");
+        drop(client);
+    }
 }
 
 #[test]

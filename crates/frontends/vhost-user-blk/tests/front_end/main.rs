@@ -2,6 +2,8 @@
 
 mod device;
 mod hostile;
+mod monitor;
+mod random;
 mod recovery;
 mod requests;
 mod support;

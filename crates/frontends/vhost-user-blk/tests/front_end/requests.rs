@@ -80,8 +80,50 @@ fn flush_discard_zeroes_and_identify_are_served() {
     assert!(bytes[..1536].iter().all(|byte| *byte == 0));
     assert!(bytes[1536..].iter().all(|byte| *byte == 7));
     let counts = served.device.counts();
-    assert_eq!((counts.flushes, counts.discards, counts.zeroes), (1, 1, 2));
-    assert_eq!(counts.zeroes_without_unmap, 1);
+    assert_eq!((counts.flushes, counts.discards, counts.zeroes), (1, 1, 1));
+}
+
+#[test]
+fn zeroes_without_unmap_are_written_so_that_the_range_has_its_space() {
+    // One that refuses operations in between, too.
+    for limit in [64, 1] {
+        let served = serve(TestDevice::new(memory_file(SIZE), 512, limit, false));
+        let mut client = served.connect(Options::default());
+        let config = client.config().unwrap();
+        let most = u32::from_le_bytes(config[48..52].try_into().unwrap());
+        assert_eq!(u64::from(most) * 512, SIZE, "as large as the volume");
+        let queue = client.queue(0);
+        assert_eq!(write(queue, 0, &[7; 4096]), OK);
+        let before = served.device.counts().writes;
+        let zeroes = |sector, sectors| Command::WriteZeroes {
+            sector,
+            sectors,
+            unmap: false,
+        };
+        // Three at a time, which are each written in steps.
+        let commands = [zeroes(1, 6), zeroes(8, 10_000), zeroes(20_000, 5_000)];
+        for command in commands {
+            let slot = queue.take_slot().unwrap();
+            queue.push(slot, command);
+        }
+        queue.kick();
+        for _ in commands {
+            let done = queue.wait(TIMEOUT).unwrap();
+            assert_eq!((done.status, done.written), (OK, 1));
+        }
+        let counts = served.device.counts();
+        assert_eq!((counts.zeroes, counts.discards), (0, 0));
+        assert_eq!(counts.writes - before, 1 + 5 + 3);
+        let bytes = read(queue, 0, 4096);
+        assert!(bytes[512..3584].iter().all(|byte| *byte == 0));
+        assert_eq!((bytes[511], bytes[3584]), (7, 7));
+        assert_eq!(ask(queue, zeroes(0, most)).status, OK);
+        assert_eq!(ask(queue, zeroes(0, most + 1)).status, IO_ERROR);
+        served.device.fail_with(Some(ErrorKind::NoSpace));
+        assert_eq!(ask(queue, zeroes(0, most)).status, IO_ERROR);
+        served.device.fail_with(None);
+        assert_eq!(read(queue, 0, 512), [0; 512]);
+    }
 }
 
 #[test]

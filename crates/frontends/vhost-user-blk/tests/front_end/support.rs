@@ -71,18 +71,25 @@ pub fn start(
 
 /// Serves a volume of 64 MiB in memory on two loops.
 pub fn serve(device: TestDevice) -> Served {
-    let folder = Folder::new();
-    let path = folder.0.join("disk.sock");
-    let device = Arc::new(device);
     let loops: Vec<_> = (0..2)
         .map(|index| ReactorThread::start(&format!("loop-{index}"), index).unwrap())
         .collect();
-    let export = Some(start(device.clone(), &path, &loops).unwrap());
+    let mut served = serve_on(&loops, device);
+    served.loops = loops;
+    served
+}
+
+/// Serves a volume on loops that are there.
+pub fn serve_on(loops: &[ReactorThread], device: TestDevice) -> Served {
+    let folder = Folder::new();
+    let path = folder.0.join("disk.sock");
+    let device = Arc::new(device);
+    let export = Some(start(device.clone(), &path, loops).unwrap());
     Served {
         export,
         device,
         path,
-        loops,
+        loops: Vec::new(),
         _folder: folder,
     }
 }
