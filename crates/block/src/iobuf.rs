@@ -3,7 +3,7 @@
 use smallvec::{SmallVec, smallvec};
 use std::any::Any;
 use std::cell::Cell;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A piece of memory of an [`IoBuf`].
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +36,17 @@ pub struct IoBuf {
     segments: SmallVec<[Segment; 2]>,
     len: usize,
     keep: Keep,
+}
+
+/// Memory that was cut into parts.
+pub struct CutBuf(Arc<Mutex<IoBuf>>);
+
+impl CutBuf {
+    /// The memory as it was before it was cut; none while there are parts of it.
+    pub fn rejoin(self) -> Option<IoBuf> {
+        let whole = Arc::into_inner(self.0)?;
+        Some(whole.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 // SAFETY: the segments point into memory that `keep` owns or keeps mapped, and all access goes
@@ -94,6 +105,29 @@ impl IoBuf {
                 near_from: Cell::default(),
             },
         }
+    }
+
+    /// Cuts the memory into parts of these starts and lengths, in bytes, without a copy; [`CutBuf::rejoin`] gives it back
+    /// when all of them are dropped.
+    ///
+    /// # Panics
+    /// When the parts do not follow one another, overlap, or pass the end.
+    pub fn cut(self, parts: &[(usize, usize)]) -> (CutBuf, Vec<Self>) {
+        let whole = Arc::new(Mutex::new(self));
+        let mut free_from = 0;
+        let part = |(start, len): &(usize, usize)| {
+            assert!(*start >= free_from, "parts of a buffer overlap");
+            let mut segments = SmallVec::new();
+            let whole_buf = whole.lock().unwrap_or_else(PoisonError::into_inner);
+            whole_buf.pieces(*start, *len, |ptr, _, len| {
+                segments.push(Segment { ptr, len })
+            });
+            free_from = start + len;
+            // SAFETY: the segments are a part of the memory that `whole` keeps, which no other part has.
+            unsafe { Self::foreign(segments, whole.clone()) }
+        };
+        let parts = parts.iter().map(part).collect();
+        (CutBuf(whole), parts)
     }
 
     /// Length in bytes over all segments.
@@ -285,6 +319,47 @@ mod tests {
         ] {
             assert_eq!(buf.one_piece(from, len), right, "{len} bytes at {from}");
         }
+    }
+
+    #[test]
+    fn parts_are_the_same_memory() {
+        let mut parts = [vec![1u8; 3], vec![2; 5], vec![3; 4]];
+        let segments = parts.iter_mut().map(|part| Segment {
+            ptr: part.as_mut_ptr(),
+            len: part.len(),
+        });
+        // SAFETY: `parts` outlives the buffer.
+        let buf = unsafe { IoBuf::foreign(segments.collect(), Arc::new(())) };
+        let (whole, mut cut) = buf.cut(&[(0, 4), (4, 0), (4, 7)]);
+        let lens: Vec<_> = cut.iter().map(IoBuf::len).collect();
+        assert_eq!(lens, [4, 0, 7]);
+        cut[0].write(2, &[8, 8]);
+        cut[2].write(6, &[9]);
+        let mut bytes = [0; 7];
+        cut[2].read(0, &mut bytes);
+        assert_eq!(bytes, [2, 2, 2, 2, 3, 3, 9]);
+        drop(cut);
+        let mut all = [0; 12];
+        whole.rejoin().unwrap().read(0, &mut all);
+        assert_eq!(all, [1, 1, 8, 8, 2, 2, 2, 2, 3, 3, 9, 3]);
+    }
+
+    #[test]
+    fn memory_of_its_own_is_whole_again_when_its_parts_are_gone() {
+        let (whole, mut parts) = IoBuf::zeroed(16).cut(&[(0, 8), (8, 8)]);
+        parts[1].write(0, &[5; 8]);
+        parts.pop();
+        let left = parts.pop();
+        assert!(CutBuf(whole.0.clone()).rejoin().is_none(), "a part is left");
+        drop(left);
+        let bytes = whole.rejoin().unwrap().into_bytes().unwrap();
+        assert_eq!(bytes[..], [[0; 8], [5; 8]].concat());
+    }
+
+    #[test]
+    #[should_panic(expected = "overlap")]
+    fn parts_that_overlap_are_refused() {
+        let _ = IoBuf::zeroed(16).cut(&[(0, 8), (7, 8)]);
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub use drive::{
     Drive, DriveInfo, DriveIo, DriveIoKind, DriveOutcome, DriveQueue, DriveQueueExt, Rotation,
 };
 pub use error::{DriveError, ErrorKind, IoError};
-pub use iobuf::{IoBuf, Segment};
+pub use iobuf::{CutBuf, IoBuf, Segment};
 pub use lasting::{Lasting, LastingMemory, LastingSource, OwnMemory};
 pub use lent::{Lent, Shown};
 pub use oneshot::{Receiver, Sender, oneshot};

@@ -1,6 +1,7 @@
-//! One operation carried out as several.
+//! One operation carried out as several. The parts have slices of its memory: a copy would take as much memory as hosts
+//! like.
 
-use block::{Completion, CompletionSink, IoBuf, IoError, Op, OpKind, StatusExtent};
+use block::{Completion, CompletionSink, CutBuf, IoBuf, IoError, Op, OpKind, StatusExtent};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Collects the parts of an operation; the last one ends it.
@@ -10,11 +11,8 @@ pub struct Join {
 
 struct State {
     tag: u64,
-    kind: OpKind,
     done: Arc<dyn CompletionSink>,
-    buf: IoBuf,
-    /// First byte of each part within the operation.
-    starts: Vec<u64>,
+    buf: CutBuf,
     left: usize,
     error: Option<IoError>,
     /// Answers of a status question, by part.
@@ -35,27 +33,19 @@ impl Join {
             done,
             ..
         } = op;
-        let pieces: Vec<(u64, u64, IoBuf)> = parts
-            .iter()
-            .map(|(start, len)| {
-                let bytes = match kind {
-                    OpKind::Write => {
-                        let mut bytes = vec![0; *len as usize].into_boxed_slice();
-                        buf.read(*start as usize, &mut bytes);
-                        IoBuf::from_bytes(bytes)
-                    }
-                    OpKind::Read => IoBuf::zeroed(*len as usize),
-                    _ => IoBuf::empty(),
-                };
-                (offset + start, *len, bytes)
-            })
-            .collect();
+        let ranges: Vec<(usize, usize)> = match kind {
+            OpKind::Read | OpKind::Write => parts
+                .iter()
+                .map(|(start, len)| (*start as usize, *len as usize))
+                .collect(),
+            // Those have no memory.
+            _ => vec![(0, 0); parts.len()],
+        };
+        let (buf, slices) = buf.cut(&ranges);
         let state = State {
             tag,
-            kind,
             done,
             buf,
-            starts: parts.iter().map(|part| part.0).collect(),
             left: parts.len(),
             error: None,
             extents: vec![Vec::new(); parts.len()],
@@ -64,16 +54,16 @@ impl Join {
         let join = Arc::new(Self {
             state: Mutex::new(Some(state)),
         });
-        let part = |(index, (offset, len, buf)): (usize, (u64, u64, IoBuf))| Op {
+        let part = |(index, ((start, len), buf)): (usize, (&(u64, u64), IoBuf))| Op {
             tag: index as u64,
             kind,
             flags,
-            offset,
-            len,
+            offset: offset + start,
+            len: *len,
             buf,
             done: join.clone(),
         };
-        pieces.into_iter().enumerate().map(part).collect()
+        parts.iter().zip(slices).enumerate().map(part).collect()
     }
 }
 
@@ -81,15 +71,11 @@ impl CompletionSink for Join {
     fn complete(&self, part: Completion) {
         let mut guard = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(state) = guard.as_mut() else { return };
-        let index = part.tag as usize;
+        // The memory is whole again when its last part is gone.
+        drop(part.buf);
         match part.result {
             Err(error) => state.error = Some(error),
-            Ok(()) if state.kind == OpKind::Read => {
-                if let Some(bytes) = part.buf.as_bytes() {
-                    state.buf.write(state.starts[index] as usize, bytes);
-                }
-            }
-            Ok(()) => state.extents[index] = part.extents,
+            Ok(()) => state.extents[part.tag as usize] = part.extents,
         }
         state.left -= 1;
         if state.left > 0 {
@@ -102,7 +88,7 @@ impl CompletionSink for Join {
         state.done.complete(Completion {
             tag: state.tag,
             result,
-            buf: state.buf,
+            buf: state.buf.rejoin().unwrap_or_default(),
             extents,
         });
     }
@@ -123,4 +109,80 @@ fn joined(parts: &[Vec<StatusExtent>], lens: &[u64]) -> Vec<StatusExtent> {
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use block::{CompletionQueue, OpFlags};
+
+    fn split(kind: OpKind, bytes: &[u8], done: &Arc<CompletionQueue>) -> Vec<Op> {
+        let op = Op {
+            tag: 7,
+            kind,
+            flags: OpFlags::default(),
+            offset: 4096,
+            len: bytes.len() as u64,
+            buf: IoBuf::from_bytes(bytes.into()),
+            done: done.clone(),
+        };
+        Join::split(op, &[(0, 512), (512, 1024)])
+    }
+
+    fn complete(part: Op, result: Result<(), IoError>) {
+        let Op { tag, buf, done, .. } = part;
+        let extents = Vec::new();
+        done.complete(Completion {
+            tag,
+            result,
+            buf,
+            extents,
+        });
+    }
+
+    #[test]
+    fn parts_have_slices_of_the_memory_of_their_operation() {
+        for kind in [OpKind::Read, OpKind::Write] {
+            let done = CompletionQueue::new();
+            let mut parts = split(kind, &[3; 1536], &done);
+            assert!(
+                parts.iter().all(|part| part.buf.as_bytes().is_none()),
+                "a copy"
+            );
+            let places: Vec<_> = parts.iter().map(|part| (part.offset, part.len)).collect();
+            assert_eq!(places, [(4096, 512), (4608, 1024)]);
+            let mut bytes = [0; 1024];
+            parts[1].buf.read(0, &mut bytes);
+            assert_eq!(bytes, [3; 1024]);
+            parts[1].buf.write(0, &[9; 1024]);
+            while let Some(part) = parts.pop() {
+                assert!(done.try_next().is_none());
+                complete(part, Ok(()));
+            }
+            let whole = done.try_next().expect("it has ended");
+            assert_eq!((whole.tag, &whole.result), (7, &Ok(())));
+            let bytes = whole.buf.into_bytes().expect("the operation's own memory");
+            assert!(bytes[..512] == [3; 512] && bytes[512..] == [9; 1024]);
+        }
+    }
+
+    #[test]
+    fn a_failed_part_fails_the_operation() {
+        let done = CompletionQueue::new();
+        let error = IoError::new(block::ErrorKind::Medium, "as the test wants it");
+        for (index, part) in split(OpKind::Write, &[3; 1536], &done)
+            .into_iter()
+            .enumerate()
+        {
+            complete(
+                part,
+                if index == 0 {
+                    Err(error.clone())
+                } else {
+                    Ok(())
+                },
+            );
+        }
+        assert_eq!(done.try_next().expect("it has ended").result, Err(error));
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::event::Bell;
 use crate::log::Log;
-use crate::peek::{Closing, Peeked, peek};
+use crate::peek::{Closing, Peeked, peek, speaks};
 use crate::polling::{Choice, Polling};
 use crate::session::Session;
 use crate::volume::Volume;
@@ -17,6 +17,9 @@ use vhost::vhost_user::{BackendReqHandler, Error};
 
 /// How long to wait when the system gives no connection, out of descriptors say.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
+/// How long a front end may say nothing at first while another one waits for its turn, and how long the rest of a message
+/// may take. What has begun to speak may be silent for as long as it likes: there is nothing to say while a guest runs.
+const SILENT_MAX: Duration = Duration::from_secs(10);
 /// How long to wait after a connection: a front end that connects in a loop is not to take a processor.
 const CONNECT_PAUSE: Duration = Duration::from_millis(10);
 
@@ -105,7 +108,7 @@ pub(crate) fn run(shared: &Arc<Shared>, listener: &UnixListener) {
     while !shared.is_stopping() {
         match listener.accept() {
             Ok((stream, _)) => {
-                connected(shared, stream);
+                connected(shared, stream, listener);
                 if !shared.is_stopping() {
                     std::thread::sleep(CONNECT_PAUSE);
                 }
@@ -120,7 +123,7 @@ pub(crate) fn run(shared: &Arc<Shared>, listener: &UnixListener) {
     }
 }
 
-fn connected(shared: &Arc<Shared>, stream: UnixStream) {
+fn connected(shared: &Arc<Shared>, stream: UnixStream, listener: &UnixListener) {
     if shared.volume.device.is_gone() {
         return;
     }
@@ -130,8 +133,8 @@ fn connected(shared: &Arc<Shared>, stream: UnixStream) {
         );
     }
     let clones = stream
-        .try_clone()
-        .and_then(|a| Ok((a, stream.try_clone()?)));
+        .set_read_timeout(Some(SILENT_MAX))
+        .and_then(|()| Ok((stream.try_clone()?, stream.try_clone()?)));
     let (control, peeked) = match clones {
         Ok(clones) => clones,
         Err(error) => {
@@ -146,7 +149,13 @@ fn connected(shared: &Arc<Shared>, stream: UnixStream) {
         shared.hang_up();
     }
     shared.log.info("a front end has connected");
-    serve(shared, stream, &peeked);
+    if speaks(&peeked, listener, SILENT_MAX) {
+        serve(shared, stream, &peeked);
+    } else {
+        shared
+            .log
+            .warn("a front end that says nothing is disconnected, since another one waits");
+    }
     *shared.connection() = Connection::default();
     shared.sessions.fetch_sub(1, Ordering::AcqRel);
 }
@@ -177,7 +186,9 @@ fn serve(shared: &Arc<Shared>, stream: UnixStream, peeked: &UnixStream) {
             Err(error) => break Some(error.to_string()),
         }
         match handler.handle_request() {
-            Ok(()) | Err(Error::SocketRetry(_)) => {}
+            Ok(()) => {}
+            // The crate does not go on within a message.
+            Err(Error::SocketRetry(_)) => break Some("a message did not arrive as a whole".into()),
             Err(Error::Disconnected) => break None,
             Err(error) => break Some(error.to_string()),
         }

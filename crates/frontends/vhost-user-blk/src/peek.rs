@@ -10,8 +10,9 @@ use crate::shared::is_in_memory;
 use std::io;
 use std::mem::{size_of, zeroed};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Bytes of a message's header: request, flags, size.
 pub(crate) const HEADER_BYTES: usize = 12;
@@ -30,6 +31,30 @@ pub(crate) enum Peeked {
     Notifications(OwnedFd),
     /// It must not be read. The descriptors are copies of those that came with it.
     Foreign(Vec<OwnedFd>),
+}
+
+/// Whether a descriptor can be read within `wait`, or has ended.
+fn is_readable(fd: BorrowedFd<'_>, wait: Duration) -> bool {
+    let mut entry = libc::pollfd {
+        fd: fd.as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    let wait_ms = i32::try_from(wait.as_millis()).unwrap_or(i32::MAX);
+    // SAFETY: one entry, which lives through the call.
+    unsafe { libc::poll(&raw mut entry, 1, wait_ms) > 0 }
+}
+
+/// Waits for the first message, or the end of the connection. False when there was neither for as long as `silent_max` and
+/// somebody else waits to be connected.
+pub(crate) fn speaks(stream: &UnixStream, listener: &UnixListener, silent_max: Duration) -> bool {
+    let since = Instant::now();
+    while !is_readable(stream.as_fd(), Duration::from_secs(1)) {
+        if since.elapsed() >= silent_max && is_readable(listener.as_fd(), Duration::ZERO) {
+            return false;
+        }
+    }
+    true
 }
 
 /// Waits for the next message and looks at it; it stays to be read.
@@ -58,7 +83,9 @@ pub(crate) fn peek(stream: &UnixStream) -> io::Result<Peeked> {
             break read;
         }
         let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
+        // The time that a message may take does not count between messages.
+        let goes_on = [io::ErrorKind::Interrupted, io::ErrorKind::WouldBlock];
+        if !goes_on.contains(&error.kind()) {
             return Err(error);
         }
     };
@@ -145,5 +172,101 @@ impl Closing {
             drop(busy);
         })?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shared::tests::{Sharing, memory_file};
+    use std::fs::File;
+    use std::io::Write;
+    use vmm_sys_util::sock_ctrl_msg::ScmSocket;
+
+    fn event() -> OwnedFd {
+        // SAFETY: plain system call.
+        let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
+        assert!(fd >= 0, "no event descriptor");
+        // SAFETY: a fresh descriptor.
+        unsafe { OwnedFd::from_raw_fd(fd) }
+    }
+
+    fn header(request: u32) -> Vec<u8> {
+        let words = [request, 1, 0];
+        words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+    }
+
+    #[test]
+    fn messages_with_foreign_descriptors_are_not_read() {
+        let memory = memory_file(4096, Sharing::Sealed);
+        let (event, socket) = (event(), UnixStream::pair().unwrap().0);
+        let folder = File::open("/").unwrap();
+        let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let datagrams = std::os::unix::net::UnixDatagram::unbound().unwrap();
+        let [memory, event, socket] = [memory.as_raw_fd(), event.as_raw_fd(), socket.as_raw_fd()];
+        let foreign = [
+            folder.as_raw_fd(),
+            address.as_raw_fd(),
+            datagrams.as_raw_fd(),
+        ];
+        let check = |request, bytes: usize, files: &[i32]| {
+            let (ours, theirs) = UnixStream::pair().unwrap();
+            theirs
+                .send_with_fds(&[&header(request)[..bytes]], files)
+                .unwrap();
+            peek(&ours).unwrap()
+        };
+        let many = [memory; 30];
+        for files in [
+            &[][..],
+            &[memory],
+            &[event],
+            &[memory, event, socket],
+            &many,
+        ] {
+            assert!(matches!(check(5, 12, files), Peeked::Plain), "{files:?}");
+        }
+        for file in foreign {
+            for files in [&[file][..], &[event, file], &[file; 20]] {
+                let peeked = check(SET_BACKEND_REQ_FD, 12, files);
+                let Peeked::Foreign(copies) = peeked else {
+                    panic!("{files:?}: {peeked:?}");
+                };
+                assert_eq!(copies.len(), files.len());
+            }
+        }
+        assert!(matches!(check(5, 11, &[]), Peeked::Foreign(_)), "a part");
+        let peeked = check(SET_BACKEND_REQ_FD, 12, &[socket]);
+        assert!(matches!(peeked, Peeked::Notifications(_)), "{peeked:?}");
+    }
+
+    #[test]
+    fn only_so_much_is_closed_at_a_time() {
+        let closing = Closing::default();
+        let held: Vec<_> = (0..CLOSING_MAX).map(|_| closing.0.clone()).collect();
+        assert!(closing.is_full());
+        drop(held);
+        closing.close(vec![event()]).unwrap();
+        while Arc::strong_count(&closing.0) > 1 {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn the_silent_give_way_to_others_alone() {
+        let folder = std::env::temp_dir();
+        let path = folder.join(format!("convect-speaks-{}", std::process::id()));
+        let listener = UnixListener::bind(&path).unwrap();
+        let mut theirs = UnixStream::connect(&path).unwrap();
+        let (ours, _) = listener.accept().unwrap();
+        let silent = |wait| !speaks(&ours, &listener, wait);
+        let other = UnixStream::connect(&path).unwrap();
+        assert!(silent(Duration::ZERO));
+        drop(listener.accept().unwrap());
+        drop(other);
+        let speaker = std::thread::spawn(move || theirs.write_all(&[1]).map(|()| theirs));
+        assert!(!silent(Duration::ZERO), "nobody else waits");
+        drop(speaker.join());
+        std::fs::remove_file(&path).unwrap();
     }
 }

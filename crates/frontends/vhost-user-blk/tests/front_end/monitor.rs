@@ -257,3 +257,17 @@ fn connections_that_send_other_files_or_parts_of_messages_are_ended() {
 fn event_fd() -> RawFd {
     event().into_raw_fd()
 }
+
+#[test]
+fn a_front_end_that_does_not_finish_a_message_gives_way_to_others() {
+    let served = serve(volume());
+    let silent = RawConnection::connect(&served.path, TIMEOUT).unwrap();
+    drop(negotiated(&served));
+    assert!(silent.receive().is_err());
+    let half = negotiated(&served);
+    let header = [message::SET_VRING_NUM, 1, 8]
+        .map(u32::to_le_bytes)
+        .concat();
+    half.send_bytes(&header, &[]).unwrap();
+    serves_others(&served);
+}
