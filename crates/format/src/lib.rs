@@ -3,6 +3,7 @@
 //! Responsible for: layout, checksums, and refusing what is not exactly as it must be.
 //! Leaves out: when and where records are written; it does no I/O and reads no clock.
 
+mod bounds;
 mod bytes;
 mod checkpoint;
 mod chunk;
@@ -23,6 +24,7 @@ mod record;
 mod volume;
 mod wear;
 
+pub use bounds::{Bounded, Bounds, GroupSpace, OutOfBounds, SpaceClass};
 pub use checkpoint::Checkpoint;
 pub use checksum::crc32c;
 pub use chunk::{BlockState, ChunkPage};

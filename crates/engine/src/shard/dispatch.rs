@@ -3,6 +3,7 @@
 use super::heat::By;
 use super::read::{Looked, Served};
 use super::state::{Shard, State};
+use super::trim::WhenFull;
 use crate::control::spread::{Cell, IoSpread, Source, Spreads};
 use crate::control::types::IoCounters;
 use crate::space::Class;
@@ -180,7 +181,11 @@ impl Shard {
             (Ok(()), OpKind::Write) => self.write(writes, offset, &op.op.buf).await,
             (Ok(()), OpKind::Flush) if is_on(Mutation::FlushNothing) => Ok(()),
             (Ok(()), OpKind::Flush) => self.barrier().await,
-            (Ok(()), OpKind::Discard | OpKind::WriteZeroes) => self.trim(writes, offset, len).await,
+            (Ok(()), OpKind::Discard) => self.trim(writes, offset, len, WhenFull::Skip).await,
+            (Ok(()), OpKind::WriteZeroes) if op.op.flags.no_unmap => {
+                self.write_zeroes(writes, offset, len).await
+            }
+            (Ok(()), OpKind::WriteZeroes) => self.trim(writes, offset, len, WhenFull::Refuse).await,
             (Ok(()), OpKind::Status | OpKind::Changed(_)) => {
                 let since = match op.op.kind {
                     OpKind::Changed(since) => Some(since),
