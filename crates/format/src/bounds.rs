@@ -25,6 +25,17 @@ pub enum SpaceClass {
     Slow,
 }
 
+impl SpaceClass {
+    /// What people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Meta => "metadata",
+            Self::Fast => "fast",
+            Self::Slow => "slow",
+        }
+    }
+}
+
 /// The part of a vdrive that is handed out in groups.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GroupSpace {

@@ -5,7 +5,7 @@ use crate::{PAGE, PagePtr};
 use checksum::crc32c;
 use units::{PoolId, ShardId};
 
-const MAGIC: u32 = 0x5043_5643; // "CVCP"
+pub(crate) const MAGIC: u32 = 0x5043_5643; // "CVCP"
 const VERSION: u16 = 1;
 
 /// Generations, epochs and pages of journals are below this: what counts further was never counted by a pool.

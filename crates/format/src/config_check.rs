@@ -20,7 +20,9 @@ const JOURNAL_BLOCKS: std::ops::RangeInclusive<u64> = 32..=1 << 24;
 const WARN_LEVELS: usize = 8;
 const WARN_PERCENT: std::ops::RangeInclusive<u8> = 10..=100;
 /// Numbers of volumes and layers are below this: the upper half is for readers of snapshots and for trees of shards.
-pub(crate) const NUMBERS_MAX: u32 = 1 << 31;
+pub const NUMBERS_MAX: u32 = 1 << 31;
+/// Numbers that a description may have given out: it leaves more than any pool will.
+const GIVEN_MAX: u32 = NUMBERS_MAX / 2;
 /// Largest volume in bytes.
 const VOLUME_MAX: u64 = 256 << 40;
 /// Largest quota or reservation in bytes: beyond what any pool has.
@@ -106,7 +108,7 @@ impl PoolConfig {
             })?;
             vdrive.check(group)?;
         }
-        need(self.next_volume <= NUMBERS_MAX, || {
+        need(self.next_volume <= GIVEN_MAX, || {
             format!("{} numbers of volumes", self.next_volume)
         })?;
         let mut seen = BTreeSet::new();

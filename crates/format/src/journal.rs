@@ -7,7 +7,7 @@ use checksum::crc32c;
 use units::mutation::{Mutation, is_on};
 use units::{PoolId, ShardId};
 
-const MAGIC: u32 = 0x4c4a_5643; // "CVJL"
+pub(crate) const MAGIC: u32 = 0x4c4a_5643; // "CVJL"
 const VERSION: u16 = 1;
 /// First byte of a journal page's records.
 pub const JOURNAL_HEADER: usize = 64;

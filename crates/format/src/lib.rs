@@ -13,6 +13,7 @@ mod features;
 mod geometry;
 mod groups;
 mod holders;
+mod identity;
 mod journal;
 mod knobs;
 mod label;
@@ -34,12 +35,13 @@ pub use config::{
     ScrubConfig, ScrubRunning, ScrubTotals, SnapshotConfig, TargetsConfig, TierConfig,
     VdriveConfig, VolumeConfig, WARN_AT,
 };
-pub use config_check::{check_warn_at, whole_limit};
+pub use config_check::{NUMBERS_MAX, check_warn_at, whole_limit};
 pub use features::{Features, KNOWN, LAYERS, Newer};
 pub use geometry::{
     REGION, checkpoint_block, journal_start, pages_start, shard_of, shard_of_chunk,
 };
 pub use groups::{GroupKey, HOME_GROUPS, HomesPage, SlotsPage};
+pub use identity::give_to_pool;
 pub use journal::{JOURNAL_HEADER, JournalHeader, JournalPage, open_page, page_body, records_of};
 pub use knobs::{
     BYPASS_MAX, INITIATOR_MAX, KnobsConfig, PINS_MAX, PinConfig, ReactionConfig, check_initiator,

@@ -45,7 +45,17 @@ impl Shard {
         len: u64,
         when_full: WhenFull,
     ) -> Result<(), IoError> {
+        let mut mapped = Some(0);
         for piece in pieces(offset, len) {
+            // What no layer has a page of is zeroes: of a large volume that is most.
+            if mapped.is_some_and(|mapped| mapped < piece.chunk) {
+                mapped = self.next_mapped(by.volume, piece.chunk).await?;
+            }
+            match mapped {
+                None => break,
+                Some(mapped) if mapped > piece.chunk => continue,
+                Some(_) => {}
+            }
             self.trim_piece(by, piece, when_full).await?;
             // What waits for no drive would keep others waiting.
             self.handle.yield_now().await;
@@ -125,7 +135,11 @@ impl Shard {
             None => (AllocationState::Data, AllocationState::Hole),
             Some(_) => (AllocationState::Changed, AllocationState::Same),
         };
+        if let Some(since) = since {
+            self.state.borrow().compared(volume, since)?;
+        }
         let mut extents: Vec<StatusExtent> = Vec::new();
+        let mut mapped = Some(0);
         for (looked, piece) in pieces(offset, len).enumerate() {
             if looked as u32 >= STATUS_CHUNKS || extents.len() >= STATUS_EXTENTS {
                 break;
@@ -133,6 +147,14 @@ impl Shard {
             // Pages may all be in memory: others want their turn.
             if looked % STATUS_TURN == STATUS_TURN - 1 {
                 self.handle.yield_now().await;
+            }
+            // What no layer has a page of is a hole, and was one then.
+            if mapped.is_some_and(|mapped| mapped < piece.chunk) {
+                mapped = self.next_mapped(volume, piece.chunk).await?;
+            }
+            if mapped != Some(piece.chunk) {
+                add(&mut extents, piece.len as u64, no);
+                continue;
             }
             let (first, count) = piece.blocks();
             let blocks = BlockMask::of(first, count);
@@ -174,8 +196,8 @@ impl Shard {
                     self.trim_range(volume, u64::from(*chunk) * CHUNK as u64, CHUNK as u64)
                         .await?;
                 }
-                match found.last() {
-                    Some(last) if *last + 1 < chunks.end => from = last + 1,
+                match found.last().and_then(|last| last.checked_add(1)) {
+                    Some(next) if next < chunks.end => from = next,
                     _ => break,
                 }
             }
@@ -272,3 +294,6 @@ fn add(extents: &mut Vec<StatusExtent>, len: u64, state: AllocationState) {
         _ => extents.push(StatusExtent { len, state }),
     }
 }
+
+#[cfg(test)]
+mod tests;

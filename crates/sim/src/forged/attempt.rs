@@ -109,14 +109,26 @@ fn tools(disks: &[Disk], mode: Mode, data: bool) -> Result<bool, String> {
     Ok(whole)
 }
 
-fn life(disks: &[Disk], random: &mut Random) -> Result<bool, String> {
+/// Whether a check with data finds a pool whole.
+///
+/// # Errors
+/// When it does not end.
+#[cfg(test)]
+pub fn is_whole(disks: &[Disk]) -> Result<bool, String> {
+    tools(disks, Mode::Look, true)
+}
+
+fn life(disks: &[Disk], random: &mut Random, is_repaired: bool) -> Result<bool, String> {
     let life = Life::new(disks, random.next());
     let specs: Vec<String> = disks.iter().map(|disk| disk.spec().to_owned()).collect();
     let _ = life.ask().pool_scan(&specs);
     let opened = life.ask().pool_import(&specs, POOL, false).is_ok()
         || life.ask().pool_import(&specs, POOL, true).is_ok();
     if opened {
-        life.use_pool(random)?;
+        match is_repaired {
+            true => life.look_at_all()?,
+            false => life.use_pool(random)?,
+        }
         let _ = life.ask().pool_export(POOL);
     }
     match life.is_endless() {
@@ -139,11 +151,11 @@ pub fn attempt(bases: &[Vec<Disk>], seed: u64, tally: &Tally) -> Result<(), Stri
     }
     let whole = tools(&disks, Mode::Look, false)? & tools(&disks, Mode::Look, true)?;
     let used: Vec<Disk> = disks.iter().map(Disk::copy).collect();
-    let opened = life(&used, &mut random)?;
+    let opened = life(&used, &mut random, false)?;
     tools(&used, Mode::Look, true)?;
     tools(&disks, Mode::Mend, false)?;
     tools(&disks, Mode::Mend, true)?;
-    let opened_after = life(&disks, &mut random)?;
+    let opened_after = life(&disks, &mut random, true)?;
     tally.pools.fetch_add(1, Ordering::Relaxed);
     tally
         .noticed
@@ -224,6 +236,10 @@ fn keep_panics() {
             };
             if first.is_empty() {
                 *first = panic.to_string();
+            }
+            if cfg!(panic = "abort") {
+                // Nothing is told of it any more.
+                eprintln!("{panic}");
             }
             true
         });

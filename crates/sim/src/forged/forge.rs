@@ -168,6 +168,29 @@ impl<'a> Pool<'a> {
         }
     }
 
+    /// Changes all pages of a kind in the same way; returns how many there are.
+    #[cfg(test)]
+    pub fn change_all(&self, kind: PageKind, change: impl Fn(&mut [u8; PAGE])) -> usize {
+        let shards = 0..self.config().shards;
+        let checkpoints = shards.filter_map(|shard| self.checkpoint(shard));
+        let pages = checkpoints.flat_map(|checkpoint| self.pages(&checkpoint));
+        let pages: Vec<Known> = pages.filter(|page| page.kind == kind).collect();
+        for known in &pages {
+            let mut bytes = self.read(known.block);
+            change(&mut bytes);
+            restore_crc(&mut bytes, known.crc);
+            self.write(known.block, &bytes);
+        }
+        pages.len()
+    }
+
+    /// Adds a record to the end of a shard's journal, which counts.
+    #[cfg(test)]
+    pub fn add_record(&self, record: &Record) {
+        let checkpoint = self.checkpoint(0).expect("a checkpoint");
+        self.append(&checkpoint, &[vec![record.clone()], Vec::new()], None);
+    }
+
     fn forge_page(&self, checkpoint: &Checkpoint, random: &mut Random) {
         let pages = self.pages(checkpoint);
         let kinds = [
@@ -310,6 +333,22 @@ impl<'a> Pool<'a> {
 
     /// Adds records to the end of a journal.
     fn forge_journal(&self, checkpoint: &Checkpoint, random: &mut Random) {
+        let count = random.within(1..=3);
+        let durable = match random.below(4) {
+            0 => Some(0),
+            1 => Some(number(random)),
+            _ => None,
+        };
+        let mut records = || {
+            let count = random.within(1..=4);
+            (0..count).map(|_| self.record(random)).collect()
+        };
+        let pages: Vec<Vec<Record>> = (0..count).map(|_| records()).collect();
+        self.append(checkpoint, &pages, durable);
+    }
+
+    /// Adds pages of records to the end of a journal, with a durable mark; none: all count.
+    fn append(&self, checkpoint: &Checkpoint, pages: &[Vec<Record>], durable: Option<u64>) {
         let config = self.config();
         let ring = config.meta.journal_blocks;
         let (pool, shard) = (self.label.pool, checkpoint.shard);
@@ -325,16 +364,11 @@ impl<'a> Pool<'a> {
             }
             next = next.wrapping_add(1);
         }
-        let count = random.within(1..=3);
-        let durable = match random.below(4) {
-            0 => 0,
-            1 => number(random),
-            _ => next.wrapping_add(count),
-        };
-        for index in 0..count {
+        let durable = durable.unwrap_or(next.wrapping_add(pages.len() as u64));
+        for (index, records) in (0u64..).zip(pages) {
             let mut page = JournalPage::new();
-            for _ in 0..random.within(1..=4) {
-                page.push(&self.record(random));
+            for record in records {
+                page.push(record);
             }
             let header = JournalHeader {
                 pool,

@@ -15,7 +15,7 @@ pub const MIB: u64 = 1 << 20;
 const LOOPS: usize = 2;
 /// Bytes of one operation, and operations that read a part of a volume at most.
 const PIECE: u64 = 512 << 10;
-const PIECES: u64 = 40;
+const PIECES: u64 = 16;
 /// Rounds of a question that is answered in pieces.
 const ROUNDS: usize = 16;
 
@@ -203,18 +203,29 @@ impl Life {
         let _ = self.ask().pool_scrub(POOL, &spec);
         self.work();
         let _ = self.ask().pool_scrub_status(POOL);
-        for device in &devices {
-            self.look(device)?;
-        }
         drop(devices);
+        self.look_at_all()?;
         self.administer(&volumes, &snapshots);
-        self.rest(20_000);
+        self.rest(5_000);
         let _ = self.ask().pool_audit(POOL);
         let _ = self.ask().pool_status(POOL);
         match self.is_endless() {
             true => Err("something takes more steps than anything may".into()),
             false => Ok(()),
         }
+    }
+
+    /// Reads every volume.
+    ///
+    /// # Errors
+    /// What did not end.
+    pub fn look_at_all(&self) -> Result<(), String> {
+        for volume in self.ask().volume_list(POOL).unwrap_or_default() {
+            if let Ok(device) = self.ask().volume_open(POOL, &volume.name, None) {
+                self.look(&device)?;
+            }
+        }
+        Ok(())
     }
 
     /// Reads a volume and asks what of it is allocated.
