@@ -8,11 +8,13 @@
 pub mod control;
 mod cores;
 mod executor;
+mod files;
 mod frontend;
 mod net;
 mod read_buffer;
 mod readiness;
 mod remote;
+mod resolve;
 mod ring;
 mod ringfile;
 mod run;
@@ -20,17 +22,22 @@ mod sidering;
 mod signals;
 mod sync;
 mod timer;
+mod unix_socket;
 mod within;
 
 pub use cores::{Cores, CoresError};
 pub use executor::{Clock, Handle, mix};
+pub use files::{
+    FileIdentity, open_regular, read_regular, remove_file_if, sync_folder, sync_folder_of,
+};
 pub use frontend::{
     Export, FrontEnd, Keeper, Kept, NoKeeper, OpenFor, Parameter, SessionInfo, Space, StartExport,
 };
-pub use net::{DetachedStream, ListenAddress, Listener, Stream, prepare_socket_path};
+pub use net::{Bound, DetachedStream, ListenAddress, Listener, Stream};
 pub use read_buffer::ReadBuffer;
 pub use readiness::{Interest, Readiness};
 pub use remote::Remote;
+pub use resolve::resolve;
 pub use ring::moved;
 pub use ringfile::RingFile;
 pub use run::{Reactor, ReactorThread};
@@ -38,4 +45,5 @@ pub use sidering::{Answer, Ends, Meaning};
 pub use signals::Signals;
 pub use sync::{Event, Limit, Permit};
 pub use timer::Sleep;
+pub use unix_socket::{SocketAccess, UnixSocket};
 pub use within::{SECOND_NS, in_time, within};

@@ -3,7 +3,6 @@
 use reactor::ListenAddress;
 use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind, Result};
-use std::net::ToSocketAddrs;
 use std::path::PathBuf;
 
 const CONNECTIONS_DEFAULT: usize = 16;
@@ -31,8 +30,11 @@ pub(crate) fn parse_listen(text: &str) -> Result<ListenAddress> {
         ))
     };
     let rest = text.strip_prefix("tcp:").ok_or_else(form)?;
-    let mut found = rest.to_socket_addrs().map_err(|_| form())?;
-    found.next().map(ListenAddress::Tcp).ok_or_else(form)
+    let (host, port) = rest.rsplit_once(':').ok_or_else(form)?;
+    if host.is_empty() || port.parse::<u16>().is_err() {
+        return Err(form());
+    }
+    Ok(ListenAddress::Tcp(reactor::resolve(rest)?[0]))
 }
 
 /// Where to listen and how many connections to take.

@@ -3,7 +3,10 @@
 use crate::address::parse;
 use crate::session::serve;
 use crate::shared::{Listening, Shared};
-use reactor::{Export, Handle, ListenAddress, Listener, Remote, SECOND_NS, StartExport, Stream};
+use reactor::{
+    Bound, Export, Handle, ListenAddress, Listener, Remote, SECOND_NS, SocketAccess, StartExport,
+    Stream,
+};
 use std::future::{Future, poll_fn};
 use std::io::{Error, Result};
 use std::os::fd::BorrowedFd;
@@ -32,6 +35,9 @@ struct NbdExport {
 /// Starts an export. Not to be called on one of its loops: it waits for the first of them.
 pub(crate) fn start(export: StartExport) -> Result<Box<dyn Export>> {
     let (address, connections) = parse(&export.parameters)?;
+    // Here and not on the loop: file systems may take their time.
+    let bound = Bound::new(&address, &SocketAccess::parse(&export.parameters)?)?;
+    let address = bound.address()?;
     let shared = Shared::new(export.name, export.volume, export.device);
     let remotes = export.remotes;
     let first = remotes
@@ -41,13 +47,7 @@ pub(crate) fn start(export: StartExport) -> Result<Box<dyn Export>> {
     let (give, take) = mpsc::channel();
     let task_shared = shared.clone();
     first.run(move |handle| {
-        let listener = match Listener::bind(handle, &address) {
-            Ok(listener) => listener,
-            Err(error) => {
-                let _ = give.send(Err(error));
-                return;
-            }
-        };
+        let listener = Listener::new(handle, bound);
         // Owned by the task, so that it is marked as closed after the socket is.
         let accepting = Accepting {
             handle: handle.clone(),
@@ -57,23 +57,16 @@ pub(crate) fn start(export: StartExport) -> Result<Box<dyn Export>> {
             listening: task_shared.listening(),
             shared: task_shared,
         };
-        let bound = listener.address();
         handle.spawn(accepting.run(listener));
-        let _ = give.send(bound);
+        let _ = give.send(());
     });
-    let address = match take.recv_timeout(START_MAX) {
-        Ok(bound) => bound,
-        Err(_) => Err(Error::other(
+    if take.recv_timeout(START_MAX).is_err() {
+        shared.stop();
+        return Err(Error::other(
             "the loop that should listen has ended or does not answer: is the daemon stopping?",
-        )),
-    };
-    match address {
-        Ok(address) => Ok(Box::new(NbdExport { shared, address })),
-        Err(error) => {
-            shared.stop();
-            Err(error)
-        }
+        ));
     }
+    Ok(Box::new(NbdExport { shared, address }))
 }
 
 impl Export for NbdExport {
