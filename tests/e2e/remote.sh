@@ -7,7 +7,7 @@
 
 write_config
 port="$(free_port)"
-echo "listen = \"127.0.0.1:$port\"" >>convect.toml
+printf 'listen = "127.0.0.1:%s"\nremote_paths = { sockets = ["%s"] }\n' "$port" "$work" >>convect.toml
 start_daemon
 server="https://127.0.0.1:$port"
 pin="sha256:$(sed -n "s|.*certificate's SHA-256 fingerprint is \(.*\)|\1|p" daemon.log | tail -n 1)"

@@ -47,6 +47,7 @@ export class Daemon {
         `socket = "${folder}/c.sock"`,
         `state_dir = "${folder}/state"`,
         `listen = "127.0.0.1:0"`,
+        `remote_paths = { sockets = ["${folder}"] }`,
         ...settings,
       ].join("\n"),
     );

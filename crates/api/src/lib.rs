@@ -7,8 +7,10 @@
 mod conditions;
 mod openapi;
 mod routes;
+mod secret;
 pub mod v1;
 
 pub use conditions::Tagged;
 pub use openapi::{document, document_json};
 pub use routes::{Least, Method, Operation, Query, ROUTES, Route, Shape};
+pub use secret::Secret;

@@ -2,6 +2,7 @@
 //! and time.
 
 use crate::Failure;
+use crate::show;
 use crate::way::{Way, Wire};
 use api::v1::Problem;
 use api::{Method, Operation};
@@ -168,7 +169,7 @@ impl Client {
         if status < 400 {
             return Ok(body.to_vec());
         }
-        match serde_json::from_slice::<Problem>(body) {
+        match show::read::<Problem>(body) {
             Ok(problem) => Err(Failure::Refused(problem)),
             Err(_) => Err(Failure::Failed(format!(
                 "the daemon answered with status {status} and no reason: see its log"

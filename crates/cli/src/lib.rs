@@ -29,6 +29,7 @@ mod show;
 mod stream_arguments;
 mod target_arguments;
 mod top;
+mod visible;
 mod way;
 
 pub use arguments::Arguments;

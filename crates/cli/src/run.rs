@@ -4,7 +4,7 @@ use crate::arguments::{Arguments, Command};
 use crate::serve_arguments::Serve;
 use crate::show::print;
 use crate::way::{Environment, Reach, choose};
-use crate::{Client, Failure, commands};
+use crate::{Client, Failure, commands, visible};
 use clap::{CommandFactory, Parser};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -23,7 +23,7 @@ pub fn main() -> ExitCode {
                 Failure::Left(_) => "",
                 _ => "error: ",
             };
-            eprintln!("{sign}{failure}");
+            eprintln!("{sign}{}", visible::lines(&failure.to_string()));
             ExitCode::from(failure.code())
         }
     }

@@ -1,32 +1,48 @@
 //! Output: tables for people, the interface's JSON for programs.
 
-use crate::Failure;
+use crate::{Failure, visible};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use serde::de::DeserializeOwned;
 use std::io::Write;
 
-/// Writes to the standard output.
+/// Writes lines to the standard output. What a terminal would act on is written out ([`visible::lines`]).
 ///
 /// # Errors
 /// When nobody reads it.
 pub fn print(text: &str) -> Result<(), Failure> {
+    print_styled(&visible::lines(text))
+}
+
+/// Writes text with colours of its own; what it has of others came by [`read`].
+///
+/// # Errors
+/// When nobody reads it.
+pub fn print_styled(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes())
         .and_then(|()| out.flush())
         .map_err(|error| Failure::output(&error))
 }
 
-/// Reads an answer.
+/// Reads an answer, whose texts cannot act on a terminal then ([`visible::answer`]).
 ///
 /// # Errors
 /// When the daemon is of another version.
 pub fn read<T: DeserializeOwned>(answer: &[u8]) -> Result<T, Failure> {
-    serde_json::from_slice(answer).map_err(|error| {
-        Failure::Failed(format!(
-            "the daemon's answer cannot be read ({error}): use the convect of its version"
-        ))
-    })
+    let mut value = parse(answer)?;
+    visible::answer(&mut value);
+    serde_json::from_value(value).map_err(|error| unreadable(&error))
+}
+
+fn parse(answer: &[u8]) -> Result<serde_json::Value, Failure> {
+    serde_json::from_slice(answer).map_err(|error| unreadable(&error))
+}
+
+fn unreadable(error: &serde_json::Error) -> Failure {
+    Failure::Failed(format!(
+        "the daemon's answer cannot be read ({error}): use the convect of its version"
+    ))
 }
 
 /// Prints an answer as JSON: indented, or in one line.
@@ -37,7 +53,7 @@ pub fn print_json(answer: &[u8], indented: bool) -> Result<(), Failure> {
     if answer.is_empty() {
         return Ok(());
     }
-    let value: serde_json::Value = read(answer)?;
+    let value = parse(answer)?;
     let text = match indented {
         true => format!("{value:#}\n"),
         false => format!("{value}\n"),

@@ -6,7 +6,7 @@ mod off;
 pub use network::{TlsFiles, parse_listen_address, parse_metrics_address};
 
 use crate::schedule::ScrubFile;
-use crate::{ScrubSchedule, ServeError, Span};
+use crate::{RemotePaths, ScrubSchedule, ServeError, Span};
 use network::{ListenAddress, MetricsAddress, PemFile, tls_files};
 pub(crate) use off::value_or_off;
 use reactor::Cores;
@@ -93,6 +93,10 @@ pub struct Config {
     pub alert_targets: Vec<api::v1::TargetCreate>,
     /// When pools are scrubbed.
     pub scrub: ScrubSchedule,
+    /// Folders in which callers by the network may name paths of exports.
+    pub remote_paths: RemotePaths,
+    /// Whether events are also sent to link-local addresses.
+    pub alerts_link_local: bool,
     /// How much is logged.
     pub log_level: LogLevel,
 }
@@ -121,6 +125,8 @@ impl Default for Config {
             flash_daily_percent: 100,
             alert_targets: Vec::new(),
             scrub: ScrubSchedule::default(),
+            remote_paths: RemotePaths::default(),
+            alerts_link_local: false,
             log_level: LogLevel::default(),
         }
     }
@@ -318,6 +324,8 @@ struct File {
     flash_daily_percent: Option<Percent>,
     alert_target: Option<Vec<api::v1::TargetCreate>>,
     scrub: Option<ScrubFile>,
+    remote_paths: Option<RemotePaths>,
+    alerts_link_local: Option<bool>,
     log_level: Option<LogLevel>,
 }
 
@@ -402,6 +410,8 @@ impl Config {
                 .map_or(default.flash_daily_percent, |percent| percent.0),
             alert_targets: file.alert_target.unwrap_or_default(),
             scrub: file.scrub.unwrap_or_default().schedule(),
+            remote_paths: file.remote_paths.unwrap_or_default(),
+            alerts_link_local: file.alerts_link_local.unwrap_or_default(),
             log_level: file.log_level.unwrap_or(default.log_level),
         })
     }

@@ -2,8 +2,8 @@
 
 use block::BlockDevice;
 use engine::{
-    DriveReport, Engine, EngineError, Explanation, ExportRecord, Importable, IoCounters, JobStatus,
-    MapCell, MoveCount, PoolChange, PoolLook, PoolSpec, PoolStatus, Promotion, ReceiveSpec,
+    DriveReport, Engine, EngineError, Explanation, ExportRecord, IoCounters, JobStatus, MapCell,
+    MoveCount, PoolChange, PoolLook, PoolSpec, PoolStatus, Promotion, ReceiveSpec, ScanReport,
     ScheduleSpec, ScheduleStatus, ScheduleTurn, ScrubSpec, ScrubStatus, SnapshotDiff,
     SnapshotStatus, VdriveSpec, VolumeChange, VolumeSpec, VolumeStatus, WhatIf,
 };
@@ -39,7 +39,7 @@ control! {
     look() -> Vec<PoolLook>;
     pool_list() -> Result<Vec<PoolStatus>>;
     pool_status(pool: &str) -> Result<PoolStatus>;
-    pool_scan(drives: &[String]) -> Result<Vec<Importable>>;
+    pool_scan(drives: &[String]) -> Result<ScanReport>;
     pool_import(drives: &[String], pool: &str, degraded: bool) -> Result<PoolStatus>;
     pool_export(pool: &str) -> Result<()>;
     pool_destroy(pool: &str) -> Result<()>;

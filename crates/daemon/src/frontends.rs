@@ -14,6 +14,8 @@ pub const FRONT_ENDS: &[FrontEnd] = &[
 
 /// Longest value of a parameter, in bytes.
 const VALUE_MAX: usize = 4096;
+/// Names of hosts of one export that are looked up ahead.
+const LOOKUPS_MAX: usize = 16;
 
 fn invalid(message: String) -> Problem {
     Problem::new(ProblemCode::Invalid, message)
@@ -60,5 +62,22 @@ pub fn check(row: &FrontEnd, parameters: &BTreeMap<String, String>) -> Result<()
             row.name, missing.name, missing.about
         ))),
         None => Ok(()),
+    }
+}
+
+/// Looks up the names of hosts that an export's parameters have, so that starting it finds them known. This may take
+/// seconds: nothing that others need is to be locked. What is not found is told when the export is started.
+pub fn look_up(kind: &str, parameters: &BTreeMap<String, String>) {
+    let names: Vec<&str> = match kind {
+        "nbd" => parameters
+            .get("listen")
+            .and_then(|at| at.strip_prefix("tcp:")),
+        "iscsi" => parameters.get("portal").map(String::as_str),
+        _ => None,
+    }
+    .map(|names| names.split(',').take(LOOKUPS_MAX).collect())
+    .unwrap_or_default();
+    for name in names {
+        let _ = reactor::resolve(name);
     }
 }

@@ -3,10 +3,11 @@
 //!
 //! Leaves out: what a line says, and whether it is believed.
 
+use crate::state::StateFiles;
 use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// A text, as far as it has at most `most` bytes.
 pub fn clip(text: &str, most: usize) -> String {
@@ -16,66 +17,67 @@ pub fn clip(text: &str, most: usize) -> String {
 
 /// Such a file.
 pub struct Lines {
-    folder: PathBuf,
+    files: StateFiles,
     name: &'static str,
     /// Bytes after which a new file begins.
     most: u64,
     /// The file and its length, in bytes.
     pub(crate) file: Option<(File, u64)>,
+    /// The last line that was read was being written when the daemon was killed.
+    torn: bool,
 }
 
 impl Lines {
     /// One that was not read yet, of at most `most` bytes and a line.
-    pub fn new(folder: &Path, name: &'static str, most: u64) -> Self {
+    pub fn new(files: &StateFiles, name: &'static str, most: u64) -> Self {
         Self {
-            folder: folder.to_owned(),
+            files: files.clone(),
             name,
             most,
             file: None,
+            torn: false,
         }
     }
 
     /// The file that is appended to.
     pub fn path(&self) -> PathBuf {
-        self.folder.join(self.name)
+        self.files.folder().join(self.name)
     }
 
     fn older(&self) -> PathBuf {
-        self.folder.join(format!("{}.1", self.name))
+        self.files.folder().join(format!("{}.1", self.name))
     }
 
     fn open(&self) -> io::Result<File> {
-        OpenOptions::new()
-            .create(true)
-            .append(true)
-            .mode(0o640)
-            .open(self.path())
+        let mut options = OpenOptions::new();
+        options.create(true).append(true).mode(0o640);
+        reactor::open_regular(&self.path(), &options)
     }
 
     /// Every whole line that there is, oldest first and without its end. One that was being written when the daemon
-    /// was killed is left out, and ended for those that follow: it was never relied on.
+    /// was killed is left out: it was never relied on.
     ///
     /// # Errors
-    /// When it cannot be read or written to.
+    /// When it cannot be read. Whether it can be written to shows when it is.
     pub fn load(&mut self) -> io::Result<Vec<Vec<u8>>> {
+        let read = self.read();
+        self.files.note(self.name, read)
+    }
+
+    fn read(&mut self) -> io::Result<Vec<Vec<u8>>> {
         let mut lines = Vec::new();
-        let mut torn = false;
         for path in [self.older(), self.path()] {
-            let text = match std::fs::read(&path) {
-                Ok(text) => text,
+            let mut text = Vec::new();
+            match reactor::open_regular(&path, OpenOptions::new().read(true)) {
+                // Both are bounded by what is appended; a longer one was not written here.
+                Ok(file) => drop(file.take(2 * self.most).read_to_end(&mut text)?),
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 Err(error) => return Err(error),
-            };
+            }
             let split = text.split_inclusive(|byte| *byte == b'\n');
             lines.extend(split.filter_map(|line| line.strip_suffix(b"\n").map(<[u8]>::to_vec)));
-            torn = text.last().is_some_and(|byte| *byte != b'\n');
+            self.torn = text.last().is_some_and(|byte| *byte != b'\n');
         }
-        let mut file = self.open()?;
-        if torn {
-            file.write_all(b"\n")?;
-        }
-        let length = file.metadata()?.len();
-        self.file = Some((file, length));
         Ok(lines)
     }
 
@@ -84,6 +86,11 @@ impl Lines {
     /// # Errors
     /// When it cannot be written: then nothing of it is there.
     pub fn append(&mut self, line: &str) -> io::Result<()> {
+        let appended = self.try_append(line);
+        self.files.note(self.name, appended)
+    }
+
+    fn try_append(&mut self, line: &str) -> io::Result<()> {
         let full = |(_, length): &(File, u64)| *length >= self.most;
         if self.file.as_ref().is_none_or(full) {
             self.begin()?;
@@ -91,12 +98,15 @@ impl Lines {
         let Some((file, length)) = &mut self.file else {
             return Err(io::Error::other("there is no file"));
         };
-        let text = format!("{line}\n");
+        // A torn line is ended, so that this one stands on its own.
+        let end = if self.torn { "\n" } else { "" };
+        let text = format!("{end}{line}\n");
         if let Err(error) = file.write_all(text.as_bytes()) {
             // A part may be there: without it the next line would not stand on its own.
             let _ = file.set_len(*length);
             return Err(error);
         }
+        self.torn = false;
         *length += text.len() as u64;
         Ok(())
     }
@@ -104,9 +114,12 @@ impl Lines {
     fn begin(&mut self) -> io::Result<()> {
         self.file = None;
         if std::fs::metadata(self.path()).is_ok_and(|meta| meta.len() >= self.most) {
+            // What is put aside is not flushed after that.
+            self.open()?.sync_data()?;
             std::fs::rename(self.path(), self.older())?;
         }
         let file = self.open()?;
+        reactor::sync_folder(self.files.folder())?;
         let length = file.metadata()?.len();
         self.file = Some((file, length));
         Ok(())

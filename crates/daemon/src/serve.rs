@@ -3,7 +3,7 @@
 use crate::clock::now_s;
 use crate::delivery::{TARGETS_MAX, deliver};
 use crate::{Config, Control, FRONT_ENDS, LogLevel, Manager, ServeError, StateDir};
-use crate::{RamPlan, check_memory, http, notify};
+use crate::{RamPlan, check_memory, descriptors::raise_descriptors, http, notify};
 use block::Lasting;
 use drives::LastingFiles;
 use reactor::FrontEnd;
@@ -13,13 +13,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
 
+/// How often exports that could not be started are tried again.
+const RETRY_TIME: Duration = Duration::from_secs(30);
 /// How often the list of open pools is looked at, and what is due in them.
 const REFRESH_TIME: Duration = Duration::from_secs(10);
 /// Threads that carry out requests: one for each that may run, and for what the daemon does by itself.
 const THREADS_MAX: usize = http::CONNECTIONS_MAX
     + http::METRICS_CONNECTIONS_MAX
     + http::NETWORK_CONNECTIONS_MAX
-    + 6
+    + 7
     + 2 * TARGETS_MAX;
 /// Time between two looks at what is wrong, at least and at most. In between they are as far apart as the last one was
 /// long, times [`OBSERVE_DUTY`].
@@ -108,6 +110,7 @@ pub fn serve(config: &Config) -> Result<(), ServeError> {
     start_logging(config.log_level);
     let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     check_memory(config, &meminfo)?;
+    raise_descriptors();
     let start = || {
         let engine = engine::Engine::start(&engine::EngineConfig {
             threads: config.threads,
@@ -149,7 +152,9 @@ pub fn run(
     let state = StateDir::open(&config.state_dir)?;
     let socket = http::bind(&config.socket)?;
     let metrics = config.metrics.map(http::bind_metrics).transpose()?;
-    let listen = config.listen.map(|at| http::bind_network(config, at));
+    let listen = config
+        .listen
+        .map(|at| http::bind_network(config, state.files(), at));
     let network = listen.transpose()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -167,7 +172,9 @@ pub fn run(
         manager
             .with_flash_limit(config.flash_daily_percent)
             .with_request_memory(config.request_memory)
-            .with_targets(config.alert_targets.clone()),
+            .with_targets(config.alert_targets.clone())
+            .with_remote_paths(config.remote_paths.clone())
+            .with_alerts_link_local(config.alerts_link_local),
     );
     if let Err(error) = manager.start(&config.drives) {
         manager.stop();
@@ -175,6 +182,7 @@ pub fn run(
     }
     let served = runtime.block_on(async {
         tokio::spawn(refresh(Arc::clone(&manager)));
+        tokio::spawn(retry_exports(Arc::clone(&manager)));
         tokio::spawn(fit_ram(Arc::clone(&manager)));
         tokio::spawn(observe(Arc::clone(&manager)));
         tokio::spawn(record(Arc::clone(&manager)));
@@ -192,6 +200,15 @@ pub fn run(
     });
     runtime.shutdown_timeout(Duration::ZERO);
     served.map_err(|error| ServeError::new(format!("cannot serve the socket: {error}")))
+}
+
+/// An address that appears after the start is offered by itself.
+async fn retry_exports(manager: Arc<Manager>) {
+    loop {
+        tokio::time::sleep(RETRY_TIME).await;
+        let trying = Arc::clone(&manager);
+        let _ = tokio::task::spawn_blocking(move || trying.retry_exports()).await;
+    }
 }
 
 /// Memory runs short within seconds.
@@ -246,6 +263,7 @@ async fn refresh(manager: Arc<Manager>) {
         tokio::time::sleep(REFRESH_TIME).await;
         let manager = Arc::clone(&manager);
         let work = move || {
+            manager.probe_state();
             manager.refresh();
             manager.access().flush();
             manager.events().flush();

@@ -11,6 +11,7 @@ mod check;
 mod error;
 mod given;
 mod lasting;
+mod made;
 mod model;
 mod null;
 mod nvme;
@@ -23,8 +24,11 @@ mod uring;
 pub use error::{OpenError, OpenErrorKind};
 pub use given::give;
 pub use lasting::LastingFiles;
+pub use made::{MadeFile, make_file};
 pub use model::{Profile, profiles};
 pub use ram::forget_ram;
-pub use registry::{DriveKind, OpenDrive, canonical, found_on, kinds, open, open_read_only};
+pub use registry::{
+    DriveIdentity, DriveKind, OpenDrive, canonical, found_on, identity, kinds, open, open_read_only,
+};
 pub use signature::signature;
 pub use spec::file_path;

@@ -4,7 +4,10 @@ use crate::spec::split_kind;
 use crate::{OpenError, given, model, null, nvme, ram, uring};
 use block::{Drive, DriveQueue};
 use reactor::Handle;
+use std::fs;
 use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -42,6 +45,8 @@ pub struct DriveKind {
     pub(crate) canonical: fn(&str) -> Result<String, OpenError>,
     /// What the drive already bears.
     pub(crate) found_on: fn(&str) -> Result<Option<String>, OpenError>,
+    /// The file or block device in which its data lie, if there is one.
+    pub(crate) path: fn(&str) -> Option<PathBuf>,
 }
 
 static KINDS: [DriveKind; 5] = [uring::KIND, nvme::KIND, ram::KIND, null::KIND, model::KIND];
@@ -114,4 +119,39 @@ pub fn found_on(spec: &str) -> Result<Option<String>, OpenError> {
     }
     let (kind, rest) = find(spec)?;
     (kind.found_on)(rest)
+}
+
+/// The file or block device in which a drive's data lie.
+pub(crate) fn path(spec: &str) -> Option<PathBuf> {
+    if given::find(spec).is_some() {
+        return None;
+    }
+    let (kind, rest) = find(spec).ok()?;
+    (kind.path)(rest)
+}
+
+/// Which drive it is, whatever name it is given: links of `/dev/disk/by-id` and the two nodes of an NVMe namespace are
+/// the same one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct DriveIdentity {
+    is_device: bool,
+    device: u64,
+    inode: u64,
+}
+
+/// Which drive a specification names; nothing for kinds that are no files, and where there is none now.
+pub fn identity(spec: &str) -> Option<DriveIdentity> {
+    let meta = fs::metadata(path(spec)?).ok()?;
+    Some(match meta.file_type().is_block_device() {
+        true => DriveIdentity {
+            is_device: true,
+            device: meta.rdev(),
+            inode: 0,
+        },
+        false => DriveIdentity {
+            is_device: false,
+            device: meta.dev(),
+            inode: meta.ino(),
+        },
+    })
 }

@@ -10,12 +10,14 @@ pub mod control;
 mod cores;
 mod doorbell;
 mod executor;
+mod files;
 mod frontend;
 mod log_limit;
 mod net;
 mod read_buffer;
 mod readiness;
 mod remote;
+mod resolve;
 mod ring;
 mod ringfile;
 mod run;
@@ -24,20 +26,25 @@ mod sidering;
 mod signals;
 mod sync;
 mod timer;
+mod unix_socket;
 mod within;
 
 pub use budget::{Account, Budget, OWN};
 pub use cores::{Cores, CoresError};
 pub use doorbell::Doorbell;
 pub use executor::{Clock, Handle, mix};
+pub use files::{
+    FileIdentity, open_regular, read_regular, remove_file_if, sync_folder, sync_folder_of,
+};
 pub use frontend::{
     Export, FrontEnd, Keeper, Kept, NoKeeper, OpenFor, Parameter, SessionInfo, Space, StartExport,
 };
 pub use log_limit::LogLimit;
-pub use net::{DetachedStream, ListenAddress, Listener, Stream, prepare_socket_path};
+pub use net::{Bound, DetachedStream, ListenAddress, Listener, Stream};
 pub use read_buffer::{ReadBuffer, Source};
 pub use readiness::{Interest, Readiness};
 pub use remote::Remote;
+pub use resolve::resolve;
 pub use ring::moved;
 pub use ringfile::RingFile;
 pub use run::{Reactor, ReactorThread};
@@ -46,4 +53,5 @@ pub use sidering::{Answer, Ends, Meaning};
 pub use signals::Signals;
 pub use sync::{Event, Limit, Permit};
 pub use timer::Sleep;
+pub use unix_socket::{SocketAccess, UnixSocket};
 pub use within::{SECOND_NS, in_time, within};

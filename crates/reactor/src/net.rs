@@ -1,16 +1,13 @@
 //! Sockets of a loop: Unix and TCP streams.
 
-use crate::{Handle, Interest};
+use crate::{Handle, Interest, SocketAccess, UnixSocket};
 use std::cell::Cell;
 use std::fmt;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-
-/// Longest path of a Unix socket, in bytes (`sun_path` less its final zero).
-const SOCKET_PATH_MAX: usize = 107;
 
 /// Connections that may wait to be taken; the system has a limit of its own (`net.core.somaxconn`).
 const BACKLOG: libc::c_int = 4096;
@@ -54,97 +51,40 @@ impl fmt::Display for ListenAddress {
 }
 
 enum ListenSocket {
-    Unix(UnixListener, PathBuf),
+    Unix(UnixSocket),
     Tcp(TcpListener),
 }
 
-/// Takes connections; removes its socket file when dropped.
-pub struct Listener {
-    handle: Handle,
-    socket: ListenSocket,
-}
+/// An address that is listened at, before a loop takes connections from it.
+pub struct Bound(ListenSocket);
 
-/// Removes a socket file that nobody listens on any more; refuses one that somebody does.
-fn clear_stale(path: &PathBuf) -> io::Result<()> {
-    use std::os::unix::fs::FileTypeExt;
-    let Ok(meta) = std::fs::symlink_metadata(path) else {
-        return Ok(());
-    };
-    if !meta.file_type().is_socket() {
-        return Err(io::Error::new(
-            ErrorKind::AlreadyExists,
-            format!(
-                "{} exists and is not a socket: choose another path",
-                path.display()
-            ),
-        ));
-    }
-    match UnixStream::connect(path) {
-        Ok(_) => Err(io::Error::new(
-            ErrorKind::AddrInUse,
-            format!(
-                "another program listens on {}: stop it or choose another path",
-                path.display()
-            ),
-        )),
-        Err(_) => std::fs::remove_file(path),
-    }
-}
-
-/// Checks the path of a Unix socket that is to be made there and removes a stale one.
-///
-/// # Errors
-/// When the path is too long, is something else than a socket, or somebody listens on it.
-pub fn prepare_socket_path(path: &PathBuf) -> io::Result<()> {
-    let length = path.as_os_str().len();
-    if length > SOCKET_PATH_MAX {
-        return Err(io::Error::new(
-            ErrorKind::InvalidInput,
-            format!(
-                "the socket path {} is {length} bytes long and the system allows {SOCKET_PATH_MAX}: choose a shorter one",
-                path.display()
-            ),
-        ));
-    }
-    clear_stale(path)
-}
-
-impl Listener {
-    /// Listens. A socket file left behind by a dead program is replaced.
+impl Bound {
+    /// Listens. A socket file left behind by a dead program is replaced, and its owner and mode are set by `access`.
+    /// File systems may take their time: not to be called on an engine loop.
     ///
     /// # Errors
     /// One sentence that says what to do: path too long, address in use, no permission.
-    pub fn bind(handle: &Handle, address: &ListenAddress) -> io::Result<Self> {
+    pub fn new(address: &ListenAddress, access: &SocketAccess) -> io::Result<Self> {
         let explain = |error: io::Error| {
             let advice = match error.kind() {
                 ErrorKind::AddrInUse => "another program listens there: stop it or choose another",
                 ErrorKind::PermissionDenied => {
                     "no permission: choose another or run as a user that may"
                 }
-                ErrorKind::NotFound => "its folder does not exist: make it first",
                 ErrorKind::AddrNotAvailable => "this host has no such address",
                 _ => "cannot listen there",
             };
             io::Error::new(error.kind(), format!("{address}: {advice} ({error})"))
         };
-        let socket = match address {
-            ListenAddress::Unix(path) => {
-                prepare_socket_path(path)?;
-                let socket = UnixListener::bind(path).map_err(explain)?;
-                socket.set_nonblocking(true)?;
-                ListenSocket::Unix(socket, path.clone())
-            }
+        Ok(Self(match address {
+            ListenAddress::Unix(path) => ListenSocket::Unix(UnixSocket::bind(path, access)?),
             ListenAddress::Tcp(at) => {
                 let socket = TcpListener::bind(at).map_err(explain)?;
                 deepen(&socket)?;
                 socket.set_nonblocking(true)?;
                 ListenSocket::Tcp(socket)
             }
-        };
-        Ok(Self {
-            handle: handle.clone(),
-            socket,
-        })
+        }))
     }
 
     /// The address, with the port that the system chose when 0 was asked for.
@@ -152,15 +92,50 @@ impl Listener {
     /// # Errors
     /// When the system does not tell.
     pub fn address(&self) -> io::Result<ListenAddress> {
-        Ok(match &self.socket {
-            ListenSocket::Unix(_, path) => ListenAddress::Unix(path.clone()),
+        Ok(match &self.0 {
+            ListenSocket::Unix(socket) => ListenAddress::Unix(socket.path().to_owned()),
             ListenSocket::Tcp(socket) => ListenAddress::Tcp(socket.local_addr()?),
         })
     }
+}
+
+/// Takes connections; removes its socket file when dropped.
+pub struct Listener {
+    handle: Handle,
+    socket: Bound,
+}
+
+impl Listener {
+    /// Takes connections of an address on a loop.
+    pub fn new(handle: &Handle, socket: Bound) -> Self {
+        Self {
+            handle: handle.clone(),
+            socket,
+        }
+    }
+
+    /// Listens, with the default access to a socket file ([`Bound::new`]).
+    ///
+    /// # Errors
+    /// As [`Bound::new`].
+    pub fn bind(handle: &Handle, address: &ListenAddress) -> io::Result<Self> {
+        Ok(Self::new(
+            handle,
+            Bound::new(address, &SocketAccess::default())?,
+        ))
+    }
+
+    /// The address, with the port that the system chose when 0 was asked for.
+    ///
+    /// # Errors
+    /// When the system does not tell.
+    pub fn address(&self) -> io::Result<ListenAddress> {
+        self.socket.address()
+    }
 
     fn fd(&self) -> RawFd {
-        match &self.socket {
-            ListenSocket::Unix(socket, _) => socket.as_raw_fd(),
+        match &self.socket.0 {
+            ListenSocket::Unix(socket) => socket.listener().as_raw_fd(),
             ListenSocket::Tcp(socket) => socket.as_raw_fd(),
         }
     }
@@ -171,8 +146,9 @@ impl Listener {
     /// When the system refuses (out of descriptors, say); trying again later may succeed.
     pub async fn accept(&self) -> io::Result<Stream> {
         loop {
-            let taken = match &self.socket {
-                ListenSocket::Unix(socket, _) => socket
+            let taken = match &self.socket.0 {
+                ListenSocket::Unix(socket) => socket
+                    .listener()
                     .accept()
                     .map(|(stream, _)| StreamSocket::Unix(stream)),
                 ListenSocket::Tcp(socket) => {
@@ -187,14 +163,6 @@ impl Listener {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
-        }
-    }
-}
-
-impl Drop for Listener {
-    fn drop(&mut self) {
-        if let ListenSocket::Unix(_, path) = &self.socket {
-            let _ = std::fs::remove_file(path);
         }
     }
 }

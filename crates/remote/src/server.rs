@@ -6,7 +6,7 @@ use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{CertificateError, ClientConfig, ClientConnection, RootCertStore};
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{Ipv6Addr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -137,8 +137,11 @@ fn given(text: &str) -> Result<RootCertStore, Error> {
 fn connect(address: &Address, config: &Arc<ClientConfig>) -> io::Result<Tls> {
     let name = ServerName::try_from(address.host.clone()).map_err(io::Error::other)?;
     let mut last = io::Error::new(ErrorKind::NotFound, "its name has no address");
-    let found = (address.host.as_str(), address.port).to_socket_addrs()?;
-    for at in found.take(ADDRESSES_MAX) {
+    let named = match address.host.parse::<Ipv6Addr>() {
+        Ok(host) => format!("[{host}]:{}", address.port),
+        Err(_) => format!("{}:{}", address.host, address.port),
+    };
+    for at in reactor::resolve(&named)?.into_iter().take(ADDRESSES_MAX) {
         match TcpStream::connect_timeout(&at, CONNECT_TIME) {
             Ok(stream) => {
                 stream.set_nodelay(true)?;

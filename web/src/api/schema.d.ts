@@ -1854,7 +1854,7 @@ export interface components {
          * @description What kind of event it is; stable, for programs. Each has a section of its name in docs/events.md.
          * @enum {string}
          */
-        EventCode: "drive_slow" | "drive_failing" | "drive_corrupt" | "leg_out" | "pool_absent" | "pool_failed" | "pool_full" | "pool_filling" | "flash_wearing" | "target_unmet" | "login_failed" | "scrub_found" | "data_lost" | "export_refused" | "hosts_collide" | "snapshot_missed" | "job_failed" | "delivery_failed" | "audit_altered" | "daemon_started" | "daemon_stopped" | "daemon_killed" | "test";
+        EventCode: "drive_slow" | "drive_failing" | "drive_corrupt" | "leg_out" | "pool_absent" | "pool_failed" | "pool_full" | "pool_filling" | "flash_wearing" | "target_unmet" | "login_failed" | "scrub_found" | "data_lost" | "export_refused" | "hosts_collide" | "snapshot_missed" | "job_failed" | "delivery_failed" | "audit_altered" | "state_unwritten" | "state_damaged" | "daemon_started" | "daemon_stopped" | "daemon_killed" | "test";
         /** @description Events. */
         EventList: {
             /** @description Newest first. */
@@ -2183,6 +2183,8 @@ export interface components {
         ImportableList: {
             /** @description One entry a pool. */
             items: components["schemas"]["Importable"][];
+            /** @description Drives that could not be opened, since something else uses them say: each with why. */
+            passed_over?: string[];
         };
         /** @description Long work. */
         Job: {

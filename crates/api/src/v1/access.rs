@@ -1,5 +1,6 @@
 //! Who may do what: tokens, sessions, and the log of changes.
 
+use crate::Secret;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -56,7 +57,8 @@ pub struct TokenMade {
     /// What is known of it from now on.
     pub token: Token,
     /// What its bearer shows; it is not kept.
-    pub secret: String,
+    #[schema(value_type = String)]
+    pub secret: Secret,
 }
 
 /// A session to be begun.
@@ -64,7 +66,8 @@ pub struct TokenMade {
 #[serde(deny_unknown_fields)]
 pub struct LogIn {
     /// A token.
-    pub token: String,
+    #[schema(value_type = String)]
+    pub token: Secret,
 }
 
 /// Who asks.
@@ -76,7 +79,8 @@ pub struct Login {
     pub role: Role,
     /// What a browser sends with each change as `X-Convect-CSRF`; nothing where there is no session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub csrf: Option<String>,
+    #[schema(value_type = Option<String>)]
+    pub csrf: Option<Secret>,
     /// When it ends: seconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_s: Option<u64>,

@@ -67,6 +67,8 @@ codes! {
     JobFailed, "job_failed", Warning; "A job could not end."
     DeliveryFailed, "delivery_failed", Warning; "A target does not take what it is to be told."
     AuditAltered, "audit_altered", Critical; "The log of changes is not as it was written."
+    StateUnwritten, "state_unwritten", Warning; "A file of the state folder cannot be written."
+    StateDamaged, "state_damaged", Critical; "A file of the state folder was damaged, and is not used."
     DaemonStarted, "daemon_started", Info; "The daemon was started."
     DaemonStopped, "daemon_stopped", Info; "The daemon ended in order."
     DaemonKilled, "daemon_killed", Warning; "The daemon before this one did not end in order."

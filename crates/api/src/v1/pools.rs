@@ -296,6 +296,9 @@ pub struct Importable {
 pub struct ImportableList {
     /// One entry a pool.
     pub items: Vec<Importable>,
+    /// Drives that could not be opened, since something else uses them say: each with why.
+    #[serde(default)]
+    pub passed_over: Vec<String>,
 }
 
 /// Counters of a pool or a volume since the pool was opened.

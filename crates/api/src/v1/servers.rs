@@ -1,6 +1,7 @@
 //! Other daemons, seen from this one (docs/access.md).
 
 use super::Severity;
+use crate::Secret;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -19,7 +20,8 @@ pub struct ServerCreate {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca: Option<String>,
     /// A token of that daemon; the role viewer suffices. It is kept, and never told.
-    pub token: String,
+    #[schema(value_type = String)]
+    pub token: Secret,
 }
 
 /// What became of the last time that it was asked.

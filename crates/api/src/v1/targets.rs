@@ -1,6 +1,7 @@
 //! Who is told of events (docs/events.md).
 
 use super::Severity;
+use crate::Secret;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -32,7 +33,8 @@ pub enum TargetTo {
         /// What each request is signed with: `X-Convect-Signature: sha256=` and the HMAC-SHA256 of its body (RFC
         /// 2104), in hexadecimal digits.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        secret: Option<String>,
+        #[schema(value_type = Option<String>)]
+        secret: Option<Secret>,
     },
     /// A mail for what happened of late.
     Email {
@@ -49,7 +51,8 @@ pub enum TargetTo {
         user: Option<String>,
         /// With which password.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        password: Option<String>,
+        #[schema(value_type = Option<String>)]
+        password: Option<Secret>,
         /// The sender's address.
         from: String,
         /// The receivers' addresses, 1 to 16.

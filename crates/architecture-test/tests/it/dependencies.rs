@@ -73,7 +73,7 @@ fn each_crate_uses_only_the_crates_beneath_it() {
         &["block", "drives", "format", "reactor", "units"],
     );
     only("convect-api", &["units"]);
-    only("convect-remote", &[]);
+    only("convect-remote", &["reactor"]);
     only("convect-rivals", &[]);
     only("convect-traces", &[]);
     only("convect-vhost-client", &[]);

@@ -42,7 +42,7 @@ fn create(client: &Client, json: bool, request: &TokenCreate) -> Result<(), Fail
         role(made.token.role),
         date(made.token.expires_s)
     );
-    print(&format!("{}\n", made.secret))
+    print(&format!("{}\n", made.secret.expose()))
 }
 
 /// Does what `token` says.

@@ -76,6 +76,9 @@ fn import(
         return print_json(&answer, true);
     }
     let list: ImportableList = read(&answer)?;
+    for why in &list.passed_over {
+        eprintln!("note: passed over: {why}");
+    }
     let rows = list.items.iter().map(|pool| {
         vec![
             pool.name.clone(),

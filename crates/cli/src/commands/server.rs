@@ -6,8 +6,8 @@ use crate::server_arguments::Server as Command;
 use crate::show::{print, print_json, read, table};
 use crate::way::token;
 use crate::{Client, Failure};
-use api::Operation;
 use api::v1::{Server, ServerCreate, ServerList, ServerState};
+use api::{Operation, Secret};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use units::format_bytes;
@@ -81,7 +81,7 @@ pub fn server(client: &Client, json: bool, command: &Command) -> Result<(), Fail
                 url: url.clone(),
                 pin: pin.clone(),
                 ca: trust.as_deref().map(text_of).transpose()?,
-                token: token_of(with_token)?,
+                token: Secret::new(token_of(with_token)?),
             };
             let answer = client.send(Operation::ServerCreate, &[], &request)?;
             match json {

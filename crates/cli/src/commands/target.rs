@@ -4,8 +4,8 @@ use crate::confirm::confirm;
 use crate::event_arguments::{Common, Create, Target as Command};
 use crate::show::{print, print_json, read, table};
 use crate::{Client, Failure};
-use api::Operation;
 use api::v1::{MailSecurity, Severity, Target, TargetCreate, TargetList, TargetTo};
+use api::{Operation, Secret};
 use std::io::Read;
 use std::path::Path;
 
@@ -31,9 +31,9 @@ pub(super) fn text_of(path: &Path) -> Result<String, Failure> {
 }
 
 /// A secret of one line.
-fn secret(path: Option<&Path>) -> Result<Option<String>, Failure> {
+fn secret(path: Option<&Path>) -> Result<Option<Secret>, Failure> {
     let text = path.map(text_of).transpose()?;
-    Ok(text.map(|text| text.trim_end_matches(['\r', '\n']).to_owned()))
+    Ok(text.map(|text| Secret::new(text.trim_end_matches(['\r', '\n']))))
 }
 
 fn request(common: &Common, to: TargetTo) -> Result<TargetCreate, Failure> {

@@ -1,7 +1,7 @@
 //! `convect top`.
 
 use crate::map::Paint;
-use crate::show::{print, print_json};
+use crate::show::{print, print_json, print_styled};
 use crate::top::{Size, Watched, screen, told};
 use crate::{Client, Failure};
 use api::Operation;
@@ -28,11 +28,11 @@ impl OtherScreen {
         ]);
         let mut signals =
             taken.map_err(|error| Failure::Failed(format!("cannot take signals: {error}")))?;
-        print(ENTER)?;
+        print_styled(ENTER)?;
         thread::spawn(move || {
             if signals.forever().next().is_some() {
                 // The terminal may be gone.
-                let _ = print(LEAVE);
+                let _ = print_styled(LEAVE);
                 std::process::exit(LEFT);
             }
         });
@@ -43,7 +43,7 @@ impl OtherScreen {
 impl Drop for OtherScreen {
     fn drop(&mut self) {
         // The terminal may be gone.
-        let _ = print(LEAVE);
+        let _ = print_styled(LEAVE);
     }
 }
 
@@ -74,7 +74,7 @@ pub fn top(client: &Client, json: bool) -> Result<(), Failure> {
         }
         watched.take(state);
         match terminal {
-            true => print(&format!(
+            true => print_styled(&format!(
                 "{HOME}{}",
                 screen(&watched, size(), Paint::Colour)
             ))?,

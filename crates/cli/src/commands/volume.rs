@@ -6,7 +6,7 @@ use super::{expected, placement};
 use crate::arguments::Volume as Command;
 use crate::confirm::confirm;
 use crate::map_arguments::Map;
-use crate::show::{facts, print, print_json, read, table};
+use crate::show::{facts, print, print_json, print_styled, read, table};
 use crate::{Client, Failure, Paint, cells_then, legend, object, strip};
 use api::Operation;
 use api::v1::{
@@ -268,7 +268,7 @@ fn map_as_it_was(client: &Client, json: bool, volume: &str, ago: &str) -> Result
         )));
     };
     let how = paint();
-    print(&(strip(told.size, &cells, how) + &legend(&cells, how)))
+    print_styled(&(strip(told.size, &cells, how) + &legend(&cells, how)))
 }
 
 /// Does what the command says.
@@ -289,7 +289,7 @@ pub fn map(client: &Client, json: bool, command: &Map) -> Result<(), Failure> {
             let how = paint();
             let text = strip(map.size, &map.cells, how) + &legend(&map.cells, how);
             clear(&pace)?;
-            print(&text)?;
+            print_styled(&text)?;
         }
         if !pace.next() {
             return Ok(());

@@ -1,7 +1,7 @@
 //! Printing again and again.
 
 use crate::Failure;
-use crate::show::print;
+use crate::show::print_styled;
 use std::io::IsTerminal;
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ impl Pace {
 /// When nobody reads the output.
 pub fn clear(pace: &Pace) -> Result<(), Failure> {
     match pace.0.is_some() && std::io::stdout().is_terminal() {
-        true => print("\x1b[H\x1b[2J"),
+        true => print_styled("\x1b[H\x1b[2J"),
         false => Ok(()),
     }
 }

@@ -3,6 +3,7 @@
 
 use super::{Context, Contexts, LOCAL, Way, token};
 use crate::Failure;
+use api::Secret;
 use clap::Args;
 use remote::{Address, Pin, Server, Trust};
 use std::path::{Path, PathBuf};
@@ -39,7 +40,7 @@ pub struct Environment {
     /// `CONVECT_CONTEXT`.
     pub context: Option<String>,
     /// `CONVECT_TOKEN`.
-    pub token: Option<String>,
+    pub token: Option<Secret>,
     /// The folder of the user's configuration for this program.
     pub folder: Option<PathBuf>,
 }
@@ -59,7 +60,7 @@ impl Environment {
         Self {
             socket: variable("CONVECT_SOCKET").map(PathBuf::from),
             context: variable("CONVECT_CONTEXT"),
-            token: variable("CONVECT_TOKEN"),
+            token: variable("CONVECT_TOKEN").map(Secret::new),
             folder: folder.map(|folder| folder.join("convect")),
         }
     }
@@ -133,7 +134,7 @@ impl Reach {
     ) -> Result<String, Failure> {
         match (&self.token_file, &environment.token, kept) {
             (Some(path), _, _) => token::of_file(path),
-            (None, Some(text), _) => token::checked(text, "CONVECT_TOKEN"),
+            (None, Some(text), _) => token::checked(text.expose(), "CONVECT_TOKEN"),
             (None, None, Some(path)) => token::of_file(path),
             (None, None, None) => Err(Failure::Usage(format!(
                 "{server} needs a token: set CONVECT_TOKEN, or name a file of one with --token-file; `convect token \
@@ -262,7 +263,7 @@ mod tests {
         let environment = Environment {
             socket: own(in_socket).map(PathBuf::from),
             context: own(in_context),
-            token: own(in_token),
+            token: own(in_token).map(Secret::new),
             folder: Some(folder.to_owned()),
         };
         match choose(&reach, &environment) {

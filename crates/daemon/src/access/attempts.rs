@@ -3,19 +3,23 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Failures of one address within [`WINDOW_S`] after which it is not heard.
+/// Failures of one address within [`WINDOW_S`] after which its tokens are not looked at, unless they are good ones; and
+/// of one IPv6 network of 48 bits.
 const FAILURES_MAX: u32 = 10;
+const NETWORK_FAILURES_MAX: u32 = 100;
 const WINDOW_S: u64 = 60;
-/// Addresses that are known at a time; while all of them failed of late, no other is heard.
+/// Addresses that are known at a time; of more, the one that failed first is forgotten. That lets nobody guess: tokens
+/// have 256 random bits.
 const ADDRESSES_MAX: usize = 4096;
 /// Addresses whose failures are told of one by one.
 const FRESH_MAX: usize = 8;
 
 /// Failures by address: when the first was, and how many. IPv6 addresses count by their first 64 bits, as a host has
-/// all of those that follow.
+/// all of those that follow, and by their first 48.
 #[derive(Default)]
 pub struct Attempts {
     known: BTreeMap<IpAddr, (u64, u32)>,
+    networks: BTreeMap<IpAddr, (u64, u32)>,
     fresh: Failures,
 }
 
@@ -28,28 +32,52 @@ pub struct Failures {
     pub others: u32,
 }
 
-fn whole(address: IpAddr) -> IpAddr {
+fn first_bits(address: IpAddr, bits: u32) -> IpAddr {
     match address.to_canonical() {
-        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
+        IpAddr::V6(address) => {
+            let mask = u128::MAX << (128 - bits);
+            IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & mask))
+        }
         v4 => v4,
     }
+}
+
+fn whole(address: IpAddr) -> IpAddr {
+    first_bits(address, 64)
+}
+
+type Counted = BTreeMap<IpAddr, (u64, u32)>;
+
+/// One more failure; the oldest entry makes room.
+fn count(known: &mut Counted, from: IpAddr, now_s: u64) {
+    if known.len() >= ADDRESSES_MAX && !known.contains_key(&from) {
+        let oldest = known.iter().min_by_key(|(_, (first_s, _))| *first_s);
+        if let Some(oldest) = oldest.map(|(address, _)| *address) {
+            known.remove(&oldest);
+        }
+    }
+    let count = &mut known.entry(from).or_insert((now_s, 0)).1;
+    *count = count.saturating_add(1);
 }
 
 impl Attempts {
     /// Whether an address may try now.
     pub fn may_try(&mut self, from: IpAddr, now_s: u64) -> bool {
-        self.known
-            .retain(|_, (first_s, _)| now_s.saturating_sub(*first_s) < WINDOW_S);
-        match self.known.get(&whole(from)) {
-            Some((_, failures)) => *failures < FAILURES_MAX,
-            None => self.known.len() < ADDRESSES_MAX,
-        }
+        let failures = |known: &mut Counted, from: IpAddr| {
+            known.retain(|_, (first_s, _)| now_s.saturating_sub(*first_s) < WINDOW_S);
+            known.get(&from).map_or(0, |(_, failures)| *failures)
+        };
+        failures(&mut self.known, whole(from)) < FAILURES_MAX
+            && failures(&mut self.networks, first_bits(from, 48)) < NETWORK_FAILURES_MAX
     }
 
     /// A try that was let through failed.
     pub fn failed(&mut self, from: IpAddr, now_s: u64) {
+        if from.to_canonical().is_ipv6() {
+            count(&mut self.networks, first_bits(from, 48), now_s);
+        }
         let from = whole(from);
-        self.known.entry(from).or_insert((now_s, 0)).1 += 1;
+        count(&mut self.known, from, now_s);
         let fresh = &mut self.fresh;
         let room = fresh.by.len() < FRESH_MAX || fresh.by.contains_key(&from);
         let count = match room {
@@ -110,12 +138,22 @@ mod tests {
     }
 
     #[test]
-    fn no_more_addresses_are_kept_than_there_is_room_for() {
+    fn failures_of_very_many_addresses_keep_no_other_out() {
         let mut attempts = Attempts::default();
-        for host in 0..ADDRESSES_MAX as u32 {
+        for host in 0..2 * ADDRESSES_MAX as u32 {
             attempts.failed(IpAddr::V4(host.into()), 0);
         }
-        assert!(!attempts.may_try(address("10.0.0.1"), 1));
-        assert!(attempts.may_try(address("10.0.0.1"), 60));
+        assert!(attempts.may_try(address("10.0.0.1"), 1));
+        assert_eq!(attempts.known.len(), ADDRESSES_MAX);
+    }
+
+    #[test]
+    fn an_ipv6_network_is_not_heard_after_failures_of_many_of_its_hosts() {
+        let mut attempts = Attempts::default();
+        for host in 0..NETWORK_FAILURES_MAX {
+            attempts.failed(address(&format!("2001:db8:0:{host:x}::1")), 0);
+        }
+        assert!(!attempts.may_try(address("2001:db8:0:ffff::1"), 1));
+        assert!(attempts.may_try(address("2001:db8:1::1"), 1));
     }
 }

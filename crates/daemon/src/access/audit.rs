@@ -1,13 +1,12 @@
 //! The log of changes: only ever appended to, each line hashed over the one before (docs/access.md).
 
 use super::secret::sha256_hex;
-use crate::ServeError;
 use crate::lines::{Lines, clip};
+use crate::state::StateFiles;
 use api::v1::{AuditEntry, AuditList};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::io;
-use std::path::Path;
 
 /// Bytes of a file after which a new one begins; the one before is kept beside it, older ones are not.
 const FILE_MAX: u64 = 16 << 20;
@@ -49,39 +48,42 @@ pub struct Audit {
     last: String,
     told: VecDeque<AuditEntry>,
     broken_at: Option<u64>,
+    /// What is there was read: only then it can be continued.
+    loaded: bool,
 }
 
 impl Audit {
     /// One that was not read yet.
-    pub fn new(folder: &Path) -> Self {
+    pub fn new(files: &StateFiles) -> Self {
         Self {
-            lines: Lines::new(folder, "audit.log", FILE_MAX),
+            lines: Lines::new(files, "audit.log", FILE_MAX),
             last: BEGINNING.to_owned(),
             told: VecDeque::new(),
             broken_at: None,
+            loaded: false,
         }
     }
 
-    /// Reads what there is, and looks whether each line follows the one before.
-    ///
-    /// # Errors
-    /// When it cannot be read or written to.
-    pub fn load(&mut self) -> Result<(), ServeError> {
-        let path = self.lines.path();
-        let lines = self.lines.load().map_err(|error| {
-            ServeError::new(format!(
-                "the log of changes {} cannot be used: {error}: make it a file that this user may write, or \
-                 move it away",
-                path.display()
-            ))
-        })?;
+    /// Reads what there is, and looks whether each line follows the one before. What cannot be read is tried again
+    /// before the next entry.
+    pub fn load(&mut self) {
+        if let Err(error) = self.try_load() {
+            tracing::error!(
+                "the log of changes cannot be read, and nothing is changed until it can: {error}"
+            );
+        }
+    }
+
+    fn try_load(&mut self) -> io::Result<()> {
+        let lines = self.lines.load()?;
+        self.loaded = true;
         for (index, line) in lines.iter().enumerate() {
             self.take(line, index == 0);
         }
         if let Some(number) = self.broken_at {
             tracing::error!(
                 "the log of changes is not as it was written, from entry {number} on: somebody changed {}",
-                path.display()
+                self.lines.path().display()
             );
         }
         Ok(())
@@ -136,6 +138,9 @@ impl Audit {
     /// # Errors
     /// When it cannot be written. What was to be done is not to be done then.
     pub fn write(&mut self, note: &Note<'_>, at_s: u64) -> io::Result<u64> {
+        if !self.loaded {
+            self.try_load()?;
+        }
         let line = Line {
             number: self.newest() + 1,
             at_s,
@@ -178,7 +183,7 @@ impl Audit {
 mod tests {
     use super::*;
     use std::fs::OpenOptions;
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
 
     fn note(outcome: &str) -> Note<'_> {
         Note {
@@ -192,8 +197,8 @@ mod tests {
     }
 
     fn opened(folder: &Path) -> Audit {
-        let mut audit = Audit::new(folder);
-        audit.load().unwrap();
+        let mut audit = Audit::new(&StateFiles::new(folder));
+        audit.load();
         audit
     }
 
@@ -259,9 +264,25 @@ mod tests {
         filled(folder.path());
         let mut audit = opened(folder.path());
         let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let kept = audit.lines.file.replace((full, 0));
+        audit.lines.file = Some((full, 0));
         assert!(audit.write(&note("lost"), 9).is_err());
-        audit.lines.file = kept;
+        audit.lines.file = None;
+        assert_eq!(audit.write(&note("kept"), 9).unwrap(), 6);
+        assert_eq!(opened(folder.path()).list(None, 9).broken_at, None);
+    }
+
+    #[test]
+    fn nothing_is_noted_after_a_log_that_cannot_be_read_until_it_can() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = filled(folder.path());
+        let aside = folder.path().join("aside");
+        std::fs::rename(&path, &aside).unwrap();
+        // Also root can neither read nor write it.
+        std::fs::create_dir(&path).unwrap();
+        let mut audit = opened(folder.path());
+        assert!(audit.write(&note("lost"), 9).is_err());
+        std::fs::remove_dir(&path).unwrap();
+        std::fs::rename(&aside, &path).unwrap();
         assert_eq!(audit.write(&note("kept"), 9).unwrap(), 6);
         assert_eq!(opened(folder.path()).list(None, 9).broken_at, None);
     }
@@ -271,7 +292,6 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = filled(folder.path());
         let mut audit = opened(folder.path());
-        audit.lines.file.as_mut().unwrap().1 = FILE_MAX;
         // As long as one may be, with room for what it had.
         let long = OpenOptions::new().append(true).open(&path).unwrap();
         long.set_len(FILE_MAX).unwrap();

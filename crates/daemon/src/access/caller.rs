@@ -1,6 +1,7 @@
 //! Somebody who asks.
 
 use super::secret::same;
+use api::Secret;
 use api::v1::{Login, Role};
 
 /// Why it is believed who they are.
@@ -28,7 +29,7 @@ pub struct Caller {
     /// Why that is believed.
     pub credential: Credential,
     /// What changes by this session have to bring.
-    pub csrf: Option<String>,
+    pub csrf: Option<Secret>,
     /// When what they showed counts no more: seconds since 1970.
     pub expires_s: Option<u64>,
 }
@@ -65,9 +66,15 @@ impl Caller {
         }
     }
 
+    /// Whether they are a user of the Unix socket, and so an administrator of this host.
+    pub fn is_local_admin(&self) -> bool {
+        self.credential == Credential::Given && self.role == Some(Role::Admin)
+    }
+
     /// Whether a change brings what its session told.
     pub fn has_csrf(&self, shown: &str) -> bool {
-        self.csrf.as_deref().is_some_and(|known| same(known, shown))
+        let known = self.csrf.as_ref().map(Secret::expose);
+        known.is_some_and(|known| same(known, shown))
     }
 
     /// As the interface tells it.

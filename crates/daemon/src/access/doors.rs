@@ -3,16 +3,14 @@
 use super::attempts::{Attempts, Failures};
 use super::audit::{Audit, Note};
 use super::caller::{Caller, Credential};
-use super::files::write_whole;
 use super::secret::random_hex;
 use super::sessions::{Open, Sessions};
 use super::tokens::{Kept, Tokens};
-use crate::ServeError;
 use crate::clock::now_s;
+use crate::state::{StateFiles, write_whole};
+use api::Secret;
 use api::v1::{self, Problem, ProblemCode};
-use std::io::Read;
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 type Result<T> = std::result::Result<T, Problem>;
@@ -30,7 +28,7 @@ const COOKIE_FILE_MAX: u64 = 64;
 
 /// Tokens, sessions and the log of changes of one daemon. Locks are held for a look or a write only.
 pub struct Access {
-    folder: PathBuf,
+    files: StateFiles,
     /// What the cookies of its sessions are called.
     cookie: OnceLock<String>,
     tokens: Mutex<Tokens>,
@@ -75,78 +73,56 @@ fn by_session(kept: &Kept, from: IpAddr, hash: String, open: &Open) -> Caller {
 
 impl Access {
     /// What lies in a state folder, which was not read yet: nobody is believed.
-    pub fn new(folder: &Path) -> Self {
+    pub fn new(files: &StateFiles) -> Self {
         Self {
-            folder: folder.to_owned(),
+            files: files.clone(),
             cookie: OnceLock::new(),
             tokens: Mutex::default(),
             sessions: Mutex::default(),
             attempts: Mutex::default(),
-            audit: Mutex::new(Audit::new(folder)),
+            audit: Mutex::new(Audit::new(files)),
         }
     }
 
-    /// Reads the tokens and the log.
-    ///
-    /// # Errors
-    /// When one of them is damaged or cannot be read.
-    pub fn load(&self) -> std::result::Result<(), ServeError> {
-        let path = self.folder.join(FILE);
-        let fail = |why: String| {
-            ServeError::new(format!(
-                "cannot read the tokens {}: {why}: move the file away, start again and make tokens anew",
-                path.display()
-            ))
-        };
-        match std::fs::metadata(&path) {
-            Ok(meta) if meta.len() > FILE_MAX => {
-                return Err(fail("it is too long to be right".to_owned()));
+    /// Reads the tokens and the log. Of tokens that cannot be read none counts.
+    pub fn load(&self) {
+        let tokens = self.files.read(FILE, FILE_MAX, |text| {
+            let read: Tokens = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+            match read.version {
+                1 => Ok(read),
+                version => Err(format!("it has version {version}, of a newer daemon")),
             }
-            Ok(_) => {
-                let text = std::fs::read(&path).map_err(|error| fail(error.to_string()))?;
-                let read: Tokens =
-                    serde_json::from_slice(&text).map_err(|error| fail(error.to_string()))?;
-                if read.version != 1 {
-                    let why = format!("it has version {}, of a newer daemon", read.version);
-                    return Err(fail(why));
-                }
-                *lock(&self.tokens) = read;
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(fail(error.to_string())),
-        }
-        let _ = self.cookie.set(self.load_cookie()?);
-        lock(&self.audit).load()
-    }
-
-    /// The name of this daemon's cookies, which stays. Browsers keep the cookies of a host's ports together (RFC 6265,
-    /// section 8.5): daemons of one host have other names, or their log-ins would end each other.
-    fn load_cookie(&self) -> std::result::Result<String, ServeError> {
-        let fail = |error: std::io::Error| {
-            ServeError::new(format!(
-                "the name of the sessions' cookies cannot be kept in {}: {error}: make it a folder that this user may \
-                 write to",
-                self.folder.display()
-            ))
-        };
-        let path = self.folder.join(COOKIE_FILE);
-        let kept = std::fs::File::open(&path).and_then(|file| {
-            let mut text = String::new();
-            file.take(COOKIE_FILE_MAX).read_to_string(&mut text)?;
-            Ok(text)
         });
-        let good =
-            |text: &str| text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let word = match kept {
-            Ok(text) if good(text.trim()) => text.trim().to_owned(),
-            // What stands there otherwise is nothing that anybody would miss.
-            _ => {
-                let word = random_hex::<4>().map_err(fail)?;
-                write_whole(&self.folder, COOKIE_FILE, word.as_bytes(), 0o600).map_err(fail)?;
-                word
+        if let Some(tokens) = tokens {
+            *lock(&self.tokens) = tokens;
+        }
+        let _ = self.cookie.set(self.load_cookie());
+        lock(&self.audit).load();
+    }
+
+    /// The name of this daemon's cookies, which stays as long as it can be kept. Browsers keep the cookies of a host's
+    /// ports together (RFC 6265, section 8.5): daemons of one host have other names, or their log-ins would end each
+    /// other.
+    fn load_cookie(&self) -> String {
+        let kept = self.files.read(COOKIE_FILE, COOKIE_FILE_MAX, |text| {
+            let word = String::from_utf8_lossy(text).trim().to_owned();
+            let good = word.len() == 8 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+            good.then_some(word)
+                .ok_or_else(|| "it is not the name of a cookie".to_owned())
+        });
+        let word = kept.map(Ok).unwrap_or_else(|| {
+            let word = random_hex::<4>()?;
+            // Without it browsers log in again after the next start.
+            let _ = self.files.write(COOKIE_FILE, word.as_bytes(), 0o600);
+            Ok::<_, std::io::Error>(word)
+        });
+        match word {
+            Ok(word) => format!("{COOKIE}-{word}"),
+            Err(error) => {
+                tracing::error!("cookies have the same name as other daemons': {error}");
+                COOKIE.to_owned()
             }
-        };
-        Ok(format!("{COOKIE}-{word}"))
+        }
     }
 
     /// What the cookies of its sessions are called.
@@ -157,7 +133,7 @@ impl Access {
     fn keep(&self, tokens: &Tokens) -> Result<()> {
         let write = |tokens: &Tokens| {
             let text = serde_json::to_vec_pretty(tokens)?;
-            write_whole(&self.folder, FILE, &text, 0o600)
+            write_whole(self.files.folder(), FILE, &text, 0o600)
         };
         let tokens = Tokens {
             version: 1,
@@ -234,7 +210,6 @@ impl Access {
     /// When the token is no good, or too many were tried.
     pub fn log_in(&self, token: &str, from: IpAddr) -> Result<(Caller, String)> {
         let now_s = now_s();
-        self.may_try(from, now_s)?;
         let caller = self.by_bearer(token, from)?;
         let Credential::Token(id) = &caller.credential else {
             return Err(unauthenticated("this is no token"));
@@ -248,14 +223,6 @@ impl Access {
             ..caller
         };
         Ok((caller, cookie))
-    }
-
-    /// Refuses a log-in before anything is made of it, when its address tried too often.
-    ///
-    /// # Errors
-    /// Then.
-    pub fn check_attempts(&self, from: IpAddr) -> Result<()> {
-        self.may_try(from, now_s())
     }
 
     /// Ends the session that a caller came by.
@@ -298,7 +265,7 @@ impl Access {
         *tokens = more;
         Ok(v1::TokenMade {
             token: kept.token(now_s),
-            secret,
+            secret: Secret::new(secret),
         })
     }
 
@@ -338,10 +305,11 @@ impl Access {
         };
         let written = lock(&self.audit).write(&note, now_s());
         written.map_err(|error| {
-            io_problem(
-                "nothing was done, as it cannot be written to the log of changes",
-                &error,
-            )
+            let message = format!(
+                "nothing was done, since it cannot be written to the log of changes ({error}): make space in the state \
+                 folder or correct what the alert says, and try again"
+            );
+            Problem::new(ProblemCode::Io, message)
         })
     }
 

@@ -1,6 +1,7 @@
 //! Browsers' sessions: in memory, so that they end with the daemon.
 
 use super::secret::{random_hex, sha256_hex};
+use api::Secret;
 use std::collections::BTreeMap;
 
 /// How long a session lasts, and without any request, in seconds.
@@ -15,7 +16,7 @@ pub struct Open {
     /// Identifier of the token that it stands for.
     pub token: String,
     /// What changes have to bring.
-    pub csrf: String,
+    pub csrf: Secret,
     /// When it ends at the latest: seconds since 1970.
     pub expires_s: u64,
     used_s: u64,
@@ -46,7 +47,7 @@ impl Sessions {
         let cookie = random_hex::<32>()?;
         let open = Open {
             token: token.to_owned(),
-            csrf: random_hex::<16>()?,
+            csrf: Secret::new(random_hex::<16>()?),
             expires_s: token_expires_s.min(now_s + LASTS_S),
             used_s: now_s,
         };

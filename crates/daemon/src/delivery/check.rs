@@ -3,6 +3,7 @@
 use super::mail::Route;
 use super::tls::certificates;
 use super::webhook::Place;
+use api::Secret;
 use api::v1::{TargetCreate, TargetTo};
 
 /// Longest secret and longest address, in bytes.
@@ -26,7 +27,7 @@ pub fn route(create: &TargetCreate) -> Option<Route<'_>> {
             server,
             port: *port,
             security: *security,
-            login: user.as_deref().zip(password.as_deref()),
+            login: user.as_deref().zip(password.as_ref().map(Secret::expose)),
             from,
             to,
             ca: create.ca.as_deref(),
@@ -54,8 +55,9 @@ pub fn check(create: &TargetCreate) -> Result<(), String> {
     match &create.to {
         TargetTo::Webhook { url, secret } => {
             short(url)?;
-            short(secret.as_deref().unwrap_or_default())?;
-            if secret.as_deref() == Some("") {
+            let secret = secret.as_ref().map(Secret::expose);
+            short(secret.unwrap_or_default())?;
+            if secret == Some("") {
                 return Err("the secret is empty: leave it out, or give one".to_owned());
             }
             Place::parse(url).map(drop)
@@ -67,7 +69,11 @@ pub fn check(create: &TargetCreate) -> Result<(), String> {
             to,
             ..
         } => {
-            let texts = [user.as_deref(), password.as_deref(), Some(from)];
+            let texts = [
+                user.as_deref(),
+                password.as_ref().map(Secret::expose),
+                Some(from),
+            ];
             texts.into_iter().flatten().try_for_each(short)?;
             to.iter().try_for_each(|to| short(to))?;
             if user.is_some() != password.is_some() {

@@ -20,28 +20,34 @@ fn host() -> String {
     }
 }
 
-/// Brings events to a target now, and waits for it.
+/// Brings events to a target now, also at an address of one link where that is allowed, and waits for it.
 ///
 /// # Errors
 /// Why it did not take them.
-pub fn deliver_now(to: &TargetCreate, events: &[Event]) -> Result<(), String> {
+pub fn deliver_now(to: &TargetCreate, events: &[Event], link_local: bool) -> Result<(), String> {
     let host = host();
     if let Some(route) = route(to) {
-        return mail::send(&route, &host, events);
+        return mail::send(&route, link_local, &host, events);
     }
     let TargetTo::Webhook { url, secret } = &to.to else {
         return Ok(());
     };
-    let place = (url.as_str(), secret.as_deref(), to.ca.as_deref());
+    let place = (
+        url.as_str(),
+        secret.as_ref().map(api::Secret::expose),
+        to.ca.as_deref(),
+    );
     events
         .iter()
-        .try_for_each(|event| webhook::send(place, &host, event))
+        .try_for_each(|event| webhook::send(place, link_local, &host, event))
 }
 
 async fn carry_out(work: Work, manager: Arc<Manager>) {
     let work = Arc::new(work);
     let taken = Arc::clone(&work);
-    let done = tokio::task::spawn_blocking(move || deliver_now(&taken.to, &taken.events));
+    let link_local = manager.alerts_link_local;
+    let done =
+        tokio::task::spawn_blocking(move || deliver_now(&taken.to, &taken.events, link_local));
     let result = done.await.unwrap_or_else(|error| Err(error.to_string()));
     let now = manager.up();
     let ending = tokio::task::spawn_blocking(move || manager.targets().ended(&work, result, now));

@@ -1,5 +1,6 @@
 //! Events as a mail, by SMTP (RFC 5321) with STARTTLS (RFC 3207) or TLS (RFC 8314).
 
+use super::addresses::addresses;
 use super::tls::certificates;
 use api::v1::{Event, EventState, MailSecurity};
 use lettre::message::{Mailbox, header::ContentType};
@@ -8,10 +9,12 @@ use lettre::transport::smtp::client::{Certificate, Tls, TlsParameters};
 use lettre::transport::smtp::extension::ClientId;
 use lettre::{Message, SmtpTransport, Transport};
 use std::fmt::Write as _;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use units::Utc;
 
+/// Addresses of a mail server that are tried.
+const ADDRESSES_MAX: usize = 4;
 /// So long a step of the conversation with a mail server may take.
 const STEP_TIME: Duration = Duration::from_secs(10);
 
@@ -96,13 +99,14 @@ impl Route<'_> {
         parameters.build_rustls().map_err(|error| error.to_string())
     }
 
-    fn transport(&self, host: &str) -> Result<SmtpTransport, String> {
+    /// The way by one of the server's addresses; the certificate is still for its name.
+    fn transport(&self, at: SocketAddr, host: &str) -> Result<SmtpTransport, String> {
         let tls = match self.security {
             MailSecurity::Starttls => Tls::Required(self.tls()?),
             MailSecurity::Tls => Tls::Wrapper(self.tls()?),
             MailSecurity::Plain => Tls::None,
         };
-        let mut transport = SmtpTransport::builder_dangerous(self.server)
+        let mut transport = SmtpTransport::builder_dangerous(at.ip().to_string())
             .port(self.port())
             .tls(tls)
             .timeout(Some(STEP_TIME))
@@ -165,7 +169,12 @@ fn body(host: &str, events: &[Event]) -> String {
 ///
 /// # Errors
 /// Why the server did not take it.
-pub fn send(route: &Route<'_>, host: &str, events: &[Event]) -> Result<(), String> {
+pub fn send(
+    route: &Route<'_>,
+    link_local: bool,
+    host: &str,
+    events: &[Event],
+) -> Result<(), String> {
     route.check()?;
     let mut message = Message::builder()
         .from(address(route.from)?)
@@ -179,7 +188,22 @@ pub fn send(route: &Route<'_>, host: &str, events: &[Event]) -> Result<(), Strin
     let message = message
         .body(body(host, events))
         .map_err(|error| error.to_string())?;
-    let sent = route.transport(host)?.send(&message);
-    sent.map(drop)
-        .map_err(|error| format!("{}:{} did not take it: {error}", route.server, route.port()))
+    let refused = |why: String| format!("{}:{} did not take it: {why}", route.server, route.port());
+    let found = addresses(route.server, route.port(), link_local);
+    let mut last = String::new();
+    for at in found
+        .map_err(|error| refused(error.to_string()))?
+        .into_iter()
+        .take(ADDRESSES_MAX)
+    {
+        match route.transport(at, host)?.send(&message) {
+            Ok(_) => return Ok(()),
+            // The server answered: another address of it would say the same.
+            Err(error) if error.is_permanent() || error.is_transient() => {
+                return Err(refused(error.to_string()));
+            }
+            Err(error) => last = error.to_string(),
+        }
+    }
+    Err(refused(last))
 }

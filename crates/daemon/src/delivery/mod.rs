@@ -6,6 +6,7 @@
 //! What waits for a target is the log of events from its mark on: it is bounded as that is, and outlives the daemon.
 //! Nothing else ever waits for a target.
 
+mod addresses;
 mod check;
 mod deliver;
 mod mail;

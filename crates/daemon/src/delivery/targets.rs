@@ -5,12 +5,11 @@ use super::check::{check, route};
 use super::progress::Progress;
 use super::webhook::Place;
 use crate::ServeError;
-use crate::access::write_whole;
 use crate::events::Events;
+use crate::state::{StateFiles, write_whole};
 use api::v1::{Event, Problem, ProblemCode, Target, TargetCreate, TargetTo};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -65,7 +64,7 @@ pub struct Work {
 
 /// The targets. Locked for a look or a write only, never while something is on its way.
 pub struct Targets {
-    folder: PathBuf,
+    files: StateFiles,
     all: Mutex<All>,
     changed: watch::Sender<()>,
 }
@@ -163,9 +162,9 @@ impl All {
 
 impl Targets {
     /// Those of a state folder, which were not read yet.
-    pub fn new(folder: &Path) -> Self {
+    pub fn new(files: &StateFiles) -> Self {
         Self {
-            folder: folder.to_owned(),
+            files: files.clone(),
             all: Mutex::default(),
             changed: watch::Sender::default(),
         }
@@ -175,46 +174,32 @@ impl Targets {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn read(&self) -> std::result::Result<Kept, ServeError> {
-        let path = self.folder.join(FILE);
-        let fail = |why: String| {
-            ServeError::new(format!(
-                "cannot read the targets of alerts {}: {why}: move the file away, start again and make them anew",
-                path.display()
-            ))
-        };
-        let none = Kept {
+    fn read(&self) -> Kept {
+        let kept = self.files.read(FILE, FILE_MAX, |text| {
+            let kept: Kept = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+            match kept.version {
+                1 => Ok(kept),
+                version => Err(format!("it has version {version}, of a newer daemon")),
+            }
+        });
+        kept.unwrap_or(Kept {
             version: 1,
             targets: Vec::new(),
             marks: BTreeMap::new(),
-        };
-        match std::fs::metadata(&path) {
-            Ok(meta) if meta.len() > FILE_MAX => {
-                return Err(fail("it is too long to be right".to_owned()));
-            }
-            Ok(_) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(none),
-            Err(error) => return Err(fail(error.to_string())),
-        }
-        let text = std::fs::read(&path).map_err(|error| fail(error.to_string()))?;
-        let kept: Kept = serde_json::from_slice(&text).map_err(|error| fail(error.to_string()))?;
-        match kept.version {
-            1 => Ok(kept),
-            version => Err(fail(format!("it has version {version}, of a newer daemon"))),
-        }
+        })
     }
 
     /// Reads the targets that were made, and adds those of the configuration. One that was never told of anything is
     /// told of what comes after the event `newest`.
     ///
     /// # Errors
-    /// When the file is damaged, or one of the configuration cannot be.
+    /// When one of the configuration cannot be.
     pub fn load(
         &self,
         configured: &[TargetCreate],
         newest: u64,
     ) -> std::result::Result<(), ServeError> {
-        let kept = self.read()?;
+        let kept = self.read();
         let mut all = self.lock();
         let mark = |name: &str| kept.marks.get(name).copied().unwrap_or(newest).min(newest);
         for create in kept.targets {
@@ -239,7 +224,7 @@ impl Targets {
 
     fn keep(&self, kept: &Kept) -> std::io::Result<()> {
         let text = serde_json::to_vec_pretty(kept)?;
-        write_whole(&self.folder, FILE, &text, 0o600)
+        write_whole(self.files.folder(), FILE, &text, 0o600)
     }
 
     fn keep_or_refuse(&self, kept: &Kept) -> Result<()> {
@@ -361,7 +346,7 @@ impl Targets {
             }
         }
         if known.progress.mark == work.upto
-            && let Err(error) = self.keep(&all.kept())
+            && let Err(error) = self.files.note(FILE, self.keep(&all.kept()))
         {
             tracing::error!("how far targets were told is not kept: {error}");
         }

@@ -1,5 +1,6 @@
 //! A POST of an event (RFC 9110), signed when there is a secret. Only the answer's status counts.
 
+use super::addresses::addresses;
 use super::tls::client_config;
 use api::v1::Event;
 use axum::http::Uri;
@@ -9,7 +10,7 @@ use rustls::{ClientConnection, StreamOwned};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 /// A delivery takes at most so long, from the first byte to the answer's status.
@@ -121,8 +122,8 @@ impl Write for Timed {
     }
 }
 
-fn connect(place: &Place, until: Instant) -> io::Result<Timed> {
-    let addresses = (place.host.as_str(), place.port).to_socket_addrs()?;
+fn connect(place: &Place, link_local: bool, until: Instant) -> io::Result<Timed> {
+    let addresses = addresses(&place.host, place.port, link_local)?;
     let mut last = io::Error::new(ErrorKind::NotFound, "the name has no address");
     for address in addresses {
         let left = until.saturating_duration_since(Instant::now());
@@ -177,8 +178,8 @@ fn exchange(stream: &mut (impl Read + Write), request: &[u8]) -> io::Result<u16>
     status.ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "what answers speaks no HTTP"))
 }
 
-fn post(place: &Place, ca: Option<&str>, request: &[u8]) -> io::Result<u16> {
-    let mut stream = connect(place, Instant::now() + WHOLE_TIME)?;
+fn post(place: &Place, link_local: bool, ca: Option<&str>, request: &[u8]) -> io::Result<u16> {
+    let mut stream = connect(place, link_local, Instant::now() + WHOLE_TIME)?;
     if !place.tls {
         return exchange(&mut stream, request);
     }
@@ -194,12 +195,13 @@ fn post(place: &Place, ca: Option<&str>, request: &[u8]) -> io::Result<u16> {
 /// Why it did not take it: anything but a status of 200 to 299.
 pub fn send(
     (url, secret, ca): (&str, Option<&str>, Option<&str>),
+    link_local: bool,
     host: &str,
     event: &Event,
 ) -> Result<(), String> {
     let place = Place::parse(url)?;
     let body = serde_json::to_vec(&Message { host, event }).map_err(|error| error.to_string())?;
-    match post(&place, ca, &request(&place, secret, &body)) {
+    match post(&place, link_local, ca, &request(&place, secret, &body)) {
         Ok(200..=299) => Ok(()),
         Ok(status) => Err(format!("{} answers with status {status}", place.shown())),
         Err(error) => Err(match error.kind() {

@@ -3,13 +3,11 @@
 
 use super::filter::Filter;
 use super::watch::{Finding, Key, Watch};
-use crate::ServeError;
-use crate::access::write_whole;
 use crate::lines::{Lines, clip};
+use crate::state::StateFiles;
 use api::v1::{Alert, Event, EventCode, EventList, EventState, Severity, Subject};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
-use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
@@ -54,7 +52,7 @@ struct Store {
 
 /// Events and alerts. Locked for a look or a write only.
 pub struct Events {
-    folder: PathBuf,
+    files: StateFiles,
     store: Mutex<Store>,
     newest: watch::Sender<u64>,
 }
@@ -139,11 +137,11 @@ impl Store {
 
 impl Events {
     /// Those of a state folder, which were not read yet.
-    pub fn new(folder: &Path) -> Self {
+    pub fn new(files: &StateFiles) -> Self {
         Self {
-            folder: folder.to_owned(),
+            files: files.clone(),
             store: Mutex::new(Store {
-                lines: Lines::new(folder, FILE, FILE_MAX),
+                lines: Lines::new(files, FILE, FILE_MAX),
                 told: VecDeque::new(),
                 newest: 0,
                 open: BTreeMap::new(),
@@ -157,27 +155,19 @@ impl Events {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads what was kept. Lines that are none are left out.
-    ///
-    /// # Errors
-    /// When it cannot be read or written to, or the alerts are damaged.
-    pub fn load(&self) -> Result<(), ServeError> {
+    /// Reads what was kept. Lines that are none, and what cannot be read, are left out.
+    pub fn load(&self) {
         let mut store = self.lock();
-        let fail = |name: &str, why: String| {
-            ServeError::new(format!(
-                "the events in {} cannot be used: {why}: move the file away and start again",
-                self.folder.join(name).display()
-            ))
-        };
-        let lines = store.lines.load();
-        for line in lines.map_err(|error| fail(FILE, error.to_string()))? {
-            if let Ok(event) = serde_json::from_slice::<Event>(&line) {
-                store.take(event);
+        match store.lines.load() {
+            Ok(lines) => {
+                let events = lines
+                    .iter()
+                    .map(|line| serde_json::from_slice::<Event>(line));
+                events.flatten().for_each(|event| store.take(event));
             }
+            Err(error) => tracing::error!("the events so far cannot be read: {error}"),
         }
-        let kept = self
-            .kept()
-            .map_err(|error| fail(ALERTS, error.to_string()))?;
+        let kept = self.kept();
         let upto = kept.upto;
         // Should events have been lost, their numbers are not given again.
         store.newest = store.newest.max(upto);
@@ -196,31 +186,21 @@ impl Events {
             store.follow(event, 0);
         }
         self.newest.send_replace(store.newest);
-        Ok(())
     }
 
-    fn kept(&self) -> std::io::Result<Kept> {
-        let path = self.folder.join(ALERTS);
-        let none = Kept {
+    fn kept(&self) -> Kept {
+        let kept = self.files.read(ALERTS, ALERTS_FILE_MAX, |text| {
+            let kept: Kept = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+            match kept.version {
+                1 => Ok(kept),
+                version => Err(format!("it has version {version}, of a newer daemon")),
+            }
+        });
+        kept.unwrap_or(Kept {
             version: 1,
             upto: 0,
             alerts: Vec::new(),
-        };
-        match std::fs::metadata(&path) {
-            Ok(meta) if meta.len() > ALERTS_FILE_MAX => {
-                return Err(std::io::Error::other("it is too long to be right"));
-            }
-            Ok(_) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(none),
-            Err(error) => return Err(error),
-        }
-        let kept: Kept = serde_json::from_slice(&std::fs::read(&path)?)?;
-        match kept.version {
-            1 => Ok(kept),
-            version => Err(std::io::Error::other(format!(
-                "it has version {version}, of a newer daemon"
-            ))),
-        }
+        })
     }
 
     fn keep(&self, store: &Store) {
@@ -231,7 +211,7 @@ impl Events {
         };
         let written = serde_json::to_vec(&kept)
             .map_err(std::io::Error::other)
-            .and_then(|text| write_whole(&self.folder, ALERTS, &text, 0o640));
+            .and_then(|text| self.files.write(ALERTS, &text, 0o640));
         if let Err(error) = written {
             tracing::error!("the open alerts are not kept: {error}");
         }

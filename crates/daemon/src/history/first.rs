@@ -51,14 +51,16 @@ pub fn take_over<'a>(
 /// What the system says.
 pub fn remove(folder: &Path) -> io::Result<()> {
     match std::fs::remove_file(folder.join(DATA)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
+        Ok(()) => reactor::sync_folder(folder),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
     }
 }
 
 /// Gives its file another name, by which nothing is done with it.
 pub fn set_aside(folder: &Path) {
-    if let Err(error) = std::fs::rename(folder.join(DATA), folder.join(ASIDE)) {
+    let renamed = std::fs::rename(folder.join(DATA), folder.join(ASIDE));
+    if let Err(error) = renamed.and_then(|()| reactor::sync_folder(folder)) {
         tracing::error!("it could not be set aside: {error}");
     }
 }

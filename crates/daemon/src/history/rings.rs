@@ -65,13 +65,9 @@ impl<T: Kept> Rings<T> {
     /// # Errors
     /// What the system says.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o640)
-            .open(path)?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).mode(0o640);
+        let file = reactor::open_regular(path, &options)?;
         Ok(Self(file, PhantomData))
     }
 

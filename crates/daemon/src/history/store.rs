@@ -5,12 +5,11 @@ use super::query::{Plan, Query};
 use super::rings::{Place, RINGS, Ring, Rings};
 use super::series::{Kind, SERIES_MAX, Values};
 use super::{FORMAT, first};
-use crate::ServeError;
-use crate::access::write_whole;
+use crate::state::{StateFiles, write_whole};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The folder in the state folder, and its files.
@@ -107,15 +106,17 @@ struct Inner {
 
 /// The figures. Locked while a second is written down, and for a look.
 pub struct Store {
+    files: StateFiles,
     folder: PathBuf,
     inner: Mutex<Option<Inner>>,
 }
 
 impl Store {
     /// Those of a state folder, which were not opened yet.
-    pub fn new(state: &Path) -> Self {
+    pub fn new(files: &StateFiles) -> Self {
         Self {
-            folder: state.join(FOLDER),
+            folder: files.folder().join(FOLDER),
+            files: files.clone(),
             inner: Mutex::default(),
         }
     }
@@ -124,21 +125,33 @@ impl Store {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens what was kept, at `now_s`. An index that cannot be read is begun anew: no figure is worth that the daemon
-    /// does not start.
-    ///
-    /// # Errors
-    /// When the folder cannot be written to.
-    pub fn load(&self, now_s: u64) -> Result<(), ServeError> {
-        let opened = std::fs::create_dir_all(&self.folder).and_then(|()| self.open(now_s));
-        let inner = opened.map_err(|error| {
-            ServeError::new(format!(
-                "figures cannot be kept in {}: {error}: make it a folder that this user may write to",
-                self.folder.display()
-            ))
-        })?;
-        *self.lock() = Some(inner);
-        Ok(())
+    /// Opens what was kept, at `now_s`. An index that cannot be read is begun anew; where nothing can be opened it is
+    /// tried again with each second: no figure is worth that the daemon does not start.
+    pub fn load(&self, now_s: u64) {
+        let opened = self.opened(&mut self.lock(), now_s).map(drop);
+        if let Err(error) = self.files.note(FOLDER, opened) {
+            let at = self.folder.display();
+            tracing::error!("figures are not kept in {at} until this is mended: {error}");
+        }
+    }
+
+    fn opened<'a>(&self, inner: &'a mut Option<Inner>, now_s: u64) -> io::Result<&'a mut Inner> {
+        match inner {
+            Some(inner) => Ok(inner),
+            None => {
+                self.make_folder()?;
+                Ok(inner.insert(self.open(now_s)?))
+            }
+        }
+    }
+
+    /// The folder, which is no symbolic link to another.
+    fn make_folder(&self) -> io::Result<()> {
+        match std::fs::symlink_metadata(&self.folder) {
+            Ok(meta) if meta.is_dir() => Ok(()),
+            Ok(_) => Err(io::Error::other("it is not a folder")),
+            Err(_) => std::fs::create_dir(&self.folder),
+        }
     }
 
     fn open(&self, now_s: u64) -> io::Result<Inner> {
@@ -200,10 +213,7 @@ impl Store {
 
     fn read_index(&self) -> io::Result<Index> {
         let path = self.folder.join(INDEX);
-        if std::fs::metadata(&path)?.len() > INDEX_MAX {
-            return Err(io::Error::other("it is too long to be right"));
-        }
-        let index: Index = serde_json::from_slice(&std::fs::read(&path)?)?;
+        let index: Index = serde_json::from_slice(&reactor::read_regular(&path, INDEX_MAX)?)?;
         let places: BTreeSet<u32> = index.objects.values().map(|entry| entry.region).collect();
         let right = (1..=FORMAT).contains(&index.version)
             && index.objects.len() <= OBJECTS_MAX + 1
@@ -235,10 +245,19 @@ impl Store {
         figures: &[(String, Values)],
         counts: &[(String, Counts)],
     ) -> io::Result<()> {
+        let written = self.try_write(now_s, seconds, figures, counts);
+        self.files.note(FOLDER, written)
+    }
+
+    fn try_write(
+        &self,
+        now_s: u64,
+        seconds: u64,
+        figures: &[(String, Values)],
+        counts: &[(String, Counts)],
+    ) -> io::Result<()> {
         let mut inner = self.lock();
-        let Some(inner) = inner.as_mut() else {
-            return Ok(());
-        };
+        let inner = self.opened(&mut inner, now_s)?;
         let first_s = now_s.saturating_sub(seconds.clamp(1, SECONDS_MAX) - 1);
         let (mut known, before) = (Vec::new(), inner.index.next_id);
         for (object, values) in figures {

@@ -2,6 +2,7 @@
 
 use super::super::counts::time;
 use super::*;
+use std::path::Path;
 
 const MINUTE: u64 = 60;
 const HOUR: u64 = 3600;
@@ -10,8 +11,8 @@ const DAY: u64 = 86_400;
 const BEGIN: u64 = 500_000 * HOUR;
 
 fn opened(folder: &Path, now_s: u64) -> Store {
-    let store = Store::new(folder);
-    store.load(now_s).unwrap();
+    let store = Store::new(&StateFiles::new(folder));
+    store.load(now_s);
     store
 }
 

@@ -384,11 +384,22 @@ pub fn dispatch(
             json(manager.volume_explain(pool, volume, with.asked_number("lba")?)?)
         }
         Operation::ExportList => json(manager.export_list(with.asked("pool"))),
-        Operation::ExportCreate => tagged(manager.export_create(with.request()?)?),
+        Operation::ExportCreate => {
+            let request: api::v1::ExportCreate = with.request()?;
+            if !caller.is_local_admin() {
+                manager.check_remote_paths(&request.kind, &request.parameters)?;
+            }
+            tagged(manager.export_create(request)?)
+        }
         Operation::ExportShow => tagged(manager.export_show(export, with.asked("pool"))?),
         Operation::ExportDelete => nothing(manager.export_delete(export, with.asked("pool"))?),
         Operation::ExportSet => {
-            tagged(manager.export_set(export, with.asked("pool"), with.request()?)?)
+            let request: api::v1::ExportChange = with.request()?;
+            if !caller.is_local_admin() {
+                let kind = manager.export_show(export, with.asked("pool"))?.kind;
+                manager.check_remote_paths(&kind, &request.parameters)?;
+            }
+            tagged(manager.export_set(export, with.asked("pool"), request)?)
         }
         Operation::SessionList => json(manager.session_list()),
         Operation::SessionEnd => nothing(manager.session_end(with.number("session")?)?),
@@ -400,7 +411,7 @@ pub fn dispatch(
         Operation::JobResume => nothing(manager.job_resume(with.number("job")?)?),
         Operation::LogIn => {
             let request = with.request::<api::v1::LogIn>()?;
-            log_in(manager, caller, &request.token)
+            log_in(manager, caller, request.token.expose())
         }
         Operation::LoginShow => json(caller.login()),
         Operation::LogOut => {

@@ -27,7 +27,7 @@ pub fn tell(
     manager: Arc<Manager>,
     ending: Ending,
 ) -> Result<Response, Problem> {
-    let viewing = hub.join(wish)?;
+    let viewing = hub.join(&caller.who, wish)?;
     let (give, take) = mpsc::channel(1);
     tokio::spawn(tell_parts((viewing, looks), give, caller, manager, ending));
     let head = [

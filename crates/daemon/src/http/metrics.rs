@@ -2,19 +2,25 @@
 
 use super::gate::Door;
 use super::server::{HEADER_TIME, through};
+use super::shares::{Limits, Origin, Share, Shares};
 use crate::ServeError;
 use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-/// Connections at a time; more wait to be taken.
+/// Connections at a time.
 pub const METRICS_CONNECTIONS_MAX: usize = 8;
+/// How they are shared by addresses; nobody proves anything here.
+const SHARES: Limits = Limits {
+    all: METRICS_CONNECTIONS_MAX,
+    unproven: METRICS_CONNECTIONS_MAX,
+    origin: 4,
+    network: 4,
+};
 /// A connection is for one request, and is ended after so long.
 const WHOLE_TIME: Duration = Duration::from_secs(30);
 
@@ -35,13 +41,20 @@ pub fn bind_metrics(address: SocketAddr) -> Result<std::net::TcpListener, ServeE
     Ok(listener)
 }
 
-async fn answer(stream: TcpStream, app: Router) {
+async fn answer(stream: TcpStream, share: Share, app: Router) {
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIME)
         .keep_alive(false)
-        .serve_connection(TokioIo::new(stream), through(Door::Figures, app));
-    match tokio::time::timeout(WHOLE_TIME, connection).await {
+        .serve_connection(
+            TokioIo::new(stream),
+            through(Door::Figures, share.clone(), app),
+        );
+    let answered = tokio::select! {
+        answered = tokio::time::timeout(WHOLE_TIME, connection) => answered,
+        () = share.ended() => return,
+    };
+    match answered {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::debug!("a scrape ended: {error}"),
         Err(_) => tracing::debug!("a scrape took too long"),
@@ -50,17 +63,15 @@ async fn answer(stream: TcpStream, app: Router) {
 
 /// Answers until it is dropped, and its connections with it.
 pub async fn serve_metrics(listener: TcpListener, app: Router) {
-    let permits = Arc::new(Semaphore::new(METRICS_CONNECTIONS_MAX));
+    let shares = Shares::new(SHARES);
     let mut scrapes = JoinSet::new();
-    while let Ok(permit) = Arc::clone(&permits).acquire_owned().await {
+    loop {
         while scrapes.try_join_next().is_some() {}
         match listener.accept().await {
-            Ok((stream, _)) => {
-                let app = app.clone();
-                scrapes.spawn(async move {
-                    answer(stream, app).await;
-                    drop(permit);
-                });
+            Ok((stream, from)) => {
+                if let Some(share) = shares.take(Origin::of(from.ip()), false) {
+                    scrapes.spawn(answer(stream, share, app.clone()));
+                }
             }
             Err(error) => {
                 tracing::error!("a scrape could not be taken: {error}");

@@ -12,6 +12,7 @@ mod page;
 mod peer;
 mod router;
 mod server;
+mod shares;
 mod streams;
 mod subject;
 mod tls;

@@ -5,11 +5,12 @@ use super::dispatch::{Answer, Arguments, dispatch};
 use super::gate::{Door, admit};
 use super::keys::{Kept, Keys};
 use super::once::{Keyed, keep, keyed};
+use super::shares::Share;
 use super::streams::{self, Ending, Upload};
 use super::subject::subject;
 use super::{events, page};
 use crate::Manager;
-use crate::access::Caller;
+use crate::access::{Caller, Credential};
 use crate::live::Hub;
 use api::v1::{Problem, ProblemCode};
 use api::{Least, Method, Operation, ROUTES, Route};
@@ -306,7 +307,12 @@ fn caller(
             "a request came by no door",
         ));
     };
-    admit(manager.access(), *door, wanted, request.headers())
+    let caller = admit(manager.access(), *door, wanted, request.headers())?;
+    let proven = !matches!(caller.credential, Credential::None) && *door != Door::Figures;
+    if let Some(share) = request.extensions().get::<Share>().filter(|_| proven) {
+        share.prove();
+    }
+    Ok(caller)
 }
 
 /// A problem for whoever may look, and nothing but that they may not for others.

@@ -6,6 +6,7 @@ use super::network::{Network, serve_network};
 use super::page::with_page;
 use super::peer::{self, Peer};
 use super::router::{hardened, metrics_router, refuse, router};
+use super::shares::{Limits, Origin, Share, Shares, WhileSent};
 use crate::{Manager, ServeError};
 use api::v1::{Problem, ProblemCode};
 use axum::Router;
@@ -15,40 +16,35 @@ use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use reactor::{SocketAccess, UnixSocket};
 use std::convert::Infallible;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
 
-/// Connections at a time; more wait to be taken.
+/// Connections at a time.
 pub const CONNECTIONS_MAX: usize = 64;
+/// How they are shared by users.
+const SHARES: Limits = Limits {
+    all: CONNECTIONS_MAX,
+    unproven: 16,
+    origin: 48,
+    network: CONNECTIONS_MAX,
+};
 /// A connection that is silent or slow for so long before its request is whole is ended.
 pub const HEADER_TIME: Duration = Duration::from_secs(30);
 /// So long may requests take to end after the daemon was told to.
 const END_TIME: Duration = Duration::from_secs(10);
 
-/// A listening socket whose file goes with it.
-pub struct Socket {
-    listener: std::os::unix::net::UnixListener,
-    path: PathBuf,
-}
-
-impl Drop for Socket {
-    fn drop(&mut self) {
-        // Somebody else may have removed it: nothing is left to do then.
-        let _ = std::fs::remove_file(&self.path);
-    }
-}
-
 /// Makes the socket, for its user and group only. Connections wait until [`serve`] takes them.
 ///
 /// # Errors
 /// One line that says what to do.
-pub fn bind(path: &Path) -> Result<Socket, ServeError> {
+pub fn bind(path: &Path) -> Result<UnixSocket, ServeError> {
     let fail = |error: std::io::Error| {
         let advice = match error.kind() {
             std::io::ErrorKind::PermissionDenied => {
@@ -65,15 +61,7 @@ pub fn bind(path: &Path) -> Result<Socket, ServeError> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(fail)?;
     }
-    reactor::prepare_socket_path(&path.to_owned()).map_err(fail)?;
-    let listener = std::os::unix::net::UnixListener::bind(path).map_err(fail)?;
-    let socket = Socket {
-        listener,
-        path: path.to_owned(),
-    };
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o660)).map_err(fail)?;
-    socket.listener.set_nonblocking(true).map_err(fail)?;
-    Ok(socket)
+    UnixSocket::bind(path, &SocketAccess::default()).map_err(fail)
 }
 
 fn stranger(peer: &Peer) -> Router {
@@ -90,30 +78,38 @@ fn stranger(peer: &Peer) -> Router {
     })
 }
 
-/// A router as a service whose requests came by a door.
+/// A router as a service whose requests came by a door and a connection.
 pub fn through(
     door: Door,
+    share: Share,
     app: Router,
 ) -> impl Service<Request<Incoming>, Response = axum::response::Response, Error = Infallible, Future: Send>
 {
     let app = TowerToHyperService::new(app);
     service_fn(move |mut request: Request<Incoming>| {
+        let busy = share.busy();
         request.extensions_mut().insert(door);
-        app.call(request)
+        request.extensions_mut().insert(share.clone());
+        let answered = app.call(request);
+        async move {
+            let answered = answered.await?;
+            Ok(answered.map(|body| axum::body::Body::new(WhileSent::new(body, busy))))
+        }
     })
 }
 
-/// Answers a connection's requests until it or the daemon ends.
+/// Answers a connection's requests until it or the daemon ends, or another one needs its place.
 pub async fn converse(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     app: Router,
     door: Door,
+    share: Share,
     mut ending: watch::Receiver<bool>,
 ) {
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIME)
-        .serve_connection(TokioIo::new(stream), through(door, app));
+        .serve_connection(TokioIo::new(stream), through(door, share.clone(), app));
     tokio::pin!(connection);
     tokio::select! {
         ended = &mut connection => {
@@ -122,6 +118,7 @@ pub async fn converse(
             }
             return;
         }
+        () = share.ended() => return,
         _ = ending.wait_for(|ending| *ending) => {}
     }
     connection.as_mut().graceful_shutdown();
@@ -135,15 +132,16 @@ pub async fn converse(
 /// # Errors
 /// When the system gives no event for the socket.
 pub async fn serve(
-    socket: &Socket,
+    socket: &UnixSocket,
     metrics: Option<std::net::TcpListener>,
     network: Option<Network>,
     manager: Arc<Manager>,
     stop: impl Future<Output = ()>,
 ) -> std::io::Result<()> {
-    let listener = UnixListener::from_std(socket.listener.try_clone()?)?;
+    let listener = UnixListener::from_std(socket.listener().try_clone()?)?;
     let (uid, gid) = peer::own();
-    let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let shares = Shares::new(SHARES);
+    let mut connections = JoinSet::new();
     let (end, ending) = watch::channel(false);
     let app = router(&manager, &ending);
     let metrics = metrics.map(TcpListener::from_std).transpose()?;
@@ -157,10 +155,7 @@ pub async fn serve(
     });
     tokio::pin!(stop);
     loop {
-        let permit = tokio::select! {
-            permit = Arc::clone(&permits).acquire_owned() => permit,
-            () = &mut stop => break,
-        };
+        while connections.try_join_next().is_some() {}
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = &mut stop => break,
@@ -176,23 +171,24 @@ pub async fn serve(
         let Ok(peer) = Peer::of(&stream) else {
             continue;
         };
-        let app = match peer.may_use(uid, gid) {
+        let may_use = peer.may_use(uid, gid);
+        let Some(share) = shares.take(Origin::User(peer.uid), may_use) else {
+            continue;
+        };
+        let app = match may_use {
             true => app.clone(),
             false => stranger(&peer),
         };
         let door = Door::Socket(peer.uid);
         let ending = ending.clone();
-        tokio::spawn(async move {
-            converse(stream, app, door, ending).await;
-            drop(permit);
-        });
+        connections.spawn(converse(stream, app, door, share, ending));
     }
     if let Some(scrapes) = scrapes {
         scrapes.abort();
     }
     end.send_replace(true);
     let all = async {
-        let _ = permits.acquire_many(CONNECTIONS_MAX as u32).await;
+        while connections.join_next().await.is_some() {}
         if let Some(pages) = pages {
             // A panic in there was reported where it happened.
             let _ = pages.await;

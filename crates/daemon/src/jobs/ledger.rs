@@ -1,14 +1,12 @@
 //! Jobs by their numbers, kept in the state folder whenever one begins or ends.
 
 use super::own::{Own, OwnJob};
-use crate::ServeError;
-use crate::access::write_whole;
 use crate::lines::clip;
 use crate::mapping::percent;
+use crate::state::StateFiles;
 use api::v1::{Job, JobState};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The file in the state folder, and the longest that is read, in bytes.
@@ -64,7 +62,7 @@ struct All {
 
 /// The jobs. Locked for a look or a write only.
 pub struct Ledger {
-    folder: PathBuf,
+    files: StateFiles,
     all: Mutex<All>,
 }
 
@@ -182,9 +180,9 @@ impl Known {
 
 impl Ledger {
     /// That of a state folder, which was not read yet.
-    pub fn new(folder: &Path) -> Self {
+    pub fn new(files: &StateFiles) -> Self {
         Self {
-            folder: folder.to_owned(),
+            files: files.clone(),
             all: Mutex::default(),
         }
     }
@@ -193,32 +191,19 @@ impl Ledger {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads what was kept. What the last daemon did itself and had not ended has failed.
-    ///
-    /// # Errors
-    /// When it is damaged or cannot be read.
-    pub fn load(&self, now_s: u64) -> Result<(), ServeError> {
-        let path = self.folder.join(FILE);
-        let fail = |why: String| {
-            ServeError::new(format!(
-                "cannot read the list of jobs {}: {why}: move the file away and start again",
-                path.display()
-            ))
-        };
-        match std::fs::metadata(&path) {
-            Ok(meta) if meta.len() > FILE_MAX => {
-                return Err(fail("it is too long to be right".to_owned()));
+    /// Reads what was kept. What the last daemon did itself and had not ended has failed. A list that is damaged begins
+    /// empty.
+    pub fn load(&self, now_s: u64) {
+        let kept = self.files.read(FILE, FILE_MAX, |text| {
+            let kept: Kept = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+            match kept.version {
+                1 => Ok(kept),
+                version => Err(format!("it has version {version}, of a newer daemon")),
             }
-            Ok(_) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(fail(error.to_string())),
-        }
-        let text = std::fs::read(&path).map_err(|error| fail(error.to_string()))?;
-        let kept: Kept = serde_json::from_slice(&text).map_err(|error| fail(error.to_string()))?;
-        if kept.version != 1 {
-            let why = format!("it has version {}, of a newer daemon", kept.version);
-            return Err(fail(why));
-        }
+        });
+        let Some(kept) = kept else {
+            return;
+        };
         let mut all = self.lock();
         all.next = kept.next;
         for job in kept.jobs {
@@ -237,7 +222,6 @@ impl Ledger {
             all.known.insert(known.job.id, known);
         }
         self.keep(&mut all);
-        Ok(())
     }
 
     /// Writes the list, if a job began or ended since the last time.
@@ -252,7 +236,7 @@ impl Ledger {
         };
         let written = serde_json::to_vec(&kept)
             .map_err(std::io::Error::other)
-            .and_then(|text| write_whole(&self.folder, FILE, &text, 0o640));
+            .and_then(|text| self.files.write(FILE, &text, 0o640));
         match written {
             Ok(()) => (all.changed, all.failing) = (false, false),
             Err(error) => {

@@ -1,6 +1,8 @@
 //! Jobs over restarts.
 
 use super::*;
+use crate::state::Trouble;
+use std::path::Path;
 
 fn told(id: u64, kind: &str, state: JobState, done: u64) -> Job {
     Job {
@@ -20,8 +22,8 @@ fn told(id: u64, kind: &str, state: JobState, done: u64) -> Job {
 }
 
 fn opened(folder: &Path, now_s: u64) -> Ledger {
-    let ledger = Ledger::new(folder);
-    ledger.load(now_s).unwrap();
+    let ledger = Ledger::new(&StateFiles::new(folder));
+    ledger.load(now_s);
     ledger
 }
 
@@ -181,14 +183,17 @@ fn no_more_are_remembered_than_there_is_room_for() {
 }
 
 #[test]
-fn a_damaged_list_is_told_of() {
+fn a_damaged_list_is_put_aside_and_begins_empty() {
     let folder = tempfile::tempdir().unwrap();
     for text in ["{", r#"{"version":2,"next":1,"jobs":[]}"#] {
         std::fs::write(folder.path().join(FILE), text).unwrap();
-        let error = Ledger::new(folder.path()).load(1).unwrap_err().to_string();
-        assert!(
-            error.contains("jobs.json") && error.contains("move the file away"),
-            "{error}"
-        );
+        let files = StateFiles::new(folder.path());
+        let ledger = Ledger::new(&files);
+        ledger.load(1);
+        assert_eq!(ledger.list(usize::MAX), []);
+        assert!(matches!(
+            files.troubles()[..],
+            [(FILE, Trouble::Damaged(..))]
+        ));
     }
 }

@@ -10,8 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// Viewers at a time.
+/// Viewers at a time, and those of one caller.
 pub const VIEWERS_MAX: usize = 64;
+const CALLER_VIEWERS_MAX: usize = 16;
 /// Maps that are looked at for all viewers together.
 const MAPS_MAX: usize = 64;
 /// From one look to the next, at least and at most. In between they are as far apart as the last one was long, times
@@ -42,6 +43,8 @@ pub struct Tick {
 #[derive(Default)]
 struct Viewers {
     count: usize,
+    /// By caller.
+    callers: BTreeMap<String, usize>,
     running: bool,
     maps: BTreeMap<MapView, usize>,
 }
@@ -56,6 +59,7 @@ pub struct Hub {
 /// A viewer, until it is dropped.
 pub struct Viewing {
     hub: Arc<Hub>,
+    who: String,
     wish: Wish,
     ticks: watch::Receiver<Arc<Tick>>,
     /// The last look that it was told of.
@@ -133,12 +137,21 @@ impl Hub {
     ///
     /// # Errors
     /// When there are too many, or too many maps.
-    pub fn join(self: &Arc<Self>, wish: Wish) -> Result<Viewing, Problem> {
+    pub fn join(self: &Arc<Self>, who: &str, wish: Wish) -> Result<Viewing, Problem> {
         let too_many = |what: String| Err(Problem::new(ProblemCode::TooMany, what));
         let mut viewers = self.viewers();
         if viewers.count >= VIEWERS_MAX {
             return too_many(format!(
                 "{VIEWERS_MAX} viewers look already: close one, or ask for single answers"
+            ));
+        }
+        if viewers
+            .callers
+            .get(who)
+            .is_some_and(|count| *count >= CALLER_VIEWERS_MAX)
+        {
+            return too_many(format!(
+                "{who} looks {CALLER_VIEWERS_MAX} times already: close one, or ask for single answers"
             ));
         }
         let new = wish.iter().filter(|view| !viewers.maps.contains_key(view));
@@ -148,6 +161,7 @@ impl Hub {
             ));
         }
         viewers.count += 1;
+        *viewers.callers.entry(who.to_owned()).or_default() += 1;
         for view in &wish {
             *viewers.maps.entry(view.clone()).or_default() += 1;
         }
@@ -160,6 +174,7 @@ impl Hub {
         }
         Ok(Viewing {
             hub: Arc::clone(self),
+            who: who.to_owned(),
             wish,
             ticks,
             told: None,
@@ -236,6 +251,12 @@ impl Drop for Viewing {
     fn drop(&mut self) {
         let mut viewers = self.hub.viewers();
         viewers.count -= 1;
+        if let Some(count) = viewers.callers.get_mut(&self.who) {
+            *count -= 1;
+            if *count == 0 {
+                viewers.callers.remove(&self.who);
+            }
+        }
         for view in &self.wish {
             if let Some(count) = viewers.maps.get_mut(view) {
                 *count -= 1;

@@ -19,7 +19,7 @@ use crate::jobs::Ledger;
 use crate::mapping::ToApi;
 use crate::ram::ALL;
 use crate::servers::Servers;
-use crate::{Control, RamPlan, ScrubSchedule, StateDir};
+use crate::{Control, RamPlan, RemotePaths, ScrubSchedule, StateDir};
 use api::v1::{self, AbsentPool, Problem, ProblemCode};
 use reactor::FrontEnd;
 use std::collections::BTreeMap;
@@ -82,6 +82,10 @@ pub struct Manager {
     pub(super) observed: Mutex<Observed>,
     /// Per cent of its size that may be written to a drive of the fast tier in a day; 0: as much as comes.
     pub(super) flash_daily_percent: u32,
+    /// Whether alerts also go to link-local addresses.
+    pub(crate) alerts_link_local: bool,
+    /// Where callers by the network may name paths.
+    pub(super) remote_paths: RemotePaths,
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -113,19 +117,22 @@ impl Manager {
         front_ends: &'static [FrontEnd],
         state: StateDir,
     ) -> Self {
+        let files = state.files().clone();
         Self {
             control,
             front_ends,
-            access: Access::new(state.path()),
-            events: Events::new(state.path()),
-            targets: Targets::new(state.path()),
-            servers: Servers::new(state.path()),
-            history: Store::new(state.path()),
-            jobs: Ledger::new(state.path()),
+            access: Access::new(&files),
+            events: Events::new(&files),
+            targets: Targets::new(&files),
+            servers: Servers::new(&files),
+            history: Store::new(&files),
+            jobs: Ledger::new(&files),
             made_s: now_s(),
             configured_targets: Vec::new(),
             observed: Mutex::default(),
             flash_daily_percent: 0,
+            remote_paths: RemotePaths::default(),
+            alerts_link_local: false,
             state,
             sys_block: "/sys/block".into(),
             scrubs: ScrubSchedule::default(),
@@ -185,6 +192,24 @@ impl Manager {
     pub fn with_targets(self, configured_targets: Vec<v1::TargetCreate>) -> Self {
         Self {
             configured_targets,
+            ..self
+        }
+    }
+
+    /// The same, with these folders for paths that callers by the network name.
+    #[must_use]
+    pub fn with_remote_paths(self, remote_paths: RemotePaths) -> Self {
+        Self {
+            remote_paths,
+            ..self
+        }
+    }
+
+    /// The same, which sends alerts also to link-local addresses.
+    #[must_use]
+    pub fn with_alerts_link_local(self, alerts_link_local: bool) -> Self {
+        Self {
+            alerts_link_local,
             ..self
         }
     }

@@ -139,6 +139,38 @@ impl Manager {
         }
     }
 
+    /// Tries again to start exports that could not be started: an address may be there now, or free.
+    pub fn retry_exports(&self) {
+        let failed: Vec<((String, String), ExportRecord)> = lock(&self.exports)
+            .iter()
+            .filter(|(_, running)| running.offer.is_err())
+            .map(|(key, running)| (key.clone(), running.record.clone()))
+            .collect();
+        for (key, record) in failed {
+            frontends::look_up(&record.kind, &record.parameters);
+            // Taken for each one: other changes come in between.
+            let _changes = lock(&self.changes);
+            let still = lock(&self.exports)
+                .get(&key)
+                .is_some_and(|running| running.offer.is_err() && running.record == record);
+            let (pool, name) = &key;
+            let twice = lock(&self.exports)
+                .keys()
+                .any(|other| other.1 == *name && other.0 != *pool);
+            if !still || twice || self.has_ended() {
+                continue;
+            }
+            let offer = self.offer(pool, &record).map_err(|problem| problem.message);
+            if let Ok(offer) = &offer {
+                tracing::info!(
+                    "export {name} at {}, after it could not be started",
+                    offer.address()
+                );
+            }
+            lock(&self.exports).insert(key, Running { record, offer });
+        }
+    }
+
     /// Ends the pool's exports; it keeps them.
     pub(super) fn stop_exports(&self, pool: &str) {
         let ended = {
@@ -252,6 +284,18 @@ impl Manager {
         })
     }
 
+    /// Checks what paths a caller by the network names in an export's parameters.
+    ///
+    /// # Errors
+    /// When one of them lies in no folder that the configuration sets aside.
+    pub fn check_remote_paths(
+        &self,
+        kind: &str,
+        parameters: &std::collections::BTreeMap<String, String>,
+    ) -> Result<()> {
+        self.remote_paths.check(kind, parameters)
+    }
+
     /// Starts an export and keeps it in its pool.
     ///
     /// # Errors
@@ -261,6 +305,7 @@ impl Manager {
         check_name("an export", &request.name)?;
         let row = frontends::find(self.front_ends, &request.kind)?;
         frontends::check(row, &request.parameters)?;
+        frontends::look_up(&request.kind, &request.parameters);
         let _changes = lock(&self.changes);
         if let Some(pool) = self.taken(&request.name) {
             return Err(Problem::new(

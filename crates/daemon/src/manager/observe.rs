@@ -7,6 +7,7 @@ use super::history::Sampled;
 use crate::access::Failures;
 use crate::clock::now_s;
 use crate::events::Finding;
+use crate::state::Trouble;
 use api::v1::{EventCode, Subject, SubjectKind};
 use engine::{DriveStatus, FillPart, PoolStatus, Tier};
 use std::collections::{BTreeMap, BTreeSet};
@@ -306,7 +307,7 @@ impl Manager {
                     "export {} of {}/{} is not offered: {error}",
                     export.name, export.pool, export.volume
                 ),
-                "mend what it says; it is tried again when the daemon or its pool is started",
+                "mend what it says; it is tried again every 30 s",
             ));
         }
         for ((pool, name), trouble) in self.troubles_of_hosts() {
@@ -341,6 +342,7 @@ impl Manager {
                 format!("mend what it says and try it with `convect alert target test {name}`");
             found.push(finding(EventCode::DeliveryFailed, subject, message, advice));
         }
+        find_troubles(&self.state.files().troubles(), found);
         find_failures(self.access.failures(), found);
         if let Some(number) = self.access.broken_at() {
             let subject = Subject {
@@ -381,6 +383,35 @@ impl Manager {
                 .note(EventCode::JobFailed, subject, (message, advice), at_s);
         }
         *told = failed.into_iter().map(|job| job.id).collect();
+    }
+}
+
+/// What of the state folder cannot be kept, and what of it was lost.
+fn find_troubles(troubles: &[(&'static str, Trouble)], found: &mut Vec<Finding>) {
+    for (name, trouble) in troubles {
+        let subject = Subject {
+            kind: SubjectKind::Daemon,
+            pool: None,
+            name: (*name).to_owned(),
+        };
+        found.push(match trouble {
+            Trouble::Unwritten(why) => finding(
+                EventCode::StateUnwritten,
+                subject,
+                format!("{name} of the state folder cannot be written: {why}"),
+                "make space in the state folder or correct its permissions; pools are served meanwhile, and what needs \
+                 the log of changes is refused",
+            ),
+            Trouble::Damaged(why, at) => finding(
+                EventCode::StateDamaged,
+                subject,
+                format!("{name} of the state folder was damaged, and nothing of it counts: {why}"),
+                format!(
+                    "restore it from a copy and start the daemon again, or enter anew what it said; then remove {}",
+                    at.display()
+                ),
+            ),
+        });
     }
 }
 

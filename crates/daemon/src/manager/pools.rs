@@ -28,21 +28,21 @@ fn not_kept(what: &str, error: &io::Error) -> Problem {
 impl Manager {
     /// Opens the pools that were open when the last daemon ended, and those that lie complete on
     /// `drives`, and starts their exports. What cannot be opened is logged and listed as absent;
-    /// the rest is served.
+    /// the rest is served. What of the state folder cannot be read or written is noted, and done without.
     ///
     /// # Errors
-    /// When the list of pools is damaged.
+    /// When an alert target of the configuration cannot be.
     pub fn start(&self, drives: &[String]) -> std::result::Result<(), crate::ServeError> {
         let _changes = lock(&self.changes);
-        self.access.load()?;
-        self.events.load()?;
+        self.access.load();
+        self.events.load();
         let newest = self.events.newest();
         self.targets.load(&self.configured_targets, newest)?;
-        self.servers.load()?;
-        self.history.load(now_s())?;
-        self.jobs.load(now_s())?;
+        self.servers.load();
+        self.history.load(now_s());
+        self.jobs.load(now_s());
         self.note_start(now_s());
-        for known in self.state.load()? {
+        for known in self.state.load() {
             self.open_known(known);
         }
         if !drives.is_empty() {
@@ -87,11 +87,15 @@ impl Manager {
         known: &KnownPool,
         error: EngineError,
     ) -> std::result::Result<PoolStatus, String> {
+        // A drive that is in use is there: without it its mirror would fall behind.
+        if error.code == ErrorCode::Exists {
+            return Err(error.message);
+        }
         let missing = self
             .control
             .pool_scan(&known.drives)
             .ok()
-            .and_then(|found| found.into_iter().find(|pool| pool.id == known.id))
+            .and_then(|found| found.pools.into_iter().find(|pool| pool.id == known.id))
             .map(|pool| pool.missing)
             .unwrap_or_default();
         if missing.is_empty() {
@@ -114,7 +118,7 @@ impl Manager {
 
     fn open_found(&self, drives: &[String]) {
         let found = match self.control.pool_scan(drives) {
-            Ok(found) => found,
+            Ok(found) => found.pools,
             Err(error) => {
                 tracing::error!("the drives of the configuration could not be searched: {error}");
                 return;
@@ -154,6 +158,11 @@ impl Manager {
         }));
         pools.sort_by(|a, b| a.id.cmp(&b.id));
         self.state.save(&pools)
+    }
+
+    /// Looks whether the state folder takes what is to be kept.
+    pub fn probe_state(&self) {
+        self.state.files().probe();
     }
 
     /// Keeps the list right while jobs take vdrives out of pools.
@@ -242,7 +251,8 @@ impl Manager {
     pub fn pool_scan(&self, drives: &[String]) -> Result<v1::ImportableList> {
         let found = self.control.pool_scan(drives).map_err(ToApi::to_api)?;
         Ok(v1::ImportableList {
-            items: found.to_api(),
+            items: found.pools.to_api(),
+            passed_over: found.passed_over,
         })
     }
 

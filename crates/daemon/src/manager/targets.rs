@@ -58,7 +58,7 @@ impl Manager {
             runbook: code.runbook(),
             of: None,
         };
-        deliver_now(&target, &[event]).map_err(|why| {
+        deliver_now(&target, &[event], self.alerts_link_local).map_err(|why| {
             let text = format!("target {name} was not reached: {why}");
             Problem::new(ProblemCode::Io, text)
         })

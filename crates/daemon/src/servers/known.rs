@@ -1,14 +1,12 @@
 //! Which other daemons there are, and what they answered last.
 
 use super::seen::{Before, Seen};
-use crate::ServeError;
-use crate::access::write_whole;
 use crate::clock::now_s;
+use crate::state::{StateFiles, write_whole};
 use api::v1::{Problem, ProblemCode, Server, ServerCreate, ServerState};
 use remote::{Address, Bounds, Pin, Trust};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -63,7 +61,7 @@ struct All {
 
 /// The servers. Locked for a look or a write only, never while one is asked.
 pub struct Servers {
-    folder: PathBuf,
+    files: StateFiles,
     began: Instant,
     all: Arc<Mutex<All>>,
 }
@@ -79,13 +77,13 @@ fn lock(all: &Mutex<All>) -> MutexGuard<'_, All> {
 /// The way to a server; nobody is asked.
 fn way(create: &ServerCreate) -> std::result::Result<remote::Server, String> {
     let name = &create.name;
-    if !remote::is_token(&create.token) {
+    if !remote::is_token(create.token.expose()) {
         return Err(format!(
             "what is to be shown to {name} is no token: give what `convect token create` prints there, and nothing else"
         ));
     }
     let address = Address::parse(&create.url).map_err(|error| error.to_string())?;
-    let token = create.token.clone();
+    let token = create.token.expose().to_owned();
     let made = match (&create.pin, &create.ca) {
         (Some(pin), None) => {
             Pin::parse(pin).and_then(|pin| remote::Server::new(address, &Trust::Pin(pin), token))
@@ -169,52 +167,38 @@ impl All {
 
 impl Servers {
     /// Those of a state folder, which were not read yet.
-    pub fn new(folder: &Path) -> Self {
+    pub fn new(files: &StateFiles) -> Self {
         Self {
-            folder: folder.to_owned(),
+            files: files.clone(),
             began: Instant::now(),
             all: Arc::default(),
         }
     }
 
     /// Reads them.
-    ///
-    /// # Errors
-    /// When the file is damaged or cannot be read.
-    pub fn load(&self) -> std::result::Result<(), ServeError> {
-        let path = self.folder.join(FILE);
-        let fail = |why: String| {
-            ServeError::new(format!(
-                "cannot read the servers {}: {why}: move the file away, start again and add them anew",
-                path.display()
-            ))
-        };
-        match std::fs::metadata(&path) {
-            Ok(meta) if meta.len() > FILE_MAX => {
-                return Err(fail("it is too long to be right".to_owned()));
+    pub fn load(&self) {
+        let read = self.files.read(FILE, FILE_MAX, |text| {
+            let kept: Kept = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+            if kept.version != 1 {
+                return Err(format!(
+                    "it has version {}, of a newer daemon",
+                    kept.version
+                ));
             }
-            Ok(_) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(fail(error.to_string())),
-        }
-        let text = std::fs::read(&path).map_err(|error| fail(error.to_string()))?;
-        let kept: Kept = serde_json::from_slice(&text).map_err(|error| fail(error.to_string()))?;
-        if kept.version != 1 {
-            let why = format!("it has version {}, of a newer daemon", kept.version);
-            return Err(fail(why));
-        }
+            let servers = kept.servers.into_iter().take(SERVERS_MAX);
+            let ways = servers.map(|create| Ok((way(&create)?, create)));
+            ways.collect::<std::result::Result<Vec<_>, String>>()
+        });
         let mut all = lock(&self.all);
-        for create in kept.servers.into_iter().take(SERVERS_MAX) {
-            let way = way(&create).map_err(fail)?;
+        for (way, create) in read.unwrap_or_default() {
             all.add(create, way);
         }
-        Ok(())
     }
 
     fn keep(&self, kept: &Kept) -> Result<()> {
         let write = || {
             let text = serde_json::to_vec_pretty(kept)?;
-            write_whole(&self.folder, FILE, &text, 0o600)
+            write_whole(self.files.folder(), FILE, &text, 0o600)
         };
         write().map_err(|error| {
             let text = format!("the servers cannot be written: {error}: see to the state folder");

@@ -1,6 +1,7 @@
 //! Servers that answer well, and others.
 
 use super::known::Servers;
+use crate::state::StateFiles;
 use api::v1::{ProblemCode, Server, ServerCreate, ServerState};
 use remote::{Address, Bounds, Pin, Trust};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -76,7 +77,7 @@ fn request(fake: &Fake) -> ServerCreate {
         url: fake.url.clone(),
         pin: Some(fake.pin.clone()),
         ca: None,
-        token: "convect_0_secret".to_owned(),
+        token: api::Secret::new("convect_0_secret"),
     }
 }
 
@@ -97,8 +98,8 @@ fn asked(servers: &Servers) -> Server {
 #[test]
 fn a_server_is_told_at_a_glance_and_its_token_to_nobody_else() {
     let folder = tempfile::tempdir().unwrap();
-    let servers = Servers::new(folder.path());
-    servers.load().unwrap();
+    let servers = Servers::new(&StateFiles::new(folder.path()));
+    servers.load();
     let fake = serve(good);
     let made = servers.create(request(&fake)).unwrap();
     assert_eq!(
@@ -139,8 +140,8 @@ fn a_server_is_told_at_a_glance_and_its_token_to_nobody_else() {
     let mode = std::fs::metadata(&path).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 
-    let again = Servers::new(folder.path());
-    again.load().unwrap();
+    let again = Servers::new(&StateFiles::new(folder.path()));
+    again.load();
     assert_eq!(asked(&again).pools.len(), 1);
     again.remove("storage2").unwrap();
     assert!(!std::fs::read_to_string(&path).unwrap().contains("secret"));
@@ -176,7 +177,7 @@ fn what_answers_otherwise_is_unreachable_with_the_reason() {
     ];
     for (answers, why) in cases {
         let folder = tempfile::tempdir().unwrap();
-        let servers = Servers::new(folder.path());
+        let servers = Servers::new(&StateFiles::new(folder.path()));
         servers.create(request(&serve(answers))).unwrap();
         let server = asked(&servers);
         assert_eq!(server.state, ServerState::Unreachable, "{why}");
@@ -189,7 +190,7 @@ fn what_answers_otherwise_is_unreachable_with_the_reason() {
 #[test]
 fn another_certificate_is_not_believed_and_is_told_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let servers = Servers::new(folder.path());
+    let servers = Servers::new(&StateFiles::new(folder.path()));
     let fake = serve(good);
     let other = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
     let pin = Some(other.to_owned());
@@ -236,7 +237,7 @@ fn an_answer_that_never_ends_is_given_up() {
 #[test]
 fn what_cannot_be_a_server_is_refused_and_there_are_sixteen_at_most() {
     let folder = tempfile::tempdir().unwrap();
-    let servers = Servers::new(folder.path());
+    let servers = Servers::new(&StateFiles::new(folder.path()));
     let pin = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
     let create = |name: &str, url: &str, pin: Option<&str>, ca: Option<&str>, token: &str| {
         let own = |text: Option<&str>| text.map(str::to_owned);
@@ -245,7 +246,7 @@ fn what_cannot_be_a_server_is_refused_and_there_are_sixteen_at_most() {
             url: url.to_owned(),
             pin: own(pin),
             ca: own(ca),
-            token: token.to_owned(),
+            token: api::Secret::new(token),
         })
     };
     let url = "https://storage:9443";

@@ -373,6 +373,64 @@ fn guessing_ends_soon_and_good_tokens_still_count() {
 }
 
 #[test]
+fn a_good_token_logs_in_from_where_others_guess() {
+    let site = Site::start();
+    let token = site.token("ci", "viewer");
+    for _ in 0..12 {
+        site.with_token("GET", "/v1/pools", "guess", "");
+    }
+    assert_eq!(site.with_token("GET", "/v1/pools", "guess", "").status, 429);
+    site.log_in(&token);
+}
+
+#[test]
+fn silent_connections_keep_nobody_out() {
+    let site = Site::start();
+    let token = site.token("ci", "viewer");
+    let silent: Vec<TcpStream> = (0..120)
+        .map(|_| TcpStream::connect(site.at).unwrap())
+        .collect();
+    assert_eq!(site.with_token("GET", "/v1/pools", &token, "").status, 200);
+    let local: Vec<UnixStream> = (0..80)
+        .map(|_| UnixStream::connect(site.folder.path().join("c.sock")).unwrap())
+        .collect();
+    let answered = site.by_socket("GET", "/v1/pools", &Value::Null);
+    assert_eq!(answered.status, 200);
+    drop((silent, local));
+}
+
+#[test]
+fn by_the_network_only_paths_of_the_configuration_can_be_named() {
+    let site = Site::start();
+    assert_eq!(
+        site.by_socket("POST", "/v1/pools", &crate::http::pool())
+            .status,
+        201
+    );
+    let volume = json!({"pool": "tank", "name": "v", "size": 1 << 20});
+    assert_eq!(site.by_socket("POST", "/v1/volumes", &volume).status, 201);
+    let export = |name: &str, at: &str| json!({"name": name, "pool": "tank", "volume": "v", "kind": "pipe", "parameters": {"listen": at}});
+    let elsewhere = site.folder.path().join("elsewhere").display().to_string();
+    for role in ["operator", "admin"] {
+        let token = site.token(role, role);
+        let refused = export("e", &elsewhere).to_string();
+        let refused = site.with_token("POST", "/v1/exports", &token, &refused);
+        assert_eq!(refused.status, 403, "{}", refused.body);
+        let message = refused.body["message"].as_str().unwrap();
+        assert!(message.contains("remote_paths.secrets"), "{message}");
+        let word = format!("word-{role}");
+        let made = export(role, &word).to_string();
+        let made = site.with_token("POST", "/v1/exports", &token, &made);
+        assert_eq!(made.status, 201, "{}", made.body);
+        let change = json!({"parameters": {"queues": elsewhere}}).to_string();
+        let path = format!("/v1/exports/{role}/parameters");
+        assert_eq!(site.with_token("PUT", &path, &token, &change).status, 403);
+    }
+    let by_root = site.by_socket("POST", "/v1/exports", &export("e", &elsewhere));
+    assert_eq!(by_root.status, 201, "{}", by_root.body);
+}
+
+#[test]
 fn a_token_that_is_taken_back_ends_its_sessions_and_streams() {
     let site = Site::start();
     let token = site.token("ci", "viewer");
@@ -501,11 +559,14 @@ fn viewers_are_told_all_first_then_what_changed_and_their_number_is_bounded() {
         (&data[2]["whole"], &data[2]["pools"]),
         (&json!(false), &json!([]))
     );
-    let mut others: Vec<Tls> = (1..64).map(|_| watch("/v1/live")).collect();
+    let mut others: Vec<Tls> = (1..16).map(|_| watch("/v1/live")).collect();
     for stream in &mut others {
         read_until(stream, 1);
     }
     assert_eq!(site.ask("GET", "/v1/live", &headers, "").status, 429);
+    let another = site.token("another", "viewer");
+    let looked = site.with_token("GET", "/v1/live?looks=1", &another, "");
+    assert_eq!(looked.status, 200, "one caller takes all streams");
     drop(others);
     let again = || site.ask("GET", "/v1/live", &headers, "").status;
     // Those that left are noticed with the next event.

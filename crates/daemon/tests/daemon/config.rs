@@ -1,6 +1,8 @@
 //! The configuration: what is read, and one clear error for each thing that is wrong.
 
-use daemon::{Config, LogLevel, ScrubSchedule, Span, StateDir, TlsFiles, check_memory};
+use daemon::{
+    Config, LogLevel, RemotePaths, ScrubSchedule, Span, StateDir, TlsFiles, check_memory,
+};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
@@ -18,8 +20,8 @@ fn an_empty_file_gives_the_defaults() {
 fn every_key_is_read() {
     let config = parse(
         "socket = '/run/a.sock'\nmetrics = '[::]:9750'\nmetrics_anywhere = true\nlisten = '0.0.0.0:9443'\ntls_certificate = '/a.pem'\ntls_key = '/b.pem'\nstate_dir = '/var/a'\nthreads = 3\ncores = '1,4-5'\nram_tier = '1.5G'\n\
-         map_cache = 67108864\nrequest_memory = '128M'\npool_ram = { tank = '4G' }\nhost_reserve = '1G'\njournal_memory = '/run/a'\ndrives = ['file:/dev/sda']\ndrive_deadline = '2m'\ndrive_slow_factor = 20\nflash_daily_percent = 30\nlog_level = 'debug'\n\
-         [scrub]\nevery = '7d'\nat = 4\nrate = '32M'\n[[alert_target]]\nname = 'a'\nto = { kind = 'webhook', url = 'https://a/' }\n",
+         map_cache = 67108864\nrequest_memory = '128M'\npool_ram = { tank = '4G' }\nhost_reserve = '1G'\njournal_memory = '/run/a'\nalerts_link_local = true\ndrives = ['file:/dev/sda']\ndrive_deadline = '2m'\ndrive_slow_factor = 20\nflash_daily_percent = 30\nlog_level = 'debug'\n\
+         [scrub]\nevery = '7d'\nat = 4\nrate = '32M'\n[remote_paths]\nmounts = []\n[[alert_target]]\nname = 'a'\nto = { kind = 'webhook', url = 'https://a/' }\n",
     )
     .unwrap();
     let expected = Config {
@@ -58,6 +60,11 @@ fn every_key_is_read() {
             at: 4,
             rate: 32 << 20,
         },
+        remote_paths: RemotePaths {
+            mounts: Vec::new(),
+            ..RemotePaths::default()
+        },
+        alerts_link_local: true,
         log_level: LogLevel::Debug,
     };
     assert_eq!(config, expected);
@@ -213,18 +220,6 @@ fn a_state_folder_that_cannot_be_made_is_named() {
         .unwrap()
         .to_string();
     assert!(error.contains("cannot make the state folder"), "{error}");
-}
-
-#[test]
-fn a_damaged_list_of_pools_is_never_taken_for_an_empty_one() {
-    for damaged in ["{", "[]", r#"{"version":2,"pools":[]}"#] {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("pools.json"), damaged).unwrap();
-        let error = StateDir::open(folder.path()).unwrap().load().unwrap_err();
-        let error = error.to_string();
-        assert!(error.contains("pools.json"), "{error}");
-        assert!(error.contains("move the file away"), "{error}");
-    }
 }
 
 #[test]

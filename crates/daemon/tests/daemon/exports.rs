@@ -316,6 +316,41 @@ fn an_export_that_cannot_be_started_is_shown_with_its_error_and_the_rest_is_serv
 }
 
 #[test]
+fn an_export_whose_address_is_free_again_is_offered_by_itself_and_its_alert_ends() {
+    let (world, folder, first) = setup();
+    first
+        .export_create(export_request("e", "tank", "a", "returns-1"))
+        .unwrap();
+    first.stop();
+    drop(first);
+    let thief = tempfile::tempdir().unwrap();
+    let other = manager(&Arc::new(World::default()), thief.path());
+    other
+        .pool_create(pool_request("tank", &["ram:y"], false))
+        .unwrap();
+    other.volume_create(volume_request("tank", "a")).unwrap();
+    other
+        .export_create(export_request("e", "tank", "a", "returns-1"))
+        .unwrap();
+    let second = manager(&world, folder.path());
+    let refused = |at_s: u64| {
+        second.observe(std::time::Duration::from_secs(at_s), 1000 + at_s);
+        let alerts = second.alert_list().items;
+        let refused = |alert: &api::v1::Alert| alert.code == api::v1::EventCode::ExportRefused;
+        alerts.iter().any(refused)
+    };
+    second.retry_exports();
+    assert_eq!(second.export_show("e", None).unwrap().state, "failed");
+    assert!(refused(1));
+    other.export_delete("e", None).unwrap();
+    second.retry_exports();
+    assert_eq!(second.export_show("e", None).unwrap().state, "online");
+    assert!(is_offered("returns-1") && !refused(2));
+    second.retry_exports();
+    assert_eq!(second.export_list(None).items.len(), 1);
+}
+
+#[test]
 fn what_is_exported_is_neither_deleted_nor_destroyed() {
     let (_world, _folder, manager) = setup();
     for (name, at) in [("e", "busy-1"), ("f", "busy-2")] {

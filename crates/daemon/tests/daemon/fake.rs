@@ -193,24 +193,26 @@ impl Control for Fake {
         Ok(self.status(pool))
     }
 
-    fn pool_scan(&self, drives: &[String]) -> Result<Vec<Importable>> {
+    fn pool_scan(&self, drives: &[String]) -> Result<ScanReport> {
         let open = self.open.lock().unwrap().clone();
         let pools = self.world.pools();
         let found = pools.iter().filter(|(name, pool)| {
             !open.contains(*name) && pool.drives.iter().any(|drive| drives.contains(drive))
         });
-        Ok(found
-            .map(|(name, pool)| Importable {
-                id: pool.id.clone(),
-                name: name.clone(),
-                found: pool.drives.clone(),
-                missing: self.world.missing(pool),
-            })
-            .collect())
+        let found = found.map(|(name, pool)| Importable {
+            id: pool.id.clone(),
+            name: name.clone(),
+            found: pool.drives.clone(),
+            missing: self.world.missing(pool),
+        });
+        Ok(ScanReport {
+            pools: found.collect(),
+            passed_over: Vec::new(),
+        })
     }
 
     fn pool_import(&self, drives: &[String], pool: &str, degraded: bool) -> Result<PoolStatus> {
-        let scanned = self.pool_scan(drives)?;
+        let scanned = self.pool_scan(drives)?.pools;
         let found = scanned.iter().find(|p| p.name == pool || p.id == pool);
         let Some(found) = found else {
             return fail(ErrorCode::NotFound, "no such pool lies on these drives");

@@ -3,6 +3,7 @@
 use crate::common::{FRONT_ENDS, Fake, World, is_offered};
 use daemon::{Config, Control, ServeError, run};
 use serde_json::{Value, json};
+use std::fs::Permissions;
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
@@ -371,9 +372,9 @@ fn a_daemon_that_cannot_start_says_why_and_leaves_nothing() {
         change(&mut config);
         config
     };
-    let damaged = folder.path().join("damaged");
-    std::fs::create_dir(&damaged).unwrap();
-    std::fs::write(damaged.join("pools.json"), "{").unwrap();
+    let open = folder.path().join("open");
+    std::fs::create_dir(&open).unwrap();
+    std::fs::set_permissions(&open, Permissions::from_mode(0o777)).unwrap();
     for (config, said) in [
         (
             with(&|c| c.state_dir = config(running.folder.path()).state_dir),
@@ -393,8 +394,8 @@ fn a_daemon_that_cannot_start_says_why_and_leaves_nothing() {
             "a shorter one",
         ),
         (
-            with(&|c| c.state_dir = damaged.clone()),
-            "move the file away",
+            with(&|c| c.state_dir = open.clone()),
+            "every user may write to it",
         ),
     ] {
         let control: Arc<dyn Control> = Fake::over(&Arc::default());

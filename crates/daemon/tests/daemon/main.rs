@@ -20,6 +20,7 @@ mod ram;
 mod schedules;
 mod scrubs;
 mod smart;
+mod state;
 mod streams;
 mod targets;
 mod wear;

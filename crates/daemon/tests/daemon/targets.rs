@@ -20,7 +20,7 @@ fn webhook(name: &str, url: &str) -> TargetCreate {
         severity: Severity::Warning,
         to: TargetTo::Webhook {
             url: url.to_owned(),
-            secret: Some("between us".to_owned()),
+            secret: Some(api::Secret::new("between us")),
         },
         ca: None,
     }

@@ -22,6 +22,7 @@ pub(crate) const KIND: DriveKind = DriveKind {
     open_read_only: |rest| crate::open_read_only(parse(rest)?.inner),
     canonical,
     found_on: |rest| crate::found_on(parse(rest)?.inner),
+    path: |rest| crate::registry::path(parse(rest).ok()?.inner),
 };
 
 struct Parsed<'a> {

@@ -25,6 +25,7 @@ pub(crate) const KIND: DriveKind = DriveKind {
     open_read_only: open,
     canonical: |rest| Ok(parse(rest)?.text("null")),
     found_on: |rest| parse(rest).map(|_| None),
+    path: |_| None,
 };
 
 fn parse(rest: &str) -> Result<Named, OpenError> {

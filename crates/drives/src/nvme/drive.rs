@@ -23,6 +23,7 @@ pub(crate) const KIND: DriveKind = DriveKind {
     open_read_only: |rest| open(rest, Access::Read),
     canonical,
     found_on: |rest| crate::found_on(&format!("file:{}", parse(rest)?.block.display())),
+    path: |rest| parse(rest).ok().map(|nodes| nodes.block),
 };
 
 /// The two nodes of a namespace.

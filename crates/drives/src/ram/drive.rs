@@ -29,6 +29,7 @@ pub(crate) const KIND: DriveKind = DriveKind {
     open_read_only: open,
     canonical: |rest| Ok(parse(rest)?.text("ram")),
     found_on,
+    path: |_| None,
 };
 
 struct Kept {

@@ -7,9 +7,9 @@ use crate::spec::{Named, parse_named};
 use crate::{DriveKind, OpenDrive, OpenError};
 use block::{Drive, DriveInfo, DriveQueue};
 use reactor::Handle;
-use std::fs::{self, File};
+use std::fs::{self, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -23,6 +23,7 @@ pub(crate) const KIND: DriveKind = DriveKind {
     open_read_only: |rest| open(rest, Access::Read),
     canonical,
     found_on,
+    path: |rest| parse(rest).ok().map(|named| named.name.into()),
 };
 
 fn parse(rest: &str) -> Result<Named, OpenError> {
@@ -69,7 +70,11 @@ fn found_on(rest: &str) -> Result<Option<String>, OpenError> {
         result => result.map_err(explain)?,
     };
     check_type(path, &meta)?;
-    let file = File::open(path).map_err(explain)?;
+    // What is there may have become a FIFO since it was looked at: nobody is waited for.
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(libc::O_NONBLOCK);
+    let file = options.open(path).map_err(explain)?;
+    check_type(path, &file.metadata().map_err(explain)?)?;
     let bytes = size(&file).map_err(explain)?;
     crate::signature(|offset, buf| file.read_exact_at(buf, offset), bytes).map_err(explain)
 }

@@ -8,4 +8,4 @@ mod queue;
 
 pub(crate) use discover::Found;
 pub(crate) use drive::KIND;
-pub(crate) use open::{Access, LockedFile, open_locked};
+pub(crate) use open::{Access, LockedFile, create, open_locked};

@@ -4,6 +4,7 @@ use super::busy::{device_user, lock, patiently, unlock};
 use super::discover::{Found, discover};
 use crate::spec::{Named, SIZE_MIN};
 use crate::{OpenError, OpenErrorKind};
+use reactor::FileIdentity;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -42,20 +43,20 @@ pub(crate) fn open_locked(named: &Named, access: Access) -> Result<(LockedFile, 
         (Err(error), Some(size))
             if error.kind() == io::ErrorKind::NotFound && access == Access::Write =>
         {
-            create(path, size)?;
-            true
+            Some(create(path, size)?)
         }
-        _ => false,
+        _ => None,
     };
     let opened = open_existing(path, named.size, access);
-    if created && opened.is_err() {
+    if let (Some(made), Err(_)) = (created, &opened) {
         // Nothing half-made stays behind; the error that matters is the one of the opening.
-        let _ = fs::remove_file(path);
+        let _ = reactor::remove_file_if(path, made);
     }
     opened
 }
 
-fn create(path: &Path, size: u64) -> Result<(), OpenError> {
+/// Makes a file that is not there yet, durably.
+pub(crate) fn create(path: &Path, size: u64) -> Result<FileIdentity, OpenError> {
     let explain = |error: io::Error| {
         if error.kind() == io::ErrorKind::NotFound {
             return OpenError::new(
@@ -74,11 +75,17 @@ fn create(path: &Path, size: u64) -> Result<(), OpenError> {
         .mode(0o600)
         .open(path)
         .map_err(explain)?;
-    file.set_len(size).map_err(|error| {
+    let made = FileIdentity::of(&file.metadata().map_err(explain)?);
+    let kept = file.set_len(size).and_then(|()| {
+        file.sync_all()?;
+        reactor::sync_folder_of(path)
+    });
+    kept.map_err(|error| {
         // As above: the file is ours, empty and of no use.
-        let _ = fs::remove_file(path);
+        let _ = reactor::remove_file_if(path, made);
         explain(error)
-    })
+    })?;
+    Ok(made)
 }
 
 fn open_existing(
@@ -111,7 +118,8 @@ fn open_existing(
             OpenOptions::new()
                 .read(true)
                 .write(access == Access::Write)
-                .custom_flags(flags | exclusive)
+                // What is there may have become a FIFO since it was looked at: nobody is waited for.
+                .custom_flags(flags | exclusive | libc::O_NONBLOCK)
                 .open(path)
         })
     };
@@ -123,6 +131,11 @@ fn open_existing(
         Some(libc::EBUSY) => in_use("another program has it open for itself".to_owned()),
         _ => OpenError::system(&cannot_open, &error),
     })?;
+    let opened = file
+        .metadata()
+        .map_err(|error| OpenError::system(&cannot_open, &error))?;
+    check_type(path, &opened)?;
+    wait_again(&file).map_err(|error| OpenError::system(&cannot_open, &error))?;
     lock(path, &file, access == Access::Write)?;
     let file = LockedFile(file);
     let found = discover(&file.0, direct).map_err(|error| {
@@ -135,6 +148,22 @@ fn open_existing(
     })?;
     check_size(path, &found, size)?;
     Ok((file, found))
+}
+
+/// Clears `O_NONBLOCK`: with it io_uring gives requests back undone where the file system would have to wait.
+fn wait_again(file: &File) -> io::Result<()> {
+    let fd = file.as_raw_fd();
+    // SAFETY: system calls without pointers, on an open descriptor.
+    let result = unsafe {
+        match libc::fcntl(fd, libc::F_GETFL) {
+            -1 => -1,
+            flags => libc::fcntl(fd, libc::F_SETFL, flags & !libc::O_NONBLOCK),
+        }
+    };
+    match result {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses folders, pipes, terminals and the like before they are opened.

@@ -201,3 +201,52 @@ fn who_only_reads_does_so_beside_others_but_not_beside_a_writer() {
     drop((one, two));
     drives::open(&spec).unwrap();
 }
+
+#[test]
+fn a_file_that_was_made_is_removed_unless_another_is_in_its_place() {
+    let folder = Folder::new();
+    let path = folder.path().join("d");
+    let spec = format!("file:{}?size=1M", path.display());
+    let made = drives::make_file(&spec).unwrap().unwrap();
+    assert!(drives::make_file(&spec).unwrap().is_none(), "it is there");
+    made.remove().unwrap();
+    assert!(!path.exists());
+    let model = format!("model:ssd-sata:{spec}");
+    let made = drives::make_file(&model).unwrap().unwrap();
+    fs::rename(&path, folder.path().join("kept")).unwrap();
+    fs::write(&path, "another").unwrap();
+    made.remove().unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"another");
+    for other in [&format!("file:{}", path.display()), "null:n?size=1M", "x"] {
+        assert!(drives::make_file(other).unwrap().is_none(), "{other}");
+    }
+    let within = format!("file:{}/absent/d?size=1M", folder.path().display());
+    assert_eq!(drives::make_file(&within).unwrap_err().kind, NotFound);
+}
+
+#[test]
+fn a_drive_is_the_same_by_all_of_its_names() {
+    let folder = Folder::new();
+    let name = |name: &str| folder.path().join(name).display().to_string();
+    for file in ["a", "b"] {
+        fs::write(name(file), [0; 4096]).unwrap();
+    }
+    std::os::unix::fs::symlink(name("a"), name("by-id")).unwrap();
+    let identity = |file: &str| drives::identity(&format!("file:{}", name(file)));
+    assert!(identity("a").is_some());
+    assert_eq!(identity("a"), identity("by-id"));
+    assert_ne!(identity("a"), identity("b"));
+    assert_eq!(drives::identity("null:n?size=1M"), None);
+    assert_eq!(identity("absent"), None);
+}
+
+#[test]
+fn a_fifo_is_no_drive_and_nobody_waits_for_its_other_end() {
+    let folder = Folder::new();
+    let fifo = folder.path().join("fifo");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+    assert!(made.unwrap().success());
+    let spec = format!("file:{}", fifo.display());
+    refused(&spec, Unsupported, "neither a file nor a block device");
+    assert_eq!(drives::found_on(&spec).unwrap_err().kind, Unsupported);
+}

@@ -6,7 +6,7 @@ use super::look::PoolLook;
 use super::types::*;
 use super::wear::PoolChange;
 use super::what_if::WhatIf;
-use crate::pool::{Found, Host, Pool, error, importable, lock, report, scan};
+use crate::pool::{Host, Pool, Scanned, error, importable, lock, report, scan};
 use crate::shard::Audit;
 use reactor::{ReactorThread, Remote};
 use std::collections::BTreeMap;
@@ -28,6 +28,21 @@ pub struct Engine {
 }
 
 pub(super) type Result<T> = std::result::Result<T, EngineError>;
+
+/// The error of an import, with why drives were passed over that it may lack.
+fn because_of(failed: EngineError, passed_over: &[EngineError]) -> EngineError {
+    if passed_over.is_empty() {
+        return failed;
+    }
+    let reasons: Vec<&str> = passed_over.iter().map(|why| why.message.as_str()).collect();
+    // A drive that is in use is there: the pool is not to be opened without it.
+    let busy = passed_over.iter().find(|why| why.code == ErrorCode::Exists);
+    let code = busy.map_or(failed.code, |busy| busy.code);
+    EngineError::new(
+        code,
+        format!("{}; passed over: {}", failed.message, reasons.join("; ")),
+    )
+}
 
 impl Engine {
     /// Starts the threads.
@@ -110,10 +125,13 @@ impl Engine {
     /// The open pool that uses a drive.
     fn user_of(&self, canonical: &str) -> Option<String> {
         let pools = lock(&self.pools);
+        let identity = drives::identity(canonical);
         let uses = |pool: &&Arc<Pool>| {
-            lock(&pool.members)
-                .iter()
-                .any(|member| member.spec == canonical)
+            lock(&pool.members).iter().any(|member| {
+                // A member that has gone may have left its name to another drive.
+                let same = || member.drive.is_some() && drives::identity(&member.spec) == identity;
+                member.spec == canonical || (identity.is_some() && same())
+            })
         };
         pools.values().find(uses).map(|pool| pool.name.clone())
     }
@@ -133,7 +151,7 @@ impl Engine {
         Ok(())
     }
 
-    fn scan(&self, drives: &[String], lenient: bool) -> Result<Vec<Found>> {
+    fn scan(&self, drives: &[String]) -> Result<Scanned> {
         let mut free = Vec::new();
         for spec in drives {
             let user = drives::canonical(spec)
@@ -143,7 +161,7 @@ impl Engine {
                 free.push(spec.clone());
             }
         }
-        scan(&self.remotes[0], &free, lenient)
+        scan(&self.remotes[0], &free)
     }
 
     fn take_out(&self, name: &str) -> Result<Arc<Pool>> {
@@ -191,7 +209,7 @@ impl Engine {
         }
         let mut told = report(spec)?;
         if told.found.is_none() {
-            let found = self.scan(&[spec.to_owned()], false)?;
+            let found = self.scan(&[spec.to_owned()])?.found;
             told.found = found
                 .first()
                 .map(|found| format!("convect pool '{}'", found.label.config.name));
@@ -246,8 +264,13 @@ impl Engine {
     ///
     /// # Errors
     /// With a sentence that says what to do.
-    pub fn pool_scan(&self, drives: &[String]) -> Result<Vec<Importable>> {
-        Ok(importable(&self.scan(drives, false)?))
+    pub fn pool_scan(&self, drives: &[String]) -> Result<ScanReport> {
+        let scanned = self.scan(drives)?;
+        let passed_over = scanned.passed_over.iter();
+        Ok(ScanReport {
+            pools: importable(&scanned.found),
+            passed_over: passed_over.map(|failed| failed.message.clone()).collect(),
+        })
     }
 
     /// Opens the pool called (or with the id) `pool` from these drives; with some missing only when `degraded`.
@@ -256,7 +279,7 @@ impl Engine {
     /// With a sentence that says what to do.
     pub fn pool_import(&self, drives: &[String], pool: &str, degraded: bool) -> Result<PoolStatus> {
         let _opening = lock(&self.opening);
-        let found = self.scan(drives, degraded)?;
+        let Scanned { found, passed_over } = self.scan(drives)?;
         let matches: Vec<_> = importable(&found)
             .into_iter()
             .filter(|known| known.name == pool || known.id == pool)
@@ -283,7 +306,8 @@ impl Engine {
             .id
             .parse()
             .map_err(|_| EngineError::new(ErrorCode::Damaged, "a pool's id is no number"))?;
-        let opened = Pool::import(&self.host(), found, id, degraded)?;
+        let opened = Pool::import(&self.host(), found, id, degraded)
+            .map_err(|failed| because_of(failed, &passed_over))?;
         lock(&self.pools).insert(opened.name.clone(), opened.clone());
         opened.status()
     }

@@ -160,11 +160,17 @@ impl Jobs {
         for job in lock(&self.jobs).values().filter(|job| job.pool == pool) {
             job.progress.close();
         }
-        wait_for(|| {
+        let ended = wait_for(|| {
             lock(&self.jobs)
                 .values()
                 .all(|job| job.pool != pool || job.state != "running")
         });
+        if !ended {
+            tracing::error!(
+                pool,
+                "a job of the pool does not end: a drive does not answer it"
+            );
+        }
     }
 
     /// A pool's job of a kind that runs or rests.

@@ -354,6 +354,15 @@ pub struct Importable {
     pub missing: Vec<String>,
 }
 
+/// What a search of drives found.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ScanReport {
+    /// Pools that are not open.
+    pub pools: Vec<Importable>,
+    /// Drives that could not be opened, each with why.
+    pub passed_over: Vec<String>,
+}
+
 /// A volume to be made.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct VolumeSpec {

@@ -35,6 +35,7 @@ pub fn elapsed_s(began: Instant) -> f64 {
     clippy::disallowed_methods,
     reason = "a thread of the control plane may sleep"
 )]
+#[must_use = "what was waited for may not have come"]
 pub fn wait_for(mut so: impl FnMut() -> bool) -> bool {
     if control::is_simulated() {
         return (0..STEPS).any(|_| so() || !control::step()) && so();

@@ -1,7 +1,7 @@
 //! Drives of a mirror that leave, return and are replaced.
 
 use super::labels::on_loop;
-use super::open::{Host, new_member, remove_files};
+use super::open::{Host, new_member};
 use super::shards::{ask_all, try_all};
 use super::{Member, Pool, Result, error, labels, lock};
 use crate::control::types::{EngineError, ErrorCode};
@@ -278,9 +278,10 @@ impl Pool {
         new: &str,
         force: bool,
     ) -> Result<u64> {
-        let made: Vec<_> = super::members::file_to_be_made(new).into_iter().collect();
+        let text = new.to_owned();
+        let made = super::members::MadeFiles::make(std::iter::once(&text))?;
         self.replace_with(host, old, new, force)
-            .inspect_err(|_| remove_files(&made))
+            .inspect_err(|_| made.remove())
     }
 
     fn replace_with(
@@ -533,7 +534,10 @@ impl Pool {
 /// Waits until a drive's last request has ended, so that its lock is free; not for one that hangs.
 fn ended(drive: Option<Arc<dyn OpenDrive>>) {
     if let Some(drive) = drive {
-        wait_for(|| Arc::strong_count(&drive) == 1);
+        if !wait_for(|| Arc::strong_count(&drive) == 1) {
+            let spec = block::Drive::info(&*drive).spec;
+            tracing::error!(%spec, "a drive that left its pool is locked until its last request ends");
+        }
     }
 }
 

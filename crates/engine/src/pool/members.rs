@@ -5,6 +5,7 @@ use crate::control::types::{DriveReport, EngineError, ErrorCode};
 use crate::vdrive::DriveShared;
 use block::{Drive, DriveInfo, Rotation};
 use drives::{OpenDrive, OpenErrorKind};
+use std::path::Path;
 use std::sync::Arc;
 use units::DriveId;
 
@@ -40,7 +41,8 @@ pub(crate) fn open_error(error: &drives::OpenError) -> EngineError {
 /// Opens a drive; refuses, unless `force`, one that bears something that is not Convect's.
 pub(crate) fn open_drive(spec: &str, force: bool) -> Result<(String, Arc<dyn OpenDrive>)> {
     let canonical = drives::canonical(spec).map_err(|failed| open_error(&failed))?;
-    let creates = file_to_be_made(spec).is_some();
+    let named = drives::file_path(spec);
+    let creates = named.is_some_and(|(path, sized)| sized && !Path::new(&path).exists());
     if !force && !creates {
         refuse_bearing(&canonical)?;
     }
@@ -54,11 +56,34 @@ pub(crate) fn open_drive(spec: &str, force: bool) -> Result<(String, Arc<dyn Ope
     Ok((canonical, drive))
 }
 
-/// The file that opening this specification would make, if it is not there.
-pub(crate) fn file_to_be_made(spec: &str) -> Option<std::path::PathBuf> {
-    let (path, asks_for_size) = drives::file_path(spec)?;
-    let path = std::path::PathBuf::from(path);
-    (asks_for_size && path.is_absolute() && !path.exists()).then_some(path)
+/// Files of drives that a request made: they go when it fails.
+pub(crate) struct MadeFiles(Vec<drives::MadeFile>);
+
+impl MadeFiles {
+    /// Makes the files of those specifications that have a size and of which nothing is there.
+    pub(crate) fn make<'a>(specs: impl Iterator<Item = &'a String>) -> Result<Self> {
+        let mut made = Self(Vec::new());
+        for spec in specs {
+            match drives::make_file(spec) {
+                Ok(file) => made.0.extend(file),
+                Err(failed) => {
+                    made.remove();
+                    return Err(open_error(&failed));
+                }
+            }
+        }
+        Ok(made)
+    }
+
+    /// Removes them: nothing is half-made. What another program put in the place of one stays.
+    pub(crate) fn remove(&self) {
+        for file in &self.0 {
+            if let Err(failed) = file.remove() {
+                let path = file.path().display();
+                tracing::warn!(%path, error = %failed, "a file that was made is left");
+            }
+        }
+    }
 }
 
 fn refuse_bearing(spec: &str) -> Result<()> {

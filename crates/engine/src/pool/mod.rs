@@ -45,7 +45,7 @@ pub(crate) use initiators::AllInitiators;
 pub(crate) use keeper::Keeper;
 pub(crate) use knobs::AllKnobs;
 pub use members::{Member, describe, report};
-pub use open::{Found, Host, importable, scan};
+pub use open::{Host, Scanned, importable, scan};
 pub use shards::ShardHandle;
 pub(crate) use shards::{code_of, forget_local};
 pub use state::Pool;

@@ -1,7 +1,7 @@
 //! Creating, finding, importing and closing pools.
 
 use super::drives::{History, history};
-use super::members::{Member, file_to_be_made, open_drive};
+use super::members::{MadeFiles, Member, open_drive};
 use super::plan::{self, Planned, Scale};
 use super::shards::{ask_all, try_all};
 use super::{Allowances, Keeper, Pool, Result, ShardHandle, build, error, labels, lock};
@@ -32,33 +32,48 @@ pub struct Found {
     pub label: Label,
 }
 
-/// Opens drives and reads their labels. Drives without one are passed over, and so are, with
-/// `lenient`, drives that cannot be opened as long as any other can.
-pub fn scan(remote: &Remote, specs: &[String], lenient: bool) -> Result<Vec<Found>> {
+/// What a search found.
+pub struct Scanned {
+    /// Drives with a label.
+    pub found: Vec<Found>,
+    /// Drives that could not be opened, each with why.
+    pub passed_over: Vec<EngineError>,
+}
+
+/// Opens drives and reads their labels. Drives without one are passed over, and so are those that cannot be opened: they
+/// are noted. A drive that is named twice, by other links of `/dev/disk` say, counts once.
+///
+/// # Errors
+/// When one cannot be a drive's name, or none can be opened.
+pub fn scan(remote: &Remote, specs: &[String]) -> Result<Scanned> {
     let mut found: Vec<Found> = Vec::new();
-    let mut absent = None;
+    let mut passed_over = Vec::new();
+    let mut seen = BTreeSet::new();
+    let mut opened = false;
     for spec in specs {
         let canonical =
             drives::canonical(spec).map_err(|failed| super::members::open_error(&failed))?;
-        if found.iter().any(|known| known.spec == canonical) {
+        let identity = drives::identity(&canonical);
+        if found.iter().any(|known| known.spec == canonical)
+            || identity.is_some_and(|identity| !seen.insert(identity))
+        {
             continue;
         }
-        let opened = drives::open(&canonical).map_err(|failed| super::members::open_error(&failed));
-        let read = opened.and_then(|drive| Ok((labels::read(remote, &drive)?, drive)));
+        let drive = drives::open(&canonical).map_err(|failed| super::members::open_error(&failed));
+        let read = drive.and_then(|drive| Ok((labels::read(remote, &drive)?, drive)));
         match read {
             Ok((Some(label), drive)) => found.push(Found {
                 spec: canonical,
                 drive,
                 label,
             }),
-            Ok((None, _)) => {}
-            Err(failed) if lenient => absent = Some(failed),
-            Err(failed) => return Err(failed),
+            Ok((None, _)) => opened = true,
+            Err(failed) => passed_over.push(failed),
         }
     }
-    match absent {
-        Some(failed) if found.is_empty() => Err(failed),
-        _ => Ok(found),
+    match passed_over.first() {
+        Some(first) if found.is_empty() && !opened => Err(first.clone()),
+        _ => Ok(Scanned { found, passed_over }),
     }
 }
 
@@ -122,9 +137,10 @@ impl Pool {
     /// # Errors
     /// A sentence; the drives are as they were, except for space that has no label.
     pub fn create(host: &Host<'_>, spec: &PoolSpec) -> Result<Arc<Self>> {
+        plan::check_name("pool", &spec.name)?;
         let drives = spec.vdrives.iter().flat_map(|vdrive| &vdrive.drives);
-        let made: Vec<_> = drives.filter_map(|drive| file_to_be_made(drive)).collect();
-        Self::create_over(host, spec).inspect_err(|_| remove_files(&made))
+        let made = MadeFiles::make(drives)?;
+        Self::create_over(host, spec).inspect_err(|_| made.remove())
     }
 
     fn create_over(host: &Host<'_>, spec: &PoolSpec) -> Result<Arc<Self>> {
@@ -418,7 +434,13 @@ impl Pool {
             .into_values()
             .collect();
         devices.iter().for_each(|device| device.end());
-        wait_for(|| devices.iter().all(|device| device.in_flight() == 0));
+        if !wait_for(|| devices.iter().all(|device| device.in_flight() == 0)) {
+            let pool = self.name.as_str();
+            tracing::error!(
+                pool,
+                "hosts' requests that do not end are given up: a drive does not answer them"
+            );
+        }
         self.shards.iter().for_each(|shard| shard.port.close());
         let closed = try_all(
             &self.shards,
@@ -473,7 +495,13 @@ impl Pool {
             .filter_map(|member| member.drive.take())
             .collect();
         // Tasks that end on their threads hold the last queues; the lock goes with them.
-        wait_for(|| drives.iter().all(|drive| Arc::strong_count(drive) == 1));
+        let is_free = |drive: &Arc<dyn OpenDrive>| Arc::strong_count(drive) == 1;
+        if !wait_for(|| drives.iter().all(is_free)) {
+            for drive in drives.iter().filter(|drive| !is_free(drive)) {
+                let (pool, spec) = (self.name.as_str(), Drive::info(&**drive).spec);
+                tracing::error!(pool, %spec, "a drive of a closed pool is locked until its last request ends");
+            }
+        }
     }
 }
 
@@ -547,15 +575,6 @@ fn check_histories(config: &mut PoolConfig, generation: u64, mine: &[Found]) -> 
     Ok(())
 }
 
-/// Removes the files that a refused request made: nothing is half-made.
-pub(super) fn remove_files(made: &[std::path::PathBuf]) {
-    for path in made.iter().filter(|path| path.exists()) {
-        if let Err(failed) = std::fs::remove_file(path) {
-            tracing::warn!(path = %path.display(), error = %failed, "a file that was made is left");
-        }
-    }
-}
-
 /// Opens a drive that is to join a pool.
 pub(super) fn new_member(
     host: &Host<'_>,
@@ -565,7 +584,11 @@ pub(super) fn new_member(
 ) -> Result<Member> {
     let canonical =
         drives::canonical(text).map_err(|failed| super::members::open_error(&failed))?;
-    if others.iter().any(|other| other.spec == canonical) {
+    let identity = drives::identity(&canonical);
+    let same = |other: &Member| {
+        other.spec == canonical || (identity.is_some() && drives::identity(&other.spec) == identity)
+    };
+    if others.iter().any(same) {
         return error(
             ErrorCode::Exists,
             format!("{text} is named twice, or is a drive of this pool already"),

@@ -279,7 +279,13 @@ impl Pool {
         let device = lock(&self.devices).remove(&id);
         if let Some(device) = device {
             device.end();
-            wait_for(|| device.in_flight() == 0);
+            if !wait_for(|| device.in_flight() == 0) {
+                // It stays as it is, so that this can be done again.
+                lock(&self.devices).insert(id, device);
+                lock(&self.readers).0.insert(layer, id);
+                let text = "requests to the snapshot have not ended, since a drive does not answer: try again later";
+                return error(ErrorCode::Busy, text);
+            }
         }
         ask_all(&self.shards, move |shard| async move {
             shard.set_reader(id, None)

@@ -1,8 +1,8 @@
 //! Adding vdrives to an open pool, and emptying and removing them.
 
 use super::build::{Blueprint, space_of};
-use super::members::{Member, file_to_be_made};
-use super::open::{Host, new_member, remove_files};
+use super::members::{MadeFiles, Member};
+use super::open::{Host, new_member};
 use super::plan::{self, Planned, Scale};
 use super::shards::{ask_all, code_of};
 use super::{Pool, Result, error, labels, lock};
@@ -35,10 +35,9 @@ impl Pool {
     /// # Errors
     /// A sentence; the pool is as it was.
     pub fn add_vdrive(&self, host: &Host<'_>, spec: &VdriveSpec, force: bool) -> Result<u8> {
-        let drives = spec.drives.iter();
-        let made: Vec<_> = drives.filter_map(|drive| file_to_be_made(drive)).collect();
+        let made = MadeFiles::make(spec.drives.iter())?;
         self.add_over(host, spec, force)
-            .inspect_err(|_| remove_files(&made))
+            .inspect_err(|_| made.remove())
     }
 
     fn add_over(&self, host: &Host<'_>, spec: &VdriveSpec, force: bool) -> Result<u8> {

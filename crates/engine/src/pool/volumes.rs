@@ -242,7 +242,13 @@ impl Pool {
         let device = lock(&self.devices).remove(&volume.id);
         if let Some(device) = device {
             device.end();
-            wait_for(|| device.in_flight() == 0);
+            if !wait_for(|| device.in_flight() == 0) {
+                let text = format!(
+                    "volume {name} is deleted when its pool is opened the next time: requests to it have not ended, \
+                     since a drive does not answer"
+                );
+                return error(ErrorCode::Busy, text);
+            }
         }
         self.start_deletion(volume)
     }

@@ -5,7 +5,7 @@ use crate::support::{
     self, BLOCK, Client, Folder, MIB, Random, drives_of, engine, pattern, pool, tiered, vdrive,
     volume,
 };
-use engine::{Engine, LayoutSpec, PoolSpec, Tier};
+use engine::{Engine, ErrorCode, LayoutSpec, PoolSpec, Tier};
 
 /// A volume and what it must hold, in 512-byte sectors.
 struct Oracle {
@@ -193,7 +193,7 @@ fn a_pool_moves_to_another_engine_by_its_drives_alone() {
         .unwrap();
     first.pool_export("tank").unwrap();
     let second = engine(1);
-    let found = second.pool_scan(&drives_of(&spec)).unwrap();
+    let found = second.pool_scan(&drives_of(&spec)).unwrap().pools;
     assert_eq!(
         (found.len(), found[0].name.as_str(), found[0].missing.len()),
         (1, "tank", 0)
@@ -274,4 +274,39 @@ fn space_that_comes_free_leaves_the_trees_and_the_pool_opens_again() {
     let status = now.pool_status("tank").unwrap();
     assert_eq!((status.used, status.vdrives[1].used), (0, 0), "{status:?}");
     now.shutdown();
+}
+
+#[test]
+fn a_drive_that_is_named_twice_counts_once_and_one_in_use_is_passed_over() {
+    let folder = Folder::new();
+    let spec = tiered(&folder, "tank", 1, 128, 256);
+    let first = engine(1);
+    first.pool_create(&spec).unwrap();
+    first.pool_export("tank").unwrap();
+    let mut named = drives_of(&spec);
+    for (number, drive) in drives_of(&spec).iter().enumerate() {
+        let canonical = drives::canonical(drive).unwrap();
+        let path = canonical.strip_prefix("file:").unwrap();
+        let link = format!("{path}-link-{number}");
+        std::os::unix::fs::symlink(path, &link).unwrap();
+        named.push(format!("file:{link}"));
+    }
+    let other = tiered(&folder, "other", 1, 128, 256);
+    let second = engine(1);
+    second.pool_create(&other).unwrap();
+    let all: Vec<String> = named.iter().chain(&drives_of(&other)).cloned().collect();
+    let report = first.pool_scan(&all).unwrap();
+    assert_eq!(report.pools.len(), 1);
+    assert_eq!(report.pools[0].found.len(), drives_of(&spec).len());
+    assert_eq!(report.passed_over.len(), drives_of(&other).len());
+    first.pool_import(&all, "tank", false).unwrap();
+    // By another name it is in use all the same.
+    let again = first.pool_create(&PoolSpec {
+        name: "again".to_owned(),
+        ..spec.clone()
+    });
+    assert_eq!(again.unwrap_err().code, ErrorCode::Exists);
+    assert_eq!(first.pool_scan(&named).unwrap().pools, []);
+    first.shutdown();
+    second.shutdown();
 }

@@ -6,8 +6,8 @@ use crate::negotiate::CONNECTIONS_MAX;
 use scsi::AccessState;
 use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind, Read, Result};
-use std::net::{SocketAddr, ToSocketAddrs};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Portals of one export.
@@ -79,8 +79,11 @@ fn portals(text: &str) -> Result<Vec<SocketAddr>> {
     };
     let mut portals = Vec::new();
     for part in text.split(',') {
-        let mut found = part.to_socket_addrs().map_err(|_| form(part))?;
-        let portal = found.next().ok_or_else(|| form(part))?;
+        let (host, port) = part.rsplit_once(':').ok_or_else(|| form(part))?;
+        if host.is_empty() || port.parse::<u16>().is_err() {
+            return Err(form(part));
+        }
+        let portal = reactor::resolve(part)?[0];
         // The system chooses another port each time that it is asked for any.
         if portal.port() == 0 || !portals.contains(&portal) {
             portals.push(portal);
@@ -219,14 +222,11 @@ fn secrets(path: &Path) -> Result<Secrets> {
         )));
     }
     let explain = |error: Error| Error::new(error.kind(), format!("{shown}: {error}"));
-    // What is no file, a pipe say, is not waited for.
-    let file = std::fs::OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK)
-        .open(path)
-        .map_err(explain)?;
+    // A FIFO in its place is refused, and not waited for.
+    let file = reactor::open_regular(path, std::fs::OpenOptions::new().read(true));
+    let file = file.map_err(explain)?;
     let meta = file.metadata().map_err(explain)?;
-    if !meta.is_file() || meta.mode() & 0o077 != 0 {
+    if meta.mode() & 0o077 != 0 {
         return Err(invalid(format!(
             "{shown} has to be a file that only its owner may read: chmod 600 {shown}"
         )));

@@ -2,7 +2,6 @@
 
 use reactor::ListenAddress;
 use std::io::{Error, ErrorKind, Result};
-use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 pub(crate) fn invalid(text: String) -> Error {
@@ -27,12 +26,11 @@ pub(crate) fn parse_listen(text: &str) -> Result<ListenAddress> {
         ))
     };
     let rest = text.strip_prefix("tcp:").ok_or_else(form)?;
-    // Names are not looked up: that may take as long as a server of names likes.
-    let at = match rest.strip_prefix("localhost:") {
-        Some(port) => SocketAddr::from((Ipv4Addr::LOCALHOST, port.parse().map_err(|_| form())?)),
-        None => rest.parse().map_err(|_| form())?,
-    };
-    Ok(ListenAddress::Tcp(at))
+    let (host, port) = rest.rsplit_once(':').ok_or_else(form)?;
+    if host.is_empty() || port.parse::<u16>().is_err() {
+        return Err(form());
+    }
+    Ok(ListenAddress::Tcp(reactor::resolve(rest)?[0]))
 }
 
 #[cfg(test)]
@@ -60,7 +58,6 @@ mod tests {
             "tcp:",
             "tcp:1.2.3.4",
             "tcp:1.2.3.4:99999",
-            "tcp:storage.example:10809",
             "/a",
         ] {
             let error = parse_listen(text).unwrap_err().to_string();

@@ -3,7 +3,10 @@
 use crate::parameters::parse;
 use crate::secure::{self, serve};
 use crate::shared::{Listening, Shared};
-use reactor::{Export, Handle, ListenAddress, Listener, Remote, SECOND_NS, StartExport, Stream};
+use reactor::{
+    Bound, Export, Handle, ListenAddress, Listener, Remote, SECOND_NS, SocketAccess, StartExport,
+    Stream,
+};
 use std::future::{Future, poll_fn};
 use std::io::{Error, Result};
 use std::os::fd::BorrowedFd;
@@ -35,7 +38,12 @@ pub(crate) fn start(export: StartExport) -> Result<Box<dyn Export>> {
     if parameters.tls.is_some() {
         secure::prepare()?;
     }
-    let address = parameters.listen;
+    // Here and not on the loop: file systems may take their time.
+    let bound = Bound::new(
+        &parameters.listen,
+        &SocketAccess::parse(&export.parameters)?,
+    )?;
+    let address = bound.address()?;
     let shared = Shared::new(
         (export.name, export.volume),
         export.device,
@@ -51,13 +59,7 @@ pub(crate) fn start(export: StartExport) -> Result<Box<dyn Export>> {
     let (give, take) = mpsc::channel();
     let task_shared = shared.clone();
     first.run(move |handle| {
-        let listener = match Listener::bind(handle, &address) {
-            Ok(listener) => listener,
-            Err(error) => {
-                let _ = give.send(Err(error));
-                return;
-            }
-        };
+        let listener = Listener::new(handle, bound);
         // Owned by the task, so that it is marked as closed after the socket is.
         let accepting = Accepting {
             handle: handle.clone(),
@@ -66,23 +68,16 @@ pub(crate) fn start(export: StartExport) -> Result<Box<dyn Export>> {
             listening: task_shared.listening(),
             shared: task_shared,
         };
-        let bound = listener.address();
         handle.spawn(accepting.run(listener));
-        let _ = give.send(bound);
+        let _ = give.send(());
     });
-    let address = match take.recv_timeout(START_MAX) {
-        Ok(bound) => bound,
-        Err(_) => Err(Error::other(
+    if take.recv_timeout(START_MAX).is_err() {
+        shared.stop();
+        return Err(Error::other(
             "the loop that should listen has ended or does not answer: is the daemon stopping?",
-        )),
-    };
-    match address {
-        Ok(address) => Ok(Box::new(NbdExport { shared, address })),
-        Err(error) => {
-            shared.stop();
-            Err(error)
-        }
+        ));
     }
+    Ok(Box::new(NbdExport { shared, address }))
 }
 
 impl Export for NbdExport {

@@ -46,6 +46,21 @@ pub const FRONT_END: FrontEnd = FrontEnd {
             about: "`yes`: anybody who reaches an address beyond the loopback may use the volume",
             required: false,
         },
+        Parameter {
+            name: "mode",
+            about: "permissions of a Unix socket's file, octal; connecting needs the right to write; 0660 when not given",
+            required: false,
+        },
+        Parameter {
+            name: "owner",
+            about: "user of a Unix socket's file, by name or number; the daemon's when not given",
+            required: false,
+        },
+        Parameter {
+            name: "group",
+            about: "group of a Unix socket's file, by name or number; the daemon's when not given",
+            required: false,
+        },
     ],
     start,
 };

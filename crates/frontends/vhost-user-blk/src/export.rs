@@ -4,12 +4,11 @@ use crate::control::{self, Shared};
 use crate::notify;
 use crate::polling::Polling;
 use crate::volume::Volume;
-use reactor::{Export, FrontEnd, Parameter, StartExport, prepare_socket_path};
+use reactor::{Export, FrontEnd, Parameter, SocketAccess, StartExport, UnixSocket};
 use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind, Result};
 use std::os::fd::AsRawFd;
-use std::os::unix::net::UnixListener;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -37,6 +36,21 @@ pub const FRONT_END: FrontEnd = FrontEnd {
                     are short; the default), busy (never sleep) or interrupt (always sleep)",
             required: false,
         },
+        Parameter {
+            name: "mode",
+            about: "permissions of a Unix socket's file, octal; connecting needs the right to write; 0660 when not given",
+            required: false,
+        },
+        Parameter {
+            name: "owner",
+            about: "user of a Unix socket's file, by name or number; the daemon's when not given",
+            required: false,
+        },
+        Parameter {
+            name: "group",
+            about: "group of a Unix socket's file, by name or number; the daemon's when not given",
+            required: false,
+        },
     ],
     start,
 };
@@ -44,7 +58,7 @@ pub const FRONT_END: FrontEnd = FrontEnd {
 struct VhostUserBlk {
     path: PathBuf,
     shared: Arc<Shared>,
-    listener: Arc<UnixListener>,
+    listener: Arc<UnixSocket>,
     control: Option<JoinHandle<()>>,
     watcher: Option<JoinHandle<()>>,
 }
@@ -75,23 +89,6 @@ fn polling(text: Option<&String>) -> Result<Polling> {
     })
 }
 
-fn bind(path: &Path) -> Result<UnixListener> {
-    UnixListener::bind(path).map_err(|error| {
-        let advice = match error.kind() {
-            ErrorKind::PermissionDenied => {
-                "no permission: choose another or run as a user that may"
-            }
-            ErrorKind::NotFound => "its folder does not exist: make it first",
-            ErrorKind::AddrInUse => "another program listens there: stop it or choose another",
-            _ => "cannot listen there",
-        };
-        Error::new(
-            error.kind(),
-            format!("unix:{}: {advice} ({error})", path.display()),
-        )
-    })
-}
-
 fn start(request: StartExport) -> Result<Box<dyn Export>> {
     let path = request.parameters.get("path").ok_or_else(|| {
         Error::new(
@@ -102,8 +99,10 @@ fn start(request: StartExport) -> Result<Box<dyn Export>> {
     let queues = queues(request.parameters.get("queues"))?;
     let polling = polling(request.parameters.get("polling"))?;
     let path = std::path::absolute(path)?;
-    prepare_socket_path(&path)?;
-    let listener = Arc::new(bind(&path)?);
+    let access = SocketAccess::parse(&request.parameters)?;
+    let listener = Arc::new(UnixSocket::bind(&path, &access)?);
+    // A thread of its own waits for connections.
+    listener.listener().set_nonblocking(false)?;
     let shared = Shared::new(
         request.name,
         Arc::new(Volume::new(request.device)),
@@ -128,7 +127,7 @@ fn start(request: StartExport) -> Result<Box<dyn Export>> {
     export.control = Some(
         std::thread::Builder::new()
             .name("vhost-control".into())
-            .spawn(move || control::run(&shared, &listener))?,
+            .spawn(move || control::run(&shared, listener.listener()))?,
     );
     Ok(Box::new(export))
 }
@@ -172,11 +171,10 @@ impl Export for VhostUserBlk {
 
 impl Drop for VhostUserBlk {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
         self.shared.stop();
         // SAFETY: plain system call on a descriptor that `listener` owns; it ends the accept of
         // the control thread.
-        unsafe { libc::shutdown(self.listener.as_raw_fd(), libc::SHUT_RDWR) };
+        unsafe { libc::shutdown(self.listener.listener().as_raw_fd(), libc::SHUT_RDWR) };
         if let Some(watcher) = self.watcher.take() {
             watcher.thread().unpark();
             let _ = watcher.join();

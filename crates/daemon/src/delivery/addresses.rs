@@ -1,0 +1,54 @@
+//! The addresses of a receiver, within a time limit, and which of them may be asked.
+
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+
+/// Where clouds answer their machines alone, with credentials of the machine (RFC 3927, section 2.1; RFC 4291, section
+/// 2.5.6).
+fn is_link_local(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.is_link_local(),
+        IpAddr::V6(address) => address.is_unicast_link_local(),
+    }
+}
+
+/// The addresses of a host; of this host's links alone where `link_local` allows them.
+///
+/// # Errors
+/// When there is none, or the resolver does not answer in time.
+pub fn addresses(host: &str, port: u16, link_local: bool) -> io::Result<Vec<SocketAddr>> {
+    let name = match host.parse::<Ipv6Addr>() {
+        Ok(address) => format!("[{address}]:{port}"),
+        Err(_) => format!("{host}:{port}"),
+    };
+    let mut found = reactor::resolve(&name)?;
+    found.retain(|at| link_local || !is_link_local(at.ip()));
+    match found.is_empty() {
+        false => Ok(found),
+        true => Err(io::Error::new(
+            ErrorKind::PermissionDenied,
+            format!(
+                "{host} is a link-local address: alerts go there only with alerts_link_local = true in the configuration"
+            ),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn link_local_addresses_are_asked_only_when_that_is_allowed() {
+        for (host, local) in [
+            ("169.254.169.254", true),
+            ("::ffff:169.254.169.254", true),
+            ("fe80::1", true),
+            ("127.0.0.1", false),
+            ("2001:db8::1", false),
+        ] {
+            assert_eq!(addresses(host, 80, false).is_err(), local, "{host}");
+            assert_eq!(addresses(host, 80, true).unwrap()[0].port(), 80);
+        }
+    }
+}

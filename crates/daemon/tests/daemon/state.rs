@@ -1,0 +1,102 @@
+//! A state folder that is damaged or takes nothing: pools and exports are served, and what is wrong is told.
+
+use crate::common::{export_request, manager, pool_request, volume_request};
+use crate::fake::World;
+use api::v1::{EventCode, Role, TokenCreate};
+use daemon::Manager;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+fn files_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.filter(|path| path.is_file()).collect()
+}
+
+/// A daemon with something to keep in every file, that was killed.
+fn filled(world: &Arc<World>, folder: &Path) {
+    let manager = manager(world, folder);
+    manager
+        .pool_create(pool_request("tank", &["file:/a"], false))
+        .unwrap();
+    manager.volume_create(volume_request("tank", "v")).unwrap();
+    let at = folder.display().to_string();
+    manager
+        .export_create(export_request("e", "tank", "v", &at))
+        .unwrap();
+    let token = TokenCreate {
+        name: "ci".to_owned(),
+        role: Role::Viewer,
+        expires_in_s: None,
+    };
+    manager.token_create(&token).unwrap();
+    for second in 0..3 {
+        manager.observe(Duration::from_secs(second), 1000 + second);
+    }
+}
+
+fn codes(manager: &Manager, subject: &str) -> Vec<EventCode> {
+    manager.observe(Duration::from_secs(10), 2000);
+    let alerts = manager.alert_list().items.into_iter();
+    let of_subject = alerts.filter(|alert| alert.subject.name == subject);
+    of_subject.map(|alert| alert.code).collect()
+}
+
+fn serves(manager: &Manager) -> bool {
+    let exports = manager.export_list(None).items;
+    exports.len() == 1 && exports[0].state == "online"
+}
+
+#[test]
+fn pools_and_exports_are_served_whatever_file_is_damaged() {
+    let world = Arc::new(World::default());
+    let folder = tempfile::tempdir().unwrap();
+    filled(&world, folder.path());
+    for path in files_in(folder.path()) {
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        for damage in ["", "\0\0\0\0", "{"] {
+            let good = std::fs::read(&path).unwrap();
+            std::fs::write(&path, damage).unwrap();
+            let manager = manager(&world, folder.path());
+            assert!(serves(&manager), "{name} {damage:?}");
+            if name.ends_with(".json") || name == "cookie" {
+                let told = codes(&manager, &name);
+                assert_eq!(told, [EventCode::StateDamaged], "{name} {damage:?}");
+            }
+            drop(manager);
+            let _ = std::fs::remove_file(folder.path().join(format!("{name}.damaged")));
+            std::fs::write(&path, good).unwrap();
+        }
+    }
+}
+
+#[test]
+fn pools_and_exports_are_served_when_all_files_are_cut() {
+    let world = Arc::new(World::default());
+    let folder = tempfile::tempdir().unwrap();
+    filled(&world, folder.path());
+    for path in files_in(folder.path()) {
+        std::fs::write(path, "").unwrap();
+    }
+    let manager = manager(&world, folder.path());
+    assert!(serves(&manager));
+    assert_eq!(manager.access().token_list().items, []);
+    assert_eq!(codes(&manager, "tokens.json"), [EventCode::StateDamaged]);
+    std::fs::remove_file(folder.path().join("tokens.json.damaged")).unwrap();
+    assert_eq!(codes(&manager, "tokens.json"), []);
+}
+
+/// What stands in a file's place as a folder cannot be read, written or replaced, also by root.
+#[test]
+fn a_log_of_changes_that_cannot_be_used_is_an_alert() {
+    let world = Arc::new(World::default());
+    let folder = tempfile::tempdir().unwrap();
+    filled(&world, folder.path());
+    let log = folder.path().join("audit.log");
+    let _ = std::fs::remove_file(&log);
+    std::fs::create_dir(&log).unwrap();
+    let manager = manager(&world, folder.path());
+    assert!(serves(&manager));
+    assert_eq!(codes(&manager, "audit.log"), [EventCode::StateUnwritten]);
+}
