@@ -71,6 +71,8 @@ while [ "$round" = 0 ] || [ "$(left)" -gt 60 ]; do
   part "crashes of new seeds, round $round" env CONVECT_SIM_SECONDS="$(at_most 1800)" bash scripts/sim.sh hunt
   part "fuzzing, round $round" bash scripts/fuzz.sh --seconds "$(at_most 60)"
   part "fuzzing of the interface, round $round" bash scripts/fuzz-api.sh --seconds "$(at_most 300)" --seed random
+  part "vhost-user messages and rings, round $round" env CONVECT_RANDOM_SEED="$((RANDOM << 15 | RANDOM))" CONVECT_RANDOM_ROUNDS=20000 \
+    cargo test -q -p convect-vhost-user-blk --test front_end -- --nocapture random::
 done
 
 step "summary after $SECONDS s of $limit"

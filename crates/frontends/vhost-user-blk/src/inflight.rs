@@ -48,9 +48,13 @@ pub(crate) struct InflightRegion {
 }
 
 impl InflightRegion {
-    /// A file of zeroes for `queues` queues; its size can no longer be changed.
-    pub(crate) fn create(queues: u16, queue_size: u16) -> io::Result<(VhostUserInflight, File)> {
-        let len = check(queues, queue_size)?;
+    /// A file for any number of queues that a region can be asked for, of zeroes and without pages; its size can no longer
+    /// be changed. One serves a session whatever it asks for: the front end keeps descriptors of it as long as it likes.
+    ///
+    /// # Errors
+    /// When the system has no descriptor left.
+    pub(crate) fn create() -> io::Result<File> {
+        let len = check(QUEUES_MAX, QUEUE_SIZE_MAX)?;
         let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
         // SAFETY: plain system call with a constant name.
         let fd = unsafe { libc::memfd_create(c"convect-inflight".as_ptr(), flags) };
@@ -65,10 +69,26 @@ impl InflightRegion {
         if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } < 0 {
             return Err(io::Error::last_os_error());
         }
-        Ok((
-            VhostUserInflight::new(len as u64, 0, queues, queue_size),
-            file,
-        ))
+        Ok(file)
+    }
+
+    /// Makes a file of [`InflightRegion::create`] one of zeroes again, and describes the region of `queues` queues in it.
+    ///
+    /// # Errors
+    /// When there cannot be so many queues or entries.
+    pub(crate) fn begin(
+        file: &File,
+        queues: u16,
+        queue_size: u16,
+    ) -> io::Result<VhostUserInflight> {
+        let len = check(queues, queue_size)?;
+        let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        let all = i64::try_from(check(QUEUES_MAX, QUEUE_SIZE_MAX)?).unwrap_or(i64::MAX);
+        // SAFETY: plain system call on a descriptor that `file` owns.
+        if unsafe { libc::fallocate(file.as_raw_fd(), mode, 0, all) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(VhostUserInflight::new(len as u64, 0, queues, queue_size))
     }
 
     /// Maps the memory that a front end gave back; `cut` is set when it turns out to be shorter later.
@@ -263,7 +283,9 @@ mod tests {
     use super::*;
 
     fn region() -> (VhostUserInflight, File) {
-        InflightRegion::create(2, 8).unwrap()
+        let file = InflightRegion::create().unwrap();
+        let info = InflightRegion::begin(&file, 2, 8).unwrap();
+        (info, file)
     }
 
     fn queue(info: &VhostUserInflight, file: &File) -> InflightQueue {
@@ -333,6 +355,20 @@ mod tests {
     }
 
     #[test]
+    fn a_file_is_used_again_with_nothing_in_it() {
+        let (info, file) = region();
+        let mut first = queue(&info, &file);
+        first.recover(0, 0);
+        first.begin(1);
+        let info = InflightRegion::begin(&file, 4, 16).unwrap();
+        let region = InflightRegion::map(&info, &file, &Arc::default()).unwrap();
+        for index in 0..4 {
+            let recovered = region.queue(index, 16).unwrap().recover(0, 9);
+            assert_eq!((recovered.heads, recovered.next_avail), (vec![], 9));
+        }
+    }
+
+    #[test]
     fn nonsense_in_the_region_is_survived() {
         let (info, file) = region();
         let mut first = queue(&info, &file);
@@ -346,12 +382,12 @@ mod tests {
     #[test]
     fn a_region_that_does_not_fit_its_file_is_refused() {
         let (mut info, file) = region();
-        info.num_queues = 4;
-        info.mmap_size *= 4;
+        info.mmap_offset = file.metadata().unwrap().len() - 64;
         assert!(InflightRegion::map(&info, &file, &Arc::default()).is_err());
         info.mmap_offset = u64::MAX - 15;
         assert!(InflightRegion::map(&info, &file, &Arc::default()).is_err());
-        assert!(InflightRegion::create(0, 8).is_err());
-        assert!(InflightRegion::create(1, 4096).is_err());
+        for (queues, size) in [(0, 8), (257, 8), (1, 0), (1, 4096)] {
+            assert!(InflightRegion::begin(&file, queues, size).is_err());
+        }
     }
 }

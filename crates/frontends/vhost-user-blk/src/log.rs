@@ -37,3 +37,52 @@ impl Log {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use tracing::span::{Attributes, Id, Record};
+    use tracing::{Event, Metadata, Subscriber};
+
+    /// Counts messages.
+    struct Counter(Arc<AtomicUsize>);
+
+    impl Subscriber for Counter {
+        fn enabled(&self, _metadata: &Metadata<'_>) -> bool {
+            true
+        }
+
+        fn new_span(&self, _span: &Attributes<'_>) -> Id {
+            Id::from_u64(1)
+        }
+
+        fn record(&self, _span: &Id, _values: &Record<'_>) {}
+
+        fn record_follows_from(&self, _span: &Id, _follows: &Id) {}
+
+        fn event(&self, _event: &Event<'_>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+
+        fn enter(&self, _span: &Id) {}
+
+        fn exit(&self, _span: &Id) {}
+    }
+
+    #[test]
+    fn a_peer_that_causes_messages_in_a_loop_does_not_fill_the_log() {
+        let logged = Arc::new(AtomicUsize::new(0));
+        tracing::subscriber::with_default(Counter(logged.clone()), || {
+            let log = Log::new("disk".into());
+            for _ in 0..10_000 {
+                log.info("a front end has connected");
+                log.error("queue 0 is served no more");
+                log.warn("the front end is disconnected");
+            }
+        });
+        let logged = logged.load(Ordering::Relaxed);
+        assert!((1..1000).contains(&logged), "{logged} messages");
+    }
+}

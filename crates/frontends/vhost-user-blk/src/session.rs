@@ -32,6 +32,8 @@ pub(crate) struct Session {
     common: Common,
     vrings: Vec<Vring>,
     writeback: bool,
+    /// What in-flight memory was given from.
+    inflight_file: Option<File>,
 }
 
 fn failed(error: io::Error) -> Error {
@@ -61,6 +63,7 @@ impl Session {
             },
             vrings: bells.iter().cloned().map(Vring::new).collect(),
             writeback: true,
+            inflight_file: None,
         }
     }
 
@@ -310,11 +313,19 @@ impl VhostUserBackendReqHandlerMut for Session {
         &mut self,
         inflight: &VhostUserInflight,
     ) -> Result<(VhostUserInflight, File)> {
-        let (info, file) =
-            InflightRegion::create(inflight.num_queues, inflight.queue_size).map_err(failed)?;
+        let file = match self.inflight_file.take() {
+            Some(file) => file,
+            None => InflightRegion::create().map_err(failed)?,
+        };
+        let (queues, size) = (inflight.num_queues, inflight.queue_size);
+        let info = InflightRegion::begin(&file, queues, size).map_err(failed)?;
+        self.inflight_file = Some(file.try_clone().map_err(failed)?);
         let cut = self.common.memory.cut();
         let region = InflightRegion::map(&info, &file, cut).map_err(failed)?;
-        region.set_writeback(self.writeback);
+        // Zeroes say that it is on; a region that is not used yet takes no page.
+        if !self.writeback {
+            region.set_writeback(false);
+        }
         self.common.inflight = Some(region);
         Ok((info, file))
     }
