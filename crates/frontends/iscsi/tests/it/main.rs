@@ -9,6 +9,7 @@ mod identity;
 mod integrity;
 mod interleavings;
 mod kept;
+mod memory;
 mod names;
 mod offload;
 mod replay;
