@@ -12,6 +12,7 @@ mod kept;
 mod memory;
 mod names;
 mod offload;
+mod random;
 mod replay;
 mod rights;
 mod session;
