@@ -116,6 +116,10 @@ impl Session {
             if granted > 0 && granted + wants > GRANTED_MAX {
                 return;
             }
+            if !self.window.lend(wants) {
+                drop(tasks);
+                return self.await_memory(wants);
+            }
             task.granted = wants;
             receiving.grow();
             self.granted.set(granted + wants);
@@ -232,6 +236,12 @@ impl Session {
             return;
         }
         self.granted.set(self.granted.get() - task.granted);
+        self.window.account.give(task.granted as usize);
+        self.grant();
+    }
+
+    /// Asks for the data of those commands that have waited for memory.
+    pub(super) fn grant(self: &Rc<Self>) {
         let waiting = self.tasks.borrow().ungranted();
         for tag in waiting {
             self.go_on(tag);

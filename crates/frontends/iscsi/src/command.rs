@@ -2,11 +2,11 @@
 
 use crate::early::Request;
 use crate::input::Input;
+use crate::memory::Taken;
 use crate::pdu::{Head, NO_TAG, reason};
-use crate::serving::{Connection, READ_NS, violation};
+use crate::serving::{Connection, violation};
 use crate::session::{IMMEDIATE_MAX, Session};
 use crate::tasks::{Receiving, State, Task, spare};
-use reactor::in_time;
 use scsi::memory_of;
 use std::io::Result;
 use std::rc::Rc;
@@ -35,13 +35,15 @@ impl Connection {
             true => out.min(agreed.first_burst_max) as usize,
             false => len,
         };
+        let account = &session.window.account;
+        let brought = Taken::take(&session.handle, account, room.max(len)).await?;
         // All of it is overwritten before the command is carried out.
         let mut data = spare(room.max(len));
         let whole = match input.data_at_hand(&mut data[..len], agreed.data_digest) {
             Some(whole) => whole,
             None => {
                 let read = input.data_into(&mut data[..len], agreed.data_digest);
-                in_time(&session.handle, READ_NS, read).await?
+                self.patiently(read).await?
             }
         };
         if !whole {
@@ -104,6 +106,7 @@ impl Connection {
             aborted: None,
             spared: false,
             held: unit.memory,
+            _brought: brought,
             granted: 0,
         };
         {
@@ -151,7 +154,7 @@ impl Connection {
         let end = *at + len;
         self.check_data(head, end)?;
         let read = input.data_into(&mut data[*at..end], channel.agreed.data_digest);
-        let whole = in_time(&session.handle, READ_NS, read).await?;
+        let whole = self.patiently(read).await?;
         if !whole {
             channel.reject(reason::DATA_DIGEST, head);
         }
@@ -224,7 +227,7 @@ impl Session {
         if tasks.contains(tag) {
             return Err(reason::TASK_IN_PROGRESS);
         }
-        let has_room = || tasks.immediate < IMMEDIATE_MAX && self.window.hold(unit.memory);
+        let has_room = || tasks.immediate < IMMEDIATE_MAX && self.window.hold(unit.memory).is_ok();
         if head.is_immediate() && !has_room() {
             return Err(reason::IMMEDIATE);
         }

@@ -4,6 +4,7 @@ use crate::channel::Channel;
 use crate::input::Input;
 use crate::login::{LoggedIn, Login, Refused};
 use crate::members::Known;
+use crate::memory;
 use crate::notices;
 use crate::open;
 use crate::output::Output;
@@ -124,7 +125,11 @@ async fn log_in(
         },
     };
     let session_handle = normal.as_ref().map_or(1, |normal| normal.place.handle);
-    let window = Rc::new(Window::new(logged_in.command_number, DEPTH));
+    let first = logged_in.reach.first();
+    let first = first.filter(|_| normal.is_some());
+    let volume = first.and_then(|(_, granted)| granted.0.values().next());
+    let account = memory::account(address.ip(), volume.map(|offer| &offer.memory));
+    let window = Rc::new(Window::new(logged_in.command_number, DEPTH, account));
     let admit = login.admit(&mut logged_in, session_handle, &window);
     in_time(handle, LOGIN_NS, admit).await?;
     seat.logged_in();

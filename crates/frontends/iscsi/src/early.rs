@@ -2,9 +2,11 @@
 //! what comes too early waits for what is before it. At most a window of them waits.
 
 use crate::channel::Channel;
+use crate::memory::Brought;
 use crate::pdu::{Head, is_before, reason};
 use crate::session::{IMMEDIATE_MAX, Session};
 use crate::tasks::NO_TURN;
+use crate::window::Short;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -16,7 +18,7 @@ pub(super) enum Request {
     /// A SCSI command, in the table of tasks under this tag.
     Command(u32),
     /// What carries no data of a unit.
-    Other(Rc<Channel>, Head, Vec<u8>),
+    Other(Rc<Channel>, Head, Brought),
     /// Nothing any more, or nothing that is taken: its number counts.
     Nothing,
 }
@@ -90,13 +92,22 @@ impl Session {
 
     /// Whether it is the turn of a command that [`Session::takes_number`] has let pass, which then has its memory
     /// and its place.
-    pub(super) fn takes_turn(&self, number: u32, memory: u64) -> bool {
-        let has = number == self.window.next() && self.window.hold(memory);
+    pub(super) fn takes_turn(self: &Rc<Self>, number: u32, memory: u64) -> bool {
+        let has = number == self.window.next() && self.hold(memory);
         if has {
             self.window.advance();
             self.window.begin_command();
         }
         has
+    }
+
+    /// Takes memory for a command; false when there is none now: then it waits and is looked at again.
+    fn hold(self: &Rc<Self>, memory: u64) -> bool {
+        let held = self.window.hold(memory);
+        if held == Err(Short::Others) {
+            self.await_memory(memory);
+        }
+        held.is_ok()
     }
 
     /// Has a request wait for its turn.
@@ -115,7 +126,7 @@ impl Session {
     }
 
     /// The same for what carries no data of a unit; what is immediate is carried out at once.
-    pub(super) fn take_other(self: &Rc<Self>, channel: &Rc<Channel>, head: &Head, data: Vec<u8>) {
+    pub(super) fn take_other(self: &Rc<Self>, channel: &Rc<Channel>, head: &Head, data: Brought) {
         if head.is_immediate() {
             self.other(channel, head, data);
             return self.deliver();
@@ -153,14 +164,14 @@ impl Session {
     }
 
     /// Takes the memory that a command needs; false when there is none now.
-    fn has_memory(&self, request: &Request) -> bool {
+    fn has_memory(self: &Rc<Self>, request: &Request) -> bool {
         let Request::Command(tag) = request else {
             return true;
         };
         let mut tasks = self.tasks.borrow_mut();
-        tasks
-            .get_mut(*tag)
-            .is_none_or(|task| self.window.hold(task.held))
+        let memory = tasks.get_mut(*tag).map(|task| task.held);
+        drop(tasks);
+        memory.is_none_or(|memory| self.hold(memory))
     }
 
     fn carry_out(self: &Rc<Self>, request: Request) {

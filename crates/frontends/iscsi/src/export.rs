@@ -100,6 +100,7 @@ pub(crate) fn start(export: StartExport) -> Result<Box<dyn Export>> {
         unit: unit.clone(),
         device: device.clone(),
         open_for: export.open_for,
+        memory: export.memory,
         portals: addresses.clone(),
         groups: groups.clone(),
         grant,

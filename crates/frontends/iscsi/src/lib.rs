@@ -27,6 +27,7 @@ mod guesses;
 mod input;
 mod login;
 mod members;
+mod memory;
 mod negotiate;
 mod notices;
 mod open;

@@ -2,11 +2,12 @@
 
 use crate::bytes::put;
 use crate::digest::{self, padding};
+use crate::memory::Brought;
 use crate::negotiate::Agreed;
 use crate::pdu::{HEAD_LEN, Made, StatusNumber};
 use crate::window::Window;
 use block::IoBuf;
-use reactor::{Event, Handle, SECOND_NS, Stream, in_time};
+use reactor::{Event, Handle, Stream};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io::{IoSlice, Result};
@@ -16,13 +17,13 @@ use std::rc::Rc;
 /// PDUs, and bytes of data, after which a batch is written.
 const BATCH_PDUS: usize = 128;
 const BATCH_BYTES: usize = 1 << 20;
-/// A peer has this long to take a batch.
-const WRITE_NS: u64 = 60 * SECOND_NS;
 
 /// The data segment of a PDU.
 pub(crate) enum Data {
     None,
     Own(Vec<u8>),
+    /// What came from the initiator, and goes back.
+    Echo(Brought),
     /// All that a command returned.
     Whole(Box<[u8]>),
     /// A part of what a command returned.
@@ -33,7 +34,7 @@ impl Data {
     /// Leaves the memory to the next command.
     fn give_back(self) {
         match self {
-            Self::None | Self::Own(_) => {}
+            Self::None | Self::Own(_) | Self::Echo(_) => {}
             Self::Whole(bytes) => IoBuf::from_bytes(bytes).give_back(),
             Self::Part(buf, _) => {
                 if let Ok(buf) = Rc::try_unwrap(buf) {
@@ -43,10 +44,20 @@ impl Data {
         }
     }
 
+    /// Bytes that are not of a unit: no command's memory bounds them.
+    fn own_len(&self) -> usize {
+        match self {
+            Self::Own(bytes) => bytes.len(),
+            Self::Echo(bytes) => bytes.len(),
+            _ => 0,
+        }
+    }
+
     fn bytes(&self) -> &[u8] {
         match self {
             Self::None => &[],
             Self::Own(bytes) => bytes,
+            Self::Echo(bytes) => bytes,
             Self::Whole(bytes) => bytes,
             Self::Part(buf, range) => buf.as_bytes().map_or(&[], |bytes| &bytes[range.clone()]),
         }
@@ -65,6 +76,8 @@ pub(crate) struct Pdu {
 /// The queue, and the numbers that PDUs get when they leave it.
 pub(crate) struct Output {
     queue: RefCell<VecDeque<Pdu>>,
+    /// Bytes in it that are not of a unit.
+    answers: Cell<usize>,
     more: Event,
     /// Something was written.
     pub room: Event,
@@ -91,6 +104,7 @@ impl Output {
     pub(crate) fn new(status_number: u32, window: Rc<Window>) -> Self {
         Self {
             queue: RefCell::default(),
+            answers: Cell::new(0),
             more: Event::default(),
             room: Event::default(),
             closing: Cell::new(false),
@@ -127,6 +141,7 @@ impl Output {
         if pdu.made.number == StatusNumber::Takes {
             self.promised.set(self.promised.get().wrapping_add(1));
         }
+        self.answers.set(self.answers.get() + pdu.data.own_len());
         self.queue.borrow_mut().push_back(pdu);
         self.more.notify();
     }
@@ -134,6 +149,11 @@ impl Output {
     /// PDUs that wait.
     pub(crate) fn len(&self) -> usize {
         self.queue.borrow().len()
+    }
+
+    /// Bytes that wait and are not of a unit.
+    pub(crate) fn answers(&self) -> usize {
+        self.answers.get()
     }
 
     /// Has [`Output::write`] end after what is there.
@@ -184,6 +204,7 @@ impl Output {
                 return;
             };
             bytes += pdu.data.bytes().len();
+            self.answers.set(self.answers.get() - pdu.data.own_len());
             self.encode(batch, pdu, agreed);
         }
     }
@@ -211,11 +232,13 @@ impl Output {
                 more.await;
                 continue;
             }
-            if !broken
-                && in_time(handle, WRITE_NS, batch.write(stream))
-                    .await
-                    .is_err()
-            {
+            // A peer has its time to take a batch, less where others wait for the memory.
+            let account = &self.window.account;
+            let written = match broken {
+                false => account.patiently(handle, batch.write(stream)).await,
+                true => None,
+            };
+            if !broken && !matches!(written, Some(Ok(()))) {
                 broken = true;
                 stream.shutdown();
             }

@@ -3,11 +3,12 @@
 
 use crate::channel::Channel;
 use crate::input::Input;
+use crate::memory::{Brought, Taken};
 use crate::negotiate::SEGMENT_MAX;
 use crate::output::Data;
 use crate::pdu::{FINAL, Head, Made, NO_TAG, StatusNumber, reason, request, response};
 use crate::session::Session;
-use reactor::{SECOND_NS, in_time, within};
+use reactor::{SECOND_NS, within};
 use std::io::{Error, ErrorKind, Result};
 use std::rc::Rc;
 
@@ -15,8 +16,12 @@ use std::rc::Rc;
 const WAITING_MAX: usize = 1024;
 /// A silent peer is asked whether it is there after this time, and given up after another.
 const SILENCE_NS: u64 = 30 * SECOND_NS;
-/// A peer has this long to send a data segment.
-pub(super) const READ_NS: u64 = 60 * SECOND_NS;
+/// Bytes of answers to what carries no data of a unit that may wait in the same way.
+const ANSWERS_MAX: usize = 512 << 10;
+/// So often it is looked whether others wait for memory that a peer keeps by sending nothing, and so often in a row
+/// before it is disconnected.
+const PRESSED_NS: u64 = SECOND_NS;
+const PRESSED_MAX: u32 = 5;
 
 /// Reasons of a logout (11.14.1), and answers to it (11.15.1).
 const CLOSE_SESSION: u8 = 0;
@@ -76,25 +81,12 @@ impl Connection {
     /// Reads until the initiator logs out, which is no error, or the connection fails.
     async fn read(&self, input: &mut Input) -> Result<()> {
         let channel = &self.channel;
-        let mut asked = false;
         loop {
             let with_digest = channel.agreed.header_digest;
             let head = match input.head_at_hand(with_digest) {
                 Some(head) => head,
-                None => {
-                    let head = input.head(with_digest);
-                    let Some(head) = within(&self.session.handle, SILENCE_NS, head).await else {
-                        if asked {
-                            return Err(ErrorKind::TimedOut.into());
-                        }
-                        asked = true;
-                        self.session.ping(channel);
-                        continue;
-                    };
-                    head
-                }
+                None => self.next_head(input).await?,
             };
-            asked = false;
             let head = head?;
             if head.data_len() > SEGMENT_MAX as usize {
                 return Err(violation("a data segment longer than was agreed on"));
@@ -110,9 +102,37 @@ impl Connection {
         }
     }
 
+    /// Waits for the next header. A peer that says nothing is asked whether it is there; one whose memory others wait for
+    /// while it does not send what is awaited of it is given up sooner.
+    async fn next_head(&self, input: &mut Input) -> Result<Result<Head>> {
+        let session = &self.session;
+        let (mut silent_ns, mut asked, mut pressed) = (0, false, 0);
+        loop {
+            let waits = session.waits_for_initiator();
+            let slice_ns = if waits { PRESSED_NS } else { SILENCE_NS };
+            let slice_ns = slice_ns.min(SILENCE_NS - silent_ns);
+            let head = input.head(self.channel.agreed.header_digest);
+            if let Some(head) = within(&session.handle, slice_ns, head).await {
+                return Ok(head);
+            }
+            silent_ns += slice_ns;
+            pressed = match waits && session.window.account.others_wait() {
+                true => pressed + 1,
+                false => 0,
+            };
+            if pressed >= PRESSED_MAX || asked && silent_ns >= SILENCE_NS {
+                return Err(ErrorKind::TimedOut.into());
+            }
+            if silent_ns >= SILENCE_NS {
+                (silent_ns, asked) = (0, true);
+                session.ping(&self.channel);
+            }
+        }
+    }
+
     async fn wait_for_room(&self) {
         let output = &self.channel.output;
-        while output.len() >= WAITING_MAX {
+        while output.len() >= WAITING_MAX || output.answers() >= ANSWERS_MAX {
             output.room.wait().await;
         }
     }
@@ -142,20 +162,30 @@ impl Connection {
 
     /// The data segment of a PDU that is not data of a command. None when it was damaged: it is as
     /// if it had never come (RFC 7143, section 7.8).
-    pub(super) async fn segment(&self, head: &Head, input: &mut Input) -> Result<Option<Vec<u8>>> {
+    pub(super) async fn segment(&self, head: &Head, input: &mut Input) -> Result<Option<Brought>> {
+        let session = &self.session;
+        let account = &session.window.account;
+        let taken = Taken::take(&session.handle, account, head.data_len()).await?;
         let read = input.data(head.data_len(), self.channel.agreed.data_digest);
-        let (data, whole) = in_time(&self.session.handle, READ_NS, read).await?;
+        let (data, whole) = self.patiently(read).await?;
         if !whole {
             self.channel.reject(reason::DATA_DIGEST, head);
             return Ok(None);
         }
-        Ok(Some(data))
+        Ok(Some(Brought::new(data, taken)))
+    }
+
+    /// What a step gives that waits for the initiator to send more of what it has begun to send.
+    pub(super) async fn patiently<T>(&self, step: impl Future<Output = Result<T>>) -> Result<T> {
+        let account = &self.session.window.account;
+        let ended = account.patiently(&self.session.handle, step).await;
+        ended.unwrap_or_else(|| Err(ErrorKind::TimedOut.into()))
     }
 }
 
 impl Session {
     /// Carries out a request that is no command, in its turn.
-    pub(super) fn other(self: &Rc<Self>, channel: &Rc<Channel>, head: &Head, data: Vec<u8>) {
+    pub(super) fn other(self: &Rc<Self>, channel: &Rc<Channel>, head: &Head, data: Brought) {
         match head.opcode() {
             request::NOP_OUT => Self::nop_out(channel, head, data),
             request::FUNCTION => self.function(channel, head),
@@ -172,8 +202,8 @@ impl Session {
     }
 
     /// NOP-Out (11.18) that asks for an answer.
-    fn nop_out(channel: &Channel, head: &Head, mut data: Vec<u8>) {
-        data.truncate(channel.agreed.segment_max as usize);
+    fn nop_out(channel: &Channel, head: &Head, mut data: Brought) {
+        data.bytes.truncate(channel.agreed.segment_max as usize);
         let made = Made::new(
             response::NOP_IN,
             FINAL,
@@ -181,7 +211,7 @@ impl Session {
             StatusNumber::Takes,
         );
         let made = made.word(20, NO_TAG).lun(head.lun_bytes());
-        channel.output.push(made, Data::Own(data));
+        channel.output.push(made, Data::Echo(data));
     }
 
     /// Logout (11.14) of the session, of this connection, or of another one. It is answered when what the

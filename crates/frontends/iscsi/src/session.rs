@@ -75,6 +75,8 @@ pub(crate) struct Session {
     pub(super) fence: RefCell<Option<Fence>>,
     /// It takes no more connections.
     pub(super) closing: Cell<bool>,
+    /// Memory is waited for.
+    awaiting: Cell<bool>,
 }
 
 impl Session {
@@ -101,6 +103,7 @@ impl Session {
             early: RefCell::default(),
             fence: RefCell::default(),
             closing: Cell::new(false),
+            awaiting: Cell::new(false),
         });
         session.answer_completions();
         session
@@ -120,6 +123,30 @@ impl Session {
         let channels = self.channels.borrow();
         let others = channels.iter().filter(|other| !Rc::ptr_eq(other, than));
         others.cloned().collect()
+    }
+
+    /// Has those commands go on that wait for memory which others have, when so much of it is there.
+    pub(super) fn await_memory(self: &Rc<Self>, bytes: u64) {
+        if self.awaiting.replace(true) {
+            return;
+        }
+        // It must not keep the session.
+        let (session, window) = (Rc::downgrade(self), self.window.clone());
+        self.handle.spawn(async move {
+            let go_on = || {
+                if let Some(session) = session.upgrade() {
+                    session.awaiting.set(false);
+                    session.deliver();
+                    session.grant();
+                }
+            };
+            window.reserve(bytes, go_on).await;
+        });
+    }
+
+    /// Whether the initiator keeps memory by what it has not sent or acknowledged yet.
+    pub(super) fn waits_for_initiator(&self) -> bool {
+        self.fence.borrow().is_some() || self.tasks.borrow().is_receiving()
     }
 
     /// Notes how many commands are not answered yet.

@@ -9,7 +9,7 @@ use crate::parameters::Secrets;
 use crate::portal::Seat;
 use crate::twins::Twins;
 use block::BlockDevice;
-use reactor::{OpenFor, SessionInfo};
+use reactor::{Budget, OpenFor, SessionInfo};
 use scsi::{Nexus, Once, PortGroups, Ports, Unit};
 use std::collections::BTreeMap;
 use std::io;
@@ -24,6 +24,8 @@ pub(crate) struct Offer {
     pub unit: Arc<Unit>,
     pub device: Arc<dyn BlockDevice>,
     pub open_for: Option<OpenFor>,
+    /// What hosts' requests of the volume may take.
+    pub memory: Budget,
     pub portals: Vec<SocketAddr>,
     /// The portals' groups with their states.
     pub groups: Arc<PortGroups>,

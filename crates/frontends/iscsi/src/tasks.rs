@@ -1,6 +1,7 @@
 //! Commands of one session, from their arrival until they are answered.
 
 use crate::channel::Channel;
+use crate::memory::Taken;
 use crate::pdu::{Made, NO_TAG, is_before};
 use block::IoBuf;
 use scsi::{Direct, Stop};
@@ -110,6 +111,8 @@ pub(crate) struct Task<C = Channel> {
     pub spared: bool,
     /// Memory that its data takes, counted among what is read, in bytes.
     pub held: u64,
+    /// Memory of what came with it, or may come unasked.
+    pub _brought: Option<Taken>,
     /// Memory that it was granted for data that it asks for, in bytes.
     pub granted: u64,
 }
@@ -345,6 +348,12 @@ impl<C> Tasks<C> {
         own.map(|(tag, _)| *tag).collect()
     }
 
+    /// Whether data of some is still to come.
+    pub(crate) fn is_receiving(&self) -> bool {
+        let mut tasks = self.table.values();
+        tasks.any(|task| matches!(task.state, State::Receiving(_)))
+    }
+
     /// Tags of those that wait for memory, in order.
     pub(crate) fn ungranted(&self) -> Vec<u32> {
         let waits = |task: &Task<C>| {
@@ -394,6 +403,7 @@ mod tests {
             aborted: None,
             spared: false,
             held: 0,
+            _brought: None,
             granted: 0,
         }
     }

@@ -1,7 +1,9 @@
 //! Numbers and memory of a session's commands, which all of its connections share (RFC 7143, section 4.2.2.1).
 
 use crate::pdu::is_before;
+use reactor::Account;
 use std::cell::Cell;
+use std::rc::Rc;
 
 /// Memory of what commands read, in bytes; one command always goes on.
 const HELD_MAX: u64 = 16 << 20;
@@ -14,16 +16,31 @@ pub(crate) struct Window {
     in_use: Cell<u32>,
     /// Bytes of what commands have read and are to read.
     held: Cell<u64>,
+    /// What all memory of the session's commands is taken of.
+    pub account: Rc<Account>,
+    /// Bytes that were waited for, for the command that wants them.
+    reserved: Cell<usize>,
     depth: u32,
+}
+
+/// Why there is no memory for a command now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Short {
+    /// The session's other commands have it.
+    Own,
+    /// Others have it, and have to be waited for.
+    Others,
 }
 
 impl Window {
     /// `next` is the number that the first command has; `depth` commands have a place.
-    pub(crate) fn new(next: u32, depth: u32) -> Self {
+    pub(crate) fn new(next: u32, depth: u32, account: Rc<Account>) -> Self {
         Self {
             next: Cell::new(next),
             in_use: Cell::new(0),
             held: Cell::new(0),
+            account,
+            reserved: Cell::new(0),
             depth,
         }
     }
@@ -59,19 +76,45 @@ impl Window {
         self.in_use.set(self.in_use.get() - 1);
     }
 
-    /// Takes memory for what a command reads; false when there is none now.
-    pub(crate) fn hold(&self, bytes: u64) -> bool {
+    /// Takes memory for what a command reads.
+    ///
+    /// # Errors
+    /// Whom to wait for.
+    pub(crate) fn hold(&self, bytes: u64) -> Result<(), Short> {
         let held = self.held.get();
-        let has = held == 0 || held + bytes <= HELD_MAX;
-        if has {
-            self.held.set(held + bytes);
+        if held > 0 && held + bytes > HELD_MAX {
+            return Err(Short::Own);
         }
-        has
+        if !self.lend(bytes) {
+            return Err(Short::Others);
+        }
+        self.held.set(held + bytes);
+        Ok(())
+    }
+
+    /// Takes memory of the account alone, first of what was waited for; false when there is none now.
+    pub(crate) fn lend(&self, bytes: u64) -> bool {
+        let bytes = bytes as usize;
+        let reserved = self.reserved.get();
+        if bytes > 0 && reserved >= bytes {
+            self.reserved.set(reserved - bytes);
+            return true;
+        }
+        self.account.try_take(bytes)
+    }
+
+    /// Waits for memory, has `then` use it, and gives back what that left.
+    pub(crate) async fn reserve(&self, bytes: u64, then: impl FnOnce()) {
+        self.account.take(bytes as usize).await;
+        self.reserved.set(bytes as usize);
+        then();
+        self.account.give(self.reserved.take());
     }
 
     /// Gives memory back.
     pub(crate) fn free(&self, bytes: u64) {
         self.held.set(self.held.get() - bytes);
+        self.account.give(bytes as usize);
     }
 }
 
@@ -79,9 +122,13 @@ impl Window {
 mod tests {
     use super::*;
 
+    fn account() -> Rc<Account> {
+        Rc::new(Account::new([]))
+    }
+
     #[test]
     fn the_window_closes_with_commands_that_run_and_never_goes_back() {
-        let window = Window::new(u32::MAX, 2);
+        let window = Window::new(u32::MAX, 2, account());
         assert_eq!(window.last(), 0);
         assert!(window.contains(u32::MAX) && window.contains(0) && !window.contains(1));
         for last in [0, 0] {
@@ -96,9 +143,25 @@ mod tests {
 
     #[test]
     fn one_command_always_has_its_memory() {
-        let window = Window::new(1, 2);
-        assert!(window.hold(2 * HELD_MAX) && !window.hold(1));
-        window.free(2 * HELD_MAX);
-        assert!(window.hold(HELD_MAX) && !window.hold(1));
+        let window = Window::new(1, 2, account());
+        for bytes in [2 * HELD_MAX, HELD_MAX] {
+            assert_eq!(window.hold(bytes), Ok(()));
+            assert_eq!(window.hold(1), Err(Short::Own));
+            window.free(bytes);
+        }
+    }
+
+    #[test]
+    fn what_others_have_is_waited_for() {
+        let budget = reactor::Budget::new(1 << 20);
+        let window = Window::new(1, 2, Rc::new(Account::new([budget.clone()])));
+        let other = Account::new([budget.clone()]);
+        assert!(other.try_take(1 << 20));
+        assert_eq!(window.hold(1 << 20), Err(Short::Others));
+        drop(other);
+        assert_eq!(window.hold(1 << 20), Ok(()));
+        assert!(!window.lend(1 << 20));
+        window.free(1 << 20);
+        assert_eq!(budget.used(), 0);
     }
 }

@@ -6,6 +6,7 @@ use crate::support::server::{export, portal_of};
 use block::{AllocationState, BlockDevice, Completion, Geometry, IoBuf, Op, OpKind, StatusExtent};
 use reactor::{Export, NoKeeper, ReactorThread};
 use std::collections::VecDeque;
+use std::net::Shutdown;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Waker;
@@ -149,7 +150,9 @@ fn serve(size: u64) -> Served {
     });
     let loops = vec![ReactorThread::start("iscsi-vast", 1).unwrap()];
     let parameters = [("portal", "127.0.0.1:0"), ("target", &*target)];
-    let export = export(device.clone(), Arc::new(NoKeeper), &loops, &parameters).unwrap();
+    let memory: (Arc<dyn reactor::Keeper>, _) =
+        (Arc::new(NoKeeper), reactor::Budget::new(64 << 20));
+    let export = export(device.clone(), memory, &loops, &parameters).unwrap();
     Served {
         device,
         target,
@@ -356,9 +359,17 @@ fn long_commands(served: &Served) -> Vec<(Vec<u8>, Vec<u8>)> {
     ]
 }
 
+/// How nobody waits for a command any more.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Close,
+    HalfClose,
+    Abort,
+}
+
 #[test]
 fn a_long_command_stops_when_its_connection_ends_or_it_is_aborted() {
-    for aborts in [false, true] {
+    for end in [End::Close, End::HalfClose, End::Abort] {
         let served = serve(5 * TIB);
         for (cdb, data) in long_commands(&served) {
             let mut client = served.log_in();
@@ -370,36 +381,33 @@ fn a_long_command_stops_when_its_connection_ends_or_it_is_aborted() {
                 std::thread::yield_now();
             }
             assert!(served.device.let_one_go());
-            let client = match aborts {
-                false => {
-                    drop(client);
-                    None
-                }
-                true => {
+            match end {
+                End::Close => client.stream.shutdown(Shutdown::Both).unwrap(),
+                // Nothing more comes; what is sent could be read.
+                End::HalfClose => client.stream.shutdown(Shutdown::Write).unwrap(),
+                End::Abort => {
                     let abort = Pdu::new(0x42, 0x81).word(16, 77).word(20, client.tag);
                     client.send(&abort.word(24, client.command_number));
-                    Some(client)
+                    client.stream.set_nonblocking(true).unwrap();
                 }
-            };
-            // One piece after the other, with time for the end to be noticed; all of them would be more.
-            let has_ended = || match &client {
-                None => served.export.sessions() == 0,
-                Some(client) => client.stream.peek(&mut [0]).is_ok(),
-            };
-            if let Some(client) = &client {
-                client.stream.set_nonblocking(true).unwrap();
             }
+            // One piece after the other, with time for the end to be noticed; all of them would be more.
+            let has_ended = || match end {
+                End::Abort => client.stream.peek(&mut [0]).is_ok(),
+                _ => served.export.sessions() == 0,
+            };
             let mut pieces = 0;
             while !has_ended() {
                 std::thread::sleep(Duration::from_millis(20));
                 pieces += u32::from(served.device.let_one_go());
                 assert!(pieces < 25, "{:02x} goes on", cdb[0]);
             }
-            if let Some(mut client) = client {
+            if end == End::Abort {
                 client.stream.set_nonblocking(false).unwrap();
                 let answer = client.receive().unwrap();
                 assert_eq!((answer.opcode(), answer.head[2]), (0x22, 0));
             }
+            drop(client);
             served.device.lock().held = false;
             while served.device.let_one_go() {}
             while served.export.sessions() > 0 {

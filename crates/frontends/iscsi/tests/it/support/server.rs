@@ -2,7 +2,7 @@
 
 use super::memory_device::MemoryDevice;
 use block::BlockDevice;
-use reactor::{Export, Keeper, NoKeeper, ReactorThread, StartExport};
+use reactor::{Budget, Export, Keeper, NoKeeper, ReactorThread, StartExport};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,6 +14,8 @@ pub struct Server {
     pub export: Option<Box<dyn Export>>,
     pub target: String,
     pub loops: Vec<ReactorThread>,
+    /// What its hosts' requests may take.
+    pub memory: Budget,
     keeper: Arc<dyn Keeper>,
     parameters: Vec<(String, String)>,
 }
@@ -31,7 +33,7 @@ fn device() -> (Arc<MemoryDevice>, String) {
 /// An export of any volume.
 pub fn export(
     device: Arc<dyn BlockDevice>,
-    keeper: Arc<dyn Keeper>,
+    (keeper, memory): (Arc<dyn Keeper>, Budget),
     loops: &[ReactorThread],
     parameters: &[(&str, &str)],
 ) -> std::io::Result<Box<dyn Export>> {
@@ -41,7 +43,7 @@ pub fn export(
         device,
         open_for: None,
         keeper,
-        memory: reactor::Budget::new(64 << 20),
+        memory,
         parameters: parameters
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
@@ -65,6 +67,15 @@ impl Server {
 
     /// The same, with a place for what is reserved.
     pub fn keeping(keeper: Arc<dyn Keeper>, parameters: &[(&str, &str)]) -> Self {
+        Self::kept_in((keeper, Budget::new(64 << 20)), parameters)
+    }
+
+    /// A volume whose hosts' requests may take so many bytes.
+    pub fn with_memory(bytes: usize) -> Self {
+        Self::kept_in((Arc::new(NoKeeper), Budget::new(bytes)), &[])
+    }
+
+    fn kept_in((keeper, memory): (Arc<dyn Keeper>, Budget), parameters: &[(&str, &str)]) -> Self {
         let (device, serial) = device();
         let target = format!("iqn.2026-11.test:{serial}");
         let loops: Vec<_> = (0..2)
@@ -72,7 +83,15 @@ impl Server {
             .collect();
         let mut all = vec![("portal", "127.0.0.1:0"), ("target", &target)];
         all.extend(parameters);
-        let export = Some(export(device.clone(), keeper.clone(), &loops, &all).unwrap());
+        let export = Some(
+            export(
+                device.clone(),
+                (keeper.clone(), memory.clone()),
+                &loops,
+                &all,
+            )
+            .unwrap(),
+        );
         let parameters = all
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
@@ -82,6 +101,7 @@ impl Server {
             export,
             target,
             loops,
+            memory,
             keeper,
             parameters,
         }
@@ -97,7 +117,7 @@ impl Server {
         let mut all = vec![("portal", &*portal), ("target", &self.target), ("lun", "1")];
         all.extend(parameters);
         (
-            export(device.clone(), Arc::new(NoKeeper), &self.loops, &all).unwrap(),
+            export(device.clone(), self.kept(), &self.loops, &all).unwrap(),
             device,
             serial,
         )
@@ -107,7 +127,7 @@ impl Server {
     pub fn another(&self, parameters: &[(&str, &str)]) -> std::io::Result<Box<dyn Export>> {
         let mut all = vec![("target", &*self.target)];
         all.extend(parameters);
-        export(device().0, Arc::new(NoKeeper), &self.loops, &all)
+        export(device().0, self.kept(), &self.loops, &all)
     }
 
     /// The same volume once more, at the same portal, with these parameters.
@@ -115,7 +135,11 @@ impl Server {
         let portal = self.portal().to_string();
         let mut all = vec![("portal", &*portal)];
         all.extend(parameters);
-        export(self.device.clone(), Arc::new(NoKeeper), &self.loops, &all).unwrap()
+        export(self.device.clone(), self.kept(), &self.loops, &all).unwrap()
+    }
+
+    fn kept(&self) -> (Arc<dyn Keeper>, Budget) {
+        (Arc::new(NoKeeper), self.memory.clone())
     }
 
     /// Changes parameters while sessions go on.
@@ -135,7 +159,15 @@ impl Server {
         let pairs = self.parameters.iter();
         let parameters: Vec<_> = pairs.map(|(name, value)| (&**name, &**value)).collect();
         let keeper = self.keeper.clone();
-        self.export = Some(export(self.device.clone(), keeper, &self.loops, &parameters).unwrap());
+        self.export = Some(
+            export(
+                self.device.clone(),
+                (keeper, self.memory.clone()),
+                &self.loops,
+                &parameters,
+            )
+            .unwrap(),
+        );
     }
 
     pub fn portal(&self) -> SocketAddr {
