@@ -5,6 +5,7 @@ mod contexts;
 mod gone;
 mod handshake;
 mod memory;
+mod random;
 mod support;
 mod tls;
 mod transmission;
