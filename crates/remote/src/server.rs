@@ -134,20 +134,23 @@ fn given(text: &str) -> Result<RootCertStore, Error> {
     })
 }
 
-fn connect(address: &Address, config: &Arc<ClientConfig>) -> io::Result<Tls> {
+/// TLS over a connection that is there.
+fn begin(address: &Address, config: &Arc<ClientConfig>, stream: TcpStream) -> io::Result<Tls> {
     let name = ServerName::try_from(address.host.clone()).map_err(io::Error::other)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(CONNECT_TIME))?;
+    stream.set_write_timeout(Some(CONNECT_TIME))?;
+    let connection = ClientConnection::new(Arc::clone(config), name)
+        .map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
+    Tls::begin(connection, stream)
+}
+
+fn connect(address: &Address, config: &Arc<ClientConfig>) -> io::Result<Tls> {
     let mut last = io::Error::new(ErrorKind::NotFound, "its name has no address");
     let found = (address.host.as_str(), address.port).to_socket_addrs()?;
     for at in found.take(ADDRESSES_MAX) {
         match TcpStream::connect_timeout(&at, CONNECT_TIME) {
-            Ok(stream) => {
-                stream.set_nodelay(true)?;
-                stream.set_read_timeout(Some(CONNECT_TIME))?;
-                stream.set_write_timeout(Some(CONNECT_TIME))?;
-                let connection = ClientConnection::new(Arc::clone(config), name)
-                    .map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
-                return Tls::begin(connection, stream);
-            }
+            Ok(stream) => return begin(address, config, stream),
             Err(error) => last = error,
         }
     }
@@ -251,6 +254,14 @@ impl Server {
     /// When it cannot be reached, or is not the one that is known.
     pub fn connect(&self) -> Result<Tls, Error> {
         connect(&self.address, &self.config).map_err(|error| self.unreachable(&error))
+    }
+
+    /// The same over a connection that is there, for a caller that chooses where from it comes.
+    ///
+    /// # Errors
+    /// As [`Server::connect`].
+    pub fn over(&self, stream: TcpStream) -> io::Result<Tls> {
+        begin(&self.address, &self.config, stream)
     }
 
     /// Asks for what only looks, and reads the answer whole. Nothing else is followed: no redirect, no other address.

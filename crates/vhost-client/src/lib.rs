@@ -9,7 +9,10 @@ mod command;
 mod connection;
 mod memory;
 mod queue;
+pub mod raw;
 
 pub use command::{Command, Done};
 pub use connection::{Client, Options};
+pub use memory::memfd;
 pub use queue::ClientQueue;
+pub use raw::{Monitor, RawGuest};

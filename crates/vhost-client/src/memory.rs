@@ -8,6 +8,23 @@ use std::sync::atomic::AtomicU16;
 /// The guest's address of the memory's first byte.
 pub(crate) const GUEST_BASE: u64 = 0x4000_0000;
 
+/// A file in memory of so many bytes, which may be sealed.
+///
+/// # Errors
+/// When the system refuses it.
+pub fn memfd(bytes: u64) -> io::Result<File> {
+    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+    // SAFETY: plain system call with a constant name.
+    let fd = unsafe { libc::memfd_create(c"guest-memory".as_ptr(), flags) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: a fresh descriptor.
+    let file = unsafe { File::from_raw_fd(fd) };
+    file.set_len(bytes)?;
+    Ok(file)
+}
+
 /// A mapped memfd.
 pub(crate) struct SharedMemory {
     file: File,
@@ -23,14 +40,7 @@ unsafe impl Sync for SharedMemory {}
 
 impl SharedMemory {
     pub(crate) fn new(len: usize) -> io::Result<Self> {
-        // SAFETY: plain system call with a constant name.
-        let fd = unsafe { libc::memfd_create(c"guest-memory".as_ptr(), libc::MFD_CLOEXEC) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: a fresh descriptor.
-        let file = unsafe { File::from_raw_fd(fd) };
-        file.set_len(len as u64)?;
+        let file = memfd(len as u64)?;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a fresh mapping; nothing else is unmapped by it.
         let map = unsafe {
@@ -39,7 +49,7 @@ impl SharedMemory {
                 len,
                 protection,
                 libc::MAP_SHARED,
-                fd,
+                file.as_raw_fd(),
                 0,
             )
         };
