@@ -3,6 +3,7 @@
 use crate::breakdown::Breakdown;
 use crate::compare::Compare;
 use crate::guests::Guests;
+use crate::hostile::Hostile;
 use crate::iscsi::Lun;
 use crate::load::Generate;
 use crate::nbd::Place;
@@ -61,6 +62,8 @@ pub enum Command {
     Guests(Guests),
     /// Block traces through the placement policy and the published ones, at several sizes of the fast tier
     Replay(Replay),
+    /// Hostile guests, hosts, programs and viewers one after the other, and what they cost others and the daemon
+    Hostile(Hostile),
 }
 
 /// `demo`.

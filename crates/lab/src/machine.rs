@@ -24,23 +24,30 @@ pub fn describe() -> String {
     )
 }
 
+/// A number of bytes of memory that the system tells of a process.
+fn memory_bytes(pid: u32, name: &str) -> Result<u64> {
+    let path = format!("/proc/{pid}/status");
+    let text = fs::read_to_string(&path).during(|| path.clone())?;
+    let kib = field(&text, name);
+    let kib = kib.and_then(|kib| kib.trim_end_matches("kB").trim().parse::<u64>().ok());
+    kib.map(|kib| kib << 10)
+        .ok_or_else(|| Failure::new(format!("{path} is not as expected")))
+}
+
 /// Bytes of memory that a process has.
 ///
 /// # Errors
 /// When there is no such process.
 pub fn resident_bytes(pid: u32) -> Result<u64> {
-    let path = format!("/proc/{pid}/status");
-    let text = fs::read_to_string(&path).during(|| path.clone())?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib = line.and_then(|line| {
-        line.trim()
-            .trim_end_matches("kB")
-            .trim()
-            .parse::<u64>()
-            .ok()
-    });
-    kib.map(|kib| kib << 10)
-        .ok_or_else(|| Failure::new(format!("{path} is not as expected")))
+    memory_bytes(pid, "VmRSS:")
+}
+
+/// Those of them that other processes share: files in memory, such as guests' memory.
+///
+/// # Errors
+/// When there is no such process.
+pub fn shared_bytes(pid: u32) -> Result<u64> {
+    memory_bytes(pid, "RssShmem:")
 }
 
 fn ticks_per_second() -> f64 {

@@ -15,6 +15,7 @@ mod failure;
 mod fio;
 mod first_writes;
 mod guests;
+mod hostile;
 mod idle;
 mod increments;
 mod interrupt;
@@ -66,6 +67,7 @@ fn run(arguments: &Arguments) -> Result<()> {
         Command::Breakdown(with) => breakdown::run(&convect()?, with),
         Command::Polling(with) => polling::run(&convect()?, with),
         Command::Guests(with) => guests::run(&convect()?, with),
+        Command::Hostile(with) => hostile::run(&convect()?, with),
         Command::Replay(with) => replay::run(arguments.convect.as_deref(), with),
     }
 }

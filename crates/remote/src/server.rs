@@ -134,8 +134,18 @@ fn given(text: &str) -> Result<RootCertStore, Error> {
     })
 }
 
-fn connect(address: &Address, config: &Arc<ClientConfig>) -> io::Result<Tls> {
+/// TLS over a connection that is there.
+fn begin(address: &Address, config: &Arc<ClientConfig>, stream: TcpStream) -> io::Result<Tls> {
     let name = ServerName::try_from(address.host.clone()).map_err(io::Error::other)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(CONNECT_TIME))?;
+    stream.set_write_timeout(Some(CONNECT_TIME))?;
+    let connection = ClientConnection::new(Arc::clone(config), name)
+        .map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
+    Tls::begin(connection, stream)
+}
+
+fn connect(address: &Address, config: &Arc<ClientConfig>) -> io::Result<Tls> {
     let mut last = io::Error::new(ErrorKind::NotFound, "its name has no address");
     let named = match address.host.parse::<Ipv6Addr>() {
         Ok(host) => format!("[{host}]:{}", address.port),
@@ -143,14 +153,7 @@ fn connect(address: &Address, config: &Arc<ClientConfig>) -> io::Result<Tls> {
     };
     for at in reactor::resolve(&named)?.into_iter().take(ADDRESSES_MAX) {
         match TcpStream::connect_timeout(&at, CONNECT_TIME) {
-            Ok(stream) => {
-                stream.set_nodelay(true)?;
-                stream.set_read_timeout(Some(CONNECT_TIME))?;
-                stream.set_write_timeout(Some(CONNECT_TIME))?;
-                let connection = ClientConnection::new(Arc::clone(config), name)
-                    .map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
-                return Tls::begin(connection, stream);
-            }
+            Ok(stream) => return begin(address, config, stream),
             Err(error) => last = error,
         }
     }
@@ -254,6 +257,14 @@ impl Server {
     /// When it cannot be reached, or is not the one that is known.
     pub fn connect(&self) -> Result<Tls, Error> {
         connect(&self.address, &self.config).map_err(|error| self.unreachable(&error))
+    }
+
+    /// The same over a connection that is there, for a caller that chooses where from it comes.
+    ///
+    /// # Errors
+    /// As [`Server::connect`].
+    pub fn over(&self, stream: TcpStream) -> io::Result<Tls> {
+        begin(&self.address, &self.config, stream)
     }
 
     /// Asks for what only looks, and reads the answer whole. Nothing else is followed: no redirect, no other address.

@@ -8,10 +8,12 @@
 mod command;
 mod connection;
 mod memory;
+pub mod monitor;
 mod queue;
 mod raw;
 
 pub use command::{Command, Done};
 pub use connection::{Client, Options};
+pub use monitor::{Monitor, RawGuest};
 pub use queue::ClientQueue;
 pub use raw::{RawConnection, memory_file};

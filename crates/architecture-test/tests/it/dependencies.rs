@@ -99,6 +99,7 @@ fn each_crate_uses_only_the_crates_beneath_it() {
             "checksum",
             "format",
             "placement",
+            "remote",
             "rivals",
             "traces",
             "vhost-client",

@@ -9,4 +9,5 @@ mod session;
 mod wire;
 
 pub use lun::Lun;
-pub use session::{Initiator, Opened, Waiting};
+pub use session::{Initiator, Opened, Waiting, next_isid};
+pub use wire::Wire;

@@ -30,7 +30,7 @@ impl Default for Initiator {
 }
 
 /// An ISID of the random type (RFC 7143, section 11.12.5) that no other session of this program has.
-fn next_isid() -> [u8; 6] {
+pub fn next_isid() -> [u8; 6] {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed).to_be_bytes();
     [0x80, number[0], number[1], number[2], number[3], 0]
@@ -104,7 +104,14 @@ impl Waiting {
     /// # Errors
     /// When nobody listens there.
     pub fn begin(lun: &Lun, initiator: &Initiator) -> Result<Self> {
-        let mut wire = Wire::connect(lun.portal)?;
+        Self::over(Wire::connect(lun.portal)?, lun, initiator, next_isid())
+    }
+
+    /// The same over a connection that is there, with an ISID that the caller chooses.
+    ///
+    /// # Errors
+    /// When the connection broke.
+    pub fn over(mut wire: Wire, lun: &Lun, initiator: &Initiator, isid: [u8; 6]) -> Result<Self> {
         let digest = if initiator.digests { "CRC32C" } else { "None" };
         let text = format!(
             "InitiatorName={}\0TargetName={}\0SessionType=Normal\0HeaderDigest={digest}\0DataDigest={digest}\0\
@@ -116,7 +123,7 @@ impl Waiting {
         );
         // From the operational stage to the full feature phase.
         let head = Head::new(p::LOGIN | p::IMMEDIATE, 0x87, 0)
-            .bytes(8, &next_isid())
+            .bytes(8, &isid)
             .word(24, 1);
         wire.send(head, text.as_bytes())?;
         Ok(Self {

@@ -26,7 +26,14 @@ impl Wire {
     /// # Errors
     /// When nobody listens there.
     pub fn connect(portal: SocketAddr) -> Result<Self> {
-        let stream = TcpStream::connect(portal)?;
+        Self::over(TcpStream::connect(portal)?)
+    }
+
+    /// The same over a connection that is there.
+    ///
+    /// # Errors
+    /// When the system refuses something.
+    pub fn over(stream: TcpStream) -> Result<Self> {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;

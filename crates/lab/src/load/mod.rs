@@ -42,3 +42,4 @@ pub use run::{Watched, measure, run};
 #[cfg(test)]
 pub use second::Answer;
 pub use second::{Second, Series, rows_of_ten};
+pub use versions::Versions;

@@ -81,12 +81,7 @@ fn choose(stream: &mut BufReader<UnixStream>, export: &str) -> Result<u64> {
     )?;
     let flags = u16::from_be_bytes(read_array(stream)?);
     let mut hello = u32::from(flags & p::HANDSHAKE_FLAGS).to_be_bytes().to_vec();
-    hello.extend(p::OPTION.to_be_bytes());
-    hello.extend(p::OPT_GO.to_be_bytes());
-    hello.extend((export.len() as u32 + 6).to_be_bytes());
-    hello.extend((export.len() as u32).to_be_bytes());
-    hello.extend(export.as_bytes());
-    hello.extend([0, 0]);
+    hello.extend(p::option(p::OPT_GO, &p::export_data(export)));
     stream.get_mut().write_all(&hello)?;
     let mut size = None;
     loop {

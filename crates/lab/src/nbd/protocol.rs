@@ -8,8 +8,16 @@ pub const OPTION: u64 = 0x4948_4156_454f_5054;
 pub const OPTION_REPLY: u64 = 0x0003_e889_0455_65a9;
 /// Fixed newstyle, and no zeroes after the handshake; both sides.
 pub const HANDSHAKE_FLAGS: u16 = 1 | 2;
+/// `NBD_OPT_LIST`.
+pub const OPT_LIST: u32 = 3;
+/// `NBD_OPT_INFO`.
+pub const OPT_INFO: u32 = 6;
 /// `NBD_OPT_GO`.
 pub const OPT_GO: u32 = 7;
+/// `NBD_OPT_STRUCTURED_REPLY`.
+pub const OPT_STRUCTURED_REPLY: u32 = 8;
+/// `NBD_OPT_SET_META_CONTEXT`.
+pub const OPT_SET_META_CONTEXT: u32 = 10;
 /// `NBD_REP_ACK`.
 pub const REP_ACK: u32 = 1;
 /// `NBD_REP_INFO`.
@@ -32,12 +40,31 @@ pub const FLUSH: u16 = 3;
 pub const TRIM: u16 = 4;
 /// `NBD_CMD_WRITE_ZEROES`.
 pub const WRITE_ZEROES: u16 = 6;
+/// `NBD_CMD_BLOCK_STATUS`.
+pub const BLOCK_STATUS: u16 = 7;
 /// `NBD_CMD_FLAG_FUA`.
 pub const FUA: u16 = 1;
 /// Bytes of a request's head.
 pub const REQUEST_LEN: usize = 28;
 /// Bytes of a simple reply's head.
 pub const REPLY_LEN: usize = 16;
+
+/// An option ("Option haggling").
+pub fn option(option: u32, data: &[u8]) -> Vec<u8> {
+    let mut bytes = OPTION.to_be_bytes().to_vec();
+    bytes.extend(option.to_be_bytes());
+    bytes.extend((data.len() as u32).to_be_bytes());
+    bytes.extend(data);
+    bytes
+}
+
+/// What the options `INFO` and `GO` say of an export, without requests for more information.
+pub fn export_data(export: &str) -> Vec<u8> {
+    let mut bytes = (export.len() as u32).to_be_bytes().to_vec();
+    bytes.extend(export.as_bytes());
+    bytes.extend([0, 0]);
+    bytes
+}
 
 /// A request's head.
 pub fn request(

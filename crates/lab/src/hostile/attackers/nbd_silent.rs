@@ -1,0 +1,8 @@
+//! Connections that never choose an export.
+
+use crate::hostile::peers::{connect, silent};
+use crate::hostile::stage::Stage;
+
+pub fn attack(stage: &Stage<'_>) {
+    silent::hold(stage, || connect(stage.address(), stage.places.nbd));
+}

@@ -1,0 +1,8 @@
+//! Monitors that connect and say nothing, as many as it gets.
+
+use crate::hostile::peers::{connect_unix, silent};
+use crate::hostile::stage::Stage;
+
+pub fn attack(stage: &Stage<'_>) {
+    silent::hold(stage, || connect_unix(&stage.places.vhost));
+}
