@@ -118,10 +118,12 @@ impl Shard {
             }
             left = left.or(self.read_parts(by, piece, parts, buf).await?);
             let read = |blocks: BlockMask| blocks.and_not(left);
-            let mut state = self.state.borrow_mut();
-            uses.into_iter()
-                .for_each(|(chunk, blocks)| state.note_use(by, chunk, &read(blocks)));
-            drop(state);
+            {
+                let mut state = self.state.borrow_mut();
+                for (chunk, blocks) in uses {
+                    state.note_use(by, chunk, &read(blocks));
+                }
+            }
             return self.read_blocks(by, piece, left, buf).await;
         }
         for piece in pieces(offset, buf.len() as u64) {

@@ -53,7 +53,7 @@ fn free_address() -> Result<SocketAddr> {
 fn token(daemon: &Daemon, name: &str, role: &str) -> Result<String> {
     let made = daemon.run(&["token", "create", name, "--role", role])?;
     let made: TokenMade = serde_json::from_slice(&made).during(|| "the token".to_owned())?;
-    Ok(made.secret)
+    Ok(made.secret.expose().to_owned())
 }
 
 /// Makes volumes and exports of them, each under the volume's name.
