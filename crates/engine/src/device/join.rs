@@ -83,12 +83,14 @@ impl CompletionSink for Join {
         }
         let Some(state) = guard.take() else { return };
         drop(guard);
+        // Each part has come back with its memory, so that none is left.
+        let buf = state.buf.rejoin().unwrap_or_default();
         let extents = joined(&state.extents, &state.lens);
         let result = state.error.map_or(Ok(()), Err);
         state.done.complete(Completion {
             tag: state.tag,
             result,
-            buf: state.buf.rejoin().unwrap_or_default(),
+            buf,
             extents,
         });
     }

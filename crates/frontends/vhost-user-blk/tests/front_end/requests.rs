@@ -127,6 +127,33 @@ fn zeroes_without_unmap_are_written_so_that_the_range_has_its_space() {
 }
 
 #[test]
+fn zeroes_that_are_being_written_when_a_queue_stops_are_written_to_their_end() {
+    let served = serve(volume());
+    let mut client = served.connect(Options::default());
+    served.device.hold(true);
+    let queue = client.queue(0);
+    let slot = queue.take_slot().unwrap();
+    queue.push(
+        slot,
+        Command::WriteZeroes {
+            sector: 0,
+            sectors: 10_000,
+            unmap: false,
+        },
+    );
+    queue.kick();
+    until("the first part is with the volume", || {
+        served.device.waiting() == 1
+    });
+    std::thread::scope(|scope| {
+        scope.spawn(|| served.device.hold(false));
+        client.stop_queue(0).unwrap();
+    });
+    assert_eq!(client.queue(0).poll().map(|done| done.status), Some(OK));
+    assert_eq!(served.device.counts().writes, 5);
+}
+
+#[test]
 fn a_write_is_durable_when_the_guest_has_no_write_cache() {
     let served = serve(volume());
     let mut client = served.connect(Options::default());
