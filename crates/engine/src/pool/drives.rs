@@ -533,11 +533,11 @@ impl Pool {
 
 /// Waits until a drive's last request has ended, so that its lock is free; not for one that hangs.
 fn ended(drive: Option<Arc<dyn OpenDrive>>) {
-    if let Some(drive) = drive {
-        if !wait_for(|| Arc::strong_count(&drive) == 1) {
-            let spec = block::Drive::info(&*drive).spec;
-            tracing::error!(%spec, "a drive that left its pool is locked until its last request ends");
-        }
+    if let Some(drive) = drive
+        && !wait_for(|| Arc::strong_count(&drive) == 1)
+    {
+        let spec = block::Drive::info(&*drive).spec;
+        tracing::error!(%spec, "a drive that left its pool is locked until its last request ends");
     }
 }
 
