@@ -55,6 +55,8 @@ control! {
     pool_scrub_since(pool: &str, since_s: u64) -> Result<()>;
     pool_change(pool: &str, change: &PoolChange) -> Result<PoolStatus>;
     pool_keep_wear(pool: &str, now_s: u64) -> Result<()>;
+    pool_anchor(pool: &str) -> Result<Option<String>>;
+    pool_set_anchor(pool: &str, anchor: &str) -> Result<()>;
     pool_warn_at(pool: &str, levels: &[u8]) -> Result<PoolStatus>;
     pool_exports(pool: &str) -> Result<Vec<ExportRecord>>;
     pool_set_exports(pool: &str, exports: Vec<ExportRecord>) -> Result<()>;

@@ -39,6 +39,7 @@ mod span;
 mod state;
 mod volume_io;
 
+pub use access::Caller;
 pub use config::{Config, LogLevel, TlsFiles, parse_listen_address, parse_metrics_address};
 pub use control::Control;
 pub use error::ServeError;

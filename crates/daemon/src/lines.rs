@@ -25,6 +25,17 @@ pub struct Lines {
     pub(crate) file: Option<(File, u64)>,
     /// The last line that was read was being written when the daemon was killed.
     torn: bool,
+    /// How often a new file was begun.
+    rotations: u64,
+}
+
+/// The lines of both files, oldest first and without their ends.
+#[derive(Default)]
+pub struct Loaded {
+    /// The lines.
+    pub lines: Vec<Vec<u8>>,
+    /// How many of them, the first ones, are of the file that was put aside.
+    pub older: usize,
 }
 
 impl Lines {
@@ -36,6 +47,7 @@ impl Lines {
             most,
             file: None,
             torn: false,
+            rotations: 0,
         }
     }
 
@@ -59,13 +71,13 @@ impl Lines {
     ///
     /// # Errors
     /// When it cannot be read. Whether it can be written to shows when it is.
-    pub fn load(&mut self) -> io::Result<Vec<Vec<u8>>> {
+    pub fn load(&mut self) -> io::Result<Loaded> {
         let read = self.read();
         self.files.note(self.name, read)
     }
 
-    fn read(&mut self) -> io::Result<Vec<Vec<u8>>> {
-        let mut lines = Vec::new();
+    fn read(&mut self) -> io::Result<Loaded> {
+        let mut loaded = Loaded::default();
         for path in [self.older(), self.path()] {
             let mut text = Vec::new();
             match reactor::open_regular(&path, OpenOptions::new().read(true)) {
@@ -75,10 +87,19 @@ impl Lines {
                 Err(error) => return Err(error),
             }
             let split = text.split_inclusive(|byte| *byte == b'\n');
-            lines.extend(split.filter_map(|line| line.strip_suffix(b"\n").map(<[u8]>::to_vec)));
+            let whole = split.filter_map(|line| line.strip_suffix(b"\n").map(<[u8]>::to_vec));
+            loaded.lines.extend(whole);
+            if path == self.older() {
+                loaded.older = loaded.lines.len();
+            }
             self.torn = text.last().is_some_and(|byte| *byte != b'\n');
         }
-        Ok(lines)
+        Ok(loaded)
+    }
+
+    /// How often a new file was begun in place of a full one.
+    pub fn rotations(&self) -> u64 {
+        self.rotations
     }
 
     /// Appends a line. It outlives the daemon's end at once, and a power cut after [`Lines::flush`].
@@ -117,6 +138,8 @@ impl Lines {
             // What is put aside is not flushed after that.
             self.open()?.sync_data()?;
             std::fs::rename(self.path(), self.older())?;
+            self.rotations += 1;
+            self.torn = false;
         }
         let file = self.open()?;
         reactor::sync_folder(self.files.folder())?;

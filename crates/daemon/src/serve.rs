@@ -265,6 +265,7 @@ async fn refresh(manager: Arc<Manager>) {
         let work = move || {
             manager.probe_state();
             manager.refresh();
+            manager.keep_anchors();
             manager.access().flush();
             manager.events().flush();
             manager.scrub_what_is_due_now();

@@ -228,6 +228,8 @@ pub struct ReceivingConfig {
 
 /// Longest state of one volume's reservations, in bytes.
 pub const RESERVATIONS_MAX: usize = 128 << 10;
+/// Longest end of a log of changes that a pool keeps, in bytes.
+pub const ANCHOR_MAX: usize = 512;
 
 /// What hosts have reserved of a volume and want kept (docs/iscsi.md).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -403,6 +405,9 @@ pub struct PoolConfig {
     /// Jobs that rest until somebody has them go on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paused: Vec<PausedConfig>,
+    /// The end of the log of changes of the daemon that had the pool last, at most [`ANCHOR_MAX`] bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audit_anchor: Option<String>,
     /// Fields of compatible features that this version does not know: kept as they are.
     #[serde(flatten)]
     pub unknown: BTreeMap<String, serde_json::Value>,

@@ -262,6 +262,7 @@ pub(crate) mod tests {
                 scrub: crate::ScrubConfig::default(),
                 warn_at: crate::WARN_AT.to_vec(),
                 promotion_budget: 0,
+                audit_anchor: None,
                 paused: Vec::new(),
                 unknown: Default::default(),
                 features: Features::default(),

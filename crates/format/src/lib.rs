@@ -30,10 +30,10 @@ pub use checkpoint::Checkpoint;
 pub use checksum::crc32c;
 pub use chunk::{BlockState, ChunkPage};
 pub use config::{
-    DriveConfig, ExportConfig, LayerConfig, LayoutConfig, MetaConfig, PartConfig, PausedConfig,
-    Policy, PoolConfig, RESERVATIONS_MAX, ReceivingConfig, ReservationsConfig, ScheduleConfig,
-    ScrubConfig, ScrubRunning, ScrubTotals, SnapshotConfig, TargetsConfig, TierConfig,
-    VdriveConfig, VolumeConfig, WARN_AT,
+    ANCHOR_MAX, DriveConfig, ExportConfig, LayerConfig, LayoutConfig, MetaConfig, PartConfig,
+    PausedConfig, Policy, PoolConfig, RESERVATIONS_MAX, ReceivingConfig, ReservationsConfig,
+    ScheduleConfig, ScrubConfig, ScrubRunning, ScrubTotals, SnapshotConfig, TargetsConfig,
+    TierConfig, VdriveConfig, VolumeConfig, WARN_AT,
 };
 pub use config_check::{NUMBERS_MAX, check_warn_at, whole_limit};
 pub use features::{Features, KNOWN, LAYERS, Newer};

@@ -8,7 +8,7 @@ use crate::pool::Pool;
 use crate::report::Report;
 use crate::restore::{Restored, restore_volume};
 use drives::OpenDrive;
-use reactor::{Handle, Reactor};
+use reactor::{FileIdentity, Handle, Reactor};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -173,13 +173,18 @@ pub fn restore(
     match ended {
         Ok((restored, report)) => {
             let sized = file.set_len(restored.volume.size);
-            let written = sized.and_then(|()| file.sync_all());
+            let written = sized
+                .and_then(|()| file.sync_all())
+                // Its name, too, outlives a power cut.
+                .and_then(|()| reactor::sync_folder_of(to));
             written.map_err(|error| failed("written", error))?;
             Ok((restored, report))
         }
         Err(error) => {
             // It holds nothing, or not all that could be had: a second try makes it anew.
-            let _ = std::fs::remove_file(to);
+            if let Ok(meta) = file.metadata() {
+                let _ = reactor::remove_file_if(to, FileIdentity::of(&meta));
+            }
             Err(error)
         }
     }

@@ -1,5 +1,6 @@
 //! The log of changes: only ever appended to, each line hashed over the one before (docs/access.md).
 
+use super::anchor::{Anchor, log_name};
 use super::secret::sha256_hex;
 use crate::lines::{Lines, clip};
 use crate::state::StateFiles;
@@ -50,6 +51,10 @@ pub struct Audit {
     broken_at: Option<u64>,
     /// What is there was read: only then it can be continued.
     loaded: bool,
+    /// Number of the first entry of each file; 0: there is none.
+    firsts: [u64; 2],
+    /// Which log it is.
+    name: String,
 }
 
 impl Audit {
@@ -61,6 +66,8 @@ impl Audit {
             told: VecDeque::new(),
             broken_at: None,
             loaded: false,
+            firsts: [0; 2],
+            name: log_name(files.folder()),
         }
     }
 
@@ -75,10 +82,15 @@ impl Audit {
     }
 
     fn try_load(&mut self) -> io::Result<()> {
-        let lines = self.lines.load()?;
+        let loaded = self.lines.load()?;
         self.loaded = true;
-        for (index, line) in lines.iter().enumerate() {
+        for (index, line) in loaded.lines.iter().enumerate() {
+            let before = self.newest();
             self.take(line, index == 0);
+            let file = usize::from(index >= loaded.older);
+            if self.firsts[file] == 0 && self.newest() != before {
+                self.firsts[file] = self.newest();
+            }
         }
         if let Some(number) = self.broken_at {
             tracing::error!(
@@ -153,11 +165,53 @@ impl Audit {
         };
         let json = serde_json::to_string(&line)?;
         let hash = sha256_hex(&[self.last.as_bytes(), json.as_bytes()]);
+        let rotations = self.lines.rotations();
         self.lines.append(&format!("{hash} {} {json}", self.last))?;
         let number = line.number;
+        if self.lines.rotations() != rotations {
+            self.firsts = [self.firsts[1], number];
+        } else if self.firsts[1] == 0 {
+            self.firsts[1] = number;
+        }
         self.last.clone_from(&hash);
         self.tell(hash, line);
         Ok(number)
+    }
+
+    /// Its end, to be kept elsewhere; nothing while there is no entry, or it is known to be altered.
+    pub fn anchor(&self) -> Option<Anchor> {
+        let newest = self.told.back()?;
+        let good = self.loaded && self.broken_at.is_none();
+        good.then(|| Anchor::new(&self.name, newest.number, &newest.hash, self.firsts))
+    }
+
+    /// Holds it against its end as it was kept elsewhere: neither its end nor its beginning may be gone.
+    pub fn check(&mut self, anchor: &str) {
+        let Some(anchor) = Anchor::read(anchor, &self.name) else {
+            return;
+        };
+        if !self.loaded || anchor.number == 0 {
+            return;
+        }
+        let oldest = self.told.front().map_or(0, |entry| entry.number);
+        let kept = self.told.iter().find(|entry| entry.number == anchor.number);
+        let broken = match kept {
+            None if self.newest() < anchor.number => Some(self.newest() + 1),
+            None if oldest <= anchor.number => Some(anchor.number),
+            Some(entry) if entry.hash != anchor.hash => Some(anchor.number),
+            _ if !anchor.allows(self.firsts) => Some(oldest.min(self.firsts[1])),
+            _ => None,
+        };
+        if let Some(number) = broken {
+            tracing::error!(
+                "the log of changes {} is not the one whose end the pools keep: its entries up to {} are not all there, \
+                 from {number} on",
+                self.lines.path().display(),
+                anchor.number
+            );
+            let first = self.broken_at.map_or(number, |known| known.min(number));
+            self.broken_at = Some(first);
+        }
     }
 
     /// Makes what was written outlive a power cut.
@@ -285,6 +339,53 @@ mod tests {
         std::fs::rename(&aside, &path).unwrap();
         assert_eq!(audit.write(&note("kept"), 9).unwrap(), 6);
         assert_eq!(opened(folder.path()).list(None, 9).broken_at, None);
+    }
+
+    #[test]
+    fn a_log_whose_end_or_beginning_is_gone_is_found_by_its_anchor() {
+        type Change = fn(&mut Vec<String>);
+        let changes: [(Change, Option<u64>); 6] = [
+            (|_| {}, None),
+            (|lines| lines.truncate(2), Some(3)),
+            (|lines| lines.truncate(4), Some(5)),
+            (Vec::clear, Some(1)),
+            (|lines| drop(lines.drain(..2)), Some(3)),
+            (|lines| lines[4] = "garbage".to_owned(), Some(5)),
+        ];
+        for (change, at) in changes {
+            let folder = tempfile::tempdir().unwrap();
+            let path = filled(folder.path());
+            let anchor = opened(folder.path()).anchor().unwrap().text();
+            let text = std::fs::read_to_string(&path).unwrap();
+            let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            change(&mut lines);
+            std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+            let mut audit = opened(folder.path());
+            audit.check(&anchor);
+            assert_eq!(audit.list(None, 9).broken_at, at);
+            // What another daemon's log says is of no concern.
+            let mut other = opened(tempfile::tempdir().unwrap().path());
+            other.check(&anchor);
+            assert_eq!(other.list(None, 9).broken_at, None);
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_begun_since_is_no_loss() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = filled(folder.path());
+        let anchor = opened(folder.path()).anchor().unwrap().text();
+        let long = OpenOptions::new().append(true).open(&path).unwrap();
+        long.set_len(FILE_MAX).unwrap();
+        let mut audit = opened(folder.path());
+        audit.write(&note("in the next file"), 9).unwrap();
+        let mut again = opened(folder.path());
+        again.check(&anchor);
+        assert_eq!(again.list(None, 9).broken_at, None);
+        std::fs::remove_file(folder.path().join("audit.log.1")).unwrap();
+        let mut cut = opened(folder.path());
+        cut.check(&anchor);
+        assert_eq!(cut.list(None, 9).broken_at, Some(6));
     }
 
     #[test]

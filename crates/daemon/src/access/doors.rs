@@ -338,6 +338,17 @@ impl Access {
         lock(&self.audit).list(None, 0).broken_at
     }
 
+    /// The end of the log of changes, as pools keep it, with its number; nothing where there is none to be kept.
+    pub fn anchor(&self) -> Option<(u64, String)> {
+        let anchor = lock(&self.audit).anchor()?;
+        Some((anchor.number, anchor.text()))
+    }
+
+    /// Holds the log of changes against its end as a pool keeps it.
+    pub fn check_anchor(&self, anchor: &str) {
+        lock(&self.audit).check(anchor);
+    }
+
     /// Makes the log of changes outlive a power cut.
     pub fn flush(&self) {
         if let Err(error) = lock(&self.audit).flush() {

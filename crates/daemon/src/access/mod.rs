@@ -3,6 +3,7 @@
 //! Responsible for: what is believed of a caller, and what is written down of changes.
 //! Leaves out: headers and sockets (`http`), which operation needs which role (`api`).
 
+mod anchor;
 mod attempts;
 mod audit;
 mod caller;

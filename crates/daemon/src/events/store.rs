@@ -159,8 +159,9 @@ impl Events {
     pub fn load(&self) {
         let mut store = self.lock();
         match store.lines.load() {
-            Ok(lines) => {
-                let events = lines
+            Ok(loaded) => {
+                let events = loaded
+                    .lines
                     .iter()
                     .map(|line| serde_json::from_slice::<Event>(line));
                 events.flatten().for_each(|event| store.take(event));

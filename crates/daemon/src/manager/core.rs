@@ -69,6 +69,8 @@ pub struct Manager {
     pub(super) scrapes: Mutex<()>,
     pub(super) began: Instant,
     pub(super) access: Access,
+    /// Number of the entry of the log of changes that pools keep as its end.
+    pub(super) anchored: Mutex<u64>,
     pub(super) events: Events,
     pub(super) targets: Targets,
     /// The targets of the configuration.
@@ -131,6 +133,7 @@ impl Manager {
             configured_targets: Vec::new(),
             observed: Mutex::default(),
             flash_daily_percent: 0,
+            anchored: Mutex::default(),
             remote_paths: RemotePaths::default(),
             alerts_link_local: false,
             state,
@@ -245,6 +248,7 @@ impl Manager {
         if let Err(problem) = self.look_at_jobs() {
             tracing::error!("the jobs cannot be looked at: {problem}");
         }
+        self.keep_anchors();
         let _changes = lock(&self.changes);
         self.ended.store(true, Ordering::SeqCst);
         let ended = std::mem::take(&mut *lock(&self.exports));

@@ -1,5 +1,6 @@
 //! What the daemon does, as plain blocking calls: the engine's, and exports on top of them.
 
+mod anchors;
 mod core;
 mod events;
 mod explain;

@@ -62,6 +62,7 @@ impl Manager {
         match opened {
             Ok(status) => {
                 tracing::info!("pool {} is open", status.name);
+                self.check_anchor(&status.name);
                 self.start_exports(&status.name);
             }
             Err(why) => {

@@ -309,6 +309,17 @@ impl Control for Fake {
         })
     }
 
+    fn pool_anchor(&self, pool: &str) -> Result<Option<String>> {
+        self.with(pool, |pool| Ok(pool.anchor.clone()))
+    }
+
+    fn pool_set_anchor(&self, pool: &str, anchor: &str) -> Result<()> {
+        self.with(pool, |pool| {
+            pool.anchor = Some(anchor.to_owned());
+            Ok(())
+        })
+    }
+
     fn pool_warn_at(&self, pool: &str, levels: &[u8]) -> Result<PoolStatus> {
         self.with(pool, |pool| {
             pool.warn_at = levels.to_vec();

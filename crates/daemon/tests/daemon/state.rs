@@ -100,3 +100,41 @@ fn a_log_of_changes_that_cannot_be_used_is_an_alert() {
     assert!(serves(&manager));
     assert_eq!(codes(&manager, "audit.log"), [EventCode::StateUnwritten]);
 }
+
+/// What [`World`] has of a pool outlives the daemon, as its drives do.
+#[test]
+fn a_log_of_changes_that_was_cut_does_not_fit_what_the_pools_keep() {
+    let world = Arc::new(World::default());
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("audit.log");
+    filled(&world, folder.path());
+    let change = |manager: &Manager| {
+        let access = manager.access();
+        let caller = daemon::Caller::user(0);
+        access.asked(&caller, "VolumeCreate", "name=v").unwrap();
+    };
+    let first = manager(&world, folder.path());
+    (0..4).for_each(|_| change(&first));
+    first.keep_anchors();
+    first.stop();
+    drop(first);
+    let whole = std::fs::read(&log).unwrap();
+    let broken = |log_is: Option<&[u8]>| {
+        match log_is {
+            Some(bytes) => std::fs::write(&log, bytes).unwrap(),
+            None => std::fs::remove_file(&log).unwrap(),
+        }
+        let manager = manager(&world, folder.path());
+        manager.access().broken_at()
+    };
+    let ends: Vec<usize> = (0..whole.len())
+        .filter(|at| whole[*at] == b'\n')
+        .map(|at| at + 1)
+        .collect();
+    assert_eq!(broken(Some(&whole)), None);
+    assert_eq!(broken(Some(&whole[..ends[2]])), Some(4));
+    assert_eq!(broken(Some(&whole[ends[1]..])), Some(3));
+    assert_eq!(broken(Some(b"")), Some(1));
+    assert_eq!(broken(Some(&whole)), None);
+    assert_eq!(broken(None), Some(1));
+}

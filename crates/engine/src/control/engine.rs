@@ -403,6 +403,22 @@ impl Engine {
         self.pool(pool)?.scrub_since(since_s)
     }
 
+    /// The end of a log of changes that the pool keeps ([`Engine::pool_set_anchor`]).
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn pool_anchor(&self, pool: &str) -> Result<Option<String>> {
+        Ok(self.pool(pool)?.anchor())
+    }
+
+    /// Keeps the end of the daemon's log of changes in the pool.
+    ///
+    /// # Errors
+    /// With a sentence that says what to do.
+    pub fn pool_set_anchor(&self, pool: &str, anchor: &str) -> Result<()> {
+        self.pool(pool)?.set_anchor(anchor)
+    }
+
     /// Sets the levels, in per cent, at which it is warned that the pool fills.
     ///
     /// # Errors

@@ -4,6 +4,7 @@
 //! shards. Leaves out: data; that is the shards'.
 
 mod allowances;
+mod anchor;
 pub(crate) mod build;
 mod diff;
 mod drives;

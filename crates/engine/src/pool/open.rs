@@ -675,6 +675,7 @@ fn plan_pool(
         scrub: format::ScrubConfig::default(),
         warn_at: format::WARN_AT.to_vec(),
         promotion_budget: 0,
+        audit_anchor: None,
         paused: Vec::new(),
         unknown: BTreeMap::new(),
         features: Features::default(),

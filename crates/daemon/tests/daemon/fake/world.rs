@@ -17,6 +17,7 @@ pub struct StoredPool {
     pub schedules: Vec<ScheduleStatus>,
     pub used: u64,
     pub warn_at: Vec<u8>,
+    pub anchor: Option<String>,
     pub wear: WearStatus,
     /// When what was written was kept.
     pub wear_kept: Vec<u64>,

@@ -121,6 +121,7 @@ fn config(legs: u64) -> PoolConfig {
         scrub: ScrubConfig::default(),
         warn_at: Vec::new(),
         promotion_budget: 0,
+        audit_anchor: None,
         paused: Vec::new(),
         unknown: BTreeMap::new(),
         features: Features::default(),

@@ -1,0 +1,30 @@
+//! The end of the daemon's log of changes, kept in the labels (docs/access.md). What it says is of no concern here.
+
+use super::{Pool, Result, error, lock};
+use crate::control::types::ErrorCode;
+use format::ANCHOR_MAX;
+
+impl Pool {
+    /// What was kept last.
+    pub fn anchor(&self) -> Option<String> {
+        lock(&self.config).audit_anchor.clone()
+    }
+
+    /// Keeps it in place of what was kept before.
+    ///
+    /// # Errors
+    /// `Invalid` when it is too long, or when no drive takes the label.
+    pub fn set_anchor(&self, anchor: &str) -> Result<()> {
+        if anchor.len() > ANCHOR_MAX {
+            return error(
+                ErrorCode::Invalid,
+                format!("the end of a log is kept in at most {ANCHOR_MAX} bytes"),
+            );
+        }
+        let _changing = lock(&self.changing);
+        self.update_soon(|config| {
+            config.audit_anchor = Some(anchor.to_owned());
+            Ok(())
+        })
+    }
+}
