@@ -4,7 +4,7 @@ use super::attackers::Attacker;
 use super::doors::{self, Door, Doors, Told};
 use super::judge::{AttackSeen, DESCRIPTORS_MORE, DoorSeen, MEMORY_MAX, Seen, VictimSeen, p99_us};
 use super::scene::Scene;
-use super::stage::{Stage, give_way};
+use super::stage::Stage;
 use super::victims::{Progress, Victim};
 use super::watch::Taken;
 use crate::daemon::Daemon;
@@ -36,6 +36,8 @@ pub struct Plan {
     pub seconds: u64,
     /// Where chance begins.
     pub seed: u64,
+    /// Whether the attacker leaves the processor to everybody else.
+    pub gives_way: bool,
     /// Resident bytes of this daemon without an attacker, once that is known.
     pub idle_memory: Option<u64>,
 }
@@ -113,12 +115,13 @@ impl<'scope> Running<'scope> {
     fn start<'env>(
         scope: &'scope Scope<'scope, 'env>,
         victim: &'env Victim,
+        seconds: u64,
         over: &'env AtomicBool,
     ) -> Self {
         let progress = Arc::new(Progress::default());
         let theirs = Arc::clone(&progress);
         Self {
-            thread: scope.spawn(move || victim.run(&theirs, over)),
+            thread: scope.spawn(move || victim.run(seconds, &theirs, over)),
             progress,
             protocol: victim.protocol,
             seconds: 0,
@@ -186,7 +189,7 @@ fn together(
         let watching = scope.spawn(|| watch(pid, &log, &ends.watch));
         let mut running: Vec<Running<'_>> = victims
             .iter()
-            .map(|victim| Running::start(scope, victim, &ends.load))
+            .map(|victim| Running::start(scope, victim, plan.seconds, &ends.load))
             .collect();
         wait(daemon, BEGIN_MAX, || running.iter().all(Running::has_begun))?;
         running.iter_mut().for_each(Running::mark);
@@ -198,7 +201,7 @@ fn together(
             .collect();
         let attack = plan.attacker.map(|attacker| {
             scope.spawn(|| {
-                give_way();
+                stage.give_way();
                 (attacker.attack)(stage);
             })
         });
@@ -263,7 +266,7 @@ pub fn run(scene: &mut Scene, plan: Plan) -> Result<Seen> {
         doors,
         ..
     } = scene;
-    let stage = Stage::new(places, &ends.attack, plan.seed);
+    let stage = Stage::new(places, &ends.attack, plan.seed, plan.gives_way);
     let mut seen = together(daemon, (victims, doors), plan, &ends, &stage)?;
     seen.attack = AttackSeen {
         deeds: stage.deeds(),

@@ -2,7 +2,7 @@
 
 use super::arguments::Hostile;
 use super::attackers;
-use super::judge::Seen;
+use super::judge::{Seen, judge};
 use super::peers::raise_descriptors;
 use super::phase::{self, Plan};
 use super::report;
@@ -13,7 +13,7 @@ use crate::interrupt;
 use crate::machine;
 use crate::screen::Progress;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Phases without an attacker are that much shorter than those with one where latency is judged, and not shorter than
 /// so many seconds.
@@ -82,9 +82,23 @@ impl<'a> Suite<'a> {
                 None => base.max(BASE_MIN),
             },
             seed: self.with.seed,
+            // What the attacker burns itself is to tell in nobody's latency.
+            gives_way: self.with.judge_latency,
             idle_memory,
         };
-        phase::run(&mut self.scene, plan)
+        let begun = Instant::now();
+        let seen = phase::run(&mut self.scene, plan)?;
+        self.progress.clear();
+        let faults = judge(&seen, None);
+        println!(
+            "  {name}: {} in {:.1} s",
+            match faults.is_empty() {
+                true => "ok".to_owned(),
+                false => faults.join("; "),
+            },
+            begun.elapsed().as_secs_f64()
+        );
+        Ok(seen)
     }
 
     /// One attacker; and where latency is judged a phase without one, or a new daemon where this one ended.
