@@ -56,6 +56,7 @@ once=(
   "kills of the daemon|bash dev bench torture --kills 200"
   "known bugs|bash scripts/sim.sh gate"
   "forged pools|bash scripts/sim.sh forged"
+  "hostile peers, a minute each|bash dev bench hostile --seconds 60 --judge-latency"
   "profiled build|bash dev build --profiled"
 )
 for row in "${once[@]}"; do

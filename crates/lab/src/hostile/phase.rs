@@ -2,9 +2,11 @@
 
 use super::attackers::Attacker;
 use super::doors::{self, Door, Doors, Told};
-use super::judge::{AttackSeen, DESCRIPTORS_MORE, DoorSeen, MEMORY_MAX, Seen, VictimSeen, p99_us};
+use super::judge::{
+    AttackSeen, DESCRIPTORS_MORE, DoorSeen, MEMORY_MAX, Seen, VictimSeen, judge, p99_us,
+};
 use super::scene::Scene;
-use super::stage::{Stage, give_way};
+use super::stage::Stage;
 use super::victims::{Progress, Victim};
 use super::watch::Taken;
 use crate::daemon::Daemon;
@@ -21,6 +23,8 @@ use std::time::{Duration, Instant};
 const BEGIN_MAX: Duration = Duration::from_secs(60);
 /// How long an attack lasts beyond its time where a victim was not answered or a newcomer did not come in yet.
 const MORE_MAX: Duration = Duration::from_secs(20);
+/// So many times the memory that there may be end an attack.
+const FAR_TIMES: u64 = 3;
 /// How long the daemon has to give back what an attacker took.
 const RETURN_MAX: Duration = Duration::from_secs(60);
 /// From one sample to the next, and from one newcomer to the next.
@@ -36,6 +40,8 @@ pub struct Plan {
     pub seconds: u64,
     /// Where chance begins.
     pub seed: u64,
+    /// Whether the attacker leaves the processor to everybody else.
+    pub gives_way: bool,
     /// Resident bytes of this daemon without an attacker, once that is known.
     pub idle_memory: Option<u64>,
 }
@@ -57,14 +63,19 @@ fn set(flag: &AtomicBool) {
     flag.store(true, Ordering::Relaxed);
 }
 
-/// Samples what the daemon takes until the phase ends; the most of each.
-fn watch(pid: u32, log: &Path, over: &AtomicBool) -> Taken {
+/// Samples what the daemon takes until the phase ends; the most of each. An attacker who has got far beyond the limit is
+/// stopped: others need the machine, too.
+fn watch(pid: u32, log: &Path, ends: &Ends, idle_memory: Option<u64>) -> Taken {
+    let far = idle_memory.map_or(u64::MAX, |idle| idle + FAR_TIMES * MEMORY_MAX);
     let mut most = Taken::default();
     // One that has ended takes nothing; that it ended is noticed elsewhere.
-    while !is_set(over)
+    while !is_set(&ends.watch)
         && let Ok(taken) = Taken::now(pid, log)
     {
         most = most.most(taken);
+        if taken.memory > far {
+            set(&ends.attack);
+        }
         thread::sleep(SAMPLE);
     }
     most
@@ -113,12 +124,13 @@ impl<'scope> Running<'scope> {
     fn start<'env>(
         scope: &'scope Scope<'scope, 'env>,
         victim: &'env Victim,
+        seconds: u64,
         over: &'env AtomicBool,
     ) -> Self {
         let progress = Arc::new(Progress::default());
         let theirs = Arc::clone(&progress);
         Self {
-            thread: scope.spawn(move || victim.run(&theirs, over)),
+            thread: scope.spawn(move || victim.run(seconds, &theirs, over)),
             progress,
             protocol: victim.protocol,
             seconds: 0,
@@ -183,10 +195,10 @@ fn together(
     thread::scope(|scope| {
         // Whatever ends this early ends all of them.
         let _ender = Ender(ends);
-        let watching = scope.spawn(|| watch(pid, &log, &ends.watch));
+        let watching = scope.spawn(|| watch(pid, &log, ends, plan.idle_memory));
         let mut running: Vec<Running<'_>> = victims
             .iter()
-            .map(|victim| Running::start(scope, victim, &ends.load))
+            .map(|victim| Running::start(scope, victim, plan.seconds, &ends.load))
             .collect();
         wait(daemon, BEGIN_MAX, || running.iter().all(Running::has_begun))?;
         running.iter_mut().for_each(Running::mark);
@@ -198,7 +210,7 @@ fn together(
             .collect();
         let attack = plan.attacker.map(|attacker| {
             scope.spawn(|| {
-                give_way();
+                stage.give_way();
                 (attacker.attack)(stage);
             })
         });
@@ -263,7 +275,7 @@ pub fn run(scene: &mut Scene, plan: Plan) -> Result<Seen> {
         doors,
         ..
     } = scene;
-    let stage = Stage::new(places, &ends.attack, plan.seed);
+    let stage = Stage::new(places, &ends.attack, plan.seed, plan.gives_way);
     let mut seen = together(daemon, (victims, doors), plan, &ends, &stage)?;
     seen.attack = AttackSeen {
         deeds: stage.deeds(),
@@ -272,7 +284,12 @@ pub fn run(scene: &mut Scene, plan: Plan) -> Result<Seen> {
     };
     seen.idle_memory = plan.idle_memory.unwrap_or(seen.most.memory);
     let log = daemon.log();
-    interrupt::wait_for(RETURN_MAX, || {
+    // Where others were harmed, there is no need to wait for the rest.
+    let limit = match judge(&seen, None).is_empty() {
+        true => RETURN_MAX,
+        false => Duration::ZERO,
+    };
+    interrupt::wait_for(limit, || {
         if let Err(failure) = daemon.check() {
             seen.died = Some(failure.to_string());
             return Ok(true);

@@ -2,7 +2,7 @@
 
 use super::arguments::Hostile;
 use super::attackers;
-use super::judge::Seen;
+use super::judge::{Seen, judge};
 use super::peers::raise_descriptors;
 use super::phase::{self, Plan};
 use super::report;
@@ -13,7 +13,7 @@ use crate::interrupt;
 use crate::machine;
 use crate::screen::Progress;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Phases without an attacker are that much shorter than those with one where latency is judged, and not shorter than
 /// so many seconds.
@@ -27,7 +27,8 @@ const THREADS_MAX: Duration = Duration::from_secs(60);
 struct Suite<'a> {
     convect: &'a Path,
     with: &'a Hostile,
-    scene: Scene,
+    /// None only between one daemon and the next: they would lie in the same folder.
+    scene: Option<Scene>,
     idle_memory: u64,
     threads: u64,
     all: Vec<Seen>,
@@ -43,7 +44,7 @@ impl<'a> Suite<'a> {
         let mut suite = Self {
             convect,
             with,
-            scene: Scene::new(convect)?,
+            scene: Some(Scene::new(convect)?),
             idle_memory: 0,
             threads: 0,
             all: Vec::new(),
@@ -53,11 +54,16 @@ impl<'a> Suite<'a> {
         Ok(suite)
     }
 
+    fn scene(&mut self) -> Result<&mut Scene> {
+        let scene = self.scene.as_mut();
+        scene.ok_or_else(|| Failure::new("there is no daemon: it could not be started again"))
+    }
+
     /// The first phase of a daemon: what it takes without an attacker.
     fn settle(&mut self) -> Result<()> {
         let seen = self.phase(None, None)?;
         self.idle_memory = seen.most.memory;
-        self.threads = threads(&self.scene)?;
+        self.threads = threads(self.scene()?)?;
         self.all.push(seen);
         Ok(())
     }
@@ -82,18 +88,39 @@ impl<'a> Suite<'a> {
                 None => base.max(BASE_MIN),
             },
             seed: self.with.seed,
+            // What the attacker burns itself is to tell in nobody's latency.
+            gives_way: self.with.judge_latency,
             idle_memory,
         };
-        phase::run(&mut self.scene, plan)
+        let begun = Instant::now();
+        let seen = phase::run(self.scene()?, plan)?;
+        self.progress.clear();
+        let faults = judge(&seen, None);
+        println!(
+            "  {name}: {} in {:.1} s",
+            match faults.is_empty() {
+                true => "ok".to_owned(),
+                false => faults.join("; "),
+            },
+            begun.elapsed().as_secs_f64()
+        );
+        Ok(seen)
     }
 
-    /// One attacker; and where latency is judged a phase without one, or a new daemon where this one ended.
+    /// One attacker; and where latency is judged a phase without one. A daemon that somebody harmed makes room for another,
+    /// so that what the next one does is seen for itself.
     fn attack(&mut self, attacker: &'static attackers::Attacker, last: bool) -> Result<()> {
         let seen = self.phase(Some(attacker), Some(self.idle_memory))?;
+        let harmed = !judge(&seen, None).is_empty();
         let died = seen.died.is_some();
         self.all.push(seen);
-        if died {
-            self.scene = Scene::new(self.convect)?;
+        if harmed {
+            // One that hangs need not be waited for.
+            if !died {
+                self.scene()?.daemon.kill()?;
+            }
+            self.scene = None;
+            self.scene = Some(Scene::new(self.convect)?);
             self.settle()
         } else if self.with.judge_latency || last {
             let seen = self.phase(None, Some(self.idle_memory))?;
@@ -106,10 +133,11 @@ impl<'a> Suite<'a> {
 
     /// Whether the daemon's threads have ended that attackers had it start.
     fn threads_came_back(&mut self) -> Result<Option<String>> {
-        let mut left = 0;
+        let (mut left, most) = (0, self.threads + THREADS_MORE);
+        let scene = self.scene()?;
         let came = interrupt::wait_for(THREADS_MAX, || {
-            left = threads(&self.scene)?;
-            Ok(left <= self.threads + THREADS_MORE)
+            left = threads(scene)?;
+            Ok(left <= most)
         })?;
         let sentence = || format!("{left} threads were left of {} at first", self.threads);
         Ok((!came).then(sentence))
@@ -153,7 +181,7 @@ pub fn run(convect: &Path, with: &Hostile) -> Result<()> {
     if let Some(path) = &with.json {
         report::write(&rows, path)?;
     }
-    suite.scene.daemon.stop()?;
+    suite.scene()?.daemon.stop()?;
     match faults.len() {
         0 => Ok(()),
         count => Err(Failure::new(format!(

@@ -46,6 +46,8 @@ pub struct Stage<'a> {
     pub places: &'a Places,
     over: &'a AtomicBool,
     seed: u64,
+    /// Its threads leave the processor to everybody else.
+    gives_way: bool,
     deeds: AtomicU64,
     refusals: AtomicU64,
     last_refusal: Mutex<Option<String>>,
@@ -53,12 +55,14 @@ pub struct Stage<'a> {
 }
 
 impl<'a> Stage<'a> {
-    /// One that ends when `over` says so.
-    pub fn new(places: &'a Places, over: &'a AtomicBool, seed: u64) -> Self {
+    /// One that ends when `over` says so. Where `gives_way`, what the attacker burns itself is no fault of the daemon;
+    /// but on a busy machine it hardly gets to do anything then.
+    pub fn new(places: &'a Places, over: &'a AtomicBool, seed: u64, gives_way: bool) -> Self {
         Self {
             places,
             over,
             seed,
+            gives_way,
             deeds: AtomicU64::new(0),
             refusals: AtomicU64::new(0),
             last_refusal: Mutex::default(),
@@ -121,6 +125,15 @@ impl<'a> Stage<'a> {
         last.clone()
     }
 
+    /// To be called by each of the attacker's threads when it begins.
+    pub fn give_way(&self) {
+        const NICEST: i32 = 19;
+        if self.gives_way {
+            // SAFETY: takes numbers; 0 is the calling thread. Nobody is refused to become nicer.
+            unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICEST) };
+        }
+    }
+
     /// Waits, unless it is over before.
     pub fn pause(&self, time: Duration) {
         let end = Instant::now() + time;
@@ -152,20 +165,13 @@ impl<'a> Stage<'a> {
             for number in 0..threads {
                 let what = &what;
                 scope.spawn(move || {
-                    give_way();
+                    self.give_way();
                     let mut chance = self.chance(number);
                     self.again(|| what(number, &mut chance));
                 });
             }
         });
     }
-}
-
-/// Leaves the processor to everybody else: what an attacker burns itself is no fault of the daemon.
-pub fn give_way() {
-    const NICEST: i32 = 19;
-    // SAFETY: takes numbers; 0 is the calling thread. Nobody may be refused to become nicer.
-    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICEST) };
 }
 
 #[cfg(test)]
@@ -187,7 +193,7 @@ mod tests {
             lun: "iscsi://127.0.0.1:4/t/0".parse().expect("a unit"),
             vhost: PathBuf::new(),
         };
-        let stage = Stage::new(&places, &over, 1);
+        let stage = Stage::new(&places, &over, 1, false);
         let first = stage.next_address();
         assert_ne!(first, stage.next_address());
         for address in [first, stage.address()] {

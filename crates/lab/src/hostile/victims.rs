@@ -13,8 +13,8 @@ const PER_SECOND: f64 = 200.0;
 const READ_PERCENT: u8 = 50;
 /// Requests outstanding at most.
 const DEPTH: u16 = 16;
-/// One that is not told to end runs for a day.
-const SECONDS: u64 = 86_400;
+/// A load lasts so much longer than an attack that it is always told to end before.
+const SECONDS_MORE: u64 = 600;
 
 /// A volume with a load.
 pub struct Victim {
@@ -54,7 +54,7 @@ impl Victim {
         })
     }
 
-    fn load(&self, progress: &Arc<Progress>) -> Load {
+    fn load(&self, seconds: u64, progress: &Arc<Progress>) -> Load {
         let anywhere = Pattern::Random.aim(0..self.bytes, BLOCK, 1);
         let begun = Arc::clone(progress);
         Load {
@@ -77,18 +77,19 @@ impl Victim {
             }),
             content: Content::Checked(Arc::clone(&self.versions)),
             warm_up: 0,
-            seconds: SECONDS,
+            seconds: seconds + SECONDS_MORE,
             requests: None,
             seed: 1,
         }
     }
 
-    /// Runs its load until `over`, and gives its seconds, reads and writes together.
+    /// Runs its load until `over`, some time after so many seconds, and gives its seconds, reads and writes together.
     ///
     /// # Errors
     /// When the session is lost, a request fails or is not answered, or something wrong is read.
-    pub fn run(&self, progress: &Arc<Progress>, over: &AtomicBool) -> Result<Series> {
-        let outcome = measure(&self.load(progress), Watched::default(), |_, answered| {
+    pub fn run(&self, seconds: u64, progress: &Arc<Progress>, over: &AtomicBool) -> Result<Series> {
+        let load = self.load(seconds, progress);
+        let outcome = measure(&load, Watched::default(), |_, answered| {
             progress
                 .answered
                 .fetch_add(answered as u64, Ordering::Relaxed);

@@ -294,10 +294,13 @@ impl Lane {
         };
         let mut counted = locked(&self.counted);
         let reads = u64::from(self.load.read_percent);
-        while pace.due_ns() < self.shared.end_ns {
+        // What was due after somebody ended it is nobody's fault.
+        let stopped_ns = self.shared.stopped_ns.load(Ordering::Relaxed);
+        let end_ns = self.shared.end_ns.min(stopped_ns);
+        while pace.due_ns() < end_ns {
             let write = self.chance.below(100) >= reads;
             let series = counted.of(write);
-            series.unsent(pace.due_ns(), self.shared.end_ns);
+            series.unsent(pace.due_ns(), end_ns);
             pace.advance(&mut self.chance);
         }
     }

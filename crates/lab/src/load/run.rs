@@ -197,6 +197,8 @@ impl Running {
 
     /// Waits for what is on its way: it would burden whatever is measured next.
     fn drain(&self) -> Result<()> {
+        let now = self.shared.now_ns();
+        self.shared.stopped_ns.fetch_min(now, Ordering::Relaxed);
         self.shared.stop.store(true, Ordering::Relaxed);
         let drained = interrupt::wait_for(DRAIN_TIME, || Ok(self.has_ended()))?;
         self.check()?;

@@ -17,6 +17,8 @@ pub(super) struct Shared {
     pub last_ns: AtomicU64,
     /// When the load was to end, in nanoseconds after the beginning.
     pub end_ns: u64,
+    /// When it was told to end before that.
+    pub stopped_ns: AtomicU64,
     /// Why a lane ended before it was to.
     pub failure: Mutex<Option<String>>,
 }
@@ -30,6 +32,7 @@ impl Shared {
             left: AtomicI64::new(requests.map_or(i64::MAX, |count| count as i64)),
             last_ns: AtomicU64::new(0),
             end_ns,
+            stopped_ns: AtomicU64::new(u64::MAX),
             failure: Mutex::default(),
         }
     }

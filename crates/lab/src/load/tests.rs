@@ -248,6 +248,25 @@ fn a_rate_goes_on_while_the_disk_stands_still() {
 }
 
 #[test]
+fn what_would_have_been_due_after_an_early_end_does_not_count() {
+    let disk = Arc::new(Mutex::new(vec![0; BYTES as usize]));
+    let load = Load {
+        rate: Some(Rate {
+            per_second: 1_000.0,
+            arrivals: Arrivals::Even,
+        }),
+        seconds: 3_600,
+        ..load(50, None)
+    };
+    let places = ports(&load, &disk, Fault::None);
+    let outcome = measure_on(&load, places, Watched::default(), |_, _| Ok(false));
+    let whole = outcome.expect("measured").reads.whole();
+    // Some may be late when it ends; those of an hour would be 3,600,000.
+    assert!(whole.unsent < 100_000, "{}", whole.unsent);
+    assert!(whole.count() > 0);
+}
+
+#[test]
 fn nothing_is_allocated_for_a_request() {
     let allocated = |requests: u64| {
         let disk = Arc::new(Mutex::new(vec![0; BYTES as usize]));
