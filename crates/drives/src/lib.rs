@@ -27,3 +27,4 @@ pub use model::{Profile, profiles};
 pub use ram::forget_ram;
 pub use registry::{DriveKind, OpenDrive, canonical, found_on, kinds, open, open_read_only};
 pub use signature::signature;
+pub use spec::file_path;

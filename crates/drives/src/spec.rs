@@ -1,4 +1,5 @@
-//! The text form of a drive: `KIND:NAME[?size=SIZE]`.
+//! The text form of a drive: `KIND:NAME[?[size=SIZE]]`. The last question mark ends the name: a path that contains
+//! one is followed by another, as in `file:/srv/what?.img?`.
 
 use crate::OpenError;
 
@@ -30,7 +31,7 @@ pub(crate) fn split_kind(spec: &str) -> Result<(&str, &str), OpenError> {
     })
 }
 
-/// Reads `NAME[?size=SIZE]`.
+/// Reads `NAME[?[size=SIZE]]`.
 pub(crate) fn parse_named(kind: &str, rest: &str) -> Result<Named, OpenError> {
     let (name, parameters) = match rest.rsplit_once('?') {
         Some((name, parameters)) => (name, Some(parameters)),
@@ -41,6 +42,7 @@ pub(crate) fn parse_named(kind: &str, rest: &str) -> Result<Named, OpenError> {
             "'{kind}:{rest}' has no name after '{kind}:'"
         )));
     }
+    let parameters = parameters.filter(|text| !text.is_empty());
     let size = parameters
         .map(|text| parse_size(kind, rest, text))
         .transpose()?;
@@ -53,7 +55,7 @@ pub(crate) fn parse_named(kind: &str, rest: &str) -> Result<Named, OpenError> {
 fn parse_size(kind: &str, rest: &str, parameters: &str) -> Result<u64, OpenError> {
     let Some(text) = parameters.strip_prefix("size=") else {
         return Err(OpenError::syntax(format!(
-            "'{kind}:{rest}': '{parameters}' is not a parameter of a drive; the only one is size, as in ?size=8G"
+            "'{kind}:{rest}': '{parameters}' is not a parameter of a drive; the only one is size, as in ?size=8G; a path that contains '?' is followed by another '?'"
         )));
     };
     let size = units::parse_bytes(text)
@@ -73,6 +75,19 @@ fn parse_size(kind: &str, rest: &str, parameters: &str) -> Result<u64, OpenError
         )));
     }
     Ok(size)
+}
+
+/// The path of a file or block device, if the text names one, also one beneath a model, and whether it asks for a
+/// size: then the file is made where there is none.
+pub fn file_path(spec: &str) -> Option<(String, bool)> {
+    match split_kind(spec).ok()? {
+        ("file", rest) => {
+            let named = parse_named("file", rest).ok()?;
+            Some((named.name, named.size.is_some()))
+        }
+        ("model", rest) => file_path(rest.split_once(':')?.1),
+        _ => None,
+    }
 }
 
 /// Refuses names that would not be read back as they are.
@@ -101,7 +116,42 @@ impl Named {
     pub(crate) fn text(&self, kind: &str) -> String {
         match self.size {
             Some(size) => format!("{kind}:{}?size={}", self.name, exact_size(size)),
+            None if self.name.contains('?') => format!("{kind}:{}?", self.name),
             None => format!("{kind}:{}", self.name),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_with_question_marks_is_read_back_as_it_is() {
+        for name in [
+            "/a",
+            "/a?",
+            "/a?size=1M",
+            "/a?size=",
+            "/?",
+            "/a??",
+            "/a?b?c",
+        ] {
+            for size in [None, Some(1 << 20)] {
+                let named = Named {
+                    name: name.to_owned(),
+                    size,
+                };
+                let text = named.text("file");
+                let rest = text.strip_prefix("file:").unwrap();
+                assert_eq!(parse_named("file", rest).unwrap(), named, "{text}");
+                assert_eq!(file_path(&text), Some((name.to_owned(), size.is_some())));
+            }
+        }
+        assert_eq!(file_path("/a?size=1M"), Some(("/a".to_owned(), true)));
+        assert_eq!(file_path("ram:a?size=1M"), None);
+        let modelled = file_path("model:hdd-7200:/a?size=1M");
+        assert_eq!(modelled, Some(("/a".to_owned(), true)));
+        assert!(parse_named("file", "/a?b").is_err());
     }
 }

@@ -40,7 +40,7 @@ pub(crate) fn open_error(error: &drives::OpenError) -> EngineError {
 /// Opens a drive; refuses, unless `force`, one that bears something that is not Convect's.
 pub(crate) fn open_drive(spec: &str, force: bool) -> Result<(String, Arc<dyn OpenDrive>)> {
     let canonical = drives::canonical(spec).map_err(|failed| open_error(&failed))?;
-    let creates = spec.contains('?');
+    let creates = file_to_be_made(spec).is_some();
     if !force && !creates {
         refuse_bearing(&canonical)?;
     }
@@ -56,10 +56,9 @@ pub(crate) fn open_drive(spec: &str, force: bool) -> Result<(String, Arc<dyn Ope
 
 /// The file that opening this specification would make, if it is not there.
 pub(crate) fn file_to_be_made(spec: &str) -> Option<std::path::PathBuf> {
-    let (path, _size) = spec.split_once('?')?;
-    let path = path.rsplit_once("file:").map_or(path, |(_, path)| path);
+    let (path, asks_for_size) = drives::file_path(spec)?;
     let path = std::path::PathBuf::from(path);
-    (path.is_absolute() && !path.exists()).then_some(path)
+    (asks_for_size && path.is_absolute() && !path.exists()).then_some(path)
 }
 
 fn refuse_bearing(spec: &str) -> Result<()> {
