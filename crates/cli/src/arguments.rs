@@ -111,6 +111,9 @@ pub enum Command {
     /// Mend what redundancy allows of a pool that is not in use; without --yes only say what
     #[command(after_help = CHECK_AFTER)]
     Repair(Repair),
+    /// Give a copy of a pool's drives identities of its own, so that a host can have it beside the original
+    #[command(after_help = REIDENTIFY_AFTER)]
+    Reidentify(Reidentify),
     /// Print any record of a pool that is not in use
     #[command(subcommand)]
     Dump(Dump),
@@ -140,6 +143,12 @@ pub enum Command {
     },
 }
 
+const REIDENTIFY_AFTER: &str = "\
+Nothing but identities (and with --name the name) changes. What is interrupted is ended by the same command.
+
+Examples:
+  convect reidentify file:/copy/fast.img file:/copy/slow.img --name lab --yes
+  convect reidentify /dev/sdc /dev/sdd";
 const CHECK_AFTER: &str = "\
 No daemon is needed, and none may have the drives open. Exit codes: 0 the pool is whole; 1 something \
 is wrong and nothing is lost; 2 data is lost, or wrong usage; 8 it could not be looked at.";
@@ -272,6 +281,20 @@ pub struct Repair {
     #[arg(long)]
     pub data: bool,
     /// Do it
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// `reidentify`.
+#[derive(Args, Debug)]
+pub struct Reidentify {
+    /// The drives of the copy, all of them
+    #[arg(required = true, value_name = "DRIVE")]
+    pub drives: Vec<String>,
+    /// Another name for the copy, too
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Do not ask
     #[arg(long)]
     pub yes: bool,
 }

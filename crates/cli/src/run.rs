@@ -77,6 +77,7 @@ fn check_reach(command: &Command, reach: &Reach) -> Result<(), Failure> {
             | Command::Lab { .. }
             | Command::Check(_)
             | Command::Repair(_)
+            | Command::Reidentify(_)
             | Command::Dump(_)
             | Command::Restore(_)
     );
@@ -104,6 +105,7 @@ fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Lab { arguments } => commands::lab(arguments),
         Command::Check(options) => commands::check(json, options),
         Command::Repair(options) => commands::repair(json, options),
+        Command::Reidentify(options) => commands::reidentify(json, options),
         Command::Dump(options) => commands::dump(options),
         Command::Restore(options) => commands::restore(json, options),
         Command::Context(command) => commands::context(reach, &environment, json, command),

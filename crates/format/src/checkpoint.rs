@@ -5,8 +5,11 @@ use crate::{PAGE, PagePtr};
 use checksum::crc32c;
 use units::{PoolId, ShardId};
 
-const MAGIC: u32 = 0x5043_5643; // "CVCP"
+pub(crate) const MAGIC: u32 = 0x5043_5643; // "CVCP"
 const VERSION: u16 = 1;
+
+/// Generations, epochs and pages of journals are below this: what counts further was never counted by a pool.
+pub(crate) const COUNT_MAX: u64 = 1 << 56;
 
 /// A shard's checkpoint. Two slots a shard are written in turn; the higher generation wins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,17 +51,22 @@ impl Checkpoint {
         bytes
     }
 
-    /// Reads a slot; `None` when it is not a checkpoint of this pool and shard and version.
+    /// Reads a slot; `None` when it is not a checkpoint of this pool and shard and version, or counts what no pool
+    /// can have counted.
     pub fn decode(bytes: &[u8], pool: PoolId, shard: ShardId) -> Option<Self> {
         if Self::version(bytes, pool, shard)? != VERSION {
+            return None;
+        }
+        let [generation, epoch, journal_from] = [32, 40, 48].map(|at| get_u64(bytes, at));
+        if generation.max(epoch).max(journal_from) >= COUNT_MAX {
             return None;
         }
         Some(Self {
             pool,
             shard,
-            generation: get_u64(bytes, 32),
-            epoch: get_u64(bytes, 40),
-            journal_from: get_u64(bytes, 48),
+            generation,
+            epoch,
+            journal_from,
             directory: PagePtr::decode(bytes, 64),
             slots: PagePtr::decode(bytes, 80),
             homes: PagePtr::decode(bytes, 96),

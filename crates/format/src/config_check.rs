@@ -2,7 +2,8 @@
 
 use crate::config::RESERVATIONS_MAX;
 use crate::{
-    DATA_START, LayoutConfig, PartConfig, PoolConfig, VdriveConfig, VolumeConfig, pages_start,
+    DATA_START, Layout, LayoutConfig, PartConfig, PoolConfig, VdriveConfig, VolumeConfig,
+    pages_start,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use units::{BLOCK, CHUNK_BLOCKS, DriveId, Place};
@@ -11,11 +12,17 @@ use units::{BLOCK, CHUNK_BLOCKS, DriveId, Place};
 const SHARDS_MAX: u16 = 64;
 /// Blocks of a group.
 const GROUP_BLOCKS: std::ops::RangeInclusive<u64> = 512..=16_384;
+/// Most groups of a vdrive: as many as a group's key can tell apart.
+const GROUPS_MAX: u64 = 1 << 24;
 /// Blocks of a shard's journal.
 const JOURNAL_BLOCKS: std::ops::RangeInclusive<u64> = 32..=1 << 24;
 /// Levels at which it is warned that a pool fills: their number, and per cent.
 const WARN_LEVELS: usize = 8;
 const WARN_PERCENT: std::ops::RangeInclusive<u8> = 10..=100;
+/// Numbers of volumes and layers are below this: the upper half is for readers of snapshots and for trees of shards.
+pub const NUMBERS_MAX: u32 = 1 << 31;
+/// Numbers that a description may have given out: it leaves more than any pool will.
+const GIVEN_MAX: u32 = NUMBERS_MAX / 2;
 /// Largest volume in bytes.
 const VOLUME_MAX: u64 = 256 << 40;
 /// Largest quota or reservation in bytes: beyond what any pool has.
@@ -99,8 +106,11 @@ impl PoolConfig {
             need(vdrive.id > 0 && seen.insert(vdrive.id), || {
                 format!("two vdrives with number {}, or number 0", vdrive.id)
             })?;
-            vdrive.check()?;
+            vdrive.check(group)?;
         }
+        need(self.next_volume <= GIVEN_MAX, || {
+            format!("{} numbers of volumes", self.next_volume)
+        })?;
         let mut seen = BTreeSet::new();
         for volume in &self.volumes {
             need(
@@ -159,6 +169,10 @@ impl PoolConfig {
         let least = pages_start(self.shards, meta.journal_blocks);
         need(meta.parts.iter().all(|part| part.blocks > least), || {
             "a metadata region that does not hold its journals".into()
+        })?;
+        let most = GROUPS_MAX.saturating_mul(self.group_blocks);
+        need(meta.parts.iter().all(|part| part.blocks <= most), || {
+            "a metadata region of more groups than can be counted".into()
         })
     }
 
@@ -196,7 +210,7 @@ impl PoolConfig {
 }
 
 impl VdriveConfig {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self, group_blocks: u64) -> Result<(), String> {
         let id = self.id;
         need(!self.parts.is_empty(), || {
             format!("vdrive {id} without a part")
@@ -210,13 +224,17 @@ impl VdriveConfig {
             total.is_some_and(|total| total >> Place::BLOCK_BITS == 0),
             || format!("vdrive {id} of more blocks than can be counted"),
         )?;
-        match self.layout {
-            LayoutConfig::Stripe { chunk_blocks } => need(
+        if let LayoutConfig::Stripe { chunk_blocks } = self.layout {
+            need(
                 chunk_blocks.is_power_of_two() && chunk_blocks <= CHUNK_BLOCKS as u64,
                 || format!("stripes of {chunk_blocks} blocks"),
-            ),
-            LayoutConfig::Concat | LayoutConfig::Mirror => Ok(()),
+            )?;
         }
+        let parts: Vec<u64> = self.parts.iter().map(|part| part.blocks).collect();
+        let blocks = Layout::new(self.layout, &parts).blocks();
+        need(blocks / group_blocks <= GROUPS_MAX, || {
+            format!("vdrive {id} of more groups than can be counted")
+        })
     }
 }
 

@@ -1,12 +1,13 @@
 //! Pages of a shard's journal ring.
 
 use crate::bytes::{get_u16, get_u32, get_u64, get_u128, put};
+use crate::checkpoint::COUNT_MAX;
 use crate::{PAGE, Record, RecordError};
 use checksum::crc32c;
 use units::mutation::{Mutation, is_on};
 use units::{PoolId, ShardId};
 
-const MAGIC: u32 = 0x4c4a_5643; // "CVJL"
+pub(crate) const MAGIC: u32 = 0x4c4a_5643; // "CVJL"
 const VERSION: u16 = 1;
 /// First byte of a journal page's records.
 pub const JOURNAL_HEADER: usize = 64;
@@ -112,7 +113,9 @@ impl JournalHeader {
             sequence: get_u64(bytes, 40),
             durable_below: get_u64(bytes, 48),
         };
-        (header.pool == pool && header.shard == shard).then_some(header)
+        let counted = header.epoch.max(header.sequence).max(header.durable_below);
+        let is_own = header.pool == pool && header.shard == shard;
+        (is_own && counted < COUNT_MAX).then_some(header)
     }
 }
 

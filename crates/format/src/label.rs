@@ -1,6 +1,7 @@
 //! Labels: what makes a drive part of a pool. Four a drive, of 1 MiB: two at each end.
 
 use crate::bytes::{get_u32, get_u64, get_u128, put};
+use crate::checkpoint::COUNT_MAX;
 use crate::features::PACKED;
 use crate::{Features, Newer, PoolConfig};
 use checksum::crc32c;
@@ -175,6 +176,9 @@ impl Label {
             return Err(LabelError::None);
         }
         let generation = get_u64(bytes, 40);
+        if generation >= COUNT_MAX {
+            return Err(LabelError::None);
+        }
         let newer = |why| LabelError::Newer { generation, why };
         if bytes[7] != VERSION {
             return Err(newer(Newer::Version(bytes[7])));

@@ -25,7 +25,7 @@ pub struct Owner {
     pub layer: u32,
     /// It is the snapshot's own.
     pub is_own: bool,
-    /// Those that stand on it.
+    /// Those that stand on it, each before those that stand on that.
     pub viewers: Vec<Viewer>,
 }
 
@@ -36,8 +36,8 @@ pub struct Viewer {
     pub layer: u32,
     /// Who reads it.
     pub reader: Reader,
-    /// Those that stand on it, unless all that they see is seen here.
-    pub viewers: Vec<Viewer>,
+    /// Layers between it and the owner. Those that stand on it follow, one deeper, unless all that they see is seen here.
+    pub depth: usize,
 }
 
 /// Who reads a layer.
@@ -51,30 +51,36 @@ pub enum Reader {
     Nobody,
 }
 
+/// Who sees what the layer `of` has, by way of the layers on it. There may be tens of thousands in a row that nobody
+/// names any more: nothing here goes deeper with each.
 fn viewers(
     children: &BTreeMap<u32, Vec<u32>>,
     named: &BTreeSet<u32>,
     own: u32,
     of: u32,
 ) -> Vec<Viewer> {
-    let on = children.get(&of).into_iter().flatten();
-    on.map(|child| {
-        let reader = match named.contains(child) {
-            _ if *child == own => Reader::Own,
+    let on = |layer: u32, depth: usize| {
+        let on = children.get(&layer).into_iter().flatten().rev();
+        on.map(move |child| (*child, depth))
+    };
+    let mut found = Vec::new();
+    let mut todo: Vec<(u32, usize)> = on(of, 0).collect();
+    while let Some((layer, depth)) = todo.pop() {
+        let reader = match named.contains(&layer) {
+            _ if layer == own => Reader::Own,
             true => Reader::Other,
             false => Reader::Nobody,
         };
-        let beyond = match reader {
-            Reader::Other => Vec::new(),
-            Reader::Own | Reader::Nobody => viewers(children, named, own, *child),
-        };
-        Viewer {
-            layer: *child,
-            reader,
-            viewers: beyond,
+        if reader != Reader::Other {
+            todo.extend(on(layer, depth + 1));
         }
-    })
-    .collect()
+        found.push(Viewer {
+            layer,
+            reader,
+            depth,
+        });
+    }
+    found
 }
 
 impl PoolConfig {
@@ -107,17 +113,10 @@ impl PoolConfig {
 
     /// A layer and those that it stands on, from the top down.
     pub fn path(&self, layer: u32) -> Vec<u32> {
-        let mut path = vec![layer];
-        let mut at = layer;
-        while let Some(parent) = self
-            .layer(at)
-            .map(|entry| entry.parent)
-            .filter(|parent| *parent != 0)
-        {
-            path.push(parent);
-            at = parent;
-        }
-        path
+        let parents = self.layers.iter().filter(|entry| entry.parent != 0);
+        let parents: BTreeMap<u32, u32> = parents.map(|entry| (entry.id, entry.parent)).collect();
+        let below = |at: &u32| parents.get(at).copied();
+        std::iter::successors(Some(layer), below).collect()
     }
 
     /// The snapshots that a layer of `volume` stands on, and its own, the latest one first: their
@@ -398,3 +397,6 @@ impl PoolConfig {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,7 @@
 //! Responsible for: layout, checksums, and refusing what is not exactly as it must be.
 //! Leaves out: when and where records are written; it does no I/O and reads no clock.
 
+mod bounds;
 mod bytes;
 mod checkpoint;
 mod chunk;
@@ -12,6 +13,7 @@ mod features;
 mod geometry;
 mod groups;
 mod holders;
+mod identity;
 mod journal;
 mod knobs;
 mod label;
@@ -23,6 +25,7 @@ mod record;
 mod volume;
 mod wear;
 
+pub use bounds::{Bounded, Bounds, GroupSpace, OutOfBounds, SpaceClass};
 pub use checkpoint::Checkpoint;
 pub use checksum::crc32c;
 pub use chunk::{BlockState, ChunkPage};
@@ -32,12 +35,13 @@ pub use config::{
     ScrubConfig, ScrubRunning, ScrubTotals, SnapshotConfig, TargetsConfig, TierConfig,
     VdriveConfig, VolumeConfig, WARN_AT,
 };
-pub use config_check::{check_warn_at, whole_limit};
+pub use config_check::{NUMBERS_MAX, check_warn_at, whole_limit};
 pub use features::{Features, KNOWN, LAYERS, Newer};
 pub use geometry::{
     REGION, checkpoint_block, journal_start, pages_start, shard_of, shard_of_chunk,
 };
 pub use groups::{GroupKey, HOME_GROUPS, HomesPage, SlotsPage};
+pub use identity::give_to_pool;
 pub use journal::{JOURNAL_HEADER, JournalHeader, JournalPage, open_page, page_body, records_of};
 pub use knobs::{
     BYPASS_MAX, INITIATOR_MAX, KnobsConfig, PINS_MAX, PinConfig, ReactionConfig, check_initiator,

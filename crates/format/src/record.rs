@@ -434,11 +434,17 @@ impl Record {
                     old: reader.run_or_none(CHUNK_BLOCKS)?,
                 }
             }
-            MERGE => Self::Merge {
-                volume,
-                chunk,
-                lower: get_u32(reader.take(4)?, 0),
-            },
+            MERGE => {
+                let lower = get_u32(reader.take(4)?, 0);
+                if lower == volume {
+                    return Err(RecordError);
+                }
+                Self::Merge {
+                    volume,
+                    chunk,
+                    lower,
+                }
+            }
             _ => return Err(RecordError),
         };
         Ok((record, reader.at))

@@ -6,7 +6,8 @@ use crate::{Page, PageHeader, PageKind, PagePtr};
 use std::ops::{AddAssign, SubAssign};
 use units::CHUNK_BLOCKS;
 
-/// Blocks by where they are, as the pages of a volume's map say.
+/// Blocks by where they are, as the pages of a volume's map say. They come from a drive beside those pages, and may
+/// say less than those do: sums and differences end at the ends of their range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct BlockCounts {
     /// At their slow home alone.
@@ -35,19 +36,19 @@ impl BlockCounts {
 
 impl AddAssign for BlockCounts {
     fn add_assign(&mut self, other: Self) {
-        self.home += other.home;
-        self.fast += other.fast;
-        self.shadow += other.shadow;
-        self.slow += other.slow;
+        self.home = self.home.saturating_add(other.home);
+        self.fast = self.fast.saturating_add(other.fast);
+        self.shadow = self.shadow.saturating_add(other.shadow);
+        self.slow = self.slow.saturating_add(other.slow);
     }
 }
 
 impl SubAssign for BlockCounts {
     fn sub_assign(&mut self, other: Self) {
-        self.home -= other.home;
-        self.fast -= other.fast;
-        self.shadow -= other.shadow;
-        self.slow -= other.slow;
+        self.home = self.home.saturating_sub(other.home);
+        self.fast = self.fast.saturating_sub(other.fast);
+        self.shadow = self.shadow.saturating_sub(other.shadow);
+        self.slow = self.slow.saturating_sub(other.slow);
     }
 }
 

@@ -8,7 +8,8 @@ use crate::space::{Claim, Space};
 use crate::walk::{Found, Walk, keys_beneath};
 use crate::{chunk, membership};
 use format::{
-    ChunkPage, GroupKey, PageKind, PoolConfig, REGION, VolumeConfig, shard_of, shard_of_chunk,
+    Bounds, ChunkPage, GroupKey, PageKind, PoolConfig, REGION, VolumeConfig, shard_of,
+    shard_of_chunk,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -237,6 +238,13 @@ async fn check_chunk(
             who()
         );
         inspection.find(Verdict::Repairable, text);
+    }
+    if let Err(found) = pool.check_chunk(page) {
+        let text = format!(
+            "{} names {found}: the pool reads nothing of it; `convect restore` copies out what is right",
+            who()
+        );
+        inspection.find(Verdict::Lost, text);
     }
     for block in 0..units::CHUNK_BLOCKS {
         if page.slot(block).is_some() {

@@ -68,14 +68,15 @@ impl<'a> Inspection<'a> {
     /// There are so many more blocks to look at.
     pub fn expect(&self, blocks: u64) {
         let mut progress = self.progress.get();
-        progress.total += blocks;
+        // What a pool says that it stores is no more than a word of its drives.
+        progress.total = progress.total.saturating_add(blocks);
         self.progress.set(progress);
     }
 
     /// So many blocks were looked at.
     pub fn passed(&self, blocks: u64) {
         let mut progress = self.progress.get();
-        progress.blocks += blocks;
+        progress.blocks = progress.blocks.saturating_add(blocks);
         self.progress.set(progress);
         (self.on_progress)(progress);
     }
@@ -97,7 +98,9 @@ impl<'a> Inspection<'a> {
         bytes: &[u8],
         wrong: &[usize],
     ) {
-        let Some(known) = self.pool.vdrives.get(&vdrive) else {
+        // A map may name any block.
+        let known = self.pool.vdrives.get(&vdrive);
+        let Some(known) = known.filter(|known| block < known.layout.blocks()) else {
             return;
         };
         for (part, byte) in known.copies(block) {

@@ -2,7 +2,7 @@
 
 use crate::inspection::Inspection;
 use crate::report::Verdict;
-use format::{Checkpoint, JournalHeader, PAGE, Record, journal_start, open_page};
+use format::{Bounds, Checkpoint, JournalHeader, PAGE, Record, journal_start, open_page};
 use std::collections::{BTreeMap, BTreeSet};
 use units::VdriveId;
 
@@ -167,7 +167,7 @@ async fn read_ring(
                     continue;
                 }
                 match open_page(&bytes, pool, shard) {
-                    Ok(Some((header, records))) => {
+                    Ok(Some((header, records))) if are_bounded(inspection, &records) => {
                         keep(&mut ring, part, JournalEntry { header, records });
                     }
                     _ => ring.strange += 1,
@@ -177,6 +177,12 @@ async fn read_ring(
         at += count;
     }
     ring
+}
+
+/// Whether all places that records name can be the pool's.
+fn are_bounded(inspection: &Inspection<'_>, records: &[Record]) -> bool {
+    let mut records = records.iter();
+    records.all(|record| inspection.pool.check_record(record).is_ok())
 }
 
 /// Notes what a page says of the journal; whether its records count.

@@ -11,6 +11,7 @@ mod disk;
 mod dump;
 mod error;
 mod fetch;
+mod identity;
 mod inspection;
 mod journal;
 mod membership;
@@ -28,6 +29,7 @@ mod walk;
 pub use disk::{Disk, LabelState};
 pub use dump::{Lines, What, dump};
 pub use error::{InspectError, Result};
+pub use identity::{Renewed, renew, renew_identity};
 pub use inspection::{Inspection, Mode, OnProgress, Progress};
 pub use pool::Pool;
 pub use report::{

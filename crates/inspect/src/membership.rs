@@ -139,7 +139,7 @@ fn parts_of(inspection: &Inspection<'_>, drive: &str) -> Vec<String> {
     }
     for vdrive in &config.vdrives {
         let class = inspection.pool.vdrives.get(&units::VdriveId(vdrive.id));
-        let class = class.map_or("?", |vdrive| vdrive.class);
+        let class = class.map_or("?", |vdrive| vdrive.class.name());
         for part in vdrive.parts.iter().filter(|part| part.drive == drive) {
             note(format!("vdrive {} {class}", vdrive.id), part.out);
         }
@@ -156,7 +156,7 @@ fn tell_out(inspection: &Inspection<'_>) {
                     "{} is out of vdrive {} ({}): it has no copy of what was written since",
                     inspection.pool.part_name(vdrive.id, index),
                     vdrive.id,
-                    vdrive.class
+                    vdrive.class.name()
                 );
                 inspection.find(Verdict::Repairable, text);
             }

@@ -5,7 +5,8 @@ use crate::disk::Disk;
 use crate::error::InspectError;
 use drives::OpenDrive;
 use format::{
-    GroupKey, Label, Layout, LayoutConfig, PartConfig, PoolConfig, TierConfig, pages_start,
+    Bounds, GroupKey, GroupSpace, Label, Layout, LayoutConfig, PartConfig, PoolConfig, SpaceClass,
+    TierConfig, pages_start,
 };
 use reactor::Handle;
 use std::collections::BTreeMap;
@@ -30,8 +31,8 @@ pub struct Part {
 pub struct Vdrive {
     /// Its number.
     pub id: VdriveId,
-    /// `metadata`, `fast` or `slow`.
-    pub class: &'static str,
+    /// What it holds.
+    pub class: SpaceClass,
     /// Which part has which block.
     pub layout: Layout,
     /// Its parts.
@@ -55,6 +56,21 @@ impl Vdrive {
             let byte = self.parts[part].offset + fragment.block * BLOCK as u64;
             (part, byte)
         })
+    }
+}
+
+impl Bounds for Pool {
+    fn space_of(&self, vdrive: VdriveId) -> Option<GroupSpace> {
+        let known = self.vdrives.get(&vdrive)?;
+        Some(GroupSpace {
+            class: known.class,
+            base: known.base,
+            groups: u32::try_from(known.groups).ok()?,
+        })
+    }
+
+    fn blocks_of_group(&self) -> u64 {
+        self.config().group_blocks
     }
 }
 
@@ -197,7 +213,7 @@ fn vdrives(config: &PoolConfig, disks: &[Disk]) -> Result<BTreeMap<VdriveId, Vdr
     let base = pages_start(config.shards, config.meta.journal_blocks);
     let meta = vdrive(
         0,
-        "metadata",
+        SpaceClass::Meta,
         LayoutConfig::Mirror,
         &config.meta.parts,
         base,
@@ -207,8 +223,8 @@ fn vdrives(config: &PoolConfig, disks: &[Disk]) -> Result<BTreeMap<VdriveId, Vdr
     let mut all = BTreeMap::from([(VdriveId(0), meta)]);
     for known in &config.vdrives {
         let class = match known.tier {
-            TierConfig::Fast => "fast",
-            TierConfig::Slow => "slow",
+            TierConfig::Fast => SpaceClass::Fast,
+            TierConfig::Slow => SpaceClass::Slow,
         };
         let made = vdrive(
             known.id,
@@ -226,7 +242,7 @@ fn vdrives(config: &PoolConfig, disks: &[Disk]) -> Result<BTreeMap<VdriveId, Vdr
 
 fn vdrive(
     id: u8,
-    class: &'static str,
+    class: SpaceClass,
     layout: LayoutConfig,
     parts: &[PartConfig],
     base: u64,

@@ -7,8 +7,8 @@ use crate::space::{Space, WORDS};
 use crate::walk::{Found, Walk, keys_beneath};
 use crate::{checkpoint, replay};
 use format::{
-    BlockCounts, Checkpoint, DIRECTORY, GroupKey, HOME_GROUPS, HOMES, HomesPage, PageKind, PagePtr,
-    SLOTS, SlotsPage, VolumePage,
+    BlockCounts, Bounded, Bounds, Checkpoint, DIRECTORY, GroupKey, HOME_GROUPS, HOMES, HomesPage,
+    NUMBERS_MAX, PageKind, PagePtr, SLOTS, SlotsPage, VolumePage,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use units::Place;
@@ -85,7 +85,10 @@ impl ShardView {
                 match found {
                     Found::Page { page, header, .. } if header.kind == PageKind::Slots => {
                         let bits: Box<[u64; WORDS]> = Box::new(SlotsPage::decode(&page));
-                        self.space.slots.insert(GroupKey(header.key), bits);
+                        let key = GroupKey(header.key);
+                        if self.is_bounded(inspection, inspection.pool.check_slots(key, &bits)) {
+                            self.space.slots.insert(key, bits);
+                        }
                     }
                     Found::Page { .. } => {}
                     Found::Lost { .. } => self.space_whole = false,
@@ -98,7 +101,12 @@ impl ShardView {
                 self.note_page(&found);
                 match found {
                     Found::Page { page, header, .. } if header.kind == PageKind::Homes => {
-                        for (index, bits) in HomesPage::decode(&page).iter().enumerate() {
+                        let groups = HomesPage::decode(&page);
+                        let bounded = inspection.pool.check_homes(header.key, &groups);
+                        if !self.is_bounded(inspection, bounded) {
+                            continue;
+                        }
+                        for (index, bits) in groups.iter().enumerate() {
                             let key = header.key.wrapping_mul(HOME_GROUPS as u32);
                             let key = GroupKey(key.wrapping_add(index as u32));
                             if let Some(bits) = bits {
@@ -113,6 +121,16 @@ impl ShardView {
         }
     }
 
+    /// Tells of a bitmap that this pool cannot have; false: it counts as lost.
+    fn is_bounded(&mut self, inspection: &Inspection<'_>, bounded: Bounded) -> bool {
+        if let Err(found) = bounded {
+            let text = format!("shard {}: {found}", self.id);
+            inspection.find(Verdict::Repairable, text);
+            self.space_whole = false;
+        }
+        bounded.is_ok()
+    }
+
     async fn read_directory(&mut self, inspection: &Inspection<'_>) {
         let mut walk = Walk::new(DIRECTORY, PageKind::Volume, self.checkpoint.directory);
         let mut stored = BlockCounts::default();
@@ -122,6 +140,14 @@ impl ShardView {
                 match found {
                     Found::Page { page, header, .. } if header.kind == PageKind::Volume => {
                         let (root, counts) = VolumePage::decode(&page);
+                        if !counts.is_possible() || header.key >= NUMBERS_MAX {
+                            let text = format!(
+                                "shard {}: the entry of volume {} counts more blocks, or volumes, than there \
+                                 can be: the pool does not open",
+                                self.id, header.key
+                            );
+                            inspection.find(Verdict::Repairable, text);
+                        }
                         stored += counts;
                         self.volumes.insert(header.key, root);
                     }

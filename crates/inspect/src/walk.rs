@@ -2,8 +2,7 @@
 
 use crate::fetch::{Copies, Want};
 use crate::inspection::Inspection;
-use format::{FANOUT, NodePage, Page, PageHeader, PageKind, PagePtr, TREE_TOP};
-use units::VdriveId;
+use format::{Bounds, FANOUT, NodePage, Page, PageHeader, PageKind, PagePtr, TREE_TOP};
 
 /// Pages read together.
 const BATCH: usize = 256;
@@ -65,7 +64,7 @@ impl Walk {
         let start = self.waiting.len().saturating_sub(BATCH);
         let mut batch = self.waiting.split_off(start);
         batch.reverse();
-        let in_meta = |ptr: &PagePtr| ptr.place.vdrive() == VdriveId(0);
+        let in_meta = |ptr: &PagePtr| inspection.pool.check_page(*ptr).is_ok();
         let wants: Vec<Want> = batch
             .iter()
             .map(|(_, _, ptr)| Want {

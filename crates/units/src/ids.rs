@@ -156,6 +156,12 @@ impl Place {
         Self::new(self.vdrive(), self.block() + blocks)
     }
 
+    /// The same of a place that is not known to be one of a pool's; `None` past the end of any vdrive.
+    pub fn checked_plus(self, blocks: u64) -> Option<Self> {
+        let block = self.block().checked_add(blocks)?;
+        (block >> Self::BLOCK_BITS == 0).then(|| Self::new(self.vdrive(), block))
+    }
+
     /// Whether this is no place.
     pub fn is_none(self) -> bool {
         self.0 == 0
@@ -192,6 +198,10 @@ mod tests {
             Place::new(VdriveId(3), 7).plus(5),
             Place::new(VdriveId(3), 12)
         );
+        let last = Place::new(VdriveId(3), (1 << 40) - 1);
+        assert_eq!(last.checked_plus(0), Some(last));
+        assert_eq!(last.checked_plus(1), None);
+        assert_eq!(last.checked_plus(u64::MAX), None);
     }
 
     #[test]

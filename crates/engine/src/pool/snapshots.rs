@@ -11,7 +11,7 @@ use std::sync::Arc;
 use units::BLOCK;
 
 /// Numbers from here on are no volume's: shards know opened snapshots by them.
-const FIRST_READER: u32 = 1 << 31;
+const FIRST_READER: u32 = format::NUMBERS_MAX;
 
 impl Pool {
     /// A volume that can be snapshotted, rolled back or cloned from.

@@ -6,7 +6,7 @@
 use super::layers::Missing;
 use super::state::{Shard, State};
 use block::IoError;
-use format::{BlockMask, Owner, Reader, Viewer};
+use format::{BlockMask, Owner, Reader};
 
 /// Blocks that a snapshot sees, and those that others do.
 #[derive(Clone, Copy, Default)]
@@ -29,37 +29,25 @@ impl State {
         if owner.is_own {
             seen.own = stored;
         }
-        self.look_from(&owner.viewers, owner.layer, chunk, stored, &mut seen)?;
-        Ok(seen.own.and_not(seen.others))
-    }
-
-    /// Adds who sees these blocks of the layer `of`, by way of `viewers`.
-    fn look_from(
-        &self,
-        viewers: &[Viewer],
-        of: u32,
-        chunk: u32,
-        blocks: BlockMask,
-        seen: &mut Seen,
-    ) -> Result<(), Missing> {
-        for viewer in viewers {
-            let Some(entry) = self.volumes.get(&viewer.layer) else {
-                continue;
+        // What each viewer down to the last one leaves to be seen by those on it.
+        let mut visible = vec![stored];
+        for viewer in &owner.viewers {
+            visible.truncate(viewer.depth + 1);
+            let beneath = visible.last().copied().unwrap_or_default();
+            let seen_here = match self.volumes.get(&viewer.layer) {
+                Some(entry) if !entry.gone && !beneath.is_empty() => {
+                    self.inherited_of(viewer.layer, owner.layer, chunk, beneath)?
+                }
+                _ => BlockMask::default(),
             };
-            if entry.gone {
-                continue;
-            }
-            let visible = self.inherited_of(viewer.layer, of, chunk, blocks)?;
             match viewer.reader {
-                Reader::Own => seen.own = seen.own.or(visible),
-                Reader::Other => seen.others = seen.others.or(visible),
+                Reader::Own => seen.own = seen.own.or(seen_here),
+                Reader::Other => seen.others = seen.others.or(seen_here),
                 Reader::Nobody => {}
             }
-            if !visible.is_empty() {
-                self.look_from(&viewer.viewers, of, chunk, visible, seen)?;
-            }
+            visible.push(seen_here);
         }
-        Ok(())
+        Ok(seen.own.and_not(seen.others))
     }
 
     /// Which of these blocks of the layer `of` a layer that stands on it does not hide.

@@ -42,7 +42,7 @@ impl Shard {
         for block in blocks {
             let before = self
                 .counter(&page, block, &mut entry.counts)
-                .map(|count| *count -= 1);
+                .map(|count| *count = count.saturating_sub(1));
             change(&mut page, block);
             let after = self
                 .counter(&page, block, &mut entry.counts)

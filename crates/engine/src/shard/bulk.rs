@@ -68,6 +68,9 @@ impl Shard {
     }
 
     async fn read_run_of_pages(&self, run: &[(Place, Wanted)]) -> Result<DmaBuf, IoError> {
+        for (_, (.., ptr)) in run {
+            self.check_ptr(*ptr)?;
+        }
         let (first, last) = (run[0].0, run[run.len() - 1].0);
         let count = (last.block() - first.block() + 1) as usize;
         let mut crcs = vec![None; count];
@@ -88,7 +91,7 @@ impl Shard {
                 _ => ChunkPage::header(*volume, *key, 0),
             };
             let page = opened_page(&bytes[at..at + PAGE], header)?;
-            self.install_page(&mut state, (*volume, *level, *key, *ptr), page);
+            self.install_page(&mut state, (*volume, *level, *key, *ptr), page)?;
         }
         Ok(())
     }

@@ -1,11 +1,12 @@
 //! Chunks' pages in memory.
 
 use super::layers::Missing;
+use super::pages::out_of_bounds;
 use super::state::{Shard, State, Volume};
 use crate::space::Class;
 use crate::tree::Lookup;
 use block::{ErrorKind, IoError};
-use format::{BlockCounts, BlockState, ChunkPage, Page, PagePtr};
+use format::{BlockCounts, BlockState, Bounds, ChunkPage, Page, PagePtr};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use units::CHUNK_EXTENTS;
@@ -252,29 +253,33 @@ impl Shard {
         if let Some(event) = event {
             event.notify();
         }
-        self.install_page(&mut state, (volume, level, key, ptr), page?);
-        Ok(())
+        self.install_page(&mut state, (volume, level, key, ptr), page?)
     }
 
     /// Takes a page of a volume's tree that was read from where `ptr` says; ignored when another
     /// is there by now.
+    ///
+    /// # Errors
+    /// `Medium` when it says that data lies where the pool has no space.
     pub(super) fn install_page(
         &self,
         state: &mut State,
         (volume, level, key, ptr): (u32, u8, u32, PagePtr),
         page: Page,
-    ) {
+    ) -> Result<(), IoError> {
         let Some(entry) = state.volumes.get_mut(&volume) else {
-            return;
+            return Ok(());
         };
         if level > 0 {
-            return entry.tree.install(level, key, page);
+            entry.tree.install(level, key, page);
+            return Ok(());
         }
         if entry.tree.ptr(key) != Some(ptr) || !matches!(entry.tree.lookup(key), Lookup::OnDisk(_))
         {
-            return;
+            return Ok(());
         }
         let page = ChunkPage::from_page(page);
+        state.alloc.check_chunk(&page).map_err(out_of_bounds)?;
         let counts = self.count(&page);
         let leaf = Leaf::new(page, counts);
         state.digests.page_is_back((volume, key));
@@ -289,6 +294,7 @@ impl Shard {
         if counts.fast + counts.shadow > 0 {
             self.tell_placed(state, (volume, key), &leaf, u16::MAX);
         }
+        Ok(())
     }
 
     /// What a page says, by tier.

@@ -2,7 +2,7 @@
 
 use super::state::{Shard, State, drive_error};
 use block::{DriveError, ErrorKind, IoError};
-use format::{Page, PageHeader, PagePtr, crc32c};
+use format::{Bounds, OutOfBounds, Page, PageHeader, PagePtr, crc32c};
 use units::mutation::{Mutation, is_on};
 
 /// Pages that one piece of work changes at most: two chunks' and the nodes above them, once in the
@@ -24,6 +24,7 @@ impl Shard {
         ptr: PagePtr,
         header: PageHeader,
     ) -> Result<Page, IoError> {
+        self.check_ptr(ptr)?;
         let meta = self.vdrive(ptr.place.vdrive())?;
         // A page that is replaced while it is read is not given to somebody else meanwhile.
         let era = self.state.borrow_mut().quarantine.begin_read();
@@ -32,6 +33,15 @@ impl Shard {
             .await;
         self.end_read(era);
         opened_page(&read.map_err(unreadable_page)?, header)
+    }
+
+    /// Refuses a pointer from a drive that leads to where no page can be.
+    ///
+    /// # Errors
+    /// `Medium`.
+    pub(super) fn check_ptr(&self, ptr: PagePtr) -> Result<(), IoError> {
+        let state = self.state.borrow();
+        state.alloc.check_page(ptr).map_err(out_of_bounds)
     }
 
     /// A read of data or of a page has ended.
@@ -120,6 +130,12 @@ impl Shard {
     fn rewrite_pages(&self, state: &State) -> u64 {
         state.alloc.page_share() / REWRITE_PART
     }
+}
+
+/// What a drive says, under a right checksum, makes no sense in this pool.
+pub(super) fn out_of_bounds(found: OutOfBounds) -> IoError {
+    let text = format!("the map names {found}: `convect check` tells what is whole");
+    IoError::new(ErrorKind::Medium, text)
 }
 
 pub(super) fn unreadable_page(error: DriveError) -> IoError {

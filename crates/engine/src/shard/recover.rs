@@ -5,7 +5,8 @@ use crate::space::GroupKey;
 use crate::tree::{DirtyNodes, Tree};
 use block::{DmaBuf, ErrorKind, IoError};
 use format::{
-    Checkpoint, HomesPage, JournalHeader, Page, PageHeader, PagePtr, SlotsPage, VolumePage,
+    Bounds, Checkpoint, HomesPage, JournalHeader, NUMBERS_MAX, OutOfBounds, Page, PageHeader,
+    PagePtr, SlotsPage, VolumePage,
 };
 use futures_util::future::join_all;
 use units::VdriveId;
@@ -55,17 +56,18 @@ impl Shard {
             state.alloc.begin_checkpoint(checkpoint.generation);
         }
         let taken = || IoError::new(ErrorKind::Medium, "a group of space belongs to two shards");
+        let wrong = |found: OutOfBounds| {
+            let text = format!("shard {}: {found}", self.config.shard);
+            IoError::new(ErrorKind::Medium, text)
+        };
         for (key, page) in self
             .load_tree(|state| &mut state.slots, SlotsPage::header, SLOTS)
             .await?
         {
-            let bits = SlotsPage::decode(&page);
-            if !self
-                .state
-                .borrow_mut()
-                .alloc
-                .load_slots(GroupKey(key), bits)
-            {
+            let (key, bits) = (GroupKey(key), SlotsPage::decode(&page));
+            let alloc = &mut self.state.borrow_mut().alloc;
+            alloc.check_slots(key, &bits).map_err(wrong)?;
+            if !alloc.load_slots(key, bits) {
                 return Err(taken());
             }
         }
@@ -74,7 +76,9 @@ impl Shard {
             .await?
         {
             let groups = HomesPage::decode(&page);
-            if !self.state.borrow_mut().alloc.load_homes(key, &groups) {
+            let alloc = &mut self.state.borrow_mut().alloc;
+            alloc.check_homes(key, &groups).map_err(wrong)?;
+            if !alloc.load_homes(key, &groups) {
                 return Err(taken());
             }
         }
@@ -84,9 +88,10 @@ impl Shard {
             .await?
         {
             let (root, counts) = VolumePage::decode(&page);
-            if !counts.is_possible() {
-                let text =
-                    format!("the entry of volume {key} counts more blocks than one can have");
+            if !counts.is_possible() || key >= NUMBERS_MAX {
+                let text = format!(
+                    "the entry of volume {key} counts more blocks, or volumes, than there can be"
+                );
                 return Err(IoError::new(ErrorKind::Medium, text));
             }
             let mut state = self.state.borrow_mut();

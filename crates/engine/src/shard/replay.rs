@@ -13,7 +13,7 @@ use super::state::{Shard, State};
 use crate::space::Allocator;
 use crate::tree::Lookup;
 use block::{ErrorKind, IoError};
-use format::{BlockMask, BlockState, ChunkPage, Record, crc32c};
+use format::{BlockMask, BlockState, Bounds, ChunkPage, Record, crc32c};
 use futures_util::future::join_all;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -49,10 +49,7 @@ impl Shard {
         );
         let durable = durable.unwrap_or(0);
         let mut left_out = LeftOut::default();
-        let open = |page: &JournalBody| {
-            let records = format::records_of(&page.records);
-            records.map_err(|error| IoError::new(ErrorKind::Medium, error.to_string()))
-        };
+        let open = |page: &JournalBody| self.open_records(&page.records);
         for pages in pages.chunks(BATCH) {
             let opened: Vec<Vec<Record>> = pages.iter().map(open).collect::<Result<_, _>>()?;
             let mut chunks: Vec<_> = opened.iter().flatten().map(Record::subject).collect();
@@ -81,6 +78,26 @@ impl Shard {
         // checkpoint that makes it count has something to do.
         state.journal.durable = next - u64::from(state.journal.has_touched());
         Ok(())
+    }
+
+    /// The records of a page, each of which can be one of this pool's.
+    ///
+    /// # Errors
+    /// `Medium`.
+    fn open_records(&self, body: &[u8]) -> Result<Vec<Record>, IoError> {
+        let wrong = |what: String| IoError::new(ErrorKind::Medium, what);
+        let records = format::records_of(body).map_err(|error| wrong(error.to_string()))?;
+        let state = self.state.borrow();
+        for record in &records {
+            let bounded = state.alloc.check_record(record);
+            bounded.map_err(|found| {
+                let shard = self.config.shard;
+                wrong(format!(
+                    "shard {shard}: its journal names {found}: copy the volumes out with `convect restore`"
+                ))
+            })?;
+        }
+        Ok(records)
     }
 
     async fn replay_page(
@@ -392,7 +409,8 @@ fn stretches(blocks: impl Iterator<Item = usize>) -> impl Iterator<Item = Range<
 fn free_runs(alloc: &mut Allocator, slots: impl Iterator<Item = Place>) {
     let mut run = (Place::NONE, 0u32);
     for slot in slots.filter(|slot| slot.is_some()).chain([Place::NONE]) {
-        if run.1 > 0 && run.0.plus(u64::from(run.1)) == slot {
+        // What is freed may have been on a vdrive that left the pool: it was held against none.
+        if run.1 > 0 && run.0.checked_plus(u64::from(run.1)) == Some(slot) {
             run.1 += 1;
             continue;
         }

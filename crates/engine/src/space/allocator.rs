@@ -7,8 +7,8 @@ pub use checkpoint::NO_PAGE;
 
 use super::Batch;
 use super::by_group::ByGroup;
-use super::table::{Class, GroupTable, Spaces};
-use format::GroupKey;
+use super::table::{Class, GroupTable, Spaces, VdriveSpace};
+use format::{Bounds, GroupKey};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use units::mutation::{Mutation, is_on};
@@ -94,6 +94,16 @@ pub struct Allocator {
     pub(super) free: [u64; 3],
     /// Groups that are being emptied: they give nothing.
     closed: BTreeSet<GroupKey>,
+}
+
+impl Bounds for Allocator {
+    fn space_of(&self, vdrive: VdriveId) -> Option<VdriveSpace> {
+        self.spaces.get(vdrive)
+    }
+
+    fn blocks_of_group(&self) -> u64 {
+        self.group_blocks
+    }
 }
 
 impl Allocator {

@@ -7,26 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use units::VdriveId;
 
 /// What a vdrive's space is for.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Class {
-    /// The metadata region.
-    Meta,
-    /// The fast tier.
-    Fast,
-    /// The slow tier.
-    Slow,
-}
+pub use format::SpaceClass as Class;
 
 /// A vdrive's space in groups.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct VdriveSpace {
-    /// What it is for.
-    pub class: Class,
-    /// First block of the first group.
-    pub base: u64,
-    /// Number of groups.
-    pub groups: u32,
-}
+pub use format::GroupSpace as VdriveSpace;
 
 struct Entry {
     space: VdriveSpace,

@@ -2,5 +2,6 @@
 
 mod check;
 mod damage;
+mod identity;
 mod rescue;
 mod support;

@@ -5,6 +5,7 @@ use drives::OpenDrive;
 use reactor::Handle;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 const BLOCK: usize = 4096;
@@ -14,6 +15,8 @@ pub struct Image {
     spec: String,
     base: Arc<Vec<u8>>,
     own: Arc<Mutex<BTreeMap<u64, Vec<u8>>>>,
+    /// Writes that are taken before all fail.
+    left: Arc<AtomicU64>,
 }
 
 impl Image {
@@ -23,6 +26,27 @@ impl Image {
             spec: spec.to_owned(),
             base: Arc::new(bytes),
             own: Arc::default(),
+            left: Arc::new(AtomicU64::new(u64::MAX)),
+        }
+    }
+
+    /// So many more writes are taken, then all fail.
+    pub fn fail_after(&self, writes: u64) {
+        self.left.store(writes, Ordering::Relaxed);
+    }
+
+    /// Writes are taken again.
+    pub fn work_again(&self) {
+        self.fail_after(u64::MAX);
+    }
+
+    /// The same drive.
+    fn handle(&self) -> Self {
+        Self {
+            spec: self.spec.clone(),
+            base: self.base.clone(),
+            own: self.own.clone(),
+            left: self.left.clone(),
         }
     }
 
@@ -33,12 +57,21 @@ impl Image {
             spec: self.spec.clone(),
             base: self.base.clone(),
             own: Arc::new(Mutex::new(own)),
+            left: Arc::new(AtomicU64::new(u64::MAX)),
         }
     }
 
     /// Whether another image that nothing was written to has the same content.
     pub fn is_same(&self, other: &Self) -> bool {
         self.base == other.base
+    }
+
+    /// Counts a write, which may be one too many.
+    fn takes(&self) -> bool {
+        let less = |left: u64| left.checked_sub(1);
+        let left = &self.left;
+        left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less)
+            .is_ok()
     }
 
     pub fn blocks(&self) -> u64 {
@@ -73,11 +106,7 @@ impl Image {
 
     pub fn drive(&self) -> Arc<dyn OpenDrive> {
         Arc::new(Opened {
-            image: Self {
-                spec: self.spec.clone(),
-                base: self.base.clone(),
-                own: self.own.clone(),
-            },
+            image: self.handle(),
         })
     }
 }
@@ -103,11 +132,7 @@ impl Drive for Opened {
 impl OpenDrive for Opened {
     fn queue(&self, _handle: &Handle) -> std::io::Result<Rc<dyn DriveQueue>> {
         Ok(Rc::new(Queue {
-            image: Image {
-                spec: self.image.spec.clone(),
-                base: self.image.base.clone(),
-                own: self.image.own.clone(),
-            },
+            image: self.image.handle(),
         }))
     }
 }
@@ -123,6 +148,8 @@ impl DriveQueue for Queue {
         let mut result = Ok(());
         if !aligned || end > self.image.base.len() as u64 {
             result = Err(DriveError::Bounds);
+        } else if io.kind == DriveIoKind::Write && !self.image.takes() {
+            result = Err(DriveError::Gone);
         } else if let Some(buf) = &mut io.buf {
             let blocks = io.offset / BLOCK as u64..end / BLOCK as u64;
             for (index, block) in blocks.enumerate() {
