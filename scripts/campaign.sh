@@ -55,6 +55,7 @@ once=(
   "recovery of full journals|bash dev bench recovery"
   "kills of the daemon|bash dev bench torture --kills 200"
   "known bugs|bash scripts/sim.sh gate"
+  "forged pools|bash scripts/sim.sh forged"
   "profiled build|bash dev build --profiled"
 )
 for row in "${once[@]}"; do

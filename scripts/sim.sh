@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The simulation (docs/simulation.md): sim.sh [build|gate|quick|campaign|hunt].
+# The simulation (docs/simulation.md): sim.sh [build|gate|quick|campaign|hunt|forged].
 #   build     only the program of the others, and the one whose instructions are counted (scripts/instructions.sh)
 #   gate      every known bug has to be found, within CONVECT_GATE_SECONDS (120) of one core's work each
 #   quick     the most telling known bugs, the recorded failures, and CONVECT_SIM_SECONDS (60) of crashes, on one core,
@@ -8,6 +8,7 @@
 #             same ones; a machine so slow that they take over CONVECT_SIM_SECONDS (3600) ends sooner and fails
 #   hunt      crashes of new seeds for CONVECT_SIM_SECONDS (3600), from CONVECT_SIM_SEED on; half of them with a
 #             plan that is bent towards one kind of fault; a failure is appended to tests/regressions/seeds.txt
+#   forged    CONVECT_FORGED (20000) forged pools, from CONVECT_SIM_SEED (1) on
 # Without a word: gate, then campaign. They are one program, built once: the campaign switches no bug on.
 set -Eeuo pipefail
 # shellcheck source=scripts/common.sh
@@ -87,7 +88,16 @@ hunt() {
   crashes --seed "$seed" --seeds 100000000 --seconds "$((seconds - seconds / 2))" --focus-each
 }
 
-case "${1:-}" in build | gate | quick | campaign | hunt | "") ;; *) fail "usage: sim.sh [build|gate|quick|campaign|hunt]" ;; esac
+forged() {
+  local pools="${CONVECT_FORGED:-20000}"
+  step "forged pools: $pools"
+  run '^Tally ' --forged "$pools" --seed "${CONVECT_SIM_SEED:-1}"
+}
+
+case "${1:-}" in
+  build | gate | quick | campaign | hunt | forged | "") ;;
+  *) fail "usage: sim.sh [build|gate|quick|campaign|hunt|forged]" ;;
+esac
 step "build"
 build "${1:-gate}"
 [ "${1:-}" != build ] || exit 0

@@ -12,14 +12,19 @@ pub enum OpKind {
     Write,
     /// Make every write acknowledged before this durable; range and buffer are not used.
     Flush,
-    /// Forget the range: it reads as zeroes afterwards and its space is free.
+    /// Forget the range: whole blocks (4 KiB) read as zeroes afterwards and their space is free. Part of a block is
+    /// zeroed, too, but stays as it is where that would need space and there is none: a discard is a hint and never
+    /// fails for it. A block whose last part is discarded takes no space.
     Discard,
-    /// The range reads as zeroes afterwards; space is given back unless [`OpFlags::no_unmap`].
+    /// The range reads as zeroes afterwards. Its space is given back as by a discard; with [`OpFlags::no_unmap`] it
+    /// is stored like data instead, so that later writes to it find space. `NoSpace` when part of a block, or what is
+    /// to be stored, needs more space than there is.
     WriteZeroes,
-    /// Tell which parts of the range are allocated: [`crate::Completion::extents`].
+    /// Tell which parts of the range are allocated: [`crate::Completion::extents`], which may end before the range
+    /// does, but tell of one logical block at least.
     Status,
     /// Tell which parts of the range are not as in a snapshot, by its number in
-    /// [`crate::BlockDevice::bases`].
+    /// [`crate::BlockDevice::bases`]; the answer ends as that of [`OpKind::Status`].
     Changed(u32),
 }
 
@@ -28,7 +33,7 @@ pub enum OpKind {
 pub struct OpFlags {
     /// The write is durable when it completes (force unit access).
     pub fua: bool,
-    /// Write-zeroes keeps its space reserved.
+    /// Write-zeroes stores its zeroes: space is allocated for the whole range.
     pub no_unmap: bool,
 }
 

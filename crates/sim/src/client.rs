@@ -552,7 +552,8 @@ impl Client {
             kind,
             flags: OpFlags {
                 fua,
-                ..OpFlags::default()
+                // Every second write of zeroes stores them.
+                no_unmap: kind == OpKind::WriteZeroes && tag % 2 == 0,
             },
             offset,
             len,
@@ -607,13 +608,20 @@ impl Client {
                 }
             }
             OpKind::Read => {}
-            _ => oracle.end(
-                asked.volume,
-                asked.sectors,
-                asked.id,
-                worked,
-                worked && asked.fua,
-            ),
+            kind => {
+                // A discard leaves parts of blocks as they are where there is no space to zero them.
+                let is_whole = |sector: u64| sector.is_multiple_of(BLOCK);
+                let is_sure = kind != OpKind::Discard
+                    || is_whole(asked.sectors.start) && is_whole(asked.sectors.end);
+                let sure = worked && is_sure;
+                oracle.end(
+                    asked.volume,
+                    asked.sectors,
+                    asked.id,
+                    sure,
+                    sure && asked.fua,
+                );
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The command line, and a campaign: seeds in turn on several threads until there were enough states or seconds.
 
-use crate::{memory, plan, random, regressions, run, shrink};
+use crate::{forged, memory, plan, random, regressions, run, shrink};
 use clap::{Parser, ValueEnum};
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -38,6 +38,9 @@ pub struct Arguments {
     /// further seed when so many were looked at.
     #[arg(long)]
     groups: Option<u64>,
+    /// Forge so many pools instead and do everything to them, the first of which is the seed's.
+    #[arg(long)]
+    forged: Option<u64>,
     /// Bend every plan towards one kind of fault, so that it shows sooner.
     #[arg(long)]
     focus: Option<plan::Focus>,
@@ -95,6 +98,18 @@ pub fn main() -> ExitCode {
         return match regressions::replay(file, arguments.threads) {
             true => ExitCode::SUCCESS,
             false => ExitCode::FAILURE,
+        };
+    }
+    if let Some(count) = arguments.forged {
+        return match forged::campaign(arguments.seed, count, arguments.threads) {
+            Ok(tally) => {
+                println!("{tally:?}");
+                ExitCode::SUCCESS
+            }
+            Err(wrong) => {
+                wrong.iter().for_each(|wrong| println!("{wrong}"));
+                ExitCode::FAILURE
+            }
         };
     }
     #[cfg(any(debug_assertions, feature = "mutations"))]

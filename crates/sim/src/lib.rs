@@ -12,6 +12,7 @@ mod content;
 mod diff;
 mod drive;
 mod faults;
+mod forged;
 #[cfg(any(debug_assertions, feature = "mutations"))]
 mod gate;
 mod groups;

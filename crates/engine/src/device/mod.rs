@@ -5,6 +5,7 @@
 mod initiator;
 mod join;
 mod opened;
+mod sequence;
 mod volume;
 
 pub use format::shard_of_chunk;

@@ -1,6 +1,7 @@
 //! A volume that operations can be given to.
 
 use super::join::Join;
+use super::sequence::Sequence;
 use crate::shard::{Asker, InFlight, ShardOp, ShardPort};
 use block::{BlockDevice, Completion, ErrorKind, Geometry, IoError, Op, OpKind};
 use format::{PoolConfig, REGION, shard_of};
@@ -15,13 +16,18 @@ const IN_FLIGHT: usize = 1024;
 /// Longest read or write, in bytes.
 const LONGEST: u64 = 64 << 20;
 
+/// Regions of which one question for a status, or for what has changed, tells at most.
+const STATUS_REGIONS: u64 = 16;
+
+/// Of each shard its port, with what the volume has in flight there.
+pub(super) type Ports = Arc<[(Arc<ShardPort>, InFlight)]>;
+
 /// A volume of an open pool.
 pub struct VolumeDevice {
     id: u32,
     /// Number by which its chunks are divided among shards.
     root: u32,
-    /// Of each shard, with what it has in flight.
-    ports: Vec<(Arc<ShardPort>, InFlight)>,
+    ports: Ports,
     /// All but the size, which every operation looks at.
     geometry: Geometry,
     size: AtomicU64,
@@ -182,16 +188,30 @@ impl VolumeDevice {
             }
             return Ok(());
         }
-        let (first, last) = (op.offset / REGION, (op.offset + op.len - 1) / REGION);
+        let (first, mut last) = (op.offset / REGION, (op.offset + op.len - 1) / REGION);
+        let mut end = op.offset + op.len;
+        if matches!(op.kind, OpKind::Status | OpKind::Changed(_)) {
+            // The answer may end before the range does.
+            last = last.min(first + STATUS_REGIONS - 1);
+            end = end.min((last + 1) * REGION);
+        }
         let shard_of = |region| shard_of(self.root, region, shards);
-        if !(first..=last).all(|region| self.has_room(shard_of(region))) {
+        // Beyond so many regions the same shards come again.
+        let regions = first..=last.min(first + shards as u64);
+        if !regions
+            .into_iter()
+            .all(|region| self.has_room(shard_of(region)))
+        {
             return Err(op);
         }
         if first == last {
             self.push(shard_of(first), op, by);
             return Ok(());
         }
-        let end = op.offset + op.len;
+        if matches!(op.kind, OpKind::Discard | OpKind::WriteZeroes) {
+            Sequence::begin(self.ports.clone(), (self.id, self.root), op, by);
+            return Ok(());
+        }
         let parts: Vec<(u64, u64)> = (first..=last)
             .map(|region| {
                 let from = op.offset.max(region * REGION);

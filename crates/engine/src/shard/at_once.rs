@@ -27,7 +27,7 @@ const AHEAD: usize = 2;
 pub(super) enum Block {
     /// It is in the buffer.
     Served(Served),
-    /// A fast drive has it, and not in memory, or not as it was written there. Its use is noted.
+    /// A fast drive has it, and not in memory, or not as it was written there.
     Left,
     /// Others are to look for it: nothing has changed.
     Elsewhere,
@@ -76,11 +76,14 @@ impl Shard {
             served.fast = 1;
             is_there == Some(true)
         };
-        state.note_use_of(by, seen.chunk, block);
-        self.fetching.some();
         if !is_right {
             return Block::Left;
         }
+        // What was never written lies nowhere: there is nothing to place.
+        if served.zero == 0 {
+            state.note_use_of(by, seen.chunk, block);
+        }
+        self.fetching.some();
         if let Some(slot) = in_ram.filter(|_| !by.bypassed) {
             self.note_touch(state, slot, block, false);
         }

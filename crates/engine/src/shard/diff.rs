@@ -56,7 +56,7 @@ impl State {
     }
 
     /// The layers that take part in comparing a volume with a snapshot's epoch.
-    fn compared(&self, volume: u32, since: u32) -> Result<(u32, u32), IoError> {
+    pub(super) fn compared(&self, volume: u32, since: u32) -> Result<(u32, u32), IoError> {
         let layer = self.live(volume);
         live(self.volumes.get(&layer))?;
         Ok((layer, self.base(layer, since)?))

@@ -3,6 +3,7 @@
 use super::heat::By;
 use super::read::{Looked, Served};
 use super::state::{Shard, State};
+use super::trim::WhenFull;
 use crate::control::spread::{Cell, IoSpread, Source, Spreads};
 use crate::control::types::IoCounters;
 use crate::space::Class;
@@ -136,7 +137,7 @@ impl ShardPort {
     }
 
     /// Takes what has arrived; false when the port is closed.
-    pub(super) fn poll_take(&self, waker: &Waker, into: &mut VecDeque<ShardOp>) -> Poll<bool> {
+    pub(crate) fn poll_take(&self, waker: &Waker, into: &mut VecDeque<ShardOp>) -> Poll<bool> {
         let mut queue = self.lock();
         if queue.closed {
             return Poll::Ready(false);
@@ -180,7 +181,11 @@ impl Shard {
             (Ok(()), OpKind::Write) => self.write(writes, offset, &op.op.buf).await,
             (Ok(()), OpKind::Flush) if is_on(Mutation::FlushNothing) => Ok(()),
             (Ok(()), OpKind::Flush) => self.barrier().await,
-            (Ok(()), OpKind::Discard | OpKind::WriteZeroes) => self.trim(writes, offset, len).await,
+            (Ok(()), OpKind::Discard) => self.trim(writes, offset, len, WhenFull::Skip).await,
+            (Ok(()), OpKind::WriteZeroes) if op.op.flags.no_unmap => {
+                self.write_zeroes(writes, offset, len).await
+            }
+            (Ok(()), OpKind::WriteZeroes) => self.trim(writes, offset, len, WhenFull::Refuse).await,
             (Ok(()), OpKind::Status | OpKind::Changed(_)) => {
                 let since = match op.op.kind {
                     OpKind::Changed(since) => Some(since),
@@ -321,12 +326,12 @@ impl State {
         self.count_ended(op, count, took, |_, _, _| {});
     }
 
-    /// Reads that are like `op`, for which nothing was waited, took so long each: as many of them had something from a fast
-    /// drive's memory, and as many had not.
+    /// `count` reads that are like `op`, for which nothing was waited, took so long each: as many of them had something
+    /// from a fast drive's memory, as many only from RAM. The others were of blocks that were never written.
     // Hosts' reads come in rows of the same kind: the places where they are counted are looked for once a row.
     pub(super) fn count_reads(
         &mut self,
-        op: Counted,
+        (op, count): (Counted, u64),
         [fast, ram]: [u64; 2],
         took: u64,
         served: Served,
@@ -337,7 +342,7 @@ impl State {
             kind: OpKind::Read,
             ..op
         };
-        self.count_ended(op, fast + ram, took, |counters, spread, at| {
+        self.count_ended(op, count, took, |counters, spread, at| {
             served.add_to(counters);
             for (source, count) in [(Source::Fast, fast), (Source::Ram, ram)] {
                 if count > 0 {

@@ -305,19 +305,39 @@ impl Shard {
         }
     }
 
+    /// The first chunk from `from` on of which a volume's layer, or one beneath, has a page; none: there is none.
+    ///
+    /// # Errors
+    /// The drive's error.
+    pub(super) async fn next_mapped(&self, volume: u32, from: u32) -> Result<Option<u32>, IoError> {
+        let mut layer = self.state.borrow().live(volume);
+        let mut first: Option<u32> = None;
+        while layer != 0 && first != Some(from) {
+            let found = self.some_chunks(layer, from, 1).await?;
+            first = first.into_iter().chain(found).min();
+            let state = self.state.borrow();
+            layer = state.volumes.get(&layer).map_or(0, |entry| entry.parent);
+        }
+        Ok(first)
+    }
+
     /// The next chunks from `from` on that a layer has pages of, loading nodes until there are any;
     /// none at its end.
     ///
     /// # Errors
     /// The drive's error.
     pub(super) async fn next_chunks(&self, layer: u32, from: u32) -> Result<Vec<u32>, IoError> {
+        self.some_chunks(layer, from, CHUNKS).await
+    }
+
+    async fn some_chunks(&self, layer: u32, from: u32, limit: usize) -> Result<Vec<u32>, IoError> {
         loop {
             let (keys, need) = {
                 let state = self.state.borrow();
                 let Some(entry) = state.volumes.get(&layer) else {
                     return Ok(Vec::new());
                 };
-                entry.tree.scan(from, CHUNKS)
+                entry.tree.scan(from, limit)
             };
             match need {
                 Some((level, key, ptr)) if keys.is_empty() => {

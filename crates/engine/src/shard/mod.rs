@@ -72,6 +72,7 @@ mod victims;
 mod what_if;
 mod write;
 mod yielding;
+mod zeroes;
 
 pub use audit::Audit;
 pub(crate) use background::CHANGED_LEAVES;

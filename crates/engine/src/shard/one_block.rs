@@ -15,7 +15,7 @@ use units::BLOCK;
 use units::mutation::{Mutation, is_on};
 
 impl Shard {
-    /// Carries out a read of one block that [`Shard::read_seen`] left, whose use is noted.
+    /// Carries out a read of one block that [`Shard::read_seen`] left.
     pub(super) async fn read_one(self: Rc<Self>, mut op: ShardOp, seen: Seen) {
         let began = self.handle.now_ns();
         let by = By::read(op.volume).bypassed(op.by.bypassed);
@@ -55,6 +55,7 @@ impl Shard {
         }
         let took = self.handle.now_ns() - began;
         let mut state = self.state.borrow_mut();
+        state.note_use_of(by, seen.chunk, block);
         state.count_source(by.volume, Class::Fast, took);
         if !by.bypassed {
             state.waits.note(Class::Fast, took);

@@ -43,6 +43,9 @@ pub(super) struct Run {
 /// Pages that have blocks of a chunk: layer, page, blocks.
 type Parts = SmallVec<[(u32, Rc<Leaf>, BlockMask); 2]>;
 
+/// Uses of blocks of chunks (layer and number) that are noted once all of a read is known to be right.
+type Uses = SmallVec<[((u32, u32), BlockMask); 1]>;
+
 /// Blocks that were read without waiting, by where they were.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Served {
@@ -70,22 +73,24 @@ impl Served {
 pub(crate) enum Looked {
     /// It is one block, which a fast drive has.
     Block(Seen),
-    /// All lies in one chunk, and these blocks of it are still to be read.
-    Left(Parts, AllPlaced),
+    /// All lies in one chunk, and these blocks of it are still to be read. The uses are those of all blocks that the
+    /// pages have, and what digests gave already.
+    Left(Parts, AllPlaced, Uses),
     /// It has to be looked for, all of it.
     Unknown,
 }
 
 impl Looked {
-    /// Where what is left is to be read.
-    fn left(self) -> Option<(Parts, AllPlaced)> {
+    /// Where what is left is to be read, and whose use is noted then.
+    fn left(self) -> Option<(Parts, AllPlaced, Uses)> {
         match self {
             Self::Block(seen) => {
                 let block = BlockMask::of(seen.block, 1);
+                let uses = smallvec![(seen.chunk, block)];
                 let parts = smallvec![(seen.chunk.0, seen.leaf, block)];
-                Some((parts, AllPlaced::new()))
+                Some((parts, AllPlaced::new(), uses))
             }
-            Self::Left(parts, placed) => Some((parts, placed)),
+            Self::Left(parts, placed, uses) => Some((parts, placed, uses)),
             Self::Unknown => None,
         }
     }
@@ -104,7 +109,7 @@ impl Shard {
         buf: &mut IoBuf,
         looked: Looked,
     ) -> Result<(), IoError> {
-        if let (Some((parts, placed)), Some(piece)) =
+        if let (Some((parts, placed, uses)), Some(piece)) =
             (looked.left(), pieces(offset, buf.len() as u64).next())
         {
             let mut left = BlockMask::default();
@@ -112,6 +117,7 @@ impl Shard {
                 left = self.read_placed(by, piece, &placed, buf).await;
             }
             left = left.or(self.read_parts(by, piece, parts, buf).await?);
+            self.note_uses(by, &uses, left);
             return self.read_blocks(by, piece, left, buf).await;
         }
         for piece in pieces(offset, buf.len() as u64) {
@@ -149,15 +155,25 @@ impl Shard {
             let leaf = self.leaf(layer, piece.chunk, false).await.ok().flatten();
             match leaf {
                 Some(leaf) if !self.inherits(layer, &leaf, &todo) => {
-                    self.note_use(by, (layer, piece.chunk), &todo);
+                    let asked = todo;
+                    let stored = stored(&leaf, asked);
                     todo = self
-                        .read_piece((by, layer), &leaf, piece, todo, buf)
+                        .read_piece((by, layer), &leaf, piece, asked, buf)
                         .await?;
+                    self.note_uses(by, &[((layer, piece.chunk), stored)], todo);
                 }
                 _ => todo = self.read_owned(by, piece, todo, buf).await?,
             }
         }
         Ok(())
+    }
+
+    /// Notes uses of blocks, but of those that are still to be read.
+    fn note_uses(&self, by: By, uses: &[((u32, u32), BlockMask)], left: BlockMask) {
+        let mut state = self.state.borrow_mut();
+        for (chunk, blocks) in uses {
+            state.note_use(by, *chunk, &blocks.and_not(left));
+        }
     }
 
     /// Whether a page leaves some of these blocks to layers beneath its own.
@@ -190,13 +206,14 @@ impl Shard {
         let zeroes = owned.zero.count() as u64;
         let more = |counters: &mut IoCounters| counters.blocks_zero += zeroes;
         self.state.borrow_mut().count_of(by.volume, more);
-        for (layer, _, blocks) in &owned.parts {
-            self.note_use(by, (*layer, piece.chunk), blocks);
-        }
-        let placed = &owned.placed;
-        (self.state.borrow_mut()).note_placed(by, piece.chunk, placed);
-        let left = self.read_placed(by, piece, placed, buf).await;
-        Ok(left.or(self.read_parts(by, piece, owned.parts, buf).await?))
+        let of_part = |(layer, leaf, blocks): &(u32, Rc<Leaf>, BlockMask)| {
+            ((*layer, piece.chunk), stored(leaf, *blocks))
+        };
+        let uses: Uses = owned.parts.iter().map(of_part).collect();
+        let mut left = self.read_placed(by, piece, &owned.placed, buf).await;
+        left = left.or(self.read_parts(by, piece, owned.parts, buf).await?);
+        self.note_uses(by, &uses, left);
+        Ok(left)
     }
 
     /// Reads blocks from the pages that have them. Returns what has to be looked for again.
@@ -267,15 +284,12 @@ impl Shard {
             return run.iter().map(|known| known.block).collect();
         };
         state.digests.used(key);
+        state.note_placed(by, piece.chunk, run);
         state.count_of(by.volume, |counters| {
             counters.blocks_fast += run.len() as u64
         });
         self.copy_out(piece, run[0].block, &data, buf);
         BlockMask::default()
-    }
-
-    fn note_use(&self, by: By, chunk: (u32, u32), blocks: &BlockMask) {
-        self.state.borrow_mut().note_use(by, chunk, blocks);
     }
 
     /// Reads as an operation of `by` does.
@@ -332,6 +346,7 @@ impl Shard {
         let layer = state.live(by.volume);
         let mut pieces = pieces(offset, buf.len() as u64).peekable();
         let (mut is_only, mut served) = (true, Served::default());
+        let mut uses = Uses::new();
         while let Some(piece) = pieces.next() {
             is_only &= pieces.peek().is_none();
             let Some((parts, mut placed, zero)) = self.look_now(&mut state, layer, piece, buf)
@@ -341,27 +356,42 @@ impl Shard {
             served.zero += zero;
             let mut left = Parts::new();
             for (layer, leaf, mut blocks) in parts {
-                state.note_use(by, (layer, piece.chunk), &blocks);
+                let asked = blocks;
                 let by = (by, false);
-                served.add(self.serve_present(&mut state, by, (&leaf, piece), &mut blocks, buf));
+                let present = self.serve_present(&mut state, by, (&leaf, piece), &mut blocks, buf);
+                served.add(present);
+                let used = match present.zero {
+                    0 => asked,
+                    _ => stored(&leaf, asked),
+                };
+                uses.push(((layer, piece.chunk), used));
                 served.fast += self.serve_in_place((&leaf, piece), &mut blocks, buf);
                 if !blocks.is_empty() {
                     left.push((layer, leaf, blocks));
                 }
             }
-            if is_only {
-                state.note_placed(by, piece.chunk, &placed);
+            if is_only && !placed.is_empty() {
+                let found = placed.clone();
                 served.fast += self.serve_placed(&mut state, piece, &mut placed, buf);
+                let is_left = |known: &Placed| placed.iter().any(|left| left.block == known.block);
+                let given = found.iter().filter(|known| !is_left(known));
+                uses.extend(given.map(|known| {
+                    let chunk = (known.layer, piece.chunk);
+                    (chunk, BlockMask::of(known.block, 1))
+                }));
             }
             match left.is_empty() && placed.is_empty() {
                 true => {}
                 false if is_only => {
                     state.count_of(by.volume, |counters| served.add_to(counters));
-                    return Err(Looked::Left(left, placed));
+                    return Err(Looked::Left(left, placed, uses));
                 }
                 // All of it is read once more, and counted then.
                 false => return Err(Looked::Unknown),
             }
+        }
+        for (chunk, blocks) in &uses {
+            state.note_use(by, *chunk, blocks);
         }
         Ok(served)
     }
@@ -660,6 +690,13 @@ impl Shard {
             what_if.waited(blocks);
         }
     }
+}
+
+/// Those of these blocks that are not zeroes, by what a page says.
+fn stored(leaf: &Leaf, blocks: BlockMask) -> BlockMask {
+    let page = leaf.page.borrow();
+    let is_stored = |block: &usize| page.state(*block) != BlockState::Zero;
+    blocks.blocks().filter(is_stored).collect()
 }
 
 fn serve_zeroes(piece: Piece, blocks: &BlockMask, buf: &mut IoBuf) {

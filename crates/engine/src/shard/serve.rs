@@ -148,17 +148,18 @@ impl Shard {
             .reads
             .chunk_by(|(one, ..), (next, ..)| one.is_like(next))
         {
-            let (mut sum, mut fast) = (Served::default(), 0);
+            let (mut sum, mut fast, mut ram) = (Served::default(), 0, 0);
             self.meters.note(took, row.len());
             for (_, served, bypassed) in row {
                 sum.add(*served);
                 fast += u64::from(served.fast > 0);
+                ram += u64::from(served.fast == 0 && served.ram > 0);
                 if served.fast > 0 && !bypassed {
                     state.waits.note(Class::Fast, took);
                 }
             }
-            let ram = row.len() as u64 - fast;
-            state.count_reads(row[0].0, [fast, ram], took, sum);
+            let count = row.len() as u64;
+            state.count_reads((row[0].0, count), [fast, ram], took, sum);
         }
         ended.reads.clear();
     }

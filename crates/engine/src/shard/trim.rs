@@ -6,9 +6,9 @@ use super::journal::Work;
 use super::leaf::Leaf;
 use super::leaf::live;
 use super::state::Shard;
-use super::write::pieces;
+use super::write::{Piece, pieces};
 use crate::tree::Lookup;
-use block::{AllocationState, ErrorKind, IoBuf, IoError, StatusExtent};
+use block::{AllocationState, ErrorKind, IoError, StatusExtent};
 use format::BlockMask;
 use std::ops::Range;
 use std::rc::Rc;
@@ -21,32 +21,69 @@ const STATUS_CHUNKS: u32 = 4096;
 /// Chunks looked at without a pause.
 const STATUS_TURN: usize = 64;
 
+/// What becomes of part of a block that cannot be zeroed without space that there is none of, as of one that a
+/// snapshot has, too.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum WhenFull {
+    /// It stays as it is: a discard is a hint.
+    Skip,
+    /// The operation fails.
+    Refuse,
+}
+
 impl Shard {
-    /// The range reads as zeroes afterwards, and whole blocks of it take no space. Parts of
-    /// blocks at its ends are overwritten with zeroes.
+    /// The range reads as zeroes afterwards, and whole blocks of it take no space. Of a block that is covered
+    /// in part, that part is zeroed; a block of which nothing else is left takes no space either.
     ///
     /// # Errors
-    /// As a write's.
-    pub(super) async fn trim(&self, by: By, offset: u64, len: u64) -> Result<(), IoError> {
+    /// As a write's; `NoSpace` for whole blocks only where a page of the map would have to be made and the
+    /// metadata region is full.
+    pub(super) async fn trim(
+        &self,
+        by: By,
+        offset: u64,
+        len: u64,
+        when_full: WhenFull,
+    ) -> Result<(), IoError> {
+        let mut mapped = Some(0);
         for piece in pieces(offset, len) {
-            let room = self.journal_room(Work::Host).await?;
-            let Some((layer, leaf)) = self.trimmable(by.volume, piece.chunk).await? else {
-                continue;
-            };
-            let head = piece.start.next_multiple_of(BLOCK);
-            let tail = (piece.start + piece.len) / BLOCK * BLOCK;
-            if head < tail {
-                let (first, count) = (head / BLOCK, (tail - head) / BLOCK);
-                self.note_discarded((layer, piece.chunk), &leaf, (first, count));
-                self.apply_trim(layer, piece.chunk, &leaf, first, count)?;
+            // What no layer has a page of is zeroes: of a large volume that is most.
+            if mapped.is_some_and(|mapped| mapped < piece.chunk) {
+                mapped = self.next_mapped(by.volume, piece.chunk).await?;
             }
-            drop(room);
-            let base = u64::from(piece.chunk) * CHUNK as u64;
-            let end = piece.start + piece.len;
-            for (from, to) in [(piece.start, head.min(end)), (tail.max(head), end)] {
-                if from < to {
-                    self.zero_part(by, base + from as u64, to - from).await?;
-                }
+            match mapped {
+                None => break,
+                Some(mapped) if mapped > piece.chunk => continue,
+                Some(_) => {}
+            }
+            self.trim_piece(by, piece, when_full).await?;
+            // What waits for no drive would keep others waiting.
+            self.handle.yield_now().await;
+        }
+        Ok(())
+    }
+
+    async fn trim_piece(&self, by: By, piece: Piece, when_full: WhenFull) -> Result<(), IoError> {
+        let room = self.journal_room(Work::Host).await?;
+        let Some((layer, leaf)) = self.trimmable(by.volume, piece.chunk).await? else {
+            return Ok(());
+        };
+        let head = piece.start.next_multiple_of(BLOCK);
+        let tail = (piece.start + piece.len) / BLOCK * BLOCK;
+        if head < tail {
+            let (first, count) = (head / BLOCK, (tail - head) / BLOCK);
+            self.note_discarded((layer, piece.chunk), &leaf, (first, count));
+            self.apply_trim(layer, piece.chunk, &leaf, first, count)?;
+        }
+        drop(room);
+        let end = piece.start + piece.len;
+        for (from, to) in [(piece.start, head.min(end)), (tail.max(head), end)] {
+            if from >= to {
+                continue;
+            }
+            match self.zero_part(by, piece.chunk, from..to).await {
+                Err(error) if error.kind == ErrorKind::NoSpace && when_full == WhenFull::Skip => {}
+                done => done?,
             }
         }
         Ok(())
@@ -57,18 +94,17 @@ impl Shard {
     /// # Errors
     /// As a write's.
     pub async fn trim_range(&self, volume: u32, offset: u64, len: u64) -> Result<(), IoError> {
-        self.trim(By::write(volume), offset, len).await
-    }
-
-    async fn zero_part(&self, by: By, offset: u64, len: usize) -> Result<(), IoError> {
-        let zeroes = IoBuf::zeroed(len);
-        // A part of a block is at most 4 KiB: the boxed future ends the recursion of types.
-        Box::pin(self.write(by, offset, &zeroes)).await
+        let by = By::write(volume);
+        self.trim(by, offset, len, WhenFull::Refuse).await
     }
 
     /// The layer and page that a discard changes now, or nothing when nothing of the chunk can be
     /// seen.
-    async fn trimmable(&self, volume: u32, chunk: u32) -> Result<Option<(u32, Rc<Leaf>)>, IoError> {
+    pub(super) async fn trimmable(
+        &self,
+        volume: u32,
+        chunk: u32,
+    ) -> Result<Option<(u32, Rc<Leaf>)>, IoError> {
         loop {
             if let Some(found) = self.live_leaf(volume, chunk, false).await? {
                 return Ok(Some(found));
@@ -99,7 +135,11 @@ impl Shard {
             None => (AllocationState::Data, AllocationState::Hole),
             Some(_) => (AllocationState::Changed, AllocationState::Same),
         };
+        if let Some(since) = since {
+            self.state.borrow().compared(volume, since)?;
+        }
         let mut extents: Vec<StatusExtent> = Vec::new();
+        let mut mapped = Some(0);
         for (looked, piece) in pieces(offset, len).enumerate() {
             if looked as u32 >= STATUS_CHUNKS || extents.len() >= STATUS_EXTENTS {
                 break;
@@ -107,6 +147,14 @@ impl Shard {
             // Pages may all be in memory: others want their turn.
             if looked % STATUS_TURN == STATUS_TURN - 1 {
                 self.handle.yield_now().await;
+            }
+            // What no layer has a page of is a hole, and was one then.
+            if mapped.is_some_and(|mapped| mapped < piece.chunk) {
+                mapped = self.next_mapped(volume, piece.chunk).await?;
+            }
+            if mapped != Some(piece.chunk) {
+                add(&mut extents, piece.len as u64, no);
+                continue;
             }
             let (first, count) = piece.blocks();
             let blocks = BlockMask::of(first, count);
@@ -148,8 +196,8 @@ impl Shard {
                     self.trim_range(volume, u64::from(*chunk) * CHUNK as u64, CHUNK as u64)
                         .await?;
                 }
-                match found.last() {
-                    Some(last) if *last + 1 < chunks.end => from = last + 1,
+                match found.last().and_then(|last| last.checked_add(1)) {
+                    Some(next) if next < chunks.end => from = next,
                     _ => break,
                 }
             }
@@ -246,3 +294,6 @@ fn add(extents: &mut Vec<StatusExtent>, len: u64, state: AllocationState) {
         _ => extents.push(StatusExtent { len, state }),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,7 +17,7 @@ use units::{BLOCK, CHUNK, CHUNK_BLOCKS, Place};
 /// Rounds of making space before a write gives up.
 const SPACE_ROUNDS: usize = 64;
 /// Times that a write of part of a block starts again because the block changed beneath it.
-const MERGE_ROUNDS: usize = 64;
+pub(super) const MERGE_ROUNDS: usize = 64;
 
 /// A part of an operation that lies in one chunk.
 #[derive(Clone, Copy, Debug)]
@@ -340,14 +340,14 @@ impl Shard {
     }
 }
 
-fn whole_at_zero(piece: Piece) -> Piece {
+pub(super) fn whole_at_zero(piece: Piece) -> Piece {
     Piece { at: 0, ..piece }
 }
 
 /// What a page says of a block.
-type Version = (Place, u32, BlockState, u32);
+pub(super) type Version = (Place, u32, BlockState, u32);
 
-fn versions(leaf: &Leaf, first: usize, count: usize) -> Vec<Version> {
+pub(super) fn versions(leaf: &Leaf, first: usize, count: usize) -> Vec<Version> {
     let page = leaf.page.borrow();
     let version = |block| {
         (

@@ -5,6 +5,7 @@ mod bypass;
 mod data;
 mod diff;
 mod digests;
+mod discards;
 mod explain;
 mod exports;
 mod fills;

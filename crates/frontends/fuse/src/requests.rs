@@ -77,7 +77,8 @@ pub(crate) fn flush(file: &Arc<File>, reply: ReplyEmpty) {
 /// Gives space back or zeroes a range (`fallocate(2)`); space cannot be reserved.
 pub(crate) fn allocate(file: &Arc<File>, offset: u64, length: u64, mode: i32, reply: ReplyEmpty) {
     let (kind, no_unmap) = match mode & !libc::FALLOC_FL_KEEP_SIZE {
-        libc::FALLOC_FL_PUNCH_HOLE => (OpKind::Discard, false),
+        // Zeroes are promised, which a discard of part of a block is not.
+        libc::FALLOC_FL_PUNCH_HOLE => (OpKind::WriteZeroes, false),
         libc::FALLOC_FL_ZERO_RANGE => (OpKind::WriteZeroes, true),
         _ => return reply.error(Errno::EOPNOTSUPP),
     };

@@ -6,6 +6,7 @@ use crate::shard::demote;
 use crate::shard::heat::By;
 use crate::shard::probe::{Probe, run};
 use crate::shard::read::Looked;
+use crate::shard::trim::WhenFull;
 use block::IoBuf;
 use placement::{Blocks, Extent};
 use units::{BLOCK, CHUNK, EXTENT};
@@ -145,7 +146,7 @@ fn a_block_is_told_of_on_its_way_through_all_tiers() {
 
         shard.evict(u64::MAX).await.unwrap();
         shard
-            .trim(By::write(probe.volume), 0, BLOCK as u64)
+            .trim(By::write(probe.volume), 0, BLOCK as u64, WhenFull::Refuse)
             .await
             .unwrap();
         let told = explain(&probe, 0).await;

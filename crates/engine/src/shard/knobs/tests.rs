@@ -4,6 +4,7 @@ use super::*;
 use crate::shard::demote;
 use crate::shard::heat::By;
 use crate::shard::probe::{Probe, run};
+use crate::shard::trim::WhenFull;
 use crate::shard::yielding::Yielding;
 use block::IoBuf;
 use format::PinConfig;
@@ -423,7 +424,7 @@ fn what_a_volume_has_on_the_fast_tier_is_counted_whatever_happens_to_it() {
         right();
         probe
             .shard
-            .trim(By::write(probe.volume), 2 * MIB, 3 * MIB)
+            .trim(By::write(probe.volume), 2 * MIB, 3 * MIB, WhenFull::Refuse)
             .await
             .unwrap();
         right();

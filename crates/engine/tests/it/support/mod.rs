@@ -206,6 +206,17 @@ impl Client {
             fua,
             ..OpFlags::default()
         };
+        self.run_with(kind, flags, offset, len, buf)
+    }
+
+    pub fn run_with(
+        &self,
+        kind: OpKind,
+        flags: OpFlags,
+        offset: u64,
+        len: u64,
+        buf: IoBuf,
+    ) -> Completion {
         self.submit_all([(kind, flags, offset, len, buf)])
             .pop()
             .unwrap()

@@ -198,7 +198,7 @@ fn the_size_is_the_volumes_and_follows_it_at_once() {
 fn punched_and_zeroed_ranges_read_as_zeroes_whatever_their_alignment() {
     let keep = libc::FALLOC_FL_KEEP_SIZE;
     for (mode, kind) in [
-        (libc::FALLOC_FL_PUNCH_HOLE | keep, OpKind::Discard),
+        (libc::FALLOC_FL_PUNCH_HOLE | keep, OpKind::WriteZeroes),
         (libc::FALLOC_FL_ZERO_RANGE | keep, OpKind::WriteZeroes),
     ] {
         let volume = Volume::new(MIB, 4096);

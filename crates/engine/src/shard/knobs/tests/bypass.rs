@@ -149,7 +149,11 @@ fn bypassed_writes_are_kept_and_note_no_heat() {
             // A part of a block, which is read first.
             shard.write(by, 2 * MIB + at * 1024, &part).await.unwrap();
         }
-        probe.shard.trim(by, 3 * MIB + 512, 1024).await.unwrap();
+        probe
+            .shard
+            .trim(by, 3 * MIB + 512, 1024, WhenFull::Refuse)
+            .await
+            .unwrap();
         let after = seen(&probe);
         assert_eq!(after.fast, [CHUNK + 5, 0]);
         let told = |seen: &Seen| (seen.heat.clone(), seen.ram.clone());
