@@ -553,7 +553,7 @@ impl Client {
             flags: OpFlags {
                 fua,
                 // Every second write of zeroes stores them.
-                no_unmap: kind == OpKind::WriteZeroes && tag % 2 == 0,
+                no_unmap: kind == OpKind::WriteZeroes && tag.is_multiple_of(2),
             },
             offset,
             len,
