@@ -77,14 +77,17 @@ fn parse_size(kind: &str, rest: &str, parameters: &str) -> Result<u64, OpenError
     Ok(size)
 }
 
-/// The path of a file or block device, if the text names one, and whether it asks for a size: then the file is
-/// made where there is none.
+/// The path of a file or block device, if the text names one, also one beneath a model, and whether it asks for a
+/// size: then the file is made where there is none.
 pub fn file_path(spec: &str) -> Option<(String, bool)> {
-    let ("file", rest) = split_kind(spec).ok()? else {
-        return None;
-    };
-    let named = parse_named("file", rest).ok()?;
-    Some((named.name, named.size.is_some()))
+    match split_kind(spec).ok()? {
+        ("file", rest) => {
+            let named = parse_named("file", rest).ok()?;
+            Some((named.name, named.size.is_some()))
+        }
+        ("model", rest) => file_path(rest.split_once(':')?.1),
+        _ => None,
+    }
 }
 
 /// Refuses names that would not be read back as they are.
@@ -147,6 +150,8 @@ mod tests {
         }
         assert_eq!(file_path("/a?size=1M"), Some(("/a".to_owned(), true)));
         assert_eq!(file_path("ram:a?size=1M"), None);
+        let modelled = file_path("model:hdd-7200:/a?size=1M");
+        assert_eq!(modelled, Some(("/a".to_owned(), true)));
         assert!(parse_named("file", "/a?b").is_err());
     }
 }

@@ -51,6 +51,7 @@ const FIRST: &[(Mutation, u64)] = &[
     (Mutation::WriteKeepsHome, 3),
     (Mutation::TrimKeepsHome, 3),
     (Mutation::FlushData, 4),
+    (Mutation::PartFreed, 2),
     (Mutation::MergeRace, 6),
     (Mutation::MergeRace, 33),
     (Mutation::TwinTaken, 24),

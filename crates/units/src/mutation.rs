@@ -63,6 +63,7 @@ mutations! {
     DemotionFlush, "demotion-without-flush", "What sinks counts as durable before it is flushed.";
     WriteKeepsHome, "write-keeps-home", "A written block still counts as valid at home.";
     TrimKeepsHome, "trim-keeps-home", "A trimmed block still counts as valid at home.";
+    PartFreed, "discarded-part-frees-block", "A block of which part is zeroed is freed, whatever else it holds.";
     MergeRace, "merge-ignores-writes", "A write of part of a block overwrites what was written to the rest meanwhile.";
     RamStale, "ram-not-invalidated", "A write leaves the old content in RAM.";
     BitmapEnd, "bitmap-off-by-one", "A run of slots is marked one block short.";

@@ -5,6 +5,7 @@ use std::path::Path;
 /// The disk, like `sda`, behind a drive's specification, by `/sys/class/block`; nothing where there is none, as for a file
 /// or a modelled drive. Of a partition it is the disk that it is on.
 pub fn whole_disk(spec: &str, sys_class_block: &Path) -> Option<String> {
+    spec.strip_prefix("file:")?;
     let (path, _) = drives::file_path(spec)?;
     let path = std::fs::canonicalize(path).ok()?;
     let name = path.strip_prefix("/dev").ok()?.to_str()?.replace('/', "!");

@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub(crate) const KIND: DriveKind = DriveKind {
     name: "file",
     about: "A file or a block device. With a size, an absent file is created, sparse.",
-    grammar: "file:PATH[?size=SIZE], or the absolute PATH alone",
+    grammar: "file:PATH[?size=SIZE], or the absolute PATH alone; a path with a question mark is followed by another, file:PATH?",
     keeps_data: true,
     open: |rest| open(rest, Access::Write),
     open_read_only: |rest| open(rest, Access::Read),

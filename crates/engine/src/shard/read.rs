@@ -117,13 +117,7 @@ impl Shard {
                 left = self.read_placed(by, piece, &placed, buf).await;
             }
             left = left.or(self.read_parts(by, piece, parts, buf).await?);
-            let read = |blocks: BlockMask| blocks.and_not(left);
-            {
-                let mut state = self.state.borrow_mut();
-                for (chunk, blocks) in uses {
-                    state.note_use(by, chunk, &read(blocks));
-                }
-            }
+            self.note_uses(by, &uses, left);
             return self.read_blocks(by, piece, left, buf).await;
         }
         for piece in pieces(offset, buf.len() as u64) {
@@ -166,14 +160,20 @@ impl Shard {
                     todo = self
                         .read_piece((by, layer), &leaf, piece, asked, buf)
                         .await?;
-                    let read = stored.and_not(todo);
-                    let mut state = self.state.borrow_mut();
-                    state.note_use(by, (layer, piece.chunk), &read);
+                    self.note_uses(by, &[((layer, piece.chunk), stored)], todo);
                 }
                 _ => todo = self.read_owned(by, piece, todo, buf).await?,
             }
         }
         Ok(())
+    }
+
+    /// Notes uses of blocks, but of those that are still to be read.
+    fn note_uses(&self, by: By, uses: &[((u32, u32), BlockMask)], left: BlockMask) {
+        let mut state = self.state.borrow_mut();
+        for (chunk, blocks) in uses {
+            state.note_use(by, *chunk, &blocks.and_not(left));
+        }
     }
 
     /// Whether a page leaves some of these blocks to layers beneath its own.
@@ -212,10 +212,7 @@ impl Shard {
         let uses: Uses = owned.parts.iter().map(of_part).collect();
         let mut left = self.read_placed(by, piece, &owned.placed, buf).await;
         left = left.or(self.read_parts(by, piece, owned.parts, buf).await?);
-        let mut state = self.state.borrow_mut();
-        for (chunk, blocks) in uses {
-            state.note_use(by, chunk, &blocks.and_not(left));
-        }
+        self.note_uses(by, &uses, left);
         Ok(left)
     }
 

@@ -12,6 +12,7 @@ use block::{ErrorKind, IoBuf, IoError};
 use format::BlockMask;
 use std::ops::Range;
 use std::rc::Rc;
+use units::mutation::{Mutation, is_on};
 use units::{BLOCK, CHUNK};
 
 impl Shard {
@@ -70,7 +71,8 @@ impl Shard {
             let mut bytes = [0; BLOCK];
             old.read(0, &mut bytes);
             bytes[within.clone()].fill(0);
-            if bytes.iter().any(|byte| *byte != 0) {
+            let is_zero = bytes.iter().all(|byte| *byte == 0);
+            if !is_zero && !is_on(Mutation::PartFreed) {
                 drop(room);
                 let offset = u64::from(chunk) * CHUNK as u64 + part.start as u64;
                 let zeroes = IoBuf::zeroed(part.len());

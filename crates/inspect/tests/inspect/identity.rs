@@ -4,6 +4,7 @@ use crate::support::client::{SHAPES, changed_since_a_snapshot, made};
 use crate::support::image::{Image, Random};
 use engine::EngineConfig;
 use engine::harness::Harness;
+use format::crc32c;
 use inspect::{
     Inspection, Mode, Options, Pool, Renewed, Result, Verdict, inspect_drives, renew_identity,
     restore_volume,
@@ -31,8 +32,12 @@ fn renew(images: &[Image], name: Option<&'static str>, seed: u64) -> Result<Rene
     })
 }
 
-/// The pool's id, its drives', and the content of its volumes and snapshots.
-type Seen = (PoolId, BTreeSet<DriveId>, BTreeMap<String, Vec<u8>>);
+/// The pool's id, its drives', and of its volumes and snapshots the checksums of blocks that hold something.
+type Seen = (
+    PoolId,
+    BTreeSet<DriveId>,
+    BTreeMap<String, BTreeMap<u64, u32>>,
+);
 
 fn see(images: &[Image]) -> Seen {
     let drives: Vec<_> = images.iter().map(Image::drive).collect();
@@ -49,15 +54,15 @@ fn see(images: &[Image]) -> Seen {
         let mut content = BTreeMap::new();
         for name in names {
             let inspection = Inspection::new(&pool, Mode::Look, false, &|_| ());
-            let mut bytes = Vec::new();
+            let mut blocks = BTreeMap::new();
             let mut sink = |offset: u64, more: &[u8]| {
-                let end = offset as usize + more.len();
-                bytes.resize(bytes.len().max(end), 0);
-                bytes[offset as usize..end].copy_from_slice(more);
+                for (block, bytes) in (offset / 4096..).zip(more.chunks(4096)) {
+                    blocks.insert(block, crc32c(bytes));
+                }
                 Ok(())
             };
             restore_volume(&inspection, &name, &mut sink).await.unwrap();
-            content.insert(name, bytes);
+            content.insert(name, blocks);
         }
         (pool.id, ids, content)
     })
@@ -85,7 +90,7 @@ fn opens(images: &[Image]) {
 
 #[test]
 fn a_copy_is_the_same_pool_with_other_identities() {
-    for shape in SHAPES {
+    for shape in [SHAPES[0], SHAPES[3]] {
         let made = made(shape, 3);
         let before = see(&made.drives);
         let images = copies(&made.drives);
