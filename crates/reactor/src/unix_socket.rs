@@ -314,8 +314,8 @@ mod tests {
         let waiting: Vec<UnixStream> = std::iter::from_fn(|| {
             let (address, length) = address(&path).unwrap();
             let socket = socket().unwrap();
-            // SAFETY: the address is valid for its length during the call.
             let fd = socket.as_raw_fd();
+            // SAFETY: the address is valid for its length during the call.
             let result = unsafe { libc::connect(fd, (&raw const address).cast(), length) };
             (result == 0).then(|| UnixStream::from(socket))
         })
