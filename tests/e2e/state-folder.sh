@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A state folder that is full, without inodes, read-only or whose files were cut: pools and exports are served, what cannot
-# be kept is told of, and changes are refused with the reason until there is space.
+# be kept raises an alert, and changes are refused with the reason until there is space.
 # timeout: 240
 # shellcheck source=tests/e2e/lib.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"

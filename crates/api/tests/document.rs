@@ -104,3 +104,15 @@ fn every_code_of_events_has_its_name_and_its_section() {
         )));
     }
 }
+
+#[test]
+fn a_secret_is_not_shown_and_travels_as_its_text() {
+    let secret = api::Secret::new("between us");
+    assert_eq!(
+        format!("{secret:?} {:#?}", Some(&secret)),
+        "*** Some(\n    ***,\n)"
+    );
+    let text = serde_json::to_string(&secret).unwrap();
+    assert_eq!(text, "\"between us\"");
+    assert_eq!(serde_json::from_str::<api::Secret>(&text).unwrap(), secret);
+}

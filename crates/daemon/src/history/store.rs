@@ -125,7 +125,7 @@ impl Store {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens what was kept, at `now_s`. An index that cannot be read is begun anew; where nothing can be opened it is
+    /// Opens what was kept, at `now_s`. An index that cannot be read is replaced by an empty one; where nothing can be opened it is
     /// tried again with each second: no figure is worth that the daemon does not start.
     pub fn load(&self, now_s: u64) {
         let opened = self.opened(&mut self.lock(), now_s).map(drop);

@@ -407,7 +407,7 @@ fn find_troubles(troubles: &[(&'static str, Trouble)], found: &mut Vec<Finding>)
                 subject,
                 format!("{name} of the state folder was damaged, and nothing of it counts: {why}"),
                 format!(
-                    "restore it from a copy and start the daemon again, or enter anew what it said; then remove {}",
+                    "restore it from a copy and start the daemon again, or configure again what it contained; then remove {}",
                     at.display()
                 ),
             ),

@@ -130,7 +130,7 @@ impl StateFiles {
         std::fs::rename(self.folder.join(name), self.aside(name)).is_ok()
     }
 
-    /// Notes a file that an earlier daemon put aside: it is told of until somebody took it away.
+    /// Notes a file that an earlier daemon put aside: it is reported until somebody removes it.
     fn see_put_aside(&self, name: &'static str) {
         let at = self.aside(name);
         if at.symlink_metadata().is_ok() {
@@ -201,7 +201,7 @@ impl StateFiles {
         }
     }
 
-    /// What is wrong now, by file. A damaged file is told of until somebody took it away.
+    /// What is wrong now, by file. A damaged file is reported until somebody removes it.
     pub fn troubles(&self) -> Vec<(&'static str, Trouble)> {
         let mut all = self.lock();
         let mut told = Vec::new();

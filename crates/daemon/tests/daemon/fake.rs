@@ -205,10 +205,9 @@ impl Control for Fake {
             found: pool.drives.clone(),
             missing: self.world.missing(pool),
         });
-        Ok(ScanReport {
-            pools: found.collect(),
-            passed_over: Vec::new(),
-        })
+        let mut report = ScanReport::default();
+        report.pools.extend(found);
+        Ok(report)
     }
 
     fn pool_import(&self, drives: &[String], pool: &str, degraded: bool) -> Result<PoolStatus> {
@@ -314,10 +313,7 @@ impl Control for Fake {
     }
 
     fn pool_set_anchor(&self, pool: &str, anchor: &str) -> Result<()> {
-        self.with(pool, |pool| {
-            pool.anchor = Some(anchor.to_owned());
-            Ok(())
-        })
+        self.with(pool, |pool| pool.keep_anchor(anchor))
     }
 
     fn pool_warn_at(&self, pool: &str, levels: &[u8]) -> Result<PoolStatus> {

@@ -291,7 +291,8 @@ fn a_drive_that_is_named_twice_counts_once_and_one_in_use_is_passed_over() {
         std::os::unix::fs::symlink(path, &link).unwrap();
         named.push(format!("file:{link}"));
     }
-    let other = tiered(&folder, "other", 1, 128, 256);
+    let elsewhere = Folder::new();
+    let other = tiered(&elsewhere, "other", 1, 128, 256);
     let second = engine(1);
     second.pool_create(&other).unwrap();
     let all: Vec<String> = named.iter().chain(&drives_of(&other)).cloned().collect();

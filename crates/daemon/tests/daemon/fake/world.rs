@@ -34,6 +34,13 @@ pub struct StoredPool {
     pub alter: Option<fn(&mut PoolStatus)>,
 }
 
+impl StoredPool {
+    pub fn keep_anchor(&mut self, anchor: &str) -> Result<(), EngineError> {
+        self.anchor = Some(anchor.to_owned());
+        Ok(())
+    }
+}
+
 /// What outlives an engine: the pools on their drives, and which drives are away.
 #[derive(Default)]
 pub struct World {
