@@ -9,6 +9,8 @@ use std::io::{Error, ErrorKind, Read, Result};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::mpsc;
+use std::time::Duration;
 
 /// Portals of one export.
 const PORTALS_MAX: usize = 16;
@@ -17,6 +19,8 @@ const INITIATORS_MAX: usize = 256;
 const NETWORKS_MAX: usize = 256;
 /// Longest name (RFC 7143, section 4.2.7.1).
 pub(crate) const NAME_MAX: usize = 223;
+/// How long the look-up of a portal's name may take.
+const LOOK_UP_MAX: Duration = Duration::from_secs(5);
 /// Longest file of secrets, in bytes.
 const FILE_MAX: u64 = 4096;
 /// Shortest and longest secret, in bytes (RFC 7143, section 9.2.1: 96 bits at least).
@@ -71,6 +75,24 @@ pub(crate) fn initiator_name(name: &str) -> Option<String> {
     is_name_of(&name, b".-:_+/@#=~%").then_some(name)
 }
 
+/// Looks up a name with its port. Whoever asks waits for a bounded time, as the system may not answer for minutes.
+fn look_up(name: &str) -> Result<Option<SocketAddr>> {
+    let (give, take) = mpsc::channel();
+    let asked = name.to_owned();
+    let work = move || {
+        let found = asked.to_socket_addrs().ok();
+        // Who asked may have gone.
+        let _ = give.send(found.and_then(|mut found| found.next()));
+    };
+    reactor::control::start("iscsi-name".to_owned(), Box::new(work))?;
+    take.recv_timeout(LOOK_UP_MAX).map_err(|_| {
+        invalid(format!(
+            "the look-up of '{name}' has taken longer than {} s: write the address instead",
+            LOOK_UP_MAX.as_secs()
+        ))
+    })
+}
+
 fn portals(text: &str) -> Result<Vec<SocketAddr>> {
     let form = |part: &str| {
         invalid(format!(
@@ -79,8 +101,11 @@ fn portals(text: &str) -> Result<Vec<SocketAddr>> {
     };
     let mut portals = Vec::new();
     for part in text.split(',') {
-        let mut found = part.to_socket_addrs().map_err(|_| form(part))?;
-        let portal = found.next().ok_or_else(|| form(part))?;
+        let found = match part.parse() {
+            Ok(address) => Some(address),
+            Err(_) => look_up(part)?,
+        };
+        let portal = found.ok_or_else(|| form(part))?;
         // The system chooses another port each time that it is asked for any.
         if portal.port() == 0 || !portals.contains(&portal) {
             portals.push(portal);
