@@ -149,6 +149,10 @@ impl Connection {
                 if let Some(data) = data.filter(|_| self.session.takes_number(head)) {
                     self.session.take_other(&self.channel, head, data);
                 }
+                if head.opcode() == request::TEXT {
+                    // A list of many targets is work: others have their turn between two of them.
+                    self.session.handle.yield_now().await;
+                }
                 Ok(())
             }
             _ => {

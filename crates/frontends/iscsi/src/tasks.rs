@@ -348,10 +348,11 @@ impl<C> Tasks<C> {
         own.map(|(tag, _)| *tag).collect()
     }
 
-    /// Whether data of some is still to come.
+    /// Whether the initiator is to send data of some now: what it was not asked for yet is not awaited of it.
     pub(crate) fn is_receiving(&self) -> bool {
+        let awaited = |data: &Receiving| data.open || data.tag != NO_TAG;
         let mut tasks = self.table.values();
-        tasks.any(|task| matches!(task.state, State::Receiving(_)))
+        tasks.any(|task| matches!(&task.state, State::Receiving(data) if awaited(data)))
     }
 
     /// Tags of those that wait for memory, in order.

@@ -100,6 +100,8 @@ impl Client {
         let limit = Some(Duration::from_secs(120));
         stream.set_read_timeout(limit).unwrap();
         stream.set_write_timeout(limit).unwrap();
+        // Else small requests one after the other wait for each other.
+        stream.set_nodelay(true).unwrap();
         Self {
             stream,
             command_number: 1,
