@@ -23,6 +23,9 @@ enum Names {
 const PATHS: &[(&str, &str, Names)] = &[
     ("vhost-user-blk", "path", Names::Socket),
     ("nbd", "listen", Names::Socket),
+    ("nbd", "tls-certificate", Names::Secret),
+    ("nbd", "tls-client-ca", Names::Secret),
+    ("nbd", "tls-key", Names::Secret),
     ("fuse", "mount", Names::Mount),
     ("iscsi", "chap", Names::Secret),
 ];
@@ -204,6 +207,7 @@ mod tests {
             "read-only",
             "states",
             "target",
+            "tls",
             "without-authentication",
         ];
         for row in crate::FRONT_ENDS {

@@ -19,6 +19,9 @@ const OTHERS_FIRST: u32 = 4;
 /// What comes so soon would have been seen without sleeping: waking up takes its time, too.
 const SOON_NS: u64 = 2 * LOOK_NS;
 
+/// Calls of the system that move bytes one after the other before other tasks have their turn: a peer may send, or take,
+/// as fast as it is served.
+const ROW_MAX: u32 = 16;
 /// How often a connection is looked at whose peer has ended its direction.
 const HALF_LOOK_NS: u64 = 50_000_000;
 
@@ -194,6 +197,8 @@ pub struct Stream {
     drained: Cell<bool>,
     /// The last sleep of [`Stream::read_soon`] was hardly worth it.
     eager: Cell<bool>,
+    /// Calls of the system in a row that moved bytes.
+    row: Cell<u32>,
 }
 
 impl Stream {
@@ -210,6 +215,7 @@ impl Stream {
             socket,
             drained: Cell::new(false),
             eager: Cell::new(false),
+            row: Cell::new(0),
         })
     }
 
@@ -232,19 +238,33 @@ impl Stream {
     /// When the connection broke.
     pub async fn read(&self, buf: &mut [u8]) -> io::Result<usize> {
         if self.drained.get() {
-            self.handle.ready(self.fd(), Interest::Read).await?;
+            self.wait(Interest::Read).await?;
             self.drained.set(false);
         }
         loop {
+            self.take_turns().await;
             match self.read_now(buf) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    self.handle.ready(self.fd(), Interest::Read).await?;
+                    self.wait(Interest::Read).await?;
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Ok(count) => return Ok(self.took(count, buf.len())),
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Before a call of the system: lets others have their turn after many in a row.
+    async fn take_turns(&self) {
+        if self.row.replace(self.row.get() + 1) >= ROW_MAX {
+            self.row.set(0);
+            self.handle.yield_now().await;
+        }
+    }
+
+    async fn wait(&self, interest: Interest) -> io::Result<()> {
+        self.row.set(0);
+        self.handle.ready(self.fd(), interest).await
     }
 
     fn read_now(&self, buf: &mut [u8]) -> io::Result<usize> {
@@ -272,7 +292,10 @@ impl Stream {
             }
             let read = match self.drained.get() && !self.eager.get() {
                 true => Err(ErrorKind::WouldBlock.into()),
-                false => self.read_now(buf),
+                false => {
+                    self.take_turns().await;
+                    self.read_now(buf)
+                }
             };
             match read {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -280,7 +303,7 @@ impl Stream {
                         self.handle.yield_now().await;
                         continue;
                     }
-                    self.handle.ready(self.fd(), Interest::Read).await?;
+                    self.wait(Interest::Read).await?;
                     self.drained.set(false);
                     self.eager.set(self.handle.now_ns() < begun_ns + SOON_NS);
                 }
@@ -318,6 +341,7 @@ impl Stream {
     pub async fn write_all(&self, mut parts: &mut [IoSlice<'_>]) -> io::Result<()> {
         IoSlice::advance_slices(&mut parts, 0);
         while !parts.is_empty() {
+            self.take_turns().await;
             let written = match &self.socket {
                 StreamSocket::Unix(socket) => (&*socket).write_vectored(parts),
                 StreamSocket::Tcp(socket) => (&*socket).write_vectored(parts),
@@ -326,7 +350,7 @@ impl Stream {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(count) => IoSlice::advance_slices(&mut parts, count),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    self.handle.ready(self.fd(), Interest::Write).await?;
+                    self.wait(Interest::Write).await?;
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),

@@ -222,6 +222,42 @@ fn a_stream_carries_bytes_both_ways_and_its_socket_file_is_removed() {
 }
 
 #[test]
+fn a_peer_that_is_as_fast_as_it_is_served_leaves_others_their_turns() {
+    let path = std::env::temp_dir().join(format!("convect-turns-{}.sock", std::process::id()));
+    let reactor = Reactor::new(1).unwrap();
+    let listener = Listener::bind(reactor.handle(), &ListenAddress::Unix(path.clone())).unwrap();
+    let mut peer = UnixStream::connect(path).unwrap();
+    peer.write_all(&[7; 64 << 10]).unwrap();
+    let handle = reactor.handle().clone();
+    let turns = Rc::new(Cell::new(0));
+    let counted = turns.clone();
+    reactor.handle().spawn(async move {
+        loop {
+            counted.set(counted.get() + 1);
+            handle.yield_now().await;
+        }
+    });
+    let seen = reactor.block_on(async move {
+        let stream = listener.accept().await.unwrap();
+        let begun = turns.get();
+        // All of it is there: no call has to wait.
+        for _ in 0..1024 {
+            stream.read_exact(&mut [0; 32]).await.unwrap();
+        }
+        for _ in 0..1024 {
+            stream.read_soon(&mut [0; 32]).await.unwrap();
+        }
+        for _ in 0..64 {
+            let byte = [IoSlice::new(&[7])];
+            stream.write_all(&mut { byte }).await.unwrap();
+        }
+        turns.get() - begun
+    });
+    let seen = seen.unwrap();
+    assert!(seen >= (2 * 1024 + 64) / 20, "{seen} turns");
+}
+
+#[test]
 fn a_socket_in_use_or_with_a_long_path_is_refused_with_advice() {
     let reactor = Reactor::new(1).unwrap();
     let path = std::env::temp_dir().join(format!("convect-inuse-{}.sock", std::process::id()));

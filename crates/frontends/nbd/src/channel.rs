@@ -14,6 +14,9 @@ const INCOMING: usize = 32 << 10;
 /// Bytes that become records before these are sent.
 const OUTGOING: usize = 64 << 10;
 
+/// Steps of decryption without a byte of the peer's before others have their turn.
+const EMPTY_MAX: u32 = 8;
+
 /// A connection, as its session sees it.
 pub(crate) enum Channel {
     Plain(Stream),
@@ -141,13 +144,20 @@ impl TlsStream {
     }
 
     async fn read_some(&self, buf: &mut [u8], soon: bool) -> Result<usize> {
+        let mut empty = 0;
         loop {
+            // A peer may send records without bytes as fast as they are decrypted.
+            if empty >= EMPTY_MAX {
+                empty = 0;
+                self.handle.yield_now().await;
+            }
             let read = self.state.borrow_mut().reader().read(buf);
             match read {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 ended => return ended,
             }
             self.decrypt_more(soon).await?;
+            empty += 1;
         }
     }
 

@@ -1,12 +1,14 @@
 //! An export: its listener, and its end.
 
+use crate::address::invalid;
 use crate::parameters::parse;
 use crate::secure::{self, serve};
-use crate::shared::{Listening, Shared};
+use crate::shared::{Listening, Settings, Shared};
 use reactor::{
     Bound, Export, Handle, ListenAddress, Listener, Remote, SECOND_NS, SocketAccess, StartExport,
     Stream,
 };
+use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
 use std::io::{Error, Result};
 use std::os::fd::BorrowedFd;
@@ -30,26 +32,37 @@ static NEXT_LISTENER: AtomicU64 = AtomicU64::new(0x6e62_6400_0000_0000);
 struct NbdExport {
     shared: Arc<Shared>,
     address: ListenAddress,
+    /// As it was started.
+    parameters: BTreeMap<String, String>,
+}
+
+/// Parameters that do not change while clients are connected; the others count for connections to come.
+const FIXED: [&str; 4] = ["listen", "mode", "owner", "group"];
+
+/// Where to listen, and what may change.
+fn settings(parameters: &BTreeMap<String, String>) -> Result<(ListenAddress, Settings)> {
+    let parameters = parse(parameters)?;
+    if parameters.tls.is_some() {
+        secure::prepare()?;
+    }
+    let settings = Settings {
+        connections: parameters.connections,
+        tls: parameters.tls,
+    };
+    Ok((parameters.listen, settings))
 }
 
 /// Starts an export. Not to be called on one of its loops: it waits for the first of them.
 pub(crate) fn start(export: StartExport) -> Result<Box<dyn Export>> {
-    let parameters = parse(&export.parameters)?;
-    if parameters.tls.is_some() {
-        secure::prepare()?;
-    }
+    let (listen, settings) = settings(&export.parameters)?;
     // Here and not on the loop: file systems may take their time.
-    let bound = Bound::new(
-        &parameters.listen,
-        &SocketAccess::parse(&export.parameters)?,
-    )?;
+    let bound = Bound::new(&listen, &SocketAccess::parse(&export.parameters)?)?;
     let address = bound.address()?;
     let shared = Shared::new(
         (export.name, export.volume),
         export.device,
         export.memory,
-        parameters.connections,
-        parameters.tls,
+        settings,
     );
     let remotes = export.remotes;
     let first = remotes
@@ -77,7 +90,11 @@ pub(crate) fn start(export: StartExport) -> Result<Box<dyn Export>> {
             "the loop that should listen has ended or does not answer: is the daemon stopping?",
         ));
     }
-    Ok(Box::new(NbdExport { shared, address }))
+    Ok(Box::new(NbdExport {
+        shared,
+        address,
+        parameters: export.parameters,
+    }))
 }
 
 impl Export for NbdExport {
@@ -87,7 +104,7 @@ impl Export for NbdExport {
 
     fn hints(&self) -> Vec<String> {
         // Where libnbd finds the certificates of clients.
-        let (scheme, certificates) = match &self.shared.tls {
+        let (scheme, certificates) = match &self.shared.settings().tls {
             None => ("nbd", ""),
             Some(_) => ("nbds", "tls-certificates=/etc/pki/libnbd"),
         };
@@ -120,6 +137,19 @@ impl Export for NbdExport {
 
     fn sessions(&self) -> usize {
         self.shared.sessions()
+    }
+
+    /// Takes over all but where it listens, for connections to come. Files of certificates are read again.
+    fn change(&self, parameters: &BTreeMap<String, String>) -> Result<()> {
+        let is_fixed = |name: &&&str| self.parameters.get(**name) != parameters.get(**name);
+        if let Some(name) = FIXED.iter().find(is_fixed) {
+            return Err(invalid(format!(
+                "{name} cannot be changed while clients are connected: delete the export and create it again"
+            )));
+        }
+        let (_, settings) = settings(parameters)?;
+        self.shared.change(settings);
+        Ok(())
     }
 }
 

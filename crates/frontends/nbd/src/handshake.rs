@@ -257,7 +257,7 @@ impl<'a> Handshake<'a> {
             return self.refuse(kind, reply::ERR_UNKNOWN, text).await;
         }
         if kind == option::GO && !self.seat.admit() {
-            let most = self.shared.connections;
+            let most = self.shared.settings().connections;
             let text = format!(
                 "this export has {most} connections, which is its limit: close one, or raise max-connections"
             );
@@ -300,7 +300,7 @@ impl<'a> Handshake<'a> {
             return self.refuse(kind, reply::ERR_INVALID, text).await;
         }
         let Some(request) = ContextRequest::parse(data) else {
-            let text = "the option's data is malformed";
+            let text = "the option's data is malformed, or has more than 64 queries";
             return self.refuse(kind, reply::ERR_INVALID, text).await;
         };
         if !self.is_ours(request.name) {

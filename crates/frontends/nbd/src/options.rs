@@ -3,6 +3,9 @@
 /// Longest name of an export or a context, in bytes ("strings ... MUST NOT exceed 4096 bytes").
 const NAME_MAX: u32 = 4096;
 
+/// Most queries of one option: each is compared with every context that there is.
+const QUERIES_MAX: usize = 64;
+
 /// A reader over an option's data; every step is `None` past the end.
 struct Fields<'a>(&'a [u8]);
 
@@ -71,8 +74,8 @@ impl<'a> ContextRequest<'a> {
         let mut fields = Fields(data);
         let name = fields.string()?;
         let count = fields.u32()?;
-        // Each query takes four bytes at least, so the data bounds the count.
-        if count as usize > data.len() / 4 {
+        // Each query takes four bytes at least, so the data bounds the count, too.
+        if count as usize > QUERIES_MAX.min(data.len() / 4) {
             return None;
         }
         let queries = (0..count)
@@ -165,8 +168,13 @@ mod tests {
     }
 
     #[test]
-    fn a_count_of_queries_beyond_the_data_is_refused() {
+    fn more_queries_than_the_data_has_or_than_are_taken_are_refused() {
         let data = [string(""), u32::MAX.to_be_bytes().to_vec()].concat();
         assert_eq!(ContextRequest::parse(&data), None);
+        for (count, is_taken) in [(64u32, true), (65, false)] {
+            let queries = string("base:").repeat(count as usize);
+            let data = [string(""), count.to_be_bytes().to_vec(), queries].concat();
+            assert_eq!(ContextRequest::parse(&data).is_some(), is_taken, "{count}");
+        }
     }
 }

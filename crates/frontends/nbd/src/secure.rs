@@ -72,7 +72,7 @@ pub(crate) async fn serve(handle: Handle, stream: Stream, shared: Arc<Shared>, s
         seat,
         no_zeroes: false,
     };
-    let security = match &peer.shared.tls {
+    let security = match &peer.shared.settings().tls {
         None => Security::None,
         Some(tls) if tls.required => Security::Required,
         Some(_) => Security::Optional,
@@ -103,7 +103,7 @@ pub(crate) async fn serve(handle: Handle, stream: Stream, shared: Arc<Shared>, s
 
 /// Moves a connection to the thread of TLS handshakes for its own, and back.
 fn start_tls(handle: &Handle, stream: Stream, peer: Peer) {
-    let (Ok(thread), Some(tls)) = (thread(), peer.shared.tls.clone()) else {
+    let (Ok(thread), Some(tls)) = (thread(), peer.shared.settings().tls) else {
         return;
     };
     let (back, stream) = (handle.remote(), stream.detach());

@@ -43,14 +43,21 @@ impl State {
     }
 }
 
+/// What may change while an export runs: it counts for connections to come.
+#[derive(Clone)]
+pub(crate) struct Settings {
+    /// Connections in transmission at most.
+    pub connections: usize,
+    pub tls: Option<Tls>,
+}
+
 /// One export, from every side.
 pub(crate) struct Shared {
     pub name: String,
     pub volume: String,
     pub device: Arc<dyn BlockDevice>,
-    /// Connections in transmission at most.
-    pub connections: usize,
-    pub tls: Option<Tls>,
+    /// What may change while the export runs.
+    settings: Mutex<Settings>,
     /// What memory sessions may take together.
     pub memory: Budget,
     /// The volume's size in bytes, refreshed at each change.
@@ -80,8 +87,9 @@ impl Drop for Seat {
 impl Seat {
     /// Counts the connection as one of those that the export may have; false when there are as many already.
     pub(crate) fn admit(&self) -> bool {
+        let most = self.shared.settings().connections;
         let mut state = self.shared.lock();
-        let is_free = state.count(Stage::Admitted) < self.shared.connections;
+        let is_free = state.count(Stage::Admitted) < most;
         let Some(connection) = state.connections.get_mut(&self.number) else {
             return false;
         };
@@ -107,16 +115,14 @@ impl Shared {
         (name, volume): (String, String),
         device: Arc<dyn BlockDevice>,
         memory: Budget,
-        connections: usize,
-        tls: Option<Tls>,
+        settings: Settings,
     ) -> Arc<Self> {
         Arc::new(Self {
             name,
             volume,
             size: AtomicU64::new(device.geometry().size),
             device,
-            connections,
-            tls,
+            settings: Mutex::new(settings),
             memory,
             stopping: AtomicBool::new(false),
             state: Mutex::default(),
@@ -126,6 +132,16 @@ impl Shared {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn settings(&self) -> Settings {
+        let settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
+        settings.clone()
+    }
+
+    pub(crate) fn change(&self, settings: Settings) {
+        let mut known = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
+        *known = settings;
     }
 
     pub(crate) fn size(&self) -> u64 {

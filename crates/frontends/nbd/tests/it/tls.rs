@@ -238,3 +238,34 @@ fn files_that_cannot_be_used_are_refused_with_what_to_do() {
         assert!(error.contains(part), "{error}");
     }
 }
+
+#[test]
+fn certificates_and_the_number_of_connections_change_for_connections_to_come() {
+    let secured = Secured::start(&[]);
+    let export = secured.server.export.as_ref().unwrap();
+    let listen = format!("unix:{}", secured.server.socket().display());
+    let renewed = Certificates::make(&secured.server.folder.join("renewed"));
+    let change = |pairs: &[(&str, &str)]| {
+        let pairs = pairs
+            .iter()
+            .map(|(name, value)| ((*name).into(), (*value).into()));
+        export.change(&pairs.collect())
+    };
+    let [certificate, key] = ["server-cert.pem", "server-key.pem"].map(|name| renewed.path(name));
+    let all = [
+        ("listen", &*listen),
+        ("tls-certificate", &certificate),
+        ("tls-key", &key),
+        ("max-connections", "1"),
+    ];
+    let is_trusted = |client: &str| secured.qemu(client, &["info"]).status.success();
+    assert!(is_trusted("without") && !is_trusted("renewed/without"));
+    change(&all).unwrap();
+    assert!(!is_trusted("without") && is_trusted("renewed/without"));
+    change(&all[..1]).unwrap();
+    let plain = secured.server.uri();
+    good("nbdinfo", &["--size", &plain]);
+    let other = [("listen", "unix:/other")];
+    assert!(change(&other).is_err() && change(&[]).is_err());
+    good("nbdinfo", &["--size", &plain]);
+}

@@ -32,6 +32,7 @@ impl Certificates {
     /// `server`, and the clients' folders `known`, whose certificate the server's authority signed, `foreign`, with one
     /// of another, and `without`.
     pub fn make(folder: &Path) -> Self {
+        std::fs::create_dir_all(folder).unwrap();
         let (own, issuer) = authority("ours");
         let (_, other) = authority("another");
         signed(folder, "server", &["localhost", "127.0.0.1"], &issuer);
