@@ -107,6 +107,7 @@ fn knock(doors: &Doors, door: &Door, entered: &AtomicBool, over: &AtomicBool) ->
             thread::sleep(SAMPLE);
         }
     }
+    seen.open_in_the_end = is_set(entered);
     (seen, most)
 }
 
@@ -215,6 +216,9 @@ fn together(
             })
         });
         wait(daemon, Duration::from_secs(plan.seconds), || false)?;
+        // Whoever came in before the attack had its full effect says little.
+        let closed = |door: &AtomicBool| door.store(false, Ordering::Relaxed);
+        entered.iter().for_each(closed);
         wait(daemon, MORE_MAX, || {
             running.iter().all(Running::was_answered) && entered.iter().all(is_set)
         })?;
