@@ -113,9 +113,17 @@ fn of_victims(seen: &Seen, faults: &mut Vec<String>) {
             None => {}
         }
     }
-    for door in seen.doors.iter().filter(|door| !door.open_in_the_end) {
+    for door in &seen.doors {
         let why = door.why.as_deref().unwrap_or("it was not answered");
-        faults.push(format!("nobody else came in at {}: {why}", door.name));
+        let (name, all) = (door.name, door.entered + door.refused);
+        if !door.open_in_the_end {
+            faults.push(format!("nobody else came in at {name}: {why}"));
+        } else if door.refused > door.entered {
+            faults.push(format!(
+                "{} of {all} others did not come in at {name}: {why}",
+                door.refused
+            ));
+        }
     }
 }
 
@@ -204,7 +212,7 @@ mod tests {
             victims: vec![victim("nbd"), victim("iscsi")],
             doors: vec![DoorSeen {
                 name: "TLS",
-                entered: 1,
+                entered: 9,
                 refused: 9,
                 open_in_the_end: true,
                 why: Some("late".to_owned()),
@@ -258,6 +266,7 @@ mod tests {
             |seen| seen.doors[0].open_in_the_end = false,
             "nobody else came in at TLS: late",
         );
+        check(|seen| seen.doors[0].refused = 10, "10 of 19 others");
         check(|seen| seen.most.memory += MEMORY_MAX + 1, "above idle");
         check(
             |seen| seen.after.memory += MEMORY_MAX + 1,
