@@ -288,14 +288,14 @@ pub fn run(scene: &mut Scene, plan: Plan) -> Result<Seen> {
     };
     seen.idle_memory = plan.idle_memory.unwrap_or(seen.most.memory);
     let log = daemon.log();
-    // Where others were harmed, there is no need to wait for the rest.
-    let limit = match judge(&seen, None).is_empty() {
-        true => RETURN_MAX,
-        false => Duration::ZERO,
-    };
-    interrupt::wait_for(limit, || {
+    // Where others were harmed, the rest is not waited for, and says nothing.
+    let harmed = !judge(&seen, None).is_empty();
+    interrupt::wait_for(RETURN_MAX, || {
         if let Err(failure) = daemon.check() {
             seen.died = Some(failure.to_string());
+            return Ok(true);
+        }
+        if harmed {
             return Ok(true);
         }
         seen.after = Taken::now(daemon.pid(), &log)?;
