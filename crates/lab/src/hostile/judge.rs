@@ -37,10 +37,12 @@ pub struct VictimSeen {
 pub struct DoorSeen {
     /// Its name.
     pub name: &'static str,
-    /// How often one came in, and did not.
+    /// How often one came in.
     pub entered: u64,
     /// How often one did not.
     pub refused: u64,
+    /// Whether one came in when the attack had lasted for its time, and was not over.
+    pub open_in_the_end: bool,
     /// Why not, last.
     pub why: Option<String>,
 }
@@ -111,9 +113,17 @@ fn of_victims(seen: &Seen, faults: &mut Vec<String>) {
             None => {}
         }
     }
-    for door in seen.doors.iter().filter(|door| door.entered == 0) {
+    for door in &seen.doors {
         let why = door.why.as_deref().unwrap_or("it was not answered");
-        faults.push(format!("nobody else came in at {}: {why}", door.name));
+        let (name, all) = (door.name, door.entered + door.refused);
+        if !door.open_in_the_end {
+            faults.push(format!("nobody else came in at {name}: {why}"));
+        } else if door.refused > door.entered {
+            faults.push(format!(
+                "{} of {all} others did not come in at {name}: {why}",
+                door.refused
+            ));
+        }
     }
 }
 
@@ -202,8 +212,9 @@ mod tests {
             victims: vec![victim("nbd"), victim("iscsi")],
             doors: vec![DoorSeen {
                 name: "TLS",
-                entered: 1,
+                entered: 9,
                 refused: 9,
+                open_in_the_end: true,
                 why: Some("late".to_owned()),
             }],
             attack: AttackSeen {
@@ -252,9 +263,10 @@ mod tests {
         );
         check(|seen| seen.victims[0].p99_us = 1000.1, "2.0 times");
         check(
-            |seen| seen.doors[0].entered = 0,
+            |seen| seen.doors[0].open_in_the_end = false,
             "nobody else came in at TLS: late",
         );
+        check(|seen| seen.doors[0].refused = 10, "10 of 19 others");
         check(|seen| seen.most.memory += MEMORY_MAX + 1, "above idle");
         check(
             |seen| seen.after.memory += MEMORY_MAX + 1,

@@ -107,6 +107,7 @@ fn knock(doors: &Doors, door: &Door, entered: &AtomicBool, over: &AtomicBool) ->
             thread::sleep(SAMPLE);
         }
     }
+    seen.open_in_the_end = is_set(entered);
     (seen, most)
 }
 
@@ -215,6 +216,9 @@ fn together(
             })
         });
         wait(daemon, Duration::from_secs(plan.seconds), || false)?;
+        // Whoever came in before the attack had its full effect says little.
+        let closed = |door: &AtomicBool| door.store(false, Ordering::Relaxed);
+        entered.iter().for_each(closed);
         wait(daemon, MORE_MAX, || {
             running.iter().all(Running::was_answered) && entered.iter().all(is_set)
         })?;
@@ -284,14 +288,14 @@ pub fn run(scene: &mut Scene, plan: Plan) -> Result<Seen> {
     };
     seen.idle_memory = plan.idle_memory.unwrap_or(seen.most.memory);
     let log = daemon.log();
-    // Where others were harmed, there is no need to wait for the rest.
-    let limit = match judge(&seen, None).is_empty() {
-        true => RETURN_MAX,
-        false => Duration::ZERO,
-    };
-    interrupt::wait_for(limit, || {
+    // Where others were harmed, the rest is not waited for, and says nothing.
+    let harmed = !judge(&seen, None).is_empty();
+    interrupt::wait_for(RETURN_MAX, || {
         if let Err(failure) = daemon.check() {
             seen.died = Some(failure.to_string());
+            return Ok(true);
+        }
+        if harmed {
             return Ok(true);
         }
         seen.after = Taken::now(daemon.pid(), &log)?;

@@ -61,10 +61,10 @@ fn cells(row: &Row<'_>) -> Vec<String> {
     }
     let above = seen.most.memory.saturating_sub(seen.idle_memory);
     let doors = seen.doors.iter();
-    let entered = doors.filter(|door| door.entered > 0).count();
+    let open = doors.filter(|door| door.open_in_the_end).count();
     let logged = seen.most.log.saturating_sub(seen.before.log);
     cells.extend([
-        format!("{entered}/{}", doors::ALL.len()),
+        format!("{open}/{}", doors::ALL.len()),
         format_bytes(above),
         format_bytes(seen.request_memory),
         seen.waiting.to_string(),
