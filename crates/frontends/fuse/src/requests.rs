@@ -76,10 +76,9 @@ pub(crate) fn flush(file: &Arc<File>, reply: ReplyEmpty) {
 
 /// Gives space back or zeroes a range (`fallocate(2)`); space cannot be reserved.
 pub(crate) fn allocate(file: &Arc<File>, offset: u64, length: u64, mode: i32, reply: ReplyEmpty) {
-    let (kind, no_unmap) = match mode & !libc::FALLOC_FL_KEEP_SIZE {
-        // Zeroes are promised, which a discard of part of a block is not.
-        libc::FALLOC_FL_PUNCH_HOLE => (OpKind::WriteZeroes, false),
-        libc::FALLOC_FL_ZERO_RANGE => (OpKind::WriteZeroes, true),
+    let no_unmap = match mode & !libc::FALLOC_FL_KEEP_SIZE {
+        libc::FALLOC_FL_PUNCH_HOLE => false,
+        libc::FALLOC_FL_ZERO_RANGE => true,
         _ => return reply.error(Errno::EOPNOTSUPP),
     };
     let range = file.clip(offset, length);
@@ -97,7 +96,7 @@ pub(crate) fn allocate(file: &Arc<File>, offset: u64, length: u64, mode: i32, re
     let permit = file.flight.begin(0);
     let task = file.clone();
     file.run(move || async move {
-        let result = task.clear(range, kind, flags).await;
+        let result = task.clear(range, flags).await;
         Answer::Empty(reply).send(result, &IoBuf::empty());
         drop(permit);
     });

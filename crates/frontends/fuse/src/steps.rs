@@ -78,18 +78,17 @@ impl File {
         self.patch(offset, data, flags).await
     }
 
-    /// Makes `range` read as zeroes: by `kind` where it covers whole LBAs, by writing elsewhere.
+    /// Makes `range` read as zeroes, and frees its space unless the flags say otherwise.
     pub(crate) async fn clear(
         self: &Arc<Self>,
         range: Range<u64>,
-        kind: OpKind,
         flags: OpFlags,
     ) -> Result<(), IoError> {
         let whole = self.whole(&range);
         let _held = self.ranges.hold(whole.clone(), whole != range).await;
         let inner_start = range.start.next_multiple_of(self.lba);
         let inner_end = range.end / self.lba * self.lba;
-        let frees = kind == OpKind::Discard;
+        let frees = !flags.no_unmap;
         if inner_start > inner_end {
             // Part of a single LBA.
             return self.zero_part(range, frees).await;
@@ -102,7 +101,7 @@ impl File {
         let mut at = inner_start;
         while at < inner_end {
             let end = ((at / window + 1) * window).min(inner_end);
-            self.clear_whole(at..end, kind, flags).await?;
+            self.clear_whole(at..end, flags).await?;
             at = end;
         }
         self.zero_part(inner_end..range.end, frees).await
@@ -111,12 +110,12 @@ impl File {
     async fn clear_whole(
         self: &Arc<Self>,
         range: Range<u64>,
-        kind: OpKind,
         flags: OpFlags,
     ) -> Result<(), IoError> {
         self.check_served()?;
         let plan = Plan {
-            kind,
+            // Not a discard, which promises no zeroes of a part of a block.
+            kind: OpKind::WriteZeroes,
             flags,
             range,
             buf: IoBuf::empty(),
@@ -124,7 +123,7 @@ impl File {
         self.step(plan).await.map(drop)
     }
 
-    /// Makes part of an LBA read as zeroes. If it `frees`, what holds nothing but zeroes then is discarded, and what
+    /// Makes part of an LBA read as zeroes. If it `frees`, what holds nothing but zeroes then is freed, and what
     /// held nothing else before stays as it is: a hole takes no space by being punched.
     async fn zero_part(self: &Arc<Self>, range: Range<u64>, frees: bool) -> Result<(), IoError> {
         if range.is_empty() {
@@ -142,9 +141,7 @@ impl File {
             bytes[part].fill(0);
             if is_zero(&bytes) {
                 let whole = start..start + self.lba;
-                return self
-                    .clear_whole(whole, OpKind::Discard, OpFlags::default())
-                    .await;
+                return self.clear_whole(whole, OpFlags::default()).await;
             }
         }
         let zeroes = vec![0; (range.end - range.start) as usize];
