@@ -92,10 +92,12 @@ impl Manager {
         if error.code == ErrorCode::Exists {
             return Err(error.message);
         }
+        // One that cannot be opened may be there: whether to do without it is somebody's decision.
         let missing = self
             .control
             .pool_scan(&known.drives)
             .ok()
+            .filter(|found| found.passed_over.is_empty())
             .and_then(|found| found.pools.into_iter().find(|pool| pool.id == known.id))
             .map(|pool| pool.missing)
             .unwrap_or_default();
