@@ -14,7 +14,7 @@ pub fn print(text: &str) -> Result<(), Failure> {
     print_styled(&visible::lines(text))
 }
 
-/// Writes text with colours of its own; what it has of others came by [`read`].
+/// Writes text with colours; text from elsewhere in it was escaped by [`read`].
 ///
 /// # Errors
 /// When nobody reads it.

@@ -119,7 +119,7 @@ impl Lines {
         let Some((file, length)) = &mut self.file else {
             return Err(io::Error::other("there is no file"));
         };
-        // A torn line is ended, so that this one stands on its own.
+        // A torn line is ended, so that this one is not appended to it.
         let end = if self.torn { "\n" } else { "" };
         let text = format!("{end}{line}\n");
         if let Err(error) = file.write_all(text.as_bytes()) {

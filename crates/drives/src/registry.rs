@@ -139,7 +139,7 @@ pub struct DriveIdentity {
     inode: u64,
 }
 
-/// Which drive a specification names; nothing for kinds that are no files, and where there is none now.
+/// Which drive a specification names; `None` for kinds that are not files, and for missing files.
 pub fn identity(spec: &str) -> Option<DriveIdentity> {
     let meta = fs::metadata(path(spec)?).ok()?;
     Some(match meta.file_type().is_block_device() {

@@ -21,7 +21,7 @@ pub struct Anchor {
     pub number: u64,
     /// See `number`.
     pub hash: String,
-    /// Number of the first entry of the file before and of the one that is appended to; 0: there is none.
+    /// Number of the first entry of the previous file and of the current one; 0 for a file without entries.
     pub firsts: [u64; 2],
 }
 

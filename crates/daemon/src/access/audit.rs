@@ -51,7 +51,7 @@ pub struct Audit {
     broken_at: Option<u64>,
     /// What is there was read: only then it can be continued.
     loaded: bool,
-    /// Number of the first entry of each file; 0: there is none.
+    /// Number of the first entry of each file; 0 for a file without entries.
     firsts: [u64; 2],
     /// Which log it is.
     name: String,

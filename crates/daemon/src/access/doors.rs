@@ -338,7 +338,7 @@ impl Access {
         lock(&self.audit).list(None, 0).broken_at
     }
 
-    /// The end of the log of changes, as pools keep it, with its number; nothing where there is none to be kept.
+    /// The end of the log of changes, as pools keep it, with its number; `None` when there is nothing to keep.
     pub fn anchor(&self) -> Option<(u64, String)> {
         let anchor = lock(&self.audit).anchor()?;
         Some((anchor.number, anchor.text()))

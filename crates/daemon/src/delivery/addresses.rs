@@ -15,7 +15,7 @@ fn is_link_local(address: IpAddr) -> bool {
 /// The addresses of a host; of this host's links alone where `link_local` allows them.
 ///
 /// # Errors
-/// When there is none, or the resolver does not answer in time.
+/// When the name has no address, or the resolver does not answer in time.
 pub fn addresses(host: &str, port: u16, link_local: bool) -> io::Result<Vec<SocketAddr>> {
     let name = match host.parse::<Ipv6Addr>() {
         Ok(address) => format!("[{address}]:{port}"),

@@ -78,7 +78,7 @@ fn stranger(peer: &Peer) -> Router {
     })
 }
 
-/// A router as a service whose requests came by a door and a connection.
+/// A router as a service that knows by which listener and connection its requests came.
 pub fn through(
     door: Door,
     share: Share,

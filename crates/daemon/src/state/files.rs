@@ -86,7 +86,7 @@ impl StateFiles {
         self.wrong.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads a file of at most `most` bytes; nothing where there is none. One that cannot be read, or of which `decode`
+    /// Reads a file of at most `most` bytes; `None` for a missing one. One that cannot be read, or of which `decode`
     /// makes nothing, is put aside as `NAME.damaged` and noted: the daemon serves without what it said.
     pub fn read<T>(
         &self,

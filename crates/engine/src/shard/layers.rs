@@ -305,7 +305,7 @@ impl Shard {
         }
     }
 
-    /// The first chunk from `from` on of which a volume's layer, or one beneath, has a page; none: there is none.
+    /// The first chunk from `from` on of which a volume's layer, or one beneath, has a page; `None` when no further one has.
     ///
     /// # Errors
     /// The drive's error.
