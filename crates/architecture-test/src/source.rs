@@ -22,10 +22,9 @@ impl Source {
     /// The numbered lines (from 1) that ship: no comments, nothing from the first
     /// `#[cfg(test)]` module on.
     pub fn code(&self) -> impl Iterator<Item = (usize, &str)> {
-        let end = self
-            .text
-            .find("#[cfg(test)]\nmod tests {")
-            .unwrap_or(self.text.len());
+        let tests = ["", "pub(crate) "].map(|to| format!("#[cfg(test)]\n{to}mod tests {{"));
+        let ends = tests.iter().filter_map(|module| self.text.find(module));
+        let end = ends.min().unwrap_or(self.text.len());
         self.text[..end]
             .lines()
             .enumerate()

@@ -1,6 +1,7 @@
 //! Files whose names come from outside: opened without ever waiting, and only where they are what they should be; and
 //! folders whose entries outlive a power cut.
 
+use crate::may_wait;
 use std::ffi::CString;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read};
@@ -15,6 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// # Errors
 /// What the system says, and `InvalidInput` for something other than a regular file.
 pub fn open_regular(path: &Path, options: &OpenOptions) -> io::Result<File> {
+    may_wait();
     let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW | libc::O_NOCTTY;
     let opened = options.clone().custom_flags(flags).open(path);
     let file = opened.map_err(|error| match error.raw_os_error() {
@@ -53,6 +55,7 @@ fn wrong(path: &Path, why: &str) -> io::Error {
 /// # Errors
 /// What the system says.
 pub fn sync_folder(folder: &Path) -> io::Result<()> {
+    may_wait();
     File::open(folder)?.sync_all()
 }
 
@@ -115,6 +118,7 @@ fn rename_to_new(from: &Path, to: &Path) -> io::Result<()> {
 /// # Errors
 /// What the system says.
 pub fn remove_file_if(path: &Path, made: FileIdentity) -> io::Result<bool> {
+    may_wait();
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let aside = path.with_file_name(format!(".convect-{}-{number}", std::process::id()));

@@ -27,6 +27,7 @@ mod signals;
 mod sync;
 mod timer;
 mod unix_socket;
+mod waiting;
 mod within;
 
 pub use budget::{Account, Budget, OWN};
@@ -54,4 +55,5 @@ pub use signals::Signals;
 pub use sync::{Event, Limit, Permit};
 pub use timer::Sleep;
 pub use unix_socket::{SocketAccess, UnixSocket};
+pub use waiting::{is_loop, may_wait};
 pub use within::{SECOND_NS, in_time, within};

@@ -3,6 +3,7 @@
 //! Each look-up is a thread of its own, of which there are few; what was found, or not, counts for a while. So many
 //! exports with one name cost the time of one look-up.
 
+use crate::may_wait;
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -56,6 +57,7 @@ pub fn resolve(name: &str) -> io::Result<Vec<SocketAddr>> {
     if let Ok(address) = name.parse() {
         return Ok(vec![address]);
     }
+    may_wait();
     if name.len() > NAME_MAX {
         let why = format!("a name of a host has at most {NAME_MAX} bytes with its port");
         return Err(io::Error::new(ErrorKind::InvalidInput, why));

@@ -4,6 +4,7 @@ use crate::cores::keep_to;
 use crate::executor::Clock;
 use crate::remote::Inbox;
 use crate::ring::Ring;
+use crate::waiting::begin_loop;
 use crate::{Handle, Remote};
 use block::DmaPool;
 use std::io;
@@ -196,6 +197,7 @@ impl ReactorThread {
         let thread = std::thread::Builder::new()
             .name(name.to_owned())
             .spawn(move || {
+                begin_loop();
                 let reactor =
                     match keep_to(&cores).and_then(|()| Reactor::with_buffers(seed, buffers())) {
                         Ok(reactor) => reactor,

@@ -5,6 +5,7 @@
 //! Leaves out: connections (`net`), and which paths may be named.
 
 use crate::files::{FileIdentity, read_regular, remove_file_if};
+use crate::{is_loop, may_wait};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -226,6 +227,7 @@ impl UnixSocket {
                 format!("unix:{}: {advice} ({error})", path.display()),
             )
         };
+        may_wait();
         let (address, length) = address(path)?;
         make_free(path, access)?;
         let socket = socket()?;
@@ -267,8 +269,20 @@ impl UnixSocket {
 impl Drop for UnixSocket {
     /// The socket is open until its file is gone, so that no other file can have its identity.
     fn drop(&mut self) {
+        let (path, made) = (self.path.clone(), self.made);
         // Somebody else may have removed it: nothing is left to do then.
-        let _ = remove_file_if(&self.path, self.made);
+        let remove = move || drop(remove_file_if(&path, made));
+        if !is_loop() {
+            return remove();
+        }
+        // A loop that has it last, since its export did not wait any longer. Without a thread the file stays behind, as
+        // a dead program's, which the next one to listen there removes.
+        let open = self.listener.try_clone();
+        let thread = std::thread::Builder::new().name("unlisten".to_owned());
+        let _ = thread.spawn(move || {
+            remove();
+            drop(open);
+        });
     }
 }
 

@@ -79,6 +79,7 @@ mutations! {
     FlushError, "flush-error-ignored", "A flush that failed counts as done.";
     TwinTaken, "copy-of-drive-taken", "A pool is opened with a drive and its copy.";
     LegBehind, "leg-behind-trusted", "A leg that was away is read as if it had all.";
+    LongPart, "long-operation-skips-part", "A part of a long write is answered and not carried out.";
     CountOff, "overwrite-counted-twice", "A block that is written again is counted again.";
     PromiseTaken, "promise-taken", "Writes take space that other volumes were promised.";
     SnapshotUnheld, "snapshot-without-hold", "Shards take a snapshot one after the other while writes go on.";

@@ -38,6 +38,7 @@ impl Drop for LockedFile {
 
 /// Opens what `named` names, creating it when it is absent and a size was given.
 pub(crate) fn open_locked(named: &Named, access: Access) -> Result<(LockedFile, Found), OpenError> {
+    reactor::may_wait();
     let path = Path::new(&named.name);
     let created = match (fs::metadata(path), named.size) {
         (Err(error), Some(size))

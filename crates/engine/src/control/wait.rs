@@ -1,6 +1,6 @@
 //! Time, for the control plane's own threads. No shard runs here.
 
-use reactor::control;
+use reactor::{control, may_wait};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -40,6 +40,7 @@ pub fn wait_for(mut so: impl FnMut() -> bool) -> bool {
     if control::is_simulated() {
         return (0..STEPS).any(|_| so() || !control::step()) && so();
     }
+    may_wait();
     let deadline = Instant::now() + Duration::from_secs(LONGEST_S);
     while Instant::now() < deadline {
         if so() {

@@ -4,8 +4,8 @@
 
 mod initiator;
 mod join;
+mod long;
 mod opened;
-mod sequence;
 mod volume;
 
 pub use format::shard_of_chunk;

@@ -1,7 +1,7 @@
 //! A volume that operations can be given to.
 
 use super::join::Join;
-use super::sequence::Sequence;
+use super::long::{LONG, LongOps};
 use crate::shard::{Asker, InFlight, ShardOp, ShardPort};
 use block::{BlockDevice, Completion, ErrorKind, Geometry, IoError, Op, OpKind};
 use format::{PoolConfig, REGION, shard_of};
@@ -28,6 +28,7 @@ pub struct VolumeDevice {
     /// Number by which its chunks are divided among shards.
     root: u32,
     ports: Ports,
+    long: Arc<LongOps>,
     /// All but the size, which every operation looks at.
     geometry: Geometry,
     size: AtomicU64,
@@ -59,10 +60,12 @@ impl VolumeDevice {
         seen: Seen,
     ) -> Arc<Self> {
         let ports = ports.into_iter().map(|port| (port, InFlight::default()));
+        let ports: Ports = ports.collect();
         Arc::new(Self {
             id,
             root,
-            ports: ports.collect(),
+            long: LongOps::new(ports.clone(), (id, root)),
+            ports,
             size: AtomicU64::new(geometry.size),
             geometry,
             seen,
@@ -90,10 +93,8 @@ impl VolumeDevice {
 
     /// Operations in flight.
     pub fn in_flight(&self) -> usize {
-        self.ports
-            .iter()
-            .map(|(_, in_flight)| in_flight.get())
-            .sum()
+        let of_shards = self.ports.iter().map(|(_, in_flight)| in_flight.get());
+        self.long.count() + of_shards.sum::<usize>()
     }
 
     fn wake_listeners(&self) {
@@ -190,10 +191,17 @@ impl VolumeDevice {
         }
         let (first, mut last) = (op.offset / REGION, (op.offset + op.len - 1) / REGION);
         let mut end = op.offset + op.len;
-        if matches!(op.kind, OpKind::Status | OpKind::Changed(_)) {
-            // The answer may end before the range does.
-            last = last.min(first + STATUS_REGIONS - 1);
-            end = end.min((last + 1) * REGION);
+        match op.kind {
+            OpKind::Read | OpKind::Write if op.len > LONG => return self.long.begin(op, by),
+            OpKind::Discard | OpKind::WriteZeroes if first != last => {
+                return self.long.begin(op, by);
+            }
+            OpKind::Status | OpKind::Changed(_) => {
+                // The answer may end before the range does.
+                last = last.min(first + STATUS_REGIONS - 1);
+                end = end.min((last + 1) * REGION);
+            }
+            _ => {}
         }
         let shard_of = |region| shard_of(self.root, region, shards);
         // Beyond so many regions the same shards come again.
@@ -206,10 +214,6 @@ impl VolumeDevice {
         }
         if first == last {
             self.push(shard_of(first), op, by);
-            return Ok(());
-        }
-        if matches!(op.kind, OpKind::Discard | OpKind::WriteZeroes) {
-            Sequence::begin(self.ports.clone(), (self.id, self.root), op, by);
             return Ok(());
         }
         let parts: Vec<(u64, u64)> = (first..=last)

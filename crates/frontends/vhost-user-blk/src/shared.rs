@@ -118,9 +118,19 @@ impl Mapping {
 impl Drop for Mapping {
     fn drop(&mut self) {
         self.watch = None;
-        // SAFETY: mapped by `new` with this length, unmapped once.
-        unsafe { libc::munmap(self.at.as_ptr().cast(), self.len) };
-        drop(Taken(self.len as u64));
+        let (at, len) = (self.at.as_ptr() as usize, self.len);
+        let unmap = move || {
+            // SAFETY: mapped by `new` with this length, unmapped once.
+            unsafe { libc::munmap(std::ptr::with_exposed_provenance_mut(at), len) };
+            drop(Taken(len as u64));
+        };
+        // A request that a loop ends after its session may have it last: gigabytes of pages take a while.
+        if !reactor::is_loop() {
+            return unmap();
+        }
+        let thread = std::thread::Builder::new().name("unmap".to_owned());
+        // Without a thread it stays mapped, and counts as that.
+        let _ = thread.spawn(unmap);
     }
 }
 

@@ -1,0 +1,250 @@
+use super::*;
+use crate::shard::{InFlight, ShardPort};
+use block::ErrorKind;
+use reactor::{Clock, Handle};
+use std::collections::VecDeque;
+use std::task::Waker;
+
+struct Still;
+
+impl Clock for Still {
+    fn now_ns(&self) -> u64 {
+        1
+    }
+}
+
+#[derive(Default)]
+struct Told(Mutex<Vec<Completion>>);
+
+impl CompletionSink for Told {
+    fn complete(&self, completion: Completion) {
+        self.0.lock().unwrap().push(completion);
+    }
+}
+
+const MIB: u64 = 1 << 20;
+
+struct Scene {
+    ports: Ports,
+    long: Arc<LongOps>,
+    told: Arc<Told>,
+}
+
+/// Two shards, and nothing under way.
+fn scene() -> Scene {
+    let handle = Handle::simulated(Box::new(Still), 1).unwrap();
+    let port = || (ShardPort::new(handle.remote()), InFlight::default());
+    let ports: Ports = Arc::new([port(), port()]);
+    Scene {
+        long: LongOps::new(ports.clone(), (3, 3)),
+        ports,
+        told: Arc::default(),
+    }
+}
+
+impl Scene {
+    fn begin(&self, kind: OpKind, tag: u64, offset: u64, len: u64) {
+        let buf = match kind {
+            OpKind::Read | OpKind::Write => IoBuf::zeroed(len as usize),
+            _ => IoBuf::empty(),
+        };
+        let op = Op {
+            tag,
+            kind,
+            flags: OpFlags::default(),
+            offset,
+            len,
+            buf,
+            done: self.told.clone(),
+        };
+        assert!(self.long.begin(op, Asker::default()).is_ok());
+    }
+
+    fn tags(&self) -> Vec<u64> {
+        self.told
+            .0
+            .lock()
+            .unwrap()
+            .iter()
+            .map(|of| of.tag)
+            .collect()
+    }
+}
+
+/// An operation on 64 TiB without a few blocks that begins.
+fn begun(kind: OpKind) -> (Ports, Arc<Told>) {
+    let scene = scene();
+    scene.begin(kind, 7, 4096, (64 << 40) - 8192);
+    (scene.ports, scene.told)
+}
+
+/// What both shards have to do now.
+fn taken(ports: &Ports) -> Vec<ShardOp> {
+    let mut all = Vec::new();
+    for (shard, (port, _)) in ports.iter().enumerate() {
+        let mut queue = VecDeque::new();
+        let _ = port.poll_take(Waker::noop(), &mut queue);
+        for op in &queue {
+            let region = op.op.offset / REGION;
+            assert_eq!(shard_of(3, region, 2), shard);
+            assert!(op.op.len <= REGION && (op.op.offset + op.op.len - 1) / REGION == region);
+        }
+        all.extend(queue);
+    }
+    all
+}
+
+fn end(op: ShardOp, result: Result<(), IoError>) {
+    let ShardOp { op, under_way, .. } = op;
+    drop(under_way);
+    op.done.complete(Completion {
+        tag: op.tag,
+        result,
+        buf: op.buf,
+        extents: Vec::new(),
+    });
+}
+
+#[test]
+fn a_discard_of_everything_is_in_few_regions_at_a_time() {
+    for kind in [OpKind::Discard, OpKind::WriteZeroes] {
+        let (ports, told) = begun(kind);
+        let (mut bytes, mut regions, mut next) = (0, 0, 4096);
+        loop {
+            let ops = taken(&ports);
+            assert!(ops.len() as u64 <= BYTES / NO_DATA_BYTES);
+            if ops.is_empty() {
+                break;
+            }
+            for op in ops {
+                bytes += op.op.len;
+                next = next.max(op.op.offset + op.op.len);
+                regions += 1;
+                assert!(told.0.lock().unwrap().is_empty());
+                end(op, Ok(()));
+            }
+        }
+        assert_eq!((bytes, regions), ((64 << 40) - 8192, 1 << 18));
+        assert_eq!(next, (64 << 40) - 4096);
+        let told = told.0.lock().unwrap();
+        assert!(told.len() == 1 && told[0].tag == 7 && told[0].result.is_ok());
+    }
+}
+
+#[test]
+fn an_error_ends_it_once_what_is_under_way_has_ended() {
+    let (ports, told) = begun(OpKind::Discard);
+    let mut ops = taken(&ports);
+    assert_eq!(ops.len() as u64, BYTES / NO_DATA_BYTES);
+    end(ops.remove(3), Err(IoError::new(ErrorKind::NoSpace, "full")));
+    assert!(taken(&ports).is_empty());
+    for op in ops {
+        assert!(told.0.lock().unwrap().is_empty());
+        end(op, Ok(()));
+    }
+    let told = told.0.lock().unwrap();
+    assert_eq!(told.len(), 1);
+    let failed = told[0].result.as_ref().unwrap_err();
+    assert_eq!(failed.kind, ErrorKind::NoSpace);
+}
+
+#[test]
+fn a_pool_that_is_closed_ends_it_at_once() {
+    let (ports, told) = begun(OpKind::Discard);
+    ports.iter().for_each(|(port, _)| port.close());
+    let told = told.0.lock().unwrap();
+    assert_eq!(told.len(), 1);
+    assert_eq!(told[0].result.as_ref().unwrap_err().kind, ErrorKind::Gone);
+}
+
+#[test]
+fn long_reads_and_writes_are_cut_at_chunks_and_have_so_many_bytes_with_shards_together() {
+    for kind in [OpKind::Read, OpKind::Write] {
+        let scene = scene();
+        let (first, second) = (255 * MIB + 4096, 1024 * MIB);
+        scene.begin(kind, 1, first, 64 * MIB);
+        scene.begin(kind, 2, second, 24 * MIB);
+        let (mut seen, mut round): (Vec<(u64, u64)>, _) = (Vec::new(), 0);
+        loop {
+            let ops = taken(&scene.ports);
+            if ops.is_empty() {
+                break;
+            }
+            let bytes: u64 = ops.iter().map(|op| op.op.len).sum();
+            assert!(bytes < BYTES + MIB, "{bytes}");
+            round += 1;
+            // The first one had all to itself when it came.
+            if round == 2 {
+                let of_second = ops.iter().filter(|op| op.op.offset >= second);
+                assert_eq!(of_second.count(), 8, "they take turns");
+            }
+            for op in ops {
+                assert!(op.op.offset / MIB == (op.op.offset + op.op.len - 1) / MIB);
+                assert_eq!(op.op.buf.len() as u64, op.op.len);
+                seen.push((op.op.offset, op.op.len));
+                end(op, Ok(()));
+            }
+        }
+        assert_eq!(scene.tags(), [2, 1]);
+        assert_eq!(scene.long.count(), 0);
+        let told = scene.told.0.lock().unwrap();
+        assert!(told.iter().all(|of| of.result.is_ok()));
+        assert_eq!(
+            told[1].buf.len() as u64,
+            64 * MIB,
+            "its memory is whole again"
+        );
+        seen.sort_unstable();
+        let mut next = first;
+        for (offset, len) in seen {
+            if offset == second {
+                assert_eq!(next, first + 64 * MIB);
+                next = second;
+            }
+            assert_eq!(offset, next);
+            next += len;
+        }
+        assert_eq!(next, second + 24 * MIB);
+    }
+}
+
+#[test]
+fn what_is_no_longer_than_a_chunk_is_one_operation_of_a_shard() {
+    let scene = scene();
+    scene.begin(OpKind::Write, 1, 512 * 1024, MIB);
+    let ops = taken(&scene.ports);
+    assert_eq!(ops.len(), 1);
+    assert_eq!((ops[0].op.offset, ops[0].op.len), (512 * 1024, MIB));
+    for op in ops {
+        end(op, Ok(()));
+    }
+    assert_eq!(scene.tags(), [1]);
+    assert_eq!(scene.told.0.lock().unwrap()[0].buf.len() as u64, MIB);
+    scene.begin(OpKind::Read, 2, 256 * MIB - 65536, 2 * 65536);
+    assert_eq!(taken(&scene.ports).len(), 2, "each of one region");
+}
+
+#[test]
+fn so_many_are_taken_and_a_pool_that_closes_ends_all_of_them() {
+    let scene = scene();
+    for tag in 0..MOST as u64 {
+        scene.begin(OpKind::Read, tag, 0, 128 << 10);
+    }
+    let one_more = Op {
+        tag: 9999,
+        kind: OpKind::Read,
+        flags: OpFlags::default(),
+        offset: 0,
+        len: 128 << 10,
+        buf: IoBuf::zeroed(128 << 10),
+        done: scene.told.clone(),
+    };
+    assert!(scene.long.begin(one_more, Asker::default()).is_err());
+    scene.ports.iter().for_each(|(port, _)| port.close());
+    let told = scene.told.0.lock().unwrap();
+    assert_eq!(told.len(), MOST);
+    assert!(
+        told.iter()
+            .all(|of| of.result.as_ref().unwrap_err().kind == ErrorKind::Gone)
+    );
+}
