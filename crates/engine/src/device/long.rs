@@ -16,8 +16,9 @@ use units::mutation::{Mutation, is_on};
 
 /// Reads and writes of more bytes are long.
 pub const LONG: u64 = 64 << 10;
-/// Bytes of parts that the shards have of one volume at a time: what drives need to be busy, and a few milliseconds of work.
-const BYTES: u64 = 16 << 20;
+/// Bytes of parts that the shards have of one volume at a time: more than a drive's bandwidth times its latency, and a few
+/// milliseconds of work, for which operations of others wait.
+const BYTES: u64 = 4 << 20;
 /// What a part of a discard or a write of zeroes, which has no data, counts for.
 const NO_DATA_BYTES: u64 = BYTES / 8;
 /// Most long operations of a volume at a time.

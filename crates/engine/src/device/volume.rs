@@ -178,24 +178,44 @@ impl VolumeDevice {
             op.done.complete(completion);
             return Ok(());
         }
-        let shards = self.ports.len();
         if op.kind == OpKind::Flush {
-            if !(0..shards).all(|shard| self.has_room(shard)) {
-                return Err(op);
-            }
-            let parts = vec![(0, 0); shards];
-            for (shard, part) in Join::split(op, &parts).into_iter().enumerate() {
-                self.push(shard, part, by);
-            }
-            return Ok(());
+            return self.submit_flush(op, by);
         }
-        let (first, mut last) = (op.offset / REGION, (op.offset + op.len - 1) / REGION);
+        let (first, last) = (op.offset / REGION, (op.offset + op.len - 1) / REGION);
+        let has_data = matches!(op.kind, OpKind::Read | OpKind::Write);
+        if first != last || (has_data && op.len > LONG) {
+            return self.submit_large(op, by, (first, last));
+        }
+        let shard = self.shard_of(first);
+        if !self.has_room(shard) {
+            return Err(op);
+        }
+        self.push(shard, op, by);
+        Ok(())
+    }
+
+    fn shard_of(&self, region: u64) -> usize {
+        shard_of(self.root, region, self.ports.len())
+    }
+
+    fn submit_flush(&self, op: Op, by: Asker) -> Result<(), Op> {
+        let shards = self.ports.len();
+        if !(0..shards).all(|shard| self.has_room(shard)) {
+            return Err(op);
+        }
+        let parts = vec![(0, 0); shards];
+        for (shard, part) in Join::split(op, &parts).into_iter().enumerate() {
+            self.push(shard, part, by);
+        }
+        Ok(())
+    }
+
+    /// Begins an operation of several regions, or with much data.
+    fn submit_large(&self, op: Op, by: Asker, (first, mut last): (u64, u64)) -> Result<(), Op> {
         let mut end = op.offset + op.len;
         match op.kind {
             OpKind::Read | OpKind::Write if op.len > LONG => return self.long.begin(op, by),
-            OpKind::Discard | OpKind::WriteZeroes if first != last => {
-                return self.long.begin(op, by);
-            }
+            OpKind::Discard | OpKind::WriteZeroes => return self.long.begin(op, by),
             OpKind::Status | OpKind::Changed(_) => {
                 // The answer may end before the range does.
                 last = last.min(first + STATUS_REGIONS - 1);
@@ -203,18 +223,8 @@ impl VolumeDevice {
             }
             _ => {}
         }
-        let shard_of = |region| shard_of(self.root, region, shards);
-        // Beyond so many regions the same shards come again.
-        let regions = first..=last.min(first + shards as u64);
-        if !regions
-            .into_iter()
-            .all(|region| self.has_room(shard_of(region)))
-        {
+        if !(first..=last).all(|region| self.has_room(self.shard_of(region))) {
             return Err(op);
-        }
-        if first == last {
-            self.push(shard_of(first), op, by);
-            return Ok(());
         }
         let parts: Vec<(u64, u64)> = (first..=last)
             .map(|region| {
@@ -223,7 +233,7 @@ impl VolumeDevice {
             })
             .collect();
         for (part, region) in Join::split(op, &parts).into_iter().zip(first..) {
-            self.push(shard_of(region), part, by);
+            self.push(self.shard_of(region), part, by);
         }
         Ok(())
     }
