@@ -3,11 +3,12 @@
 //! In a simulation there is one thread: whoever waits on it runs the loops meanwhile, and long work
 //! is kept until the simulation runs it. [`simulate`] installs that for the calling thread.
 
+use crate::may_wait;
 use futures_channel::oneshot::{Canceled, Receiver};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io;
-use std::pin::Pin;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -69,19 +70,26 @@ pub fn is_simulated() -> bool {
 ///
 /// # Errors
 /// When it never will: the sender is gone, or a simulation has come to rest.
-pub fn receive<T>(mut take: Receiver<T>) -> Result<T, Canceled> {
+pub fn receive<T>(take: Receiver<T>) -> Result<T, Canceled> {
+    wait(take).unwrap_or(Err(Canceled))
+}
+
+/// Waits for a future that others make ready; nothing when a simulation has come to rest before.
+pub fn wait<T>(future: impl Future<Output = T>) -> Option<T> {
+    may_wait();
+    let mut future = pin!(future);
     let waker = Waker::from(Arc::new(Waiting(std::thread::current())));
     let mut context = Context::from_waker(&waker);
     loop {
-        match Pin::new(&mut take).poll(&mut context) {
-            Poll::Ready(answer) => return answer,
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(answer) => return Some(answer),
             Poll::Pending if pause() => {}
-            Poll::Pending => return Err(Canceled),
+            Poll::Pending => return None,
         }
     }
 }
 
-/// A thread that waits in [`receive`].
+/// A thread that waits in [`wait`].
 struct Waiting(Thread);
 
 impl Wake for Waiting {

@@ -36,7 +36,8 @@ pub(crate) fn start(export: StartExport) -> Result<Box<dyn Export>> {
     mount::with_mount(&parameters, |mount| {
         let added = mount.folder.add(&export.name, |number| {
             let (name, device) = (export.name.clone(), export.device.clone());
-            File::new(number, name, device, remote, parameters.access)
+            let memory = export.memory.clone();
+            File::new(number, name, device, remote, (parameters.access, memory))
         });
         let file = added.ok_or_else(|| {
             Error::new(

@@ -10,7 +10,7 @@ use block::{
     StatusExtent,
 };
 use fuser::{ReplyData, ReplyEmpty, ReplyWrite};
-use reactor::{Handle, Remote, Space};
+use reactor::{Budget, Handle, Remote, Space};
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::ops::Range;
@@ -156,7 +156,7 @@ impl File {
         name: String,
         device: Arc<dyn BlockDevice>,
         remote: Remote,
-        access: Access,
+        (access, memory): (Access, Budget),
     ) -> Self {
         let geometry = device.geometry();
         Self {
@@ -168,7 +168,7 @@ impl File {
             owner: Mutex::new(Owner::new(access, geometry.read_only)),
             opened: AtomicUsize::new(0),
             ended: AtomicBool::new(false),
-            flight: Arc::default(),
+            flight: Flight::new(memory),
             ranges: Arc::default(),
             space: Mutex::default(),
             size: AtomicU64::new(geometry.size),

@@ -1,67 +1,77 @@
-//! Requests in flight of one file: bounded in number and bytes.
+//! Requests in flight of one file: bounded in number, and their memory by the budgets of the volume and the daemon.
 
+use reactor::{Account, Budget, OWN, control};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Requests in flight of one file; further ones wait in the kernel.
 const REQUESTS_MAX: usize = 512;
-/// Bytes of memory that they may hold.
-const BYTES_MAX: usize = 128 << 20;
-
-#[derive(Default)]
-struct State {
-    requests: usize,
-    bytes: usize,
-}
 
 /// The count of one file.
-#[derive(Default)]
 pub(crate) struct Flight {
-    state: Mutex<State>,
+    memory: Budget,
+    requests: Mutex<usize>,
     changed: Condvar,
 }
 
 /// A request in flight; ends when dropped.
 pub(crate) struct Permit {
     flight: Arc<Flight>,
-    bytes: usize,
+    /// What it has of the budgets. One of few bytes needs nothing of them.
+    _memory: Option<Account>,
 }
 
 impl Flight {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn new(memory: Budget) -> Arc<Self> {
+        Arc::new(Self {
+            memory,
+            requests: Mutex::default(),
+            changed: Condvar::new(),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, usize> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Begins a request that holds `bytes`, when there is room for it. It blocks a thread that
     /// takes requests from the kernel, and no completion needs that thread.
     pub(crate) fn begin(self: &Arc<Self>, bytes: usize) -> Permit {
-        let mut state = self.lock();
-        while state.requests >= REQUESTS_MAX || state.bytes > 0 && state.bytes + bytes > BYTES_MAX {
-            state = self
+        let mut requests = self.lock();
+        while *requests >= REQUESTS_MAX {
+            requests = self
                 .changed
-                .wait(state)
+                .wait(requests)
                 .unwrap_or_else(PoisonError::into_inner);
         }
-        state.requests += 1;
-        state.bytes += bytes;
-        Permit {
+        *requests += 1;
+        drop(requests);
+        let mut permit = Permit {
             flight: self.clone(),
-            bytes,
+            _memory: None,
+        };
+        if bytes > OWN {
+            let account = Account::new([self.memory.clone()]);
+            if !account.try_take(bytes) {
+                control::wait(account.take(bytes));
+            }
+            permit._memory = Some(account);
         }
+        permit
     }
 
     /// Waits until nothing is in flight. False when that takes longer than `limit`.
     pub(crate) fn wait_idle(&self, limit: Duration) -> bool {
         let deadline = Instant::now() + limit;
-        let mut state = self.lock();
-        while state.requests > 0 {
+        let mut requests = self.lock();
+        while *requests > 0 {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return false;
             }
-            state = self
+            requests = self
                 .changed
-                .wait_timeout(state, left)
+                .wait_timeout(requests, left)
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
         }
@@ -71,10 +81,35 @@ impl Flight {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        let mut state = self.flight.lock();
-        state.requests -= 1;
-        state.bytes -= self.bytes;
-        drop(state);
+        *self.flight.lock() -= 1;
         self.flight.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn long_requests_share_the_memory_with_others_and_short_ones_wait_for_nobody() {
+        let daemon = Budget::new(1 << 20);
+        let others = Account::new([daemon.clone()]);
+        assert!(others.try_take(900 << 10));
+        let flight = Flight::new(daemon.part(512 << 10));
+        let short: Vec<Permit> = (0..100).map(|_| flight.begin(OWN)).collect();
+        let (give, take) = channel();
+        let theirs = flight.clone();
+        let thread = std::thread::spawn(move || give.send(theirs.begin(512 << 10)));
+        while daemon.waiting() == 0 {
+            std::thread::yield_now();
+        }
+        assert!(take.try_recv().is_err(), "others have it");
+        others.give(900 << 10);
+        let long = take.recv_timeout(Duration::from_secs(60)).unwrap();
+        thread.join().unwrap().unwrap();
+        assert!(daemon.used() > 0 && !flight.wait_idle(Duration::ZERO));
+        drop((short, long));
+        assert!(daemon.used() == 0 && flight.wait_idle(Duration::ZERO));
     }
 }
