@@ -1,7 +1,7 @@
 //! One operation carried out as several. The parts have slices of its memory: a copy would take as much memory as hosts
 //! like.
 
-use block::{Completion, CompletionSink, CutBuf, IoBuf, IoError, Op, OpKind, StatusExtent};
+use block::{Completion, CompletionSink, CutBuf, IoError, Op, OpKind, StatusExtent};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Collects the parts of an operation; the last one ends it.
@@ -12,12 +12,12 @@ pub struct Join {
 struct State {
     tag: u64,
     done: Arc<dyn CompletionSink>,
-    buf: CutBuf,
+    /// None of an operation without data.
+    buf: Option<CutBuf>,
     left: usize,
     error: Option<IoError>,
-    /// Answers of a status question, by part.
-    extents: Vec<Vec<StatusExtent>>,
-    lens: Vec<u64>,
+    /// Of a status question the length of each part and what it tells; of others nothing.
+    extents: Vec<(u64, Vec<StatusExtent>)>,
 }
 
 impl Join {
@@ -33,37 +33,43 @@ impl Join {
             done,
             ..
         } = op;
-        let ranges: Vec<(usize, usize)> = match kind {
-            OpKind::Read | OpKind::Write => parts
-                .iter()
-                .map(|(start, len)| (*start as usize, *len as usize))
-                .collect(),
-            // Those have no memory.
-            _ => vec![(0, 0); parts.len()],
+        let (buf, slices) = match kind {
+            OpKind::Read | OpKind::Write => {
+                let range = |(start, len): &(u64, u64)| (*start as usize, *len as usize);
+                let ranges: Vec<_> = parts.iter().map(range).collect();
+                let (buf, slices) = buf.cut(&ranges);
+                (Some(buf), slices)
+            }
+            _ => (None, Vec::new()),
         };
-        let (buf, slices) = buf.cut(&ranges);
+        let extents = match kind {
+            OpKind::Status | OpKind::Changed(_) => {
+                parts.iter().map(|part| (part.1, Vec::new())).collect()
+            }
+            _ => Vec::new(),
+        };
         let state = State {
             tag,
             done,
             buf,
             left: parts.len(),
             error: None,
-            extents: vec![Vec::new(); parts.len()],
-            lens: parts.iter().map(|part| part.1).collect(),
+            extents,
         };
         let join = Arc::new(Self {
             state: Mutex::new(Some(state)),
         });
-        let part = |(index, ((start, len), buf)): (usize, (&(u64, u64), IoBuf))| Op {
+        let mut slices = slices.into_iter();
+        let part = |(index, (start, len)): (usize, &(u64, u64))| Op {
             tag: index as u64,
             kind,
             flags,
             offset: offset + start,
             len: *len,
-            buf,
+            buf: slices.next().unwrap_or_default(),
             done: join.clone(),
         };
-        parts.iter().zip(slices).enumerate().map(part).collect()
+        parts.iter().enumerate().map(part).collect()
     }
 }
 
@@ -75,7 +81,11 @@ impl CompletionSink for Join {
         drop(part.buf);
         match part.result {
             Err(error) => state.error = Some(error),
-            Ok(()) => state.extents[part.tag as usize] = part.extents,
+            Ok(()) => {
+                if let Some((_, extents)) = state.extents.get_mut(part.tag as usize) {
+                    *extents = part.extents;
+                }
+            }
         }
         state.left -= 1;
         if state.left > 0 {
@@ -84,8 +94,8 @@ impl CompletionSink for Join {
         let Some(state) = guard.take() else { return };
         drop(guard);
         // Each part has come back with its memory, so that none is left.
-        let buf = state.buf.rejoin().unwrap_or_default();
-        let extents = joined(&state.extents, &state.lens);
+        let buf = state.buf.and_then(CutBuf::rejoin).unwrap_or_default();
+        let extents = joined(&state.extents);
         let result = state.error.map_or(Ok(()), Err);
         state.done.complete(Completion {
             tag: state.tag,
@@ -97,9 +107,9 @@ impl CompletionSink for Join {
 }
 
 /// Answers one after the other, as far as they are whole.
-fn joined(parts: &[Vec<StatusExtent>], lens: &[u64]) -> Vec<StatusExtent> {
+fn joined(parts: &[(u64, Vec<StatusExtent>)]) -> Vec<StatusExtent> {
     let mut all: Vec<StatusExtent> = Vec::new();
-    for (part, len) in parts.iter().zip(lens) {
+    for (len, part) in parts {
         for extent in part {
             match all.last_mut() {
                 Some(last) if last.state == extent.state => last.len += extent.len,
@@ -116,7 +126,7 @@ fn joined(parts: &[Vec<StatusExtent>], lens: &[u64]) -> Vec<StatusExtent> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use block::{CompletionQueue, OpFlags};
+    use block::{CompletionQueue, IoBuf, OpFlags};
 
     fn split(kind: OpKind, bytes: &[u8], done: &Arc<CompletionQueue>) -> Vec<Op> {
         let op = Op {
