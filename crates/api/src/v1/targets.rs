@@ -28,8 +28,9 @@ pub enum MailSecurity {
 pub enum TargetTo {
     /// A POST of JSON for each event.
     Webhook {
-        /// `https://HOST[:PORT]/PATH`, or with `http`.
-        url: String,
+        /// `https://HOST[:PORT]/PATH`, or with `http`. Its path often holds a token.
+        #[schema(value_type = String)]
+        url: Secret,
         /// What each request is signed with: `X-Convect-Signature: sha256=` and the HMAC-SHA256 of its body (RFC
         /// 2104), in hexadecimal digits.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -709,9 +709,8 @@ impl Engine {
 
 /// A seed for a thread's random sequence, from the system.
 fn seed(number: usize) -> Result<u64> {
-    let mut bytes = [0; 8];
-    std::fs::File::open("/dev/urandom")
-        .and_then(|mut file| std::io::Read::read_exact(&mut file, &mut bytes))
-        .map_err(|failed| EngineError::new(ErrorCode::Io, format!("/dev/urandom: {failed}")))?;
-    Ok(u64::from_le_bytes(bytes) ^ number as u64)
+    let random = reactor::control::entropy().map_err(|failed| {
+        EngineError::new(ErrorCode::Io, format!("no random numbers: {failed}"))
+    })?;
+    Ok(random as u64 ^ number as u64)
 }
