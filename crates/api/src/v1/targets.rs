@@ -28,7 +28,8 @@ pub enum MailSecurity {
 pub enum TargetTo {
     /// A POST of JSON for each event.
     Webhook {
-        /// `https://HOST[:PORT]/PATH`, or with `http`. Its path often holds a token.
+        /// `https://HOST[:PORT]/PATH`, or with `http`.
+        // Its path is often what proves who sends, so it is shown no more than the secret.
         #[schema(value_type = String)]
         url: Secret,
         /// What each request is signed with: `X-Convect-Signature: sha256=` and the HMAC-SHA256 of its body (RFC

@@ -178,6 +178,7 @@ impl Control for Fake {
 
     fn look(&self) -> Vec<PoolLook> {
         self.world.looks.fetch_add(1, Ordering::Relaxed);
+        drop(self.world.gate.lock());
         let look = |status: PoolStatus| PoolLook {
             counters: self.pool_counters(&status.name).unwrap(),
             snapshots: self.snapshot_list(&status.name, None).unwrap().len(),
