@@ -676,6 +676,15 @@ impl Engine {
         pool.open_volume_for(volume, initiator, Some(export))
     }
 
+    /// How far a volume is that is being received; none where it is not, or is not there. Asks no shard, unlike
+    /// [`Engine::volume_list`].
+    ///
+    /// # Errors
+    /// When there is no such pool.
+    pub fn volume_receiving(&self, pool: &str, volume: &str) -> Result<Option<ReceiveStatus>> {
+        Ok(self.pool(pool)?.volume_receiving(volume))
+    }
+
     /// Counters of the volume.
     ///
     /// # Errors
