@@ -2,12 +2,13 @@
 
 use crate::common::{World, free_port};
 use crate::http::{Daemon, PATIENCE};
+use serde_json::Value;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::Instant;
 
 const SCRAPE: &[u8] = b"GET /metrics HTTP/1.0\r\nHost: x\r\n\r\n";
@@ -114,4 +115,37 @@ fn newcomers_of_a_user_come_in_beside_very_many_silent_ones_of_it() {
     });
     // One in ten for a machine that stops a newcomer between its connection and its request.
     assert!(came_in >= NEWCOMERS - 2, "{came_in} of {NEWCOMERS} came in");
+}
+
+#[test]
+fn a_user_with_all_connections_in_use_is_refused_more_and_each_of_them_is_answered() {
+    /// Of one user, and some more.
+    const CONNECTIONS: usize = 48;
+    const MORE: usize = 12;
+    let world: Arc<World> = Arc::default();
+    let daemon = Daemon::start(&world);
+    let gate = world.gate.lock().unwrap();
+    let (tell, told) = mpsc::channel();
+    for _ in 0..CONNECTIONS + MORE {
+        let mut stream = UnixStream::connect(daemon.socket()).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(SCRAPE).unwrap();
+        let tell = tell.clone();
+        std::thread::spawn(move || {
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).unwrap();
+            let _ = tell.send(answer);
+        });
+    }
+    for _ in 0..MORE {
+        let refused = told.recv_timeout(PATIENCE).unwrap();
+        assert!(refused.starts_with("HTTP/1.0 429"), "{refused}");
+        assert!(refused.contains("too_many"), "{refused}");
+    }
+    drop(gate);
+    for _ in 0..CONNECTIONS {
+        let answer = told.recv_timeout(PATIENCE).unwrap();
+        assert!(answer.starts_with("HTTP/1.0 200"), "{answer}");
+    }
+    assert_eq!(daemon.ask("GET", "/v1/version", Value::Null).0, 200);
 }
