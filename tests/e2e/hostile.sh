@@ -7,7 +7,7 @@
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
 
 # Faults that are known and open: others are kept waiting by these, or threads are left.
-open_faults='nbd-silent|vhost-random-ring|http-silent-control|metrics-slow-readers'
+open_faults='nbd-silent|vhost-random-ring'
 lab hostile --list | awk '{print $1}' | grep -vxE "$open_faults" >tried
 lab hostile --seconds 1 --only "$(paste -sd, tried)" --json hostile.json
 attackers="$(wc -l <tried)"

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A token, password or key. It is written as its text by `serde` alone.
+/// A token, password or key, or an address that contains one. It is written as its text by `serde` alone.
 #[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);
@@ -17,6 +17,12 @@ impl Secret {
     /// The text, for whoever has to send or compare it.
     pub fn expose(&self) -> &str {
         &self.0
+    }
+}
+
+impl From<String> for Secret {
+    fn from(text: String) -> Self {
+        Self(text)
     }
 }
 

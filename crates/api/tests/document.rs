@@ -116,3 +116,23 @@ fn a_secret_is_not_shown_and_travels_as_its_text() {
     assert_eq!(text, "\"between us\"");
     assert_eq!(serde_json::from_str::<api::Secret>(&text).unwrap(), secret);
 }
+
+#[test]
+fn debug_shows_neither_a_webhook_url_nor_its_secret_and_json_has_both() {
+    let json = r#"{"name":"a","to":{"kind":"webhook","url":"https://a.example/token","secret":"between us"}}"#;
+    let create: api::v1::TargetCreate = serde_json::from_str(json).unwrap();
+    let shown = format!("{create:?}");
+    assert!(
+        !shown.contains("token") && !shown.contains("between us"),
+        "{shown}"
+    );
+    let api::v1::TargetTo::Webhook { url, .. } = &create.to else {
+        panic!("{shown}");
+    };
+    assert_eq!(url.expose(), "https://a.example/token");
+    let again = serde_json::to_string(&create).unwrap();
+    assert!(
+        again.contains(r#""url":"https://a.example/token""#),
+        "{again}"
+    );
+}

@@ -1,5 +1,6 @@
 //! Events and alerts on the command line.
 
+use api::Secret;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -122,7 +123,7 @@ pub enum Create {
         common: Common,
         /// https://HOST[:PORT]/PATH, or with http
         #[arg(long)]
-        url: String,
+        url: Secret,
         /// A file with what requests are signed with (HMAC-SHA256); - is the standard input
         #[arg(long, value_name = "FILE")]
         secret_file: Option<PathBuf>,

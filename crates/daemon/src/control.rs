@@ -3,8 +3,8 @@
 use block::BlockDevice;
 use engine::{
     DriveReport, Engine, EngineError, Explanation, ExportRecord, IoCounters, JobStatus, MapCell,
-    MoveCount, PoolChange, PoolLook, PoolSpec, PoolStatus, Promotion, ReceiveSpec, ScanReport,
-    ScheduleSpec, ScheduleStatus, ScheduleTurn, ScrubSpec, ScrubStatus, SnapshotDiff,
+    MoveCount, PoolChange, PoolLook, PoolSpec, PoolStatus, Promotion, ReceiveSpec, ReceiveStatus,
+    ScanReport, ScheduleSpec, ScheduleStatus, ScheduleTurn, ScrubSpec, ScrubStatus, SnapshotDiff,
     SnapshotStatus, VdriveSpec, VolumeChange, VolumeSpec, VolumeStatus, WhatIf,
 };
 use std::ops::Range;
@@ -76,6 +76,7 @@ control! {
     volume_delete(pool: &str, volume: &str) -> Result<u64>;
     volume_open(pool: &str, volume: &str, initiator: Option<&str>) -> Result<Arc<dyn BlockDevice>>;
     volume_open_export(pool: &str, volume: &str, export: &str, initiator: Option<&str>) -> Result<Arc<dyn BlockDevice>>;
+    volume_receiving(pool: &str, volume: &str) -> Result<Option<ReceiveStatus>>;
     volume_counters(pool: &str, volume: &str) -> Result<IoCounters>;
     volume_reservations(pool: &str, volume: &str) -> Result<Option<String>>;
     volume_set_reservations(pool: &str, volume: &str, state: Option<String>) -> Result<()>;

@@ -17,12 +17,12 @@ use tokio::signal::unix::{SignalKind, signal};
 const RETRY_TIME: Duration = Duration::from_secs(30);
 /// How often the list of open pools is looked at, and what is due in them.
 const REFRESH_TIME: Duration = Duration::from_secs(10);
-/// Threads that carry out requests: one for each that may run, and for what the daemon does by itself.
-const THREADS_MAX: usize = http::CONNECTIONS_MAX
-    + http::METRICS_CONNECTIONS_MAX
-    + http::NETWORK_CONNECTIONS_MAX
-    + 7
-    + 2 * TARGETS_MAX;
+/// What the daemon does by itself in threads: each function that `run` spawns at most one thing at a time, live data,
+/// and the end.
+const OWN_WORKERS: usize = 8;
+/// Threads that may block. All that use them are bounded by themselves to what is counted here, so that nothing waits
+/// for a thread that something else has.
+const THREADS_MAX: usize = http::WORKERS_MAX + http::SCRAPE_WORKERS + OWN_WORKERS + 2 * TARGETS_MAX;
 /// Time between two looks at what is wrong, at least and at most. In between they are as far apart as the last one was
 /// long, times [`OBSERVE_DUTY`].
 const OBSERVE_MIN: Duration = Duration::from_secs(1);

@@ -142,9 +142,34 @@ pub fn entropy() -> io::Result<u128> {
             let half = |salt| u128::from(crate::executor::mix(next ^ salt));
             bytes = (half(0) << 64 | half(u64::MAX)).to_le_bytes();
         }
-        None => io::Read::read_exact(&mut std::fs::File::open("/dev/urandom")?, &mut bytes)?,
+        None => random(&mut bytes)?,
     }
     Ok(u128::from_le_bytes(bytes))
+}
+
+/// Fills `bytes` from the kernel's random number generator (getrandom(2)). It opens no file and never waits, so that it
+/// may be called on a loop and with all descriptors in use.
+fn random(bytes: &mut [u8]) -> io::Result<()> {
+    let mut filled = 0;
+    while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        // SAFETY: the kernel writes at most as many bytes as the slice has.
+        let got =
+            unsafe { libc::getrandom(rest.as_mut_ptr().cast(), rest.len(), libc::GRND_NONBLOCK) };
+        match usize::try_from(got) {
+            Ok(got) => filled += got,
+            Err(_) => match io::Error::last_os_error() {
+                error if error.kind() == io::ErrorKind::Interrupted => {}
+                error if error.kind() == io::ErrorKind::WouldBlock => {
+                    return Err(io::Error::new(
+                        io::ErrorKind::WouldBlock,
+                        "the system has no random numbers yet, as it has just started: try again in a minute",
+                    ));
+                }
+                error => return Err(error),
+            },
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -152,6 +177,42 @@ mod tests {
     use super::*;
     use futures_channel::oneshot::channel;
     use std::cell::Cell;
+    use std::fs::File;
+
+    #[test]
+    fn random_bytes_fill_slices_of_any_length_and_need_no_descriptor() {
+        let mut bytes = [0; 1000];
+        random(&mut bytes).unwrap();
+        assert!(
+            bytes
+                .chunks(100)
+                .all(|part| part.iter().any(|byte| *byte != 0))
+        );
+        random(&mut []).unwrap();
+        // Only one thread of a process of its own could be without descriptors: the limit is that of the process.
+        let mut limit = libc::rlimit {
+            rlim_cur: 0,
+            rlim_max: 0,
+        };
+        // SAFETY: the struct lives through the calls. A child of `fork` calls what is safe after it alone, and ends.
+        let child = unsafe {
+            libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
+            limit.rlim_cur = 0;
+            libc::fork()
+        };
+        if child == 0 {
+            // SAFETY: as above.
+            unsafe {
+                libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
+                let good = entropy().is_ok() && File::open("/dev/null").is_err();
+                libc::_exit(i32::from(!good));
+            }
+        }
+        let mut status = 0;
+        // SAFETY: the number lives through the call.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        assert_eq!(status, 0, "it needed a descriptor");
+    }
 
     #[test]
     fn a_simulation_goes_on_while_something_is_waited_for() {

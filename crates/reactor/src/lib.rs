@@ -49,7 +49,7 @@ pub use resolve::resolve;
 pub use ring::moved;
 pub use ringfile::RingFile;
 pub use run::{Reactor, ReactorThread};
-pub use shares::{Full, PeerAddress, Share, ShareLimits, Shares};
+pub use shares::{Full, Origin, OriginCounts, PeerAddress, Share, ShareLimits, Shares};
 pub use sidering::{Answer, Ends, Meaning};
 pub use signals::Signals;
 pub use sync::{Event, Limit, Permit};

@@ -29,7 +29,9 @@ pub enum TargetTo {
     /// A POST of JSON for each event.
     Webhook {
         /// `https://HOST[:PORT]/PATH`, or with `http`.
-        url: String,
+        // Its path is often what proves who sends, so it is shown no more than the secret.
+        #[schema(value_type = String)]
+        url: Secret,
         /// What each request is signed with: `X-Convect-Signature: sha256=` and the HMAC-SHA256 of its body (RFC
         /// 2104), in hexadecimal digits.
         #[serde(default, skip_serializing_if = "Option::is_none")]

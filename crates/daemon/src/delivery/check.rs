@@ -54,13 +54,13 @@ pub fn check(create: &TargetCreate) -> Result<(), String> {
     };
     match &create.to {
         TargetTo::Webhook { url, secret } => {
-            short(url)?;
+            short(url.expose())?;
             let secret = secret.as_ref().map(Secret::expose);
             short(secret.unwrap_or_default())?;
             if secret == Some("") {
                 return Err("the secret is empty: leave it out, or give one".to_owned());
             }
-            Place::parse(url).map(drop)
+            Place::parse(url.expose()).map(drop)
         }
         TargetTo::Email {
             user,

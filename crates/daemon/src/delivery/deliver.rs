@@ -33,7 +33,7 @@ pub fn deliver_now(to: &TargetCreate, events: &[Event], link_local: bool) -> Res
         return Ok(());
     };
     let place = (
-        url.as_str(),
+        url.expose(),
         secret.as_ref().map(api::Secret::expose),
         to.ca.as_deref(),
     );

@@ -78,7 +78,7 @@ impl Known {
         let (kind, address, authenticated) = match &self.create.to {
             TargetTo::Webhook { url, secret } => (
                 "webhook",
-                Place::parse(url).map_or_else(|why| why, |place| place.shown()),
+                Place::parse(url.expose()).map_or_else(|why| why, |place| place.shown()),
                 secret.is_some(),
             ),
             TargetTo::Email { user, .. } => (

@@ -2,6 +2,7 @@
 
 use super::addresses::addresses;
 use super::tls::client_config;
+use api::Secret;
 use api::v1::Event;
 use axum::http::Uri;
 use ring::hmac;
@@ -31,7 +32,7 @@ pub struct Place {
     tls: bool,
     host: String,
     port: u16,
-    path: String,
+    path: Secret,
 }
 
 impl Place {
@@ -66,10 +67,7 @@ impl Place {
             tls,
             host: host.to_owned(),
             port: authority.port_u16().unwrap_or(if tls { 443 } else { 80 }),
-            path: uri
-                .path_and_query()
-                .map_or("/", |path| path.as_str())
-                .to_owned(),
+            path: Secret::new(uri.path_and_query().map_or("/", |path| path.as_str())),
         })
     }
 
@@ -154,7 +152,7 @@ fn request(place: &Place, secret: Option<&str>, body: &[u8]) -> Vec<u8> {
     let head = format!(
         "POST {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: convect/{}\r\nConnection: close\r\n\
          Content-Type: application/json\r\nContent-Length: {}\r\n{signature}\r\n",
-        place.path,
+        place.path.expose(),
         place.authority(),
         env!("CARGO_PKG_VERSION"),
         body.len()
@@ -223,7 +221,7 @@ mod tests {
             tls,
             host: host.to_owned(),
             port,
-            path: path.to_owned(),
+            path: Secret::new(path),
         };
         for (url, wanted, shown) in [
             (
@@ -244,6 +242,7 @@ mod tests {
         ] {
             let read = Place::parse(url).unwrap();
             assert_eq!((read.shown().as_str(), &read), (shown, &wanted));
+            assert!(!format!("{read:?}").contains("token"));
         }
         for wrong in [
             "",

@@ -40,8 +40,8 @@ pub enum Answer {
     Nothing,
     /// This JSON, with the tag of the object that it shows.
     Json(Kept),
-    /// Text of this content type.
-    Text(&'static str, String),
+    /// The figures, in this format.
+    Figures(Format),
     /// This JSON, and a cookie for the browser of whom that names.
     Cookie {
         /// The JSON.
@@ -282,13 +282,7 @@ pub fn dispatch(
             version: env!("CARGO_PKG_VERSION").to_owned(),
             api: vec!["v1".to_owned()],
         }),
-        Operation::Metrics => {
-            let format = Format::accepted(&with.accept);
-            Ok(Answer::Text(
-                format.content_type(),
-                manager.metrics(format)?,
-            ))
-        }
+        Operation::Metrics => Ok(Answer::Figures(Format::accepted(&with.accept))),
         Operation::DriveList => json(manager.drive_list()?),
         Operation::DriveProbe => {
             json(manager.drive_probe(&with.request::<api::v1::DriveProbe>()?.spec)?)

@@ -1,5 +1,7 @@
 //! The HTTP interface on its socket.
 
+mod accept;
+mod bodies;
 mod conditions;
 mod dispatch;
 mod events;
@@ -11,12 +13,16 @@ mod once;
 mod page;
 mod peer;
 mod router;
+mod scrapes;
 mod server;
 mod shares;
 mod streams;
 mod subject;
 mod tls;
+mod workers;
 
-pub use metrics::{METRICS_CONNECTIONS_MAX, bind_metrics};
-pub use network::{NETWORK_CONNECTIONS_MAX, bind_network};
-pub use server::{CONNECTIONS_MAX, bind, serve};
+pub use metrics::bind_metrics;
+pub use network::bind_network;
+pub use scrapes::SCRAPE_WORKERS;
+pub use server::{bind, serve};
+pub use workers::WORKERS_MAX;

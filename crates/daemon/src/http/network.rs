@@ -1,12 +1,14 @@
 //! The interface and the page by TLS, for whoever has a token.
 
+use super::accept::Pace;
 use super::gate::Door;
 use super::server::converse;
-use super::shares::{Limits, Origin, Share, Shares};
+use super::shares::{Limits, Share, Shares};
 use super::tls;
 use crate::state::StateFiles;
 use crate::{Config, ServeError};
 use axum::Router;
+use reactor::{Origin, ShareLimits};
 use rustls::ServerConfig;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,14 +18,22 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
-/// Connections at a time.
-pub const NETWORK_CONNECTIONS_MAX: usize = 192;
-/// How they are shared by addresses.
+/// How connections are shared by addresses.
 const SHARES: Limits = Limits {
-    all: NETWORK_CONNECTIONS_MAX,
-    unproven: 96,
-    origin: 72,
-    network: 96,
+    arrivals: ShareLimits {
+        all: 256,
+        network: 192,
+        address: 192,
+        reserve: 0,
+        few: 0,
+    },
+    admitted: ShareLimits {
+        all: 192,
+        network: 96,
+        address: 72,
+        reserve: 96,
+        few: 0,
+    },
 };
 /// A handshake that takes longer is given up.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
@@ -89,26 +99,19 @@ pub async fn serve_network(
     let listener = TcpListener::from_std(network.listener)?;
     let acceptor = TlsAcceptor::from(network.tls);
     let shares = Shares::new(SHARES);
+    let mut pace = Pace::new();
     let mut connections = JoinSet::new();
     loop {
         while connections.try_join_next().is_some() {}
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+        let (stream, from) = tokio::select! {
+            accepted = pace.next(|context| listener.poll_accept(context)) => accepted,
             _ = ending.wait_for(|ending| *ending) => break,
         };
-        match accepted {
-            Ok((stream, from)) => {
-                let Some(share) = shares.take(Origin::of(from.ip()), false) else {
-                    continue;
-                };
-                let (acceptor, app) = (acceptor.clone(), app.clone());
-                connections.spawn(take(stream, from, acceptor, app, share, ending.clone()));
-            }
-            Err(error) => {
-                tracing::error!("a connection could not be taken: {error}");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-            }
-        }
+        let Some(share) = shares.take(Origin::of(from.ip()), false) else {
+            continue;
+        };
+        let (acceptor, app) = (acceptor.clone(), app.clone());
+        connections.spawn(take(stream, from, acceptor, app, share, ending.clone()));
     }
     while connections.join_next().await.is_some() {}
     Ok(())

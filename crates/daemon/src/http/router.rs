@@ -3,11 +3,13 @@
 use super::conditions::{self, Turns};
 use super::dispatch::{Answer, Arguments, dispatch};
 use super::gate::{Door, admit};
-use super::keys::{Kept, Keys};
+use super::keys::{Kept, Keys, Ticket};
 use super::once::{Keyed, keep, keyed};
+use super::scrapes::Scrapes;
 use super::shares::Share;
-use super::streams::{self, Ending, Upload};
+use super::streams::{self, Ending, Upload, Work};
 use super::subject::subject;
+use super::workers::Workers;
 use super::{events, page};
 use crate::Manager;
 use crate::access::{Caller, Credential};
@@ -30,8 +32,9 @@ type Map = BTreeMap<String, String>;
 /// The header with a key (draft-ietf-httpapi-idempotency-key-header).
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// Longest body that is read, in bytes.
+/// Longest body that is read, in bytes; and of whoever has not shown who they are.
 const BODY_MAX: usize = 1 << 20;
+const ANYONE_BODY_MAX: usize = 16 << 10;
 
 /// A request that is no stream and takes longer to come is given up.
 const BODY_TIME: Duration = Duration::from_secs(30);
@@ -50,14 +53,14 @@ fn header_text(request: &Request, name: &HeaderName) -> Result<Option<String>, P
     }
 }
 
-fn answer(status: u16, body: Vec<u8>) -> Response {
+fn written(status: u16, body: Vec<u8>) -> Response {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
 }
 
 /// A good answer of an operation, with the tag of what it shows where that has one.
 fn answer_json(operation: Operation, Kept { body, tag }: Kept) -> Response {
-    let answered = answer(operation.route().status, body);
+    let answered = written(operation.route().status, body);
     match tag {
         Some(tag) => ([(header::ETAG, tag)], answered).into_response(),
         None => answered,
@@ -67,7 +70,7 @@ fn answer_json(operation: Operation, Kept { body, tag }: Kept) -> Response {
 /// A problem as it travels.
 pub fn refuse(problem: &Problem) -> Response {
     let body = serde_json::to_vec(problem).unwrap_or_default();
-    answer(problem.code.status(), body)
+    written(problem.code.status(), body)
 }
 
 fn filter(method: Method) -> MethodFilter {
@@ -79,14 +82,31 @@ fn filter(method: Method) -> MethodFilter {
     }
 }
 
-/// What every request is answered with.
+/// What every request is answered with, by whichever listener it comes.
 #[derive(Clone)]
-struct Served {
+pub struct Served {
     manager: Arc<Manager>,
     hub: Arc<Hub>,
     turns: Arc<Turns>,
     keys: Arc<Keys>,
+    workers: Arc<Workers>,
+    scrapes: Arc<Scrapes>,
     ending: Ending,
+}
+
+impl Served {
+    /// Asked of `manager`. Streams end when `ending` says so.
+    pub fn new(manager: &Arc<Manager>, ending: &Ending) -> Self {
+        Self {
+            manager: Arc::clone(manager),
+            hub: Hub::new(manager),
+            turns: Arc::default(),
+            keys: Arc::default(),
+            workers: Arc::default(),
+            scrapes: Arc::new(Scrapes::new(manager)),
+            ending: ending.clone(),
+        }
+    }
 }
 
 /// A change in the log of changes, from when it was asked for until it has ended.
@@ -138,10 +158,38 @@ impl Noted {
     }
 }
 
+/// Carries out an operation where it may block.
+fn work(
+    served: &Served,
+    caller: &Caller,
+    operation: Operation,
+    with: &Arguments,
+    ticket: Option<&Ticket>,
+) -> Result<(Answer, Option<Noted>), Problem> {
+    let manager = &served.manager;
+    let _turn = served.turns.take(operation, with);
+    let noted = Noted::begin(manager, caller, operation, with)?;
+    let condition = || conditions::check(manager, operation, with);
+    let result = dispatch(manager, caller, operation, with, &condition);
+    if let (Some(ticket), Ok(done)) = (ticket, &result) {
+        keep(ticket, done);
+    }
+    // What takes a stream ends with that.
+    match (noted, result) {
+        (noted, Ok(Answer::Receive(receiving))) => Ok((Answer::Receive(receiving), noted)),
+        (noted, result) => {
+            if let Some(noted) = noted {
+                noted.answered(&result);
+            }
+            result.map(|answer| (answer, None))
+        }
+    }
+}
+
 /// Carries out an operation. `upload`: the body of a request that is a stream.
 async fn carry_out(
     served: Served,
-    caller: Caller,
+    (door, caller): (Door, Caller),
     operation: Operation,
     with: Arguments,
     upload: Upload,
@@ -152,78 +200,27 @@ async fn carry_out(
         Ok(Keyed::Without) => None,
         Err(problem) => return refuse(&problem),
     };
-    let Served {
-        manager,
-        hub,
-        turns,
-        keys: _,
-        ending,
-    } = served;
-    let working = (Arc::clone(&manager), caller.clone());
-    let work = tokio::task::spawn_blocking(move || {
-        let (manager, caller) = working;
-        let _turn = turns.take(operation, &with);
-        let noted = Noted::begin(&manager, &caller, operation, &with)?;
-        let condition = || conditions::check(&manager, operation, &with);
-        let result = dispatch(&manager, &caller, operation, &with, &condition);
-        if let (Some(ticket), Ok(done)) = (&ticket, &result) {
-            keep(ticket, done);
-        }
-        // What takes a stream ends with that.
-        match (noted, result) {
-            (noted, Ok(Answer::Receive(receiving))) => Ok((Answer::Receive(receiving), noted)),
-            (noted, result) => {
-                if let Some(noted) = noted {
-                    noted.answered(&result);
-                }
-                result.map(|answer| (answer, None))
-            }
-        }
-    });
-    let work = work.await.map(|result| match result {
-        Ok((answer, noted)) => (Ok(answer), noted),
-        Err(problem) => (Err(problem), None),
-    });
-    let (result, noted) = match work {
-        Ok(done) => done,
-        Err(error) => {
-            tracing::error!("{operation:?} ended unexpectedly: {error}");
-            let problem = Problem::new(
-                ProblemCode::Internal,
-                "the daemon could not do this: its log says more",
-            );
-            (Err(problem), None)
+    let done = match operation {
+        // Nothing of it blocks: the figures come after it.
+        Operation::Metrics => work(&served, &caller, operation, &with, None),
+        _ => {
+            let (asked, asking) = (served.clone(), caller.clone());
+            let work = move || work(&asked, &asking, operation, &with, ticket.as_ref());
+            let done = served.workers.run((door, &caller.who), work).await;
+            done.unwrap_or_else(|error| {
+                tracing::error!("{operation:?} ended unexpectedly: {error}");
+                Err(Problem::new(
+                    ProblemCode::Internal,
+                    "the daemon could not do this: its log says more",
+                ))
+            })
         }
     };
-    match result {
-        Ok(Answer::Json(kept)) => answer_json(operation, kept),
-        Ok(Answer::Cookie { body, cookie, .. }) => {
-            let answered = answer(operation.route().status, body);
-            ([(header::SET_COOKIE, cookie)], answered).into_response()
+    match done {
+        Ok((answer, noted)) => {
+            let answered = tell(served, (door, caller), operation, answer, (upload, noted)).await;
+            answered.unwrap_or_else(|problem| refuse(&problem))
         }
-        Ok(Answer::Live(wish, looks)) => events::tell(&hub, (wish, looks), caller, manager, ending)
-            .unwrap_or_else(|problem| refuse(&problem)),
-        Ok(Answer::Text(kind, text)) => ([(header::CONTENT_TYPE, kind)], text).into_response(),
-        Ok(Answer::Send(sending)) => {
-            let kind = [(header::CONTENT_TYPE, "application/octet-stream")];
-            (kind, streams::send(*sending, ending)).into_response()
-        }
-        Ok(Answer::Receive(receiving)) => {
-            let received = streams::receive(*receiving, upload, ending).await;
-            if let Some(noted) = noted {
-                noted.end(&received);
-            }
-            match received {
-                Ok(received) => {
-                    let body = serde_json::to_vec(&received).unwrap_or_default();
-                    answer(operation.route().status, body)
-                }
-                Err(problem) => refuse(&problem),
-            }
-        }
-        Ok(Answer::Nothing) => StatusCode::from_u16(operation.route().status)
-            .unwrap_or(StatusCode::NO_CONTENT)
-            .into_response(),
         Err(problem) => {
             upload.leave();
             refuse(&problem)
@@ -231,11 +228,59 @@ async fn carry_out(
     }
 }
 
+/// What came of an operation as an answer, and of a stream that is its request.
+async fn tell(
+    served: Served,
+    (door, caller): (Door, Caller),
+    operation: Operation,
+    answer: Answer,
+    (upload, noted): (Upload, Option<Noted>),
+) -> Result<Response, Problem> {
+    let status = operation.route().status;
+    let Served {
+        manager,
+        hub,
+        workers,
+        scrapes,
+        ending,
+        ..
+    } = served;
+    let work = |who| Work { workers, door, who };
+    Ok(match answer {
+        Answer::Json(kept) => answer_json(operation, kept),
+        Answer::Cookie { body, cookie, .. } => {
+            let answered = written(status, body);
+            ([(header::SET_COOKIE, cookie)], answered).into_response()
+        }
+        Answer::Live(wish, looks) => events::tell(&hub, (wish, looks), caller, manager, ending)?,
+        Answer::Figures(format) => {
+            let text = scrapes.text(format).await?;
+            ([(header::CONTENT_TYPE, format.content_type())], text).into_response()
+        }
+        Answer::Send(sending) => {
+            let kind = [(header::CONTENT_TYPE, "application/octet-stream")];
+            let body = streams::send(*sending, work(caller.who), ending);
+            (kind, body).into_response()
+        }
+        Answer::Receive(receiving) => {
+            let received = streams::receive(*receiving, work(caller.who), upload, ending).await;
+            if let Some(noted) = noted {
+                noted.end(&received);
+            }
+            written(status, serde_json::to_vec(&received?).unwrap_or_default())
+        }
+        Answer::Nothing => StatusCode::from_u16(status)
+            .unwrap_or(StatusCode::NO_CONTENT)
+            .into_response(),
+    })
+}
+
 fn arguments(
     path: Result<Path<Map>, PathRejection>,
     query: Result<Query<Map>, QueryRejection>,
     body: Result<Bytes, BytesRejection>,
     headers: Headers,
+    body_max: usize,
 ) -> Result<Arguments, Problem> {
     let unreadable = |what: &str, why: String| {
         let message = format!("the {what} of the request cannot be read: {why}");
@@ -246,7 +291,7 @@ fn arguments(
     let body = body.map_err(|error| match error.status() {
         StatusCode::PAYLOAD_TOO_LARGE => Problem::new(
             ProblemCode::TooLarge,
-            format!("the request is longer than {BODY_MAX} bytes: make it shorter"),
+            format!("the request is longer than {body_max} bytes: make it shorter"),
         ),
         _ => unreadable("body", error.body_text()),
     })?;
@@ -284,9 +329,9 @@ fn accept(request: &Request) -> String {
     values.collect::<Vec<_>>().join(",")
 }
 
-/// Every route of the interface, asked of `manager`. Streams end when `ending` says so.
-pub fn router(manager: &Arc<Manager>, ending: &Ending) -> Router {
-    serving(ROUTES, manager, ending)
+/// Every route of the interface.
+pub fn router(served: &Served) -> Router {
+    serving(ROUTES, served)
 }
 
 /// The same for whoever comes by the network.
@@ -299,7 +344,7 @@ fn caller(
     manager: &Manager,
     request: &Request,
     wanted: (Method, Least),
-) -> Result<Caller, Problem> {
+) -> Result<(Door, Caller), Problem> {
     // Every connection has a door; what came by none is nobody's.
     let Some(door) = request.extensions().get::<Door>() else {
         return Err(Problem::new(
@@ -312,7 +357,7 @@ fn caller(
     if let Some(share) = request.extensions().get::<Share>().filter(|_| proven) {
         share.prove();
     }
-    Ok(caller)
+    Ok((*door, caller))
 }
 
 /// A problem for whoever may look, and nothing but that they may not for others.
@@ -327,20 +372,21 @@ async fn astray(
 }
 
 /// The figures alone.
-pub fn metrics_router(manager: &Arc<Manager>, ending: &Ending) -> Router {
-    let route = std::slice::from_ref(Operation::Metrics.route());
-    serving(route, manager, ending)
+pub fn metrics_router(served: &Served) -> Router {
+    serving(std::slice::from_ref(Operation::Metrics.route()), served)
 }
 
-fn serving(routes: &'static [Route], manager: &Arc<Manager>, ending: &Ending) -> Router {
+/// Longest body of a request that is no stream, in bytes.
+const fn body_max(least: Least) -> usize {
+    match least {
+        Least::Anyone => ANYONE_BODY_MAX,
+        _ => BODY_MAX,
+    }
+}
+
+fn serving(routes: &'static [Route], served: &Served) -> Router {
     let mut router = Router::new();
-    let served = Served {
-        manager: Arc::clone(manager),
-        hub: Hub::new(manager),
-        turns: Arc::default(),
-        keys: Arc::default(),
-        ending: ending.clone(),
-    };
+    let manager = &served.manager;
     for route in routes {
         let served = served.clone();
         let wanted = (route.method, route.least);
@@ -350,8 +396,8 @@ fn serving(routes: &'static [Route], manager: &Arc<Manager>, ending: &Ending) ->
         let handler = move |path: Result<Path<Map>, PathRejection>,
                             query: Result<Query<Map>, QueryRejection>,
                             request: Request| async move {
-            let caller = match caller(&served.manager, &request, wanted) {
-                Ok(caller) => caller,
+            let asking = match caller(&served.manager, &request, wanted) {
+                Ok(asking) => asking,
                 Err(problem) => return refuse(&problem),
             };
             let headers = Headers::of(&request);
@@ -367,12 +413,13 @@ fn serving(routes: &'static [Route], manager: &Arc<Manager>, ending: &Ending) ->
                     (body, Upload::empty())
                 }
             };
-            match arguments(path, query, body, headers) {
-                Ok(with) => carry_out(served, caller, operation, with, stream).await,
+            match arguments(path, query, body, headers, body_max(wanted.1)) {
+                Ok(with) => carry_out(served, asking, operation, with, stream).await,
                 Err(problem) => refuse(&problem),
             }
         };
-        router = router.route(route.path, on(method, handler));
+        let limit = DefaultBodyLimit::max(body_max(route.least));
+        router = router.route(route.path, on(method, handler).layer(limit));
     }
     let (absent, mismatched) = (Arc::clone(manager), Arc::clone(manager));
     router
@@ -385,5 +432,4 @@ fn serving(routes: &'static [Route], manager: &Arc<Manager>, ending: &Ending) ->
                 "this address does not take this method: docs/api/openapi.json says which";
             astray(mismatched, request, ProblemCode::MethodNotAllowed, message)
         })
-        .layer(DefaultBodyLimit::max(BODY_MAX))
 }

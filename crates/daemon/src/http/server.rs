@@ -1,22 +1,26 @@
 //! Connections: taken, checked, bounded in number and time, and ended with the daemon.
 
+use super::accept::Pace;
+use super::bodies::{WhileSent, WhileTaken};
 use super::gate::Door;
 use super::metrics::serve_metrics;
 use super::network::{Network, serve_network};
 use super::page::with_page;
 use super::peer::{self, Peer};
-use super::router::{hardened, metrics_router, refuse, router};
-use super::shares::{Limits, Origin, Share, Shares, WhileSent};
+use super::router::{Served, hardened, metrics_router, refuse, router};
+use super::shares::{Limits, Share, Shares};
 use crate::{Manager, ServeError};
 use api::v1::{Problem, ProblemCode};
 use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderValue, header};
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use reactor::{SocketAccess, UnixSocket};
+use reactor::{Origin, ShareLimits, SocketAccess, UnixSocket};
 use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
@@ -26,17 +30,27 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// Connections at a time.
-pub const CONNECTIONS_MAX: usize = 64;
-/// How they are shared by users.
+/// How connections are shared by users.
 const SHARES: Limits = Limits {
-    all: CONNECTIONS_MAX,
-    unproven: 16,
-    origin: 48,
-    network: CONNECTIONS_MAX,
+    arrivals: ShareLimits {
+        all: 256,
+        network: 256,
+        address: 192,
+        reserve: 0,
+        few: 0,
+    },
+    admitted: ShareLimits {
+        all: 64,
+        network: 64,
+        address: 48,
+        reserve: 48,
+        few: 0,
+    },
 };
+/// Longest head of a request, and of its body what is read ahead, in bytes.
+const BUFFER_MAX: usize = 64 << 10;
 /// A connection that is silent or slow for so long before its request is whole is ended.
-pub const HEADER_TIME: Duration = Duration::from_secs(30);
+const HEADER_TIME: Duration = Duration::from_secs(30);
 /// So long may requests take to end after the daemon was told to.
 const END_TIME: Duration = Duration::from_secs(10);
 
@@ -78,6 +92,27 @@ fn stranger(peer: &Peer) -> Router {
     })
 }
 
+/// How connections are spoken with.
+pub fn connections() -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIME)
+        .max_buf_size(BUFFER_MAX);
+    builder
+}
+
+/// What one beyond its share is told; its connection is closed then.
+fn too_many() -> axum::response::Response {
+    let mut refused = refuse(&Problem::new(
+        ProblemCode::TooMany,
+        "you have as many requests under way as you may: wait until one has ended, or close a connection",
+    ));
+    let close = HeaderValue::from_static("close");
+    refused.headers_mut().insert(header::CONNECTION, close);
+    refused
+}
+
 /// A router as a service that knows by which listener and connection its requests came.
 pub fn through(
     door: Door,
@@ -86,14 +121,19 @@ pub fn through(
 ) -> impl Service<Request<Incoming>, Response = axum::response::Response, Error = Infallible, Future: Send>
 {
     let app = TowerToHyperService::new(app);
-    service_fn(move |mut request: Request<Incoming>| {
+    service_fn(move |request: Request<Incoming>| {
+        let admitted = share.admit();
         let busy = share.busy();
+        let mut request = request.map(|body| Body::new(WhileTaken::new(body, share.clone())));
         request.extensions_mut().insert(door);
         request.extensions_mut().insert(share.clone());
-        let answered = app.call(request);
+        let answered = admitted.then(|| app.call(request));
         async move {
+            let Some(answered) = answered else {
+                return Ok(too_many());
+            };
             let answered = answered.await?;
-            Ok(answered.map(|body| axum::body::Body::new(WhileSent::new(body, busy))))
+            Ok(answered.map(|body| Body::new(WhileSent::new(body, busy))))
         }
     })
 }
@@ -106,10 +146,8 @@ pub async fn converse(
     share: Share,
     mut ending: watch::Receiver<bool>,
 ) {
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_TIME)
-        .serve_connection(TokioIo::new(stream), through(door, share.clone(), app));
+    let service = through(door, share.clone(), app);
+    let connection = connections().serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
     tokio::select! {
         ended = &mut connection => {
@@ -143,10 +181,11 @@ pub async fn serve(
     let shares = Shares::new(SHARES);
     let mut connections = JoinSet::new();
     let (end, ending) = watch::channel(false);
-    let app = router(&manager, &ending);
+    let served = Served::new(&manager, &ending);
+    let app = router(&served);
     let metrics = metrics.map(TcpListener::from_std).transpose()?;
     let scrapes = metrics.map(|listener| {
-        let app = metrics_router(&manager, &ending);
+        let app = metrics_router(&served);
         tokio::spawn(serve_metrics(listener, app)).abort_handle()
     });
     let pages = network.map(|network| {
@@ -154,19 +193,12 @@ pub async fn serve(
         tokio::spawn(serve_network(network, app, ending.clone()))
     });
     tokio::pin!(stop);
+    let mut pace = Pace::new();
     loop {
         while connections.try_join_next().is_some() {}
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+        let (stream, _) = tokio::select! {
+            accepted = pace.next(|context| listener.poll_accept(context)) => accepted,
             () = &mut stop => break,
-        };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
-            Err(error) => {
-                tracing::error!("a connection could not be taken: {error}");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                continue;
-            }
         };
         let Ok(peer) = Peer::of(&stream) else {
             continue;

@@ -1,5 +1,7 @@
 //! Bodies of any length: sent and taken part by part, no faster than both sides are.
 
+use super::gate::Door;
+use super::workers::Workers;
 use crate::{Receiving, Sending};
 use api::v1::{Problem, ProblemCode, Received};
 use axum::body::Body;
@@ -9,6 +11,7 @@ use hyper::body::{Body as _, Bytes, Frame};
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
@@ -23,6 +26,26 @@ const LEFT_TIME: Duration = Duration::from_secs(20);
 
 /// Whether the daemon is about to end.
 pub type Ending = watch::Receiver<bool>;
+
+/// Whose stream it is, and the threads in which its parts are made or taken.
+#[derive(Clone)]
+pub struct Work {
+    /// The threads.
+    pub workers: Arc<Workers>,
+    /// By which listener it came.
+    pub door: Door,
+    /// Whose it is.
+    pub who: String,
+}
+
+impl Work {
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, tokio::task::JoinError> {
+        self.workers.run((self.door, &self.who), work).await
+    }
+}
 
 /// The body of a request that is a stream.
 pub struct Upload {
@@ -82,20 +105,25 @@ impl hyper::body::Body for Parts {
 }
 
 /// The body of an answer that is a stream.
-pub fn send(sending: Sending, ending: Ending) -> Body {
+pub fn send(sending: Sending, work: Work, ending: Ending) -> Body {
     let (give, take) = mpsc::channel(PARTS);
-    tokio::spawn(send_parts(sending, give, ending));
+    tokio::spawn(send_parts(sending, work, give, ending));
     Body::new(Parts(take))
 }
 
-async fn send_parts(mut sending: Sending, parts: mpsc::Sender<Bytes>, mut ending: Ending) {
+async fn send_parts(
+    mut sending: Sending,
+    work: Work,
+    parts: mpsc::Sender<Bytes>,
+    mut ending: Ending,
+) {
     loop {
-        let work = tokio::task::spawn_blocking(move || {
+        let made = work.run(move || {
             let part = sending.next_part();
             (sending, part)
         });
         // A panic in there was reported where it happened; without its end the stream does not count.
-        let Ok((back, Some(part))) = work.await else {
+        let Ok((back, Some(part))) = made.await else {
             return;
         };
         sending = back;
@@ -118,17 +146,20 @@ async fn send_parts(mut sending: Sending, parts: mpsc::Sender<Bytes>, mut ending
 /// When it is not right or not whole; the reason has the token to go on by.
 pub async fn receive(
     receiving: Receiving,
+    work: Work,
     mut upload: Upload,
     ending: Ending,
 ) -> Result<Received, Problem> {
-    let work = tokio::spawn(async move {
-        let received = receive_parts(receiving, &mut upload.body, ending).await;
+    let receiving = tokio::spawn(async move {
+        let received = receive_parts(receiving, &work, &mut upload.body, ending).await;
         if received.is_err() {
             upload.leave();
         }
         received
     });
-    work.await.unwrap_or_else(|_| Err(ended_unexpectedly()))
+    receiving
+        .await
+        .unwrap_or_else(|_| Err(ended_unexpectedly()))
 }
 
 fn ended_unexpectedly() -> Problem {
@@ -140,19 +171,21 @@ fn ended_unexpectedly() -> Problem {
 
 /// Runs a step where it may block.
 async fn step<T: Send + 'static>(
+    work: &Work,
     mut receiving: Receiving,
-    work: impl FnOnce(&mut Receiving) -> Result<T, Problem> + Send + 'static,
+    step: impl FnOnce(&mut Receiving) -> Result<T, Problem> + Send + 'static,
 ) -> Result<(Receiving, T), Problem> {
-    let work = move || match work(&mut receiving) {
+    let step = move || match step(&mut receiving) {
         Ok(value) => Ok((receiving, value)),
         Err(problem) => Err(receiving.give_up(problem)),
     };
-    let done = tokio::task::spawn_blocking(work).await;
+    let done = work.run(step).await;
     done.unwrap_or_else(|_| Err(ended_unexpectedly()))
 }
 
 async fn receive_parts(
     mut receiving: Receiving,
+    work: &Work,
     body: &mut Body,
     mut ending: Ending,
 ) -> Result<Received, Problem> {
@@ -175,8 +208,8 @@ async fn receive_parts(
                 format!("nothing of the stream came for {} s", STALL_TIME.as_secs()),
             )),
         };
-        (receiving, ()) = step(receiving, move |to| to.push(&part?)).await?;
+        (receiving, ()) = step(work, receiving, move |to| to.push(&part?)).await?;
     }
-    let (_, received) = step(receiving, Receiving::finish).await?;
+    let (_, received) = step(work, receiving, Receiving::finish).await?;
     Ok(received)
 }

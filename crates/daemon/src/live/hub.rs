@@ -35,8 +35,9 @@ pub struct Tick {
     before: Seen,
     maps: BTreeMap<MapView, Picture>,
     maps_before: BTreeMap<MapView, Picture>,
-    /// The events that tell of it to who was told of the look before, made once for all of them.
+    /// The events that tell of it to who was told of the look before, and to others, made once for all of them.
     changed: OnceLock<Bytes>,
+    whole: OnceLock<Bytes>,
     maps_changed: BTreeMap<MapView, OnceLock<String>>,
 }
 
@@ -80,7 +81,7 @@ impl Tick {
         let follows = told.is_some_and(|told| told + 1 == self.number);
         let state = match follows {
             true => self.changed().clone(),
-            false => event("state", &self.seen.whole()).into(),
+            false => self.whole().clone(),
         };
         if wish.is_empty() && more.is_empty() {
             return state;
@@ -99,6 +100,11 @@ impl Tick {
     fn changed(&self) -> &Bytes {
         self.changed
             .get_or_init(|| event("state", &changes(&self.before, &self.seen)).into())
+    }
+
+    fn whole(&self) -> &Bytes {
+        self.whole
+            .get_or_init(|| event("state", &self.seen.whole()).into())
     }
 
     /// The event of what changed of a map; empty when nothing did.
@@ -216,6 +222,7 @@ impl Hub {
                         maps_changed: views.map(|view| (view, OnceLock::new())).collect(),
                         maps,
                         changed: OnceLock::new(),
+                        whole: OnceLock::new(),
                     });
                 });
             }

@@ -65,8 +65,6 @@ pub struct Manager {
     pub(super) uses: Uses,
     pub(super) looks: Looks,
     pub(super) smart: Smart,
-    /// Held while figures are gathered.
-    pub(super) scrapes: Mutex<()>,
     pub(super) began: Instant,
     pub(super) access: Access,
     /// Number of the entry of the log of changes that pools keep as its end.
@@ -153,7 +151,6 @@ impl Manager {
             uses: Uses::default(),
             looks: Looks::default(),
             smart: Smart::default(),
-            scrapes: Mutex::default(),
             began: Instant::now(),
         }
     }

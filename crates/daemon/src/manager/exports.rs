@@ -87,10 +87,9 @@ impl Manager {
 
     /// Refuses a volume that has a part of a snapshot that is being received.
     fn check_whole(&self, pool: &str, volume: &str) -> Result<()> {
-        let volumes = self.control.volume_list(pool);
-        let volumes = volumes.map_err(|error| self.pool_problem(pool, error))?;
-        let mut found = volumes.iter().filter(|known| known.name == volume);
-        match found.find_map(|known| known.receiving.as_ref()) {
+        let receiving = self.control.volume_receiving(pool, volume);
+        let receiving = receiving.map_err(|error| self.pool_problem(pool, error))?;
+        match receiving {
             None => Ok(()),
             Some(receiving) => Err(Problem::new(
                 ProblemCode::Busy,

@@ -7,13 +7,11 @@ use engine::PoolLook;
 use std::time::Instant;
 
 impl Manager {
-    /// Everything that is known, for a scrape. One is gathered at a time, so that it costs the same however many
-    /// ask.
+    /// Everything that is known, for a scrape. `http/scrapes.rs` has one gathered at a time, however many ask.
     ///
     /// # Errors
     /// As the engine's.
     pub fn metrics(&self, format: Format) -> Result<String> {
-        let _turn = lock(&self.scrapes);
         let began = Instant::now();
         let mut page = Page::default();
         let absent = lock(&self.absent).clone();

@@ -338,6 +338,9 @@ fn a_session_changes_things_only_from_its_own_page() {
     let body = json!({"token": site.token("you", "viewer")}).to_string();
     let evil = [("Origin", "https://evil.example")];
     assert_eq!(site.ask("POST", "/v1/login", &evil, &body).status, 403);
+    let long = json!({"token": "x".repeat(20_000)}).to_string();
+    let long = site.ask("POST", "/v1/login", &[("Origin", &own)], &long);
+    assert_eq!(long.status, 413, "nobody in particular needs so much");
     let good = [
         ("Cookie", cookie.as_str()),
         ("Origin", &own),

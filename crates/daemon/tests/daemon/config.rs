@@ -50,7 +50,7 @@ fn every_key_is_read() {
             name: "a".to_owned(),
             severity: api::v1::Severity::Warning,
             to: api::v1::TargetTo::Webhook {
-                url: "https://a/".to_owned(),
+                url: api::Secret::new("https://a/"),
                 secret: None,
             },
             ca: None,

@@ -7,6 +7,7 @@ use super::answers::{Nothing, explained};
 use block::BlockDevice;
 use daemon::Control;
 use engine::*;
+use looks::volume;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -109,39 +110,6 @@ impl Fake {
     }
 }
 
-fn volume(pool: &str, spec: &VolumeSpec) -> VolumeStatus {
-    VolumeStatus {
-        id: 1,
-        name: spec.name.clone(),
-        pool: pool.to_owned(),
-        size: spec.size,
-        lba_size: spec.lba_size,
-        thick: spec.thick,
-        mapped: 0,
-        held: 0,
-        quota: spec.quota,
-        reservation: spec.reservation,
-        reserved: spec.reservation,
-        fast: 0,
-        knobs: KnobsStatus {
-            promotion: true,
-            pins: Vec::new(),
-            fast_floor: 0,
-            fast_ceiling: 0,
-            reaction: Reaction::Normal,
-            write_budget: 0,
-            bypass: Vec::new(),
-            bypassed: [0; 3],
-            budget_used: 0,
-            budget_left: 0,
-        },
-        targets: Targets::default(),
-        serial: "s".to_owned(),
-        state: "online".to_owned(),
-        receiving: None,
-    }
-}
-
 impl Control for Fake {
     fn remotes(&self) -> Vec<reactor::Remote> {
         Vec::new()
@@ -178,6 +146,7 @@ impl Control for Fake {
 
     fn look(&self) -> Vec<PoolLook> {
         self.world.looks.fetch_add(1, Ordering::Relaxed);
+        drop(self.world.gate.lock());
         let look = |status: PoolStatus| PoolLook {
             counters: self.pool_counters(&status.name).unwrap(),
             snapshots: self.snapshot_list(&status.name, None).unwrap().len(),
@@ -433,6 +402,10 @@ impl Control for Fake {
                 .map(|spec| volume(pool, spec))
                 .collect())
         })
+    }
+
+    fn volume_receiving(&self, pool: &str, _volume: &str) -> Result<Option<ReceiveStatus>> {
+        self.with(pool, |_| Ok(None))
     }
 
     fn volume_resize(

@@ -14,7 +14,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// Long enough for any answer.
-const PATIENCE: Duration = Duration::from_secs(300);
+pub const PATIENCE: Duration = Duration::from_secs(300);
 
 pub struct Daemon {
     folder: TempDir,
@@ -32,8 +32,13 @@ fn config(folder: &Path) -> Config {
 
 impl Daemon {
     pub fn start(world: &Arc<World>) -> Self {
+        Self::start_with(world, |_| ())
+    }
+
+    pub fn start_with(world: &Arc<World>, change: impl FnOnce(&mut Config)) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let config = config(folder.path());
+        let mut config = config(folder.path());
+        change(&mut config);
         let control: Arc<dyn Control> = Fake::over(world);
         let (stop, stopped) = tokio::sync::oneshot::channel();
         let (ready, announced) = mpsc::channel();

@@ -5,6 +5,7 @@ mod answers;
 mod common;
 mod conditions;
 mod config;
+mod doors;
 mod events;
 mod exports;
 mod fake;

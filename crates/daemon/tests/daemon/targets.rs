@@ -19,7 +19,7 @@ fn webhook(name: &str, url: &str) -> TargetCreate {
         name: name.to_owned(),
         severity: Severity::Warning,
         to: TargetTo::Webhook {
-            url: url.to_owned(),
+            url: api::Secret::new(url),
             secret: Some(api::Secret::new("between us")),
         },
         ca: None,

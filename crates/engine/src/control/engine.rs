@@ -676,6 +676,15 @@ impl Engine {
         pool.open_volume_for(volume, initiator, Some(export))
     }
 
+    /// How far a volume is that is being received; none where it is not, or is not there. Asks no shard, unlike
+    /// [`Engine::volume_list`].
+    ///
+    /// # Errors
+    /// When there is no such pool.
+    pub fn volume_receiving(&self, pool: &str, volume: &str) -> Result<Option<ReceiveStatus>> {
+        Ok(self.pool(pool)?.volume_receiving(volume))
+    }
+
     /// Counters of the volume.
     ///
     /// # Errors
@@ -709,9 +718,8 @@ impl Engine {
 
 /// A seed for a thread's random sequence, from the system.
 fn seed(number: usize) -> Result<u64> {
-    let mut bytes = [0; 8];
-    std::fs::File::open("/dev/urandom")
-        .and_then(|mut file| std::io::Read::read_exact(&mut file, &mut bytes))
-        .map_err(|failed| EngineError::new(ErrorCode::Io, format!("/dev/urandom: {failed}")))?;
-    Ok(u64::from_le_bytes(bytes) ^ number as u64)
+    let random = reactor::control::entropy().map_err(|failed| {
+        EngineError::new(ErrorCode::Io, format!("no random numbers: {failed}"))
+    })?;
+    Ok(random as u64 ^ number as u64)
 }

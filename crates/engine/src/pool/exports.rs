@@ -5,6 +5,7 @@ use super::{Pool, Result, error, lock};
 use crate::control::types::{ErrorCode, ExportRecord};
 use crate::shard::{Cooled, Unread};
 use format::{ExportConfig, PoolConfig};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 
 impl Pool {
@@ -29,6 +30,7 @@ impl Pool {
     pub fn set_exports(&self, exports: Vec<ExportRecord>) -> Result<()> {
         let _changing = lock(&self.changing);
         self.update_soon(|config| {
+            let devices = Devices::of(config);
             for export in &exports {
                 if let Some(Err(wrong)) = export.initiator.as_deref().map(format::check_initiator) {
                     return error(
@@ -36,7 +38,7 @@ impl Pool {
                         format!("export {}: {wrong}", export.name),
                     );
                 }
-                if !has_device(config, &export.volume) {
+                if !devices.has(&export.volume) {
                     return error(
                         ErrorCode::NotFound,
                         format!(
@@ -96,16 +98,34 @@ impl Pool {
     }
 }
 
-/// Whether there is such a volume, or with `volume@snapshot` such a snapshot.
-fn has_device(config: &PoolConfig, name: &str) -> bool {
-    let (volume, snapshot) = name
-        .split_once('@')
-        .map_or((name, None), |(volume, snapshot)| (volume, Some(snapshot)));
-    let Some(volume) = config.volumes.iter().find(|known| known.name == volume) else {
-        return false;
-    };
-    let named = |known: &format::SnapshotConfig| {
-        known.volume == volume.id && Some(known.name.as_str()) == snapshot
-    };
-    snapshot.is_none() || config.snapshots.iter().any(named)
+/// Volumes and snapshots of a pool by their names, to look up very many.
+struct Devices<'a> {
+    volumes: BTreeMap<&'a str, u32>,
+    snapshots: BTreeSet<(u32, &'a str)>,
+}
+
+impl<'a> Devices<'a> {
+    fn of(config: &'a PoolConfig) -> Self {
+        let volumes = config.volumes.iter();
+        let snapshots = config.snapshots.iter();
+        Self {
+            volumes: volumes
+                .map(|known| (known.name.as_str(), known.id))
+                .collect(),
+            snapshots: snapshots
+                .map(|known| (known.volume, known.name.as_str()))
+                .collect(),
+        }
+    }
+
+    /// Whether there is such a volume, or with `volume@snapshot` such a snapshot.
+    fn has(&self, name: &str) -> bool {
+        match name.split_once('@') {
+            None => self.volumes.contains_key(name),
+            Some((volume, snapshot)) => {
+                let volume = self.volumes.get(volume);
+                volume.is_some_and(|volume| self.snapshots.contains(&(*volume, snapshot)))
+            }
+        }
+    }
 }

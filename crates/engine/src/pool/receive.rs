@@ -43,6 +43,16 @@ impl Pool {
         })
     }
 
+    /// How far a volume of this name is that is being received; none also where there is no such volume.
+    pub fn volume_receiving(&self, name: &str) -> Option<ReceiveStatus> {
+        let volume = {
+            let config = lock(&self.config);
+            let mut found = config.volumes.iter();
+            found.find(|known| known.name == name)?.id
+        };
+        self.receiving(volume)
+    }
+
     /// Begins to receive a snapshot, or goes on with it: makes the volume, or sees that it is as the
     /// snapshot before. With `force` what was written since that one is lost. Nobody else may write to
     /// the volume from here on until it has the snapshot. Returns from where on it is not yet as it

@@ -1,7 +1,41 @@
 //! What volumes of an engine in memory did.
 
-use super::{Fake, volume};
-use engine::VolumeLook;
+use super::Fake;
+use engine::*;
+
+/// A volume that was made so.
+pub fn volume(pool: &str, spec: &VolumeSpec) -> VolumeStatus {
+    VolumeStatus {
+        id: 1,
+        name: spec.name.clone(),
+        pool: pool.to_owned(),
+        size: spec.size,
+        lba_size: spec.lba_size,
+        thick: spec.thick,
+        mapped: 0,
+        held: 0,
+        quota: spec.quota,
+        reservation: spec.reservation,
+        reserved: spec.reservation,
+        fast: 0,
+        knobs: KnobsStatus {
+            promotion: true,
+            pins: Vec::new(),
+            fast_floor: 0,
+            fast_ceiling: 0,
+            reaction: Reaction::Normal,
+            write_budget: 0,
+            bypass: Vec::new(),
+            bypassed: [0; 3],
+            budget_used: 0,
+            budget_left: 0,
+        },
+        targets: Targets::default(),
+        serial: "s".to_owned(),
+        state: "online".to_owned(),
+        receiving: None,
+    }
+}
 
 impl Fake {
     /// The volumes of an open pool, with what the world says that they did.

@@ -51,6 +51,8 @@ pub struct World {
     pub alter_job: Mutex<Option<fn(&mut JobStatus)>>,
     /// Looks at all pools.
     pub looks: AtomicUsize,
+    /// While somebody holds it, looks at all pools wait.
+    pub gate: Mutex<()>,
     /// What volumes did, by their names.
     pub did: Mutex<BTreeMap<String, (IoCounters, IoSpread)>>,
     /// What is expected of every volume.

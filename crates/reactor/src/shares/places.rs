@@ -1,78 +1,20 @@
 //! Places that peers share: so many in all, so many of one address, and a reserve that is left to others.
 //!
-//! Counts by what one owner has: an address of version 4, a /64 of version 6, and a /48 of version 6 above it. The last
-//! places are only for addresses that have few, so that one which takes all that it gets keeps no newcomer away. What
-//! a place stands for (a connection, a log-in, a stream) and for how long is the caller's matter. From any thread.
+//! The last places are only for addresses that have few, so that one which takes all that it gets keeps no newcomer
+//! away. What a place stands for (a connection, a log-in, a stream) and for how long is the caller's matter. From any
+//! thread.
 
-use std::collections::BTreeMap;
+use super::{Full, Origin, OriginCounts, ShareLimits};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How places are shared.
-#[derive(Clone, Copy, Debug)]
-pub struct ShareLimits {
-    /// Places in all.
-    pub all: usize,
-    /// Places of one /48 of version 6.
-    pub network: usize,
-    /// Places of one address of version 4, or one /64 of version 6.
-    pub address: usize,
-    /// So many of all of them are only for addresses that have fewer than `few`.
-    pub reserve: usize,
-    /// See `reserve`.
-    pub few: usize,
-}
-
-/// An address as places are counted by it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct PeerAddress(IpAddr);
-
-fn masked(address: IpAddr, prefix: u32) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => {
-            let mask = u128::MAX << (128 - prefix);
-            IpAddr::V6((address.to_bits() & mask).into())
-        }
-        address => address,
-    }
-}
-
-impl PeerAddress {
-    /// The address by which a peer is counted.
-    pub fn of(address: IpAddr) -> Self {
-        Self(masked(address, 64))
-    }
-
-    fn network(self) -> Option<IpAddr> {
-        self.0.is_ipv6().then(|| masked(self.0, 48))
-    }
-}
-
-/// Why there is no place.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Full {
-    /// The address has as many as it may.
-    Address,
-    /// Its network has as many as it may.
-    Network,
-    /// There are none left, or only those that are reserved for addresses with few.
-    All,
-}
-
-#[derive(Default)]
-struct Counts {
-    all: usize,
-    addresses: BTreeMap<PeerAddress, usize>,
-    networks: BTreeMap<IpAddr, usize>,
-}
-
 struct Inner {
     limits: ShareLimits,
-    counts: Mutex<Counts>,
+    counts: Mutex<OriginCounts>,
 }
 
 impl Inner {
-    fn lock(&self) -> MutexGuard<'_, Counts> {
+    fn lock(&self) -> MutexGuard<'_, OriginCounts> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -84,7 +26,7 @@ pub struct Shares(Arc<Inner>);
 /// A place; given back when dropped.
 pub struct Share {
     shares: Shares,
-    address: PeerAddress,
+    origin: Origin,
 }
 
 impl Shares {
@@ -122,74 +64,41 @@ impl Shares {
         peer: IpAddr,
         most: impl Fn(&ShareLimits, usize) -> usize,
     ) -> Result<Share, Full> {
-        let address = PeerAddress::of(peer);
+        let origin = Origin::of(peer);
         let limits = &self.0.limits;
         let mut counts = self.0.lock();
-        let own = counts.addresses.get(&address).copied().unwrap_or(0);
-        let network = address.network();
-        let of_network = network.and_then(|network| counts.networks.get(&network));
-        if own >= limits.address {
-            return Err(Full::Address);
+        let most = most(limits, counts.of(origin));
+        match counts.full(origin, limits, most) {
+            Some(full) => Err(full),
+            None => {
+                counts.add(origin);
+                let shares = self.clone();
+                Ok(Share { shares, origin })
+            }
         }
-        if of_network.is_some_and(|count| *count >= limits.network) {
-            return Err(Full::Network);
-        }
-        if counts.all >= most(limits, own) {
-            return Err(Full::All);
-        }
-        counts.all += 1;
-        counts.addresses.insert(address, own + 1);
-        if let Some(network) = network {
-            *counts.networks.entry(network).or_default() += 1;
-        }
-        let shares = self.clone();
-        Ok(Share { shares, address })
     }
 
     /// Places that are taken.
     pub fn taken(&self) -> usize {
-        self.0.lock().all
+        self.0.lock().all()
     }
 
     /// The address with most places, of several the lowest.
-    pub fn largest(&self) -> Option<PeerAddress> {
-        let counts = self.0.lock();
-        let mut addresses = counts.addresses.iter().rev();
-        let first = addresses.next()?;
-        let largest = addresses.fold(
-            first,
-            |most, next| if next.1 >= most.1 { next } else { most },
-        );
-        Some(*largest.0)
+    pub fn largest(&self) -> Option<Origin> {
+        self.0.lock().largest()
     }
 }
 
 impl Share {
     /// Whose place it is.
-    pub fn address(&self) -> PeerAddress {
-        self.address
+    pub fn address(&self) -> Origin {
+        self.origin
     }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        let mut counts = self.shares.0.lock();
-        counts.all -= 1;
-        if let Some(count) = counts.addresses.get_mut(&self.address) {
-            *count -= 1;
-            if *count == 0 {
-                counts.addresses.remove(&self.address);
-            }
-        }
-        let Some(network) = self.address.network() else {
-            return;
-        };
-        if let Some(count) = counts.networks.get_mut(&network) {
-            *count -= 1;
-            if *count == 0 {
-                counts.networks.remove(&network);
-            }
-        }
+        self.shares.0.lock().remove(self.origin);
     }
 }
 
@@ -241,11 +150,7 @@ mod tests {
         );
         drop((second, third));
         assert_eq!(shares.taken(), 0);
-        let counts = shares.0.lock();
-        assert!(
-            counts.addresses.is_empty() && counts.networks.is_empty(),
-            "nothing is kept"
-        );
+        assert!(shares.0.lock().is_empty(), "nothing is kept");
     }
 
     #[test]
@@ -267,13 +172,10 @@ mod tests {
             "another one"
         );
         assert_eq!(
-            PeerAddress::of(ip("::ffff:192.0.2.1")),
-            PeerAddress::of(ip("192.0.2.1"))
+            Origin::of(ip("::ffff:192.0.2.1")),
+            Origin::of(ip("192.0.2.1"))
         );
-        assert_ne!(
-            PeerAddress::of(ip("192.0.2.1")),
-            PeerAddress::of(ip("192.0.2.2"))
-        );
+        assert_ne!(Origin::of(ip("192.0.2.1")), Origin::of(ip("192.0.2.2")));
     }
 
     #[test]
@@ -285,11 +187,11 @@ mod tests {
         }
         assert_eq!(shares.taken(), 20);
         assert_eq!(take(&shares, "192.0.2.1", 1).1, Some(Full::All));
-        assert_eq!(shares.largest(), Some(PeerAddress::of(ip("192.0.2.9"))));
+        assert_eq!(shares.largest(), Some(Origin::of(ip("192.0.2.9"))));
         let Ok(beyond) = shares.take_over(ip("192.0.2.1")) else {
             panic!("it is in place of another")
         };
-        assert_eq!(beyond.address(), PeerAddress::of(ip("192.0.2.1")));
+        assert_eq!(beyond.address(), Origin::of(ip("192.0.2.1")));
         assert_eq!(
             shares.take_over(ip("192.0.2.1")).err(),
             Some(Full::All),
