@@ -1,12 +1,12 @@
 //! Chunks' pages in memory.
 
 use super::layers::Missing;
-use super::pages::out_of_bounds;
+use super::pages::chunk_page;
 use super::state::{Shard, State, Volume};
 use crate::space::Class;
 use crate::tree::Lookup;
 use block::{ErrorKind, IoError};
-use format::{BlockCounts, BlockState, Bounds, ChunkPage, Page, PagePtr};
+use format::{BlockCounts, BlockState, ChunkPage, Page, PagePtr};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use units::CHUNK_EXTENTS;
@@ -278,8 +278,7 @@ impl Shard {
         {
             return Ok(());
         }
-        let page = ChunkPage::from_page(page);
-        state.alloc.check_chunk(&page).map_err(out_of_bounds)?;
+        let page = chunk_page(&state.alloc, page)?;
         let counts = self.count(&page);
         let leaf = Leaf::new(page, counts);
         state.digests.page_is_back((volume, key));

@@ -2,7 +2,7 @@
 
 use super::state::{Shard, State, drive_error};
 use block::{DriveError, ErrorKind, IoError};
-use format::{Bounds, OutOfBounds, Page, PageHeader, PagePtr, crc32c};
+use format::{Bounds, ChunkPage, OutOfBounds, Page, PageHeader, PagePtr, crc32c};
 use units::mutation::{Mutation, is_on};
 
 /// Pages that one piece of work changes at most: two chunks' and the nodes above them, once in the
@@ -133,7 +133,17 @@ impl Shard {
 }
 
 /// What a drive says, under a right checksum, makes no sense in this pool.
-pub(super) fn out_of_bounds(found: OutOfBounds) -> IoError {
+/// A chunk's page that was read from a drive.
+///
+/// # Errors
+/// `Medium` when it says that data lies where the pool has no space.
+pub(super) fn chunk_page(space: &impl Bounds, page: Page) -> Result<ChunkPage, IoError> {
+    let page = ChunkPage::from_page(page);
+    space.check_chunk(&page).map_err(out_of_bounds)?;
+    Ok(page)
+}
+
+fn out_of_bounds(found: OutOfBounds) -> IoError {
     let text = format!("the map names {found}: `convect check` tells what is whole");
     IoError::new(ErrorKind::Medium, text)
 }

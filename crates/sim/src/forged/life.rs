@@ -196,13 +196,7 @@ impl Life {
             self.change(device, random)?;
         }
         let _ = self.ask().pool_cool(POOL);
-        let spec = ScrubSpec {
-            rate: 1 << 30,
-            began_s: 1,
-        };
-        let _ = self.ask().pool_scrub(POOL, &spec);
-        self.work();
-        let _ = self.ask().pool_scrub_status(POOL);
+        let _ = self.scrub();
         drop(devices);
         self.look_at_all()?;
         self.administer(&volumes, &snapshots);
@@ -213,6 +207,18 @@ impl Life {
             true => Err("something takes more steps than anything may".into()),
             false => Ok(()),
         }
+    }
+
+    /// Scrubs the pool: how many blocks and pages have no right copy.
+    pub fn scrub(&self) -> Option<u64> {
+        let spec = ScrubSpec {
+            rate: 1 << 30,
+            began_s: 1,
+        };
+        self.ask().pool_scrub(POOL, &spec).ok()?;
+        self.work();
+        let status = self.ask().pool_scrub_status(POOL).ok()?;
+        Some(status.lost)
     }
 
     /// Reads every volume.

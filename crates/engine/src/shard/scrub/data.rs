@@ -2,6 +2,8 @@
 
 use super::report::{FaultPlace, ScrubFault};
 use super::walk::Part;
+use crate::shard::checkpoint::Which;
+use crate::shard::pages::chunk_page;
 use crate::shard::state::{Shard, drive_error};
 use crate::shard::throttle::Throttle;
 use crate::tree::Lookup;
@@ -77,7 +79,7 @@ impl Shard {
         part: &Part<'_>,
         throttle: &mut Throttle<'_>,
     ) -> Result<(), IoError> {
-        let Some(seen) = self.snapshot(volume, chunk).await? else {
+        let Some(seen) = self.snapshot(volume, chunk, part).await? else {
             return Ok(());
         };
         let all = stretches(&seen.page);
@@ -179,7 +181,12 @@ impl Shard {
 
     /// The chunk's page now, without keeping it in memory. None when there is none, or when no
     /// drive has it right: the scrub of pages has told of that.
-    async fn snapshot(&self, volume: u32, chunk: u32) -> Result<Option<Snapshot>, IoError> {
+    async fn snapshot(
+        &self,
+        volume: u32,
+        chunk: u32,
+        part: &Part<'_>,
+    ) -> Result<Option<Snapshot>, IoError> {
         loop {
             let (level, key, ptr) = {
                 let state = self.state.borrow();
@@ -209,7 +216,10 @@ impl Shard {
                 .await
             {
                 Ok(page) => {
-                    let page = ChunkPage::from_page(page);
+                    let Ok(page) = chunk_page(&self.state.borrow().alloc, page) else {
+                        self.note_lost_page(Which::Volume(volume), 0, chunk, ptr, part);
+                        return Ok(None);
+                    };
                     return Ok(Some(Snapshot {
                         volume,
                         chunk,
