@@ -59,15 +59,14 @@ pub enum Full {
     All,
 }
 
-#[derive(Default)]
 struct Counts {
+    limits: ShareLimits,
     all: usize,
     addresses: BTreeMap<PeerAddress, usize>,
     networks: BTreeMap<IpAddr, usize>,
 }
 
 struct Inner {
-    limits: ShareLimits,
     counts: Mutex<Counts>,
 }
 
@@ -90,8 +89,18 @@ pub struct Share {
 impl Shares {
     /// Places with these limits.
     pub fn new(limits: ShareLimits) -> Self {
-        let counts = Mutex::default();
-        Self(Arc::new(Inner { limits, counts }))
+        let counts = Mutex::new(Counts {
+            limits,
+            all: 0,
+            addresses: BTreeMap::new(),
+            networks: BTreeMap::new(),
+        });
+        Self(Arc::new(Inner { counts }))
+    }
+
+    /// Changes the limits, for places to come.
+    pub fn limit(&self, limits: ShareLimits) {
+        self.0.lock().limits = limits;
     }
 
     /// A place for a peer.
@@ -123,8 +132,8 @@ impl Shares {
         most: impl Fn(&ShareLimits, usize) -> usize,
     ) -> Result<Share, Full> {
         let address = PeerAddress::of(peer);
-        let limits = &self.0.limits;
         let mut counts = self.0.lock();
+        let limits = counts.limits;
         let own = counts.addresses.get(&address).copied().unwrap_or(0);
         let network = address.network();
         let of_network = network.and_then(|network| counts.networks.get(&network));
@@ -134,7 +143,7 @@ impl Shares {
         if of_network.is_some_and(|count| *count >= limits.network) {
             return Err(Full::Network);
         }
-        if counts.all >= most(limits, own) {
+        if counts.all >= most(&limits, own) {
             return Err(Full::All);
         }
         counts.all += 1;

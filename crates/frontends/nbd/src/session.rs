@@ -13,7 +13,7 @@ use crate::transmission::{Limits, Task, answer, check, parts};
 use block::{
     Completion, CompletionQueue, CompletionSink, IoBuf, IoError, Op, OpKind, StatusExtent,
 };
-use reactor::{Account, Event, Handle, SECOND_NS, within};
+use reactor::{Account, Event, Handle, Row, SECOND_NS, within};
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io::{Error, ErrorKind, Result};
@@ -33,6 +33,8 @@ const UNSENT_MAX: usize = 256 << 10;
 const UNSENT_NS: u64 = SECOND_NS / 1000;
 /// Bytes counted for what one context tells in answer to a block status: runs as they are found and as they are sent.
 const STATUS_HELD: usize = EXTENTS_MAX * (size_of::<StatusExtent>() + 8);
+/// Requests that are taken in a row before other sessions have their turn: what was read ahead may be thousands.
+const ROW_MAX: u32 = 64;
 /// The number of a completion that only wakes the writer.
 pub(crate) const NUDGE: u64 = u64::MAX;
 
@@ -117,7 +119,11 @@ impl Session {
     }
 
     async fn read_requests(&self, input: &mut Input) -> Result<()> {
+        let mut row = Row::new(ROW_MAX);
         loop {
+            if row.ends() {
+                self.handle.yield_now().await;
+            }
             let bytes: [u8; HEADER_LEN] = input.array().await?;
             let header = Header::parse(&bytes).ok_or(ErrorKind::InvalidData)?;
             // What was read ahead may be thousands of requests.
