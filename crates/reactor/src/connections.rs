@@ -216,3 +216,133 @@ impl Connections {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::StreamSocket;
+    use crate::{Clock, Handle};
+    use std::io::{ErrorKind, Read};
+    use std::net::{SocketAddr, TcpListener, TcpStream};
+
+    const LIMITS: ShareLimits = ShareLimits {
+        all: 6,
+        network: 6,
+        address: 3,
+        reserve: 2,
+        few: 1,
+    };
+
+    struct Stopped;
+
+    impl Clock for Stopped {
+        fn now_ns(&self) -> u64 {
+            0
+        }
+    }
+
+    /// Connections of addresses that are said, each with the client's end.
+    struct Peers {
+        handle: Handle,
+        listener: TcpListener,
+        connections: Connections,
+    }
+
+    impl Peers {
+        fn new() -> Self {
+            Self {
+                handle: Handle::simulated(Box::new(Stopped), 1).unwrap(),
+                listener: TcpListener::bind("127.0.0.1:0").unwrap(),
+                connections: Connections::new(LIMITS),
+            }
+        }
+
+        fn connect(&self, from: u8) -> (TcpStream, Stream) {
+            let client = TcpStream::connect(self.listener.local_addr().unwrap()).unwrap();
+            let (server, _) = self.listener.accept().unwrap();
+            let address = SocketAddr::from(([192, 0, 2, from], 1));
+            let stream = Stream::new(&self.handle, StreamSocket::Tcp(server, address)).unwrap();
+            client.set_nonblocking(true).unwrap();
+            (client, stream)
+        }
+
+        fn enter(&self, from: u8) -> (TcpStream, Stream, Seat) {
+            let (client, stream) = self.connect(from);
+            let seat = self.connections.enter(&stream).expect("there is room");
+            (client, stream, seat)
+        }
+    }
+
+    fn is_open((client, _, _): &(TcpStream, Stream, Seat)) -> bool {
+        let read = (&*client).read(&mut [0]);
+        read.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
+    }
+
+    #[test]
+    fn one_too_many_of_an_address_ends_the_oldest_of_it_and_no_other() {
+        let peers = Peers::new();
+        let other = peers.enter(1);
+        let own: Vec<_> = (0..5).map(|_| peers.enter(2)).collect();
+        let open: Vec<bool> = own.iter().map(is_open).collect();
+        assert_eq!(open, [false, false, true, true, true]);
+        assert!(is_open(&other));
+        assert!(!own[0].2.admit() && own[2].2.admit() && other.2.admit());
+    }
+
+    #[test]
+    fn a_newcomer_comes_in_when_others_have_all_places_and_the_largest_loses_one() {
+        let peers = Peers::new();
+        let largest: Vec<_> = (0..3).map(|_| peers.enter(1)).collect();
+        let second = peers.enter(2);
+        let rest: Vec<_> = (3..5).map(|from| peers.enter(from)).collect();
+        let newcomer = peers.enter(9);
+        assert!(!is_open(&largest[0]) && is_open(&largest[1]));
+        assert!(is_open(&second) && rest.iter().all(is_open) && is_open(&newcomer));
+    }
+
+    #[test]
+    fn ended_ones_count_until_they_have_left() {
+        let peers = Peers::new();
+        let mut all: Vec<_> = (0..9).map(|_| peers.enter(1)).collect();
+        let (_client, stream) = peers.connect(1);
+        assert!(peers.connections.enter(&stream).is_none());
+        let (_client, other) = peers.connect(2);
+        assert!(
+            peers.connections.enter(&other).is_none(),
+            "whoever it is: they take the system's descriptors"
+        );
+        all.remove(0);
+        assert!(peers.connections.enter(&other).is_some());
+        drop(all);
+        let state = peers.connections.lock();
+        assert_eq!((state.leaving, state.closers.len()), (0, 0));
+        assert_eq!(peers.connections.0.handshakes.taken(), 0);
+    }
+
+    #[test]
+    fn those_that_are_admitted_are_not_ended_for_others_but_all_are_by_the_end() {
+        let peers = Peers::new();
+        let admitted = peers.enter(1);
+        assert!(admitted.2.admit() && admitted.2.admit());
+        let silent: Vec<_> = (0..4).map(|_| peers.enter(1)).collect();
+        assert!(is_open(&admitted) && !is_open(&silent[0]));
+        peers.connections.stop(Shutdown::Both);
+        assert!(!is_open(&admitted) && !silent.iter().any(is_open));
+        let (_client, stream) = peers.connect(7);
+        assert!(peers.connections.enter(&stream).is_none());
+        assert!(!peers.connections.wait_ended(Duration::ZERO));
+        drop((admitted, silent));
+        assert!(peers.connections.wait_ended(Duration::ZERO));
+    }
+
+    #[test]
+    fn a_closer_keeps_no_connection_open() {
+        let peers = Peers::new();
+        let (client, stream) = peers.connect(1);
+        let closer = stream.closer();
+        client.set_nonblocking(false).unwrap();
+        drop(stream);
+        assert_eq!((&client).read(&mut [0]).unwrap(), 0);
+        closer.shutdown(Shutdown::Both);
+    }
+}

@@ -24,6 +24,7 @@ const BACKLOG: libc::c_int = 2048;
 /// Connections that are taken one after the other, and the time of each after these, in nanoseconds.
 const BURST: u64 = 2048;
 const INTERVAL_NS: u64 = SECOND_NS / 2000;
+const _: () = assert!(BACKLOG as u64 * INTERVAL_NS <= 2 * SECOND_NS);
 /// When too many came, so many are taken together next: waking up for each would cost more than taking it.
 const TOGETHER: u64 = 16;
 /// Connections that are taken before other tasks have their turn.
@@ -197,5 +198,66 @@ impl Listener {
                 Err(error) => return Err(error),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Clock;
+    use std::net::TcpStream;
+    use std::rc::Rc;
+
+    const MS: u64 = 1_000_000;
+
+    struct Hand(Rc<Cell<u64>>);
+
+    impl Clock for Hand {
+        fn now_ns(&self) -> u64 {
+            self.0.get()
+        }
+    }
+
+    /// Sees how many connections of those that wait are taken as time passes.
+    #[test]
+    fn connections_that_wait_are_taken_at_the_listeners_pace_and_a_few_in_a_turn() {
+        const TAKEN: usize = 40;
+        let now = Rc::new(Cell::new(5));
+        let handle = Handle::simulated(Box::new(Hand(now.clone())), 1).unwrap();
+        let any = ListenAddress::Tcp("127.0.0.1:0".parse().unwrap());
+        let mut listener = Listener::bind(&handle, &any).unwrap();
+        listener.pace = Pace::new(10, MS);
+        let Ok(ListenAddress::Tcp(address)) = listener.address() else {
+            panic!("another address")
+        };
+        let waiting: Vec<_> = (0..TAKEN)
+            .map(|_| TcpStream::connect(address).unwrap())
+            .collect();
+        let taken = Rc::new(Cell::new(0));
+        let count = taken.clone();
+        handle.spawn(async move {
+            let mut held = Vec::new();
+            // The last of those that are here: for another one it would ask the kernel.
+            while held.len() < TAKEN {
+                held.push(listener.accept().await.unwrap());
+                count.set(held.len());
+            }
+        });
+        handle.run_ready(1);
+        assert_eq!(taken.get(), ROW_MAX as usize, "in one turn");
+        handle.run_ready(usize::MAX);
+        assert_eq!(taken.get(), 10, "the burst");
+        let mut seen = Vec::new();
+        for _ in 0..50 {
+            now.set(now.get() + MS);
+            handle.fire_timers();
+            handle.run_ready(usize::MAX);
+            seen.push(taken.get());
+        }
+        assert_eq!(seen[0], 10, "{TOGETHER} at a time, or a burst");
+        assert_eq!(seen[9], 20);
+        assert_eq!(seen[19], 30);
+        assert_eq!(seen[49], TAKEN);
+        drop(waiting);
     }
 }
