@@ -180,7 +180,10 @@ impl Stream {
 
     /// Before a call of the system: lets others have their turn after many in a row.
     async fn take_turns(&self) {
-        if self.row.replace(self.row.get() + 1) >= ROW_MAX || self.moved.get() >= MOVED_MAX {
+        if self.moved.get() >= MOVED_MAX {
+            self.begin_row();
+            self.handle.yield_after_much().await;
+        } else if self.row.replace(self.row.get() + 1) >= ROW_MAX {
             self.begin_row();
             self.handle.yield_now().await;
         }

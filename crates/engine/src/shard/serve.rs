@@ -19,6 +19,9 @@ const TOGETHER: usize = 8;
 /// Writes that wait for one write of the journal.
 const RECORDED: usize = 64;
 
+/// Bytes of operations after which other tasks of the loop have their turn: copying so many takes some 100 µs.
+const TURN_BYTES: u64 = 1 << 20;
+
 /// Such writes, with when they began.
 type Recorded = Vec<(ShardOp, u64)>;
 
@@ -98,12 +101,24 @@ impl Shard {
                 },
             };
             let mut ahead = Ahead::default();
+            let mut bytes = 0;
             loop {
+                if bytes >= TURN_BYTES && !batch.is_empty() {
+                    bytes = 0;
+                    self.count_ended(&mut ended);
+                    self.acknowledge_soon(&mut recorded, &mut ended.untold);
+                    self.handle.yield_after_much().await;
+                    // What was seen ahead may have changed.
+                    ahead = Ahead::default();
+                    ended.since_ns = self.handle.now_ns();
+                }
                 self.look_ahead(&mut ahead, &batch);
                 // It is taken out once it is known what for: a place on the way would be one copy more of all of it.
                 let Some(op) = batch.front_mut() else {
                     break;
                 };
+                // Also where it becomes a task, whose memory is filled soon.
+                bytes += op.op.buf.len() as u64;
                 let done = self.try_now(op, ahead.taken());
                 let Some(op) = batch.pop_front() else { break };
                 match done {
@@ -237,3 +252,6 @@ impl Shard {
         untold.tell();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -233,6 +233,9 @@ impl Session {
         let request = Self::request(header, task.answer, cut.len(), header.len as usize);
         let slot = self.flight.borrow_mut().begin(request);
         for (index, (offset, len)) in cut.enumerate() {
+            if index > 0 {
+                self.let_others().await?;
+            }
             let mut buf = self.flight.borrow_mut().buffer(len as usize);
             if task.kind == OpKind::Write {
                 buf = self.in_time(input.payload(buf)).await?;
@@ -243,6 +246,19 @@ impl Session {
             self.let_answer().await;
         }
         Ok(())
+    }
+
+    /// Between two parts of a request: memory of a part takes its time to be made ready and to be filled, and others have
+    /// their turn meanwhile.
+    ///
+    /// # Errors
+    /// When the peer is gone: the rest is given up.
+    async fn let_others(&self) -> Result<()> {
+        self.handle.yield_after_much().await;
+        match self.is_gone() {
+            true => Err(ErrorKind::ConnectionAborted.into()),
+            false => Ok(()),
+        }
     }
 
     /// Lets what was begun be answered, if it can be soon.
