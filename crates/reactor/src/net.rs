@@ -309,6 +309,12 @@ impl Stream {
         (has(libc::POLLRDHUP), all)
     }
 
+    /// Whether the connection has ended in both directions or broke: the peer cannot be answered any more. It asks the
+    /// system, for what is worth much more than that.
+    pub fn has_ended(&self) -> bool {
+        self.ends().1
+    }
+
     /// Waits until the connection has ended in both directions or broke: the peer cannot be answered any more. One that
     /// sends nothing more may still read; it is looked at in intervals, as the kernel's poll tells of that end again
     /// and again.

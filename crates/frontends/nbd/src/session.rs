@@ -229,6 +229,9 @@ impl Session {
             return Ok(());
         }
         self.wait_for_room(header.len as usize).await?;
+        if header.len as usize >= LONG {
+            self.look_for_peer()?;
+        }
         let cut = parts(offset, len);
         let request = Self::request(header, task.answer, cut.len(), header.len as usize);
         let slot = self.flight.borrow_mut().begin(request);
@@ -248,17 +251,27 @@ impl Session {
         Ok(())
     }
 
+    /// Before work that takes long: looks whether somebody is there to be answered, as what a peer sent before it broke the
+    /// connection is read all the same, and the task that waits for that end may not have had its turn.
+    ///
+    /// # Errors
+    /// When the peer is gone: the rest is given up.
+    fn look_for_peer(&self) -> Result<()> {
+        if !self.is_gone() && !self.stream.has_ended() {
+            return Ok(());
+        }
+        self.give_up();
+        Err(ErrorKind::ConnectionAborted.into())
+    }
+
     /// Between two parts of a request: memory of a part takes its time to be made ready and to be filled, and others have
     /// their turn meanwhile.
     ///
     /// # Errors
-    /// When the peer is gone: the rest is given up.
+    /// As [`Session::look_for_peer`].
     async fn let_others(&self) -> Result<()> {
         self.handle.yield_after_much().await;
-        match self.is_gone() {
-            true => Err(ErrorKind::ConnectionAborted.into()),
-            false => Ok(()),
-        }
+        self.look_for_peer()
     }
 
     /// Lets what was begun be answered, if it can be soon.
@@ -293,6 +306,7 @@ impl Session {
             });
         }
         self.wait_for_room(request.held).await?;
+        self.look_for_peer()?;
         let slot = {
             let mut flight = self.flight.borrow_mut();
             let slot = flight.begin(request);
