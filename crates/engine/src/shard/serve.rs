@@ -124,13 +124,19 @@ impl Shard {
             let Some(op) = batch.front_mut() else {
                 break;
             };
-            // Also where it becomes a task, whose memory is filled soon.
-            bytes += op.op.buf.len();
+            let len = op.op.buf.len();
             let done = self.try_now(op, ahead.taken());
             let Some(op) = batch.pop_front() else { break };
+            // What becomes a task has its turns there, and holds up nobody here.
             match done {
-                Done::Read(served) => ended.add(op, served),
-                Done::Recorded => recorded.push((op, ended.since_ns)),
+                Done::Read(served) => {
+                    bytes += len;
+                    ended.add(op, served);
+                }
+                Done::Recorded => {
+                    bytes += len;
+                    recorded.push((op, ended.since_ns));
+                }
                 Done::Not(Looked::Block(seen)) => {
                     // An allocation as well, though a smaller one; the drive is asked before this goes on.
                     self.handle.spawn_at_once(self.clone().read_one(op, seen));
