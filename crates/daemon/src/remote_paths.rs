@@ -199,6 +199,7 @@ mod tests {
             "initiators",
             "lun",
             "max-connections",
+            "max-connections-per-address",
             "mode",
             "owner",
             "polling",

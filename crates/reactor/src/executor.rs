@@ -59,6 +59,8 @@ pub(crate) struct Inner {
     pub(crate) ring: Option<Ring>,
     pub(crate) sides: Sides,
     dma: DmaPool,
+    /// A task did much in this round ([`Handle::yield_after_much`]).
+    much: Cell<bool>,
     /// Of a round that is over, for its memory.
     round: RefCell<Round>,
 }
@@ -100,6 +102,7 @@ impl Handle {
             ring,
             sides: Sides::default(),
             dma,
+            much: Cell::new(false),
             round: RefCell::default(),
         }))
     }
@@ -219,6 +222,18 @@ impl Handle {
             }
         })
         .await;
+    }
+
+    /// The same after what took long, as copying some hundred KiB does: the kernel is asked for what has come meanwhile before
+    /// the next round, where there are mostly many rounds between two questions.
+    pub async fn yield_after_much(&self) {
+        self.0.much.set(true);
+        self.yield_now().await;
+    }
+
+    /// Whether a task did much since this was asked last.
+    pub(crate) fn did_much(&self) -> bool {
+        self.0.much.take()
     }
 
     /// Tasks that have not ended.

@@ -6,20 +6,24 @@
 //! with a clock of its own and no ring ([`Handle::simulated`]).
 
 mod budget;
+mod connections;
 pub mod control;
 mod cores;
 mod doorbell;
 mod executor;
 mod files;
 mod frontend;
+mod listener;
 mod log_limit;
 mod net;
+mod pace;
 mod read_buffer;
 mod readiness;
 mod remote;
 mod resolve;
 mod ring;
 mod ringfile;
+mod row;
 mod run;
 mod shares;
 mod sidering;
@@ -31,6 +35,7 @@ mod waiting;
 mod within;
 
 pub use budget::{Account, Budget, OWN};
+pub use connections::{Connections, Listening, Seat};
 pub use cores::{Cores, CoresError};
 pub use doorbell::Doorbell;
 pub use executor::{Clock, Handle, mix};
@@ -40,14 +45,17 @@ pub use files::{
 pub use frontend::{
     Export, FrontEnd, Keeper, Kept, NoKeeper, OpenFor, Parameter, SessionInfo, Space, StartExport,
 };
+pub use listener::{Bound, ListenAddress, Listener};
 pub use log_limit::LogLimit;
-pub use net::{Bound, DetachedStream, ListenAddress, Listener, Stream};
+pub use net::{Closer, DetachedStream, Stream};
+pub use pace::Pace;
 pub use read_buffer::{ReadBuffer, Source};
 pub use readiness::{Interest, Readiness};
 pub use remote::Remote;
 pub use resolve::resolve;
 pub use ring::moved;
 pub use ringfile::RingFile;
+pub use row::Row;
 pub use run::{Reactor, ReactorThread};
 pub use shares::{Full, Origin, OriginCounts, PeerAddress, Share, ShareLimits, Shares};
 pub use sidering::{Answer, Ends, Meaning};

@@ -27,8 +27,12 @@ struct State {
 
 impl LogLimit {
     /// A limit of 10 messages, then of one in 10 s.
-    pub fn new() -> Self {
-        Self::default()
+    pub const fn new() -> Self {
+        Self(Mutex::new(State {
+            logged: 0,
+            since: None,
+            left_out: 0,
+        }))
     }
 
     /// Whether a message may be logged now: how many were left out before it, which it should say.

@@ -1,16 +1,12 @@
-//! Sockets of a loop: Unix and TCP streams.
+//! Connections of a loop: Unix and TCP streams.
 
-use crate::{Handle, Interest, SocketAccess, UnixSocket};
+use crate::{Handle, Interest};
 use std::cell::Cell;
-use std::fmt;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
-
-/// Connections that may wait to be taken; the system has a limit of its own (`net.core.somaxconn`).
-const BACKLOG: libc::c_int = 4096;
+use std::sync::{Arc, Weak};
 
 /// How long [`Stream::read_soon`] looks before it sleeps.
 const LOOK_NS: u64 = 20_000;
@@ -22,161 +18,42 @@ const SOON_NS: u64 = 2 * LOOK_NS;
 /// Calls of the system that move bytes one after the other before other tasks have their turn: a peer may send, or take,
 /// as fast as it is served.
 const ROW_MAX: u32 = 16;
+/// Bytes that move one after the other before that: to copy them takes about 50 µs.
+const MOVED_MAX: usize = 256 << 10;
 /// How often a connection is looked at whose peer has ended its direction.
 const HALF_LOOK_NS: u64 = 50_000_000;
 
-/// Lets more connections wait than the standard library asks for: hosts that log in all at once would
-/// else be left to try again after a second, and after two and four.
-fn deepen(socket: &impl AsRawFd) -> io::Result<()> {
-    // SAFETY: the descriptor is open during the call, which only changes the length of the queue.
-    match unsafe { libc::listen(socket.as_raw_fd(), BACKLOG) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-/// Where connections are taken.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum ListenAddress {
-    /// A socket in the file system.
-    Unix(PathBuf),
-    /// An address and port.
-    Tcp(SocketAddr),
-}
-
-impl fmt::Display for ListenAddress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unix(path) => write!(f, "unix:{}", path.display()),
-            Self::Tcp(address) => write!(f, "tcp:{address}"),
-        }
-    }
-}
-
-enum ListenSocket {
-    Unix(UnixSocket),
-    Tcp(TcpListener),
-}
-
-/// An address that is listened at, before a loop takes connections from it.
-pub struct Bound(ListenSocket);
-
-impl Bound {
-    /// Listens. A socket file left behind by a dead program is replaced, and its owner and mode are set by `access`.
-    /// File systems may take their time: not to be called on an engine loop.
-    ///
-    /// # Errors
-    /// One sentence that says what to do: path too long, address in use, no permission.
-    pub fn new(address: &ListenAddress, access: &SocketAccess) -> io::Result<Self> {
-        let explain = |error: io::Error| {
-            let advice = match error.kind() {
-                ErrorKind::AddrInUse => "another program listens there: stop it or choose another",
-                ErrorKind::PermissionDenied => {
-                    "no permission: choose another or run as a user that may"
-                }
-                ErrorKind::AddrNotAvailable => "this host has no such address",
-                _ => "cannot listen there",
-            };
-            io::Error::new(error.kind(), format!("{address}: {advice} ({error})"))
-        };
-        Ok(Self(match address {
-            ListenAddress::Unix(path) => ListenSocket::Unix(UnixSocket::bind(path, access)?),
-            ListenAddress::Tcp(at) => {
-                let socket = TcpListener::bind(at).map_err(explain)?;
-                deepen(&socket)?;
-                socket.set_nonblocking(true)?;
-                ListenSocket::Tcp(socket)
-            }
-        }))
-    }
-
-    /// The address, with the port that the system chose when 0 was asked for.
-    ///
-    /// # Errors
-    /// When the system does not tell.
-    pub fn address(&self) -> io::Result<ListenAddress> {
-        Ok(match &self.0 {
-            ListenSocket::Unix(socket) => ListenAddress::Unix(socket.path().to_owned()),
-            ListenSocket::Tcp(socket) => ListenAddress::Tcp(socket.local_addr()?),
-        })
-    }
-}
-
-/// Takes connections; removes its socket file when dropped.
-pub struct Listener {
-    handle: Handle,
-    socket: Bound,
-}
-
-impl Listener {
-    /// Takes connections of an address on a loop.
-    pub fn new(handle: &Handle, socket: Bound) -> Self {
-        Self {
-            handle: handle.clone(),
-            socket,
-        }
-    }
-
-    /// Listens, with the default access to a socket file ([`Bound::new`]).
-    ///
-    /// # Errors
-    /// As [`Bound::new`].
-    pub fn bind(handle: &Handle, address: &ListenAddress) -> io::Result<Self> {
-        Ok(Self::new(
-            handle,
-            Bound::new(address, &SocketAccess::default())?,
-        ))
-    }
-
-    /// The address, with the port that the system chose when 0 was asked for.
-    ///
-    /// # Errors
-    /// When the system does not tell.
-    pub fn address(&self) -> io::Result<ListenAddress> {
-        self.socket.address()
-    }
-
-    fn fd(&self) -> RawFd {
-        match &self.socket.0 {
-            ListenSocket::Unix(socket) => socket.listener().as_raw_fd(),
-            ListenSocket::Tcp(socket) => socket.as_raw_fd(),
-        }
-    }
-
-    /// Waits for a connection and takes it.
-    ///
-    /// # Errors
-    /// When the system refuses (out of descriptors, say); trying again later may succeed.
-    pub async fn accept(&self) -> io::Result<Stream> {
-        loop {
-            let taken = match &self.socket.0 {
-                ListenSocket::Unix(socket) => socket
-                    .listener()
-                    .accept()
-                    .map(|(stream, _)| StreamSocket::Unix(stream)),
-                ListenSocket::Tcp(socket) => {
-                    socket.accept().map(|(stream, _)| StreamSocket::Tcp(stream))
-                }
-            };
-            match taken {
-                Ok(socket) => return Stream::new(&self.handle, socket),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    self.handle.ready(self.fd(), Interest::Read).await?;
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-    }
-}
-
-enum StreamSocket {
+pub(crate) enum StreamSocket {
     Unix(UnixStream),
-    Tcp(TcpStream),
+    /// With the peer's address.
+    Tcp(TcpStream, SocketAddr),
+}
+
+impl StreamSocket {
+    fn shutdown(&self, how: Shutdown) {
+        // One that its peer has ended already is no error.
+        let _ = match self {
+            Self::Unix(socket) => socket.shutdown(how),
+            Self::Tcp(socket, _) => socket.shutdown(how),
+        };
+    }
+}
+
+/// Ends a connection from any thread, as long as there is one. It keeps none open.
+#[derive(Clone)]
+pub struct Closer(Weak<StreamSocket>);
+
+impl Closer {
+    /// Ends one direction of the connection, or both: a task that reads sees its end.
+    pub fn shutdown(&self, how: Shutdown) {
+        if let Some(socket) = self.0.upgrade() {
+            socket.shutdown(how);
+        }
+    }
 }
 
 /// A connection on its way from one loop to another.
-pub struct DetachedStream(StreamSocket);
+pub struct DetachedStream(Arc<StreamSocket>);
 
 impl DetachedStream {
     /// The connection, on the loop of `handle` from now on.
@@ -184,39 +61,45 @@ impl DetachedStream {
     /// # Errors
     /// When the socket is not usable any more.
     pub fn attach(self, handle: &Handle) -> io::Result<Stream> {
-        Stream::new(handle, self.0)
+        Ok(Stream::of(handle, self.0))
     }
 }
 
 /// A connection. Reading and writing may go on at the same time, one task each.
 pub struct Stream {
     handle: Handle,
-    socket: StreamSocket,
+    socket: Arc<StreamSocket>,
     /// The last read took all that was there: the next one waits first, and saves the system call that
     /// would mostly find nothing.
     drained: Cell<bool>,
     /// The last sleep of [`Stream::read_soon`] was hardly worth it.
     eager: Cell<bool>,
-    /// Calls of the system in a row that moved bytes.
+    /// Calls of the system in a row that moved bytes, and how many.
     row: Cell<u32>,
+    moved: Cell<usize>,
 }
 
 impl Stream {
-    fn new(handle: &Handle, socket: StreamSocket) -> io::Result<Self> {
+    pub(crate) fn new(handle: &Handle, socket: StreamSocket) -> io::Result<Self> {
         match &socket {
             StreamSocket::Unix(socket) => socket.set_nonblocking(true)?,
-            StreamSocket::Tcp(socket) => {
+            StreamSocket::Tcp(socket, _) => {
                 socket.set_nonblocking(true)?;
                 socket.set_nodelay(true)?;
             }
         }
-        Ok(Self {
+        Ok(Self::of(handle, Arc::new(socket)))
+    }
+
+    fn of(handle: &Handle, socket: Arc<StreamSocket>) -> Self {
+        Self {
             handle: handle.clone(),
             socket,
             drained: Cell::new(false),
             eager: Cell::new(false),
             row: Cell::new(0),
-        })
+            moved: Cell::new(0),
+        }
     }
 
     /// Takes the connection off its loop, to go on on another one.
@@ -226,9 +109,50 @@ impl Stream {
 
     /// The descriptor, for socket options.
     pub fn fd(&self) -> RawFd {
-        match &self.socket {
+        match &*self.socket {
             StreamSocket::Unix(socket) => socket.as_raw_fd(),
-            StreamSocket::Tcp(socket) => socket.as_raw_fd(),
+            StreamSocket::Tcp(socket, _) => socket.as_raw_fd(),
+        }
+    }
+
+    /// Ends the connection from any thread.
+    pub fn closer(&self) -> Closer {
+        Closer(Arc::downgrade(&self.socket))
+    }
+
+    /// The address that connections are counted by: the peer's, or one that all peers of a Unix socket share, which is
+    /// no host's (0.0.0.0).
+    pub fn counted_by(&self) -> IpAddr {
+        match &*self.socket {
+            StreamSocket::Unix(_) => Ipv4Addr::UNSPECIFIED.into(),
+            StreamSocket::Tcp(_, peer) => peer.ip(),
+        }
+    }
+
+    /// The address that a TCP peer has connected to, and its own.
+    ///
+    /// # Errors
+    /// When the connection is none of TCP, or the system does not tell.
+    pub fn addresses(&self) -> io::Result<(SocketAddr, SocketAddr)> {
+        match &*self.socket {
+            StreamSocket::Unix(_) => Err(ErrorKind::Unsupported.into()),
+            StreamSocket::Tcp(socket, peer) => Ok((socket.local_addr()?, *peer)),
+        }
+    }
+
+    /// Finds a TCP peer whose host is gone, which then does not keep its place for ever: after 60 s of silence it is asked
+    /// every 10 s, six times. A Unix socket takes the first option and refuses the others, which does no harm.
+    pub fn keep_alive(&self) {
+        for (level, name, value) in [
+            (libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1),
+            (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, 60),
+            (libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, 10),
+            (libc::IPPROTO_TCP, libc::TCP_KEEPCNT, 6),
+        ] {
+            let value: libc::c_int = value;
+            let len = size_of::<libc::c_int>() as libc::socklen_t;
+            // SAFETY: the value is read during the call, its length is given with it.
+            unsafe { libc::setsockopt(self.fd(), level, name, (&raw const value).cast(), len) };
         }
     }
 
@@ -256,21 +180,29 @@ impl Stream {
 
     /// Before a call of the system: lets others have their turn after many in a row.
     async fn take_turns(&self) {
-        if self.row.replace(self.row.get() + 1) >= ROW_MAX {
-            self.row.set(0);
+        if self.moved.get() >= MOVED_MAX {
+            self.begin_row();
+            self.handle.yield_after_much().await;
+        } else if self.row.replace(self.row.get() + 1) >= ROW_MAX {
+            self.begin_row();
             self.handle.yield_now().await;
         }
     }
 
-    async fn wait(&self, interest: Interest) -> io::Result<()> {
+    fn begin_row(&self) {
         self.row.set(0);
+        self.moved.set(0);
+    }
+
+    async fn wait(&self, interest: Interest) -> io::Result<()> {
+        self.begin_row();
         self.handle.ready(self.fd(), interest).await
     }
 
     fn read_now(&self, buf: &mut [u8]) -> io::Result<usize> {
-        match &self.socket {
+        match &*self.socket {
             StreamSocket::Unix(socket) => (&*socket).read(buf),
-            StreamSocket::Tcp(socket) => (&*socket).read(buf),
+            StreamSocket::Tcp(socket, _) => (&*socket).read(buf),
         }
     }
 
@@ -315,6 +247,7 @@ impl Stream {
     }
 
     fn took(&self, count: usize, of: usize) -> usize {
+        self.moved.set(self.moved.get() + count);
         self.drained.set(count > 0 && count < of);
         count
     }
@@ -342,13 +275,16 @@ impl Stream {
         IoSlice::advance_slices(&mut parts, 0);
         while !parts.is_empty() {
             self.take_turns().await;
-            let written = match &self.socket {
+            let written = match &*self.socket {
                 StreamSocket::Unix(socket) => (&*socket).write_vectored(parts),
-                StreamSocket::Tcp(socket) => (&*socket).write_vectored(parts),
+                StreamSocket::Tcp(socket, _) => (&*socket).write_vectored(parts),
             };
             match written {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
-                Ok(count) => IoSlice::advance_slices(&mut parts, count),
+                Ok(count) => {
+                    self.moved.set(self.moved.get() + count);
+                    IoSlice::advance_slices(&mut parts, count);
+                }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     self.wait(Interest::Write).await?;
                 }
@@ -373,6 +309,12 @@ impl Stream {
         (has(libc::POLLRDHUP), all)
     }
 
+    /// Whether the connection has ended in both directions or broke: the peer cannot be answered any more. It asks the
+    /// system, for what is worth much more than that.
+    pub fn has_ended(&self) -> bool {
+        self.ends().1
+    }
+
     /// Waits until the connection has ended in both directions or broke: the peer cannot be answered any more. One that
     /// sends nothing more may still read; it is looked at in intervals, as the kernel's poll tells of that end again
     /// and again.
@@ -392,9 +334,6 @@ impl Stream {
 
     /// Ends the connection in both directions: a task that reads sees its end.
     pub fn shutdown(&self) {
-        let _ = match &self.socket {
-            StreamSocket::Unix(socket) => socket.shutdown(std::net::Shutdown::Both),
-            StreamSocket::Tcp(socket) => socket.shutdown(std::net::Shutdown::Both),
-        };
+        self.socket.shutdown(Shutdown::Both);
     }
 }

@@ -4,6 +4,7 @@
 //! whoever listens there now; owner and mode before the first connection.
 //! Leaves out: connections (`net`), and which paths may be named.
 
+use crate::Parameter;
 use crate::files::{FileIdentity, read_regular, remove_file_if};
 use crate::{is_loop, may_wait};
 use std::collections::BTreeMap;
@@ -68,6 +69,25 @@ fn id_of(what: &str, text: &str, file: &Path) -> io::Result<u32> {
 }
 
 impl SocketAccess {
+    /// The parameters that it is made of, for tables of front ends.
+    pub const PARAMETERS: [Parameter; 3] = [
+        Parameter {
+            name: "mode",
+            about: "permissions of a Unix socket's file, octal; connecting needs the right to write; 0660 when not given",
+            required: false,
+        },
+        Parameter {
+            name: "owner",
+            about: "user of a Unix socket's file, by name or number; the daemon's when not given",
+            required: false,
+        },
+        Parameter {
+            name: "group",
+            about: "group of a Unix socket's file, by name or number; the daemon's when not given",
+            required: false,
+        },
+    ];
+
     /// Reads the parameters `mode`, `owner` and `group` of an export.
     ///
     /// # Errors

@@ -453,3 +453,44 @@ fn the_kernel_gives_up_a_descriptor_whose_signals_nobody_waits_for() {
     });
     assert!(hung_up.unwrap(), "it is still open");
 }
+
+/// Rounds of a task that is always ready until another one sees what has come for it.
+fn rounds_until_seen(does_much: bool) -> u64 {
+    let reactor = Reactor::new(1).unwrap();
+    let handle = reactor.handle().clone();
+    let (rounds, busy) = (Rc::new(Cell::new(0u64)), handle.clone());
+    let counted = rounds.clone();
+    handle.spawn(async move {
+        loop {
+            counted.set(counted.get() + 1);
+            match does_much {
+                true => busy.yield_after_much().await,
+                false => busy.yield_now().await,
+            }
+        }
+    });
+    let watched = async move {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let mut most = 0;
+        for _ in 0..100 {
+            // From any place in the loop's turn.
+            handle.yield_now().await;
+            let before = rounds.get();
+            theirs.write_all(b"x").unwrap();
+            handle
+                .ready(ours.as_raw_fd(), Interest::Read)
+                .await
+                .unwrap();
+            (&ours).read_exact(&mut [0]).unwrap();
+            most = most.max(rounds.get() - before);
+        }
+        most
+    };
+    reactor.block_on(watched).unwrap()
+}
+
+#[test]
+fn after_much_work_what_has_come_meanwhile_is_seen_before_the_next_round() {
+    let (many, few) = (rounds_until_seen(false), rounds_until_seen(true));
+    assert!(few <= 3 && few < many, "{few} rounds, else {many}");
+}

@@ -273,3 +273,18 @@ async fn label_of(handle: &Handle, drive: &Arc<dyn OpenDrive>) -> Label {
     }
     newest.unwrap()
 }
+
+/// How often another task of the loop has its turn while something is done.
+pub(super) async fn turns(probe: &Probe, work: impl Future<Output = ()>) -> u64 {
+    let (turns, ended) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(false)));
+    let (handle, counted, until) = (probe.shard.handle.clone(), turns.clone(), ended.clone());
+    probe.shard.handle.spawn(async move {
+        while !until.get() {
+            counted.set(counted.get() + 1);
+            handle.yield_now().await;
+        }
+    });
+    work.await;
+    ended.set(true);
+    turns.get()
+}

@@ -26,7 +26,7 @@ impl Shard {
             let zeroes = IoBuf::zeroed(piece.len);
             self.write(by, offset + piece.at as u64, &zeroes).await?;
             // Where drives are memory nothing was waited for.
-            self.handle.yield_now().await;
+            self.handle.yield_after_much().await;
         }
         Ok(())
     }

@@ -18,8 +18,7 @@ use scsi::{Luns, Nexus, Ports};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Result};
-use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::os::fd::BorrowedFd;
+use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -31,15 +30,13 @@ const REINSTATE_NS: u64 = SECOND_NS / 200;
 
 /// The address that the initiator has connected to, and its own.
 fn addresses(stream: &Stream) -> Result<(SocketAddr, SocketAddr)> {
-    // SAFETY: the descriptor is open as long as `stream` is, which outlives this use.
-    let fd = unsafe { BorrowedFd::borrow_raw(stream.fd()) };
-    let second = TcpStream::from(fd.try_clone_to_owned()?);
+    let (local, peer) = stream.addresses()?;
     // A socket for all addresses has those of version 4 as ones of version 6, which hosts of version 4 cannot use.
     let plain = |address: SocketAddr| match address.ip().to_canonical() {
         IpAddr::V4(ip) => SocketAddr::new(ip.into(), address.port()),
         IpAddr::V6(_) => address,
     };
-    Ok((plain(second.local_addr()?), plain(second.peer_addr()?)))
+    Ok((plain(local), plain(peer)))
 }
 
 /// A connection that has logged in as one more of a session, on its way to the session's loop.

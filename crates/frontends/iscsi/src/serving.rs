@@ -8,10 +8,12 @@ use crate::negotiate::SEGMENT_MAX;
 use crate::output::Data;
 use crate::pdu::{FINAL, Head, Made, NO_TAG, StatusNumber, reason, request, response};
 use crate::session::Session;
-use reactor::{SECOND_NS, within};
+use reactor::{Row, SECOND_NS, within};
 use std::io::{Error, ErrorKind, Result};
 use std::rc::Rc;
 
+/// PDUs that are taken in a row before other sessions have their turn: what was read ahead may be more than a thousand.
+const ROW_MAX: u32 = 64;
 /// PDUs that may wait to be written before no more is read.
 const WAITING_MAX: usize = 1024;
 /// A silent peer is asked whether it is there after this time, and given up after another.
@@ -81,7 +83,11 @@ impl Connection {
     /// Reads until the initiator logs out, which is no error, or the connection fails.
     async fn read(&self, input: &mut Input) -> Result<()> {
         let channel = &self.channel;
+        let mut row = Row::new(ROW_MAX);
         loop {
+            if row.ends() {
+                self.session.handle.yield_now().await;
+            }
             let with_digest = channel.agreed.header_digest;
             let head = match input.head_at_hand(with_digest) {
                 Some(head) => head,

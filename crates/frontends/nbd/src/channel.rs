@@ -229,6 +229,11 @@ impl Channel {
         self.stream().shutdown();
     }
 
+    /// As [`Stream::has_ended`].
+    pub(crate) fn has_ended(&self) -> bool {
+        self.stream().has_ended()
+    }
+
     /// As [`Stream::ended`].
     pub(crate) async fn ended(&self) {
         self.stream().ended().await;

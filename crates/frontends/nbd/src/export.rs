@@ -3,15 +3,14 @@
 use crate::address::invalid;
 use crate::parameters::parse;
 use crate::secure::{self, serve};
-use crate::shared::{Listening, Settings, Shared};
+use crate::shared::{Settings, Shared};
 use reactor::{
-    Bound, Export, Handle, ListenAddress, Listener, Remote, SECOND_NS, SocketAccess, StartExport,
-    Stream,
+    Bound, Export, Handle, ListenAddress, Listener, Listening, Remote, SECOND_NS, SocketAccess,
+    StartExport, Stream,
 };
 use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
 use std::io::{Error, Result};
-use std::os::fd::BorrowedFd;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
@@ -78,7 +77,7 @@ pub(crate) fn start(export: StartExport) -> Result<Box<dyn Export>> {
             handle: handle.clone(),
             remotes,
             next: 0,
-            listening: task_shared.listening(),
+            listening: task_shared.connections.listen(),
             shared: task_shared,
         };
         handle.spawn(accepting.run(listener));
@@ -157,9 +156,10 @@ impl Drop for NbdExport {
     /// Waits, for a bounded time, until the address is free and the sessions have ended.
     fn drop(&mut self) {
         self.shared.stop();
-        if !self.shared.wait_ended(ANSWER_MAX) {
+        let connections = &self.shared.connections;
+        if !connections.wait_ended(ANSWER_MAX) {
             self.shared.cut();
-            self.shared.wait_ended(END_MAX);
+            connections.wait_ended(END_MAX);
         }
     }
 }
@@ -190,14 +190,12 @@ impl Accepting {
         self.shared.stop();
     }
 
-    /// Starts a session on the next loop.
+    /// Starts a session on the next loop; a connection without a seat is closed, and has cost nothing there.
     fn hand_over(&mut self, stream: Stream) {
-        // SAFETY: the descriptor is open as long as `stream` is, which outlives this use.
-        let fd = unsafe { BorrowedFd::borrow_raw(stream.fd()) };
-        let Some(seat) = self.shared.sit(fd) else {
+        let Some(seat) = self.shared.sit(&stream) else {
             return;
         };
-        keep_alive(&stream);
+        stream.keep_alive();
         let (detached, shared) = (stream.detach(), self.shared.clone());
         let remote = &self.remotes[self.next % self.remotes.len()];
         self.next += 1;
@@ -209,34 +207,17 @@ impl Accepting {
     }
 }
 
-/// Finds a TCP peer whose host is gone, so that it does not keep its seat for ever; a Unix socket
-/// takes the first option and refuses the others, which does no harm.
-fn keep_alive(stream: &Stream) {
-    for (level, name, value) in [
-        (libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1),
-        (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, 60),
-        (libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, 10),
-        (libc::IPPROTO_TCP, libc::TCP_KEEPCNT, 6),
-    ] {
-        let value: libc::c_int = value;
-        let len = size_of::<libc::c_int>() as libc::socklen_t;
-        // SAFETY: the value is read during the call, its length is given with it.
-        unsafe { libc::setsockopt(stream.fd(), level, name, (&raw const value).cast(), len) };
-    }
-}
-
 /// What `future` gives, or `None` once the export or its volume has ended. The size that sessions
 /// check against follows the volume meanwhile.
 async fn until_end<T>(shared: &Shared, number: u64, future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
-    poll_fn(|context: &mut Context<'_>| {
+    let watched = poll_fn(|context: &mut Context<'_>| {
         shared.device.on_change(number, context.waker().clone());
-        let stopping = shared.watch(context.waker());
         shared.refresh_size();
-        if stopping || shared.device.is_gone() {
+        if shared.device.is_gone() {
             return Poll::Ready(None);
         }
         future.as_mut().poll(context).map(Some)
-    })
-    .await
+    });
+    shared.connections.until_stop(watched).await.flatten()
 }

@@ -1,7 +1,7 @@
 //! The row of the daemon's table.
 
 use crate::export::start;
-use reactor::{FrontEnd, Parameter};
+use reactor::{FrontEnd, Parameter, SocketAccess};
 
 /// Network block device.
 pub const FRONT_END: FrontEnd = FrontEnd {
@@ -16,7 +16,13 @@ pub const FRONT_END: FrontEnd = FrontEnd {
         },
         Parameter {
             name: "max-connections",
-            about: "connections at a time, 1 to 1024; 64 when not given. One more is refused with an error",
+            about: "connections at a time, 1 to 1024; 128 when not given. One more is refused with an error",
+            required: false,
+        },
+        Parameter {
+            name: "max-connections-per-address",
+            about: "connections from one address at a time, or from one /64 of IPv6; when not given as many as \
+                    max-connections, or 64 when that is not given either",
             required: false,
         },
         Parameter {
@@ -46,21 +52,9 @@ pub const FRONT_END: FrontEnd = FrontEnd {
             about: "`yes`: anybody who reaches an address beyond the loopback may use the volume",
             required: false,
         },
-        Parameter {
-            name: "mode",
-            about: "permissions of a Unix socket's file, octal; connecting needs the right to write; 0660 when not given",
-            required: false,
-        },
-        Parameter {
-            name: "owner",
-            about: "user of a Unix socket's file, by name or number; the daemon's when not given",
-            required: false,
-        },
-        Parameter {
-            name: "group",
-            about: "group of a Unix socket's file, by name or number; the daemon's when not given",
-            required: false,
-        },
+        SocketAccess::PARAMETERS[0],
+        SocketAccess::PARAMETERS[1],
+        SocketAccess::PARAMETERS[2],
     ],
     start,
 };

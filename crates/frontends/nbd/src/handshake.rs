@@ -9,12 +9,18 @@ use crate::protocol::{
     INIT_MAGIC, OPTION_MAGIC, OPTION_REPLY_MAGIC, PAYLOAD_MAX, handshake_flag, info, option, reply,
     transmission_flag as flag,
 };
-use crate::shared::{Seat, Shared};
+use crate::shared::{Refused, Seat, Shared};
 use block::Geometry;
+use reactor::{Handle, Pace, SECOND_NS};
 use std::io::{Error, ErrorKind, IoSlice, Result};
 
-/// Options that a peer may send before it has to decide.
-const OPTIONS_MAX: usize = 256;
+/// Options that a peer may send before it has to decide: the first few as fast as it likes, then one in 20 ms. Clients
+/// need about ten.
+const OPTIONS_MAX: usize = 64;
+const OPTIONS_FREE: u64 = 16;
+const OPTION_NS: u64 = SECOND_NS / 50;
+/// Answers that are sent together when the peer has sent several options, in bytes.
+const ANSWERS_MAX: usize = 8 << 10;
 /// Longest data of an option that is looked at, in bytes.
 const DATA_MAX: u32 = 64 << 10;
 /// Longest data of an option that is skipped; a longer one ends the connection.
@@ -68,6 +74,10 @@ pub(crate) struct Handshake<'a> {
     /// What the peer's handshake flags said, which come before TLS.
     pub no_zeroes: bool,
     agreed: Agreed,
+    handle: &'a Handle,
+    pace: Pace,
+    /// Answers that were not sent yet.
+    answers: Vec<u8>,
 }
 
 /// The transmission flags of a volume.
@@ -91,6 +101,7 @@ fn broken(text: &str) -> Error {
 
 impl<'a> Handshake<'a> {
     pub(crate) fn new(
+        handle: &'a Handle,
         (stream, input): (&'a Channel, &'a mut Input),
         (shared, seat): (&'a Shared, &'a Seat),
         security: Security,
@@ -103,6 +114,9 @@ impl<'a> Handshake<'a> {
             security,
             no_zeroes: false,
             agreed: Agreed::default(),
+            handle,
+            pace: Pace::new(OPTIONS_FREE, OPTION_NS),
+            answers: Vec::new(),
         }
     }
 
@@ -133,7 +147,16 @@ impl<'a> Handshake<'a> {
     /// # Errors
     /// When the connection or the peer broke.
     pub(crate) async fn options(&mut self) -> Result<Outcome> {
+        let outcome = self.decide().await;
+        self.flush().await?;
+        outcome
+    }
+
+    async fn decide(&mut self) -> Result<Outcome> {
         for _ in 0..OPTIONS_MAX {
+            if !self.input.has_option() {
+                self.flush().await?;
+            }
             match self.option().await? {
                 Next::Option => {}
                 Next::Transmission => {
@@ -142,8 +165,19 @@ impl<'a> Handshake<'a> {
                 Next::StartTls => return Ok(Outcome::StartTls),
                 Next::End => return Ok(Outcome::End),
             }
+            self.take_turns().await?;
         }
         Err(broken("the client sent too many options"))
+    }
+
+    /// Lets others have their turn before the next option.
+    async fn take_turns(&mut self) -> Result<()> {
+        while let Err(free_ns) = self.pace.take(self.handle.now_ns(), 1) {
+            self.flush().await?;
+            self.handle.sleep_until(free_ns).await;
+        }
+        self.handle.yield_now().await;
+        Ok(())
     }
 
     async fn option(&mut self) -> Result<Next> {
@@ -173,8 +207,7 @@ impl<'a> Handshake<'a> {
         match kind {
             option::EXPORT_NAME => self.export_name(&data).await,
             option::ABORT => {
-                // The peer may close without reading this, which is no error.
-                let _ = self.answer(kind, reply::ACK, &[]).await;
+                self.answer(kind, reply::ACK, &[]).await?;
                 Ok(Next::End)
             }
             option::LIST => self.list(&data).await,
@@ -222,7 +255,7 @@ impl<'a> Handshake<'a> {
         if !std::str::from_utf8(data).is_ok_and(|name| self.is_ours(name)) {
             return Err(broken("the client asks for an export of another name"));
         }
-        if !self.seat.admit() {
+        if self.seat.admit(self.shared).is_err() {
             return Err(broken("the export has as many connections as it may"));
         }
         let geometry = self.shared.device.geometry();
@@ -230,7 +263,7 @@ impl<'a> Handshake<'a> {
         bytes[..8].copy_from_slice(&geometry.size.to_be_bytes());
         bytes[8..10].copy_from_slice(&transmission_flags(&geometry).to_be_bytes());
         let len = if self.no_zeroes { 10 } else { bytes.len() };
-        self.send(&bytes[..len]).await?;
+        self.answers.extend_from_slice(&bytes[..len]);
         Ok(Next::Transmission)
     }
 
@@ -256,11 +289,19 @@ impl<'a> Handshake<'a> {
             let text = "no export of this name";
             return self.refuse(kind, reply::ERR_UNKNOWN, text).await;
         }
-        if kind == option::GO && !self.seat.admit() {
-            let most = self.shared.settings().connections;
-            let text = format!(
-                "this export has {most} connections, which is its limit: close one, or raise max-connections"
-            );
+        if kind == option::GO
+            && let Err(why) = self.seat.admit(self.shared)
+        {
+            let text = match why {
+                Refused::All(most) => format!(
+                    "this export has {most} connections, which is its limit: close one, or raise max-connections"
+                ),
+                Refused::Address(most) => format!(
+                    "your address has {most} connections to this export, which is its limit: close one, or raise \
+                     max-connections-per-address"
+                ),
+                Refused::Ended => return Err(ErrorKind::ConnectionAborted.into()),
+            };
             return self.refuse(kind, reply::ERR_POLICY, &text).await;
         }
         let geometry = self.shared.device.geometry();
@@ -333,8 +374,20 @@ impl<'a> Handshake<'a> {
         head[8..12].copy_from_slice(&option.to_be_bytes());
         head[12..16].copy_from_slice(&kind.to_be_bytes());
         head[16..].copy_from_slice(&(payload.len() as u32).to_be_bytes());
-        let mut parts = [IoSlice::new(&head), IoSlice::new(payload)];
-        self.stream.write_all(&mut parts).await
+        self.answers.extend_from_slice(&head);
+        self.answers.extend_from_slice(payload);
+        match self.answers.len() >= ANSWERS_MAX {
+            true => self.flush().await,
+            false => Ok(()),
+        }
+    }
+
+    /// Sends the answers.
+    async fn flush(&mut self) -> Result<()> {
+        let answers = IoSlice::new(&self.answers);
+        self.stream.write_all(&mut [answers]).await?;
+        self.answers.clear();
+        Ok(())
     }
 
     async fn send(&mut self, bytes: &[u8]) -> Result<()> {

@@ -12,6 +12,9 @@ const BUFFER_FIRST: usize = 4 << 10;
 /// A rest of a payload longer than this is read straight to where it belongs.
 const DIRECT: usize = 32 << 10;
 
+/// Bytes of an option before its data, of which the last four say how long that is.
+const OPTION_LEN: usize = 16;
+
 /// The reading end of a connection.
 pub(crate) struct Input(ReadBuffer<Channel>);
 
@@ -28,6 +31,16 @@ impl Input {
     /// Whether the peer has sent more than was taken, as far as that was read.
     pub(crate) fn has_more(&self) -> bool {
         self.0.has_more()
+    }
+
+    /// Whether a whole option of the handshake was read ahead: it can be taken without waiting for the peer.
+    pub(crate) fn has_option(&self) -> bool {
+        let bytes = self.0.at_hand();
+        let Some((head, data)) = bytes.split_at_checked(OPTION_LEN) else {
+            return false;
+        };
+        let len = head.last_chunk().map(|len| u32::from_be_bytes(*len));
+        len.is_some_and(|len| data.len() >= len as usize)
     }
 
     /// The next `N` bytes.

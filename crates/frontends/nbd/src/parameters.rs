@@ -2,18 +2,23 @@
 
 use crate::address::{invalid, parse_listen};
 use crate::tls::{Files, Tls, config};
-use reactor::ListenAddress;
+use reactor::{ListenAddress, ShareLimits};
 use std::collections::BTreeMap;
 use std::io::Result;
 
-pub(crate) const CONNECTIONS_DEFAULT: usize = 64;
-pub(crate) const CONNECTIONS_MAX: usize = 1024;
+const CONNECTIONS_DEFAULT: usize = 128;
+const CONNECTIONS_MAX: usize = 1024;
+/// Of one address, where nothing is said of connections.
+const OF_ADDRESS_DEFAULT: usize = 64;
+/// The part of all connections that is left to addresses with fewer than `FEW`, where one cannot have all anyway.
+const RESERVE_PART: usize = 8;
+const FEW: usize = 2;
 
 /// What an export was asked to be.
 pub(crate) struct Parameters {
     pub listen: ListenAddress,
     /// Connections in transmission at a time.
-    pub connections: usize,
+    pub connections: ShareLimits,
     pub tls: Option<Tls>,
 }
 
@@ -25,21 +30,9 @@ pub(crate) fn parse(parameters: &BTreeMap<String, String>) -> Result<Parameters>
     let listen = parameters.get("listen").ok_or_else(|| {
         invalid("an NBD export needs listen: unix:PATH or tcp:ADDRESS:PORT".to_owned())
     })?;
-    let connections = match parameters.get("max-connections") {
-        None => CONNECTIONS_DEFAULT,
-        Some(text) => text
-            .parse()
-            .ok()
-            .filter(|count| (1..=CONNECTIONS_MAX).contains(count))
-            .ok_or_else(|| {
-                invalid(format!(
-                    "max-connections is '{text}': give a number from 1 to {CONNECTIONS_MAX}"
-                ))
-            })?,
-    };
     let parsed = Parameters {
         listen: parse_listen(listen)?,
-        connections,
+        connections: connections(parameters)?,
         tls: tls(parameters)?,
     };
     let anybody_may_connect = match &parsed.tls {
@@ -57,6 +50,34 @@ pub(crate) fn parse(parameters: &BTreeMap<String, String>) -> Result<Parameters>
         )));
     }
     Ok(parsed)
+}
+
+fn count(parameters: &BTreeMap<String, String>, name: &str) -> Result<Option<usize>> {
+    let Some(text) = parameters.get(name) else {
+        return Ok(None);
+    };
+    let count = text.parse().ok();
+    let count = count.filter(|count| (1..=CONNECTIONS_MAX).contains(count));
+    count.map(Some).ok_or_else(|| {
+        invalid(format!(
+            "{name} is '{text}': give a number from 1 to {CONNECTIONS_MAX}"
+        ))
+    })
+}
+
+/// How many connections there may be, in all and of one address.
+fn connections(parameters: &BTreeMap<String, String>) -> Result<ShareLimits> {
+    let given = count(parameters, "max-connections")?;
+    let all = given.unwrap_or(CONNECTIONS_DEFAULT);
+    let address = count(parameters, "max-connections-per-address")?;
+    let address = address.or(given).unwrap_or(OF_ADDRESS_DEFAULT).min(all);
+    Ok(ShareLimits {
+        all,
+        network: address.max(all - all / 4),
+        address,
+        reserve: (all / RESERVE_PART).min(all - address),
+        few: FEW,
+    })
 }
 
 fn is_yes(parameters: &BTreeMap<String, String>, name: &str) -> Result<bool> {
@@ -115,9 +136,29 @@ mod tests {
     #[test]
     fn connections_are_bounded() {
         let with = |count| with(&[("listen", "unix:/a"), ("max-connections", count)]);
-        assert_eq!(with("3").unwrap().connections, 3);
+        assert_eq!(with("3").unwrap().connections.all, 3);
         for count in ["0", "1025", "-1", "many"] {
             assert!(with(count).is_err(), "{count}");
+        }
+    }
+
+    #[test]
+    fn an_address_has_what_it_is_given_and_never_the_reserve_of_others() {
+        const ALL: &str = "max-connections";
+        const ADDRESS: &str = "max-connections-per-address";
+        for (given, expected) in [
+            (&[][..], (128, 64, 16)),
+            (&[(ALL, "16")], (16, 16, 0)),
+            (&[(ALL, "1024")], (1024, 1024, 0)),
+            (&[(ADDRESS, "100")], (128, 100, 16)),
+            (&[(ADDRESS, "1000")], (128, 128, 0)),
+            (&[(ALL, "8"), (ADDRESS, "2")], (8, 2, 1)),
+        ] {
+            let all = [&[("listen", "unix:/a")], given].concat();
+            let limits = with(&all).unwrap().connections;
+            let seen = (limits.all, limits.address, limits.reserve);
+            assert_eq!(seen, expected, "{given:?}");
+            assert!(limits.network >= limits.address && limits.network <= limits.all);
         }
     }
 

@@ -80,8 +80,12 @@ pub(crate) async fn serve(handle: Handle, stream: Stream, shared: Arc<Shared>, s
     let stream = Rc::new(Channel::Plain(stream));
     let mut input = Input::new(stream.clone());
     let (outcome, no_zeroes) = {
-        let mut handshake =
-            Handshake::new((&stream, &mut input), (&peer.shared, &peer.seat), security);
+        let mut handshake = Handshake::new(
+            &handle,
+            (&stream, &mut input),
+            (&peer.shared, &peer.seat),
+            security,
+        );
         let run = async {
             handshake.greet().await?;
             handshake.options().await
@@ -128,6 +132,7 @@ async fn serve_secured(handle: Handle, stream: DetachedTls, peer: Peer) {
     let mut input = Input::new(stream.clone());
     let outcome = {
         let mut handshake = Handshake::new(
+            &handle,
             (&stream, &mut input),
             (&peer.shared, &peer.seat),
             Security::Active,

@@ -13,7 +13,7 @@ use crate::transmission::{Limits, Task, answer, check, parts};
 use block::{
     Completion, CompletionQueue, CompletionSink, IoBuf, IoError, Op, OpKind, StatusExtent,
 };
-use reactor::{Account, Event, Handle, SECOND_NS, within};
+use reactor::{Account, Event, Handle, Row, SECOND_NS, within};
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io::{Error, ErrorKind, Result};
@@ -33,6 +33,8 @@ const UNSENT_MAX: usize = 256 << 10;
 const UNSENT_NS: u64 = SECOND_NS / 1000;
 /// Bytes counted for what one context tells in answer to a block status: runs as they are found and as they are sent.
 const STATUS_HELD: usize = EXTENTS_MAX * (size_of::<StatusExtent>() + 8);
+/// Requests that are taken in a row before other sessions have their turn: what was read ahead may be thousands.
+const ROW_MAX: u32 = 64;
 /// The number of a completion that only wakes the writer.
 pub(crate) const NUDGE: u64 = u64::MAX;
 
@@ -117,7 +119,11 @@ impl Session {
     }
 
     async fn read_requests(&self, input: &mut Input) -> Result<()> {
+        let mut row = Row::new(ROW_MAX);
         loop {
+            if row.ends() {
+                self.handle.yield_now().await;
+            }
             let bytes: [u8; HEADER_LEN] = input.array().await?;
             let header = Header::parse(&bytes).ok_or(ErrorKind::InvalidData)?;
             // What was read ahead may be thousands of requests.
@@ -223,10 +229,16 @@ impl Session {
             return Ok(());
         }
         self.wait_for_room(header.len as usize).await?;
+        if header.len as usize >= LONG {
+            self.look_for_peer()?;
+        }
         let cut = parts(offset, len);
         let request = Self::request(header, task.answer, cut.len(), header.len as usize);
         let slot = self.flight.borrow_mut().begin(request);
         for (index, (offset, len)) in cut.enumerate() {
+            if index > 0 {
+                self.let_others().await?;
+            }
             let mut buf = self.flight.borrow_mut().buffer(len as usize);
             if task.kind == OpKind::Write {
                 buf = self.in_time(input.payload(buf)).await?;
@@ -237,6 +249,29 @@ impl Session {
             self.let_answer().await;
         }
         Ok(())
+    }
+
+    /// Before work that takes long: looks whether somebody is there to be answered, as what a peer sent before it broke the
+    /// connection is read all the same, and the task that waits for that end may not have had its turn.
+    ///
+    /// # Errors
+    /// When the peer is gone: the rest is given up.
+    fn look_for_peer(&self) -> Result<()> {
+        if !self.is_gone() && !self.stream.has_ended() {
+            return Ok(());
+        }
+        self.give_up();
+        Err(ErrorKind::ConnectionAborted.into())
+    }
+
+    /// Between two parts of a request: memory of a part takes its time to be made ready and to be filled, and others have
+    /// their turn meanwhile.
+    ///
+    /// # Errors
+    /// As [`Session::look_for_peer`].
+    async fn let_others(&self) -> Result<()> {
+        self.handle.yield_after_much().await;
+        self.look_for_peer()
     }
 
     /// Lets what was begun be answered, if it can be soon.
@@ -271,6 +306,7 @@ impl Session {
             });
         }
         self.wait_for_room(request.held).await?;
+        self.look_for_peer()?;
         let slot = {
             let mut flight = self.flight.borrow_mut();
             let slot = flight.begin(request);

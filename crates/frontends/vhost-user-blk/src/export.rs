@@ -36,21 +36,9 @@ pub const FRONT_END: FrontEnd = FrontEnd {
                     are short; the default), busy (never sleep) or interrupt (always sleep)",
             required: false,
         },
-        Parameter {
-            name: "mode",
-            about: "permissions of a Unix socket's file, octal; connecting needs the right to write; 0660 when not given",
-            required: false,
-        },
-        Parameter {
-            name: "owner",
-            about: "user of a Unix socket's file, by name or number; the daemon's when not given",
-            required: false,
-        },
-        Parameter {
-            name: "group",
-            about: "group of a Unix socket's file, by name or number; the daemon's when not given",
-            required: false,
-        },
+        SocketAccess::PARAMETERS[0],
+        SocketAccess::PARAMETERS[1],
+        SocketAccess::PARAMETERS[2],
     ],
     start,
 };

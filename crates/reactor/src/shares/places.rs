@@ -8,14 +8,16 @@ use super::{Full, Origin, OriginCounts, ShareLimits};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-struct Inner {
+struct Taken {
     limits: ShareLimits,
-    counts: Mutex<OriginCounts>,
+    counts: OriginCounts,
 }
 
+struct Inner(Mutex<Taken>);
+
 impl Inner {
-    fn lock(&self) -> MutexGuard<'_, OriginCounts> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Taken> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -32,8 +34,13 @@ pub struct Share {
 impl Shares {
     /// Places with these limits.
     pub fn new(limits: ShareLimits) -> Self {
-        let counts = Mutex::default();
-        Self(Arc::new(Inner { limits, counts }))
+        let counts = OriginCounts::default();
+        Self(Arc::new(Inner(Mutex::new(Taken { limits, counts }))))
+    }
+
+    /// Changes the limits, for places to come.
+    pub fn limit(&self, limits: ShareLimits) {
+        self.0.lock().limits = limits;
     }
 
     /// A place for a peer.
@@ -65,8 +72,8 @@ impl Shares {
         most: impl Fn(&ShareLimits, usize) -> usize,
     ) -> Result<Share, Full> {
         let origin = Origin::of(peer);
-        let limits = &self.0.limits;
-        let mut counts = self.0.lock();
+        let mut taken = self.0.lock();
+        let Taken { limits, counts } = &mut *taken;
         let most = most(limits, counts.of(origin));
         match counts.full(origin, limits, most) {
             Some(full) => Err(full),
@@ -80,12 +87,12 @@ impl Shares {
 
     /// Places that are taken.
     pub fn taken(&self) -> usize {
-        self.0.lock().all()
+        self.0.lock().counts.all()
     }
 
     /// The address with most places, of several the lowest.
     pub fn largest(&self) -> Option<Origin> {
-        self.0.lock().largest()
+        self.0.lock().counts.largest()
     }
 }
 
@@ -98,7 +105,7 @@ impl Share {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        self.shares.0.lock().remove(self.origin);
+        self.shares.0.lock().counts.remove(self.origin);
     }
 }
 
@@ -150,7 +157,7 @@ mod tests {
         );
         drop((second, third));
         assert_eq!(shares.taken(), 0);
-        assert!(shares.0.lock().is_empty(), "nothing is kept");
+        assert!(shares.0.lock().counts.is_empty(), "nothing is kept");
     }
 
     #[test]

@@ -1,10 +1,7 @@
 use super::*;
 use crate::shard::heat::By;
-use crate::shard::probe::{Probe, run};
+use crate::shard::probe::{Probe, run, turns};
 use block::IoBuf;
-use std::cell::Cell;
-use std::future::Future;
-use std::rc::Rc;
 
 /// Chunks of which one block each is written.
 const CHUNKS: u64 = 300;
@@ -19,21 +16,6 @@ async fn sparse(handle: &reactor::Handle, name: &str) -> Probe {
         probe.shard.write(by, offset, &block).await.unwrap();
     }
     probe
-}
-
-/// How often another task of the loop has its turn while something is done.
-async fn turns(probe: &Probe, work: impl Future<Output = ()>) -> u64 {
-    let (turns, ended) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(false)));
-    let (handle, counted, until) = (probe.shard.handle.clone(), turns.clone(), ended.clone());
-    probe.shard.handle.spawn(async move {
-        while !until.get() {
-            counted.set(counted.get() + 1);
-            handle.yield_now().await;
-        }
-    });
-    work.await;
-    ended.set(true);
-    turns.get()
 }
 
 #[test]

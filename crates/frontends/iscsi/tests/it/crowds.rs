@@ -1,7 +1,8 @@
 //! Many connections: those that do nothing keep nobody away who comes from elsewhere, and do not stay.
 
 use crate::support::chap::{challenge, log_in, with_secrets};
-use crate::support::client::{Client, connect_from, is_closed};
+use crate::support::client::{Client, is_closed};
+use crate::support::connect::connect_from;
 use crate::support::server::Server;
 use std::net::{Ipv4Addr, TcpStream};
 use std::time::Duration;

@@ -1,7 +1,8 @@
 //! Memory by the peer's choice: what a host makes the target keep is bounded, and who neither takes nor sends what others
 //! wait for goes.
 
-use crate::support::client::{Client, NO_TAG, Pdu, connect_from, is_closed};
+use crate::support::client::{Client, NO_TAG, Pdu, is_closed};
+use crate::support::connect::connect_from;
 use crate::support::server::Server;
 use std::io::{ErrorKind, Write};
 use std::net::Ipv4Addr;

@@ -76,6 +76,40 @@ fn requests_that_a_gone_peer_had_queued_are_not_carried_out() {
     }
 }
 
+#[test]
+fn nothing_is_begun_of_what_a_peer_sent_that_has_reset_its_connection_since() {
+    let mut server = Server::start(MemoryDevice::new(64 * MIB, 512));
+    for command in [READ, TRIM, WRITE_ZEROES] {
+        let mut client = by_tcp(&mut server);
+        wait_until("it is there", || server.sessions() == 1);
+        // All of it comes while the server's loops do something else.
+        let (begun, has_begun) = std::sync::mpsc::channel();
+        let ends = server.loops.iter().map(|one| {
+            let (end, ended) = std::sync::mpsc::channel::<()>();
+            let begun = begun.clone();
+            one.remote().run(move |_| {
+                begun.send(()).unwrap();
+                let _ = ended.recv();
+            });
+            end
+        });
+        let ends: Vec<_> = ends.collect();
+        ends.iter().for_each(|_| has_begun.recv().unwrap());
+        for cookie in 0..64 {
+            client.request(0, command, cookie, 0, 32 << 20);
+        }
+        reset(client);
+        drop(ends);
+        wait_until("the session has ended", || server.sessions() == 0);
+        let seen = server.device.seen();
+        assert!(
+            seen.is_empty(),
+            "command {command}: {} operations",
+            seen.len()
+        );
+    }
+}
+
 /// How a peer goes.
 #[derive(Clone, Copy, Debug)]
 enum End {

@@ -2,6 +2,7 @@
 
 mod clients;
 mod contexts;
+mod crowds;
 mod gone;
 mod handshake;
 mod memory;

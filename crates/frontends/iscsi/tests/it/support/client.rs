@@ -2,8 +2,7 @@
 
 use super::server::Server;
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpStream};
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 pub const NO_TAG: u32 = u32::MAX;
@@ -303,37 +302,6 @@ impl Client {
         assert_eq!(self.ready(), 2);
         assert_eq!(self.ready(), 0);
         self
-    }
-}
-
-/// An address of this host as the system calls take it.
-fn raw(address: SocketAddrV4) -> libc::sockaddr_in {
-    libc::sockaddr_in {
-        sin_family: libc::AF_INET as u16,
-        sin_port: address.port().to_be(),
-        sin_addr: libc::in_addr {
-            s_addr: u32::from(*address.ip()).to_be(),
-        },
-        sin_zero: [0; 8],
-    }
-}
-
-/// A connection from one of the loopback's addresses.
-pub fn connect_from(source: Ipv4Addr, portal: SocketAddr) -> TcpStream {
-    let SocketAddr::V4(portal) = portal else {
-        panic!("{portal} is of version 6")
-    };
-    let len = size_of::<libc::sockaddr_in>() as libc::socklen_t;
-    let (source, portal) = (raw(SocketAddrV4::new(source, 0)), raw(portal));
-    // SAFETY: the calls take addresses that live for as long as they run, with their length; the new descriptor is
-    // nobody else's.
-    unsafe {
-        let fd = libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
-        assert!(fd >= 0);
-        let socket = OwnedFd::from_raw_fd(fd);
-        assert_eq!(libc::bind(fd, (&raw const source).cast(), len), 0);
-        assert_eq!(libc::connect(fd, (&raw const portal).cast(), len), 0);
-        TcpStream::from(socket)
     }
 }
 

@@ -2,6 +2,8 @@
 
 pub mod chap;
 pub mod client;
+#[path = "../../../../nbd/tests/it/support/connect.rs"]
+pub mod connect;
 #[expect(dead_code, reason = "the tests of other front ends use the rest")]
 #[path = "../../../../nbd/tests/it/support/memory_device.rs"]
 pub mod memory_device;

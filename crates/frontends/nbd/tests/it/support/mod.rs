@@ -2,6 +2,7 @@
 
 pub mod certificates;
 pub mod client;
+pub mod connect;
 #[expect(dead_code, reason = "the tests of other front ends use the rest")]
 pub mod memory_device;
 pub mod server;
