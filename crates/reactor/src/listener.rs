@@ -11,7 +11,7 @@
 
 use crate::net::{Stream, StreamSocket};
 use crate::pace::Pace;
-use crate::{Handle, Interest, SECOND_NS, SocketAccess, UnixSocket};
+use crate::{Handle, Interest, SECOND_NS, SocketAccess, UnixSocket, may_wait};
 use std::cell::Cell;
 use std::fmt;
 use std::io::{self, ErrorKind};
@@ -73,6 +73,7 @@ impl Bound {
     /// # Errors
     /// One sentence that says what to do: path too long, address in use, no permission.
     pub fn new(address: &ListenAddress, access: &SocketAccess) -> io::Result<Self> {
+        may_wait();
         let explain = |error: io::Error| {
             let advice = match error.kind() {
                 ErrorKind::AddrInUse => "another program listens there: stop it or choose another",
@@ -136,6 +137,11 @@ impl Listener {
             handle,
             Bound::new(address, &SocketAccess::default())?,
         ))
+    }
+
+    /// Ends it. What is listened at is to be dropped by a thread that may wait for a file system.
+    pub fn end(self) -> Bound {
+        self.socket
     }
 
     /// The address, with the port that the system chose when 0 was asked for.

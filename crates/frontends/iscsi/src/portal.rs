@@ -3,8 +3,8 @@
 use crate::connection::serve;
 use crate::notices;
 use reactor::{
-    Connections, Handle, ListenAddress, Listener, Listening, Remote, Share, ShareLimits, Shares,
-    Stream,
+    Bound, Connections, Handle, ListenAddress, Listener, Listening, Remote, Share, ShareLimits,
+    Shares, SocketAccess, Stream,
 };
 use std::io::{self, Error};
 use std::net::{Shutdown, SocketAddr};
@@ -95,42 +95,37 @@ impl Portal {
     pub(crate) fn start(address: SocketAddr, remotes: &[Remote]) -> io::Result<Arc<Self>> {
         let first = remotes.first().cloned();
         let first = first.ok_or_else(|| Error::other("an export needs a loop to run on"))?;
+        let bound = Bound::new(&ListenAddress::Tcp(address), &SocketAccess::default())?;
+        let ListenAddress::Tcp(address) = bound.address()? else {
+            return Err(Error::other("a portal is an address of TCP"));
+        };
         let (give, take) = mpsc::channel();
         let connections = Connections::new(LOGGING_IN);
         let (of_task, remotes) = (connections.clone(), remotes.to_vec());
         first.run(move |handle| {
-            let bound = Listener::bind(handle, &ListenAddress::Tcp(address))
-                .and_then(|listener| Ok((listener.address()?, listener)));
-            let answer = bound.and_then(|(bound, listener)| {
-                let ListenAddress::Tcp(bound) = bound else {
-                    return Err(Error::other("a portal is an address of TCP"));
-                };
-                let accepting = Accepting {
-                    handle: handle.clone(),
-                    remotes,
-                    next: 0,
-                    portal: bound,
-                    places: Shares::new(CONNECTIONS),
-                    _listening: of_task.listen(),
-                    connections: of_task,
-                };
-                handle.spawn(accepting.run(listener));
-                Ok(bound)
-            });
-            let _ = give.send(answer);
+            let listener = Listener::new(handle, bound);
+            let accepting = Accepting {
+                handle: handle.clone(),
+                remotes,
+                next: 0,
+                portal: address,
+                places: Shares::new(CONNECTIONS),
+                _listening: of_task.listen(),
+                connections: of_task,
+            };
+            handle.spawn(accepting.run(listener));
+            let _ = give.send(());
         });
-        match take.recv_timeout(START_MAX) {
-            Ok(address) => Ok(Arc::new(Self {
-                address: address?,
-                connections,
-            })),
-            Err(_) => {
-                connections.stop(Shutdown::Both);
-                Err(Error::other(
-                    "the loop that should listen has ended or does not answer: is the daemon stopping?",
-                ))
-            }
+        if take.recv_timeout(START_MAX).is_err() {
+            connections.stop(Shutdown::Both);
+            return Err(Error::other(
+                "the loop that should listen has ended or does not answer: is the daemon stopping?",
+            ));
         }
+        Ok(Arc::new(Self {
+            address,
+            connections,
+        }))
     }
 }
 

@@ -6,7 +6,7 @@ use crate::secure::{self, serve};
 use crate::shared::{Settings, Shared};
 use reactor::{
     Bound, Export, Handle, ListenAddress, Listener, Listening, Remote, SECOND_NS, SocketAccess,
-    StartExport, Stream,
+    StartExport, Stream, control,
 };
 use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
@@ -55,7 +55,8 @@ fn settings(parameters: &BTreeMap<String, String>) -> Result<(ListenAddress, Set
 pub(crate) fn start(export: StartExport) -> Result<Box<dyn Export>> {
     let (listen, settings) = settings(&export.parameters)?;
     // Here and not on the loop: file systems may take their time.
-    let bound = Bound::new(&listen, &SocketAccess::parse(&export.parameters)?)?;
+    let access = SocketAccess::parse(&export.parameters)?;
+    let bound = Bound::new(&listen, &access)?;
     let address = bound.address()?;
     let shared = Shared::new(
         (export.name, export.volume),
@@ -185,9 +186,14 @@ impl Accepting {
                 }
             }
         }
-        drop(listener);
-        drop(self.listening);
-        self.shared.stop();
+        let (bound, listening, shared) = (listener.end(), self.listening, self.shared);
+        let end = move || {
+            drop(bound);
+            drop(listening);
+            shared.stop();
+        };
+        // Removing a socket's file may take its time. Without a thread the address is given up all the same.
+        let _ = control::start("unlisten".to_owned(), Box::new(end));
     }
 
     /// Starts a session on the next loop; a connection without a seat is closed, and has cost nothing there.
