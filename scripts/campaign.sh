@@ -72,8 +72,13 @@ while [ "$round" = 0 ] || [ "$(left)" -gt 60 ]; do
   part "crashes of new seeds, round $round" env CONVECT_SIM_SECONDS="$(at_most 1800)" bash scripts/sim.sh hunt
   part "fuzzing, round $round" bash scripts/fuzz.sh --seconds "$(at_most 60)"
   part "fuzzing of the interface, round $round" bash scripts/fuzz-api.sh --seconds "$(at_most 300)" --seed random
-  part "vhost-user messages and rings, round $round" env CONVECT_RANDOM_SEED="$((RANDOM << 15 | RANDOM))" CONVECT_RANDOM_ROUNDS=20000 \
+  seed="$((RANDOM << 15 | RANDOM))"
+  part "vhost-user messages and rings, round $round" env CONVECT_RANDOM_SEED="$seed" CONVECT_RANDOM_ROUNDS=20000 \
     cargo test -q -p convect-vhost-user-blk --test front_end -- --nocapture random::
+  part "NBD messages, round $round" env CONVECT_NBD_SEED="$seed" CONVECT_NBD_MESSAGES=2000000 \
+    cargo test -q -p convect-nbd --test it -- --nocapture random::
+  part "iSCSI messages, round $round" env CONVECT_RANDOM_SEED="$seed" CONVECT_RANDOM_ROUNDS=2000 \
+    cargo test -q -p convect-iscsi --test it -- --nocapture random::
 done
 
 step "summary after $SECONDS s of $limit"
