@@ -411,6 +411,20 @@ mod tests {
     }
 
     #[test]
+    fn the_mode_is_the_same_without_a_umask() {
+        let folder = Folder::new("umask");
+        let path = folder.0.join("socket");
+        // SAFETY: a system call without pointers. What other tests make meanwhile is read by others in the worst case.
+        let before = unsafe { libc::umask(0) };
+        let socket = UnixSocket::bind(&path, &SocketAccess::default());
+        // SAFETY: as above.
+        unsafe { libc::umask(before) };
+        let _socket = socket.unwrap();
+        let seen = path.symlink_metadata().unwrap().mode() & 0o777;
+        assert_eq!(seen, 0o660, "{seen:o}");
+    }
+
+    #[test]
     fn access_is_read_in_names_and_numbers() {
         let read = |name: &str, text: &str| {
             SocketAccess::parse(&BTreeMap::from([(name.to_owned(), text.to_owned())]))

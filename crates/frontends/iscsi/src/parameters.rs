@@ -483,4 +483,16 @@ mod tests {
             );
         }
     }
+
+    #[test]
+    fn a_fifo_in_place_of_a_file_of_secrets_is_refused_without_waiting() {
+        let path = std::env::temp_dir().join(format!("convect-chap-fifo-{}", std::process::id()));
+        let name = std::ffi::CString::new(path.as_os_str().as_encoded_bytes()).unwrap();
+        // SAFETY: a string that ends with a zero, valid during the call.
+        assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+        let refused = secrets(&path);
+        std::fs::remove_file(&path).unwrap();
+        let why = refused.err().expect("it is refused").to_string();
+        assert!(why.contains("not a regular file"), "{why}");
+    }
 }
