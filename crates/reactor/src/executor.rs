@@ -59,8 +59,8 @@ pub(crate) struct Inner {
     pub(crate) ring: Option<Ring>,
     pub(crate) sides: Sides,
     dma: DmaPool,
-    /// A task did much in this round ([`Handle::yield_after_much`]).
-    much: Cell<bool>,
+    /// Rounds that are left before the kernel is asked; none after a task did much ([`Handle::yield_after_much`]).
+    turns: Cell<usize>,
     /// Of a round that is over, for its memory.
     round: RefCell<Round>,
 }
@@ -102,7 +102,7 @@ impl Handle {
             ring,
             sides: Sides::default(),
             dma,
-            much: Cell::new(false),
+            turns: Cell::new(0),
             round: RefCell::default(),
         }))
     }
@@ -227,13 +227,8 @@ impl Handle {
     /// The same after what took long, as copying some hundred KiB does: the kernel is asked for what has come meanwhile before
     /// the next round, where there are mostly many rounds between two questions.
     pub async fn yield_after_much(&self) {
-        self.0.much.set(true);
+        self.0.turns.set(0);
         self.yield_now().await;
-    }
-
-    /// Whether a task did much since this was asked last.
-    pub(crate) fn did_much(&self) -> bool {
-        self.0.much.take()
     }
 
     /// Tasks that have not ended.
@@ -253,7 +248,9 @@ impl Handle {
             mut tasks,
             mut jobs,
         } = self.0.round.take();
-        for _ in 0..turns {
+        self.0.turns.set(turns);
+        while let Some(left) = self.0.turns.get().checked_sub(1) {
+            self.0.turns.set(left);
             self.0.inbox.take(&mut tasks, &mut jobs);
             if tasks.is_empty() && jobs.is_empty() {
                 break;

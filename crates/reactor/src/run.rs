@@ -103,8 +103,7 @@ impl Reactor {
             self.handle.fire_timers();
             let is_busy = ring.is_busy() || inner.sides.is_busy();
             let turns = if is_busy { TURNS_BUSY } else { TURNS };
-            let handle = &self.handle;
-            handle.run_until(turns, || handle.did_much() || ring.is_awaited());
+            self.handle.run_until(turns, || ring.is_awaited());
             if ended() {
                 break;
             }

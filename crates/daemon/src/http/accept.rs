@@ -31,10 +31,11 @@ impl Pace {
     }
 
     /// Waits until one more may be accepted.
-    async fn turn(&self) {
-        let now_ns = || self.since.elapsed().as_nanos() as u64;
+    async fn turn(&mut self) {
+        let since = self.since;
+        let now_ns = || since.elapsed().as_nanos() as u64;
         while let Err(free_ns) = self.pace.take(now_ns(), 1) {
-            sleep_until(self.since + Duration::from_nanos(free_ns)).await;
+            sleep_until(since + Duration::from_nanos(free_ns)).await;
         }
     }
 

@@ -19,9 +19,6 @@ const TOGETHER: usize = 8;
 /// Writes that wait for one write of the journal.
 const RECORDED: usize = 64;
 
-/// Bytes of operations after which other tasks of the loop have their turn: copying so many takes some 100 µs.
-const TURN_BYTES: usize = 1 << 20;
-
 /// Such writes, with when they began.
 type Recorded = Vec<(ShardOp, u64)>;
 
@@ -100,65 +97,41 @@ impl Shard {
                     completions: std::mem::take(&mut completions),
                 },
             };
-            while self.carry_out(&mut batch, &mut ended, &mut recorded) {
-                self.handle.yield_after_much().await;
-                ended.since_ns = self.handle.now_ns();
+            let mut ahead = Ahead::default();
+            loop {
+                self.look_ahead(&mut ahead, &batch);
+                // It is taken out once it is known what for: a place on the way would be one copy more of all of it.
+                let Some(op) = batch.front_mut() else {
+                    break;
+                };
+                let done = self.try_now(op, ahead.taken());
+                let Some(op) = batch.pop_front() else { break };
+                match done {
+                    Done::Read(served) => ended.add(op, served),
+                    Done::Recorded => recorded.push((op, ended.since_ns)),
+                    Done::Not(Looked::Block(seen)) => {
+                        // An allocation as well, though a smaller one; the drive is asked before this goes on.
+                        self.handle.spawn_at_once(self.clone().read_one(op, seen));
+                    }
+                    Done::Not(looked) => {
+                        let shard = self.clone();
+                        // One allocation an operation that needs a drive: it carries the whole of its state.
+                        self.handle
+                            .spawn(async move { shard.execute(op, looked).await });
+                    }
+                }
+                self.fetching.some();
+                if ended.reads.len() == TOGETHER {
+                    self.count_ended(&mut ended);
+                }
+                if recorded.len() == RECORDED {
+                    self.acknowledge_soon(&mut recorded, &mut ended.untold);
+                }
             }
+            self.count_ended(&mut ended);
+            self.acknowledge_soon(&mut recorded, &mut ended.untold);
             completions = ended.untold.completions;
         }
-    }
-
-    /// Carries out operations of a batch until it is empty, or others are to have their turn: then true. Nothing of the loop
-    /// comes in between.
-    fn carry_out(
-        self: &Rc<Self>,
-        batch: &mut VecDeque<ShardOp>,
-        ended: &mut Ended,
-        recorded: &mut Recorded,
-    ) -> bool {
-        // What is seen ahead stays right as long as nothing else runs.
-        let (mut ahead, mut bytes) = (Ahead::default(), 0);
-        while bytes < TURN_BYTES {
-            self.look_ahead(&mut ahead, batch);
-            // It is taken out once it is known what for: a place on the way would be one copy more of all of it.
-            let Some(op) = batch.front_mut() else {
-                break;
-            };
-            let len = op.op.buf.len();
-            let done = self.try_now(op, ahead.taken());
-            let Some(op) = batch.pop_front() else { break };
-            // What becomes a task has its turns there, and holds up nobody here.
-            match done {
-                Done::Read(served) => {
-                    bytes += len;
-                    ended.add(op, served);
-                }
-                Done::Recorded => {
-                    bytes += len;
-                    recorded.push((op, ended.since_ns));
-                }
-                Done::Not(Looked::Block(seen)) => {
-                    // An allocation as well, though a smaller one; the drive is asked before this goes on.
-                    self.handle.spawn_at_once(self.clone().read_one(op, seen));
-                }
-                Done::Not(looked) => {
-                    let shard = self.clone();
-                    // One allocation an operation that needs a drive: it carries the whole of its state.
-                    self.handle
-                        .spawn(async move { shard.execute(op, looked).await });
-                }
-            }
-            self.fetching.some();
-            if ended.reads.len() == TOGETHER {
-                self.count_ended(ended);
-            }
-            if recorded.len() == RECORDED {
-                self.acknowledge_soon(recorded, &mut ended.untold);
-            }
-        }
-        self.count_ended(ended);
-        self.acknowledge_soon(recorded, &mut ended.untold);
-        !batch.is_empty()
     }
 
     /// Tells of reads, and counts them with their mean time.
@@ -264,6 +237,3 @@ impl Shard {
         untold.tell();
     }
 }
-
-#[cfg(test)]
-mod tests;
