@@ -65,6 +65,7 @@ const FIRST: &[(Mutation, u64)] = &[
     (Mutation::MergeForgotten, 8),
     (Mutation::MergeLeaks, 8),
     (Mutation::LegBehind, 9),
+    (Mutation::PromiseTaken, 22),
     (Mutation::CheckpointOneLeg, 23),
     (Mutation::SnapshotUnreserved, 3),
     (Mutation::CheckpointAlone, 153),
