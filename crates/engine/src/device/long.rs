@@ -257,7 +257,7 @@ impl LongOps {
     /// Gives parts to the shards as long as there is room.
     fn give(self: &Arc<Self>) {
         let mut state = self.lock();
-        // A shard that is closed ends a part at once, in the midst of this: the loop goes on with what that left.
+        // A closed shard completes a part inside `push`, which comes here again: the loop below takes what that freed.
         if std::mem::replace(&mut state.is_giving, true) {
             return;
         }
