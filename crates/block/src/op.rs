@@ -13,7 +13,7 @@ pub enum OpKind {
     /// Make every write acknowledged before this durable; range and buffer are not used.
     Flush,
     /// Forget the range: whole blocks (4 KiB) read as zeroes afterwards and their space is free. Part of a block is
-    /// zeroed, too, but stays as it is where that would need space and there is none: a discard is a hint and never
+    /// zeroed, too, but stays as it is where that would need space and the pool is full: a discard is a hint and never
     /// fails for it. A block whose last part is discarded takes no space.
     Discard,
     /// The range reads as zeroes afterwards. Its space is given back as by a discard; with [`OpFlags::no_unmap`] it

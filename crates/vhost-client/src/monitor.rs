@@ -28,6 +28,8 @@ pub mod request {
     pub const SET_VRING_ADDR: u32 = 9;
     /// `VHOST_USER_SET_VRING_BASE`.
     pub const SET_VRING_BASE: u32 = 10;
+    /// `VHOST_USER_GET_VRING_BASE`.
+    pub const GET_VRING_BASE: u32 = 11;
     /// `VHOST_USER_SET_VRING_KICK`.
     pub const SET_VRING_KICK: u32 = 12;
     /// `VHOST_USER_SET_VRING_CALL`.
@@ -42,6 +44,8 @@ pub mod request {
     pub const SET_VRING_ENABLE: u32 = 18;
     /// `VHOST_USER_SET_INFLIGHT_FD`.
     pub const SET_INFLIGHT_FD: u32 = 32;
+    /// `VHOST_USER_ADD_MEM_REG`.
+    pub const ADD_MEM_REG: u32 = 37;
 }
 
 /// `VHOST_USER_PROTOCOL_F_MQ`, `_REPLY_ACK`, `_CONFIG` and `_INFLIGHT_SHMFD`.

@@ -21,7 +21,7 @@ const STATUS_CHUNKS: u32 = 4096;
 /// Chunks looked at without a pause.
 const STATUS_TURN: usize = 64;
 
-/// What becomes of part of a block that cannot be zeroed without space that there is none of, as of one that a
+/// What becomes of part of a block when zeroing it needs space and the pool is full, as of one that a
 /// snapshot has, too.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum WhenFull {

@@ -101,7 +101,7 @@ impl Session {
         has
     }
 
-    /// Takes memory for a command; false when there is none now: then it waits and is looked at again.
+    /// Takes memory for a command; false when the budgets are used up: then it waits, and this is tried again.
     fn hold(self: &Rc<Self>, memory: u64) -> bool {
         let held = self.window.hold(memory);
         if held == Err(Short::Others) {
@@ -163,7 +163,7 @@ impl Session {
         }
     }
 
-    /// Takes the memory that a command needs; false when there is none now.
+    /// Takes the memory that a command needs; false when the budgets are used up.
     fn has_memory(self: &Rc<Self>, request: &Request) -> bool {
         let Request::Command(tag) = request else {
             return true;

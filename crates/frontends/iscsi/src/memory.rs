@@ -42,7 +42,7 @@ pub(crate) struct Taken {
 }
 
 impl Taken {
-    /// Takes memory, and waits for it where there is none now.
+    /// Takes memory, and waits for it while the budgets are used up.
     ///
     /// # Errors
     /// `TimedOut` when it has not come in time.

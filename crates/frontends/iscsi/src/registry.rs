@@ -84,7 +84,7 @@ pub(crate) fn find(name: &str) -> Option<Arc<Target>> {
     registry().targets.get(name).cloned()
 }
 
-/// The group that a portal has in the first of the targets that ask for secrets there; none when there is none such.
+/// The group that a portal has in the first of its targets that ask for a secret; `None` when no target does.
 pub(crate) fn secret_at(portal: SocketAddr) -> Option<u16> {
     let mut targets: Vec<_> = registry().targets.values().cloned().collect();
     targets.sort_by(|left, right| left.name.cmp(&right.name));

@@ -92,7 +92,7 @@ impl Window {
         Ok(())
     }
 
-    /// Takes memory of the account alone, first of what was waited for; false when there is none now.
+    /// Takes memory of the account alone, first of what was waited for; false when the budgets are used up.
     pub(crate) fn lend(&self, bytes: u64) -> bool {
         let bytes = bytes as usize;
         let reserved = self.reserved.get();

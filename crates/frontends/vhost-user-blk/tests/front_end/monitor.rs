@@ -5,27 +5,8 @@ use std::io::Write;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, RawFd};
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
+pub use vhost_client::monitor::request as message;
 use vhost_client::{Client, Command, Options, RawConnection, memory_file};
-
-/// Messages of the protocol, by their numbers.
-pub mod message {
-    pub const GET_FEATURES: u32 = 1;
-    pub const SET_FEATURES: u32 = 2;
-    pub const SET_OWNER: u32 = 3;
-    pub const SET_MEM_TABLE: u32 = 5;
-    pub const SET_VRING_NUM: u32 = 8;
-    pub const SET_VRING_ADDR: u32 = 9;
-    pub const SET_VRING_BASE: u32 = 10;
-    pub const GET_VRING_BASE: u32 = 11;
-    pub const SET_VRING_KICK: u32 = 12;
-    pub const SET_VRING_CALL: u32 = 13;
-    pub const SET_VRING_ERR: u32 = 14;
-    pub const GET_PROTOCOL_FEATURES: u32 = 15;
-    pub const SET_PROTOCOL_FEATURES: u32 = 16;
-    pub const SET_VRING_ENABLE: u32 = 18;
-    pub const SET_INFLIGHT_FD: u32 = 32;
-    pub const ADD_MEM_REG: u32 = 37;
-}
 
 const USER: u64 = 0x7f00_0000_0000;
 const MEMORY: u64 = 1 << 20;
