@@ -117,8 +117,8 @@ const FOCUS: &[(Mutation, Focus)] = &[
     (Mutation::TailOfCopy, Focus::Kills),
     (Mutation::TailOlder, Focus::Kills),
     (Mutation::TailMarkEarly, Focus::Kills),
-    (Mutation::MarkUntailed, Focus::Kills),
-    (Mutation::MarkBeyond, Focus::Kills),
+    (Mutation::TailKept, Focus::Kills),
+    (Mutation::TailAhead, Focus::Kills),
 ];
 
 /// Seeds that a bug is looked for in, unless time runs out first.

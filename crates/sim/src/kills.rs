@@ -45,6 +45,8 @@ pub struct Kills {
     /// Writes and flushes of drives, and steps of the memory, until it comes; never at 0.
     to_go: Cell<u64>,
     left: RefCell<Option<Killed>>,
+    /// What is on the drives is not what hosts know: nobody looks at crashes.
+    blind: Cell<bool>,
     /// The host's memory of this life.
     memory: RefCell<Option<Arc<HostMemory>>>,
     /// By chances of its own.
@@ -57,6 +59,7 @@ impl Kills {
         Self {
             to_go: Cell::new(0),
             left: RefCell::default(),
+            blind: Cell::new(false),
             memory: RefCell::default(),
             random: RefCell::new(Random::new(seed.rotate_left(50))),
         }
@@ -74,6 +77,11 @@ impl Watch {
     /// The run is over.
     pub fn unwatch_memory(&self) {
         HOOK.with_borrow_mut(|hook| *hook = None);
+    }
+
+    /// Whether a crash now would leave what is no concern of hosts.
+    pub fn is_blind(&self) -> bool {
+        self.kills.blind.get()
     }
 
     fn kill_after(&self, steps: u64) {
@@ -150,6 +158,7 @@ impl Run {
             self.pull_the_plug();
             self.client.oracle.borrow_mut().killed_at(killed.oracle);
             self.memory = killed.memory.map(Arc::new);
+            self.watch.kills.blind.set(false);
             self.go_on(killed.contents);
             if self.memory.is_some() && kill < KILLS && self.watch.chance(2) {
                 self.watch.kill_after(self.watch.within(1..=80));
@@ -197,6 +206,7 @@ impl Run {
             .as_ref()
             .map(|memory| Arc::new(memory.image()));
         self.memory = memory;
+        self.watch.kills.blind.set(true);
         self.go_on(before.contents);
         self.fault(false);
         let opened = self.engine().pool_import(&self.present(), POOL, false);
@@ -224,6 +234,7 @@ impl Run {
         let memory = killed.memory.map(Arc::new);
         self.memory = memory.clone();
         self.first_number = COPIES;
+        self.watch.kills.blind.set(true);
         self.go_on(killed.contents.clone());
         self.fault(false);
         let engine = self.engine();

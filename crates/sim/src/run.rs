@@ -146,6 +146,9 @@ impl Watch {
         self.moments.set(self.moments.get() + 1);
         self.count_down();
         self.count_kill();
+        if self.is_blind() {
+            return;
+        }
         if self.groups {
             // What a power cut leaves of snapshots that are being taken; it goes often enough besides.
             let taking = self.client.oracle.borrow().taking.is_some();

@@ -45,9 +45,9 @@ mutations! {
     TailGoneEarly, "journal-tail-gone-early", "An opening gives up the old tail before its checkpoints make it void.";
     TailOfCopy, "journal-tail-of-copy", "An opening takes the tail of the drives that its own were copied from.";
     TailOlder, "journal-tail-knows-more", "An opening takes drives that are older than the journal's tail tells.";
+    TailKept, "journal-tail-kept", "An opening leaves the tails of earlier ones in memory.";
+    TailAhead, "journal-tail-epoch-ahead", "A tail says that it is of an epoch that has not begun.";
     TailMarkEarly, "journal-tail-mark-early", "The journal's tail says that it is durable before it is.";
-    MarkUntailed, "mark-not-in-tail", "A page that only says how far the journal is durable is not in its tail.";
-    MarkBeyond, "mark-counts-too-much", "What was recorded while a durable mark was written counts as durable.";
     DurableMark, "durable-mark-too-high", "A page of the journal says that it is durable before it is.";
     Unverified, "unflushed-data-unverified", "Recovery believes records whose data may not have arrived.";
     HomeUnproven, "homes-believed", "Recovery believes records of homes though a write before them did not arrive.";

@@ -262,7 +262,9 @@ impl Pool {
             let memory = memories.get(shard.index()).cloned().flatten();
             async move { shard.use_tail(memory) }
         })?;
-        self.tails.forget_left();
+        if !is_on(Mutation::TailKept) {
+            self.tails.forget_left();
+        }
         Ok(())
     }
 

@@ -189,7 +189,8 @@ impl Shard {
             }
             self.handle.sleep(5_000_000).await;
         }
-        self.checkpoint().await
+        self.checkpoint().await?;
+        self.mark().await
     }
 }
 

@@ -195,12 +195,10 @@ impl Journal {
         let (header, sequence) = (self.header(), self.next);
         // A page that is nowhere else would end the journal for who finds the ones after it in the tail.
         let in_tail = match &mut self.tail {
-            Some(tail) if !is_on(Mutation::MarkUntailed) => {
-                tail.put(header, &self.page, self.in_ring)
-            }
-            _ => false,
+            Some(tail) => tail.put(header, &self.page, self.in_ring),
+            None => false,
         };
-        if self.tail.is_some() && !in_tail && !is_on(Mutation::MarkUntailed) {
+        if self.tail.is_some() && !in_tail {
             return None;
         }
         let bytes = self.image();
@@ -208,7 +206,7 @@ impl Journal {
         self.next += 1;
         // It counts as one record, which is written with the others.
         self.made += 1;
-        if (in_tail || is_on(Mutation::MarkUntailed)) && self.covered + 1 == self.made {
+        if in_tail && self.covered + 1 == self.made {
             self.covered = self.made;
         }
         Some(Some(sequence))
@@ -216,9 +214,6 @@ impl Journal {
 
     /// An empty page and all before it are in the ring and flushed.
     pub fn end_mark(&mut self, sequence: u64) {
-        if is_on(Mutation::MarkBeyond) {
-            return self.is_durable(self.target());
-        }
         if self.durable == sequence {
             self.is_durable(sequence + 1);
         }
@@ -336,7 +331,7 @@ impl Shard {
             pool: self.config.pool,
             shard: self.config.shard,
             opening,
-            epoch: journal.epoch,
+            epoch: journal.epoch + u64::from(is_on(Mutation::TailAhead)),
             durable: journal.durable,
             drives,
         };

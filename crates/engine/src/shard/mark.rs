@@ -45,6 +45,14 @@ impl Shard {
             self.marking.due_ns.set(now_ns + MARK_NS);
             return Ok(());
         }
+        self.mark().await
+    }
+
+    /// Writes a mark now, as a journal ends with one whose shard has nothing more to do.
+    ///
+    /// # Errors
+    /// When a drive fails: the shard fails with it.
+    pub(super) async fn mark(&self) -> Result<(), IoError> {
         self.marking.awake.set(false);
         let begun = self.state.borrow_mut().journal.begin_mark();
         let Some(empty) = begun else {

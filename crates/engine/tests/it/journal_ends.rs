@@ -185,3 +185,52 @@ fn an_opening_that_is_refused_writes_to_no_leg() {
         assert!(drive.image() == before, "{} was written to", drive.spec());
     }
 }
+
+/// A bitmap of slots, and the checkpoint that wrote it.
+fn bitmap(block: &[u8]) -> Option<u64> {
+    let is = block.starts_with(b"CVPG") && block[4] == 4;
+    is.then(|| u64::from_le_bytes(block[16..24].try_into().unwrap()))
+}
+
+/// A pool whose volume was written since the checkpoint before the newest one, which has lost its bitmaps.
+fn without_bitmaps(drive: &MemoryDrive, specs: &[String]) {
+    let engine = start();
+    let fast = vdrive(Tier::Fast, LayoutSpec::Concat, specs);
+    engine.pool_create(&pool("tank", 1, vec![fast])).unwrap();
+    engine.volume_create("tank", &volume("v", 8)).unwrap();
+    engine.pool_export("tank").unwrap();
+    engine.pool_import(specs, "tank", false).unwrap();
+    let client = Client::open(&engine, "tank", "v");
+    client.write(0, &block(1)).unwrap();
+    client.flush().unwrap();
+    drop(client);
+    engine.pool_export("tank").unwrap();
+    let image = drive.image();
+    let newest = image.chunks_exact(BLOCK as usize).filter_map(bitmap).max();
+    assert!(drive.empty(|block| bitmap(block) == newest) > 0);
+}
+
+#[test]
+fn the_checkpoint_before_a_damaged_one_and_the_journal_since_stand_in_for_it() {
+    let (drives, specs) = attached(["rot:end-stand-in"], 96);
+    without_bitmaps(&drives[0], &specs);
+    let (_engine, client) = import(&specs).unwrap();
+    assert!(client.read(0, BLOCK as usize).unwrap() == block(1));
+}
+
+#[test]
+fn a_damaged_checkpoint_is_not_made_up_for_by_a_journal_that_lost_a_page() {
+    let (drives, specs) = attached(["rot:end-no-stand-in"], 96);
+    without_bitmaps(&drives[0], &specs);
+    let id = id(&drives[0]);
+    let emptied = drives[0].empty(|block| page(id, block).is_some());
+    assert!(emptied > 0);
+    let refused = import(&specs)
+        .err()
+        .expect("nothing tells what was written");
+    assert!(
+        refused.message.contains("is damaged"),
+        "{}",
+        refused.message
+    );
+}
