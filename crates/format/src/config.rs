@@ -408,6 +408,10 @@ pub struct PoolConfig {
     /// The end of the log of changes of the daemon that had the pool last, at most [`ANCHOR_MAX`] bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audit_anchor: Option<String>,
+    /// Id of the opening that the pool is in, or was in last: 32 hex digits, random; empty: none yet. What outlives a daemon
+    /// in memory is called by it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub opening: String,
     /// Fields of compatible features that this version does not know: kept as they are.
     #[serde(flatten)]
     pub unknown: BTreeMap<String, serde_json::Value>,

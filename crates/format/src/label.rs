@@ -263,6 +263,7 @@ pub(crate) mod tests {
                 warn_at: crate::WARN_AT.to_vec(),
                 promotion_budget: 0,
                 audit_anchor: None,
+                opening: String::new(),
                 paused: Vec::new(),
                 unknown: Default::default(),
                 features: Features::default(),

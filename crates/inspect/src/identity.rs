@@ -66,6 +66,8 @@ pub async fn renew_identity(
         disks.push(Disk::new(handle, drive).await?);
     }
     let mut plan = Plan::of(&disks, new_id)?;
+    // What the last opening left in memory is not the copy's.
+    plan.config.opening.clear();
     if let Some(name) = name {
         name.clone_into(&mut plan.config.name);
     }

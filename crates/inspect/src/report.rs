@@ -162,6 +162,9 @@ pub struct Report {
     pub shards: Vec<ShardReport>,
     /// Its volumes.
     pub volumes: Vec<VolumeReport>,
+    /// Shards of a pool that was not exported whose journals do not end with a mark: whether the last page was lost that
+    /// was flushed is not known. A pool that was in use when it ended has them, unless nothing was written for a moment.
+    pub unproven: Vec<u16>,
     /// Whether the content of every block was compared with its checksum.
     pub data_read: bool,
     /// Blocks of data whose content was compared.

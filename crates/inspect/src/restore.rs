@@ -7,7 +7,7 @@ use crate::replay::{self, Chunks};
 use crate::report::{Range, VolumeReport};
 use crate::shard::ShardView;
 use crate::walk::{Found, Walk, keys_beneath};
-use crate::{chunk, scan};
+use crate::{chunk, older, scan};
 use format::{BlockState, ChunkPage, PageKind, shard_of_chunk};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -27,7 +27,8 @@ pub struct Restored {
     /// Bytes that were copied.
     pub copied: u64,
     /// What may be older than what was written last: chunks whose part of the map is lost and was
-    /// found by a search, and blocks whose newest write the journal names and no drive has.
+    /// found by a search, blocks whose newest write the journal names and no drive has, and blocks of which nothing is
+    /// told after a page of the journal that is lost.
     pub perhaps_older: Vec<Range>,
     /// Shards of which the journal's last page is not whole: what was written there last may be
     /// missing, and nothing tells which blocks that would be.
@@ -170,6 +171,13 @@ impl Restore<'_> {
         if view.journal.cut {
             self.restored.journals_cut.push(shard);
         }
+        let shards = self.inspection.pool.config().shards;
+        let size = self.restored.volume.size;
+        let seen = self.layers.last().map(|layer| (*layer, self.root));
+        let older = seen.map(|seen| older::ranges(&view.journal, seen, (shard, shards), size));
+        self.restored
+            .perhaps_older
+            .extend(older.into_iter().flatten());
         for (_, chunk, block) in missing.into_keys() {
             self.restored.perhaps_older.push(Range {
                 offset: u64::from(chunk) * CHUNK as u64 + (block * BLOCK) as u64,

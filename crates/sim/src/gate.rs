@@ -110,6 +110,15 @@ const FOCUS: &[(Mutation, Focus)] = &[
     (Mutation::DigestKept, Focus::Pages),
     (Mutation::ScrubUnwritten, Focus::Scrubs),
     (Mutation::PromiseTaken, Focus::Limits),
+    (Mutation::TailIgnored, Focus::Kills),
+    (Mutation::TailLengthFirst, Focus::Kills),
+    (Mutation::TailUnnamed, Focus::Kills),
+    (Mutation::TailGoneEarly, Focus::Kills),
+    (Mutation::TailOfCopy, Focus::Kills),
+    (Mutation::TailOlder, Focus::Kills),
+    (Mutation::TailMarkEarly, Focus::Kills),
+    (Mutation::TailKept, Focus::Kills),
+    (Mutation::TailAhead, Focus::Kills),
 ];
 
 /// Seeds that a bug is looked for in, unless time runs out first.

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// Pages of a journal and flushes of a life's first load that are all looked at.
-const FRESH: u64 = 16;
+pub const FRESH: u64 = 16;
 /// Pages of a journal that a short life leaves unflushed, if it can.
 const PAGES: usize = 2;
 /// Power cuts in a row, each in the middle of the opening that follows the one before.
@@ -76,7 +76,7 @@ impl Run {
     }
 
     /// A new world over drives with these contents.
-    fn go_on(&mut self, contents: Vec<Medium>) {
+    pub fn go_on(&mut self, contents: Vec<Medium>) {
         self.world = World::new(self.plan.loops, self.random.next());
         let (world, client) = (self.world.clone(), self.client.clone());
         let step = move || {
@@ -106,6 +106,7 @@ impl Run {
             .map(|(number, (drive, content))| {
                 let made = SimDrive::with(number, drive, content);
                 made.set_faults(self.plan.calm);
+                drives::give_number(&drive.spec, self.first_number + number as u64);
                 let opened = made.clone();
                 if Some(number) != absent {
                     drives::give(&drive.spec, Some(Rc::new(move || opened.open())));
@@ -114,6 +115,7 @@ impl Run {
             })
             .collect();
         *self.watch.drives.borrow_mut() = drives;
+        self.watch.watch_memory(self.memory.as_ref());
         self.engine = Some(Engine::on_loops(&config, self.world.remotes()));
     }
 
@@ -172,32 +174,10 @@ impl Run {
     }
 
     pub fn end_life(&mut self) -> Step {
-        match self.random.one_in(4) {
+        match self.random.one_in(4) || self.plan.killed {
             true => self.kill(),
             false => self.cut_power(),
         }
-    }
-
-    /// The engine ends, in whatever it does, and begins again over drives that go on.
-    fn kill(&mut self) -> Step {
-        let forgotten = self.plan.faulty.or(self.plan.bad);
-        // Nobody knows any more that a flush has failed: what it gave up seems to be there.
-        if forgotten.is_some_and(|(_, faults)| faults.flush_error != 0) {
-            return self.cut_power();
-        }
-        self.outcome.cuts += 1;
-        let contents = {
-            let drives = self.watch.drives.borrow();
-            let drives = drives.iter();
-            drives.map(|drive| drive.killed(&mut self.random)).collect()
-        };
-        self.pull_the_plug();
-        self.client.oracle.borrow_mut().killed();
-        self.go_on(contents);
-        self.import()?;
-        self.read_everything()?;
-        self.watch.fresh.set(FRESH);
-        Ok(())
     }
 
     /// The power goes, and comes back.

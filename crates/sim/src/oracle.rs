@@ -293,6 +293,21 @@ impl Oracle {
         }
     }
 
+    /// The same at a moment at which `then` was known.
+    pub fn killed_at(&mut self, then: Self) {
+        let version = self.version;
+        *self = then;
+        // None is used for two things.
+        self.version = version;
+        self.taking = None;
+        self.killed();
+    }
+
+    /// Whether something was written since.
+    pub fn written_since(&self, then: &Self) -> bool {
+        self.version > then.version
+    }
+
     /// The volume is cut to `size` bytes: what lies beyond is nobody's any more.
     pub fn cut(&mut self, volume: u32, size: u64) {
         if let Some(volume) = self.volumes.get_mut(&volume) {

@@ -6,7 +6,7 @@ use crate::content::SECTOR;
 use crate::drive::{Moment, SimDrive, set_hook};
 use crate::groups::Group;
 use crate::image::{Crashed, Image};
-use crate::lasting::HostMemory;
+use crate::kills::{self, Kills};
 use crate::lives::Left;
 use crate::medium::Loss;
 use crate::oracle::Wrong;
@@ -14,7 +14,7 @@ use crate::plan::{ALL_CHUNKS, Bent, Focus, Plan};
 use crate::random::Random;
 use crate::transfer::Transfer;
 use crate::world::World;
-use block::Completion;
+use block::{Completion, HostMemory};
 use engine::Engine;
 use reactor::control::{self, Simulation};
 use reactor::mix;
@@ -114,6 +114,8 @@ pub struct Watch {
     pub cut_in: Cell<u64>,
     /// What it left.
     pub left: RefCell<Option<Left>>,
+    /// The same of the end of the engine alone.
+    pub kills: Kills,
 }
 
 impl Watch {
@@ -143,6 +145,10 @@ impl Watch {
         }
         self.moments.set(self.moments.get() + 1);
         self.count_down();
+        self.count_kill();
+        if self.is_blind() {
+            return;
+        }
         if self.groups {
             // What a power cut leaves of snapshots that are being taken; it goes often enough besides.
             let taking = self.client.oracle.borrow().taking.is_some();
@@ -237,6 +243,8 @@ pub struct Run {
     pub knobs: Random,
     /// Memory for the tails of journals, on every other host.
     pub memory: Option<Arc<HostMemory>>,
+    /// Number of the first drive, by which drives are known from copies of them.
+    pub first_number: u64,
     pub watch: Rc<Watch>,
     pub client: Rc<Client>,
     pub world: Rc<World>,
@@ -317,19 +325,20 @@ impl Run {
             wrong: RefCell::default(),
             cut_in: Cell::new(0),
             left: RefCell::default(),
+            kills: Kills::new(seed),
         });
         let world = World::new(plan.loops, random.next());
         let told = watch.clone();
         set_hook(Some(Rc::new(move |drive, moment| {
             told.moment(drive, moment)
         })));
+        let lasts = Random::new(seed.rotate_left(30)).one_in(2) || plan.killed;
         Self {
             plan,
             random,
             knobs: Random::new(seed.rotate_left(20)),
-            memory: Random::new(seed.rotate_left(30))
-                .one_in(2)
-                .then(Arc::default),
+            memory: lasts.then(kills::memory),
+            first_number: 0,
             watch,
             client,
             world,
@@ -356,6 +365,7 @@ impl Run {
     fn end(&mut self) -> Outcome {
         self.pull_the_plug();
         set_hook(None);
+        self.watch.unwatch_memory();
         Outcome {
             states: self.watch.checker.states(),
             shared: self.watch.checker.shared(),

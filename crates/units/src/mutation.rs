@@ -40,6 +40,14 @@ mutations! {
     JournalEpoch, "journal-epoch-unchecked", "Pages of the journal from before the last recovery are played again.";
     JournalSequence, "journal-order-unchecked", "Pages of the journal from an earlier lap are played again.";
     TailIgnored, "journal-tail-ignored", "An opening does not look at the journal's tail in memory.";
+    TailLengthFirst, "journal-tail-length-first", "A page of the journal's tail says how long it is before it is.";
+    TailUnnamed, "journal-tail-unnamed", "An opening uses a tail that its label does not name.";
+    TailGoneEarly, "journal-tail-gone-early", "An opening gives up the old tail before its checkpoints make it void.";
+    TailOfCopy, "journal-tail-of-copy", "An opening takes the tail of the drives that its own were copied from.";
+    TailOlder, "journal-tail-knows-more", "An opening takes drives that are older than the journal's tail tells.";
+    TailKept, "journal-tail-kept", "An opening leaves the tails of earlier ones in memory.";
+    TailAhead, "journal-tail-epoch-ahead", "A tail says that it is of an epoch that has not begun.";
+    TailMarkEarly, "journal-tail-mark-early", "The journal's tail says that it is durable before it is.";
     DurableMark, "durable-mark-too-high", "A page of the journal says that it is durable before it is.";
     Unverified, "unflushed-data-unverified", "Recovery believes records whose data may not have arrived.";
     HomeUnproven, "homes-believed", "Recovery believes records of homes though a write before them did not arrive.";

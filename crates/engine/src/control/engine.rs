@@ -1,6 +1,7 @@
 //! The engine and what can be asked of it.
 
 use super::explain::{Explanation, MoveCount};
+use super::import::ImportOptions;
 use super::jobs::Jobs;
 use super::look::PoolLook;
 use super::types::*;
@@ -273,11 +274,17 @@ impl Engine {
         })
     }
 
-    /// Opens the pool called (or with the id) `pool` from these drives; with some missing only when `degraded`.
+    /// Opens the pool called (or with the id) `pool` from these drives.
     ///
     /// # Errors
     /// With a sentence that says what to do.
-    pub fn pool_import(&self, drives: &[String], pool: &str, degraded: bool) -> Result<PoolStatus> {
+    pub fn pool_import(
+        &self,
+        drives: &[String],
+        pool: &str,
+        options: impl Into<ImportOptions>,
+    ) -> Result<PoolStatus> {
+        let options = options.into();
         let _opening = lock(&self.opening);
         let Scanned { found, passed_over } = self.scan(drives)?;
         let matches: Vec<_> = importable(&found)
@@ -306,7 +313,7 @@ impl Engine {
             .id
             .parse()
             .map_err(|_| EngineError::new(ErrorCode::Damaged, "a pool's id is no number"))?;
-        let opened = Pool::import(&self.host(), found, id, degraded)
+        let opened = Pool::import(&self.host(), found, id, options)
             .map_err(|failed| because_of(failed, &passed_over))?;
         lock(&self.pools).insert(opened.name.clone(), opened.clone());
         opened.status()

@@ -132,6 +132,7 @@ impl Pool {
 
     /// All shards reach the drive's parts through what the member has now.
     fn attach(&self, member: &Member) -> Result<()> {
+        self.tell_tails();
         let places = self.legs_on(member.id);
         let Member {
             drive,

@@ -32,6 +32,7 @@ mod shards;
 mod snapshots;
 mod state;
 mod status;
+mod tails;
 mod taking;
 mod targets;
 mod vdrives;

@@ -4,7 +4,9 @@ use super::drives::{History, history};
 use super::members::{MadeFiles, Member, open_drive};
 use super::plan::{self, Planned, Scale};
 use super::shards::{ask_all, try_all};
+use super::tails::{self, AllLeft, Tails};
 use super::{Allowances, Keeper, Pool, Result, ShardHandle, build, error, labels, lock};
+use crate::control::import::{ImportOptions, MissingDrives};
 use crate::control::types::{
     EngineConfig, EngineError, ErrorCode, Importable, PoolSpec, SpacePolicy,
 };
@@ -108,7 +110,7 @@ pub fn importable(found: &[Found]) -> Vec<Importable> {
 }
 
 /// Random 128 bits for an id.
-fn random_id() -> Result<u128> {
+pub(super) fn random_id() -> Result<u128> {
     control::entropy().map_err(|failed| {
         EngineError::new(
             ErrorCode::Io,
@@ -170,15 +172,16 @@ impl Pool {
         }
         let config = plan_pool(host, spec, &planned)?;
         let id = PoolId(random_id()?);
-        let pool = Self::assemble(host, id, config, 0, members, BTreeMap::new())?;
+        let left = AllLeft::none(config.shards);
+        let pool = Self::assemble(host, id, config, 0, members, (BTreeMap::new(), left))?;
         let made = try_all(
             &pool.shards,
             "the pool cannot be laid out",
             |shard| async move { shard.format().await },
         )
-        .and_then(|()| pool.save(pool.config(), false));
+        .and_then(|()| pool.begin_opening(|config| pool.save(config, false)));
         if let Err(failed) = made {
-            pool.drop_shards();
+            pool.abandon_opening();
             return Err(failed);
         }
         pool.serve()?;
@@ -194,7 +197,7 @@ impl Pool {
         host: &Host<'_>,
         found: Vec<Found>,
         id: PoolId,
-        degraded: bool,
+        options: ImportOptions,
     ) -> Result<Arc<Self>> {
         let mine: Vec<Found> = found
             .into_iter()
@@ -229,7 +232,12 @@ impl Pool {
         }
         if !missing.is_empty() {
             super::witness::refuse_older(&host.remotes[0], id, &config, &members)?;
-            check_missing(&config, &members, &missing, degraded)?;
+            check_missing(
+                &config,
+                &members,
+                &missing,
+                options.missing == MissingDrives::Allow,
+            )?;
         }
         let labelled = mine
             .iter()
@@ -237,10 +245,13 @@ impl Pool {
         let labelled = labelled.collect();
         // Who closes the pool waits until nobody has its drives.
         drop(mine);
-        let pool = Self::assemble(host, id, config, generation, members, labelled)?;
-        let opened = pool.recover().and_then(|()| pool.refresh_specs());
+        let left = tails::find(&host.config.lasting, id, &config, &members)?;
+        let pool = Self::assemble(host, id, config, generation, members, (labelled, left))?;
+        let opened = pool
+            .recover(options.accept_old)
+            .and_then(|()| pool.refresh_specs());
         if let Err(failed) = opened {
-            pool.drop_shards();
+            pool.abandon_opening();
             return Err(failed);
         }
         pool.serve()?;
@@ -248,26 +259,46 @@ impl Pool {
     }
 
     /// What the checkpoints and journals of all shards tell; then new checkpoints of it.
-    fn recover(&self) -> Result<()> {
+    fn recover(&self, accept_old: bool) -> Result<()> {
         let what = format!("pool {}", self.name);
         let shards = &self.shards;
         try_all(shards, &what, |shard| async move {
             shard.load_checkpoint().await
         })?;
         self.tell_all_layers()?;
-        try_all(shards, &what, |shard| async move {
-            shard.replay_journal().await
+        try_all(shards, &what, move |shard| async move {
+            shard.replay_journal(accept_old).await
         })?;
         // A leg that is missing, or fails from here on, lacks what is made valid. Until now it has not: as
         // long as nothing but the others is damaged, the pool opens with it.
         if !is_on(Mutation::OpeningAlone) {
             self.legs.enforce();
         }
+        if is_on(Mutation::TailGoneEarly) {
+            self.tails.forget_left();
+        }
         try_all(
             shards,
             &what,
             |shard| async move { shard.end_recovery().await },
         )
+    }
+
+    /// Begins to use tails of this opening's own, which `save` puts into a label.
+    fn begin_opening(&self, save: impl FnOnce(PoolConfig) -> Result<()>) -> Result<()> {
+        let mut config = self.config();
+        let opening = self.make_tails()?;
+        if !is_on(Mutation::TailUnnamed) {
+            config.opening = opening;
+        }
+        save(config)?;
+        self.use_tails()
+    }
+
+    /// An opening has failed: what earlier ones left stays, and what it made is nobody's.
+    fn abandon_opening(&self) {
+        self.tails.forget();
+        self.drop_shards();
     }
 
     fn refresh_specs(&self) -> Result<()> {
@@ -289,7 +320,7 @@ impl Pool {
                 written.insert(layer);
             }
         }
-        self.update(|config| {
+        self.begin_opening(|mut config| {
             // What was cut and not named took writes.
             for (volume, layer, deleting) in &announced {
                 if written.contains(layer) {
@@ -306,7 +337,8 @@ impl Pool {
                     known.spec.clone_from(&member.spec);
                 }
             }
-            Ok(())
+            config.note_layers();
+            self.save(config, false)
         })
     }
 
@@ -316,13 +348,14 @@ impl Pool {
         config: PoolConfig,
         generation: u64,
         members: Vec<Member>,
-        labelled: BTreeMap<DriveId, u64>,
+        (labelled, left): (BTreeMap<DriveId, u64>, AllLeft),
     ) -> Result<Arc<Self>> {
         let legs = Arc::<Legs>::default();
         let blueprints = build::blueprints(&config, &members, &legs)?;
         let shared = build::shared(&config, &blueprints, &legs);
-        let shards =
-            build::place_shards(id, &config, &blueprints, &shared, host.remotes, host.config)?;
+        let (left, names) = left.split();
+        let place = (&config, &blueprints[..], &shared);
+        let shards = build::place_shards(id, place, host.remotes, host.config, left)?;
         let allowances = Mutex::new(Allowances::new(&config, &shared.space));
         let keeper = Keeper::new(id, config, generation, members, labelled, legs.clone());
         let running = keeper.clone();
@@ -334,7 +367,7 @@ impl Pool {
             config: keeper.config.clone(),
             members: keeper.members.clone(),
             legs,
-            lasting: host.config.lasting.clone(),
+            tails: Tails::new(host.config.lasting.clone(), id, names),
             keeper,
             shards,
             allowances,
@@ -450,18 +483,12 @@ impl Pool {
         let mut config = self.config();
         self.tell_wear(&mut config);
         let saved = self.save(config, exported);
-        self.drop_shards();
         if closed.is_ok() {
-            self.forget_tails();
+            // Nothing is in them that is not on the drives.
+            self.tails.forget();
         }
+        self.drop_shards();
         closed.and(saved)
-    }
-
-    /// Nothing is in the tails that is not on the drives, or nobody needs it.
-    fn forget_tails(&self) {
-        for shard in &self.shards {
-            self.lasting.forget(&build::tail_name(self.id, shard.id));
-        }
     }
 
     /// Closes without making anything durable, for a pool that is destroyed.
@@ -483,8 +510,8 @@ impl Pool {
                 tracing::warn!(error = %failed, "a drive of a destroyed pool keeps its label");
             }
         }
+        self.tails.forget();
         self.drop_shards();
-        self.forget_tails();
     }
 
     fn drop_shards(&self) {
@@ -502,6 +529,7 @@ impl Pool {
                 tracing::error!(pool, %spec, "a drive of a closed pool is locked until its last request ends");
             }
         }
+        self.tails.close();
     }
 }
 
@@ -677,6 +705,7 @@ fn plan_pool(
         promotion_budget: 0,
         audit_anchor: None,
         paused: Vec::new(),
+        opening: String::new(),
         unknown: BTreeMap::new(),
         features: Features::default(),
     })

@@ -117,6 +117,7 @@ impl Pool {
         let before = lock(&self.members).clone();
         let joined = built.and_then(|()| {
             *lock(&self.members) = members;
+            self.tell_tails();
             self.update(|config| {
                 config
                     .drives

@@ -153,6 +153,7 @@ impl Shard {
         state.quarantine.seal(sequence);
         drop(state);
         self.release_space();
+        self.mark_soon();
         Ok(())
     }
 

@@ -41,6 +41,8 @@ pub enum Focus {
     Pages,
     /// Quotas and reservations change.
     Limits,
+    /// The engine is killed again and again, on a host whose memory outlives it.
+    Kills,
 }
 
 impl Focus {
@@ -185,6 +187,11 @@ impl Plan {
             Focus::Limits => {
                 self.live_only();
                 (self.limits, self.bent) = (true, Bent::Limits);
+            }
+            Focus::Kills => {
+                self.live_only();
+                self.healthy();
+                (self.killed, self.bent, self.calm.slow) = (true, Bent::Lives, 0);
             }
         }
     }

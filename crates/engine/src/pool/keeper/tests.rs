@@ -122,6 +122,7 @@ fn config(legs: u64) -> PoolConfig {
         warn_at: Vec::new(),
         promotion_budget: 0,
         audit_anchor: None,
+        opening: String::new(),
         paused: Vec::new(),
         unknown: BTreeMap::new(),
         features: Features::default(),
@@ -253,4 +254,38 @@ fn a_drive_that_came_back_when_it_could_not_be_asked_gets_the_next_generation() 
     *lock(&drives[0].in_flush) = Some(second_comes_back(&legs));
     assert_eq!(recorded(&handle, &keeper, &legs), Some(true));
     assert_eq!(lock(&keeper.labelled)[&DriveId(1)], 5);
+}
+
+#[test]
+fn a_label_that_is_written_soon_is_not_answered_while_a_drive_with_metadata_was_passed_over() {
+    let handle = Handle::simulated(Box::new(Still), 1).unwrap();
+    let legs = Arc::<Legs>::default();
+    let member = |index: usize| {
+        let id = DriveId(index as u128);
+        let leg = Leg::new((0, index), id, true, StaleMap::new(8));
+        legs.add(Arc::new(leg));
+        Member {
+            id,
+            spec: "taking".into(),
+            drive: Some(Arc::new(Taking::default())),
+            size: 1 << 30,
+            shared: Arc::default(),
+        }
+    };
+    let members = vec![member(0), member(1)];
+    // The next generation would go over the newest label of the second.
+    let labelled = BTreeMap::from([(DriveId(0), 3), (DriveId(1), 2)]);
+    let keeper = Keeper::new(PoolId(1), config(2), 3, members, labelled, legs);
+    let answered = Rc::new(RefCell::new(None));
+    let (give, task, saved) = (answered.clone(), handle.clone(), keeper.clone());
+    handle.spawn(async move {
+        let answer = saved.save_soon(&task, config(2)).await;
+        let generation = saved.generation.load(Ordering::Acquire);
+        let labels = lock(&saved.labelled).clone();
+        *give.borrow_mut() = Some((answer, generation, labels));
+    });
+    while handle.run_ready(64) > 0 {}
+    let (answer, generation, labels) = answered.take().expect("an answer");
+    answer.unwrap();
+    assert!(labels.values().all(|own| *own == generation), "{labels:?}");
 }
