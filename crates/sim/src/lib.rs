@@ -28,6 +28,7 @@ mod openings;
 mod oracle;
 mod plan;
 mod promote;
+mod putback;
 mod random;
 mod regressions;
 mod request;

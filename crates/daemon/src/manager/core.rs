@@ -20,7 +20,8 @@ use crate::mapping::ToApi;
 use crate::ram::ALL;
 use crate::servers::Servers;
 use crate::{Control, RamPlan, RemotePaths, ScrubSchedule, StateDir};
-use api::v1::{self, AbsentPool, Problem, ProblemCode};
+use super::pools::Absent;
+use api::v1::{self, Problem, ProblemCode};
 use reactor::FrontEnd;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -52,7 +53,7 @@ pub struct Manager {
     /// By pool and name. Locked for a look or a push only, after `changes`.
     pub(super) exports: Mutex<BTreeMap<(String, String), Running>>,
     /// Pools that should be open and are not. Locked as `exports` is.
-    pub(super) absent: Mutex<Vec<AbsentPool>>,
+    pub(super) absent: Mutex<Vec<Absent>>,
     /// What became of schedules' last tries. Locked for a look or an entry only.
     pub(super) tried: Mutex<BTreeMap<Key, Tried>>,
     /// How pools filled since the daemon was started. Locked for a look or an entry only.
