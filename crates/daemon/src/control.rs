@@ -2,10 +2,11 @@
 
 use block::BlockDevice;
 use engine::{
-    DriveReport, Engine, EngineError, Explanation, ExportRecord, ImportOptions, IoCounters, JobStatus, MapCell,
-    MoveCount, PoolChange, PoolLook, PoolSpec, PoolStatus, Promotion, ReceiveSpec, ReceiveStatus,
-    ScanReport, ScheduleSpec, ScheduleStatus, ScheduleTurn, ScrubSpec, ScrubStatus, SnapshotDiff,
-    SnapshotStatus, VdriveSpec, VolumeChange, VolumeSpec, VolumeStatus, WhatIf,
+    DriveReport, Engine, EngineError, Explanation, ExportRecord, ImportOptions, IoCounters,
+    JobStatus, MapCell, MoveCount, PoolChange, PoolLook, PoolSpec, PoolStatus, Promotion,
+    ReceiveSpec, ReceiveStatus, ScanReport, ScheduleSpec, ScheduleStatus, ScheduleTurn, ScrubSpec,
+    ScrubStatus, SnapshotDiff, SnapshotStatus, VdriveSpec, VolumeChange, VolumeSpec, VolumeStatus,
+    WhatIf,
 };
 use std::ops::Range;
 use std::sync::Arc;

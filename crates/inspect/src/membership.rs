@@ -146,9 +146,7 @@ async fn mend_labels(inspection: &Inspection<'_>, index: usize, wanted: &Label) 
             .report
             .borrow_mut()
             .mend("label", disk.spec.clone());
-        inspection
-            .write("label", index, offset, &bytes)
-            .await;
+        inspection.write("label", index, offset, &bytes).await;
     }
     // Labels of the generation before are only needed while the next one is written.
     let other = (0..4).filter(|slot| !label_slots_for(wanted.generation).contains(slot));

@@ -5,8 +5,8 @@ use crate::disk::Disk;
 use crate::error::InspectError;
 use drives::OpenDrive;
 use format::{
-    Bounds, DriveEvidence, Evidence, GroupKey, GroupSpace, Label, Layout, LayoutConfig, PartConfig, PoolConfig, SpaceClass,
-    TierConfig, pages_start,
+    Bounds, DriveEvidence, Evidence, GroupKey, GroupSpace, Label, Layout, LayoutConfig, PartConfig,
+    PoolConfig, SpaceClass, TierConfig, pages_start,
 };
 use reactor::Handle;
 use std::collections::BTreeMap;

@@ -7,8 +7,8 @@ use crate::space::{Space, WORDS};
 use crate::walk::{Found, Walk, keys_beneath};
 use crate::{checkpoint, replay};
 use format::{
-    BlockCounts, Bounded, Bounds, Checkpoint, CheckpointMark, DIRECTORY, GroupKey, HOME_GROUPS, HOMES, HomesPage,
-    NUMBERS_MAX, PageKind, PagePtr, SLOTS, SlotsPage, VolumePage,
+    BlockCounts, Bounded, Bounds, Checkpoint, CheckpointMark, DIRECTORY, GroupKey, HOME_GROUPS,
+    HOMES, HomesPage, NUMBERS_MAX, PageKind, PagePtr, SLOTS, SlotsPage, VolumePage,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use units::Place;
@@ -79,7 +79,11 @@ impl ShardView {
 
     /// What says that the shard's metadata was put back to an earlier state: the newest label knows of a later one.
     pub fn older(&self, inspection: &Inspection<'_>) -> Option<String> {
-        let told = inspection.pool.config().checkpoints.get(usize::from(self.id))?;
+        let told = inspection
+            .pool
+            .config()
+            .checkpoints
+            .get(usize::from(self.id))?;
         let found = CheckpointMark {
             generation: self.checkpoint.generation,
             epoch: self.checkpoint.epoch,

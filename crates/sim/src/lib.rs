@@ -28,7 +28,6 @@ mod openings;
 mod oracle;
 mod plan;
 mod promote;
-mod putback;
 mod random;
 mod regressions;
 mod request;

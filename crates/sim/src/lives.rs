@@ -219,7 +219,6 @@ impl Run {
             self.while_off(&mut images);
             self.begin_life(images);
             self.import_oddly()?;
-            self.import_put_back(cut == 1)?;
             if self.plan.midway && cut < CUTS && self.random.one_in(2) {
                 self.watch.cut_after(self.random.within(1..=60));
             }

@@ -263,8 +263,6 @@ pub struct Run {
     pub returned: Option<usize>,
     /// A drive of another pool.
     pub foreign: Option<Image>,
-    /// The drives before an opening that went to its end.
-    pub past: Option<Vec<Image>>,
     /// The pool does not open any more, and may do so.
     pub lost: bool,
     /// More was promised than there is when this life began.
@@ -349,7 +347,6 @@ impl Run {
             absent: None,
             returned: None,
             foreign: None,
-            past: None,
             lost: false,
             over: false,
             outcome: Outcome::default(),

@@ -197,7 +197,9 @@ fn greedy(command: &mut clap::Command, found: &mut Vec<String>) {
         greedy(below, found);
     }
     let many = |arg: &&clap::Arg| {
-        let takes = arg.get_num_args().is_some_and(|range| range.max_values() > 1);
+        let takes = arg
+            .get_num_args()
+            .is_some_and(|range| range.max_values() > 1);
         !arg.is_positional() && takes
     };
     let many: Vec<String> = command
@@ -207,7 +209,9 @@ fn greedy(command: &mut clap::Command, found: &mut Vec<String>) {
         .collect();
     let usage = command.render_usage().to_string();
     for option in many {
-        let behind = usage.split_once(&option).map(|(_, behind)| behind.to_owned());
+        let behind = usage
+            .split_once(&option)
+            .map(|(_, behind)| behind.to_owned());
         let behind = behind.unwrap_or_else(|| panic!("{option} is not in {usage}"));
         let words = behind.split_whitespace().skip(1).collect::<Vec<_>>();
         if words.iter().any(|word| !word.starts_with("--")) {

@@ -179,6 +179,14 @@ impl Manager {
         found.cloned()
     }
 
+    /// Generation of a label that this host has seen of a pool that is not open; 0: none.
+    fn seen(&self, pool: &str) -> u64 {
+        let absent = lock(&self.absent);
+        let mut absent = absent.iter();
+        let found = absent.find(|known| known.pool.name == pool || known.pool.id == pool);
+        found.map_or(0, |known| known.generation)
+    }
+
     /// The pools that should be open and are not.
     pub(super) fn absent_pools(&self) -> Vec<AbsentPool> {
         let absent = lock(&self.absent);
@@ -263,14 +271,9 @@ impl Manager {
     /// As the engine's, or when it could not be opened again after a restart.
     pub fn pool_import(&self, pool: &str, request: &v1::PoolImport) -> Result<v1::Pool> {
         let _changes = lock(&self.changes);
-        let seen = lock(&self.absent);
-        let seen = seen
-            .iter()
-            .find(|absent| absent.pool.name == pool || absent.pool.id == pool)
-            .map_or(0, |absent| absent.generation);
         let options = ImportOptions {
             accept_old: request.accept_old,
-            seen,
+            seen: self.seen(pool),
             ..ImportOptions::from(request.degraded)
         };
         let imported = self.control.pool_import(&request.drives, pool, options);

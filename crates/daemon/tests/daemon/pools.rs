@@ -76,10 +76,7 @@ fn a_pool_whose_drive_is_away_is_named_with_it_and_the_rest_is_served() {
     assert_eq!(names(&second), ["lake"]);
     let absent = second.pool_list().unwrap().absent;
     assert_eq!(absent.len(), 1);
-    assert!(
-        absent[0].message.contains("ram:b is missing"),
-        "{absent:?}"
-    );
+    assert!(absent[0].message.contains("ram:b is missing"), "{absent:?}");
     let problem = second.pool_show("tank").unwrap_err();
     assert_eq!(problem.code, ProblemCode::NotFound);
     assert!(problem.message.contains("ram:b"), "{problem}");

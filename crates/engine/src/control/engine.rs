@@ -1,12 +1,12 @@
 //! The engine and what can be asked of it.
 
 use super::explain::{Explanation, MoveCount};
+use super::import::{ImportOptions, MissingDrives};
 use super::jobs::Jobs;
 use super::look::PoolLook;
 use super::types::*;
 use super::wear::PoolChange;
 use super::what_if::WhatIf;
-use super::import::{ImportOptions, MissingDrives};
 use crate::pool::{Host, Pool, Scanned, because_of, error, importable, lock, report, scan};
 use crate::shard::Audit;
 use reactor::{ReactorThread, Remote};
@@ -255,7 +255,9 @@ impl Engine {
         let passed_over = scanned.passed_over.iter();
         Ok(ScanReport {
             pools: importable(&scanned.found),
-            passed_over: passed_over.map(|passed| passed.error.message.clone()).collect(),
+            passed_over: passed_over
+                .map(|passed| passed.error.message.clone())
+                .collect(),
         })
     }
 

@@ -551,7 +551,8 @@ fn ended(drive: Option<Arc<dyn OpenDrive>>) {
 
 fn open_returning(text: &str) -> Result<(String, Arc<dyn OpenDrive>)> {
     let spec = drives::canonical(text).map_err(|failed| super::members::open_error(&failed))?;
-    let drive = drives::open(&spec).map_err(|failed| super::members::known_error(&spec, &failed))?;
+    let drive =
+        drives::open(&spec).map_err(|failed| super::members::known_error(&spec, &failed))?;
     Ok((spec, drive))
 }
 

@@ -310,7 +310,10 @@ impl Pool {
 }
 
 /// The error of an import, with why drives were passed over that it may lack.
-pub(crate) fn because_of(failed: EngineError, passed_over: &[super::scan::PassedOver]) -> EngineError {
+pub(crate) fn because_of(
+    failed: EngineError,
+    passed_over: &[super::scan::PassedOver],
+) -> EngineError {
     if passed_over.is_empty() {
         return failed;
     }

@@ -388,7 +388,11 @@ impl Keeper {
             };
             let is_asked = asked.iter().any(|(id, _, _)| *id == drive);
             match labelled.get(&drive) {
-                Some(own) if !is_asked || (*own + 1 < generation && !is_on(Mutation::FailedLabelled)) => known.labelled = *own,
+                Some(own)
+                    if !is_asked || (*own + 1 < generation && !is_on(Mutation::FailedLabelled)) =>
+                {
+                    known.labelled = *own
+                }
                 _ if is_asked => known.labelled = 0,
                 _ => {}
             }

@@ -117,7 +117,11 @@ impl Look {
                 }
             }
             Ok(Err(LabelError::Newer { generation, why })) => {
-                if self.refused.as_ref().is_none_or(|known| known.0 < generation) {
+                if self
+                    .refused
+                    .as_ref()
+                    .is_none_or(|known| known.0 < generation)
+                {
                     self.refused = Some((generation, LabelError::Newer { generation, why }));
                 }
             }

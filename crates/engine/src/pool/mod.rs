@@ -43,6 +43,7 @@ mod what_if;
 mod witness;
 
 pub(crate) use allowances::Allowances;
+pub(crate) use evidence::because_of;
 pub(crate) use exported::Exported;
 pub(crate) use initiators::AllInitiators;
 pub(crate) use keeper::Keeper;
@@ -50,7 +51,6 @@ pub(crate) use knobs::AllKnobs;
 pub use members::{Member, describe, report};
 pub use open::Host;
 pub use scan::{Scanned, importable, scan};
-pub(crate) use evidence::because_of;
 pub use shards::ShardHandle;
 pub(crate) use shards::{code_of, forget_local};
 pub use state::Pool;

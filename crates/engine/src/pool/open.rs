@@ -1,13 +1,11 @@
 //! Creating, importing and closing pools.
 
-use super::members::{MadeFiles, Member, open_drive};
 use super::keeper::Labelled;
+use super::members::{MadeFiles, Member, open_drive};
 use super::plan::{self, Planned, Scale};
 use super::scan::Found;
 use super::shards::{ask_all, try_all};
-use super::{
-    Allowances, Keeper, Pool, Result, ShardHandle, build, error, evidence, labels, lock,
-};
+use super::{Allowances, Keeper, Pool, Result, ShardHandle, build, error, evidence, labels, lock};
 use crate::control::import::ImportOptions;
 use crate::control::types::{EngineConfig, EngineError, ErrorCode, PoolSpec, SpacePolicy};
 use crate::control::{Jobs, wait_for};
@@ -15,9 +13,7 @@ use crate::device::{Seen, VolumeDevice};
 use crate::vdrive::{DriveShared, Legs};
 use block::{Drive, Geometry};
 use drives::OpenDrive;
-use format::{
-    DATA_START, DriveConfig, Features, Policy, PoolConfig, VolumeConfig,
-};
+use format::{DATA_START, DriveConfig, Features, Policy, PoolConfig, VolumeConfig};
 use reactor::{Remote, control};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -157,7 +153,9 @@ impl Pool {
         // Who closes the pool waits until nobody has its drives.
         drop(mine);
         let pool = Self::assemble(host, id, config, generation, members, labelled)?;
-        let opened = pool.recover(options.accept_old).and_then(|()| pool.refresh_specs());
+        let opened = pool
+            .recover(options.accept_old)
+            .and_then(|()| pool.refresh_specs());
         if let Err(failed) = opened {
             pool.drop_shards();
             return Err(failed);

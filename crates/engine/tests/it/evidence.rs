@@ -104,7 +104,11 @@ fn is_refused_until_accepted(engine: &Engine, spec: &PoolSpec, named: &[&str]) {
     let is_told = |status: &PoolStatus| {
         // Metadata that was put back with its drive is told of, too.
         let count = status.old.iter().filter(|old| old.drive.is_some()).count();
-        assert!(count >= named.len() || named == ["shard 0"], "{:?}", status.old);
+        assert!(
+            count >= named.len() || named == ["shard 0"],
+            "{:?}",
+            status.old
+        );
         for name in named {
             let mut messages = status.messages.iter();
             assert!(messages.any(|text| text.contains(name)), "{status:?}");
@@ -171,7 +175,10 @@ fn the_newer_one_of_two_old_members_counts() {
     put_back(&folder, &["d"], &old);
     let refused = import(&engine, &spec, false).unwrap_err();
     assert!(refused.message.contains(&folder.existing("d")), "{refused}");
-    assert!(!refused.message.contains(&folder.existing("c")), "{refused}");
+    assert!(
+        !refused.message.contains(&folder.existing("c")),
+        "{refused}"
+    );
     let status = import(&engine, &spec, accepted()).unwrap();
     assert_eq!(status.old.len(), 1, "{status:?}");
     engine.shutdown();
@@ -260,7 +267,10 @@ fn a_drive_that_is_shorter_than_its_parts_is_refused_and_not_written_to() {
             let refused = import(&engine, &spec, degraded).unwrap_err();
             let text = format!("{} bytes shorter than when it joined", size - short);
             assert!(refused.message.contains(&text), "{refused}");
-            assert!(refused.message.contains(&folder.existing(name)), "{refused}");
+            assert!(
+                refused.message.contains(&folder.existing(name)),
+                "{refused}"
+            );
         }
         assert!(content(&folder, name) == before, "it was written to");
         // With its size back it is what it was, as far as it was not cut off.
@@ -305,7 +315,11 @@ fn a_short_member_of_a_mirror_counts_as_missing() {
 #[test]
 fn no_label_is_written_at_an_end_that_is_not_where_it_was() {
     // Only the last label is cut off; both are; the drive has grown.
-    for (name, change) in [("slow", -1i64), ("fast", -2 * MIB as i64), ("slow", 8 * MIB as i64)] {
+    for (name, change) in [
+        ("slow", -1i64),
+        ("fast", -2 * MIB as i64),
+        ("slow", 8 * MIB as i64),
+    ] {
         let folder = Folder::new();
         let spec = plain(&folder);
         let engine = made(&spec);
@@ -339,7 +353,11 @@ fn no_label_is_written_at_an_end_that_is_not_where_it_was() {
             assert!(label.starts_with(b"CONVECT"));
             file.write_all_at(&vec![0; 2 * MIB as usize], 0).unwrap();
             let refused = import(&engine, &spec, false).unwrap_err();
-            assert_eq!(refused.code, ErrorCode::NotFound, "only its first labels say where the others are");
+            assert_eq!(
+                refused.code,
+                ErrorCode::NotFound,
+                "only its first labels say where the others are"
+            );
         } else {
             assert_eq!(import(&engine, &spec, false).unwrap().state, "online");
             engine.pool_destroy("p").unwrap();

@@ -46,9 +46,17 @@ fn pool() -> PoolConfig {
     };
     let stripe = LayoutConfig::Stripe { chunk_blocks: 16 };
     config.vdrives = vec![
-        vdrive(1, LayoutConfig::Mirror, vec![part(1, 12, 50), part(2, 12, 50)]),
+        vdrive(
+            1,
+            LayoutConfig::Mirror,
+            vec![part(1, 12, 50), part(2, 12, 50)],
+        ),
         vdrive(2, stripe, vec![part(3, 2, 60), part(4, 2, 60)]),
-        vdrive(3, LayoutConfig::Mirror, vec![part(5, 2, 60), part(6, 2, 60)]),
+        vdrive(
+            3,
+            LayoutConfig::Mirror,
+            vec![part(5, 2, 60), part(6, 2, 60)],
+        ),
     ];
     config
 }
@@ -68,7 +76,9 @@ fn judged(
     };
     let all = labels.iter().zip(1..);
     let here = all.filter(|(generation, _)| **generation > 0);
-    let labels: Vec<Label> = here.map(|(generation, number)| own(*generation, number)).collect();
+    let labels: Vec<Label> = here
+        .map(|(generation, number)| own(*generation, number))
+        .collect();
     let drives: Vec<_> = labels
         .iter()
         .map(|label| DriveEvidence {
@@ -80,7 +90,8 @@ fn judged(
     let evidence = config.judge(NEWEST, &drives);
     let numbers = |alone: bool| {
         let old = evidence.old.iter().filter(|old| old.alone == alone);
-        old.map(|old| old.drive.parse::<DriveId>().unwrap().0 as usize).collect()
+        old.map(|old| old.drive.parse::<DriveId>().unwrap().0 as usize)
+            .collect()
     };
     (numbers(true), numbers(false), config)
 }
@@ -126,7 +137,10 @@ fn a_drive_that_is_out_is_not_old() {
     };
     let (alone, beside, config) = judged([20, 20, 20, 20, 7, 20], out);
     assert!(alone.is_empty() && beside.is_empty());
-    assert_eq!(config.vdrives[2].parts[0].stale, "", "its label is the one before it went out");
+    assert_eq!(
+        config.vdrives[2].parts[0].stale, "",
+        "its label is the one before it went out"
+    );
     let (_, _, config) = judged([20, 20, 20, 20, 6, 20], out);
     assert_eq!(config.vdrives[2].parts[0].stale, "all");
 }
@@ -147,11 +161,18 @@ fn a_drive_that_lacks_bytes_is_short_and_stands_in_for_nobody() {
         (SIZE + (1 << 20), None),
     ] {
         let spec = "file:/x";
-        let drive = DriveEvidence { spec, size, label: &own };
+        let drive = DriveEvidence {
+            spec,
+            size,
+            label: &own,
+        };
         let evidence = pool().judge(NEWEST, &[drive]);
         let found = evidence.short.first();
         assert_eq!(found.map(|short| short.cut), cut, "{size}");
-        assert_eq!(found.map_or(0, |short| short.missing), SIZE.saturating_sub(size));
+        assert_eq!(
+            found.map_or(0, |short| short.missing),
+            SIZE.saturating_sub(size)
+        );
         assert_eq!(evidence.is_cut(&id(5)), cut == Some(true));
     }
     // The old member of a mirror is alone where the other one is cut.
@@ -161,8 +182,16 @@ fn a_drive_that_lacks_bytes_is_short_and_stands_in_for_nobody() {
         ..own.clone()
     };
     let drives = [
-        DriveEvidence { spec: "five", size: 8 << 20, label: &own },
-        DriveEvidence { spec: "six", size: SIZE, label: &old },
+        DriveEvidence {
+            spec: "five",
+            size: 8 << 20,
+            label: &own,
+        },
+        DriveEvidence {
+            spec: "six",
+            size: SIZE,
+            label: &old,
+        },
     ];
     let evidence = pool().judge(NEWEST, &drives);
     let lost: Vec<_> = evidence.lost().map(|old| &old.spec[..]).collect();

@@ -7,7 +7,8 @@ use crate::support::image::{Image, Random};
 use engine::{Engine, ImportOptions, MissingDrives};
 use format::{LABEL_SIZE, data_end, label_offsets};
 use inspect::{
-    Inspection, Mode, Options, Pool, Report, Verdict, inspect_drives, renew_identity, restore_volume,
+    Inspection, Mode, Options, Pool, Report, Verdict, inspect_drives, renew_identity,
+    restore_volume,
 };
 use reactor::{Handle, Reactor};
 use std::collections::BTreeMap;
@@ -27,7 +28,9 @@ fn look(images: &[Image], mode: Mode) -> Report {
     let drives: Vec<_> = images.iter().map(Image::drive).collect();
     run(async move |handle| {
         let options = Options { data: true };
-        inspect_drives(&handle, &drives, mode, options, &|_| ()).await.unwrap()
+        inspect_drives(&handle, &drives, mode, options, &|_| ())
+            .await
+            .unwrap()
     })
 }
 
@@ -101,10 +104,16 @@ fn combined(
         let (image, what) = match random.below(24) {
             0..3 => (old, format!("put back to moment {older}")),
             3 => (here.resized(size - BLOCK as u64), "without a block".into()),
-            4 => (here.resized(data_end(size)), "without its last labels".into()),
+            4 => (
+                here.resized(data_end(size)),
+                "without its last labels".into(),
+            ),
             5 => {
                 let size = size / 4096 * (256 + random.below(3500));
-                (here.resized(size / BLOCK as u64 * BLOCK as u64), format!("cut to {size}"))
+                (
+                    here.resized(size / BLOCK as u64 * BLOCK as u64),
+                    format!("cut to {size}"),
+                )
             }
             6 => (here.resized(size + (4 << 20)), "grown".into()),
             7 => {
@@ -117,7 +126,10 @@ fn combined(
             }
             9 => {
                 give_labels(&old, &here);
-                (old, format!("put back to moment {older} but for its labels"))
+                (
+                    old,
+                    format!("put back to moment {older} but for its labels"),
+                )
             }
             10 => {
                 give_labels(&here, &old);
@@ -154,10 +166,13 @@ fn open(engine: &Engine, images: &[&Image], options: ImportOptions) -> Result<Op
     let specs: Vec<String> = images.iter().map(|image| image.spec().to_owned()).collect();
     for image in images {
         let image = image.named(image.spec());
-        drives::give(image.spec(), Some(Rc::new({
-            let image = image.named(image.spec());
-            move || image.drive()
-        })));
+        drives::give(
+            image.spec(),
+            Some(Rc::new({
+                let image = image.named(image.spec());
+                move || image.drive()
+            })),
+        );
     }
     let imported = engine.pool_import(&specs, "tank", options);
     for spec in &specs {
@@ -213,7 +228,10 @@ fn one(engine: &Engine, moments: &[Moment], random: &mut Random, tally: &mut Tal
     }
     let before = rescue(&images);
     if let Some(before) = &before {
-        assert!(before.doubtful || !is_old(&before.stamps, right), "restore, {done:?}");
+        assert!(
+            before.doubtful || !is_old(&before.stamps, right),
+            "restore, {done:?}"
+        );
     }
     let refuse = ImportOptions::default();
     let degraded = ImportOptions::from(true);
@@ -246,9 +264,13 @@ fn one(engine: &Engine, moments: &[Moment], random: &mut Random, tally: &mut Tal
         tally.old_served += usize::from(old);
         assert!(!old || opened.told, "opened with {options:?}, {done:?}");
         assert!(options.accept_old || !opened.told, "{options:?}, {done:?}");
-        let Some(before) = &before else { continue };
-        let lost = has_all(&before.stamps, &opened.stamps, right);
-        assert_eq!(lost, None, "the engine reads a block that restore does not, {options:?}, {done:?}");
+        if let Some(before) = &before {
+            let lost = has_all(&before.stamps, &opened.stamps, right);
+            assert_eq!(
+                lost, None,
+                "the engine reads a block that restore does not, {options:?}, {done:?}"
+            );
+        }
         break;
     }
     tally.refused += usize::from(count == 0);
@@ -263,10 +285,16 @@ fn one(engine: &Engine, moments: &[Moment], random: &mut Random, tally: &mut Tal
         let lost = has_all(&after.stamps, &before.stamps, right);
         assert_eq!(lost, None, "repair, {done:?}");
         // What was said before is said still: repair made nothing look new.
-        assert!(after.doubtful || !is_old(&after.stamps, right), "after repair, {done:?}");
+        assert!(
+            after.doubtful || !is_old(&after.stamps, right),
+            "after repair, {done:?}"
+        );
         let all: Vec<&Image> = images.iter().collect();
         if let Ok(opened) = open(engine, &all, refuse) {
-            assert!(!is_old(&opened.stamps, right), "opened after repair, {done:?}");
+            assert!(
+                !is_old(&opened.stamps, right),
+                "opened after repair, {done:?}"
+            );
         }
     }
 }
@@ -294,13 +322,21 @@ fn no_combination_of_drives_serves_anything_old_without_a_word() {
             one(&engine, moments, &mut random, &mut tally);
         }));
         if let Err(panic) = outcome {
-            eprintln!("seed {seed}: CONVECT_EVIDENCE=1 CONVECT_EVIDENCE_SEED={seed} repeats the combination");
+            eprintln!(
+                "seed {seed}: CONVECT_EVIDENCE=1 CONVECT_EVIDENCE_SEED={seed} repeats the combination"
+            );
             std::panic::resume_unwind(panic);
         }
     }
     println!("{tally:?}");
     if count >= 50 {
-        let Tally { opened, degraded, accepted, refused, old_served } = tally;
+        let Tally {
+            opened,
+            degraded,
+            accepted,
+            refused,
+            old_served,
+        } = tally;
         let all = [opened, degraded, accepted, refused, old_served];
         assert!(all.iter().all(|count| *count > 0), "{tally:?}");
     }
@@ -310,7 +346,11 @@ fn no_combination_of_drives_serves_anything_old_without_a_word() {
 /// An unmirrored pool whose drive of this number was put back.
 fn with_an_old_drive(index: usize) -> (Vec<Image>, Stamps) {
     let moments = lived(false, 7);
-    let mut images = moments[5].drives.iter().map(Image::copy).collect::<Vec<_>>();
+    let mut images = moments[5]
+        .drives
+        .iter()
+        .map(Image::copy)
+        .collect::<Vec<_>>();
     images[index] = moments[1].drives[index].copy();
     (images, moments[5].stamps.clone())
 }
@@ -324,18 +364,24 @@ fn repair_leaves_an_old_drive_as_it_is_and_check_says_what_is_old() {
         assert_eq!(report.drives[index].state, "old");
         let spec = images[index].spec();
         let mut texts = report.findings.iter();
-        let told = texts.any(|found| found.text.contains(spec) && found.text.contains("earlier state"));
+        let told =
+            texts.any(|found| found.text.contains(spec) && found.text.contains("earlier state"));
         assert!(told, "{:?}", report.findings);
         let before = images[index].written();
         look(&images, Mode::Mend);
-        assert!(images[index].written() == before, "repair wrote to an old drive");
+        assert!(
+            images[index].written() == before,
+            "repair wrote to an old drive"
+        );
         assert_eq!(look(&images, Mode::Look).drives[index].state, "old");
         let rescued = rescue(&images).unwrap();
         assert!(rescued.doubtful);
         let drives: Vec<_> = images.iter().map(Image::drive).collect();
         let renewed = run(async move |handle| {
             let mut id = || Ok(7);
-            renew_identity(&handle, &drives, None, &mut id).await.is_ok()
+            renew_identity(&handle, &drives, None, &mut id)
+                .await
+                .is_ok()
         });
         assert!(!renewed, "a copy of drives of two moments got one identity");
     }
@@ -344,13 +390,23 @@ fn repair_leaves_an_old_drive_as_it_is_and_check_says_what_is_old() {
 #[test]
 fn an_old_member_of_a_mirror_is_told_of_and_keeps_its_label() {
     let moments = lived(true, 8);
-    let mut images = moments[5].drives.iter().map(Image::copy).collect::<Vec<_>>();
+    let mut images = moments[5]
+        .drives
+        .iter()
+        .map(Image::copy)
+        .collect::<Vec<_>>();
     images[1] = moments[1].drives[1].copy();
     let report = look(&images, Mode::Look);
-    assert_eq!((report.verdict, report.drives[1].state), (Verdict::Repairable, "old"));
+    assert_eq!(
+        (report.verdict, report.drives[1].state),
+        (Verdict::Repairable, "old")
+    );
     let before = images[1].written();
     look(&images, Mode::Mend);
-    assert!(images[1].written() == before, "repair wrote to an old drive");
+    assert!(
+        images[1].written() == before,
+        "repair wrote to an old drive"
+    );
     let rescued = rescue(&images).unwrap();
     assert!(!rescued.doubtful && !is_old(&rescued.stamps, &moments[5].stamps));
 }
@@ -368,7 +424,8 @@ fn a_short_drive_gives_every_block_that_it_has() {
     // Nothing of the pool lies in the last MiB before the labels.
     let cut = data_end(size) - LABEL_SIZE;
     let short: Vec<Image> = vec![images[0].copy(), images[1].resized(cut), images[2].copy()];
-    let used = (cut / BLOCK as u64..data_end(size) / BLOCK as u64).any(|block| images[1].is_used(block));
+    let used =
+        (cut / BLOCK as u64..data_end(size) / BLOCK as u64).any(|block| images[1].is_used(block));
     assert!(!used, "choose another cut");
     let before = short[1].written();
     for mode in [Mode::Look, Mode::Mend] {
@@ -376,8 +433,14 @@ fn a_short_drive_gives_every_block_that_it_has() {
         assert_eq!(report.verdict, Verdict::Repairable, "{:?}", report.findings);
         assert_eq!(report.drives[1].state, "short");
         for volume in &report.volumes {
-            assert_eq!((volume.lost_bytes, volume.blocks as usize), (0, whole[&volume.name]));
+            assert_eq!(
+                (volume.lost_bytes, volume.blocks as usize),
+                (0, whole[&volume.name])
+            );
         }
     }
-    assert!(short[1].written() == before, "repair wrote to a short drive");
+    assert!(
+        short[1].written() == before,
+        "repair wrote to a short drive"
+    );
 }

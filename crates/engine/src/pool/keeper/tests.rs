@@ -141,7 +141,14 @@ fn opened(
     legs: &Arc<Legs>,
 ) -> Arc<Keeper> {
     let found = Labelled { generation, drives };
-    Keeper::new(PoolId(1), config, found, members, legs.clone(), Arc::default())
+    Keeper::new(
+        PoolId(1),
+        config,
+        found,
+        members,
+        legs.clone(),
+        Arc::default(),
+    )
 }
 
 /// Brings the second leg up to date.
@@ -295,7 +302,12 @@ fn known_bugs_are_found() {
 fn labels_are_written_where_the_end_was_when_the_drive_joined() {
     let handle = Handle::simulated(Box::new(Still), 1).unwrap();
     let legs = Arc::<Legs>::default();
-    legs.add(Arc::new(Leg::new((0, 0), DriveId(0), false, StaleMap::new(8))));
+    legs.add(Arc::new(Leg::new(
+        (0, 0),
+        DriveId(0),
+        false,
+        StaleMap::new(8),
+    )));
     let drive = Taking {
         grown: 8 << 20,
         ..Taking::default()
@@ -350,6 +362,10 @@ fn a_drive_that_failed_a_label_is_not_said_to_have_it_by_the_next() {
     let (asked, _) = keeper.targets();
     keeper.tell_labelled(&mut config, &asked, 7);
     // A crash while the seventh is written leaves what they have now.
-    let least: Vec<u64> = config.drives.iter().map(|known| known.oldest_label(7)).collect();
+    let least: Vec<u64> = config
+        .drives
+        .iter()
+        .map(|known| known.oldest_label(7))
+        .collect();
     assert_eq!(least, [6, 4]);
 }

@@ -146,7 +146,11 @@ pub fn lived(mirrored: bool, seed: u64) -> Vec<Moment> {
                 true => 0,
                 false => random.below((BLOCKS / RUN) as u64) as usize * RUN,
             };
-            let end = if all && turn == 0 { BLOCKS } else { first + RUN };
+            let end = if all && turn == 0 {
+                BLOCKS
+            } else {
+                first + RUN
+            };
             for first in (first..end).step_by(RUN) {
                 volume.write(first, stamp(turn));
                 stamps[first..first + RUN].fill(stamp(turn));

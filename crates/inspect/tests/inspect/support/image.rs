@@ -35,7 +35,9 @@ impl Image {
         assert_eq!(bytes.len(), zeroes.len());
         let blocks = bytes.chunks_exact(BLOCK).zip(0..);
         let used = blocks.filter(|(block, _)| block.iter().any(|byte| *byte != 0));
-        let own = used.map(|(block, number)| (number, block.to_vec())).collect();
+        let own = used
+            .map(|(block, number)| (number, block.to_vec()))
+            .collect();
         Self {
             spec: spec.to_owned(),
             base: zeroes.clone(),
