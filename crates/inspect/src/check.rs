@@ -76,6 +76,9 @@ async fn check_shard(inspection: &Inspection<'_>, shard: u16, shared: &mut Share
         lose_volumes(inspection, shard, &(0..=u32::MAX));
         return;
     };
+    if let Some(older) = view.older(inspection) {
+        inspection.find(Verdict::Lost, older);
+    }
     claim_groups(inspection, &view, shared);
     let mut maps = Maps::default();
     for range in std::mem::take(&mut view.lost_volumes) {

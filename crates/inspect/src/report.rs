@@ -39,9 +39,10 @@ pub struct DriveReport {
     pub id: String,
     /// Size in bytes.
     pub size: u64,
-    /// `present`, `stale` (its label is older), `left` (the pool does not name it) or `missing`.
+    /// `present`, `stale` (its label is older, as it may be), `old` (it was put back to an earlier state), `short` (it was cut
+    /// short), `left` (the pool does not name it) or `missing`.
     pub state: &'static str,
-    /// Its labels: a generation, `empty`, `damaged`, `unreadable`.
+    /// Its labels: a generation, `empty`, `damaged`, `unreadable`, `gone` (beyond its end).
     pub labels: Vec<String>,
     /// What it is part of: `metadata`, `vdrive 1 fast`, with `(out)` where it is not up to date.
     pub parts: Vec<String>,

@@ -33,6 +33,8 @@ pub struct Restored {
     /// Shards of which the journal's last page is not whole: what was written there last may be
     /// missing, and nothing tells which blocks that would be.
     pub journals_cut: Vec<u16>,
+    /// Drives, and shards' metadata, that were put back to an earlier state: anything may be older than what was written last.
+    pub put_back: Vec<String>,
 }
 
 /// What is known of a volume in one shard.
@@ -108,6 +110,9 @@ pub async fn restore_volume(
             ..Restored::default()
         },
     };
+    let lost = inspection.pool.evidence.lost();
+    let put_back = lost.map(|old| old.spec.clone());
+    restore.restored.put_back.extend(put_back);
     for shard in 0..inspection.pool.config().shards {
         let done = restore.shard(shard, sink).await;
         done.map_err(|error| {
@@ -139,6 +144,8 @@ impl Restore<'_> {
             blank: BTreeSet::new(),
         };
         let mut view = ShardView::read(self.inspection, shard).await;
+        let older = view.as_ref().and_then(|view| view.older(self.inspection));
+        self.restored.put_back.extend(older);
         let Some(view) = &mut view else {
             part.lost.push(0..=u32::MAX);
             for layer in self.layers.clone() {

@@ -101,6 +101,12 @@ mutations! {
     NodesUnnamed, "nodes-unnamed", "Nodes of a map are written anew and the directory tells of the old ones.";
     PagesUncounted, "pages-uncounted", "Pages are made and changed until a checkpoint has no room in the metadata region.";
     ScrubUnwritten, "scrub-reads-unwritten", "A scrub reads pages that a checkpoint has still to write.";
+    OldTaken, "old-drive-taken", "A pool is opened with a drive that was put back, as if it were up to date.";
+    ShortTaken, "short-drive-taken", "A pool is opened with a drive that lacks blocks.";
+    LabelAtEnd, "label-at-present-end", "Labels are written at the present end of a drive, where data are.";
+    MarksIgnored, "old-metadata-taken", "A pool is opened with metadata that was put back.";
+    FailedLabelled, "failed-label-assumed", "The next label says of a drive that failed the last one that it has that.";
+    OldUnsaid, "old-drive-not-told", "What is accepted though it is old is not noted in the labels.";
     MergeForgotten, "merge-without-checkpoint", "A merged layer leaves the label while the journal still tells of it.";
 }
 

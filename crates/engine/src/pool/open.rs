@@ -1,113 +1,25 @@
-//! Creating, finding, importing and closing pools.
+//! Creating, importing and closing pools.
 
-use super::drives::{History, history};
+use super::keeper::Labelled;
 use super::members::{MadeFiles, Member, open_drive};
 use super::plan::{self, Planned, Scale};
+use super::scan::Found;
 use super::shards::{ask_all, try_all};
 use super::tails::{self, AllLeft, Tails};
-use super::{Allowances, Keeper, Pool, Result, ShardHandle, build, error, labels, lock};
-use crate::control::import::{ImportOptions, MissingDrives};
-use crate::control::types::{
-    EngineConfig, EngineError, ErrorCode, Importable, PoolSpec, SpacePolicy,
-};
+use super::{Allowances, Keeper, Pool, Result, ShardHandle, build, error, evidence, labels, lock};
+use crate::control::import::ImportOptions;
+use crate::control::types::{EngineConfig, EngineError, ErrorCode, PoolSpec, SpacePolicy};
 use crate::control::{Jobs, wait_for};
 use crate::device::{Seen, VolumeDevice};
 use crate::vdrive::{DriveShared, Legs};
 use block::{Drive, Geometry};
 use drives::OpenDrive;
-use format::{
-    DATA_START, DriveConfig, Features, Label, LayoutConfig, Policy, PoolConfig, VolumeConfig,
-};
+use format::{DATA_START, DriveConfig, Features, Policy, PoolConfig, VolumeConfig};
 use reactor::{Remote, control};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use units::mutation::{Mutation, is_on};
 use units::{BLOCK, DriveId, PoolId};
-
-/// A drive with a label.
-pub struct Found {
-    /// How it was opened.
-    pub spec: String,
-    /// The drive.
-    pub drive: Arc<dyn OpenDrive>,
-    /// Its newest label.
-    pub label: Label,
-}
-
-/// What a search found.
-pub struct Scanned {
-    /// Drives with a label.
-    pub found: Vec<Found>,
-    /// Drives that could not be opened, each with why.
-    pub passed_over: Vec<EngineError>,
-}
-
-/// Opens drives and reads their labels. Drives without one are passed over, and so are those that cannot be opened: they
-/// are noted. A drive that is named twice, by other links of `/dev/disk` say, counts once.
-///
-/// # Errors
-/// When one cannot be a drive's name, or none can be opened.
-pub fn scan(remote: &Remote, specs: &[String]) -> Result<Scanned> {
-    let mut found: Vec<Found> = Vec::new();
-    let mut passed_over = Vec::new();
-    let mut seen = BTreeSet::new();
-    let mut opened = false;
-    for spec in specs {
-        let canonical =
-            drives::canonical(spec).map_err(|failed| super::members::open_error(&failed))?;
-        let identity = drives::identity(&canonical);
-        if found.iter().any(|known| known.spec == canonical)
-            || identity.is_some_and(|identity| !seen.insert(identity))
-        {
-            continue;
-        }
-        let drive = drives::open(&canonical).map_err(|failed| super::members::open_error(&failed));
-        let read = drive.and_then(|drive| Ok((labels::read(remote, &drive)?, drive)));
-        match read {
-            Ok((Some(label), drive)) => found.push(Found {
-                spec: canonical,
-                drive,
-                label,
-            }),
-            Ok((None, _)) => opened = true,
-            Err(failed) => passed_over.push(failed),
-        }
-    }
-    match passed_over.first() {
-        Some(first) if found.is_empty() && !opened => Err(first.clone()),
-        _ => Ok(Scanned { found, passed_over }),
-    }
-}
-
-/// Pools among drives that were found.
-pub fn importable(found: &[Found]) -> Vec<Importable> {
-    let mut pools: BTreeMap<PoolId, Importable> = BTreeMap::new();
-    let mut sorted: Vec<&Found> = found.iter().collect();
-    sorted.sort_by_key(|found| found.label.generation);
-    for drive in sorted {
-        let config = &drive.label.config;
-        let entry = pools.entry(drive.label.pool).or_insert_with(|| Importable {
-            id: drive.label.pool.to_string(),
-            name: config.name.clone(),
-            found: Vec::new(),
-            missing: Vec::new(),
-        });
-        entry.name.clone_from(&config.name);
-        entry.found.push(drive.spec.clone());
-        let has = |id: &str| {
-            found.iter().any(|other| {
-                other.label.pool == drive.label.pool && other.label.drive.to_string() == id
-            })
-        };
-        entry.missing = config
-            .drives
-            .iter()
-            .filter(|known| !has(&known.id))
-            .map(|known| known.spec.clone())
-            .collect();
-    }
-    pools.into_values().collect()
-}
 
 /// Random 128 bits for an id.
 pub(super) fn random_id() -> Result<u128> {
@@ -208,8 +120,7 @@ impl Pool {
             return error(ErrorCode::NotFound, "no drive of the pool is there");
         };
         let (mut config, generation) = (newest.label.config.clone(), newest.label.generation);
-        refuse_twins(&mine)?;
-        check_histories(&mut config, generation, &mine)?;
+        let evidence = evidence::weigh(&mut config, generation, &mine, &options)?;
         let mut members = Vec::new();
         let mut missing = Vec::new();
         for known in &config.drives {
@@ -219,9 +130,11 @@ impl Pool {
                 .map_err(|_| EngineError::new(ErrorCode::Damaged, "a drive's id is no number"))?;
             let here = mine.iter().find(|drive| drive.label.drive == id);
             let here = here.filter(|_| !known.offline);
+            let cut = evidence.is_cut(&known.id);
             if here.is_none() && !known.offline {
                 missing.push(known.spec.clone());
             }
+            let here = here.filter(|_| !cut);
             members.push(Member {
                 id,
                 spec: here.map_or_else(|| known.spec.clone(), |drive| drive.spec.clone()),
@@ -232,13 +145,9 @@ impl Pool {
         }
         if !missing.is_empty() {
             super::witness::refuse_older(&host.remotes[0], id, &config, &members)?;
-            check_missing(
-                &config,
-                &members,
-                &missing,
-                options.missing == MissingDrives::Allow,
-            )?;
         }
+        let short = &evidence.short;
+        evidence::check_missing(&config, &members, &missing, short, options.missing)?;
         let labelled = mine
             .iter()
             .map(|found| (found.label.drive, found.label.generation));
@@ -269,6 +178,7 @@ impl Pool {
         try_all(shards, &what, move |shard| async move {
             shard.replay_journal(accept_old).await
         })?;
+        self.check_marks(accept_old)?;
         // A leg that is missing, or fails from here on, lacks what is made valid. Until now it has not: as
         // long as nothing but the others is damaged, the pool opens with it.
         if !is_on(Mutation::OpeningAlone) {
@@ -357,7 +267,12 @@ impl Pool {
         let place = (&config, &blueprints[..], &shared);
         let shards = build::place_shards(id, place, host.remotes, host.config, left)?;
         let allowances = Mutex::new(Allowances::new(&config, &shared.space));
-        let keeper = Keeper::new(id, config, generation, members, labelled, legs.clone());
+        let found = Labelled {
+            generation,
+            drives: labelled,
+        };
+        let marks = shared.marks.clone();
+        let keeper = Keeper::new(id, config, found, members, legs.clone(), marks);
         let running = keeper.clone();
         host.remotes[0].spawn(move |handle| running.run(handle));
         let pool = Arc::new(Self {
@@ -482,7 +397,10 @@ impl Pool {
         );
         let mut config = self.config();
         self.tell_wear(&mut config);
+        // Twice: the second label says that every drive has the first, so that one that is put back to what it is now is known
+        // as old.
         let saved = self.save(config, exported);
+        let saved = saved.and_then(|()| self.save(self.config(), exported));
         if closed.is_ok() {
             // Nothing is in them that is not on the drives.
             self.tails.forget();
@@ -505,7 +423,7 @@ impl Pool {
         });
         for member in lock(&self.members).iter() {
             if let Some(drive) = &member.drive
-                && let Err(failed) = labels::clear(&self.remote, drive)
+                && let Err(failed) = labels::clear(&self.remote, drive, member.size)
             {
                 tracing::warn!(error = %failed, "a drive of a destroyed pool keeps its label");
             }
@@ -531,76 +449,6 @@ impl Pool {
         }
         self.tails.close();
     }
-}
-
-/// Refuses two drives that claim to be the same one: a copy was made beneath the pool.
-fn refuse_twins(mine: &[Found]) -> Result<()> {
-    for (index, one) in mine.iter().enumerate() {
-        let twin = mine[..index]
-            .iter()
-            .find(|other| other.label.drive == one.label.drive);
-        if let Some(twin) = twin.filter(|_| !is_on(Mutation::TwinTaken)) {
-            return error(
-                ErrorCode::Refused,
-                format!(
-                    "{} and {} are copies of one drive: name the right one of them only",
-                    twin.spec, one.spec
-                ),
-            );
-        }
-    }
-    Ok(())
-}
-
-/// Looks whether drives that are here have missed more than the newest label tells.
-fn check_histories(config: &mut PoolConfig, generation: u64, mine: &[Found]) -> Result<()> {
-    if is_on(Mutation::LegBehind) {
-        let data = config.vdrives.iter_mut().map(|vdrive| &mut vdrive.parts);
-        for parts in std::iter::once(&mut config.meta.parts).chain(data) {
-            parts.iter_mut().for_each(|part| part.out = false);
-        }
-        return Ok(());
-    }
-    for found in mine {
-        let history = history(config, &found.label);
-        if history == History::OwnWay {
-            return error(
-                ErrorCode::Refused,
-                format!(
-                    "{} was used without the pool's other drives, and they without it: import one side alone with --degraded, look at it, and bring the other side back with `convect pool online --force`, which overwrites it",
-                    found.spec
-                ),
-            );
-        }
-        let drive = found.label.drive.to_string();
-        let known = config.drives.iter().find(|known| known.id == drive);
-        let oldest = known.map_or(generation, |known| known.oldest_label(generation));
-        let behind = found.label.generation < oldest;
-        let data = config.vdrives.iter_mut();
-        let data = data
-            .filter(|vdrive| vdrive.layout == LayoutConfig::Mirror)
-            .map(|vdrive| &mut vdrive.parts);
-        for parts in std::iter::once(&mut config.meta.parts).chain(data) {
-            let here = |part: &format::PartConfig| {
-                mine.iter()
-                    .any(|other| other.label.drive.to_string() == part.drive)
-            };
-            let other = parts
-                .iter()
-                .any(|part| part.drive != drive && !part.out && here(part));
-            for part in parts.iter_mut().filter(|part| part.drive == drive) {
-                if !part.out && behind && other {
-                    part.out = true;
-                    part.out_why = "it is older than the pool's other drives".to_owned();
-                    part.stale = "all".to_owned();
-                }
-                if part.out && history == History::Older {
-                    part.stale = "all".to_owned();
-                }
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Opens a drive that is to join a pool.
@@ -706,54 +554,9 @@ fn plan_pool(
         audit_anchor: None,
         paused: Vec::new(),
         opening: String::new(),
+        checkpoints: Vec::new(),
+        old: Vec::new(),
         unknown: BTreeMap::new(),
         features: Features::default(),
     })
-}
-
-/// Refuses to open without drives that nothing can stand in for.
-fn check_missing(
-    config: &PoolConfig,
-    members: &[Member],
-    missing: &[String],
-    degraded: bool,
-) -> Result<()> {
-    let gone = |drive: &str| {
-        members
-            .iter()
-            .any(|member| member.drive.is_none() && member.id.to_string() == drive)
-    };
-    let lost = |parts: &[format::PartConfig], mirror: bool| {
-        if mirror {
-            parts.iter().all(|part| part.out || gone(&part.drive))
-        } else {
-            parts.iter().any(|part| gone(&part.drive))
-        }
-    };
-    let names = missing.join(", ");
-    let mirror = |layout| layout == LayoutConfig::Mirror;
-    if lost(&config.meta.parts, true)
-        || config
-            .vdrives
-            .iter()
-            .any(|vdrive| lost(&vdrive.parts, mirror(vdrive.layout)))
-    {
-        return error(
-            ErrorCode::NotFound,
-            format!(
-                "pool {} cannot be opened without {names}: no other drive has what they hold; attach them and name them with --drive",
-                config.name
-            ),
-        );
-    }
-    if !degraded {
-        return error(
-            ErrorCode::Refused,
-            format!(
-                "pool {} is missing {names}; the others can do without: use --degraded to open it so; what was written while {names} ran alone would be left behind",
-                config.name
-            ),
-        );
-    }
-    Ok(())
 }

@@ -349,7 +349,7 @@ impl Pool {
         });
         for member in leaving {
             if let Some(drive) = &member.drive
-                && let Err(failed) = labels::clear(&self.remote, drive)
+                && let Err(failed) = labels::clear(&self.remote, drive, member.size)
             {
                 tracing::warn!(error = %failed, "a drive that left keeps its label");
             }

@@ -7,6 +7,7 @@ use super::journal::Journal;
 use super::knobs::Knobs;
 use super::leaf::Leaf;
 use super::ledger::Ledger;
+use super::marks::Marks;
 use super::open_checkpoint::OpenedFrom;
 use super::pacing::Pacing;
 use super::path::Paths;
@@ -50,6 +51,8 @@ pub struct PoolShared {
     pub legs: Arc<Legs>,
     /// What promotion may write, if that is limited; shards have it as well.
     pub budget: Mutex<Option<Arc<Budget>>>,
+    /// How far their metadata is.
+    pub marks: Arc<Marks>,
     pub(super) asking: Asking,
     policy: AtomicU8,
 }
@@ -64,6 +67,7 @@ impl PoolShared {
             ram_bytes: AtomicU64::new(u64::MAX),
             legs,
             budget: Mutex::default(),
+            marks: Arc::default(),
             asking: Asking::default(),
             policy: AtomicU8::new(policy as u8),
         }

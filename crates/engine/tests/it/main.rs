@@ -6,6 +6,7 @@ mod data;
 mod diff;
 mod digests;
 mod discards;
+mod evidence;
 mod explain;
 mod exports;
 mod fills;

@@ -61,7 +61,7 @@ impl Made {
     }
 }
 
-struct Answer(Mutex<Sender<Completion>>);
+pub struct Answer(pub Mutex<Sender<Completion>>);
 
 impl CompletionSink for Answer {
     fn complete(&self, completion: Completion) {
@@ -136,6 +136,12 @@ impl Client {
 }
 
 fn spec(folder: &Path, mirrored: bool) -> PoolSpec {
+    let mib = if mirrored { [48, 96] } else { [64, 64] };
+    spec_of(folder, mirrored, mib, 2)
+}
+
+/// A pool on files of so many MiB, fast and slow.
+pub fn spec_of(folder: &Path, mirrored: bool, [fast, slow]: [u64; 2], shards: u16) -> PoolSpec {
     let drive = |name: &str, mib: u64| format!("file:{}?size={mib}M", folder.join(name).display());
     let vdrive = |tier, layout, drives| VdriveSpec {
         tier,
@@ -147,22 +153,22 @@ fn spec(folder: &Path, mirrored: bool) -> PoolSpec {
             vdrive(
                 Tier::Fast,
                 LayoutSpec::Mirror,
-                vec![drive("fast0", 48), drive("fast1", 48)],
+                vec![drive("fast0", fast), drive("fast1", fast)],
             ),
             vdrive(
                 Tier::Slow,
                 LayoutSpec::Mirror,
-                vec![drive("slow0", 96), drive("slow1", 96)],
+                vec![drive("slow0", slow), drive("slow1", slow)],
             ),
         ]
     } else {
         let stripe = LayoutSpec::Stripe { chunk: 64 << 10 };
         vec![
-            vdrive(Tier::Fast, LayoutSpec::Concat, vec![drive("fast0", 64)]),
+            vdrive(Tier::Fast, LayoutSpec::Concat, vec![drive("fast0", fast)]),
             vdrive(
                 Tier::Slow,
                 stripe,
-                vec![drive("slow0", 64), drive("slow1", 64)],
+                vec![drive("slow0", slow), drive("slow1", slow)],
             ),
         ]
     };
@@ -170,7 +176,7 @@ fn spec(folder: &Path, mirrored: bool) -> PoolSpec {
         name: "tank".into(),
         vdrives,
         policy: SpacePolicy::SlowFirst,
-        shards: 2,
+        shards,
         force: false,
         accept_unmirrored: true,
     }
