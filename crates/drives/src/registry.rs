@@ -188,13 +188,6 @@ pub fn identity(spec: &str) -> Option<DriveIdentity> {
 /// What a block device's number is given to, as a hash: the name that the device has of its own, else the number of its
 /// attachment, which the kernel never gives twice; 0 where the kernel tells neither.
 fn mark_of(device: u64) -> u64 {
-    let (major, minor) = (libc::major(device), libc::minor(device));
-    let node = PathBuf::from(format!("/sys/dev/block/{major}:{minor}"));
-    let read = |name: &str| {
-        let text = fs::read_to_string(node.join(name)).ok()?;
-        let text = text.trim();
-        (!text.is_empty()).then(|| format!("{name} {text}"))
-    };
     // Those of a partition are its disk's.
     const NAMES: [&str; 7] = [
         "dm/uuid",
@@ -205,6 +198,13 @@ fn mark_of(device: u64) -> u64 {
         "diskseq",
         "../diskseq",
     ];
+    let (major, minor) = (libc::major(device), libc::minor(device));
+    let node = PathBuf::from(format!("/sys/dev/block/{major}:{minor}"));
+    let read = |name: &str| {
+        let text = fs::read_to_string(node.join(name)).ok()?;
+        let text = text.trim();
+        (!text.is_empty()).then(|| format!("{name} {text}"))
+    };
     let partition = read("partition").unwrap_or_default();
     let name = NAMES.into_iter().find_map(read);
     name.map_or(0, |name| {
