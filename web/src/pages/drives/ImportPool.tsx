@@ -28,7 +28,10 @@ function Found({ pool, drives, onDone }: FoundProps) {
         action={`Import ${pool.name}`}
         disabled={lacks && !degraded}
         onSubmit={async () => {
-          await api.post("/v1/pools/{pool}/import", { path: { pool: pool.id }, body: { drives, degraded, accept_old: acceptOld } });
+          await api.post("/v1/pools/{pool}/import", {
+            path: { pool: pool.id },
+            body: { drives, degraded, accept_old: acceptOld },
+          });
           onDone();
         }}
       >
