@@ -162,7 +162,7 @@ impl ShardView {
                 match found {
                     Found::Page { page, header, .. } if header.kind == PageKind::Volume => {
                         let (root, counts) = VolumePage::decode(&page);
-                        if !counts.is_possible() || header.key >= NUMBERS_MAX {
+                        if !counts.is_possible() || header.key == 0 || header.key >= NUMBERS_MAX {
                             let text = format!(
                                 "shard {}: the entry of volume {} counts more blocks, or volumes, than there \
                                  can be: the pool does not open",

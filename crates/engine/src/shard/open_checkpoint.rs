@@ -122,7 +122,7 @@ impl Shard {
         }
         for (key, page) in &pages.directory {
             let (root, counts) = VolumePage::decode(page);
-            if !counts.is_possible() || *key >= NUMBERS_MAX {
+            if !counts.is_possible() || *key == 0 || *key >= NUMBERS_MAX {
                 let text = format!(
                     "the entry of volume {key} counts more blocks, or volumes, than there can be"
                 );
