@@ -3,7 +3,7 @@
 //!
 //! The newest label names for every drive the label that it has at least ([`DriveConfig::oldest_label`]): a drive with an
 //! older one was put back to an earlier state. Where a mirror has another member that is up to date, the old one is out and
-//! is copied anew; where none has, what was flushed since is gone, and that is for a person to decide. An import and the tools
+//! is copied again; where none has, what was flushed since is gone, and that is for a person to decide. An import and the tools
 //! for pools that are not in use judge by this. Leaves out: what lies on drives beside their labels.
 
 use crate::config::LegId;

@@ -173,7 +173,7 @@ impl Keeper {
             let _writing = take(&self.turn).await;
             let round = self.write_round(handle, &config, false, Scope::Leading);
             let round = round.await;
-            // A drive that bears metadata and has an older label would be older than what was answered.
+            // A drive that has metadata and an older label would be older than what was answered.
             let all = round.passed_over.is_empty();
             if round.failure.is_none() && !round.taken.is_empty() && all {
                 if !self.will_follow.swap(true, Ordering::AcqRel) {

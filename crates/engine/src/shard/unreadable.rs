@@ -67,7 +67,7 @@ impl Unreadable {
             lost = lost.len(),
             blocks = named.join("; "),
             "blocks of {BLOCK} bytes are lost: what was written to them last cannot be read, and may have been flushed; \
-             write them anew or restore them"
+             write them again or restore them"
         );
     }
 }
