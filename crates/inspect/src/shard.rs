@@ -164,8 +164,8 @@ impl ShardView {
                         let (root, counts) = VolumePage::decode(&page);
                         if !counts.is_possible() || header.key == 0 || header.key >= NUMBERS_MAX {
                             let text = format!(
-                                "shard {}: the entry of volume {} counts more blocks, or volumes, than there \
-                                 can be: the pool does not open",
+                                "shard {}: the entry of volume {} has a number or counts that cannot be: the \
+                                 pool does not open",
                                 self.id, header.key
                             );
                             inspection.find(Verdict::Repairable, text);

@@ -123,9 +123,8 @@ impl Shard {
         for (key, page) in &pages.directory {
             let (root, counts) = VolumePage::decode(page);
             if !counts.is_possible() || *key == 0 || *key >= NUMBERS_MAX {
-                let text = format!(
-                    "the entry of volume {key} counts more blocks, or volumes, than there can be"
-                );
+                let text =
+                    format!("the entry of volume {key} has a number or counts that cannot be");
                 return Err(IoError::new(ErrorKind::Medium, text));
             }
             let volume = Volume::new(*key, root, counts, &state.dirty_nodes);

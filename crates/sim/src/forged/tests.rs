@@ -6,7 +6,7 @@ use super::disk::Disk;
 use super::forge::Pool;
 use super::life::{Life, MIB, POOL};
 use block::{ErrorKind, IoBuf, OpKind};
-use format::{PageKind, Record};
+use format::{DIRECTORY, PageKind, PagePtr, Record};
 use std::sync::atomic::{AtomicU64, Ordering};
 use units::{Place, VdriveId};
 
@@ -120,4 +120,34 @@ fn a_journal_that_frees_a_place_beyond_its_vdrive_is_refused() {
         let said = refused.unwrap_err().to_string();
         assert!(said.contains("journal names a block"), "{said}");
     }
+}
+
+#[test]
+fn a_directory_that_names_layer_0_is_refused() {
+    // Layer 0 is the parent of those that have none: as a layer it would be its own parent.
+    const LEVEL: usize = 5;
+    const OWNER: usize = 8;
+    const KEY: usize = 12;
+    const BODY: usize = 64;
+    const VOLUME: usize = 1;
+    let disks = make(SHAPES[0]);
+    let pool = Pool::of(&disks).unwrap();
+    let pages = pool.change_all(PageKind::Volume, |bytes| {
+        if usize::from(bytes[KEY]) == VOLUME {
+            bytes[KEY] = 0;
+        }
+    });
+    let nodes = pool.change_all(PageKind::Node, |bytes| {
+        if bytes[OWNER..OWNER + 4] == DIRECTORY.to_le_bytes() && bytes[LEVEL] == 1 {
+            let at = |volume: usize| BODY + volume * PagePtr::SIZE;
+            bytes.copy_within(at(VOLUME)..at(VOLUME + 1), at(0));
+            bytes[at(VOLUME)..at(VOLUME + 1)].fill(0);
+        }
+    });
+    assert!(pages > 0 && nodes > 0);
+    assert!(!is_whole(&disks).unwrap());
+    let life = Life::new(&disks, 1);
+    let refused = life.ask().pool_import(&specs(&disks), POOL, false);
+    let said = refused.unwrap_err().to_string();
+    assert!(said.contains("the entry of volume 0"), "{said}");
 }
