@@ -243,6 +243,7 @@ pub fn pool(status: engine::PoolStatus, fills: Vec<v1::Fill>) -> v1::Pool {
         map_bytes: status.map_bytes,
         ram_bytes: status.ram_bytes,
         ram_limit: status.ram_limit,
+        opening_lost: status.opening_lost,
         scrub: status.scrub.to_api(),
         promotion_budget: status.budget.map(ToApi::to_api),
     }

@@ -336,6 +336,13 @@ impl ScrubConfig {
     fn is_empty(&self) -> bool {
         *self == Self::default()
     }
+
+    /// What runs begins again: what it has seen so far counts no more.
+    pub fn restart(&mut self) {
+        if let Some(running) = &mut self.running {
+            running.at.iter_mut().for_each(|at| *at = Some((0, 0)));
+        }
+    }
 }
 
 /// How far a shard's metadata was when a label was written. What an opening finds is at least that, unless metadata was put
@@ -455,6 +462,9 @@ pub struct PoolConfig {
     /// What was accepted as it is though it is old, until a scrub of the whole pool has ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub old: Vec<OldConfig>,
+    /// Blocks that openings found lost, until a scrub of the whole pool has ended.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub opening_lost: u64,
     /// Fields of compatible features that this version does not know: kept as they are.
     #[serde(flatten)]
     pub unknown: BTreeMap<String, serde_json::Value>,
@@ -480,6 +490,14 @@ impl PoolConfig {
         let same = |known: &OldConfig| known.drive == old.drive && known.shard == old.shard;
         self.old.retain(|known| !same(known));
         self.old.push(old);
+    }
+
+    /// Notes that an opening found this many blocks lost. A scrub that has begun before does not count.
+    pub fn note_opening_lost(&mut self, blocks: u64) {
+        if blocks > 0 {
+            self.opening_lost = self.opening_lost.saturating_add(blocks);
+            self.scrub.restart();
+        }
     }
 }
 

@@ -284,6 +284,7 @@ pub(crate) mod tests {
                 paused: Vec::new(),
                 checkpoints: Vec::new(),
                 old: Vec::new(),
+                opening_lost: 0,
                 unknown: Default::default(),
                 features: Features::default(),
             },

@@ -2636,6 +2636,11 @@ export interface components {
             name: string;
             /**
              * Format: int64
+             * @description Blocks that openings found lost, until a scrub of the whole pool has ended.
+             */
+            opening_lost?: number;
+            /**
+             * Format: int64
              * @description Bytes stored or promised beyond what there is, after a power cut that took back discards whose
              *     room had been given out; nothing new is until it is 0.
              */

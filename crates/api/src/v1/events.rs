@@ -61,7 +61,7 @@ codes! {
     TargetUnmet, "target_unmet", Warning; "A volume does not get what is expected for it."
     LoginFailed, "login_failed", Warning; "Somebody shows tokens that are no good."
     ScrubFound, "scrub_found", Warning; "A scrub found copies that were not right."
-    DataLost, "data_lost", Critical; "A scrub found data of which no right copy is left."
+    DataLost, "data_lost", Critical; "A scrub, or the opening of a pool, found data of which no right copy is left."
     ExportRefused, "export_refused", Warning; "An export could not be started."
     HostsCollide, "hosts_collide", Warning; "Two hosts log in by one name, and each ends the other's session."
     SnapshotMissed, "snapshot_missed", Warning; "A schedule took no snapshot, or could not delete old ones."

@@ -254,6 +254,9 @@ pub struct Pool {
     /// The scrub that runs, or the last one.
     #[serde(default)]
     pub scrub: super::Scrub,
+    /// Blocks that openings found lost, until a scrub of the whole pool has ended.
+    #[serde(default)]
+    pub opening_lost: u64,
     /// What promotion may write; nothing: as much as is worth it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promotion_budget: Option<super::PromotionBudget>,

@@ -294,16 +294,30 @@ impl Manager {
                 "`convect pool status {name}` says on which drives: look at those, and scrub again"
             ),
         );
+        let (message, advice) = match scrub.lost {
+            0 => (
+                format!(
+                    "the opening of pool {name} found {} blocks lost: what was written to them last cannot be read",
+                    pool.opening_lost
+                ),
+                format!(
+                    "the daemon's log names them: write them again or restore them from a backup, then `convect pool scrub {name}`"
+                ),
+            ),
+            lost => (
+                format!(
+                    "the scrub of pool {name} found {lost} blocks of which no right copy is left"
+                ),
+                format!(
+                    "`convect pool status {name}` says of which volumes: write those places again from a backup"
+                ),
+            ),
+        };
         add(
             EventCode::DataLost,
-            scrub.lost,
-            format!(
-                "the scrub of pool {name} found {} blocks of which no right copy is left",
-                scrub.lost
-            ),
-            format!(
-                "`convect pool status {name}` says of which volumes: write those places anew from a backup"
-            ),
+            scrub.lost + pool.opening_lost,
+            message,
+            advice,
         );
     }
 

@@ -141,6 +141,7 @@ pub fn pool(page: &mut Page, figures: &PoolFigures) {
     fills(page, name, &pool.fills);
     tiers(page, pool);
     scrub(page, name, &pool.scrub);
+    page.add(the::OPENING_LOST, &[name], pool.opening_lost);
     vdrives(page, name, &pool.vdrives, &figures.drives);
     pool_counters(page, name, &figures.counters);
     for count in &figures.moves {

@@ -93,6 +93,7 @@ families! {
     SCRUB_CHECKED Gauge "convect_scrub_checked_copies" POOL "Copies of blocks and pages that it checked."
     SCRUB_BAD Gauge "convect_scrub_bad_copies" POOL "Copies that were not right."
     SCRUB_REPAIRED Gauge "convect_scrub_repaired_copies" POOL "Of those, copies that are right again."
+    OPENING_LOST Gauge "convect_opening_lost_blocks" POOL "Blocks that openings found lost, until a whole scrub has ended."
     SCRUB_LOST Gauge "convect_scrub_lost_blocks" POOL "Blocks and pages of which no right copy is left."
 
     VDRIVE_STATES Gauge "convect_vdrive_state" VDRIVE_STATE "1 for the state that the vdrive is in, 0 for the others."

@@ -137,6 +137,7 @@ fn each_thing_that_is_wrong_is_raised_once_and_cleared_once() {
             0,
             0,
         ),
+        (|pool| pool.opening_lost = 1, EventCode::DataLost, 0, 0),
     ];
     for (wrong, code, raise_s, clear_s) in cases {
         let mut site = Site::start();

@@ -105,6 +105,7 @@ impl Fake {
             scrub: pool.scrub.clone(),
             budget: pool.budget,
             old: Vec::new(),
+            opening_lost: 0,
             generation: pool.generation,
         };
         pool.alter.iter().for_each(|alter| alter(&mut status));

@@ -341,6 +341,8 @@ pub struct PoolStatus {
     pub budget: Option<BudgetStatus>,
     /// What it was opened with though it is old, until a scrub of all of it has ended.
     pub old: Vec<OldStatus>,
+    /// Blocks that openings found lost, until a scrub of all of it has ended.
+    pub opening_lost: u64,
     /// Generation of its newest label.
     pub generation: u64,
 }

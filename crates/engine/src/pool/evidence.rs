@@ -122,9 +122,7 @@ fn accept(config: &mut PoolConfig, accepted: Vec<OldConfig>) {
         config.accept_old(old);
     }
     config.old.retain(is_known);
-    if let Some(running) = &mut config.scrub.running {
-        running.at.iter_mut().for_each(|at| *at = Some((0, 0)));
-    }
+    config.scrub.restart();
 }
 
 /// Refuses two drives that claim to be the same one: a copy was made beneath the pool.

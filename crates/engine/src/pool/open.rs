@@ -230,7 +230,9 @@ impl Pool {
                 written.insert(layer);
             }
         }
+        let lost = ask_all(&self.shards, |shard| async move { shard.opening_lost() })?;
         self.begin_opening(|mut config| {
+            config.note_opening_lost(lost.iter().sum());
             // What was cut and not named took writes.
             for (volume, layer, deleting) in &announced {
                 if written.contains(layer) {
@@ -556,6 +558,7 @@ fn plan_pool(
         opening: String::new(),
         checkpoints: Vec::new(),
         old: Vec::new(),
+        opening_lost: 0,
         unknown: BTreeMap::new(),
         features: Features::default(),
     })

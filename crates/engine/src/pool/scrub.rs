@@ -162,6 +162,7 @@ impl Pool {
                     config.scrub.cancelled = !ended;
                     if ended {
                         config.old.clear();
+                        config.opening_lost = 0;
                     }
                 } else {
                     config.scrub.running = Some(running.clone());

@@ -86,6 +86,7 @@ impl Pool {
             scrub: self.scrub_summary(),
             budget: self.budget_status(shards),
             old: self.old_status(config),
+            opening_lost: config.opening_lost,
             generation: self.keeper.generation.load(Ordering::Acquire),
         }
     }
@@ -118,6 +119,9 @@ impl Pool {
                 "{}: what was written since is lost; scrub the pool with `convect pool scrub {}`",
                 old.message, self.name
             ));
+        }
+        if config.opening_lost > 0 {
+            messages.push(lost_message(config.opening_lost, &self.name));
         }
         let over = -self.shared.space.available();
         if over > 0 {
@@ -429,4 +433,12 @@ fn absence(vdrive: &VdriveStatus, drive: &DriveStatus, pool: &str) -> String {
             "vdrive {id}: drive {spec} is {state} ({why}); {mirror}: bring it back with `convect pool online`, or replace it soon"
         ),
     }
+}
+
+/// What is said of blocks that openings found lost.
+fn lost_message(blocks: u64, pool: &str) -> String {
+    format!(
+        "{blocks} blocks of {BLOCK} bytes are lost: what was written to them last could not be read when the pool was \
+         opened; the daemon's log names them; write them again or restore them, then scrub the pool with `convect pool scrub {pool}`"
+    )
 }

@@ -210,6 +210,7 @@ impl Shard {
             );
             return Err(IoError::new(ErrorKind::NoSpace, text));
         };
+        self.note_opening_lost(1);
         tracing::error!(
             volume,
             chunk,

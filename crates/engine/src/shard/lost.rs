@@ -13,6 +13,17 @@ use units::{BLOCK, CHUNK, Place};
 const NAMED: usize = 8;
 
 impl Shard {
+    /// Its opening found that this many blocks are lost.
+    pub(super) fn note_opening_lost(&self, blocks: usize) {
+        self.opening_lost
+            .set(self.opening_lost.get() + blocks as u64);
+    }
+
+    /// Blocks that its opening found lost.
+    pub fn opening_lost(&self) -> u64 {
+        self.opening_lost.get()
+    }
+
     /// Forgets copies on the fast tier that could not be read, `count` blocks of a chunk from `first`
     /// on, at `place`; what they were made from is at home. False when they are no such copies.
     pub(super) async fn give_up_shadows(

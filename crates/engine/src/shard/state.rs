@@ -266,6 +266,8 @@ pub struct Shard {
     pub(super) fetched: Event,
     pub(super) barrier_running: Cell<bool>,
     pub(super) marking: Marking,
+    /// Blocks that its opening found lost.
+    pub(super) opening_lost: Cell<u64>,
     pub(super) checkpoint_running: Cell<bool>,
     /// Writes that wait for space.
     pub(super) starving: Cell<usize>,
@@ -393,6 +395,7 @@ impl Shard {
             fetched: Event::default(),
             barrier_running: Cell::new(false),
             marking: Marking::default(),
+            opening_lost: Cell::default(),
             checkpoint_running: Cell::new(false),
             starving: Cell::new(0),
             asked_in_vain_ns: Cell::new(0),

@@ -29,7 +29,7 @@ impl Unreadable {
         !self.0.is_empty() && self.0.range(all).next().is_some()
     }
 
-    /// Says which of them nothing came after.
+    /// Says which of them nothing came after, and counts these.
     pub fn tell(&self, shard: &Shard) {
         let is_there = |((volume, chunk, block), place): (&(u32, u32, usize), &Place)| {
             let state = shard.state.borrow();
@@ -55,6 +55,7 @@ impl Unreadable {
         if lost.is_empty() {
             return;
         }
+        shard.note_opening_lost(lost.len());
         let named = lost.iter().take(NAMED);
         let named: Vec<String> = named
             .map(|(volume, chunk, block)| {

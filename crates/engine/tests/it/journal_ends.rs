@@ -1,9 +1,9 @@
 //! Where a journal ends, and what an opening believes of what cannot be read.
 
 use crate::support::memory::{MemoryDrive, attached};
-use crate::support::{BLOCK, Client, MIB, pattern, pool, vdrive, volume};
+use crate::support::{BLOCK, Client, MIB, pattern, pool, vdrive, volume, wait_job};
 use block::ErrorKind;
-use engine::{Engine, EngineConfig, EngineError, LayoutSpec, Tier};
+use engine::{Engine, EngineConfig, EngineError, LayoutSpec, ScrubSpec, Tier};
 use format::{JournalHeader, JournalPage, Label, label_offsets, page_body};
 use units::{PoolId, ShardId};
 
@@ -104,7 +104,23 @@ fn a_write_that_cannot_be_read_at_the_opening_is_not_taken_for_not_written() {
     // It is there once the drive can be read.
     drives[0].fail_reads(|_| false);
     assert!(client.read(0, BLOCK as usize).unwrap() == block(2));
+    // It is said until a whole scrub has ended, also after the pool was closed and opened.
     drop(client);
+    assert_eq!(engine.pool_status("tank").unwrap().opening_lost, 1);
+    engine.shutdown();
+    let (engine, client) = import(&specs).unwrap();
+    let status = engine.pool_status("tank").unwrap();
+    assert_eq!(status.opening_lost, 1);
+    let said = status.messages.join("; ");
+    assert!(said.contains("1 blocks of 4096 bytes are lost"), "{said}");
+    client.write(0, &block(3)).unwrap();
+    let spec = ScrubSpec {
+        rate: u64::MAX,
+        began_s: 1,
+    };
+    let job = engine.pool_scrub("tank", &spec).unwrap();
+    assert_eq!(wait_job(&engine, job).0, "done");
+    assert_eq!(engine.pool_status("tank").unwrap().opening_lost, 0);
     engine.shutdown();
 }
 

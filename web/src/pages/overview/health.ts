@@ -48,6 +48,12 @@ function ofPool(pool: Pool): Matter[] {
       text: `${pool.name}: the scrub found ${lost} blocks without a right copy`,
       place: "drives",
     });
+  } else if ((pool.opening_lost ?? 0) > 0) {
+    matters.push({
+      tone: "bad",
+      text: `${pool.name}: its opening found ${pool.opening_lost} blocks lost`,
+      place: "drives",
+    });
   }
   return matters;
 }

@@ -128,6 +128,7 @@ fn config(legs: u64) -> PoolConfig {
         paused: Vec::new(),
         checkpoints: Vec::new(),
         old: Vec::new(),
+        opening_lost: 0,
         unknown: BTreeMap::new(),
         features: Features::default(),
     }
