@@ -1,5 +1,6 @@
 //! Attackers: a row of a table each, and a file.
 
+mod computes;
 mod http_live_streams;
 mod http_random;
 mod http_silent_control;

@@ -1,9 +1,9 @@
 //! All attackers.
 
 use super::{
-    http_live_streams, http_random, http_silent_control, http_silent_tls, http_slow_bodies,
-    http_wrong_tokens, iscsi_nop_flood, iscsi_random, iscsi_reinstatement, iscsi_silent,
-    iscsi_unread_reads, iscsi_whole_volume, iscsi_wrong_names, metrics_silent,
+    computes, http_live_streams, http_random, http_silent_control, http_silent_tls,
+    http_slow_bodies, http_wrong_tokens, iscsi_nop_flood, iscsi_random, iscsi_reinstatement,
+    iscsi_silent, iscsi_unread_reads, iscsi_whole_volume, iscsi_wrong_names, metrics_silent,
     metrics_slow_readers, nbd_dies_at_work, nbd_endless_options, nbd_random, nbd_silent,
     nbd_slow_reader, vhost_bad_call, vhost_broken_ring, vhost_crossing_regions, vhost_cut_memory,
     vhost_long_chains, vhost_random_ring, vhost_silent,
@@ -13,7 +13,7 @@ use crate::hostile::stage::Stage;
 /// One kind of a hostile peer.
 #[derive(Debug)]
 pub struct Attacker {
-    /// Its name, which begins with its protocol.
+    /// Its name, which begins with its protocol, if it has one.
     pub name: &'static str,
     /// What it does.
     pub about: &'static str,
@@ -31,6 +31,11 @@ const fn row(name: &'static str, attack: fn(&Stage<'_>), about: &'static str) ->
 
 /// In the order in which they come.
 pub static ALL: &[Attacker] = &[
+    row(
+        "computes",
+        computes::attack,
+        "Control: uses all cores and asks for nothing; what it costs others is no doing of the daemon",
+    ),
     row(
         "nbd-slow-reader",
         nbd_slow_reader::attack,

@@ -1,0 +1,18 @@
+//! The control: what sharing the processor with somebody costs others, without a word to the daemon.
+
+use crate::hostile::stage::Stage;
+use std::hint::black_box;
+
+/// As many as most attackers have.
+const THREADS: u64 = 16;
+/// Steps between two looks at whether it is over: some 10 µs.
+const STEPS: u64 = 10_000;
+
+pub fn attack(stage: &Stage<'_>) {
+    stage.together(THREADS, |number, _| {
+        let sum = (0..STEPS).fold(number, |sum, step| black_box(sum ^ step).rotate_left(5));
+        black_box(sum);
+        stage.did(1);
+        Ok(())
+    });
+}
