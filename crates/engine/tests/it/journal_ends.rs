@@ -152,6 +152,35 @@ fn a_page_that_cannot_be_read_does_not_end_the_journal() {
 }
 
 #[test]
+fn a_leg_without_labels_that_cannot_be_read_is_not_taken_for_one_that_tells_nothing() {
+    let (drives, specs) = attached(["rot:end-witness-a", "rot:end-witness-b"], 96);
+    killed(&drives, LayoutSpec::Mirror, true);
+    let pool = id(&drives[1]);
+    let mut bare = drives[1].image();
+    for at in label_offsets(bare.len() as u64) {
+        bare[at as usize..][..MIB as usize].fill(0);
+    }
+    drives[1].restore(&bare);
+    let import = || {
+        let engine = start();
+        let status = engine.pool_import(&specs, "tank", true);
+        engine.shutdown();
+        status.map(|_| ())
+    };
+    let is_page = |block: &[u8]| page(pool, block).is_some();
+    assert!(drives[1].fail_reads(is_page) > 0);
+    let refused = import().expect_err("nobody knows what it tells");
+    let said = refused.message;
+    assert!(
+        said.contains("what else it tells of cannot be read"),
+        "{said}"
+    );
+    // Once it can be read it tells of nothing that the other one lacks.
+    drives[1].fail_reads(|_| false);
+    import().unwrap();
+}
+
+#[test]
 fn a_lost_page_is_noticed_however_many_were_made_during_the_flush_that_made_it_durable() {
     let (drives, specs) = attached(["rot:end-beyond"], 96);
     killed(&drives, LayoutSpec::Concat, true);
