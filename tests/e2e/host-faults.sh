@@ -20,13 +20,14 @@ nbd() { # NAME PYTHON
 }
 cat >verifier.py <<'PYTHON'
 import errno, json, nbd, os, random, time
-MIB = 1 << 20
+import content as contents
+MIB = contents.MIB
 NOTES = "notes.json"
 # By MiB: the version that is durable, and the newest that was sent.
 notes = {int(k): v for k, v in json.load(open(NOTES)).items()} if os.path.exists(NOTES) else {}
 
 def content(mib, version):
-    return random.Random(mib << 32 | version).randbytes(MIB)
+    return contents.mib(version, mib)
 
 def save():
     json.dump(notes, open(NOTES + ".new", "w"))

@@ -57,9 +57,10 @@ goes_on() { # KIND
 }
 fill() { # EXPORT FROM TO
   nbd_of "$1" "
-import random
+import content, random
+seed = random.random()
 for at in range($2, $3):
-    $1.pwrite(random.randbytes($mib), at * $mib)
+    $1.pwrite(content.mib(seed, at), at * $mib)
 $1.flush()
 "
 }

@@ -5,14 +5,14 @@
 . "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
 export TMPDIR="$work"
 
-# ./dev campaign has more.
-kills=5
-[ -z "${CONVECT_LONG:-}" ] || kills=60
+# ./dev campaign has more. Each kill is followed by a look at every block: five short lives write but few of a large volume.
+kills=5 volume=96M mirrored=64M
+[ -z "${CONVECT_LONG:-}" ] || kills=60 volume=256M mirrored=128M
 
 for shards in 1 2; do
   say "$shards shard(s)"
-  lab torture --kills $kills --shards "$shards" --volume 256M --restart-within 300
+  lab torture --kills $kills --shards "$shards" --volume $volume --restart-within 300
 done
 
 say "mirrors, whose drives go away and return"
-lab torture --mirror --kills $kills --volume 128M --no-fio --restart-within 300
+lab torture --mirror --kills $kills --volume $mirrored --no-fio --restart-within 300

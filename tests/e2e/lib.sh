@@ -13,6 +13,8 @@ work="$PWD"
 mkdir -p "$work/.programs"
 ln -sf /usr/bin/python3 "$work/.programs/python3"
 export PATH="$work/.programs:$PATH:/usr/local/sbin:/usr/sbin:/sbin" LC_ALL=C.UTF-8
+# For content.py, of which nothing is kept in the sources' folder.
+export PYTHONPATH="$root/tests/e2e" PYTHONDONTWRITEBYTECODE=1
 export CONVECT_SOCKET="$work/convect.sock"
 daemon_pid=""
 deferred=()

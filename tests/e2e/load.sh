@@ -16,12 +16,13 @@ convect export create disk.img tank/disk fuse --mount "$work/files" >/dev/null |
 
 guest="vhost-user-blk:$work/guest.sock"
 nbd="nbd+unix:///disk?socket=$work/nbd.sock"
-# A second in which a busy machine has no time for anybody is followed by longer ones.
+# A second in which a busy machine has no time for anybody is followed by longer ones. Nothing is measured, so nothing has
+# to get warm before: only the load below that somebody else writes into is given its second for that.
 verified() {
   local seconds
   say "$*"
   for seconds in 1 4 16 64; do
-    lab load "$@" --verify --overwrite --reads 50 --seconds "$seconds" --json --server-pid "$daemon_pid" >load.json
+    lab load "$@" --verify --overwrite --reads 50 --warm-up 0 --seconds "$seconds" --json --server-pid "$daemon_pid" >load.json
     if [ "$(field 'd["reads"]["iops"] > 0 and d["writes"]["iops"] > 0 and d["server_cores"] > 0' <load.json)" = True ]; then
       return 0
     fi

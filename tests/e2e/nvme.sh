@@ -18,33 +18,39 @@ for program in convect convect-lab; do
 done
 take_libraries_of_all files
 
-# boot SCRIPT MIB WORDS: two fresh drives of MIB for a guest, whose kernel is told WORDS. A guest whose own kernel fails is
-# begun anew, twice at most: that of Debian 12 once did while it looked for ends.
+# boot SCRIPT LINE DRIVES [KEY=VALUE...]: fresh drives of so many MiB each for a guest, whose kernel is told LINE. A guest
+# whose own kernel fails is begun anew, twice at most: that of Debian 12 once did while it looked for ends.
 boot() {
-  local try
+  local script=$1 line=$2 sizes=$3 try size disks number
+  shift 3
   for try in 1 2 3; do
-    rm -f one.img two.img
-    truncate -s "$2M" one.img two.img
-    if GUEST_FILES="$work/files" GUEST_LINE="oops=panic $3" GUEST_MIB=1024 GUEST_TIMEOUT=900 \
-      bash "$root/tests/guest/run.sh" "$1" "nvme:one.img,two.img" "$1" >"$1.log" 2>&1; then
+    disks="" number=0
+    for size in $sizes; do
+      rm -f "drive$number.img"
+      truncate -s "${size}M" "drive$number.img"
+      disks+="${disks:+,}drive$number.img"
+      number=$((number + 1))
+    done
+    if GUEST_FILES="$work/files" GUEST_LINE="oops=panic $line" GUEST_MIB=1024 GUEST_TIMEOUT=900 \
+      bash "$root/tests/guest/run.sh" "$script" "nvme:$disks" "$script" "$@" >"$script.log" 2>&1; then
       return
     fi
-    grep -q 'Kernel panic - not syncing: Fatal exception' "$1.log" || break
-    say "the kernel of the guest failed, try $try: $(grep -m 3 -E 'BUG:|Oops|RIP:' "$1.log" | tr '\r\n' '  ')"
+    grep -q 'Kernel panic - not syncing: Fatal exception' "$script.log" || break
+    say "the kernel of the guest failed, try $try: $(grep -m 3 -E 'BUG:|Oops|RIP:' "$script.log" | tr '\r\n' '  ')"
   done
-  fail "$(tail -n 60 "$1.log")"
+  fail "$(tail -n 60 "$script.log")"
 }
 
-say "what every drive promises, told of ends"
-boot drives 64 ""
-grep -q '^GUEST-POLLS 0' drives.log || fail "this guest polls: $(grep GUEST-POLLS drives.log)"
-grep -q '13 passed' drives.log || fail "not the whole contract ran: $(grep 'test result' drives.log)"
-# Emulated, a boot costs a minute of a core: ./dev campaign has the other way to learn of ends, too.
-if [ -n "${CONVECT_LONG:-}" ]; then
-  say "the same, looking for ends"
-  boot drives 64 nvme.poll_queues=2
-  grep -q '^GUEST-POLLS 1' drives.log || fail "this guest does not poll: $(grep GUEST-POLLS drives.log)"
-fi
-say "a pool of it, killed under a load"
-boot nvme 512 ""
+# Emulated, a boot costs a minute of a core: both in one, and ./dev campaign has the other way to learn of ends, too.
+say "what every drive promises, told of ends; then a pool, killed under a load"
+cp "$root/tests/guest/scripts/drives" files/drives
+boot nvme "" "64 64 512 512" fast=2n1 slow=3n1
+grep -q '^GUEST-POLLS 0' nvme.log || fail "this guest polls: $(grep GUEST-POLLS nvme.log)"
+grep -q '13 passed' nvme.log || fail "not the whole contract ran: $(grep 'test result' nvme.log)"
 grep -q ' 0 wrong copies' nvme.log || fail "$(tail -n 30 nvme.log)"
+if [ -n "${CONVECT_LONG:-}" ]; then
+  say "what every drive promises, looking for ends"
+  boot drives nvme.poll_queues=2 "64 64"
+  grep -q '^GUEST-POLLS 1' drives.log || fail "this guest does not poll: $(grep GUEST-POLLS drives.log)"
+  grep -q '13 passed' drives.log || fail "not the whole contract ran: $(grep 'test result' drives.log)"
+fi

@@ -12,10 +12,9 @@ receive() { "$CONVECT_BIN/convect" receive "$@"; }
 # Writes the first so many MiB.
 fill() { # EXPORT SEED MIB
   nbdsh -u "$(uri "$1")" -c "
-import random
-random.seed($2)
+import content
 for at in range(0, $3):
-    h.pwrite(random.randbytes(1 << 20), at << 20)
+    h.pwrite(content.mib($2, at), at << 20)
 h.flush()
 "
 }

@@ -12,8 +12,9 @@
 #   linux.uml, initramfs.uml   for User Mode Linux
 #   initiator, nbd             archives to follow initramfs.uml
 #
-# Nothing is done when they are there and newer than these scripts. The archives are not compressed: unpacking them is
-# slow where the processor is emulated, and nothing is gained where it is not.
+# Nothing is done when they are there and made by these scripts, as `made-by` beside them says: of a fresh clone every file
+# is new. The archives are not compressed: unpacking them is slow where the processor is emulated, and nothing is gained
+# where it is not.
 # Needs the packages busybox-static, cpio, kmod, e2fsprogs and apt's package lists.
 set -eu
 
@@ -27,13 +28,12 @@ fail() {
     exit 1
 }
 
+scripts=$(cd "$here" && cat build.sh init network steps initiator nbd nbd_attach.py programs.sh | sha256sum)
 fresh() {
     for file in vmlinuz linux.uml initramfs.uml initiator nbd; do
         [ -s "$folder/$file" ] || return 1
     done
-    for file in build.sh init network steps initiator nbd nbd_attach.py programs.sh; do
-        [ "$folder/initramfs" -nt "$here/$file" ] || return 1
-    done
+    [ "$(cat "$folder/made-by" 2>/dev/null)" = "$scripts" ]
 }
 
 fresh && exit 0
@@ -151,8 +151,9 @@ archive "$work/nbd-root" "$work/nbd"
 
 cp "$work/kernel/boot/vmlinuz-$version" "$work/vmlinuz"
 cp "$work/uml/usr/bin/linux.uml" "$work/linux.uml"
-# The last one says that all of them are there.
+rm -f "$folder/made-by"
 for file in vmlinuz linux.uml initramfs.uml initiator nbd initramfs; do
     mv "$work/$file" "$folder/$file"
 done
+echo "$scripts" >"$folder/made-by"
 echo "guest: $package and User Mode Linux $uml_version in $folder" >&2

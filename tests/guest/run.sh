@@ -15,7 +15,7 @@
 #   QEMU, whose processor is emulated, for drivers that User Mode Linux lacks:
 #     SOCKET                    a vhost-user-blk export as a PCI device
 #     iscsi://...               a unit that QEMU's own initiator boots from by BIOS; the guest is written there first
-#     nvme:FILE[,FILE]          an NVMe drive over each file, and two nodes of memory
+#     nvme:FILE[,FILE...]       an NVMe drive over each file, and two nodes of memory
 #
 # The guest's console goes to the standard output as it comes. Exits with 0 when the script succeeded, and is bounded
 # by GUEST_TIMEOUT seconds (default 900, far beyond what an idle machine takes). Killed by SIGTERM it takes the guest with it and leaves nothing.

@@ -140,20 +140,25 @@ export class Daemon {
     this.convect("export", "create", "far", "tank/backup", "iscsi", "--portal", "127.0.0.1:0");
   }
 
-  /** Writes 2 GiB of the export `db-main` once, then reads and writes mostly a small part of it, until the end. */
+  /**
+   * Writes 128 MiB of the export `db-main` once, in squares all over its map, then reads and writes mostly a small part
+   * of it, until the end. Between, it leaves the processor to the page: for pictures it writes 2 GiB and hardly waits.
+   */
   load(): void {
+    const [first, batch, pause_ms] = process.env["CONVECT_PICTURES"] ? [2048, 32, 20] : [128, 8, 100];
     const client = spawn("qemu-io", ["-f", "raw", `nbd+unix:///?socket=${this.path("db.sock")}`], {
       stdio: ["pipe", "ignore", "ignore"],
     });
     let turn = 0;
     const next = () => {
       const lines = [];
-      for (let at = 0; at < 32; at += 1, turn += 1) {
-        if (turn < 2048) lines.push(`write -P ${turn % 251} ${(turn * 3) % 6144}M 1M`);
+      for (let at = 0; at < batch; at += 1, turn += 1) {
+        if (turn < first) lines.push(`write -P ${turn % 251} ${(turn * 3 * (2048 / first)) % 6144}M 1M`);
         const place = turn % 4 === 0 ? (turn * 7919) % 6144 : (turn * 31) % 96;
         lines.push(`${turn % 8 === 1 ? "write" : "read"} ${place * 1024 + ((turn * 5) % 16) * 64}k 64k`);
       }
-      if (client.exitCode === null) client.stdin?.write(`${lines.join("\n")}\n`, () => setTimeout(next, 20));
+      if (client.exitCode === null)
+        client.stdin?.write(`${lines.join("\n")}\n`, () => setTimeout(next, pause_ms));
     };
     client.stdin?.on("error", () => undefined);
     next();

@@ -1,5 +1,5 @@
 // What tiers, vdrives, drives and exports did over time, where they are shown.
-import { expect, hasWritten, logIn, test, violations } from "./fixtures";
+import { expect, hasWritten, logIn, test, THEMES, violations } from "./fixtures";
 
 const SHOWN = [
   ["drives", "pool tank"],
@@ -22,7 +22,7 @@ test("each part has its history, by keyboard and in both themes", async ({ page,
   daemon.load();
   await logIn(page, daemon, "viewer");
   await hasWritten(page, daemon);
-  for (const theme of ["light", "dark"] as const) {
+  for (const [theme, which] of THEMES) {
     await page.emulateMedia({ colorScheme: theme });
     for (const [place, title] of SHOWN) {
       await page.goto(`${daemon.url}#/${place}`);
@@ -33,7 +33,7 @@ test("each part has its history, by keyboard and in both themes", async ({ page,
       for (const chart of CHARTS) {
         await expect(dialog.getByRole("img", { name: new RegExp(`^${chart}: `) })).toBeVisible();
       }
-      expect(await violations(page), `${theme} ${title}`).toEqual([]);
+      expect(await violations(page, which), `${theme} ${title}`).toEqual([]);
       await page.keyboard.press("Escape");
       await expect(dialog).toBeHidden();
     }

@@ -1,7 +1,7 @@
 // Every page in both themes: nothing that keeps people out, and pictures for the README.
 import { join } from "node:path";
 import type { Page } from "@playwright/test";
-import { expect, hasWritten, logIn, test, violations } from "./fixtures";
+import { expect, hasWritten, logIn, test, THEMES, violations } from "./fixtures";
 
 /** Each with its title and something that comes from the daemon: an empty page has no faults. */
 const PAGES = [
@@ -39,13 +39,13 @@ test("every page in both themes has no serious fault by axe", async ({ page, dae
   await logIn(page, daemon, "admin");
   await hasWritten(page, daemon);
   if (PICTURES) await page.waitForTimeout(30_000);
-  for (const theme of ["light", "dark"] as const) {
+  for (const [theme, which] of THEMES) {
     await page.emulateMedia({ colorScheme: theme });
     for (const shown of PAGES) {
       const [place] = shown;
       await show(page, daemon.url, shown);
       if (PICTURES) await page.waitForTimeout(4000);
-      expect(await violations(page), `${theme} ${place}`).toEqual([]);
+      expect(await violations(page, which), `${theme} ${place}`).toEqual([]);
       if (PICTURES) {
         const name = place.replaceAll("/", "-") || "overview";
         await page.screenshot({ path: join(PICTURES, `${name}-${theme}.png`), fullPage: !SHOWN.has(place) });

@@ -1,5 +1,5 @@
 // The last hour of a map, and what flows between tiers while one looks.
-import { expect, logIn, test, violations } from "./fixtures";
+import { expect, logIn, test, THEMES, violations } from "./fixtures";
 
 test("the last hour of a map is played back, by pointer and by keys, and one comes back to live", async ({
   page,
@@ -51,9 +51,9 @@ test("the last hour of a map is played back, by pointer and by keys, and one com
   await expect(bar.getByRole("button", { name: "Play", exact: true })).toBeVisible();
   await map.press("ArrowRight");
   await expect(page.getByText("So it was then.")).toBeVisible();
-  for (const theme of ["light", "dark"] as const) {
+  for (const [theme, which] of THEMES) {
     await page.emulateMedia({ colorScheme: theme });
-    expect(await violations(page), theme).toEqual([]);
+    expect(await violations(page, which), theme).toEqual([]);
   }
   await bar.getByRole("button", { name: "Back to live" }).click();
   await expect(bar).toHaveCount(0);

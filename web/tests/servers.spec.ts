@@ -1,7 +1,7 @@
 // Several daemons beside each other on the page of one.
 import { X509Certificate } from "node:crypto";
 import { Daemon } from "./daemon";
-import { expect, logIn, test, violations } from "./fixtures";
+import { expect, logIn, test, THEMES, violations } from "./fixtures";
 
 function fingerprint(daemon: Daemon): string {
   return new X509Certificate(daemon.read("state/certificate.pem")).fingerprint256;
@@ -46,9 +46,9 @@ test("another daemon is added by its fingerprint, seen beside this one, lost, an
       other.url.replace(/\/$/, ""),
     );
     await expect(card).toContainText(/\dIOPS, /);
-    for (const theme of ["light", "dark"] as const) {
+    for (const [theme, which] of THEMES) {
       await page.emulateMedia({ colorScheme: theme });
-      expect(await violations(page), theme).toEqual([]);
+      expect(await violations(page, which), theme).toEqual([]);
     }
     await page.setViewportSize({ width: 390, height: 780 });
     const wide = await page.evaluate(() => document.documentElement.scrollWidth);
