@@ -37,7 +37,7 @@ if [ "$simulate" = yes ]; then
   add_step "mutation gate" 150 "optimised build" bash scripts/sim.sh gate
   add_step "crash campaign" 700 "optimised build" bash scripts/sim.sh campaign
 fi
-[ "$web" = no ] || add_urgent_step "web page" 200 "build" bash scripts/web.sh test
+[ "$web" = no ] || add_urgent_step "web page" 160 "build" bash scripts/web.sh test
 add_step "clippy" 210 "build" cargo clippy --workspace --all-targets --features sim/program -- -D warnings
 add_step "instructions of the key cases" 30 "optimised build" bash scripts/instructions.sh
 # What is copied while somebody changes it depends on what the compiler makes of it: it is tested as it ships. So are the
