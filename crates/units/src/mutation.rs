@@ -107,6 +107,7 @@ mutations! {
     MarksIgnored, "old-metadata-taken", "A pool is opened with metadata that was put back.";
     FailedLabelled, "failed-label-assumed", "The next label says of a drive that failed the last one that it has that.";
     OldUnsaid, "old-drive-not-told", "What is accepted though it is old is not noted in the labels.";
+    OpeningUnflushed, "opening-without-flush", "An opening takes labels for durable that a killed engine did not flush.";
     MergeForgotten, "merge-without-checkpoint", "A merged layer leaves the label while the journal still tells of it.";
 }
 

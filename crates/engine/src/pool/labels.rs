@@ -6,12 +6,14 @@ use crate::vdrive::{DriveShared, patience};
 use block::{Drive, DriveError, DriveQueue, DriveQueueExt};
 use drives::OpenDrive;
 use format::{LABEL_SIZE, Label, LabelError, PoolConfig, label_places, label_slots_for};
-use futures_util::future::{Either, join, select};
+use futures_util::future::{Either, join, join_all, select};
 use reactor::{Handle, Remote, control};
+use std::collections::BTreeSet;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use units::DriveId;
 use units::mutation::{Mutation, is_on};
 
 /// Blocks read first of a label; the rest only when there is one.
@@ -241,6 +243,37 @@ pub(super) fn read_all(
             ErrorCode::Io,
             format!("{}: its labels cannot be read: {failed}", info.spec),
         )
+    })
+}
+
+/// Makes durable what drives hold, each within so many nanoseconds, and says which of them did so: an engine that was killed
+/// may have left labels in their caches, and what the next labels say of those has to stay true when the power goes.
+///
+/// # Errors
+/// When the engine is stopping.
+pub(super) fn flush_all(
+    remote: &Remote,
+    drives: Vec<(DriveId, Arc<dyn OpenDrive>)>,
+    limit_ns: u64,
+) -> Result<BTreeSet<DriveId>> {
+    on_loop(remote, move |handle| async move {
+        let flush = |(id, drive): (DriveId, Arc<dyn OpenDrive>)| {
+            let handle = handle.clone();
+            async move {
+                let queue = queue(&drive, &handle);
+                let flushed = async move { queue?.flush().await };
+                match within(handle, limit_ns, flushed).await {
+                    Ok(()) => Some(id),
+                    Err(failed) => {
+                        let spec = Drive::info(&*drive).spec;
+                        tracing::warn!(spec, error = %failed, "a drive's cache cannot be written: what its label says may not stay");
+                        None
+                    }
+                }
+            }
+        };
+        let flushed = join_all(drives.into_iter().map(flush)).await;
+        flushed.into_iter().flatten().collect()
     })
 }
 

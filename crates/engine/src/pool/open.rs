@@ -148,9 +148,17 @@ impl Pool {
         }
         let short = &evidence.short;
         evidence::check_missing(&config, &members, &missing, short, options.missing)?;
+        let drives = mine.iter();
+        let drives = drives.map(|found| (found.label.drive, found.drive.clone()));
+        let deadline_ns = host.config.drive_limits.deadline_ns;
+        let flushed = match is_on(Mutation::OpeningUnflushed) {
+            true => drives.map(|(drive, _)| drive).collect(),
+            false => labels::flush_all(&host.remotes[0], drives.collect(), deadline_ns)?,
+        };
         let labelled = mine
             .iter()
             .map(|found| (found.label.drive, found.label.generation));
+        let labelled = labelled.filter(|(drive, _)| flushed.contains(drive));
         let labelled = labelled.collect();
         // Who closes the pool waits until nobody has its drives.
         drop(mine);
