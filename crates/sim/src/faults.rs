@@ -74,7 +74,14 @@ impl Run {
         }
         let legs = self.plan.legs as u64;
         let often = if self.returned.is_some() { 2 } else { 3 };
-        if legs >= 2 && self.plan.faulty.is_none() && self.random.one_in(often) {
+        let all = self.plan.drives_where(true);
+        if self.plan.rich && !all.is_empty() && self.plan.faulty.is_none() {
+            // Of any mirror, and in most lives.
+            let leg = *self.random.pick(&all);
+            if !self.random.one_in(3) && self.watch.checker.spare_of(images).contains(&leg) {
+                self.absent = Some((leg, images[leg].clone()));
+            }
+        } else if legs >= 2 && self.plan.faulty.is_none() && self.random.one_in(often) {
             let mut leg = self.random.below(legs) as usize;
             // The one that came back is alone, if it can be.
             if legs == 2 && self.returned == Some(leg) {

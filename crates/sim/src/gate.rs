@@ -3,7 +3,6 @@
 use crate::command::worked;
 use crate::memory::Lifo;
 use crate::plan::{Focus, Plan};
-use crate::random::Random;
 use crate::run::{Failure, Length, run};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -110,6 +109,42 @@ const FOCUS: &[(Mutation, Focus)] = &[
     (Mutation::DigestKept, Focus::Pages),
     (Mutation::ScrubUnwritten, Focus::Scrubs),
     (Mutation::PromiseTaken, Focus::Limits),
+    (Mutation::BusyShared, Focus::Evacuations),
+    (Mutation::EvacuationRace, Focus::Evacuations),
+    (Mutation::MovedUnflushed, Focus::Evacuations),
+    (Mutation::MovedFreed, Focus::Evacuations),
+    (Mutation::DissolveRace, Focus::Races),
+    (Mutation::PromotionHome, Focus::Races),
+    (Mutation::MergeRam, Focus::Merges),
+    (Mutation::MergeCheckpoint, Focus::Merges),
+    (Mutation::PathsKept, Focus::Merges),
+    (Mutation::RamUnproven, Focus::Races),
+    (Mutation::ReadDissolved, Focus::Merges),
+    (Mutation::GateFirst, Focus::Resyncs),
+    (Mutation::GateUndrained, Focus::Resyncs),
+    (Mutation::ResyncUnsettled, Focus::Resyncs),
+    (Mutation::ResyncUnflushed, Focus::Resyncs),
+    (Mutation::ResyncAbsent, Focus::Resyncs),
+    (Mutation::AbsentUnnoted, Focus::Resyncs),
+    (Mutation::BarrierAlone, Focus::Resyncs),
+    (Mutation::FlushForgiven, Focus::Legs),
+    (Mutation::TrimBusy, Focus::Races),
+    (Mutation::FreeBusy, Focus::Races),
+    (Mutation::ZeroRace, Focus::Races),
+    (Mutation::HomeValid, Focus::Races),
+    (Mutation::ScrubUnguarded, Focus::Mending),
+    (Mutation::GoneSunk, Focus::Races),
+    (Mutation::MendRace, Focus::Mending),
+    (Mutation::EvacuatedEarly, Focus::Evacuations),
+    (Mutation::OrphansKept, Focus::Merges),
+    (Mutation::GivenUpFree, Focus::Races),
+    (Mutation::WriteAfterLate, Focus::Races),
+    (Mutation::ReceiveChanged, Focus::Control),
+    (Mutation::ReceiveAny, Focus::Control),
+    (Mutation::ReservationLost, Focus::Control),
+    (Mutation::PromoteUnclaimed, Focus::Control),
+    (Mutation::HoldersUntold, Focus::Control),
+    (Mutation::QuotaIgnored, Focus::Control),
 ];
 
 /// Seeds that a bug is looked for in, unless time runs out first.
@@ -193,16 +228,17 @@ fn show(mutation: Mutation, found: Option<&Found>, took: Duration) {
 fn look_for(mutation: Mutation, limit: Duration, length: Length, from: u64) -> Option<Found> {
     let began = worked();
     // Who believes what is read believes a bad drive, too, and that is another bug.
+    let focus = FOCUS.iter().find(|known| known.0 == mutation);
+    let focus = focus.map(|known| known.1);
     let length = Length {
         // Its seeds were found with one.
         cuts: 1,
         healthy: mutation == Mutation::ReuseRead,
         // What is wrong between volumes takes many of them.
         groups: mutation == Mutation::SnapshotUnheld,
-        focus: FOCUS
-            .iter()
-            .find(|known| known.0 == mutation)
-            .map(|known| known.1),
+        focus,
+        // What no race is needed for is found sooner without.
+        plain: !focus.is_some_and(Focus::races),
         ..length
     };
     let first = FIRST.iter().filter(|first| first.0 == mutation);
@@ -211,7 +247,7 @@ fn look_for(mutation: Mutation, limit: Duration, length: Length, from: u64) -> O
     let others = (from..from + SEEDS).map(|seed| (seed, Length { states, ..length }));
     // Those whose pool has no drives for it would only take time.
     let suits = |(seed, length): &(u64, Length)| {
-        let plan = Plan::new(&mut Random::new(*seed), length.groups);
+        let plan = Plan::of(*seed, length);
         length.focus.is_none_or(|focus| focus.suits(&plan))
     };
     let mut seeds = first.chain(others).filter(suits);

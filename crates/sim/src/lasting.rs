@@ -2,7 +2,11 @@
 
 use block::{LastingMemory, LastingSource, OwnMemory};
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// What such memory held at a moment, by name.
+pub type Kept = BTreeMap<String, Vec<u64>>;
 
 /// What a host keeps for engines that are killed on it.
 #[derive(Default)]
@@ -16,6 +20,33 @@ impl HostMemory {
     /// The power is gone.
     pub fn clear(&self) {
         self.with(BTreeMap::clear);
+    }
+
+    /// What it holds now.
+    pub fn kept(&self) -> Kept {
+        let words = |memory: &Arc<OwnMemory>| -> Vec<u64> {
+            let words = memory.words().iter();
+            words.map(|word| word.load(Ordering::Relaxed)).collect()
+        };
+        self.with(|known| {
+            let known = known.iter();
+            known
+                .map(|(name, memory)| (name.clone(), words(memory)))
+                .collect()
+        })
+    }
+
+    /// It holds this, and nothing else.
+    pub fn restore(&self, kept: Kept) {
+        let made = kept.into_iter().map(|(name, words)| {
+            let memory = OwnMemory::new(words.len());
+            for (word, value) in memory.words().iter().zip(&words) {
+                word.store(*value, Ordering::Relaxed);
+            }
+            (name, Arc::new(memory))
+        });
+        let made = made.collect();
+        self.with(|known| *known = made);
     }
 }
 

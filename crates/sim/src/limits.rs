@@ -2,7 +2,8 @@
 
 use crate::oracle::Wrong;
 use crate::run::{POOL, Run, Step};
-use engine::{ErrorCode, VolumeChange};
+use engine::{ErrorCode, VolumeChange, VolumeStatus};
+use std::collections::BTreeSet;
 use units::BLOCK;
 
 impl Run {
@@ -16,6 +17,7 @@ impl Run {
         if status.overpromised > 0 && !self.over {
             return Err(Wrong("more is promised than there is".into()));
         }
+        self.is_within_quotas()?;
         let block = BLOCK as u64;
         let free = status
             .capacity
@@ -43,6 +45,30 @@ impl Run {
                 .granted("a volume's limits cannot change", changed)
                 .map(drop),
         }
+    }
+
+    /// Each volume holds no more than its quota, unless it did so when this life began: a crash may take back discards.
+    fn is_within_quotas(&self) -> Step {
+        let over = self.beyond_quotas()?;
+        match over.difference(&self.beyond).next() {
+            Some(volume) => Err(Wrong(format!("volume {volume} holds more than its quota"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Volumes that hold more than their quotas.
+    pub fn beyond_quotas(&self) -> Result<BTreeSet<u32>, Wrong> {
+        if !self.plan.limits || !self.plan.rich {
+            return Ok(BTreeSet::new());
+        }
+        let volumes = self.engine().volume_list(POOL);
+        let volumes = self.granted("no volumes", volumes)?.unwrap_or_default();
+        let beyond = |volume: &&VolumeStatus| volume.quota > 0 && volume.held > volume.quota;
+        Ok(volumes
+            .iter()
+            .filter(beyond)
+            .map(|volume| volume.id)
+            .collect())
     }
 
     /// Whether more is promised than there is. A crash may take back a discard that was not flushed,

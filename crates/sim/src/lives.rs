@@ -5,6 +5,7 @@ use crate::check::MEMORY;
 use crate::client::{PARTS, UNFLUSHED, USUAL};
 use crate::drive::SimDrive;
 use crate::image::{Crashed, Image};
+use crate::lasting::Kept;
 use crate::medium::{Loss, Medium};
 use crate::oracle::{Oracle, Wrong};
 use crate::run::{POOL, Run, Step, Watch};
@@ -26,6 +27,8 @@ const CUTS: u64 = 3;
 /// What a power cut leaves.
 pub struct Left {
     images: Vec<Crashed>,
+    /// Where it was the engine that ended: what drives go on with, and what the host's memory held.
+    killed: Option<(Vec<Medium>, Kept)>,
     /// What hosts knew then, where that is not what they know now.
     oracle: Option<Oracle>,
     /// Blocks that a flush said were safe, and that may be gone.
@@ -37,14 +40,36 @@ impl Watch {
     fn cut_now(&self, loss: Loss, oracle: Option<Oracle>) -> Left {
         Left {
             images: self.crash(loss),
+            killed: None,
             oracle,
             lied: self.lied(),
+        }
+    }
+
+    /// What the end of the engine would leave right now.
+    fn kill_now(&self, oracle: Option<Oracle>) -> Left {
+        let mut random = self.random.borrow_mut();
+        let drives = self.drives.borrow();
+        let contents = drives.iter().map(|drive| drive.killed(&mut random));
+        let memory = self.memory.as_ref().map(|memory| memory.kept());
+        Left {
+            images: Vec::new(),
+            killed: Some((contents.collect(), memory.unwrap_or_default())),
+            oracle,
+            lied: BTreeSet::new(),
         }
     }
 
     /// The power goes when drives have been asked for so many more writes and flushes: what is done until
     /// [`Self::take_left`] goes on to its end, as if the world did not know.
     pub fn cut_after(&self, moments: u64) {
+        self.kills.set(false);
+        self.cut_in.set(moments);
+    }
+
+    /// The same of the end of the engine.
+    pub fn kill_after(&self, moments: u64) {
+        self.kills.set(true);
         self.cut_in.set(moments);
     }
 
@@ -59,9 +84,15 @@ impl Watch {
         let to_go = self.cut_in.get();
         self.cut_in.set(to_go.saturating_sub(1));
         if to_go == 1 {
-            let loss = *self.random.borrow_mut().pick(&Loss::ALL);
-            let oracle = self.client.oracle.borrow().clone();
-            self.left.replace(Some(self.cut_now(loss, Some(oracle))));
+            let oracle = Some(self.client.oracle.borrow().clone());
+            let left = match self.kills.get() {
+                true => self.kill_now(oracle),
+                false => {
+                    let loss = *self.random.borrow_mut().pick(&Loss::ALL);
+                    self.cut_now(loss, oracle)
+                }
+            };
+            self.left.replace(Some(left));
         }
     }
 }
@@ -77,9 +108,11 @@ impl Run {
 
     /// A new world over drives with these contents.
     fn go_on(&mut self, contents: Vec<Medium>) {
-        self.world = World::new(self.plan.loops, self.random.next());
+        self.world = World::new(self.plan.loops, self.plan.order, self.random.next());
         let (world, client) = (self.world.clone(), self.client.clone());
+        let together = self.together.clone();
         let step = move || {
+            together.step();
             client.tick(world.now_ns());
             world.step()
         };
@@ -114,7 +147,9 @@ impl Run {
             })
             .collect();
         *self.watch.drives.borrow_mut() = drives;
-        self.engine = Some(Engine::on_loops(&config, self.world.remotes()));
+        let engine = Rc::new(Engine::on_loops(&config, self.world.remotes()));
+        self.together.begin(&engine);
+        self.engine = Some(engine);
     }
 
     pub fn pull_the_plug(&mut self) {
@@ -167,6 +202,8 @@ impl Run {
         imported.map_err(|failed| Wrong(format!("it does not open again: {failed}")))?;
         (0..self.volumes.len()).try_for_each(|index| self.open_volume(index))?;
         self.over = self.is_overpromised()?;
+        self.beyond = self.beyond_quotas()?;
+        self.look_at_reservations()?;
         self.fault(true);
         Ok(())
     }
@@ -180,10 +217,11 @@ impl Run {
 
     /// The engine ends, in whatever it does, and begins again over drives that go on.
     fn kill(&mut self) -> Step {
-        let forgotten = self.plan.faulty.or(self.plan.bad);
-        // Nobody knows any more that a flush has failed: what it gave up seems to be there.
-        if forgotten.is_some_and(|(_, faults)| faults.flush_error != 0) {
+        if !self.may_be_killed() {
             return self.cut_power();
+        }
+        if self.plan.rich {
+            return self.go_on_from(self.watch.kill_now(None));
         }
         self.outcome.cuts += 1;
         let contents = {
@@ -200,6 +238,13 @@ impl Run {
         Ok(())
     }
 
+    /// Whether an engine may end and begin again over drives that go on: nobody knows any more then that a flush has failed,
+    /// and what it gave up seems to be there.
+    fn may_be_killed(&self) -> bool {
+        let forgotten = self.plan.faulty.or(self.plan.bad);
+        forgotten.is_none_or(|(_, faults)| faults.flush_error == 0)
+    }
+
     /// The power goes, and comes back.
     pub fn cut_power(&mut self) -> Step {
         let loss = *self.random.pick(&Loss::ALL);
@@ -211,16 +256,31 @@ impl Run {
         for cut in 1.. {
             self.outcome.cuts += 1;
             self.pull_the_plug();
-            self.client
-                .oracle
-                .borrow_mut()
-                .power_went(left.oracle, left.lied);
-            let mut images: Vec<Image> = left.images.iter().map(Crashed::image).collect();
-            self.while_off(&mut images);
-            self.begin_life(images);
-            self.import_oddly()?;
+            match left.killed {
+                Some((contents, memory)) => {
+                    self.client.oracle.borrow_mut().killed_at(left.oracle);
+                    if let Some(known) = &self.memory {
+                        known.restore(memory);
+                    }
+                    self.go_on(contents);
+                }
+                None => {
+                    self.client
+                        .oracle
+                        .borrow_mut()
+                        .power_went(left.oracle, left.lied);
+                    let mut images: Vec<Image> = left.images.iter().map(Crashed::image).collect();
+                    self.while_off(&mut images);
+                    self.begin_life(images);
+                    self.import_oddly()?;
+                }
+            }
             if self.plan.midway && cut < CUTS && self.random.one_in(2) {
-                self.watch.cut_after(self.random.within(1..=60));
+                let moments = self.random.within(1..=60);
+                match self.plan.rich && self.may_be_killed() && self.random.one_in(2) {
+                    true => self.watch.kill_after(moments),
+                    false => self.watch.cut_after(moments),
+                }
             }
             self.import()?;
             match self.watch.take_left() {

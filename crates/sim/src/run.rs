@@ -11,6 +11,7 @@ use crate::lives::Left;
 use crate::medium::Loss;
 use crate::oracle::Wrong;
 use crate::plan::{ALL_CHUNKS, Bent, Focus, Plan};
+use crate::races::Together;
 use crate::random::Random;
 use crate::transfer::Transfer;
 use crate::world::World;
@@ -78,6 +79,16 @@ pub struct Length {
     pub groups: bool,
     /// What happens more than usual.
     pub focus: Option<Focus>,
+    /// Tasks go in the order in which they became ready, and nothing races on purpose.
+    pub plain: bool,
+}
+
+impl Length {
+    /// Whether a seed's run has orders and races of its own: most have, one in four goes as an engine in use does.
+    pub fn is_rich(&self, seed: u64) -> bool {
+        let races = self.focus.is_some_and(Focus::races);
+        !self.plain && !self.groups && (races || !Random::new(seed.rotate_left(12)).one_in(4))
+    }
 }
 
 /// A run that found something.
@@ -114,6 +125,10 @@ pub struct Watch {
     pub cut_in: Cell<u64>,
     /// What it left.
     pub left: RefCell<Option<Left>>,
+    /// It is the engine that ends then, and not the power.
+    pub kills: Cell<bool>,
+    /// Memory of the host that outlives the engine.
+    pub memory: Option<Arc<HostMemory>>,
 }
 
 impl Watch {
@@ -235,13 +250,19 @@ pub struct Run {
     pub random: Random,
     /// Knobs of volumes are turned by chances of their own: the rest of the run is drawn as without.
     pub knobs: Random,
+    /// The same of races.
+    pub races: Random,
+    /// Long work within other long work.
+    pub together: Rc<Together>,
+    /// A member of a mirror that was let go by hand.
+    pub away: Option<String>,
     /// Memory for the tails of journals, on every other host.
     pub memory: Option<Arc<HostMemory>>,
     pub watch: Rc<Watch>,
     pub client: Rc<Client>,
     pub world: Rc<World>,
     pub simulation: Option<Simulation>,
-    pub engine: Option<Engine>,
+    pub engine: Option<Rc<Engine>>,
     pub length: Length,
     pub volumes: Vec<(String, u32)>,
     pub named: u64,
@@ -267,6 +288,8 @@ pub struct Run {
     pub lost: bool,
     /// More was promised than there is when this life began.
     pub over: bool,
+    /// Volumes that held more than their quotas then.
+    pub beyond: BTreeSet<u32>,
     pub outcome: Outcome,
 }
 
@@ -290,7 +313,7 @@ pub fn run(seed: u64, length: Length) -> Result<Outcome, Failure> {
 impl Run {
     fn new(seed: u64, length: Length) -> Self {
         let mut random = Random::new(seed);
-        let mut plan = Plan::new(&mut random, length.groups);
+        let mut plan = Plan::new(&mut random, seed, &length);
         if let Some(focus) = length.focus {
             plan.focus(focus, &mut random.clone());
         }
@@ -299,6 +322,8 @@ impl Run {
         }
         let client = Client::new(random.next());
         client.oracle.borrow_mut().wild = plan.wild;
+        let has_memory = Random::new(seed.rotate_left(30)).one_in(2);
+        let memory: Option<Arc<HostMemory>> = has_memory.then(Arc::default);
         let watch = Rc::new(Watch {
             checker: Checker::new(random.next(), plan.kinds(), plan.fragile()),
             client: client.clone(),
@@ -317,8 +342,10 @@ impl Run {
             wrong: RefCell::default(),
             cut_in: Cell::new(0),
             left: RefCell::default(),
+            kills: Cell::new(false),
+            memory: memory.clone(),
         });
-        let world = World::new(plan.loops, random.next());
+        let world = World::new(plan.loops, plan.order, random.next());
         let told = watch.clone();
         set_hook(Some(Rc::new(move |drive, moment| {
             told.moment(drive, moment)
@@ -327,9 +354,10 @@ impl Run {
             plan,
             random,
             knobs: Random::new(seed.rotate_left(20)),
-            memory: Random::new(seed.rotate_left(30))
-                .one_in(2)
-                .then(Arc::default),
+            races: Random::new(seed.rotate_left(52)),
+            together: Together::new(seed.rotate_left(56)),
+            away: None,
+            memory,
             watch,
             client,
             world,
@@ -349,6 +377,7 @@ impl Run {
             foreign: None,
             lost: false,
             over: false,
+            beyond: BTreeSet::new(),
             outcome: Outcome::default(),
         }
     }
@@ -440,6 +469,7 @@ impl Run {
                     break;
                 }
                 self.change()?;
+                self.call_back()?;
             }
             if self.lost {
                 continue;
@@ -622,6 +652,9 @@ impl Run {
     }
 
     pub fn finish(&mut self) -> Step {
+        if self.call_back()? {
+            self.work();
+        }
         self.drain()?;
         if self.lost {
             return Ok(());
@@ -653,6 +686,7 @@ mod tests {
         healthy: false,
         groups: false,
         focus: None,
+        plain: false,
     };
 
     #[test]

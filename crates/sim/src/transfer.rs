@@ -262,6 +262,20 @@ impl Run {
         let Some((name, number)) = found.cloned() else {
             return Ok(None);
         };
+        if self.plan.rich && self.random.one_in(3) {
+            // It stands on nothing that holds what it is to become.
+            let other = ReceiveSpec {
+                from: Some(spec.to),
+                ..spec.clone()
+            };
+            if self
+                .engine()
+                .receive_begin(POOL, &name, &other, false)
+                .is_ok()
+            {
+                return Err(Wrong(format!("{name} receives what it does not stand on")));
+            }
+        }
         self.client.remove(number);
         let size = self.client.oracle.borrow().volumes[&number].size;
         // A volume that is not forced may be refused, and has to have its size then.

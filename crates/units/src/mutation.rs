@@ -94,6 +94,42 @@ mutations! {
     PagesUncounted, "pages-uncounted", "Pages are made and changed until a checkpoint has no room in the metadata region.";
     ScrubUnwritten, "scrub-reads-unwritten", "A scrub reads pages that a checkpoint has still to write.";
     MergeForgotten, "merge-without-checkpoint", "A merged layer leaves the label while the journal still tells of it.";
+    BusyShared, "background-work-together", "Two pieces of background work have one chunk at the same time.";
+    EvacuationRace, "evacuation-ignores-writes", "What leaves a vdrive replaces what was written meanwhile.";
+    MovedUnflushed, "moved-home-unflushed", "A home that moved counts before it is flushed.";
+    MovedFreed, "moved-home-freed-early", "The place that a home moved from is free before the record of it is durable.";
+    DissolveRace, "dissolving-ignores-writes", "What goes from a home into slots replaces what was written meanwhile.";
+    PromotionHome, "promotion-trusts-homes", "What rises replaces what was written, and sank to the same home, meanwhile.";
+    MergeRam, "merge-keeps-ram", "A merge leaves what the lower page had in RAM.";
+    MergeCheckpoint, "merge-beside-checkpoint", "Pages are merged while a checkpoint collects them.";
+    PathsKept, "paths-outlive-merge", "Which layer has what is remembered beyond a merge.";
+    RamUnproven, "ram-keeps-what-was-read", "RAM takes what was read though it was written meanwhile.";
+    ReadDissolved, "read-of-merged-page", "A read goes by a page that was merged while it waited.";
+    GateFirst, "resync-gate-open-at-first", "A write to the first block of what is being copied to a leg does not wait.";
+    GateUndrained, "resync-ignores-writes-under-way", "What is copied to a leg does not wait for writes that are under way.";
+    ResyncUnsettled, "resync-begins-unsettled", "A leg returns while writes that leave it out are under way.";
+    ResyncUnflushed, "resync-unflushed", "A leg counts before what was copied to it is flushed.";
+    ResyncAbsent, "resync-ends-twice", "A leg that went out once more counts when what was begun before has ended.";
+    AbsentUnnoted, "unflushed-not-noted", "What was not flushed when a leg went out is not noted for it.";
+    BarrierAlone, "barrier-without-label", "A barrier that relies on a leg's absence does not wait for a label that tells of it.";
+    FlushForgiven, "failed-flush-forgiven", "Of a leg whose flush failed only what was written since is copied.";
+    TrimBusy, "discard-drops-busy-home", "A discard gives up a home that is being written.";
+    FreeBusy, "deletion-ignores-work", "A layer's chunks are freed while background work has them.";
+    ZeroRace, "zeroing-ignores-writes", "A block of which part is zeroed is freed, whatever was written to it meanwhile.";
+    HomeValid, "demotion-writes-valid-homes", "What sinks goes over what was valid at home until a moment ago, and may be needed.";
+    ScrubUnguarded, "scrub-without-guard", "A scrub reads and mends without keeping freed space back.";
+    GoneSunk, "demotion-to-deleted", "What sinks is recorded for a layer that was deleted meanwhile.";
+    MendRace, "rescue-ignores-writes", "A block that is rescued replaces what was written meanwhile.";
+    EvacuatedEarly, "vdrive-leaves-early", "A vdrive leaves though something is left on it.";
+    OrphansKept, "merged-layer-named", "Layers still stand on one that was merged.";
+    GivenUpFree, "given-up-write-frees", "The space of a write that was given up is free at once.";
+    WriteAfterLate, "write-behind-given-up", "Writes go to a drive that may still carry out one that was given up.";
+    ReceiveChanged, "receive-onto-changed", "A difference is received onto a volume that was written to since.";
+    ReceiveAny, "receive-onto-another", "A difference is received onto any snapshot.";
+    ReservationLost, "reservation-unsaved", "A reservation is answered and not kept.";
+    PromoteUnclaimed, "promotion-unclaimed", "A clone is promoted beyond quotas and promises.";
+    HoldersUntold, "promotion-untold", "Shards are not told whose data is whose after a promotion.";
+    QuotaIgnored, "quota-ignored", "Writes are not counted against a volume's quota.";
 }
 
 #[cfg(any(debug_assertions, feature = "mutations"))]

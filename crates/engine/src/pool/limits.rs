@@ -8,6 +8,7 @@ use crate::control::types::{ErrorCode, VolumeChange, VolumeStatus};
 use crate::space::Allowance;
 use format::{PoolConfig, VolumeConfig};
 use std::sync::Arc;
+use units::mutation::{Mutation, is_on};
 use units::{BLOCK, format_bytes};
 
 /// Whether something is counted for a volume. What is being deleted may end, whatever it holds.
@@ -218,7 +219,8 @@ impl Pool {
     /// # Errors
     /// `Refused`, or when the pool is closing.
     pub(super) fn claim_move(&self, volumes: &[&VolumeConfig], after: &PoolConfig) -> Result<i64> {
-        if !volumes.iter().any(|volume| has_limits(volume)) {
+        let are_limited = volumes.iter().any(|volume| has_limits(volume));
+        if !are_limited || is_on(Mutation::PromoteUnclaimed) {
             return Ok(0);
         }
         let shards = self.shard_statuses()?;

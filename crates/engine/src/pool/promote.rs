@@ -4,6 +4,7 @@ use super::{Pool, Result, error, lock};
 use crate::control::types::{ErrorCode, Promotion};
 use format::{PoolConfig, SnapshotConfig, VolumeConfig};
 use std::collections::BTreeSet;
+use units::mutation::{Mutation, is_on};
 
 impl Pool {
     /// Swaps the roles of a clone and the volume that it was cloned from: the snapshot that it
@@ -46,7 +47,10 @@ impl Pool {
                 take_over(config);
                 Ok(())
             });
-            let told = saved.and_then(|()| self.tell_holders());
+            let told = match is_on(Mutation::HoldersUntold) {
+                true => saved,
+                false => saved.and_then(|()| self.tell_holders()),
+            };
             // Counted anew by then.
             self.shared.space.take(-claimed);
             told

@@ -236,7 +236,7 @@ impl Shard {
         let home = page.home();
         let stale = home.is_some() && page.home_mask().is_empty();
         drop(page);
-        if stale && !leaf.busy.get() {
+        if stale && (!leaf.busy.get() || is_on(Mutation::TrimBusy)) {
             self.drop_home(&mut state, volume, chunk, leaf, home)?;
         }
         self.mark_dirty(&mut state, volume, chunk, leaf);

@@ -307,8 +307,8 @@ impl Shard {
             let (mut fast, mut slow) = (Vec::new(), Vec::new());
             let stored = (0..CHUNK_BLOCKS).filter(|block| page.state(*block) != BlockState::Zero);
             let stored = stored.count();
-            for block in Self::blocks_in(&page, BlockState::Dirty).filter(|block| stale.has(*block))
-            {
+            let is_stale = |block: &usize| stale.has(*block) || is_on(Mutation::HomeValid);
+            for block in Self::blocks_in(&page, BlockState::Dirty).filter(is_stale) {
                 let moving = Moving::of(&page, block);
                 match self.class(moving.slot) {
                     Class::Fast => fast.push(moving),
@@ -503,7 +503,7 @@ impl Shard {
             .borrow()
             .volumes
             .get(&job.volume)
-            .is_none_or(|volume| volume.gone);
+            .is_none_or(|volume| volume.gone && !is_on(Mutation::GoneSunk));
         let unchanged = |moving: &Moving| {
             let page = job.leaf.page.borrow();
             is_on(Mutation::DemotionRace)

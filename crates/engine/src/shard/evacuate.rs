@@ -12,6 +12,7 @@ use block::{DmaBuf, DriveError, ErrorKind, IoError};
 use format::{BlockState, Record, crc32c};
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
+use units::mutation::{Mutation, is_on};
 use units::{BLOCK, CHUNK, CHUNK_BLOCKS, Place, VdriveId};
 
 /// Passes over the volumes before evacuation gives up: each sees what the last one could not move.
@@ -68,7 +69,7 @@ impl Shard {
                 self.checkpoint().await?;
             }
             let now = self.used_on(vdrive);
-            if now == 0 {
+            if now == 0 || is_on(Mutation::EvacuatedEarly) {
                 return Ok(Evacuated::Empty);
             }
             if now >= left {
@@ -200,7 +201,10 @@ impl Shard {
         )?;
         state.alloc.recorded(new);
         state.alloc.touch_home(old);
-        state.quarantine.home(old);
+        match is_on(Mutation::MovedFreed) {
+            true => state.alloc.give_home(old),
+            false => state.quarantine.home(old),
+        }
         leaf.page.borrow_mut().set_home(new);
         self.mark_dirty(&mut state, volume, chunk, leaf);
         Ok(CHUNK as u64)
@@ -224,7 +228,10 @@ impl Shard {
     async fn write_moved(&self, new: Place, data: DmaBuf) -> Result<(), DriveError> {
         let target = self.vdrive(new.vdrive()).map_err(|_| DriveError::Gone)?;
         target.write(new.block(), data, Purpose::Upkeep).await?;
-        target.flush().await
+        match is_on(Mutation::MovedUnflushed) {
+            true => Ok(()),
+            false => target.flush().await,
+        }
     }
 
     /// What is valid at home goes into slots of any tier, in one piece. The caller holds no room in the journal.
@@ -289,7 +296,7 @@ impl Shard {
                     let is_there = page.home() == home && page.home_valid(block);
                     (is_there, page.crc(block))
                 };
-                if is_there {
+                if is_there || is_on(Mutation::DissolveRace) {
                     self.note_block(CLEARED, (volume, chunk), block, slot.place);
                     self.apply_write(volume, chunk, leaf, block, slot, &[crc])?;
                     moved += BLOCK as u64;
@@ -390,7 +397,7 @@ impl Shard {
             let page = leaf.page.borrow();
             (page.slot(block), page.crc(block), page.state(block))
         };
-        if now != before {
+        if now != before && !is_on(Mutation::EvacuationRace) {
             self.give_back(&runs);
             return Ok(0);
         }

@@ -1,7 +1,8 @@
 //! Plans that are bent towards one kind of bug, so that the gate meets it within seconds whatever the
 //! engine's timing is.
 
-use super::{ALL_CHUNKS, Bent, CHUNKS, ONE_CHUNK, Plan};
+use super::{ALL_CHUNKS, Bent, CHUNKS, FEW_CHUNKS, ONE_CHUNK, Plan};
+use crate::races::Activity;
 use crate::random::Random;
 use crate::request::{Faults, Meta};
 use engine::LayoutSpec;
@@ -41,12 +42,40 @@ pub enum Focus {
     Pages,
     /// Quotas and reservations change.
     Limits,
+    /// Any two pieces of background work go on together, on the chunks that hosts use.
+    Races,
+    /// A vdrive leaves while data sinks.
+    Evacuations,
+    /// Layers are merged while data sinks and is read.
+    Merges,
+    /// Members of mirrors come back beneath writes.
+    Resyncs,
+    /// Wrong copies are mended while space is used again.
+    Mending,
+    /// Quotas, reservations, promotions of clones, and streams.
+    Control,
 }
 
 impl Focus {
+    /// Whether it is of what goes on together, in whatever order.
+    pub fn races(self) -> bool {
+        matches!(
+            self,
+            Self::Races
+                | Self::Evacuations
+                | Self::Merges
+                | Self::Resyncs
+                | Self::Mending
+                | Self::Control
+        )
+    }
+
     /// Whether a pool has the drives for it. Another one would only take time.
     pub fn suits(self, plan: &Plan) -> bool {
         match self {
+            Self::Evacuations | Self::Merges => plan.has_slow_tier(),
+            Self::Resyncs => !plan.drives_where(true).is_empty(),
+            Self::Mending => plan.legs >= 2,
             Self::Flushes | Self::Labels | Self::Rot => {
                 let mut vdrives = plan.vdrives.iter();
                 vdrives.any(|vdrive| vdrive.layout != LayoutSpec::Mirror)
@@ -186,7 +215,42 @@ impl Plan {
                 self.live_only();
                 (self.limits, self.bent) = (true, Bent::Limits);
             }
+            Focus::Races => self.race(None),
+            Focus::Evacuations => self.race(Some([Activity::Evacuate, Activity::Cool])),
+            Focus::Merges => self.race(Some([Activity::Merge, Activity::Cool])),
+            Focus::Resyncs => {
+                let other = match self.has_slow_tier() {
+                    true => Activity::Cool,
+                    false => Activity::Free,
+                };
+                self.race(Some([Activity::Resync, other]));
+            }
+            Focus::Mending => {
+                self.race(Some([Activity::Scrub, Activity::Free]));
+                self.live_only();
+                (self.tight, self.snapshots) = (!self.has_slow_tier(), false);
+                let faults = Faults {
+                    wrong_read: 6,
+                    ..Faults::default()
+                };
+                self.faulty = Some((random.below(2) as usize, faults));
+            }
+            Focus::Control => {
+                self.live_only();
+                self.healthy();
+                (self.bent, self.limits, self.snapshots) = (Bent::Control, true, true);
+                self.scarce = false;
+            }
         }
+    }
+
+    /// These pieces of background work go on together again and again, on few chunks.
+    fn race(&mut self, pair: Option<[Activity; 2]>) {
+        self.healthy();
+        (self.bent, self.pair, self.snapshots) = (Bent::Races, pair, true);
+        (self.scarce, self.limits) = (false, false);
+        (self.chunks, self.blocks) = (&FEW_CHUNKS, [72, 68]);
+        (self.every, self.looks) = (64, 3);
     }
 
     /// What crashes leave is hardly looked at: what is wrong shows while the pool runs.
@@ -200,7 +264,7 @@ impl Plan {
     }
 
     /// Whether there are drives below the fast ones when the pool is made.
-    fn has_slow_tier(&self) -> bool {
+    pub fn has_slow_tier(&self) -> bool {
         self.drives[..self.members].iter().any(|drive| drive.slow)
     }
 
