@@ -226,7 +226,7 @@ impl Run {
     /// A member of a mirror is let go by hand, and lacks what is written from then on.
     fn send_away(&mut self) -> Step {
         let mirrored = self.plan.drives_where(true);
-        if mirrored.is_empty() || self.away.is_some() {
+        if mirrored.is_empty() || self.away.is_some() || self.absent.is_some() {
             return Ok(());
         }
         let drive = *self.random.pick(&mirrored);
@@ -243,7 +243,10 @@ impl Run {
 
     /// It comes back, and is brought up to date. False when none is away.
     pub fn call_back(&mut self) -> Result<bool, Wrong> {
-        let Some(spec) = self.away.take() else {
+        // One that is not there in this life comes back in a later one.
+        let absent = self.absent.as_ref().map(|absent| absent.0);
+        let absent = absent.map(|drive| self.plan.drives[drive].spec.clone());
+        let Some(spec) = self.away.take_if(|spec| Some(&*spec) != absent.as_ref()) else {
             return Ok(false);
         };
         match self.engine().drive_online(POOL, &spec, false) {
