@@ -115,6 +115,7 @@ impl Together {
 impl Run {
     /// Two pieces of background work, and hosts, on the same chunks.
     pub fn race(&mut self) -> Step {
+        let mended = self.mended()?;
         let pair = match self.plan.pair {
             Some(pair) => pair,
             None => Activity::pair(&self.plan, &mut self.random),
@@ -128,7 +129,7 @@ impl Run {
                 begun.push(activity);
             }
         }
-        let mixes = [HOT, USUAL, PARTS, SAFE, UNFLUSHED];
+        let mixes = [HOT, PARTS, PARTS, UNFLUSHED, USUAL, SAFE];
         self.client.mix.set(*self.random.pick(&mixes));
         self.client.depth.set(*self.random.pick(&[4, 16, 64]));
         self.client.favour();
@@ -147,7 +148,23 @@ impl Run {
         if begun.contains(&Activity::Scrub) {
             self.scrubbed()?;
         }
-        self.found()
+        self.found()?;
+        match self.mended()? > mended {
+            true => Err(Wrong("members of a mirror were not the same".into())),
+            false => Ok(()),
+        }
+    }
+
+    /// Blocks that members of mirrors had wrong since the pool was opened; none where a drive goes wrong.
+    fn mended(&self) -> Result<u64, Wrong> {
+        if self.watch.alone || self.plan.faulty.is_some() {
+            return Ok(0);
+        }
+        let status = self.engine().pool_status(POOL);
+        let status = self.granted("no status", status)?;
+        let drives = status.into_iter().flat_map(|status| status.vdrives);
+        let drives = drives.flat_map(|vdrive| vdrive.drives);
+        Ok(drives.map(|drive| drive.repaired).sum())
     }
 
     /// Makes what some work is to work on.

@@ -469,7 +469,9 @@ impl Run {
                     break;
                 }
                 self.change()?;
-                self.call_back()?;
+                if self.away.is_some() && self.random.one_in(2) {
+                    self.call_back()?;
+                }
             }
             if self.lost {
                 continue;

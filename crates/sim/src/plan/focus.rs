@@ -46,6 +46,8 @@ pub enum Focus {
     Races,
     /// A vdrive leaves while data sinks.
     Evacuations,
+    /// Volumes are deleted while data sinks.
+    Deletions,
     /// Layers are merged while data sinks and is read.
     Merges,
     /// Members of mirrors come back beneath writes.
@@ -63,6 +65,7 @@ impl Focus {
             self,
             Self::Races
                 | Self::Evacuations
+                | Self::Deletions
                 | Self::Merges
                 | Self::Resyncs
                 | Self::Mending
@@ -73,8 +76,11 @@ impl Focus {
     /// Whether a pool has the drives for it. Another one would only take time.
     pub fn suits(self, plan: &Plan) -> bool {
         match self {
-            Self::Evacuations | Self::Merges => plan.has_slow_tier(),
-            Self::Resyncs => !plan.drives_where(true).is_empty(),
+            Self::Merges | Self::Deletions => plan.has_slow_tier(),
+            Self::Resyncs => {
+                let mut mirrored = plan.drives_where(true).into_iter();
+                mirrored.any(|drive| plan.drives[drive].slow)
+            }
             Self::Mending => plan.legs >= 2,
             Self::Flushes | Self::Labels | Self::Rot => {
                 let mut vdrives = plan.vdrives.iter();
@@ -216,15 +222,16 @@ impl Plan {
                 (self.limits, self.bent) = (true, Bent::Limits);
             }
             Focus::Races => self.race(None),
-            Focus::Evacuations => self.race(Some([Activity::Evacuate, Activity::Cool])),
-            Focus::Merges => self.race(Some([Activity::Merge, Activity::Cool])),
-            Focus::Resyncs => {
+            Focus::Evacuations => {
                 let other = match self.has_slow_tier() {
                     true => Activity::Cool,
                     false => Activity::Free,
                 };
-                self.race(Some([Activity::Resync, other]));
+                self.race(Some([Activity::Evacuate, other]));
             }
+            Focus::Deletions => self.race(Some([Activity::Free, Activity::Cool])),
+            Focus::Merges => self.race(Some([Activity::Merge, Activity::Cool])),
+            Focus::Resyncs => self.race(Some([Activity::Resync, Activity::Cool])),
             Focus::Mending => {
                 self.race(Some([Activity::Scrub, Activity::Free]));
                 self.live_only();
