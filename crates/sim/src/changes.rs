@@ -125,7 +125,7 @@ impl Run {
         self.scrub_all()
     }
 
-    fn scrub_all(&mut self) -> Step {
+    pub fn scrub_all(&mut self) -> Step {
         let spec = ScrubSpec {
             rate: SCRUB_RATE,
             began_s: 1,

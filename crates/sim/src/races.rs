@@ -125,7 +125,7 @@ impl Run {
         }
         let mut begun = Vec::new();
         for activity in pair {
-            if self.begin(activity)? {
+            if !begun.contains(&activity) && self.begin(activity)? {
                 begun.push(activity);
             }
         }
@@ -149,6 +149,13 @@ impl Run {
             self.scrubbed()?;
         }
         self.found()?;
+        let compares = |pair: [Activity; 2]| {
+            pair.contains(&Activity::Resync) || pair.contains(&Activity::Scrub)
+        };
+        if self.plan.pair.is_some_and(compares) && !self.client.lenient.get() {
+            // Soon, as reads mend what they find.
+            self.scrub_all()?;
+        }
         match self.mended()? > mended {
             true => Err(Wrong("members of a mirror were not the same".into())),
             false => Ok(()),

@@ -201,10 +201,7 @@ impl Shard {
         )?;
         state.alloc.recorded(new);
         state.alloc.touch_home(old);
-        match is_on(Mutation::MovedFreed) {
-            true => state.alloc.give_home(old),
-            false => state.quarantine.home(old),
-        }
+        state.quarantine.home(old);
         leaf.page.borrow_mut().set_home(new);
         self.mark_dirty(&mut state, volume, chunk, leaf);
         Ok(CHUNK as u64)
@@ -296,7 +293,7 @@ impl Shard {
                     let is_there = page.home() == home && page.home_valid(block);
                     (is_there, page.crc(block))
                 };
-                if is_there || is_on(Mutation::DissolveRace) {
+                if is_there {
                     self.note_block(CLEARED, (volume, chunk), block, slot.place);
                     self.apply_write(volume, chunk, leaf, block, slot, &[crc])?;
                     moved += BLOCK as u64;

@@ -141,7 +141,7 @@ impl Shard {
             let until = self.handle.now_ns() + KEPT_NS;
             loop {
                 let ended = self.checkpointed.wait();
-                if !self.checkpoint_running.get() || is_on(Mutation::MergeCheckpoint) {
+                if !self.checkpoint_running.get() {
                     return Ok(room);
                 }
                 let left = until.saturating_sub(self.handle.now_ns());
@@ -265,9 +265,7 @@ impl Shard {
             (entry.epoch, entry.mixed) = (epoch, false);
             (entry.counters, entry.spread) = (counters, spread);
         }
-        if !is_on(Mutation::PathsKept) {
-            state.paths.forget();
-        }
+        state.paths.forget();
         if is_volume {
             state.live.entry(upper).or_insert(upper);
         }

@@ -9,7 +9,6 @@ use crate::vdrive::Purpose;
 use block::DmaBuf;
 use format::{BlockState, crc32c};
 use std::rc::Rc;
-use units::mutation::{Mutation, is_on};
 use units::{BLOCK, EXTENT_BLOCKS, Place};
 
 impl Shard {
@@ -36,7 +35,7 @@ impl Shard {
             self.give_back_after(&runs, error);
             return false;
         }
-        if block_of(&leaf, block) != before && !is_on(Mutation::MendRace) {
+        if block_of(&leaf, block) != before {
             // It was written, or moved, meanwhile: nothing is wrong with it any more.
             self.give_back(&runs);
             return true;

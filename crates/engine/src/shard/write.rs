@@ -242,7 +242,7 @@ impl Shard {
     /// Gives back the space of a write that failed. After a timeout the write may still land, so
     /// the space stays taken until the pool is opened again.
     pub(super) fn give_back_after(&self, runs: &[Run], error: DriveError) {
-        if error != DriveError::Timeout || is_on(Mutation::GivenUpFree) {
+        if error != DriveError::Timeout {
             self.give_back(runs);
         }
     }

@@ -163,9 +163,6 @@ impl VdriveIo {
     /// # Errors
     /// When it fails: it is out then.
     pub async fn flush_leg(&self, leg: usize) -> Result<(), DriveError> {
-        if is_on(Mutation::ResyncUnflushed) {
-            return Ok(());
-        }
         let flushed = self.parts[leg].flush().await;
         flushed.inspect_err(|error| {
             let why = format!("a flush failed: {error}");

@@ -17,7 +17,6 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
-use units::mutation::{Mutation, is_on};
 
 /// Requests given up and not ended, beyond which reads are refused at once too: each keeps memory.
 const LATE_MAX: usize = 64;
@@ -102,8 +101,7 @@ impl Watch {
     ) -> (DriveOutcome, u64) {
         let late = self.late();
         // A write that was given up could land on what is written after it.
-        let is_behind = late > 0 && kind == DriveIoKind::Write && !is_on(Mutation::WriteAfterLate);
-        if late >= LATE_MAX || is_behind {
+        if late >= LATE_MAX || (late > 0 && kind == DriveIoKind::Write) {
             return ((buf, Err(DriveError::Timeout)), 0);
         }
         let len = buf.as_ref().map_or(0, |buf| buf.len() as u64);

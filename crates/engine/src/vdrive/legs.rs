@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use units::DriveId;
-use units::mutation::{Mutation, is_on};
 
 /// A part of a vdrive: the vdrive (0 is the metadata region) and the part's index.
 pub type LegId = (u8, usize);
@@ -178,7 +177,7 @@ impl Legs {
             return;
         };
         drop(table);
-        self.take_drive_out(drive, why, !is_on(Mutation::FlushForgiven));
+        self.take_drive_out(drive, why, true);
     }
 
     /// Takes out all legs on a drive that others can stand in for; true when none is left in.
@@ -227,8 +226,7 @@ impl Legs {
         let Some(leg) = table.get(&id) else {
             return false;
         };
-        let is_another = leg.absences() != absences && !is_on(Mutation::ResyncAbsent);
-        if leg.state() != LegState::Syncing || is_another {
+        if leg.state() != LegState::Syncing || leg.absences() != absences {
             return false;
         }
         leg.stale.clear();

@@ -5,6 +5,7 @@ use super::{ALL_CHUNKS, Bent, CHUNKS, FEW_CHUNKS, ONE_CHUNK, Plan};
 use crate::races::Activity;
 use crate::random::Random;
 use crate::request::{Faults, Meta};
+use crate::tempo::Tempo;
 use engine::LayoutSpec;
 
 /// What happens more than usual.
@@ -233,14 +234,17 @@ impl Plan {
             Focus::Merges => self.race(Some([Activity::Merge, Activity::Cool])),
             Focus::Resyncs => self.race(Some([Activity::Resync, Activity::Cool])),
             Focus::Mending => {
-                self.race(Some([Activity::Scrub, Activity::Free]));
+                self.race(Some([Activity::Scrub, Activity::Scrub]));
                 self.live_only();
                 (self.tight, self.snapshots) = (!self.has_slow_tier(), false);
                 let faults = Faults {
                     wrong_read: 6,
                     ..Faults::default()
                 };
-                self.faulty = Some((random.below(2) as usize, faults));
+                let leg = random.below(2) as usize;
+                self.faulty = Some((leg, faults));
+                // What mends may come long after what is written to the same place then.
+                self.drives[leg].tempo = Tempo::Late(200);
             }
             Focus::Control => {
                 self.live_only();
