@@ -4,41 +4,25 @@
 set -Eeuo pipefail
 # shellcheck source=scripts/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+# shellcheck source=scripts/commits.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/commits.sh"
 cd "$root"
 use_rust
 
 rounds=7
 [ $# -ge 1 ] || fail "usage: ./dev bench slower COMMIT [OTHER]: COMMIT is what OTHER (HEAD) is held against"
 folder="$(mktemp -d)"
-remove() {
-  local tree
-  for tree in "$folder"/tree-*; do
-    git worktree remove --force "$tree" 2>/dev/null || true
-  done
-  rm -rf "$folder"
-}
-trap remove EXIT
-number=0
-for commit in "$1" "${2:-HEAD}"; do
-  number=$((number + 1))
-  name="$(git rev-parse --verify --quiet "$commit^{commit}")" || fail "there is no commit '$commit'"
-  git worktree add --quiet --detach "$folder/tree-$number" "$name"
-  [ -d "$folder/tree-$number/crates/bench" ] ||
-    fail "commit '$commit' is older than the cases (crates/bench): take a later one"
-  step "build $commit"
-  # The dependencies are built once for both.
-  (cd "$folder/tree-$number" && CARGO_TARGET_DIR="$(target_dir)/slower" cargo build --release -p convect-bench)
-  cp "$(target_dir)/slower/release/convect-bench" "$folder/program-$number"
-done
+trap 'remove_trees "$folder"' EXIT
+build_commits "$folder" "$(target_dir)/slower" "$1" "${2:-HEAD}" --release -p convect-bench
 step "count"
 for number in 1 2; do
-  bash scripts/callgrind.sh "$folder/program-$number" cases >"$folder/count-$number"
+  bash scripts/callgrind.sh "$folder/$number/convect-bench" cases >"$folder/count-$number"
 done
 step "time, $rounds rounds"
 for round in $(seq "$rounds"); do
   # Who comes first takes turns.
   for number in $(((round % 2) + 1)) $((2 - (round % 2))); do
-    "$folder/program-$number" cases | sort | sed "s/^/$number /" >>"$folder/times"
+    "$folder/$number/convect-bench" cases | sort | sed "s/^/$number /" >>"$folder/times"
   done
 done
 median() { sort -n | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}'; }

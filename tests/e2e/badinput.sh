@@ -189,10 +189,8 @@ nbdsh -u "$(uri kept)" -c "$check_kept"
 degraded() { convect --json pool status mirrored | field 'd["state"] + " " + " ".join(d["messages"])' | grep -i 'degraded.*below/files/fast'; }
 wait_until 20 degraded
 umount -l below/files || fusermount3 -uz below/files
-say "the daemon starts without it, names it, and opens the pool when told to"
+say "the daemon starts without it, opens the pool with what is left, and names what is missing"
 restart_daemon
-convect --json pool list | field '[p["message"] for p in d["absent"] if p["name"] == "mirrored"][0]' | grep 'below/files/fast'
-convect pool import mirrored --drive "file:$work/m-fast.img" "file:$work/m-slow.img" --degraded
 wait_until 20 degraded
 nbdsh -u "$(uri kept)" -c "$check_kept"
 

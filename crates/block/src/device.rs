@@ -3,6 +3,7 @@
 use crate::{IoBuf, IoError, Op};
 use std::collections::VecDeque;
 use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Poll, Waker};
 
@@ -72,6 +73,12 @@ pub trait CompletionSink: Send + Sync {
     fn complete_all(&self, completions: &mut Vec<Completion>) {
         completions.drain(..).for_each(|one| self.complete(one));
     }
+
+    /// Whether somebody waits for the completions. What a long operation of nobody has not begun is given up: it ends
+    /// with [`crate::ErrorKind::Gone`].
+    fn is_wanted(&self) -> bool {
+        true
+    }
 }
 
 /// A volume that operations can be given to, from any thread.
@@ -104,6 +111,7 @@ pub trait BlockDevice: Send + Sync {
 #[derive(Default)]
 pub struct CompletionQueue {
     state: Mutex<QueueState>,
+    given_up: AtomicBool,
 }
 
 #[derive(Default)]
@@ -116,6 +124,11 @@ impl CompletionQueue {
     /// An empty queue.
     pub fn new() -> Arc<Self> {
         Arc::default()
+    }
+
+    /// Nobody can be answered any more: what operations have not begun need not be done. Completions arrive all the same.
+    pub fn give_up(&self) {
+        self.given_up.store(true, Ordering::Relaxed);
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, QueueState> {
@@ -181,5 +194,9 @@ impl CompletionSink for CompletionQueue {
         if let Some(waker) = waker {
             waker.wake();
         }
+    }
+
+    fn is_wanted(&self) -> bool {
+        !self.given_up.load(Ordering::Relaxed)
     }
 }

@@ -1,6 +1,7 @@
 //! Memory that outlives the process: who outlives it too finds there what it was told.
 
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -9,13 +10,35 @@ use std::sync::atomic::AtomicU64;
 pub trait LastingMemory: Send + Sync {
     /// Its content, in words of eight bytes.
     fn words(&self) -> &[AtomicU64];
+
+    /// Who writes is between two steps, where a kill would leave what is there: a simulation may look.
+    fn step(&self) {}
 }
 
-/// Where such memory comes from.
+/// What is left under a name.
+pub enum Left {
+    /// Nothing.
+    Nothing,
+    /// Memory that somebody uses now: another process, or another pool of this one.
+    InUse,
+    /// Memory that nobody uses, as it was left. It is the caller's alone until it is dropped.
+    Memory(Arc<dyn LastingMemory>),
+}
+
+/// Where such memory comes from. Each piece is locked while somebody has it, and free when that process ends.
 pub trait LastingSource: Send + Sync {
-    /// The memory of a name, `words` long, as it was left; zeroes where it is new. `None` when the host has none to
-    /// give: what is to outlive the process has to go to a drive then.
-    fn take(&self, name: &str, words: usize) -> Option<Arc<dyn LastingMemory>>;
+    /// New memory under a name that nothing has yet: `words` zeroes, the caller's alone until it is dropped. `None` when
+    /// the host has none to give: what is to outlive the process has to go to a drive then.
+    fn make(&self, name: &str, words: usize) -> Option<Arc<dyn LastingMemory>>;
+
+    /// The memory that is left under a name; what is of another length than `words` is nothing.
+    ///
+    /// # Errors
+    /// When something is there and cannot be reached: nobody knows what it says.
+    fn find(&self, name: &str, words: usize) -> io::Result<Left>;
+
+    /// Every name that begins so.
+    fn names(&self, prefix: &str) -> Vec<String>;
 
     /// Nobody needs the memory of that name any more.
     fn forget(&self, name: &str);
@@ -34,9 +57,24 @@ impl Lasting {
         Self(Some(source))
     }
 
-    /// As [`LastingSource::take`].
-    pub fn take(&self, name: &str, words: usize) -> Option<Arc<dyn LastingMemory>> {
-        self.0.as_ref()?.take(name, words)
+    /// As [`LastingSource::make`].
+    pub fn make(&self, name: &str, words: usize) -> Option<Arc<dyn LastingMemory>> {
+        self.0.as_ref()?.make(name, words)
+    }
+
+    /// As [`LastingSource::find`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn find(&self, name: &str, words: usize) -> io::Result<Left> {
+        let source = self.0.as_ref();
+        source.map_or(Ok(Left::Nothing), |source| source.find(name, words))
+    }
+
+    /// As [`LastingSource::names`].
+    pub fn names(&self, prefix: &str) -> Vec<String> {
+        let source = self.0.as_ref();
+        source.map_or_else(Vec::new, |source| source.names(prefix))
     }
 
     /// As [`LastingSource::forget`].

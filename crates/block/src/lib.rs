@@ -9,6 +9,7 @@ mod device;
 mod dma;
 mod drive;
 mod error;
+mod host_memory;
 mod iobuf;
 mod lasting;
 mod lent;
@@ -26,8 +27,9 @@ pub use drive::{
     Drive, DriveInfo, DriveIo, DriveIoKind, DriveOutcome, DriveQueue, DriveQueueExt, Rotation,
 };
 pub use error::{DriveError, ErrorKind, IoError};
+pub use host_memory::HostMemory;
 pub use iobuf::{CutBuf, IoBuf, Segment};
-pub use lasting::{Lasting, LastingMemory, LastingSource, OwnMemory};
+pub use lasting::{Lasting, LastingMemory, LastingSource, Left, OwnMemory};
 pub use lent::{Lent, Shown};
 pub use oneshot::{Receiver, Sender, oneshot};
 pub use op::{Op, OpFlags, OpKind};

@@ -204,6 +204,7 @@ pub enum Dump {
         from: Drives,
     },
     /// The checkpoints of a shard, or of all
+    #[command(override_usage = "convect dump checkpoint [SHARD] --drive <DRIVE>...")]
     Checkpoint {
         /// The shard
         shard: Option<u16>,
@@ -212,6 +213,7 @@ pub enum Dump {
         from: Drives,
     },
     /// The records of a shard's journal that opening the pool would play
+    #[command(override_usage = "convect dump journal [SHARD] --drive <DRIVE>...")]
     Journal {
         /// The shard
         shard: Option<u16>,
@@ -220,6 +222,7 @@ pub enum Dump {
         from: Drives,
     },
     /// What lies at a block of the metadata region
+    #[command(override_usage = "convect dump page <BLOCK> --drive <DRIVE>...")]
     Page {
         /// The block, as other dumps show it after `0:`
         block: u64,
@@ -228,6 +231,7 @@ pub enum Dump {
         from: Drives,
     },
     /// The map of a volume, a line a chunk of 1 MiB; or one chunk's
+    #[command(override_usage = "convect dump map <VOLUME> [CHUNK] --drive <DRIVE>...")]
     Map {
         /// The volume, without the pool's name
         volume: String,
@@ -238,6 +242,7 @@ pub enum Dump {
         from: Drives,
     },
     /// The groups of space that a shard has
+    #[command(override_usage = "convect dump space [SHARD] --drive <DRIVE>...")]
     Space {
         /// The shard
         shard: Option<u16>,
@@ -249,6 +254,7 @@ pub enum Dump {
 
 /// `restore`.
 #[derive(Args, Debug)]
+#[command(override_usage = "convect restore <VOLUME> --to <FILE> --drive <DRIVE>...")]
 pub struct Restore {
     /// The volume, without the pool's name
     pub volume: String,
@@ -373,6 +379,7 @@ pub enum Pool {
         name: String,
     },
     /// Open a pool from its drives; without a name, list what could be opened
+    #[command(override_usage = "convect pool import [OPTIONS] [NAME] --drive <SPEC>...")]
     Import {
         /// The pool's name or id
         name: Option<String>,
@@ -382,6 +389,9 @@ pub enum Pool {
         /// Open it though drives are missing
         #[arg(long)]
         degraded: bool,
+        /// Open it though a drive or its metadata was put back to an earlier state: what was written since is lost
+        #[arg(long)]
+        accept_old: bool,
     },
     /// Forget a pool and everything in it
     Destroy {

@@ -2,10 +2,11 @@
 
 use block::BlockDevice;
 use engine::{
-    DriveReport, Engine, EngineError, Explanation, ExportRecord, IoCounters, JobStatus, MapCell,
-    MoveCount, PoolChange, PoolLook, PoolSpec, PoolStatus, Promotion, ReceiveSpec, ReceiveStatus,
-    ScanReport, ScheduleSpec, ScheduleStatus, ScheduleTurn, ScrubSpec, ScrubStatus, SnapshotDiff,
-    SnapshotStatus, VdriveSpec, VolumeChange, VolumeSpec, VolumeStatus, WhatIf,
+    DriveReport, Engine, EngineError, Explanation, ExportRecord, ImportOptions, IoCounters,
+    JobStatus, MapCell, MoveCount, PoolChange, PoolLook, PoolSpec, PoolStatus, Promotion,
+    ReceiveSpec, ReceiveStatus, ScanReport, ScheduleSpec, ScheduleStatus, ScheduleTurn, ScrubSpec,
+    ScrubStatus, SnapshotDiff, SnapshotStatus, VdriveSpec, VolumeChange, VolumeSpec, VolumeStatus,
+    WhatIf,
 };
 use std::ops::Range;
 use std::sync::Arc;
@@ -40,7 +41,7 @@ control! {
     pool_list() -> Result<Vec<PoolStatus>>;
     pool_status(pool: &str) -> Result<PoolStatus>;
     pool_scan(drives: &[String]) -> Result<ScanReport>;
-    pool_import(drives: &[String], pool: &str, degraded: bool) -> Result<PoolStatus>;
+    pool_import(drives: &[String], pool: &str, options: ImportOptions) -> Result<PoolStatus>;
     pool_export(pool: &str) -> Result<()>;
     pool_destroy(pool: &str) -> Result<()>;
     pool_hold_promotion(pool: &str, hold: bool) -> Result<()>;

@@ -11,6 +11,16 @@ pub type Opener = Rc<dyn Fn() -> Arc<dyn OpenDrive>>;
 
 thread_local! {
     static GIVEN: RefCell<BTreeMap<String, Opener>> = const { RefCell::new(BTreeMap::new()) };
+    static NUMBERS: RefCell<BTreeMap<String, u64>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+/// Gives `spec` a number on the calling thread, by which [`crate::identity`] knows the drive from its copies.
+pub fn give_number(spec: &str, number: u64) {
+    NUMBERS.with_borrow_mut(|numbers| numbers.insert(spec.to_owned(), number));
+}
+
+pub(crate) fn number_of(spec: &str) -> Option<u64> {
+    NUMBERS.with_borrow(|numbers| numbers.get(spec).copied())
 }
 
 /// Makes [`crate::open`] use `opener` for `spec` on the calling thread, or forgets it.

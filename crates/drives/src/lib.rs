@@ -22,13 +22,14 @@ mod spec;
 mod uring;
 
 pub use error::{OpenError, OpenErrorKind};
-pub use given::give;
+pub use given::{give, give_number};
 pub use lasting::LastingFiles;
 pub use made::{MadeFile, make_file};
 pub use model::{Profile, profiles};
 pub use ram::forget_ram;
 pub use registry::{
-    DriveIdentity, DriveKind, OpenDrive, canonical, found_on, identity, kinds, open, open_read_only,
+    DriveIdentity, DriveKind, OpenDrive, canonical, found_on, identity, is_same_drive, kinds, open,
+    open_read_only,
 };
 pub use signature::signature;
 pub use spec::file_path;

@@ -137,21 +137,81 @@ pub struct DriveIdentity {
     is_device: bool,
     device: u64,
     inode: u64,
+    /// Of a block device: what its numbers are given to, which may be another one after it was detached; 0: unknown.
+    mark: u64,
+}
+
+impl DriveIdentity {
+    /// The same in four words, for memory that outlives the process.
+    pub fn words(self) -> [u64; 4] {
+        let kind = 1 + u64::from(self.is_device);
+        [kind, self.device, self.inode, self.mark]
+    }
+}
+
+/// Whether two identities, as [`DriveIdentity::words`] or zeroes where there is none, are of one drive. A block device that
+/// has a name of its own is the same one under another number.
+pub fn is_same_drive(one: [u64; 4], other: [u64; 4]) -> bool {
+    match (one, other) {
+        ([2, .., mark], [2, .., known]) if mark != 0 || known != 0 => mark == known,
+        _ => one == other,
+    }
 }
 
 /// Which drive a specification names; `None` for kinds that are not files, and for missing files.
 pub fn identity(spec: &str) -> Option<DriveIdentity> {
+    if let Some(inode) = given::number_of(spec) {
+        return Some(DriveIdentity {
+            is_device: false,
+            device: 0,
+            inode,
+            mark: 0,
+        });
+    }
     let meta = fs::metadata(path(spec)?).ok()?;
     Some(match meta.file_type().is_block_device() {
         true => DriveIdentity {
             is_device: true,
             device: meta.rdev(),
             inode: 0,
+            mark: mark_of(meta.rdev()),
         },
         false => DriveIdentity {
             is_device: false,
             device: meta.dev(),
             inode: meta.ino(),
+            mark: 0,
         },
+    })
+}
+
+/// What a block device's number is given to, as a hash: the name that the device has of its own, else the number of its
+/// attachment, which the kernel never gives twice; 0 where the kernel tells neither.
+fn mark_of(device: u64) -> u64 {
+    // Those of a partition are its disk's.
+    const NAMES: [&str; 7] = [
+        "dm/uuid",
+        "wwid",
+        "device/wwid",
+        "../wwid",
+        "../device/wwid",
+        "diskseq",
+        "../diskseq",
+    ];
+    let (major, minor) = (libc::major(device), libc::minor(device));
+    let node = PathBuf::from(format!("/sys/dev/block/{major}:{minor}"));
+    let read = |name: &str| {
+        let text = fs::read_to_string(node.join(name)).ok()?;
+        let text = text.trim();
+        (!text.is_empty()).then(|| format!("{name} {text}"))
+    };
+    let partition = read("partition").unwrap_or_default();
+    let name = NAMES.into_iter().find_map(read);
+    name.map_or(0, |name| {
+        let bytes = partition.bytes().chain(name.bytes());
+        // FNV-1a.
+        bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        })
     })
 }

@@ -89,7 +89,7 @@ impl Harness {
         }
         for shard in &shards {
             shard.set_layers(&config.layers);
-            shard.replay_journal().await.map_err(explain)?;
+            shard.replay_journal(false).await.map_err(explain)?;
         }
         for shard in &shards {
             shard.end_recovery().await.map_err(explain)?;

@@ -16,6 +16,7 @@ mod vdrive;
 
 pub use control::Engine;
 pub use control::explain::*;
+pub use control::import::*;
 pub use control::knobs::*;
 pub use control::look::*;
 pub use control::spread::*;

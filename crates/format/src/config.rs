@@ -64,6 +64,9 @@ pub struct PartConfig {
     pub stale: String,
 }
 
+/// A part of a vdrive: the vdrive (0 is the metadata region) and the part's index.
+pub type LegId = (u8, usize);
+
 fn is_false(flag: &bool) -> bool {
     !*flag
 }
@@ -335,6 +338,40 @@ impl ScrubConfig {
     }
 }
 
+/// How far a shard's metadata was when a label was written. What an opening finds is at least that, unless metadata was put
+/// back to an earlier state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct CheckpointMark {
+    /// Generation of its newest checkpoint.
+    pub generation: u64,
+    /// Epoch of its journal.
+    pub epoch: u64,
+    /// Number of the first journal page that is not part of that checkpoint.
+    pub page: u64,
+}
+
+impl CheckpointMark {
+    /// Whether what was found of a shard, with the journal's end as its page, lacks what this one had.
+    pub fn is_beyond(&self, found: &Self) -> bool {
+        (self.epoch, self.page) > (found.epoch, found.page)
+    }
+}
+
+/// Something old that the pool was opened with, since somebody said so.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct OldConfig {
+    /// The drive (id); empty: a shard's metadata.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub drive: String,
+    /// The shard, of metadata.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub shard: u16,
+    /// Generation of the label, or of the checkpoint, that was found.
+    pub generation: u64,
+    /// Generation that there was at least.
+    pub expected: u64,
+}
+
 /// A job that rests until somebody has it go on, also when the pool is opened again.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PausedConfig {
@@ -408,12 +445,42 @@ pub struct PoolConfig {
     /// The end of the log of changes of the daemon that had the pool last, at most [`ANCHOR_MAX`] bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audit_anchor: Option<String>,
+    /// Id of the opening that the pool is in, or was in last: 32 hex digits, random; empty: none yet. What outlives a daemon
+    /// in memory is called by it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub opening: String,
+    /// How far each shard's metadata was, by number of the shard.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checkpoints: Vec<CheckpointMark>,
+    /// What was accepted as it is though it is old, until a scrub of the whole pool has ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub old: Vec<OldConfig>,
     /// Fields of compatible features that this version does not know: kept as they are.
     #[serde(flatten)]
     pub unknown: BTreeMap<String, serde_json::Value>,
     /// The label's feature bits, which stand beside the description.
     #[serde(skip)]
     pub features: Features,
+}
+
+impl PoolConfig {
+    /// Every part of the pool, the metadata region's first.
+    pub fn parts(&self) -> impl Iterator<Item = (LegId, &PartConfig)> {
+        let of = |vdrive| move |(index, part)| ((vdrive, index), part);
+        let meta = self.meta.parts.iter().enumerate().map(of(0));
+        let data = self
+            .vdrives
+            .iter()
+            .flat_map(move |vdrive| vdrive.parts.iter().enumerate().map(of(vdrive.id)));
+        meta.chain(data)
+    }
+
+    /// Notes what was accepted though it is old, once for each drive and shard.
+    pub fn accept_old(&mut self, old: OldConfig) {
+        let same = |known: &OldConfig| known.drive == old.drive && known.shard == old.shard;
+        self.old.retain(|known| !same(known));
+        self.old.push(old);
+    }
 }
 
 impl DriveConfig {

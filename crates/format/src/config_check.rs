@@ -134,6 +134,11 @@ impl PoolConfig {
                 )
             })?;
         }
+        let old_max = self.drives.len() + usize::from(SHARDS_MAX);
+        need(
+            self.checkpoints.len() <= usize::from(SHARDS_MAX) && self.old.len() <= old_max,
+            || "more checkpoints, or old drives, than there can be".into(),
+        )?;
         check_warn_at(&self.warn_at)?;
         let budget = self.promotion_budget;
         need(

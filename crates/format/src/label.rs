@@ -38,6 +38,16 @@ pub fn label_offsets(size: u64) -> [u64; 4] {
     [0, LABEL_SIZE, end, end + LABEL_SIZE]
 }
 
+/// First bytes of the labels of a drive that had `known` bytes when it joined and has `present` now: the second end is where it
+/// was, and what lies beyond the present end is none. At another end there are data.
+pub fn label_places(known: u64, present: u64) -> [Option<u64>; 4] {
+    let fits = |offset: &u64| {
+        let end = offset.checked_add(LABEL_SIZE);
+        end.is_some_and(|end| end <= present)
+    };
+    label_offsets(known).map(|offset| Some(offset).filter(fits))
+}
+
 /// The two of the four labels that a generation is written to: the other two keep the one before.
 pub fn label_slots_for(generation: u64) -> [usize; 2] {
     if generation.is_multiple_of(2) {
@@ -118,6 +128,13 @@ fn unpack(packed: &[u8]) -> Result<Vec<u8>, String> {
 }
 
 impl Label {
+    /// Size in bytes that the drive that bears it had when it joined, if its description names that drive.
+    pub fn own_size(&self) -> Option<u64> {
+        let own = self.drive.to_string();
+        let known = self.config.drives.iter().find(|known| known.id == own);
+        known.map(|known| known.size)
+    }
+
     /// Its bytes, padded to whole blocks.
     ///
     /// # Errors
@@ -263,7 +280,10 @@ pub(crate) mod tests {
                 warn_at: crate::WARN_AT.to_vec(),
                 promotion_budget: 0,
                 audit_anchor: None,
+                opening: String::new(),
                 paused: Vec::new(),
+                checkpoints: Vec::new(),
+                old: Vec::new(),
                 unknown: Default::default(),
                 features: Features::default(),
             },
@@ -319,6 +339,20 @@ pub(crate) mod tests {
         assert_eq!(label_offsets(size), [0, 1 << 20, 98 << 20, 99 << 20]);
         assert_eq!((DATA_START, data_end(size)), (2 << 20, 98 << 20));
         assert_ne!(label_slots_for(4), label_slots_for(5));
+    }
+
+    #[test]
+    fn labels_stay_where_they_were_when_a_drive_changes_its_size() {
+        let (known, end) = (100 << 20, 98 << 20);
+        let all = label_offsets(known).map(Some);
+        assert_eq!(label_places(known, known), all);
+        assert_eq!(label_places(known, known + (64 << 20)), all);
+        let cut = [Some(0), Some(1 << 20), Some(end), None];
+        assert_eq!(label_places(known, known - 1), cut);
+        let front = [Some(0), Some(1 << 20), None, None];
+        assert_eq!(label_places(known, 40 << 20), front);
+        assert_eq!(label_places(known, 0), [None; 4]);
+        assert_eq!(label_places(u64::MAX, known), front);
     }
 
     #[test]

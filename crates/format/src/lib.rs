@@ -9,6 +9,7 @@ mod checkpoint;
 mod chunk;
 mod config;
 mod config_check;
+mod evidence;
 mod features;
 mod geometry;
 mod groups;
@@ -30,12 +31,13 @@ pub use checkpoint::Checkpoint;
 pub use checksum::crc32c;
 pub use chunk::{BlockState, ChunkPage};
 pub use config::{
-    ANCHOR_MAX, DriveConfig, ExportConfig, LayerConfig, LayoutConfig, MetaConfig, PartConfig,
-    PausedConfig, Policy, PoolConfig, RESERVATIONS_MAX, ReceivingConfig, ReservationsConfig,
-    ScheduleConfig, ScrubConfig, ScrubRunning, ScrubTotals, SnapshotConfig, TargetsConfig,
-    TierConfig, VdriveConfig, VolumeConfig, WARN_AT,
+    ANCHOR_MAX, CheckpointMark, DriveConfig, ExportConfig, LayerConfig, LayoutConfig, LegId,
+    MetaConfig, OldConfig, PartConfig, PausedConfig, Policy, PoolConfig, RESERVATIONS_MAX,
+    ReceivingConfig, ReservationsConfig, ScheduleConfig, ScrubConfig, ScrubRunning, ScrubTotals,
+    SnapshotConfig, TargetsConfig, TierConfig, VdriveConfig, VolumeConfig, WARN_AT,
 };
 pub use config_check::{NUMBERS_MAX, check_warn_at, whole_limit};
+pub use evidence::{DriveEvidence, Evidence, History, OldDrive, ShortDrive};
 pub use features::{Features, KNOWN, LAYERS, Newer};
 pub use geometry::{
     REGION, checkpoint_block, journal_start, pages_start, shard_of, shard_of_chunk,
@@ -48,7 +50,7 @@ pub use knobs::{
 };
 pub use label::{
     DATA_START, LABEL_SIZE, Label, LabelError, MAX_DESCRIPTION, data_end, label_offsets,
-    label_slots_for, readdress,
+    label_places, label_slots_for, readdress,
 };
 pub use layers::{Owner, Reader, Reap, Viewer};
 pub use layout::{Fragment, Layout};

@@ -76,6 +76,9 @@ async fn check_shard(inspection: &Inspection<'_>, shard: u16, shared: &mut Share
         lose_volumes(inspection, shard, &(0..=u32::MAX));
         return;
     };
+    if let Some(older) = view.older(inspection) {
+        inspection.find(Verdict::Lost, older);
+    }
     claim_groups(inspection, &view, shared);
     let mut maps = Maps::default();
     for range in std::mem::take(&mut view.lost_volumes) {
@@ -109,6 +112,10 @@ async fn check_shard(inspection: &Inspection<'_>, shard: u16, shared: &mut Share
     )
     .await;
     view.report.unfinished_blocks = unfinished.len() as u64;
+    let exported = inspection.pool.label.exported;
+    if !exported && !view.journal.ended && !view.journal.has_gaps() {
+        inspection.report.borrow_mut().unproven.push(shard);
+    }
     for ((volume, chunk), page) in std::mem::take(&mut maps.chunks) {
         check_chunk(inspection, shard, &mut maps, volume, chunk, &page).await;
     }

@@ -32,7 +32,7 @@ pub fn is_here(pool: &Pool, place: Place) -> bool {
     let Some(vdrive) = pool.vdrive_of(place) else {
         return false;
     };
-    let here = |(part, _): (usize, u64)| vdrive.parts[part].disk.is_some();
+    let here = |(part, byte): (usize, u64)| pool.disk_with(&vdrive.parts[part], byte).is_some();
     vdrive.copies(place.block()).any(here)
 }
 

@@ -4,7 +4,7 @@ use crate::Result;
 use crate::error::InspectError;
 use block::{DmaBuf, DmaPool, Drive, DriveError, DriveQueue, DriveQueueExt};
 use drives::OpenDrive;
-use format::{LABEL_SIZE, Label, LabelError, label_offsets};
+use format::{LABEL_SIZE, Label, LabelError, label_places};
 use reactor::Handle;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -19,8 +19,10 @@ pub enum LabelState {
     Valid(Box<Label>),
     /// Zeroes: none was written yet, or the drive left its pool.
     Empty,
-    /// Neither a label nor zeroes.
+    /// Neither a label nor zeroes, or one of another place.
     Damaged,
+    /// The drive is shorter than it was, and does not have the place.
+    Gone,
     /// The drive cannot read it.
     Unreadable(DriveError),
     /// A label of a format that this version cannot follow, with the reason.
@@ -37,14 +39,22 @@ impl LabelState {
     }
 }
 
+/// Whether a label was written for this place: what lies at the end of a drive of another size than it had is data.
+fn belongs(label: &Label, index: usize, offset: u64) -> bool {
+    let size = label.own_size();
+    size.is_none_or(|size| format::label_offsets(size)[index] == offset)
+}
+
 /// A drive that is open.
 pub struct Disk {
     /// How it was opened.
     pub spec: String,
     /// Size in bytes.
     pub size: u64,
-    /// Its labels, in the order of [`label_offsets`].
+    /// Its labels, in the order of [`label_places`].
     pub labels: [LabelState; 4],
+    /// Where those lie; none beyond the end of a drive that was cut short.
+    pub places: [Option<u64>; 4],
     queue: Rc<dyn DriveQueue>,
     dma: DmaPool,
 }
@@ -70,16 +80,27 @@ impl Disk {
             spec: info.spec,
             size: info.size,
             labels: [const { LabelState::Empty }; 4],
+            places: label_places(info.size, info.size),
             queue,
             dma: handle.dma().clone(),
         };
-        for (index, offset) in label_offsets(disk.size).into_iter().enumerate() {
-            disk.labels[index] = disk.label(offset).await;
+        for index in [0, 1] {
+            disk.labels[index] = disk.label(index).await;
+        }
+        // The other end is where it was when the drive joined.
+        if let Some(known) = disk.newest().and_then(Label::own_size) {
+            disk.places = label_places(known, disk.size);
+        }
+        for index in [2, 3] {
+            disk.labels[index] = disk.label(index).await;
         }
         Ok(disk)
     }
 
-    async fn label(&self, offset: u64) -> LabelState {
+    async fn label(&self, index: usize) -> LabelState {
+        let Some(offset) = self.places[index] else {
+            return LabelState::Gone;
+        };
         let head = match self.read(offset, HEAD).await {
             Ok(head) => head,
             Err(error) => return LabelState::Unreadable(error),
@@ -97,6 +118,7 @@ impl Disk {
             decoded => decoded,
         };
         match decoded {
+            Ok(label) if !belongs(&label, index, offset) => LabelState::Damaged,
             Ok(label) => LabelState::Valid(Box::new(label)),
             Err(LabelError::None) => LabelState::Damaged,
             Err(error) => LabelState::Unknown(error.to_string()),

@@ -10,7 +10,7 @@ use crate::shard::ShardView;
 use crate::walk::{Found, Walk};
 use format::{
     BlockState, ChunkPage, FANOUT, HomesPage, NodePage, Page, PageKind, PagePtr, Record, SlotsPage,
-    VolumePage, crc32c, label_offsets,
+    VolumePage, crc32c,
 };
 use units::{CHUNK_BLOCKS, Place, VdriveId};
 
@@ -92,7 +92,7 @@ fn pointer(ptr: PagePtr) -> String {
 fn labels(pool: &Pool, out: Lines<'_>) -> Result<()> {
     for disk in &pool.disks {
         out(&format!("{} ({} bytes)", disk.spec, disk.size));
-        for (state, offset) in disk.labels.iter().zip(label_offsets(disk.size)) {
+        for (state, offset) in disk.labels.iter().zip(disk.places) {
             let text = match state {
                 LabelState::Valid(label) => format!(
                     "generation {}, pool {}, drive {}, {}",
@@ -106,14 +106,16 @@ fn labels(pool: &Pool, out: Lines<'_>) -> Result<()> {
                     }
                 ),
                 LabelState::Empty => "empty".into(),
+                LabelState::Gone => "beyond the drive's end".into(),
                 LabelState::Damaged => "damaged".into(),
                 LabelState::Unreadable(error) => format!("unreadable: {error}"),
                 LabelState::Unknown(why) => why.clone(),
             };
+            let offset = offset.map_or_else(|| "none".to_owned(), |offset| offset.to_string());
             out(&format!("  at byte {offset}: {text}"));
         }
     }
-    let text = serde_json::to_string_pretty(pool.config());
+    let text = serde_json::to_string_pretty(&pool.written.config);
     let text = text.map_err(|error| InspectError::new(error.to_string()))?;
     out(&format!(
         "description of generation {}:",

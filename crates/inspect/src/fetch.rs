@@ -98,12 +98,11 @@ impl Pool {
             };
             let blocks = self.read_blocks(disk, *byte, run.wants.len()).await;
             for ((got, index), block) in found.iter_mut().zip(&run.wants).zip(blocks) {
-                match block
-                    .ok()
-                    .filter(|bytes| crc32c(bytes) == wants[*index].crc)
-                {
-                    Some(bytes) => got.bytes = Some(bytes),
-                    None => got.wrong.push(*part),
+                match block {
+                    Ok(bytes) if crc32c(&bytes) == wants[*index].crc => got.bytes = Some(bytes),
+                    // Behind the end of a drive that was cut short.
+                    Err(DriveError::Bounds) => got.absent += 1,
+                    _ => got.wrong.push(*part),
                 }
             }
         }
@@ -135,14 +134,20 @@ impl Pool {
         count: usize,
     ) -> Vec<Result<DmaBuf, DriveError>> {
         let disk = &self.disks[disk];
-        if let Ok(buf) = disk.read(byte, count * BLOCK).await {
+        let whole = disk.size.saturating_sub(byte) / BLOCK as u64 >= count as u64;
+        if whole && let Ok(buf) = disk.read(byte, count * BLOCK).await {
             return (0..count)
                 .map(|index| Ok(buf.slice(index * BLOCK, BLOCK)))
                 .collect();
         }
         let mut blocks = Vec::new();
         for index in 0..count as u64 {
-            blocks.push(disk.read(byte + index * BLOCK as u64, BLOCK).await);
+            let byte = byte.saturating_add(index * BLOCK as u64);
+            let here = byte.saturating_add(BLOCK as u64) <= disk.size;
+            blocks.push(match here {
+                true => disk.read(byte, BLOCK).await,
+                false => Err(DriveError::Bounds),
+            });
         }
         blocks
     }

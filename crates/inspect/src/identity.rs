@@ -11,7 +11,7 @@ use crate::error::InspectError;
 use crate::{Result, run};
 use drives::OpenDrive;
 use format::{
-    DriveConfig, Label, PAGE, PartConfig, PoolConfig, give_to_pool, journal_start, label_offsets,
+    DriveConfig, Evidence, Label, PAGE, PartConfig, PoolConfig, give_to_pool, journal_start,
     label_slots_for,
 };
 use reactor::Handle;
@@ -66,6 +66,8 @@ pub async fn renew_identity(
         disks.push(Disk::new(handle, drive).await?);
     }
     let mut plan = Plan::of(&disks, new_id)?;
+    // What the last opening left in memory is not the copy's.
+    plan.config.opening.clear();
     if let Some(name) = name {
         name.clone_into(&mut plan.config.name);
     }
@@ -122,6 +124,10 @@ impl Plan {
         let label = label.ok_or_else(|| {
             InspectError::new("no label of a pool is on any of the drives: name the copy's drives")
         })?;
+        let mut judged = label.clone();
+        let evidence = crate::pool::judge(&mut judged, disks);
+        refuse_unlike(&evidence)?;
+        let label = &judged;
         let mut drives = BTreeMap::new();
         for known in &label.config.drives {
             let old = known.id.parse().map_err(|_| {
@@ -233,9 +239,11 @@ impl Plan {
             };
             let bytes = label.encode();
             let bytes = bytes.map_err(|error| InspectError::new(error.to_string()))?;
-            let offsets = label_offsets(disk.size);
             for slot in label_slots_for(generation) {
-                disk.write(offsets[slot], &bytes).await.map_err(failed)?;
+                let Some(offset) = disk.places[slot] else {
+                    continue;
+                };
+                disk.write(offset, &bytes).await.map_err(failed)?;
             }
             disk.flush().await.map_err(failed)?;
         }
@@ -274,6 +282,23 @@ impl Plan {
         }
         Ok(())
     }
+}
+
+/// Refuses a copy whose drives are not of one moment, or not whole: new labels would say that they are.
+fn refuse_unlike(evidence: &Evidence) -> Result<()> {
+    if let Some(old) = evidence.lost().next() {
+        return Err(InspectError::new(format!(
+            "{} is older than the copy's other drives (label {}, and {} at least is right): copy all drives again, at one moment",
+            old.spec, old.generation, old.expected
+        )));
+    }
+    if let Some(short) = evidence.short.first() {
+        return Err(InspectError::new(format!(
+            "{} is {} bytes shorter than the drive that it is a copy of: copy it again, whole",
+            short.spec, short.missing
+        )));
+    }
+    Ok(())
 }
 
 /// The identities that a description says are being replaced: the pool's, and drives' new ones by their old ones.

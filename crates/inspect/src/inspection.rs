@@ -107,11 +107,14 @@ impl<'a> Inspection<'a> {
             if !wrong.contains(&part) {
                 continue;
             }
+            // What was put back or cut short is left as it is.
+            let disk = self.pool.disk_with(&known.parts[part], byte);
+            let Some(disk) = disk.filter(|disk| !self.pool.is_kept(*disk)) else {
+                continue;
+            };
             let drive = self.pool.part_name(vdrive, part);
             self.report.borrow_mut().mend(what, drive);
-            if let Some(disk) = known.parts[part].disk {
-                self.write(what, disk, byte, bytes).await;
-            }
+            self.write(what, disk, byte, bytes).await;
         }
     }
 

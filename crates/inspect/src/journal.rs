@@ -1,8 +1,11 @@
-//! A shard's journal ring: what an opening would play, and signs that part of it is lost.
+//! A shard's journal ring: what an opening would play, and signs that part of it is lost. Where pages out of its middle are,
+//! an opening is refused; here those after them are used, and what may be older for it is known.
 
 use crate::inspection::Inspection;
 use crate::report::Verdict;
-use format::{Bounds, Checkpoint, JournalHeader, PAGE, Record, journal_start, open_page};
+use format::{
+    BlockMask, Bounds, Checkpoint, JournalHeader, PAGE, Record, journal_start, open_page,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use units::VdriveId;
 
@@ -20,10 +23,17 @@ pub struct JournalEntry {
 /// What a journal has since a checkpoint.
 #[derive(Default)]
 pub struct Journal {
-    /// Pages in order.
+    /// Pages in order; some between them may be lost.
     pub pages: Vec<JournalEntry>,
     /// Pages below this number were durable with their data.
     pub durable: u64,
+    /// Numbers of pages that were durable and are lost. What they said of a block counts no more only where a later page
+    /// tells of that block.
+    pub lost: BTreeSet<u64>,
+    /// The newest checkpoint is lost, and the journal goes on from that.
+    pub later: bool,
+    /// The last page says that all before it was durable, and has no records: nothing came after it for a moment at least.
+    pub ended: bool,
     /// The page behind the last one is there and not whole on any leg: it was being written when
     /// the power went, or is damaged, and then what was written last is missing.
     pub cut: bool,
@@ -50,6 +60,24 @@ struct Ring {
     strange: u64,
     /// Pages of this epoch that are not whole on some leg, by number.
     broken: BTreeSet<u64>,
+    /// Places that no leg can read.
+    unreadable: BTreeSet<u64>,
+}
+
+impl Ring {
+    /// Numbers of the pages that count, in order, and of those between them that are lost. A page that is lost ends the
+    /// journal, unless others tell that it was durable: then those count up to the durable mark, and on from there.
+    fn choose(&self, from: u64, length: u64) -> (Vec<u64>, BTreeSet<u64>) {
+        let has = |number: &u64| self.pages.contains_key(number);
+        let limit = from.saturating_add(length);
+        let durable = self.durable.clamp(from, limit);
+        let (mut chosen, lost): (Vec<u64>, BTreeSet<u64>) = {
+            let (chosen, lost): (Vec<u64>, Vec<u64>) = (from..durable).partition(has);
+            (chosen, lost.into_iter().collect())
+        };
+        chosen.extend((durable..limit).take_while(has));
+        (chosen, lost)
+    }
 }
 
 /// Reads what an opening from `checkpoint` would play. Legs that lack a page, or have it as it was
@@ -60,17 +88,28 @@ pub async fn read(inspection: &Inspection<'_>, checkpoint: &Checkpoint) -> Journ
     let base = journal_start(config.shards, shard, config.meta.journal_blocks);
     let length = config.meta.journal_blocks;
     let mut ring = read_ring(inspection, checkpoint, base, length).await;
-    let mut next = checkpoint.journal_from;
-    while next - checkpoint.journal_from < length && ring.pages.contains_key(&next) {
-        next += 1;
-    }
-    tell(inspection, checkpoint, &ring, next);
+    let (chosen, lost) = ring.choose(checkpoint.journal_from, length);
+    let last = chosen.last().copied();
+    let next = last.map_or(checkpoint.journal_from, |last| last + 1);
+    tell(inspection, checkpoint, &ring, &lost, next);
     let mut journal = Journal {
         durable: ring.durable,
+        lost,
+        later: ring.epoch > checkpoint.epoch,
         cut: ring.broken.contains(&next),
+        ended: last.is_some_and(|last| ring.pages[&last].entry.is_mark()),
         ..Journal::default()
     };
-    for number in checkpoint.journal_from..next {
+    if ring.unreadable.contains(&(next % length)) && !inspection.pool.label.exported {
+        journal.cut = true;
+        let text = format!(
+            "shard {}: page {next} of the journal cannot be read on any drive that has it: writes that were flushed \
+             may be lost with it",
+            checkpoint.shard
+        );
+        inspection.find(Verdict::Lost, text);
+    }
+    for number in chosen {
         let Some(candidate) = ring.pages.remove(&number) else {
             break;
         };
@@ -78,6 +117,51 @@ pub async fn read(inspection: &Inspection<'_>, checkpoint: &Checkpoint) -> Journ
         journal.pages.push(candidate.entry);
     }
     journal
+}
+
+impl JournalEntry {
+    /// It says that everything before it was durable, and nothing else.
+    fn is_mark(&self) -> bool {
+        self.records.is_empty() && self.header.durable_below >= self.header.sequence
+    }
+}
+
+impl Journal {
+    /// Whether something that was durable is lost, so that blocks of which nothing later is told may be older.
+    pub fn has_gaps(&self) -> bool {
+        self.later || !self.lost.is_empty()
+    }
+
+    /// Whether a page's records are taken as they say: it was durable, and so is all that came before it.
+    pub fn is_sure(&self, header: &JournalHeader) -> bool {
+        let after_gap = self
+            .lost
+            .first()
+            .is_some_and(|lost| header.sequence > *lost);
+        header.sequence < self.durable && !after_gap
+    }
+
+    /// Blocks, by layer and chunk, that were written or discarded after everything that is lost.
+    pub fn settled(&self) -> BTreeMap<(u32, u32), BlockMask> {
+        let mut settled: BTreeMap<(u32, u32), BlockMask> = BTreeMap::new();
+        let last = self.lost.last().copied();
+        let after = |page: &&JournalEntry| !self.later && Some(page.header.sequence) > last;
+        for record in self
+            .pages
+            .iter()
+            .filter(after)
+            .flat_map(|page| &page.records)
+        {
+            let (first, count) = match record {
+                Record::Write { first, crcs, .. } => (usize::from(*first), crcs.len()),
+                Record::Trim { first, count, .. } => (usize::from(*first), usize::from(*count)),
+                _ => continue,
+            };
+            let known = settled.entry(record.subject()).or_default();
+            (first..first + count).for_each(|block| known.set(block));
+        }
+        settled
+    }
 }
 
 async fn mend(inspection: &Inspection<'_>, ring: &Ring, candidate: &Candidate, block: u64) {
@@ -104,7 +188,13 @@ async fn mend(inspection: &Inspection<'_>, ring: &Ring, candidate: &Candidate, b
 }
 
 /// What the ring says of what is not in the part that can be played.
-fn tell(inspection: &Inspection<'_>, checkpoint: &Checkpoint, ring: &Ring, next: u64) {
+fn tell(
+    inspection: &Inspection<'_>,
+    checkpoint: &Checkpoint,
+    ring: &Ring,
+    lost: &BTreeSet<u64>,
+    next: u64,
+) {
     let shard = checkpoint.shard;
     if ring.epoch > checkpoint.epoch {
         let text = format!(
@@ -113,10 +203,12 @@ fn tell(inspection: &Inspection<'_>, checkpoint: &Checkpoint, ring: &Ring, next:
             ring.epoch, checkpoint.epoch
         );
         inspection.find(Verdict::Lost, text);
-    } else if ring.durable > next {
+    } else if let Some(first) = lost.first() {
+        let count = lost.len();
         let text = format!(
-            "shard {shard}: page {next} of the journal is lost on every drive and was durable: \
-             changes of that page and later ones are lost"
+            "shard {shard}: page {first} of the journal is lost on every drive and was durable, {count} such pages in all: \
+             what they told is lost, and the pool does not open; `convect restore` goes by the pages up to {next} that \
+             are left, and lists what may be older"
         );
         inspection.find(Verdict::Lost, text);
     }
@@ -142,12 +234,19 @@ async fn read_ring(
         epoch: 0,
         strange: 0,
         broken: BTreeSet::new(),
+        unreadable: BTreeSet::new(),
     };
     let mut at = 0;
     while at < length {
         let count = BATCH.min(length - at);
         let copies = inspection.pool.read_meta(base + at, count as usize).await;
         ring.parts = copies.iter().map(|(part, _)| *part).collect();
+        for index in 0..count as usize {
+            let mut here = copies.iter().filter_map(|(_, blocks)| blocks.get(index));
+            if here.all(Result::is_err) {
+                ring.unreadable.insert(at + index as u64);
+            }
+        }
         for (part, blocks) in copies {
             for (position, bytes) in (at..).zip(blocks) {
                 let Ok(bytes) = bytes else { continue };
@@ -205,5 +304,96 @@ fn keep(ring: &mut Ring, part: usize, entry: JournalEntry) {
             known.parts.push(part);
         }
         _ => drop(ring.pages.insert(number, Candidate { entry, parts })),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::{Place, PoolId, ShardId};
+
+    fn header(sequence: u64, durable_below: u64) -> JournalHeader {
+        JournalHeader {
+            pool: PoolId(1),
+            shard: ShardId(0),
+            epoch: 3,
+            sequence,
+            durable_below,
+        }
+    }
+
+    fn ring(pages: &[u64], durable: u64) -> Ring {
+        let candidate = |sequence: u64| Candidate {
+            entry: JournalEntry {
+                header: header(sequence, durable),
+                records: Vec::new(),
+            },
+            parts: vec![0],
+        };
+        Ring {
+            pages: pages
+                .iter()
+                .map(|number| (*number, candidate(*number)))
+                .collect(),
+            parts: vec![0],
+            durable,
+            epoch: 3,
+            strange: 0,
+            broken: BTreeSet::new(),
+            unreadable: BTreeSet::new(),
+        }
+    }
+
+    #[test]
+    fn pages_after_a_lost_one_count_where_it_was_durable() {
+        let check = |pages: &[u64], durable, chosen: &[u64], lost: &[u64]| {
+            let found = ring(pages, durable).choose(10, 32);
+            let lost: BTreeSet<u64> = lost.iter().copied().collect();
+            assert_eq!(found, (chosen.to_vec(), lost), "{pages:?} {durable}");
+        };
+        check(&[10, 11, 12], 12, &[10, 11, 12], &[]);
+        // Not durable: a crash left it so, and it ends the journal.
+        check(&[10, 12, 13], 11, &[10], &[]);
+        check(&[], 0, &[], &[]);
+        check(&[10, 12, 13], 13, &[10, 12, 13], &[11]);
+        check(&[12, 13, 15], 13, &[12, 13], &[10, 11]);
+        // A mark that nobody can have made.
+        check(
+            &[10, 11],
+            u64::MAX,
+            &[10, 11],
+            &(12..42).collect::<Vec<_>>(),
+        );
+    }
+
+    #[test]
+    fn what_was_written_after_the_last_lost_page_is_not_older() {
+        let write = |chunk: u32, first: u8| Record::Write {
+            volume: 1,
+            chunk,
+            first,
+            slot: Place::NONE,
+            crcs: vec![7, 8].into(),
+            old: Vec::new().into(),
+        };
+        let page = |sequence, record| JournalEntry {
+            header: header(sequence, 13),
+            records: vec![record],
+        };
+        let journal = Journal {
+            pages: vec![page(10, write(1, 0)), page(12, write(2, 4))],
+            durable: 13,
+            lost: BTreeSet::from([11]),
+            ..Journal::default()
+        };
+        let settled = journal.settled();
+        assert_eq!(settled.keys().copied().collect::<Vec<_>>(), [(1, 2)]);
+        assert_eq!(settled[&(1, 2)].blocks().collect::<Vec<_>>(), [4, 5]);
+        assert!(journal.is_sure(&header(10, 13)) && !journal.is_sure(&header(12, 13)));
+        let later = Journal {
+            later: true,
+            ..journal
+        };
+        assert!(later.settled().is_empty() && later.has_gaps());
     }
 }

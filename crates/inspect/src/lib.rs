@@ -15,6 +15,7 @@ mod identity;
 mod inspection;
 mod journal;
 mod membership;
+mod older;
 mod pool;
 mod replay;
 mod report;

@@ -3,7 +3,7 @@
 use crate::disk::{Disk, LabelState};
 use crate::inspection::Inspection;
 use crate::report::{DriveReport, Verdict};
-use format::{Label, label_offsets, label_slots_for};
+use format::{Label, label_slots_for};
 use units::DriveId;
 
 /// Looks at every drive, and writes the newest label where it belongs and is not.
@@ -36,7 +36,49 @@ pub async fn check(inspection: &Inspection<'_>) {
         let text = format!("{spec} bears no label of the pool, and is left alone");
         inspection.find(Verdict::Repairable, text);
     }
+    tell_evidence(inspection);
     tell_out(inspection);
+}
+
+/// What the drives' labels tell of each other, as sentences: what was put back, what was cut short.
+pub fn tell_evidence(inspection: &Inspection<'_>) {
+    let evidence = &inspection.pool.evidence;
+    for spec in &evidence.own_way {
+        let text = format!(
+            "{spec} was used without the pool's other drives, and they without it: look at one side alone, without {spec} or \
+             with it only"
+        );
+        inspection.find(Verdict::Repairable, text);
+    }
+    for old in &evidence.old {
+        let (spec, own, expected) = (&old.spec, old.generation, old.expected);
+        if old.alone {
+            let text = format!(
+                "{spec} was put back to an earlier state: its label is {own}, and the pool's newest one says that it had {expected} \
+                 at least. What was written since is lost or older, and no block that still fits the pool's map shows \
+                 it. Bring the drive back as it was last; the pool opens as it is only with --accept-old"
+            );
+            inspection.find(Verdict::Lost, text);
+        } else {
+            let text = format!(
+                "{spec} is older than its mirror's other drives (label {own}, and {expected} at least is right): nothing of it \
+                 is used, and the pool copies all of it when it is opened"
+            );
+            inspection.find(Verdict::Repairable, text);
+        }
+    }
+    for short in &evidence.short {
+        let (spec, missing) = (&short.spec, short.missing);
+        let what = match short.cut {
+            true => "what lay there is read from elsewhere, or lost",
+            false => "only labels lay there",
+        };
+        let text = format!(
+            "{spec} is {missing} bytes shorter than when it joined: {what}, and nothing is written to it here. Give it its size \
+             back, or replace it in its mirror"
+        );
+        inspection.find(Verdict::Repairable, text);
+    }
 }
 
 fn drive_of(disk: &Disk) -> Option<DriveId> {
@@ -50,8 +92,11 @@ async fn check_present(inspection: &Inspection<'_>, index: usize) {
     let id = own.drive.to_string();
     let named = pool.config().drives.iter().find(|drive| drive.id == id);
     let follows = named.is_some_and(|known| known.labelled > 0 && own.generation >= known.labelled);
+    let is_old = pool.evidence.old.iter().any(|old| old.drive == id);
     let state = match named {
         None => "left",
+        Some(_) if is_old => "old",
+        Some(_) if pool.is_kept(index) => "short",
         Some(_) if !follows && own.generation < pool.label.generation => "stale",
         Some(_) => "present",
     };
@@ -72,11 +117,14 @@ async fn check_present(inspection: &Inspection<'_>, index: usize) {
         inspection.find(Verdict::Whole, text);
         return;
     }
+    if pool.is_kept(index) {
+        return;
+    }
     let wanted = match follows {
         true => own.clone(),
         false => Label {
             drive: own.drive,
-            ..pool.label.clone()
+            ..inspection.pool.written.clone()
         },
     };
     mend_labels(inspection, index, &wanted).await;
@@ -86,19 +134,19 @@ async fn check_present(inspection: &Inspection<'_>, index: usize) {
 async fn mend_labels(inspection: &Inspection<'_>, index: usize, wanted: &Label) {
     let pool = inspection.pool;
     let disk = &pool.disks[index];
-    let offsets = label_offsets(disk.size);
     for slot in label_slots_for(wanted.generation) {
         if disk.labels[slot].label() == Some(wanted) {
             continue;
         }
+        let Some(offset) = disk.places[slot] else {
+            continue;
+        };
         let Ok(bytes) = wanted.encode() else { return };
         inspection
             .report
             .borrow_mut()
             .mend("label", disk.spec.clone());
-        inspection
-            .write("label", index, offsets[slot], &bytes)
-            .await;
+        inspection.write("label", index, offset, &bytes).await;
     }
     // Labels of the generation before are only needed while the next one is written.
     let other = (0..4).filter(|slot| !label_slots_for(wanted.generation).contains(slot));
@@ -121,6 +169,7 @@ fn text_of(state: &LabelState) -> String {
     match state {
         LabelState::Valid(label) => label.generation.to_string(),
         LabelState::Empty => "empty".into(),
+        LabelState::Gone => "gone".into(),
         LabelState::Damaged => "damaged".into(),
         LabelState::Unreadable(_) => "unreadable".into(),
         LabelState::Unknown(_) => "unknown".into(),

@@ -5,8 +5,8 @@ use crate::disk::Disk;
 use crate::error::InspectError;
 use drives::OpenDrive;
 use format::{
-    Bounds, GroupKey, GroupSpace, Label, Layout, LayoutConfig, PartConfig, PoolConfig, SpaceClass,
-    TierConfig, pages_start,
+    Bounds, DriveEvidence, Evidence, GroupKey, GroupSpace, Label, Layout, LayoutConfig, PartConfig,
+    PoolConfig, SpaceClass, TierConfig, pages_start,
 };
 use reactor::Handle;
 use std::collections::BTreeMap;
@@ -80,12 +80,16 @@ pub struct Pool {
     pub disks: Vec<Disk>,
     /// Its id.
     pub id: PoolId,
-    /// The newest label.
+    /// The newest label, with members of mirrors marked as out that it does not know to be old.
     pub label: Label,
+    /// The same as it lies on the drives.
+    pub written: Label,
     /// Its vdrives, the metadata region first.
     pub vdrives: BTreeMap<VdriveId, Vdrive>,
     /// Drives that are here and bear no label: their specifications.
     pub unlabelled: Vec<String>,
+    /// What the drives' labels tell of each other.
+    pub evidence: Evidence,
 }
 
 impl Pool {
@@ -120,19 +124,40 @@ impl Pool {
             )));
         };
         check_members(&disks, &label)?;
+        let written = label.clone();
+        let mut label = label;
+        let evidence = judge(&mut label, &disks);
         let vdrives = vdrives(&label.config, &disks)?;
         Ok(Self {
             disks,
             id: label.pool,
             label,
+            written,
             vdrives,
             unlabelled,
+            evidence,
         })
     }
 
     /// The description of the pool.
     pub fn config(&self) -> &PoolConfig {
         &self.label.config
+    }
+
+    /// The drive that has this block of a part (first byte on the drive), if it is here and as long as that.
+    pub fn disk_with(&self, part: &Part, byte: u64) -> Option<usize> {
+        let disk = part.disk?;
+        let end = byte.checked_add(BLOCK as u64)?;
+        (end <= self.disks[disk].size).then_some(disk)
+    }
+
+    /// Whether nothing is to be written to a drive: it was put back to an earlier state or cut short, and is evidence of that.
+    pub fn is_kept(&self, disk: usize) -> bool {
+        let own = self.disks.get(disk).and_then(Disk::newest);
+        let id = own.map(|label| label.drive.to_string());
+        let old = self.evidence.old.iter().map(|old| &old.drive);
+        let short = self.evidence.short.iter().map(|short| &short.drive);
+        old.chain(short).any(|drive| Some(drive) == id.as_ref())
     }
 
     /// The vdrive that has this place, if it lies within one.
@@ -180,6 +205,19 @@ impl Pool {
         let disk = part.disk.and_then(|disk| self.disks.get(disk));
         disk.map_or_else(|| part.spec.clone(), |disk| disk.spec.clone())
     }
+}
+
+/// Judges the drives by the newest label, and marks in it which members of mirrors do not count.
+pub(crate) fn judge(label: &mut Label, disks: &[Disk]) -> Evidence {
+    let drives = disks.iter().filter_map(|disk| {
+        Some(DriveEvidence {
+            spec: &disk.spec,
+            size: disk.size,
+            label: disk.newest()?,
+        })
+    });
+    let drives: Vec<_> = drives.collect();
+    label.config.judge(label.generation, &drives)
 }
 
 fn check_members(disks: &[Disk], label: &Label) -> Result<()> {
@@ -253,13 +291,8 @@ fn vdrive(
     for part in parts {
         let known = config.drives.iter().find(|drive| drive.id == part.drive);
         let wanted: Option<DriveId> = part.drive.parse().ok();
-        let disk = disks.iter().position(|disk| {
-            let end = part
-                .offset
-                .checked_add(part.blocks.saturating_mul(BLOCK as u64));
-            disk.newest().map(|label| label.drive) == wanted
-                && end.is_some_and(|end| end <= disk.size)
-        });
+        let mut all = disks.iter();
+        let disk = all.position(|disk| disk.newest().map(|label| label.drive) == wanted);
         made.push(Part {
             disk,
             offset: part.offset,

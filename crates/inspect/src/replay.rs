@@ -80,7 +80,7 @@ pub async fn replay(
 ) -> Missing {
     let mut missing = Missing::new();
     for page in &journal.pages {
-        let sure = page.header.sequence < journal.durable;
+        let sure = journal.is_sure(&page.header);
         for record in &page.records {
             let (volume, chunk) = record.subject();
             if lost.contains(&(volume, chunk)) {

@@ -39,9 +39,10 @@ pub struct DriveReport {
     pub id: String,
     /// Size in bytes.
     pub size: u64,
-    /// `present`, `stale` (its label is older), `left` (the pool does not name it) or `missing`.
+    /// `present`, `stale` (its label is older, as it may be), `old` (it was put back to an earlier state), `short` (it was cut
+    /// short), `left` (the pool does not name it) or `missing`.
     pub state: &'static str,
-    /// Its labels: a generation, `empty`, `damaged`, `unreadable`.
+    /// Its labels: a generation, `empty`, `damaged`, `unreadable`, `gone` (beyond its end).
     pub labels: Vec<String>,
     /// What it is part of: `metadata`, `vdrive 1 fast`, with `(out)` where it is not up to date.
     pub parts: Vec<String>,
@@ -162,6 +163,9 @@ pub struct Report {
     pub shards: Vec<ShardReport>,
     /// Its volumes.
     pub volumes: Vec<VolumeReport>,
+    /// Shards of a pool that was not exported whose journals do not end with a mark: whether the last page was lost that
+    /// was flushed is not known. A pool that was in use when it ended has them, unless nothing was written for a moment.
+    pub unproven: Vec<u16>,
     /// Whether the content of every block was compared with its checksum.
     pub data_read: bool,
     /// Blocks of data whose content was compared.

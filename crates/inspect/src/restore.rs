@@ -7,7 +7,7 @@ use crate::replay::{self, Chunks};
 use crate::report::{Range, VolumeReport};
 use crate::shard::ShardView;
 use crate::walk::{Found, Walk, keys_beneath};
-use crate::{chunk, scan};
+use crate::{chunk, older, scan};
 use format::{BlockState, ChunkPage, PageKind, shard_of_chunk};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -27,11 +27,14 @@ pub struct Restored {
     /// Bytes that were copied.
     pub copied: u64,
     /// What may be older than what was written last: chunks whose part of the map is lost and was
-    /// found by a search, and blocks whose newest write the journal names and no drive has.
+    /// found by a search, blocks whose newest write the journal names and no drive has, and blocks of which nothing is
+    /// told after a page of the journal that is lost.
     pub perhaps_older: Vec<Range>,
     /// Shards of which the journal's last page is not whole: what was written there last may be
     /// missing, and nothing tells which blocks that would be.
     pub journals_cut: Vec<u16>,
+    /// Drives, and shards' metadata, that were put back to an earlier state: anything may be older than what was written last.
+    pub put_back: Vec<String>,
 }
 
 /// What is known of a volume in one shard.
@@ -107,6 +110,9 @@ pub async fn restore_volume(
             ..Restored::default()
         },
     };
+    let lost = inspection.pool.evidence.lost();
+    let put_back = lost.map(|old| old.spec.clone());
+    restore.restored.put_back.extend(put_back);
     for shard in 0..inspection.pool.config().shards {
         let done = restore.shard(shard, sink).await;
         done.map_err(|error| {
@@ -138,6 +144,8 @@ impl Restore<'_> {
             blank: BTreeSet::new(),
         };
         let mut view = ShardView::read(self.inspection, shard).await;
+        let older = view.as_ref().and_then(|view| view.older(self.inspection));
+        self.restored.put_back.extend(older);
         let Some(view) = &mut view else {
             part.lost.push(0..=u32::MAX);
             for layer in self.layers.clone() {
@@ -170,6 +178,13 @@ impl Restore<'_> {
         if view.journal.cut {
             self.restored.journals_cut.push(shard);
         }
+        let shards = self.inspection.pool.config().shards;
+        let size = self.restored.volume.size;
+        let seen = self.layers.last().map(|layer| (*layer, self.root));
+        let older = seen.map(|seen| older::ranges(&view.journal, seen, (shard, shards), size));
+        self.restored
+            .perhaps_older
+            .extend(older.into_iter().flatten());
         for (_, chunk, block) in missing.into_keys() {
             self.restored.perhaps_older.push(Range {
                 offset: u64::from(chunk) * CHUNK as u64 + (block * BLOCK) as u64,

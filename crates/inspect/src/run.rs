@@ -4,10 +4,11 @@ use crate::check::inspect;
 use crate::dump::{What, dump};
 use crate::error::{InspectError, Result};
 use crate::inspection::{Inspection, Mode, OnProgress};
+use crate::membership;
 use crate::pool::Pool;
 use crate::report::Report;
 use crate::restore::{Restored, restore_volume};
-use drives::OpenDrive;
+use drives::{OpenDrive, OpenErrorKind};
 use reactor::{FileIdentity, Handle, Reactor};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -37,7 +38,17 @@ pub fn open_drives(specs: &[String], mode: Mode) -> Result<Vec<Arc<dyn OpenDrive
             Mode::Look => drives::open_read_only(&canonical),
             Mode::Mend => drives::open(&canonical),
         };
-        opened.push(drive.map_err(|error| InspectError::new(error.to_string()))?);
+        let explain = |error: drives::OpenError| match error.kind {
+            // Nobody makes a file in the place of a pool's drive.
+            OpenErrorKind::NotFound => {
+                InspectError::new(format!("{spec} is not there: name the drives that are"))
+            }
+            OpenErrorKind::TooSmall => InspectError::new(format!(
+                "{error}: it was cut short and holds nothing of a pool; leave it out"
+            )),
+            _ => InspectError::new(error.to_string()),
+        };
+        opened.push(drive.map_err(explain)?);
         known.push(canonical);
     }
     Ok(opened)
@@ -163,6 +174,7 @@ pub fn restore(
         let pool = Pool::open(&handle, &drives).await?;
         let inspection = Inspection::new(&pool, Mode::Look, false, &progress);
         let mut sink = |offset: u64, bytes: &[u8]| target.write_all_at(bytes, offset);
+        membership::tell_evidence(&inspection);
         let restored = restore_volume(&inspection, &volume, &mut sink).await?;
         let mut report = inspection.report.into_inner();
         report.settle();

@@ -7,8 +7,8 @@ use crate::space::{Space, WORDS};
 use crate::walk::{Found, Walk, keys_beneath};
 use crate::{checkpoint, replay};
 use format::{
-    BlockCounts, Bounded, Bounds, Checkpoint, DIRECTORY, GroupKey, HOME_GROUPS, HOMES, HomesPage,
-    NUMBERS_MAX, PageKind, PagePtr, SLOTS, SlotsPage, VolumePage,
+    BlockCounts, Bounded, Bounds, Checkpoint, CheckpointMark, DIRECTORY, GroupKey, HOME_GROUPS,
+    HOMES, HomesPage, NUMBERS_MAX, PageKind, PagePtr, SLOTS, SlotsPage, VolumePage,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use units::Place;
@@ -77,6 +77,28 @@ impl ShardView {
         Some(view)
     }
 
+    /// What says that the shard's metadata was put back to an earlier state: the newest label knows of a later one.
+    pub fn older(&self, inspection: &Inspection<'_>) -> Option<String> {
+        let told = inspection
+            .pool
+            .config()
+            .checkpoints
+            .get(usize::from(self.id))?;
+        let found = CheckpointMark {
+            generation: self.checkpoint.generation,
+            epoch: self.checkpoint.epoch,
+            page: self.checkpoint.journal_from + self.journal.pages.len() as u64,
+        };
+        let text = || {
+            format!(
+                "shard {}: its metadata was put back to an earlier state: checkpoint {} of opening {}, and the newest label \
+                 knows of {} of opening {}. What was written since is lost or older",
+                self.id, found.generation, found.epoch, told.generation, told.epoch
+            )
+        };
+        told.is_beyond(&found).then(text)
+    }
+
     async fn read_space(&mut self, inspection: &Inspection<'_>) {
         let mut walk = Walk::new(SLOTS, PageKind::Slots, self.checkpoint.slots);
         while let Some(found) = walk.next(inspection).await {
@@ -140,7 +162,7 @@ impl ShardView {
                 match found {
                     Found::Page { page, header, .. } if header.kind == PageKind::Volume => {
                         let (root, counts) = VolumePage::decode(&page);
-                        if !counts.is_possible() || header.key >= NUMBERS_MAX {
+                        if !counts.is_possible() || header.key == 0 || header.key >= NUMBERS_MAX {
                             let text = format!(
                                 "shard {}: the entry of volume {} counts more blocks, or volumes, than there \
                                  can be: the pool does not open",

@@ -143,6 +143,18 @@ pub fn verdict(report: &Report) -> String {
     };
     let mends = report.mend_count();
     match report.verdict {
+        Verdict::Whole if !report.unproven.is_empty() => {
+            let shards: Vec<String> = report.unproven.iter().map(u16::to_string).collect();
+            let (plural, verb) = match shards.len() {
+                1 => ("", "ends"),
+                _ => ("s", "end"),
+            };
+            format!(
+                "The pool is whole{unread}, as far as its journals tell: that of shard{plural} {} {verb} without a mark, as \
+                 when writes were under way, and a last page that is lost would leave no trace.",
+                shards.join(", ")
+            )
+        }
         Verdict::Whole => format!("The pool is whole{unread}."),
         Verdict::Repairable if mends > 0 => {
             let copies = if mends == 1 { "copy" } else { "copies" };

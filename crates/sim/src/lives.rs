@@ -5,7 +5,7 @@ use crate::check::MEMORY;
 use crate::client::{PARTS, UNFLUSHED, USUAL};
 use crate::drive::SimDrive;
 use crate::image::{Crashed, Image};
-use crate::lasting::Kept;
+use crate::kills::Killed;
 use crate::medium::{Loss, Medium};
 use crate::oracle::{Oracle, Wrong};
 use crate::run::{POOL, Run, Step, Watch};
@@ -18,17 +18,23 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// Pages of a journal and flushes of a life's first load that are all looked at.
-const FRESH: u64 = 16;
+pub const FRESH: u64 = 16;
 /// Pages of a journal that a short life leaves unflushed, if it can.
 const PAGES: usize = 2;
-/// Power cuts in a row, each in the middle of the opening that follows the one before.
-const CUTS: u64 = 3;
+/// Ends in a row, each in the middle of the opening that follows the one before.
+const ENDS: u64 = 3;
+
+/// How a life ended, and what that left.
+pub enum End {
+    /// The power went.
+    Cut(Left),
+    /// The engine was killed.
+    Killed(Killed),
+}
 
 /// What a power cut leaves.
 pub struct Left {
     images: Vec<Crashed>,
-    /// Where it was the engine that ended: what drives go on with, and what the host's memory held.
-    killed: Option<(Vec<Medium>, Kept)>,
     /// What hosts knew then, where that is not what they know now.
     oracle: Option<Oracle>,
     /// Blocks that a flush said were safe, and that may be gone.
@@ -40,36 +46,14 @@ impl Watch {
     fn cut_now(&self, loss: Loss, oracle: Option<Oracle>) -> Left {
         Left {
             images: self.crash(loss),
-            killed: None,
             oracle,
             lied: self.lied(),
-        }
-    }
-
-    /// What the end of the engine would leave right now.
-    fn kill_now(&self, oracle: Option<Oracle>) -> Left {
-        let mut random = self.random.borrow_mut();
-        let drives = self.drives.borrow();
-        let contents = drives.iter().map(|drive| drive.killed(&mut random));
-        let memory = self.memory.as_ref().map(|memory| memory.kept());
-        Left {
-            images: Vec::new(),
-            killed: Some((contents.collect(), memory.unwrap_or_default())),
-            oracle,
-            lied: BTreeSet::new(),
         }
     }
 
     /// The power goes when drives have been asked for so many more writes and flushes: what is done until
     /// [`Self::take_left`] goes on to its end, as if the world did not know.
     pub fn cut_after(&self, moments: u64) {
-        self.kills.set(false);
-        self.cut_in.set(moments);
-    }
-
-    /// The same of the end of the engine.
-    pub fn kill_after(&self, moments: u64) {
-        self.kills.set(true);
         self.cut_in.set(moments);
     }
 
@@ -84,14 +68,9 @@ impl Watch {
         let to_go = self.cut_in.get();
         self.cut_in.set(to_go.saturating_sub(1));
         if to_go == 1 {
-            let oracle = Some(self.client.oracle.borrow().clone());
-            let left = match self.kills.get() {
-                true => self.kill_now(oracle),
-                false => {
-                    let loss = *self.random.borrow_mut().pick(&Loss::ALL);
-                    self.cut_now(loss, oracle)
-                }
-            };
+            let loss = *self.random.borrow_mut().pick(&Loss::ALL);
+            let oracle = self.client.oracle.borrow().clone();
+            let left = self.cut_now(loss, Some(oracle));
             self.left.replace(Some(left));
         }
     }
@@ -107,7 +86,7 @@ impl Run {
     }
 
     /// A new world over drives with these contents.
-    fn go_on(&mut self, contents: Vec<Medium>) {
+    pub fn go_on(&mut self, contents: Vec<Medium>) {
         self.world = World::new(self.plan.loops, self.plan.order, self.random.next());
         let (world, client) = (self.world.clone(), self.client.clone());
         let together = self.together.clone();
@@ -139,6 +118,7 @@ impl Run {
             .map(|(number, (drive, content))| {
                 let made = SimDrive::with(number, drive, content);
                 made.set_faults(self.plan.calm);
+                drives::give_number(&drive.spec, self.first_number + number as u64);
                 let opened = made.clone();
                 if Some(number) != absent {
                     drives::give(&drive.spec, Some(Rc::new(move || opened.open())));
@@ -147,6 +127,7 @@ impl Run {
             })
             .collect();
         *self.watch.drives.borrow_mut() = drives;
+        self.watch.watch_memory(self.memory.as_ref());
         let engine = Rc::new(Engine::on_loops(&config, self.world.remotes()));
         self.together.begin(&engine);
         self.engine = Some(engine);
@@ -209,40 +190,10 @@ impl Run {
     }
 
     pub fn end_life(&mut self) -> Step {
-        match self.random.one_in(4) {
+        match self.random.one_in(4) || self.plan.killed {
             true => self.kill(),
             false => self.cut_power(),
         }
-    }
-
-    /// The engine ends, in whatever it does, and begins again over drives that go on.
-    fn kill(&mut self) -> Step {
-        if !self.may_be_killed() {
-            return self.cut_power();
-        }
-        if self.plan.rich {
-            return self.go_on_from(self.watch.kill_now(None));
-        }
-        self.outcome.cuts += 1;
-        let contents = {
-            let drives = self.watch.drives.borrow();
-            let drives = drives.iter();
-            drives.map(|drive| drive.killed(&mut self.random)).collect()
-        };
-        self.pull_the_plug();
-        self.client.oracle.borrow_mut().killed();
-        self.go_on(contents);
-        self.import()?;
-        self.read_everything()?;
-        self.watch.fresh.set(FRESH);
-        Ok(())
-    }
-
-    /// Whether an engine may end and begin again over drives that go on: nobody knows any more then that a flush has failed,
-    /// and what it gave up seems to be there.
-    fn may_be_killed(&self) -> bool {
-        let forgotten = self.plan.faulty.or(self.plan.bad);
-        forgotten.is_none_or(|(_, faults)| faults.flush_error == 0)
     }
 
     /// The power goes, and comes back.
@@ -251,45 +202,55 @@ impl Run {
         self.go_on_from(self.watch.cut_now(loss, None))
     }
 
-    /// The next life over what a power cut left; the power may go again while it begins.
-    pub fn go_on_from(&mut self, mut left: Left) -> Step {
-        for cut in 1.. {
+    /// The next life over what a power cut left.
+    pub fn go_on_from(&mut self, left: Left) -> Step {
+        self.begin_after(End::Cut(left))
+    }
+
+    /// The next life over what the end of the one before left; it may end again, in either way, while it begins.
+    pub fn begin_after(&mut self, mut end: End) -> Step {
+        for ends in 1.. {
             self.outcome.cuts += 1;
             self.pull_the_plug();
-            match left.killed {
-                Some((contents, memory)) => {
-                    self.client.oracle.borrow_mut().killed_at(left.oracle);
-                    if let Some(known) = &self.memory {
-                        known.restore(memory);
-                    }
-                    self.go_on(contents);
-                }
-                None => {
-                    self.client
-                        .oracle
-                        .borrow_mut()
-                        .power_went(left.oracle, left.lied);
-                    let mut images: Vec<Image> = left.images.iter().map(Crashed::image).collect();
-                    self.while_off(&mut images);
-                    self.begin_life(images);
-                    self.import_oddly()?;
-                }
+            let killed = matches!(end, End::Killed(_));
+            match end {
+                End::Cut(left) => self.begin_after_cut(left)?,
+                End::Killed(killed) => self.begin_after_kill(killed),
             }
-            if self.plan.midway && cut < CUTS && self.random.one_in(2) {
-                let moments = self.random.within(1..=60);
-                match self.plan.rich && self.may_be_killed() && self.random.one_in(2) {
-                    true => self.watch.kill_after(moments),
-                    false => self.watch.cut_after(moments),
-                }
+            if ends < ENDS {
+                self.end_while_opening(killed);
             }
             self.import()?;
-            match self.watch.take_left() {
-                Some(next) => left = next,
+            let left = self.watch.take_left().map(End::Cut);
+            match left.or(self.watch.take_killed().map(End::Killed)) {
+                Some(next) => end = next,
                 None => break,
             }
         }
         self.read_everything()?;
+        self.is_bounded()?;
         self.watch.fresh.set(FRESH);
         Ok(())
+    }
+
+    /// The power went, and comes back.
+    fn begin_after_cut(&mut self, left: Left) -> Step {
+        let mut oracle = self.client.oracle.borrow_mut();
+        oracle.power_went(left.oracle, left.lied);
+        drop(oracle);
+        let mut images: Vec<Image> = left.images.iter().map(Crashed::image).collect();
+        self.while_off(&mut images);
+        self.begin_life(images);
+        self.import_oddly()
+    }
+
+    /// Perhaps the opening that follows ends in its middle.
+    fn end_while_opening(&mut self, killed: bool) {
+        let cut = self.plan.midway && (!killed || self.plan.rich) && self.random.one_in(2);
+        if cut && !(self.plan.rich && self.may_be_killed() && self.random.one_in(2)) {
+            let moments = self.random.within(1..=60);
+            return self.watch.cut_after(moments);
+        }
+        self.kill_while_opening(killed, cut);
     }
 }

@@ -285,17 +285,6 @@ impl Oracle {
         self.hits.extend(lied);
     }
 
-    /// After the end of the engine alone at a moment at which `then` was known, if not what is known now.
-    pub fn killed_at(&mut self, then: Option<Self>) {
-        if let Some(then) = then {
-            let version = self.version;
-            *self = then;
-            self.version = version;
-            self.taking = None;
-        }
-        self.killed();
-    }
-
     /// After the end of the engine alone: what it was told stays, what was under way may have
     /// happened.
     pub fn killed(&mut self) {
@@ -305,6 +294,21 @@ impl Oracle {
             let ended = self.ended;
             volume.sectors.each_unclear(|sector| sector.stop(ended));
         }
+    }
+
+    /// The same at a moment at which `then` was known.
+    pub fn killed_at(&mut self, then: Self) {
+        let version = self.version;
+        *self = then;
+        // None is used for two things.
+        self.version = version;
+        self.taking = None;
+        self.killed();
+    }
+
+    /// Whether something was written since.
+    pub fn written_since(&self, then: &Self) -> bool {
+        self.version > then.version
     }
 
     /// The volume is cut to `size` bytes: what lies beyond is nobody's any more.

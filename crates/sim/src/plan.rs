@@ -129,6 +129,8 @@ pub struct Plan {
     pub knobs: bool,
     /// The power goes in the middle of openings, and of snapshots that are taken, too.
     pub midway: bool,
+    /// Every life ends with a kill, on a host whose memory outlives the engine.
+    pub killed: bool,
     /// Memory for maps in bytes: what there is of them, or so little that pages come and go.
     pub map_cache: u64,
     /// Groups of space below which shards give up what they can for one another: by itself hardly any pool comes to
@@ -235,6 +237,7 @@ impl Plan {
             limits: Random::new(random.clone().next().rotate_left(48)).one_in(4) && !groups,
             knobs: Random::new(random.clone().next().rotate_left(8)).one_in(4) && !groups,
             midway: Random::new(random.clone().next().rotate_left(24)).one_in(4) && !groups,
+            killed: false,
             map_cache: match Random::new(random.clone().next().rotate_left(32)).one_in(4) {
                 true => 96 << 10,
                 false => MEMORY.map_cache,
@@ -315,6 +318,11 @@ impl Plan {
             }
         }
         found
+    }
+
+    /// Shards of the pool.
+    pub fn shards(&self) -> usize {
+        self.shards.into()
     }
 
     /// Groups of the metadata region.

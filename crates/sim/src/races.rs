@@ -42,7 +42,7 @@ impl Activity {
         match self {
             Self::Cool => plan.has_slow_tier(),
             Self::Merge => plan.snapshots,
-            Self::Resync => !plan.drives_where(true).is_empty(),
+            Self::Resync => !plan.drives_where(true).is_empty() && plan.faulty.is_none(),
             Self::Scrub | Self::Evacuate | Self::Free => true,
         }
     }
@@ -250,7 +250,9 @@ impl Run {
     /// A member of a mirror is let go by hand, and lacks what is written from then on.
     fn send_away(&mut self) -> Step {
         let mirrored = self.plan.drives_where(true);
-        if mirrored.is_empty() || self.away.is_some() || self.absent.is_some() {
+        // What goes wrong would be alone.
+        let alone = self.plan.faulty.is_some();
+        if mirrored.is_empty() || alone || self.away.is_some() || self.absent.is_some() {
             return Ok(());
         }
         let drive = *self.random.pick(&mirrored);
@@ -275,7 +277,6 @@ impl Run {
         };
         match self.engine().drive_online(POOL, &spec, false) {
             Ok(_) => Ok(true),
-            Err(_) if self.plan.faulty.is_some() => Ok(false),
             failed => Ok(self.granted("a member cannot come back", failed)?.is_some()),
         }
     }

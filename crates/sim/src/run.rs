@@ -6,7 +6,7 @@ use crate::content::SECTOR;
 use crate::drive::{Moment, SimDrive, set_hook};
 use crate::groups::Group;
 use crate::image::{Crashed, Image};
-use crate::lasting::HostMemory;
+use crate::kills::{self, Kills};
 use crate::lives::Left;
 use crate::medium::Loss;
 use crate::oracle::Wrong;
@@ -15,7 +15,7 @@ use crate::races::Together;
 use crate::random::Random;
 use crate::transfer::Transfer;
 use crate::world::World;
-use block::Completion;
+use block::{Completion, HostMemory};
 use engine::Engine;
 use reactor::control::{self, Simulation};
 use reactor::mix;
@@ -125,10 +125,8 @@ pub struct Watch {
     pub cut_in: Cell<u64>,
     /// What it left.
     pub left: RefCell<Option<Left>>,
-    /// It is the engine that ends then, and not the power.
-    pub kills: Cell<bool>,
-    /// Memory of the host that outlives the engine.
-    pub memory: Option<Arc<HostMemory>>,
+    /// The same of the end of the engine alone.
+    pub kills: Kills,
 }
 
 impl Watch {
@@ -158,6 +156,10 @@ impl Watch {
         }
         self.moments.set(self.moments.get() + 1);
         self.count_down();
+        self.count_kill();
+        if self.is_blind() {
+            return;
+        }
         if self.groups {
             // What a power cut leaves of snapshots that are being taken; it goes often enough besides.
             let taking = self.client.oracle.borrow().taking.is_some();
@@ -258,6 +260,8 @@ pub struct Run {
     pub away: Option<String>,
     /// Memory for the tails of journals, on every other host.
     pub memory: Option<Arc<HostMemory>>,
+    /// Number of the first drive, by which drives are known from copies of them.
+    pub first_number: u64,
     pub watch: Rc<Watch>,
     pub client: Rc<Client>,
     pub world: Rc<World>,
@@ -322,8 +326,6 @@ impl Run {
         }
         let client = Client::new(random.next());
         client.oracle.borrow_mut().wild = plan.wild;
-        let has_memory = Random::new(seed.rotate_left(30)).one_in(2);
-        let memory: Option<Arc<HostMemory>> = has_memory.then(Arc::default);
         let watch = Rc::new(Watch {
             checker: Checker::new(random.next(), plan.kinds(), plan.fragile()),
             client: client.clone(),
@@ -342,14 +344,14 @@ impl Run {
             wrong: RefCell::default(),
             cut_in: Cell::new(0),
             left: RefCell::default(),
-            kills: Cell::new(false),
-            memory: memory.clone(),
+            kills: Kills::new(seed),
         });
         let world = World::new(plan.loops, plan.order, random.next());
         let told = watch.clone();
         set_hook(Some(Rc::new(move |drive, moment| {
             told.moment(drive, moment)
         })));
+        let lasts = Random::new(seed.rotate_left(30)).one_in(2) || plan.killed;
         Self {
             plan,
             random,
@@ -357,7 +359,8 @@ impl Run {
             races: Random::new(seed.rotate_left(52)),
             together: Together::new(seed.rotate_left(56)),
             away: None,
-            memory,
+            memory: lasts.then(kills::memory),
+            first_number: 0,
             watch,
             client,
             world,
@@ -385,6 +388,7 @@ impl Run {
     fn end(&mut self) -> Outcome {
         self.pull_the_plug();
         set_hook(None);
+        self.watch.unwatch_memory();
         Outcome {
             states: self.watch.checker.states(),
             shared: self.watch.checker.shared(),

@@ -40,6 +40,14 @@ mutations! {
     JournalEpoch, "journal-epoch-unchecked", "Pages of the journal from before the last recovery are played again.";
     JournalSequence, "journal-order-unchecked", "Pages of the journal from an earlier lap are played again.";
     TailIgnored, "journal-tail-ignored", "An opening does not look at the journal's tail in memory.";
+    TailLengthFirst, "journal-tail-length-first", "A page of the journal's tail says how long it is before it is.";
+    TailUnnamed, "journal-tail-unnamed", "An opening uses a tail that its label does not name.";
+    TailGoneEarly, "journal-tail-gone-early", "An opening gives up the old tail before its checkpoints make it void.";
+    TailOfCopy, "journal-tail-of-copy", "An opening takes the tail of the drives that its own were copied from.";
+    TailOlder, "journal-tail-knows-more", "An opening takes drives that are older than the journal's tail tells.";
+    TailKept, "journal-tail-kept", "An opening leaves the tails of earlier ones in memory.";
+    TailAhead, "journal-tail-epoch-ahead", "A tail says that it is of an epoch that has not begun.";
+    TailMarkEarly, "journal-tail-mark-early", "The journal's tail says that it is durable before it is.";
     DurableMark, "durable-mark-too-high", "A page of the journal says that it is durable before it is.";
     Unverified, "unflushed-data-unverified", "Recovery believes records whose data may not have arrived.";
     HomeUnproven, "homes-believed", "Recovery believes records of homes though a write before them did not arrive.";
@@ -93,6 +101,12 @@ mutations! {
     NodesUnnamed, "nodes-unnamed", "Nodes of a map are written anew and the directory tells of the old ones.";
     PagesUncounted, "pages-uncounted", "Pages are made and changed until a checkpoint has no room in the metadata region.";
     ScrubUnwritten, "scrub-reads-unwritten", "A scrub reads pages that a checkpoint has still to write.";
+    OldTaken, "old-drive-taken", "A pool is opened with a drive that was put back, as if it were up to date.";
+    ShortTaken, "short-drive-taken", "A pool is opened with a drive that lacks blocks.";
+    LabelAtEnd, "label-at-present-end", "Labels are written at the present end of a drive, where data are.";
+    MarksIgnored, "old-metadata-taken", "A pool is opened with metadata that was put back.";
+    FailedLabelled, "failed-label-assumed", "The next label says of a drive that failed the last one that it has that.";
+    OldUnsaid, "old-drive-not-told", "What is accepted though it is old is not noted in the labels.";
     MergeForgotten, "merge-without-checkpoint", "A merged layer leaves the label while the journal still tells of it.";
     BusyShared, "background-work-together", "Two pieces of background work have one chunk at the same time.";
     EvacuationRace, "evacuation-ignores-writes", "What leaves a vdrive replaces what was written meanwhile.";

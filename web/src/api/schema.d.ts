@@ -1854,7 +1854,7 @@ export interface components {
          * @description What kind of event it is; stable, for programs. Each has a section of its name in docs/events.md.
          * @enum {string}
          */
-        EventCode: "drive_slow" | "drive_failing" | "drive_corrupt" | "leg_out" | "pool_absent" | "pool_failed" | "pool_full" | "pool_filling" | "flash_wearing" | "target_unmet" | "login_failed" | "scrub_found" | "data_lost" | "export_refused" | "hosts_collide" | "snapshot_missed" | "job_failed" | "delivery_failed" | "audit_altered" | "state_unwritten" | "state_damaged" | "daemon_started" | "daemon_stopped" | "daemon_killed" | "test";
+        EventCode: "drive_slow" | "drive_failing" | "drive_corrupt" | "leg_out" | "drive_old" | "pool_absent" | "pool_failed" | "pool_full" | "pool_filling" | "flash_wearing" | "target_unmet" | "login_failed" | "scrub_found" | "data_lost" | "export_refused" | "hosts_collide" | "snapshot_missed" | "job_failed" | "delivery_failed" | "audit_altered" | "state_unwritten" | "state_damaged" | "daemon_started" | "daemon_stopped" | "daemon_killed" | "test";
         /** @description Events. */
         EventList: {
             /** @description Newest first. */
@@ -2723,6 +2723,8 @@ export interface components {
         };
         /** @description Drives to open a pool from. */
         PoolImport: {
+            /** @description Open it though a drive, or its metadata, was put back to an earlier state: what was written since is lost. */
+            accept_old?: boolean;
             /** @description Open it though some drives are missing. */
             degraded?: boolean;
             /** @description Drive specifications. */

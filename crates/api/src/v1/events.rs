@@ -52,6 +52,7 @@ codes! {
     DriveFailing, "drive_failing", Warning; "Requests to a drive failed or were not answered in time."
     DriveCorrupt, "drive_corrupt", Warning; "A drive gave back something else than was written to it."
     LegOut, "leg_out", Critical; "A drive is out: its mirror goes on without it."
+    DriveOld, "drive_old", Critical; "A pool was opened with a drive, or metadata, that was put back to an earlier state."
     PoolAbsent, "pool_absent", Critical; "A pool that should be open is not."
     PoolFailed, "pool_failed", Critical; "A pool cannot serve everything that it stores."
     PoolFull, "pool_full", Critical; "A pool takes no new data."

@@ -82,6 +82,9 @@ pub struct PoolImport {
     /// Open it though some drives are missing.
     #[serde(default)]
     pub degraded: bool,
+    /// Open it though a drive, or its metadata, was put back to an earlier state: what was written since is lost.
+    #[serde(default)]
+    pub accept_old: bool,
 }
 
 /// Drives to look for pools on.

@@ -76,6 +76,12 @@ fn told(restored: &Restored, report: &Report) -> String {
              the power went, or is damaged, and then what was written last is missing\n"
         ));
     }
+    if !restored.put_back.is_empty() {
+        text.push_str(&format!(
+            "put back to an earlier state: {}; anything may be older than what was written last\n",
+            restored.put_back.join("; ")
+        ));
+    }
     let (copied, lost) = (
         format_bytes(restored.copied),
         format_bytes(volume.lost_bytes),
@@ -105,7 +111,7 @@ pub fn restore(json: bool, options: &Restore) -> Result<(), Failure> {
         print(&told(&restored, &report))?;
     }
     let older = !restored.perhaps_older.is_empty() || !restored.journals_cut.is_empty();
-    let doubtful = older || report.verdict == Verdict::Lost;
+    let doubtful = older || !restored.put_back.is_empty() || report.verdict == Verdict::Lost;
     if doubtful || restored.volume.lost_bytes > 0 {
         return Err(Failure::Status(2));
     }

@@ -56,16 +56,29 @@ fn import(
     json: bool,
     name: Option<&str>,
     drives: &[String],
-    degraded: bool,
+    (degraded, accept_old): (bool, bool),
 ) -> Result<(), Failure> {
     let folder = client.folder();
+    // After the drives a word that is none of them is the name.
+    let (name, drives) = match (name, drives) {
+        (None, [rest @ .., last])
+            if !rest.is_empty() && drive_spec(last, folder.as_deref()).is_err() =>
+        {
+            (Some(last.as_str()), rest)
+        }
+        given => given,
+    };
     let drives: Result<Vec<String>, Failure> = drives
         .iter()
         .map(|spec| drive_spec(spec, folder.as_deref()))
         .collect();
     let drives = drives?;
     if let Some(name) = name {
-        let request = PoolImport { drives, degraded };
+        let request = PoolImport {
+            drives,
+            degraded,
+            accept_old,
+        };
         return shown(
             json,
             &client.send(Operation::PoolImport, &[name], &request)?,
@@ -236,7 +249,11 @@ pub fn pool(client: &Client, json: bool, command: &Command) -> Result<(), Failur
             name,
             drives,
             degraded,
-        } => import(client, json, name.as_deref(), drives, *degraded),
+            accept_old,
+        } => {
+            let anyway = (*degraded, *accept_old);
+            import(client, json, name.as_deref(), drives, anyway)
+        }
         Command::Destroy { name, yes } => {
             confirm(
                 &format!("pool {name} and everything in it is lost"),

@@ -185,3 +185,44 @@ fn the_documents_say_of_every_command_where_the_page_has_it() {
         .collect();
     assert_eq!(gone, Vec::<&&str>::new());
 }
+
+/// Usages in which what takes any number of words comes before a word of its own, and would take that, too.
+fn greedy(command: &mut clap::Command, found: &mut Vec<String>) {
+    let names: Vec<String> = command
+        .get_subcommands()
+        .map(|below| below.get_name().to_owned())
+        .collect();
+    for name in names {
+        let below = command.find_subcommand_mut(&name).unwrap();
+        greedy(below, found);
+    }
+    let many = |arg: &&clap::Arg| {
+        let takes = arg
+            .get_num_args()
+            .is_some_and(|range| range.max_values() > 1);
+        !arg.is_positional() && takes
+    };
+    let many: Vec<String> = command
+        .get_arguments()
+        .filter(many)
+        .filter_map(|arg| arg.get_long().map(|long| format!("--{long} ")))
+        .collect();
+    let usage = command.render_usage().to_string();
+    for option in many {
+        let behind = usage
+            .split_once(&option)
+            .map(|(_, behind)| behind.to_owned());
+        let behind = behind.unwrap_or_else(|| panic!("{option} is not in {usage}"));
+        let words = behind.split_whitespace().skip(1).collect::<Vec<_>>();
+        if words.iter().any(|word| !word.starts_with("--")) {
+            found.push(usage.clone());
+        }
+    }
+}
+
+#[test]
+fn no_usage_names_a_word_behind_an_option_that_would_take_it() {
+    let mut found = Vec::new();
+    greedy(&mut Arguments::command(), &mut found);
+    assert_eq!(found, Vec::<String>::new());
+}

@@ -1,6 +1,7 @@
 //! Jobs by their numbers, kept in the state folder whenever one begins or ends.
 
 use super::own::{Own, OwnJob};
+use crate::clock;
 use crate::lines::clip;
 use crate::mapping::percent;
 use crate::state::StateFiles;
@@ -63,7 +64,7 @@ struct All {
 /// The jobs. Locked for a look or a write only.
 pub struct Ledger {
     files: StateFiles,
-    all: Mutex<All>,
+    all: Arc<Mutex<All>>,
 }
 
 impl All {
@@ -183,7 +184,7 @@ impl Ledger {
     pub fn new(files: &StateFiles) -> Self {
         Self {
             files: files.clone(),
-            all: Mutex::default(),
+            all: Arc::default(),
         }
     }
 
@@ -291,6 +292,16 @@ impl Ledger {
         self.keep(&mut all);
     }
 
+    /// Keeps at once what jobs of the daemon's own have come to.
+    fn settle(&self, now_s: u64) {
+        let mut all = self.lock();
+        for known in all.known.values_mut() {
+            known.follow(now_s);
+        }
+        all.changed = true;
+        self.keep(&mut all);
+    }
+
     /// Enters a job of the daemon's own, of so many bytes.
     pub fn begin(&self, kind: &str, subject: &str, total: u64, now_s: u64) -> OwnJob {
         let own = Arc::new(Own::default());
@@ -311,7 +322,11 @@ impl Ledger {
         let mut all = self.lock();
         all.add(job, None, Some(Arc::clone(&own)));
         self.keep(&mut all);
-        OwnJob::new(&own)
+        let ledger = Self {
+            files: self.files.clone(),
+            all: Arc::clone(&self.all),
+        };
+        OwnJob::new(&own, Box::new(move || ledger.settle(clock::now_s())))
     }
 
     /// The number of one of this engine's jobs.

@@ -197,3 +197,20 @@ fn a_damaged_list_is_put_aside_and_begins_empty() {
         ));
     }
 }
+
+#[test]
+fn a_job_that_has_ended_is_known_as_such_by_the_next_daemon_whenever_this_one_is_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let ledger = opened(folder.path(), 1);
+    ledger.begin("send", "tank/a@s", 100, 2).end(Ok(()));
+    let failing = ledger.begin("receive", "tank/b", 100, 2);
+    failing.end(Err("no space".to_owned()));
+    let running = ledger.begin("send", "tank/c@s", 100, 2);
+    // Nobody looks at the jobs any more: it is killed.
+    let ledger = opened(folder.path(), 9);
+    let states: Vec<_> = seen(&ledger).into_iter().map(|job| job.1).collect();
+    assert_eq!(states, [Failed, Failed, Done]);
+    let jobs = ledger.list(3);
+    assert_eq!(jobs[1].message, "no space");
+    drop(running);
+}

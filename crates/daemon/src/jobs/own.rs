@@ -49,29 +49,43 @@ impl Own {
     }
 }
 
+/// Writes down at once that a job has ended.
+pub(super) type OnEnd = Box<dyn Fn() + Send + Sync>;
+
 /// The job's own end of it. One that is dropped before it ended has failed.
-pub struct OwnJob(Arc<Own>);
+pub struct OwnJob {
+    own: Arc<Own>,
+    on_end: OnEnd,
+}
 
 impl OwnJob {
-    /// The other end of this.
-    pub fn new(own: &Arc<Own>) -> Self {
-        Self(Arc::clone(own))
+    /// The other end of this; `on_end` is called once it has ended.
+    pub(super) fn new(own: &Arc<Own>, on_end: OnEnd) -> Self {
+        Self {
+            own: Arc::clone(own),
+            on_end,
+        }
     }
 
     /// Says how far it is, in bytes.
     pub fn advance(&self, done: u64) {
-        self.0.done.store(done, Ordering::Relaxed);
+        self.own.done.store(done, Ordering::Relaxed);
     }
 
     /// Whether it is to end.
     pub fn is_cancelled(&self) -> bool {
-        self.0.cancel.load(Ordering::Relaxed)
+        self.own.cancel.load(Ordering::Relaxed)
     }
 
-    /// Says how it ended; what was said first counts.
+    /// Says how it ended; what was said first counts. It is kept when this returns: a daemon that is killed then does not
+    /// tell the next one that the job was still running.
     pub fn end(&self, result: Result<(), String>) {
-        let mut end = self.0.end.lock().unwrap_or_else(PoisonError::into_inner);
-        end.get_or_insert(result);
+        let mut end = self.own.end.lock().unwrap_or_else(PoisonError::into_inner);
+        if end.is_none() {
+            *end = Some(result);
+            drop(end);
+            (self.on_end)();
+        }
     }
 }
 

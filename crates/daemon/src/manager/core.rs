@@ -5,6 +5,7 @@ use super::fills::Gauges;
 use super::looks::Looks;
 use super::observe::Observed;
 use super::playback::Playback;
+use super::pools::Absent;
 use super::request_memory::RequestMemory;
 use super::schedules::{Key, Tried};
 use super::smart::Smart;
@@ -20,7 +21,7 @@ use crate::mapping::ToApi;
 use crate::ram::ALL;
 use crate::servers::Servers;
 use crate::{Control, RamPlan, RemotePaths, ScrubSchedule, StateDir};
-use api::v1::{self, AbsentPool, Problem, ProblemCode};
+use api::v1::{self, Problem, ProblemCode};
 use reactor::FrontEnd;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -52,7 +53,7 @@ pub struct Manager {
     /// By pool and name. Locked for a look or a push only, after `changes`.
     pub(super) exports: Mutex<BTreeMap<(String, String), Running>>,
     /// Pools that should be open and are not. Locked as `exports` is.
-    pub(super) absent: Mutex<Vec<AbsentPool>>,
+    pub(super) absent: Mutex<Vec<Absent>>,
     /// What became of schedules' last tries. Locked for a look or an entry only.
     pub(super) tried: Mutex<BTreeMap<Key, Tried>>,
     /// How pools filled since the daemon was started. Locked for a look or an entry only.

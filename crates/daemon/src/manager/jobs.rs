@@ -57,7 +57,9 @@ impl Manager {
     fn fate(&self, kind: &str, subject: &str) -> Fate {
         let (pool, object) = subject.split_once('/').unwrap_or((subject, ""));
         let Ok(status) = self.control.pool_status(pool) else {
-            let known = lock(&self.absent).iter().any(|absent| absent.name == pool);
+            let known = lock(&self.absent)
+                .iter()
+                .any(|absent| absent.pool.name == pool);
             return match known {
                 true => Fate::Waits(format!(
                     "pool {pool} is not open: it goes on when that is imported"

@@ -1,6 +1,6 @@
 //! Figures for a scrape: what is known now, gathered without waiting for work under way.
 
-use super::core::{Manager, Result, lock};
+use super::core::{Manager, Result};
 use crate::mapping::ToApi;
 use crate::metrics::{self, Format, Page, PoolFigures, Times};
 use engine::PoolLook;
@@ -14,7 +14,7 @@ impl Manager {
     pub fn metrics(&self, format: Format) -> Result<String> {
         let began = Instant::now();
         let mut page = Page::default();
-        let absent = lock(&self.absent).clone();
+        let absent = self.absent_pools();
         metrics::daemon(&mut page, self.began.elapsed(), &absent);
         let memory = &self.request_memory;
         metrics::request_memory(&mut page, memory.all(), memory.waiting());

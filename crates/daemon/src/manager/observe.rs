@@ -116,6 +116,29 @@ impl Observed {
     }
 }
 
+/// What the pool was opened with though it is old.
+fn find_old(pool: &PoolStatus, found: &mut Vec<Finding>) {
+    let name = &pool.name;
+    for old in &pool.old {
+        let subject = match &old.drive {
+            Some(spec) => Subject {
+                kind: SubjectKind::Drive,
+                pool: Some(name.clone()),
+                name: spec.clone(),
+            },
+            None => of_pool(name, name),
+        };
+        found.push(finding(
+            EventCode::DriveOld,
+            subject,
+            format!("pool {name} was opened though it is old: {}", old.message),
+            format!(
+                "what was written since is lost: compare with a backup, and scrub the pool with `convect pool scrub {name}`"
+            ),
+        ));
+    }
+}
+
 impl Manager {
     /// Looks what is wrong and what was done at `up` since the daemon was started, and `at_s`, seconds since 1970.
     pub fn observe(&self, up: Duration, at_s: u64) {
@@ -158,6 +181,11 @@ impl Manager {
         self.events.look(up.as_secs(), at_s, found);
         self.sample(&mut observed.sampled, &look.pools, up, at_s);
         self.note_failed_jobs(&mut observed.failed, at_s);
+        drop(observed);
+        // The next start is not to open what this one goes on without.
+        if pools().any(|pool| pool.state != "online") {
+            self.refresh();
+        }
     }
 
     /// The same for now.
@@ -202,6 +230,7 @@ impl Manager {
         }
         self.find_wear(pool, at_s, found);
         self.find_health(pool, found);
+        find_old(pool, found);
         self.find_damage(pool, found);
     }
 
@@ -280,7 +309,7 @@ impl Manager {
 
     /// What is wrong with what is no pool.
     fn find_elsewhere(&self, found: &mut Vec<Finding>) {
-        for absent in lock(&self.absent).iter() {
+        for absent in self.absent_pools() {
             found.push(finding(
                 EventCode::PoolAbsent,
                 of_pool(&absent.name, &absent.name),

@@ -5,7 +5,7 @@ use crate::clock::now_s;
 use crate::mapping::{ToApi, ToEngine};
 use crate::state::KnownPool;
 use api::v1::{self, AbsentPool, Problem, ProblemCode};
-use engine::{EngineError, ErrorCode, PoolStatus};
+use engine::{EngineError, ErrorCode, ImportOptions, MissingDrives, PoolStatus};
 use std::io;
 
 fn specs(pool: &PoolStatus) -> Vec<String> {
@@ -13,6 +13,26 @@ fn specs(pool: &PoolStatus) -> Vec<String> {
         .iter()
         .flat_map(|vdrive| vdrive.drives.iter().map(|drive| drive.spec.clone()))
         .collect()
+}
+
+/// A pool that should be open and is not.
+#[derive(Clone)]
+pub(super) struct Absent {
+    pub pool: AbsentPool,
+    /// Generation of a label that this host has seen of it; 0: none.
+    pub generation: u64,
+}
+
+/// Says which drives a pool was opened without.
+fn tell_absences(status: &PoolStatus) {
+    let drives = status.vdrives.iter().flat_map(|vdrive| &vdrive.drives);
+    for drive in drives.filter(|drive| drive.state == "missing") {
+        tracing::warn!(
+            "pool {} is open without its drive {}: bring the drive back",
+            status.name,
+            drive.spec
+        );
+    }
 }
 
 fn not_kept(what: &str, error: &io::Error) -> Problem {
@@ -54,13 +74,17 @@ impl Manager {
         Ok(())
     }
 
+    /// Opens a pool that was open when the last daemon ended: without drives that are gone where the others can do without,
+    /// as it was served before, but not from drives that are older than what this host has seen of it.
     fn open_known(&self, known: KnownPool) {
-        let opened = match self.control.pool_import(&known.drives, &known.id, false) {
-            Ok(status) => Ok(status),
-            Err(error) => self.open_degraded(&known, error),
+        let options = ImportOptions {
+            missing: MissingDrives::Gone,
+            seen: known.generation,
+            ..ImportOptions::default()
         };
-        match opened {
+        match self.control.pool_import(&known.drives, &known.id, options) {
             Ok(status) => {
+                tell_absences(&status);
                 tracing::info!("pool {} is open", status.name);
                 self.check_anchor(&status.name);
                 self.start_exports(&status.name);
@@ -72,50 +96,16 @@ impl Manager {
                     known.name, known.name, known.name
                 );
                 tracing::error!("{message}");
-                lock(&self.absent).push(AbsentPool {
-                    id: known.id,
-                    name: known.name,
-                    drives: known.drives,
-                    message,
+                lock(&self.absent).push(Absent {
+                    pool: AbsentPool {
+                        id: known.id,
+                        name: known.name,
+                        drives: known.drives,
+                        message,
+                    },
+                    generation: known.generation,
                 });
             }
-        }
-    }
-
-    /// A pool whose layout can do without what is missing is served as it was before.
-    fn open_degraded(
-        &self,
-        known: &KnownPool,
-        error: EngineError,
-    ) -> std::result::Result<PoolStatus, String> {
-        // A drive that is in use is there: without it its mirror would fall behind.
-        if error.code == ErrorCode::Exists {
-            return Err(error.message);
-        }
-        // One that cannot be opened may be there: whether to do without it is somebody's decision.
-        let missing = self
-            .control
-            .pool_scan(&known.drives)
-            .ok()
-            .filter(|found| found.passed_over.is_empty())
-            .and_then(|found| found.pools.into_iter().find(|pool| pool.id == known.id))
-            .map(|pool| pool.missing)
-            .unwrap_or_default();
-        if missing.is_empty() {
-            return Err(error.message);
-        }
-        let missing = missing.join(", ");
-        match self.control.pool_import(&known.drives, &known.id, true) {
-            Ok(status) => {
-                tracing::warn!(
-                    "pool {} is open without its drive {missing}: bring the drive back",
-                    known.name
-                );
-                Ok(status)
-            }
-            Err(error) => Err(format!(
-                "its drive {missing} is missing: bring it back ({error})"
-            )),
         }
     }
 
@@ -129,13 +119,14 @@ impl Manager {
         };
         let known: Vec<String> = lock(&self.absent)
             .iter()
-            .map(|pool| pool.id.clone())
+            .map(|absent| absent.pool.id.clone())
             .collect();
         for pool in found.into_iter().filter(|pool| !known.contains(&pool.id)) {
             self.open_known(KnownPool {
                 id: pool.id,
                 name: pool.name,
                 drives: pool.found,
+                generation: 0,
             });
         }
     }
@@ -150,14 +141,16 @@ impl Manager {
             .into_iter()
             .map(|pool| KnownPool {
                 drives: specs(&pool),
+                generation: pool.generation,
                 id: pool.id,
                 name: pool.name,
             })
             .collect();
-        pools.extend(lock(&self.absent).iter().map(|pool| KnownPool {
-            id: pool.id.clone(),
-            name: pool.name.clone(),
-            drives: pool.drives.clone(),
+        pools.extend(lock(&self.absent).iter().map(|absent| KnownPool {
+            id: absent.pool.id.clone(),
+            name: absent.pool.name.clone(),
+            drives: absent.pool.drives.clone(),
+            generation: absent.generation,
         }));
         pools.sort_by(|a, b| a.id.cmp(&b.id));
         self.state.save(&pools)
@@ -181,10 +174,23 @@ impl Manager {
 
     fn absent(&self, pool: &str) -> Option<AbsentPool> {
         let absent = lock(&self.absent);
-        absent
-            .iter()
-            .find(|known| known.name == pool || known.id == pool)
-            .cloned()
+        let mut absent = absent.iter().map(|absent| &absent.pool);
+        let found = absent.find(|known| known.name == pool || known.id == pool);
+        found.cloned()
+    }
+
+    /// Generation of a label that this host has seen of a pool that is not open; 0: none.
+    fn seen(&self, pool: &str) -> u64 {
+        let absent = lock(&self.absent);
+        let mut absent = absent.iter();
+        let found = absent.find(|known| known.pool.name == pool || known.pool.id == pool);
+        found.map_or(0, |known| known.generation)
+    }
+
+    /// The pools that should be open and are not.
+    pub(super) fn absent_pools(&self) -> Vec<AbsentPool> {
+        let absent = lock(&self.absent);
+        absent.iter().map(|absent| absent.pool.clone()).collect()
     }
 
     /// The engine's error, or why the pool is not open.
@@ -205,7 +211,7 @@ impl Manager {
         let open = self.control.pool_list().map_err(ToApi::to_api)?;
         Ok(v1::PoolList {
             items: open.into_iter().map(|pool| self.pool(pool)).collect(),
-            absent: lock(&self.absent).clone(),
+            absent: self.absent_pools(),
         })
     }
 
@@ -265,12 +271,15 @@ impl Manager {
     /// As the engine's, or when it could not be opened again after a restart.
     pub fn pool_import(&self, pool: &str, request: &v1::PoolImport) -> Result<v1::Pool> {
         let _changes = lock(&self.changes);
-        let imported = self
-            .control
-            .pool_import(&request.drives, pool, request.degraded);
+        let options = ImportOptions {
+            accept_old: request.accept_old,
+            seen: self.seen(pool),
+            ..ImportOptions::from(request.degraded)
+        };
+        let imported = self.control.pool_import(&request.drives, pool, options);
         let status = imported.map_err(ToApi::to_api)?;
         let before = lock(&self.absent).clone();
-        lock(&self.absent).retain(|known| known.id != status.id);
+        lock(&self.absent).retain(|known| known.pool.id != status.id);
         if let Err(error) = self.remember() {
             *lock(&self.absent) = before;
             if let Err(error) = self.control.pool_export(&status.name) {
@@ -302,7 +311,7 @@ impl Manager {
                 let Some(absent) = self.absent(pool) else {
                     return Err(error.to_api());
                 };
-                lock(&self.absent).retain(|known| known.id != absent.id);
+                lock(&self.absent).retain(|known| known.pool.id != absent.id);
                 tracing::info!("pool {} is forgotten", absent.name);
             }
         }

@@ -27,6 +27,9 @@ pub struct KnownPool {
     pub name: String,
     /// The drives that it was open on.
     pub drives: Vec<String>,
+    /// Generation of a label that it had then: older ones alone are not what this host has served.
+    #[serde(default)]
+    pub generation: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -203,6 +206,7 @@ mod tests {
             id: name.to_owned(),
             name: name.to_owned(),
             drives: vec!["file:/a".to_owned()],
+            generation: 7,
         }
     }
 

@@ -191,6 +191,7 @@ fn a_pool_that_is_not_there_is_told_of_until_it_is() {
     let import = api::v1::PoolImport {
         drives: vec!["file:/ccc".to_owned()],
         degraded: false,
+        accept_old: false,
     };
     site.manager().pool_import("lake", &import).unwrap();
     assert_eq!(site.look_for(9), []);

@@ -390,6 +390,7 @@ fn an_exported_pool_takes_its_exports_along() {
     let request = api::v1::PoolImport {
         drives: vec!["ram:x".to_owned()],
         degraded: false,
+        accept_old: false,
     };
     second.pool_import("tank", &request).unwrap();
     assert!(is_offered("along-1"));
@@ -410,6 +411,7 @@ fn two_pools_with_an_export_of_one_name_are_told_apart() {
     let request = api::v1::PoolImport {
         drives: vec!["ram:z".to_owned()],
         degraded: false,
+        accept_old: false,
     };
     manager.pool_import("lake", &request).unwrap();
     let problem = manager.export_show("e", None).unwrap_err();

@@ -104,6 +104,8 @@ impl Fake {
             ram_limit: pool.ram.1,
             scrub: pool.scrub.clone(),
             budget: pool.budget,
+            old: Vec::new(),
+            generation: pool.generation,
         };
         pool.alter.iter().for_each(|alter| alter(&mut status));
         status
@@ -179,16 +181,28 @@ impl Control for Fake {
         Ok(report)
     }
 
-    fn pool_import(&self, drives: &[String], pool: &str, degraded: bool) -> Result<PoolStatus> {
+    fn pool_import(
+        &self,
+        drives: &[String],
+        pool: &str,
+        options: ImportOptions,
+    ) -> Result<PoolStatus> {
         let scanned = self.pool_scan(drives)?.pools;
         let found = scanned.iter().find(|p| p.name == pool || p.id == pool);
         let Some(found) = found else {
             return fail(ErrorCode::NotFound, "no such pool lies on these drives");
         };
-        let mirrored = self.world.pools()[&found.name].mirrored;
-        let served = found.missing.is_empty() || (degraded && mirrored);
-        if !served {
-            return fail(ErrorCode::Refused, "a drive is missing");
+        let (mirrored, generation) = {
+            let pool = &self.world.pools()[&found.name];
+            (pool.mirrored, pool.generation)
+        };
+        let without = options.missing != MissingDrives::Refuse && mirrored;
+        if !found.missing.is_empty() && !without {
+            let missing = found.missing.join(", ");
+            return fail(ErrorCode::Refused, &format!("{missing} is missing"));
+        }
+        if generation < options.seen && !options.accept_old {
+            return fail(ErrorCode::Refused, "the pool is older than it was");
         }
         self.open.lock().unwrap().insert(found.name.clone());
         Ok(self.status(&found.name))

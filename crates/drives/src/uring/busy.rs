@@ -16,7 +16,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 const TABLE_READS: usize = 8;
 
 /// Tries again while the system says that somebody else has it, for at most [`PATIENCE`].
-pub(super) fn patiently<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+pub(crate) fn patiently<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         match attempt() {

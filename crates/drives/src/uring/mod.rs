@@ -6,6 +6,7 @@ mod drive;
 mod open;
 mod queue;
 
+pub(crate) use busy::patiently;
 pub(crate) use discover::Found;
 pub(crate) use drive::KIND;
 pub(crate) use open::{Access, LockedFile, create, open_locked};

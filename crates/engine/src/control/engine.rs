@@ -1,12 +1,13 @@
 //! The engine and what can be asked of it.
 
 use super::explain::{Explanation, MoveCount};
+use super::import::{ImportOptions, MissingDrives};
 use super::jobs::Jobs;
 use super::look::PoolLook;
 use super::types::*;
 use super::wear::PoolChange;
 use super::what_if::WhatIf;
-use crate::pool::{Host, Pool, Scanned, error, importable, lock, report, scan};
+use crate::pool::{Host, Pool, Scanned, because_of, error, importable, lock, report, scan};
 use crate::shard::Audit;
 use reactor::{ReactorThread, Remote};
 use std::collections::BTreeMap;
@@ -28,21 +29,6 @@ pub struct Engine {
 }
 
 pub(super) type Result<T> = std::result::Result<T, EngineError>;
-
-/// The error of an import, with why drives were passed over that it may lack.
-fn because_of(failed: EngineError, passed_over: &[EngineError]) -> EngineError {
-    if passed_over.is_empty() {
-        return failed;
-    }
-    let reasons: Vec<&str> = passed_over.iter().map(|why| why.message.as_str()).collect();
-    // A drive that is in use is there: the pool is not to be opened without it.
-    let busy = passed_over.iter().find(|why| why.code == ErrorCode::Exists);
-    let code = busy.map_or(failed.code, |busy| busy.code);
-    EngineError::new(
-        code,
-        format!("{}; passed over: {}", failed.message, reasons.join("; ")),
-    )
-}
 
 impl Engine {
     /// Starts the threads.
@@ -269,15 +255,23 @@ impl Engine {
         let passed_over = scanned.passed_over.iter();
         Ok(ScanReport {
             pools: importable(&scanned.found),
-            passed_over: passed_over.map(|failed| failed.message.clone()).collect(),
+            passed_over: passed_over
+                .map(|passed| passed.error.message.clone())
+                .collect(),
         })
     }
 
-    /// Opens the pool called (or with the id) `pool` from these drives; with some missing only when `degraded`.
+    /// Opens the pool called (or with the id) `pool` from these drives.
     ///
     /// # Errors
     /// With a sentence that says what to do.
-    pub fn pool_import(&self, drives: &[String], pool: &str, degraded: bool) -> Result<PoolStatus> {
+    pub fn pool_import(
+        &self,
+        drives: &[String],
+        pool: &str,
+        options: impl Into<ImportOptions>,
+    ) -> Result<PoolStatus> {
+        let mut options = options.into();
         let _opening = lock(&self.opening);
         let Scanned { found, passed_over } = self.scan(drives)?;
         let matches: Vec<_> = importable(&found)
@@ -306,7 +300,13 @@ impl Engine {
             .id
             .parse()
             .map_err(|_| EngineError::new(ErrorCode::Damaged, "a pool's id is no number"))?;
-        let opened = Pool::import(&self.host(), found, id, degraded)
+        if options.missing == MissingDrives::Gone {
+            options.missing = match passed_over.iter().all(|passed| passed.gone) {
+                true => MissingDrives::Allow,
+                false => MissingDrives::Refuse,
+            };
+        }
+        let opened = Pool::import(&self.host(), found, id, options)
             .map_err(|failed| because_of(failed, &passed_over))?;
         lock(&self.pools).insert(opened.name.clone(), opened.clone());
         opened.status()

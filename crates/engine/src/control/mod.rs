@@ -2,6 +2,7 @@
 
 mod engine;
 pub mod explain;
+pub mod import;
 mod jobs;
 pub mod knobs;
 pub mod look;

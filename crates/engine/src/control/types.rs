@@ -339,6 +339,19 @@ pub struct PoolStatus {
     pub scrub: ScrubStatus,
     /// What promotion may write, if that is limited.
     pub budget: Option<BudgetStatus>,
+    /// What it was opened with though it is old, until a scrub of all of it has ended.
+    pub old: Vec<OldStatus>,
+    /// Generation of its newest label.
+    pub generation: u64,
+}
+
+/// Something old that a pool was opened with.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct OldStatus {
+    /// The drive, by its specification; none: a shard's metadata.
+    pub drive: Option<String>,
+    /// What it is.
+    pub message: String,
 }
 
 /// A pool that could be imported.

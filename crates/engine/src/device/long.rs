@@ -3,11 +3,12 @@
 //! They are carried out in parts that take turns (round robin over the operations), and together have so many bytes with the
 //! shards at a time: whatever a host asks for at once, its volume takes no more memory and drives than that, and others have
 //! their turn in between. The parts of one operation have slices of its memory; a copy would take as much memory as hosts
-//! like. The first error ends an operation: what was not begun by then is not.
+//! like. The first error ends an operation, and so does the end of who asked for it: parts that have not begun by then are
+//! left out.
 
 use super::volume::Ports;
 use crate::shard::{Asker, ShardOp};
-use block::{Completion, CompletionSink, CutBuf, IoBuf, IoError, Op, OpFlags, OpKind};
+use block::{Completion, CompletionSink, CutBuf, ErrorKind, IoBuf, IoError, Op, OpFlags, OpKind};
 use format::{REGION, shard_of};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -105,7 +106,13 @@ impl Operation {
         }
     }
 
+    /// The next part that is to be done.
     fn next(&mut self) -> Option<Next> {
+        if self.next < self.end && !self.done.is_wanted() {
+            let text = "who asked for it has disconnected";
+            self.error
+                .get_or_insert_with(|| IoError::new(ErrorKind::Gone, text));
+        }
         if self.error.is_some() || self.next >= self.end {
             return None;
         }
@@ -169,14 +176,17 @@ struct State {
 }
 
 impl State {
-    /// The next part, of which operation, and what it counts for; none while there is no room for it.
-    fn take(&mut self) -> Option<(u64, Next, Given)> {
+    /// Whose turn it is, and what for; none while there is no room for another part.
+    fn take(&mut self) -> Option<Turn> {
         while self.bytes < BYTES {
             let number = self.turns.pop_front()?;
             let Some(operation) = self.operations.get_mut(&number) else {
                 continue;
             };
             let Some(next) = operation.next() else {
+                if operation.is_over() {
+                    return self.operations.remove(&number).map(Turn::Over);
+                }
                 continue;
             };
             let given = Given {
@@ -186,10 +196,18 @@ impl State {
             };
             self.turns.push_back(number);
             self.bytes += cost(given.kind, next.len);
-            return Some((number, next, given));
+            return Some(Turn::Part(number, next, given));
         }
         None
     }
+}
+
+/// What an operation's turn is for.
+enum Turn {
+    /// A part of the operation of a number is to begin.
+    Part(u64, Next, Given),
+    /// It was given up, and nothing of it is under way.
+    Over(Operation),
 }
 
 /// What all parts of an operation have in common.
@@ -261,9 +279,12 @@ impl LongOps {
         if std::mem::replace(&mut state.is_giving, true) {
             return;
         }
-        while let Some((number, next, given)) = state.take() {
+        while let Some(turn) = state.take() {
             drop(state);
-            self.push(number, next, given);
+            match turn {
+                Turn::Part(number, next, given) => self.push(number, next, given),
+                Turn::Over(operation) => operation.answer(),
+            }
             state = self.lock();
         }
         state.is_giving = false;
@@ -286,7 +307,7 @@ impl LongOps {
                 extents: Vec::new(),
             });
         }
-        port.push(ShardOp {
+        port.push_long(ShardOp {
             volume: self.volume,
             op: Op {
                 tag: 0,

@@ -4,10 +4,10 @@ use super::labels::on_loop;
 use super::members::Member;
 use super::{Result, ShardHandle, error};
 use crate::control::types::{EngineConfig, ErrorCode, SpacePolicy};
-use crate::shard::{PoolShared, Shard, ShardConfig, ShardPort, TAIL_WORDS};
+use crate::shard::{LeftTail, PoolShared, Shard, ShardConfig, ShardPort};
 use crate::space::{Class, GroupTable, VdriveSpace};
 use crate::vdrive::{Layout, Leg, Legs, Missing, PartIo, StaleMap, VdriveIo, region_blocks};
-use block::{DriveQueue, LastingMemory, OwnMemory};
+use block::DriveQueue;
 use format::{
     LayoutConfig, PartConfig, Policy, PoolConfig, TierConfig, VdriveConfig, journal_start,
     pages_start,
@@ -246,37 +246,16 @@ pub(crate) fn vdrives(
     built.collect()
 }
 
-/// What the memory of a shard's tail is called.
-pub(crate) fn tail_name(pool: PoolId, shard: ShardId) -> String {
-    format!("{pool}-{shard}")
-}
-
-/// Memory for the tail of a shard's journal. It need not outlive the process where the drives do not.
-fn tail_memory(
-    pool: PoolId,
-    shard: ShardId,
-    blueprints: &[Blueprint],
-    engine: &EngineConfig,
-) -> Option<Arc<dyn LastingMemory>> {
-    let drives = blueprints.iter().flat_map(|blueprint| &blueprint.members);
-    let mut here = drives.filter_map(|member| member.drive.as_ref());
-    match here.any(|drive| drive.info().persistent) {
-        true => engine.lasting.take(&tail_name(pool, shard), TAIL_WORDS),
-        false => Some(Arc::new(OwnMemory::new(TAIL_WORDS))),
-    }
-}
-
-/// Puts every shard on its thread; none has loaded anything yet.
+/// Puts every shard on its thread, with what was left of its journal in memory; none has loaded anything yet.
 pub(crate) fn place_shards(
     id: PoolId,
-    config: &PoolConfig,
-    blueprints: &[Blueprint],
-    shared: &Arc<PoolShared>,
+    (config, blueprints, shared): (&PoolConfig, &[Blueprint], &Arc<PoolShared>),
     remotes: &[Remote],
     engine: &EngineConfig,
+    left: Vec<LeftTail>,
 ) -> Result<Vec<ShardHandle>> {
     let mut shards = Vec::new();
-    for number in 0..config.shards {
+    for (number, left) in (0..config.shards).zip(left) {
         let remote = remotes[usize::from(number) % remotes.len()].clone();
         let handle = ShardHandle {
             pool: id,
@@ -284,15 +263,12 @@ pub(crate) fn place_shards(
             port: ShardPort::new(remote.clone()),
         };
         let shard_config = shard_config(id, ShardId(number), config, engine);
-        let tail = tail_memory(id, ShardId(number), blueprints, engine);
         let (blueprints, shared, installed) = (blueprints.to_vec(), shared.clone(), handle.clone());
         let made = on_loop(&remote, move |loop_handle| async move {
             let vdrives =
                 vdrives(&blueprints, &loop_handle).map_err(|failed| failed.to_string())?;
             let shard = Shard::new(shard_config, loop_handle, shared, vdrives);
-            if let Some(memory) = tail {
-                shard.set_tail(memory);
-            }
+            shard.set_left(left);
             installed.install(shard);
             Ok::<(), String>(())
         })?;

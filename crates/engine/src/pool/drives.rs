@@ -10,10 +10,10 @@ use crate::shard::Progress;
 use crate::vdrive::{DriveShared, LegId, LegState};
 use block::Drive;
 use drives::OpenDrive;
-use format::{DriveConfig, Label, PoolConfig, data_end};
+use format::{DriveConfig, History, PoolConfig, data_end};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use units::{BLOCK, DriveId, VdriveId};
+use units::{DriveId, VdriveId};
 
 /// Stale regions copied between two records of how far a leg is.
 const WINDOW: usize = 64;
@@ -132,6 +132,7 @@ impl Pool {
 
     /// All shards reach the drive's parts through what the member has now.
     fn attach(&self, member: &Member) -> Result<()> {
+        self.tell_tails();
         let places = self.legs_on(member.id);
         let Member {
             drive,
@@ -238,7 +239,18 @@ impl Pool {
                 ),
             );
         };
-        let history = history(&self.config(), &label);
+        let config = self.config();
+        let size = Drive::info(&*drive).size;
+        if let Some(short) = config.shortage(&id, &member.spec, size).filter(|it| it.cut) {
+            return error(
+                ErrorCode::Refused,
+                format!(
+                    "{}: give it its size back, or put another in its place with `convect pool replace`",
+                    super::evidence::shortage(&short)
+                ),
+            );
+        }
+        let history = History::of(&config, &label);
         if history == History::OwnWay && !force {
             return error(
                 ErrorCode::Refused,
@@ -333,7 +345,7 @@ impl Pool {
             return self.attach(&back).and(Err(failed));
         }
         if let Some(drive) = &old.drive
-            && let Err(failed) = labels::clear(&self.remote, drive)
+            && let Err(failed) = labels::clear(&self.remote, drive, old.size)
         {
             tracing::warn!(error = %failed, "a drive that was replaced keeps its label");
         }
@@ -342,11 +354,7 @@ impl Pool {
 
     fn refuse_small(&self, old: &Member, new: &Member) -> Result<()> {
         let config = self.config();
-        let end = parts(&config)
-            .filter(|(_, part)| part.drive == old.id.to_string())
-            .map(|(_, part)| part.offset + part.blocks * BLOCK as u64)
-            .max()
-            .unwrap_or(0);
+        let end = config.parts_end(&old.id.to_string());
         if data_end(new.size) < end {
             return error(
                 ErrorCode::Invalid,
@@ -445,7 +453,8 @@ impl Pool {
 
     fn regions(&self, vdrive: u8, region: u64) -> u64 {
         let config = self.config();
-        parts(&config)
+        config
+            .parts()
             .filter(|((known, _), _)| *known == vdrive)
             .map(|(_, part)| part.blocks)
             .min()
@@ -542,21 +551,10 @@ fn ended(drive: Option<Arc<dyn OpenDrive>>) {
 }
 
 fn open_returning(text: &str) -> Result<(String, Arc<dyn OpenDrive>)> {
-    let explain = |failed| super::members::open_error(&failed);
-    let spec = drives::canonical(text).map_err(explain)?;
-    let drive = drives::open(&spec).map_err(explain)?;
+    let spec = drives::canonical(text).map_err(|failed| super::members::open_error(&failed))?;
+    let drive =
+        drives::open(&spec).map_err(|failed| super::members::known_error(&spec, &failed))?;
     Ok((spec, drive))
-}
-
-/// Every part of a pool, the metadata region's first.
-pub(super) fn parts(config: &PoolConfig) -> impl Iterator<Item = (LegId, &format::PartConfig)> {
-    let of = |vdrive| move |(index, part)| ((vdrive, index), part);
-    let meta = config.meta.parts.iter().enumerate().map(of(0));
-    let data = config
-        .vdrives
-        .iter()
-        .flat_map(move |vdrive| vdrive.parts.iter().enumerate().map(of(vdrive.id)));
-    meta.chain(data)
 }
 
 fn name_new_drive(config: &mut PoolConfig, old: &str, new: &Member) {
@@ -579,33 +577,4 @@ fn name_new_drive(config: &mut PoolConfig, old: &str, new: &Member) {
             wear: format::WearConfig::default(),
         };
     }
-}
-
-/// What a drive's own label says of its time without the others.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum History {
-    /// The pool's map of what changed tells all that it lacks.
-    Known,
-    /// It is older than when it went out, as from a backup: it lacks more.
-    Older,
-    /// It took writes of its own.
-    OwnWay,
-}
-
-/// What `label` shows against the pool's newest description.
-pub(super) fn history(newest: &PoolConfig, label: &Label) -> History {
-    let drive = label.drive.to_string();
-    let mut history = History::Known;
-    let own = |id: LegId| parts(&label.config).find(|(known, _)| *known == id);
-    for (id, part) in parts(newest).filter(|(_, part)| part.drive == drive && part.out) {
-        let knows = own(id).is_some_and(|(_, part)| part.out);
-        if part.out_since > 0 && label.generation >= part.out_since && !knows {
-            return History::OwnWay;
-        }
-        let known = newest.drives.iter().find(|known| known.id == drive);
-        if known.is_some_and(|known| label.generation < known.oldest_label(part.out_since)) {
-            history = History::Older;
-        }
-    }
-    history
 }

@@ -10,9 +10,10 @@ mod follow;
 use super::labels::{LabelFailure, write_one};
 use super::{Member, Result, lock};
 use crate::control::types::{EngineError, ErrorCode};
+use crate::shard::Marks;
 use crate::vdrive::{DriveShared, LegState, Legs};
 use drives::OpenDrive;
-use format::{Label, PartConfig, PoolConfig, label_slots_for, readdress};
+use format::{CheckpointMark, Label, PartConfig, PoolConfig, label_slots_for, readdress};
 use futures_util::future::join_all;
 use reactor::Handle;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,6 +21,7 @@ use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
+use units::mutation::{Mutation, is_on};
 use units::{DriveId, PoolId};
 
 /// Time that drives without metadata have an older label than the others for, at least: a label
@@ -34,6 +36,8 @@ pub(crate) struct Keeper {
     pub generation: Arc<AtomicU64>,
     pub members: Arc<Mutex<Vec<Member>>>,
     pub legs: Arc<Legs>,
+    /// How far shards' metadata is.
+    marks: Arc<Marks>,
     /// A drive that is let go by hand: its own label tells that it does not count any more.
     pub leaving: Mutex<Option<DriveId>>,
     /// The newest label that each drive is known to have, by generation.
@@ -45,6 +49,14 @@ pub(crate) struct Keeper {
     turn: Mutex<Turn>,
 }
 
+/// The labels that a pool was opened from.
+pub(crate) struct Labelled {
+    /// The newest generation of all; 0 for a new pool.
+    pub generation: u64,
+    /// The newest of each drive.
+    pub drives: BTreeMap<DriveId, u64>,
+}
+
 /// Which drives a generation goes to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Scope {
@@ -53,8 +65,8 @@ enum Scope {
     Leading,
 }
 
-/// A drive that labels are written to.
-type Target = (DriveId, Arc<dyn OpenDrive>, Arc<DriveShared>);
+/// A drive that labels are written to, with its size in bytes when it joined.
+type Target = (DriveId, (Arc<dyn OpenDrive>, u64), Arc<DriveShared>);
 
 #[derive(Default)]
 struct Turn {
@@ -99,20 +111,21 @@ impl Keeper {
     pub fn new(
         pool: PoolId,
         config: PoolConfig,
-        generation: u64,
+        found: Labelled,
         members: Vec<Member>,
-        labelled: BTreeMap<DriveId, u64>,
         legs: Arc<Legs>,
+        marks: Arc<Marks>,
     ) -> Arc<Self> {
         Arc::new(Self {
             pool,
             name: config.name.clone(),
             config: Arc::new(Mutex::new(config)),
-            generation: Arc::new(AtomicU64::new(generation)),
+            generation: Arc::new(AtomicU64::new(found.generation)),
             members: Arc::new(Mutex::new(members)),
             legs,
+            marks,
             leaving: Mutex::default(),
-            labelled: Mutex::new(labelled),
+            labelled: Mutex::new(found.drives),
             following: Mutex::default(),
             will_follow: AtomicBool::new(false),
             turn: Mutex::default(),
@@ -160,7 +173,9 @@ impl Keeper {
             let _writing = take(&self.turn).await;
             let round = self.write_round(handle, &config, false, Scope::Leading);
             let round = round.await;
-            if round.failure.is_none() && !round.taken.is_empty() {
+            // A drive that has metadata and an older label would be older than what was answered.
+            let all = round.passed_over.is_empty();
+            if round.failure.is_none() && !round.taken.is_empty() && all {
                 if !self.will_follow.swap(true, Ordering::AcqRel) {
                     handle.spawn(self.clone().follow(handle.clone()));
                 }
@@ -199,7 +214,8 @@ impl Keeper {
             if self.is_out(member.id) && leaving != Some(member.id) {
                 left_out.insert(member.id);
             } else if let Some(drive) = &member.drive {
-                targets.push((member.id, drive.clone(), member.shared.clone()));
+                let drive = (drive.clone(), member.size);
+                targets.push((member.id, drive, member.shared.clone()));
             }
         }
         (targets, left_out)
@@ -212,9 +228,10 @@ impl Keeper {
         generation: u64,
         bytes: &[u8],
     ) -> Vec<(DriveId, std::result::Result<(), LabelFailure>)> {
-        let writes = targets.iter().map(|(id, drive, shared)| {
+        let writes = targets.iter().map(|(id, (drive, size), shared)| {
             let own = readdress(bytes, *id);
             async move {
+                let drive = (drive, *size);
                 let written = write_one(handle, drive, generation, &own, shared).await;
                 (*id, written)
             }
@@ -260,6 +277,8 @@ impl Keeper {
         exported: bool,
         scope: Scope,
     ) -> Round {
+        // Before the drives are: one that counts by then has every checkpoint that is named, or all of a later one.
+        let marks = self.marks.all();
         let (mut members, mut left_out) = self.targets();
         members.retain(|(id, _, _)| scope == Scope::All || leads(config, *id));
         // A drive that does not answer would hold up everything that is done to the pool.
@@ -278,7 +297,8 @@ impl Keeper {
         });
         let mut config = config.clone();
         self.tell_legs(&mut config, generation);
-        self.tell_labelled(&mut config, &members);
+        self.tell_labelled(&mut config, &members, generation);
+        tell_marks(&mut config, &marks);
         let leaving = *lock(&self.leaving);
         let mut round = Round {
             taken: BTreeSet::new(),
@@ -361,17 +381,22 @@ impl Keeper {
         }
     }
 
-    /// Writes down which label the drives have that do not get this one.
-    fn tell_labelled(&self, config: &mut PoolConfig, asked: &[Target]) {
+    /// Writes down which label the drives have that do not get this one, or do not have the one before: they failed it.
+    fn tell_labelled(&self, config: &mut PoolConfig, asked: &[Target], generation: u64) {
         let labelled = lock(&self.labelled);
         for known in &mut config.drives {
             let Ok(drive) = known.id.parse::<DriveId>() else {
                 continue;
             };
-            if asked.iter().any(|(id, _, _)| *id == drive) {
-                known.labelled = 0;
-            } else if let Some(own) = labelled.get(&drive) {
-                known.labelled = *own;
+            let is_asked = asked.iter().any(|(id, _, _)| *id == drive);
+            match labelled.get(&drive) {
+                Some(own)
+                    if !is_asked || (*own + 1 < generation && !is_on(Mutation::FailedLabelled)) =>
+                {
+                    known.labelled = *own
+                }
+                _ if is_asked => known.labelled = 0,
+                _ => {}
             }
         }
     }
@@ -399,6 +424,17 @@ impl Keeper {
             .map(|(_, leg)| leg.drive())
             .filter(|drive| !taken.contains(drive))
             .collect()
+    }
+}
+
+/// Writes down how far shards' metadata is; of shards that are not opened yet as far as it was known before.
+fn tell_marks(config: &mut PoolConfig, marks: &BTreeMap<u16, CheckpointMark>) {
+    let count = usize::from(config.shards);
+    config.checkpoints.resize(count, CheckpointMark::default());
+    for (shard, known) in (0..).zip(&mut config.checkpoints) {
+        if let Some(mark) = marks.get(&shard) {
+            *known = *mark;
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use crate::control::types::{EngineError, ErrorCode};
 use crate::vdrive::{DriveShared, patience};
 use block::{Drive, DriveError, DriveQueue, DriveQueueExt};
 use drives::OpenDrive;
-use format::{LABEL_SIZE, Label, LabelError, PoolConfig, label_offsets, label_slots_for};
+use format::{LABEL_SIZE, Label, LabelError, PoolConfig, label_places, label_slots_for};
 use futures_util::future::{Either, join, select};
 use reactor::{Handle, Remote, control};
 use std::pin::pin;
@@ -84,6 +84,55 @@ fn is_of_the_place(failed: DriveError) -> bool {
     !of_the_drive && !is_on(Mutation::LabelPlace)
 }
 
+/// What was found in the places of a drive's labels so far.
+#[derive(Default)]
+struct Look {
+    newest: Option<Label>,
+    /// The newest that cannot be followed, by its generation.
+    refused: Option<(u64, LabelError)>,
+    unreadable: [Option<DriveError>; 4],
+}
+
+impl Look {
+    async fn at(
+        &mut self,
+        queue: &Rc<dyn DriveQueue>,
+        handle: &Handle,
+        place: usize,
+        offset: Option<u64>,
+    ) -> std::result::Result<(), DriveError> {
+        let Some(offset) = offset else {
+            self.unreadable[place] = Some(DriveError::Bounds);
+            return Ok(());
+        };
+        match read_place(queue, handle, offset).await {
+            Ok(Ok(label)) => {
+                // One that was not written for this place is data, or of the time before a drive was enlarged.
+                let size = label.own_size();
+                let belongs = size.is_none_or(|size| format::label_offsets(size)[place] == offset);
+                let generation = label.generation;
+                let newer = |known: &Label| known.generation < generation;
+                if belongs && self.newest.as_ref().is_none_or(newer) {
+                    self.newest = Some(label);
+                }
+            }
+            Ok(Err(LabelError::Newer { generation, why })) => {
+                if self
+                    .refused
+                    .as_ref()
+                    .is_none_or(|known| known.0 < generation)
+                {
+                    self.refused = Some((generation, LabelError::Newer { generation, why }));
+                }
+            }
+            Ok(Err(_)) => {}
+            Err(failed) if is_of_the_place(failed) => self.unreadable[place] = Some(failed),
+            Err(failed) => return Err(failed),
+        }
+        Ok(())
+    }
+}
+
 /// The newest label of a drive that can be read, if it has one.
 ///
 /// # Errors
@@ -94,38 +143,26 @@ pub(crate) fn read(remote: &Remote, drive: &Arc<dyn OpenDrive>) -> Result<Option
     let drive = drive.clone();
     let found = on_loop(remote, move |handle| async move {
         let queue = queue(&drive, &handle)?;
-        let mut newest: Option<Label> = None;
-        let mut refused: Option<(u64, LabelError)> = None;
+        let mut look = Look::default();
         if info.size < 6 * LABEL_SIZE {
-            return Ok(Ok(newest));
+            return Ok(Ok(None));
         }
-        let mut unreadable = [None; 4];
-        for (place, offset) in label_offsets(info.size).into_iter().enumerate() {
-            let label = match read_place(&queue, &handle, offset).await {
-                Ok(label) => label,
-                Err(failed) if is_of_the_place(failed) => {
-                    unreadable[place] = Some(failed);
-                    continue;
-                }
-                Err(failed) => return Err(failed),
-            };
-            match label {
-                Ok(label) => {
-                    if newest
-                        .as_ref()
-                        .is_none_or(|known| known.generation < label.generation)
-                    {
-                        newest = Some(label);
-                    }
-                }
-                Err(LabelError::Newer { generation, why }) => {
-                    if refused.as_ref().is_none_or(|known| known.0 < generation) {
-                        refused = Some((generation, LabelError::Newer { generation, why }));
-                    }
-                }
-                Err(_) => {}
-            }
+        let front = label_places(info.size, info.size);
+        for place in [0, 1] {
+            look.at(&queue, &handle, place, front[place]).await?;
         }
+        // The other end is where it was when the drive joined. What lies at the present end of a drive that has another
+        // size now is data; only where the first labels are gone the end itself has to tell.
+        let known = look.newest.as_ref().and_then(Label::own_size);
+        let end = label_places(known.unwrap_or(info.size), info.size);
+        for place in [2, 3] {
+            look.at(&queue, &handle, place, end[place]).await?;
+        }
+        let Look {
+            newest,
+            refused,
+            unreadable,
+        } = look;
         // The newest counts, and when that is one that cannot be followed, no older one does.
         let known = newest.as_ref().map(|label| label.generation);
         // A label lies in two places. When both are lost it may have been the newest.
@@ -158,15 +195,18 @@ pub(super) enum InPlace {
     Damaged,
     /// None was written here.
     Nothing,
+    /// The drive is shorter than it was, and does not have the place.
+    Gone,
 }
 
-/// What is found in the four places of a drive's labels.
+/// What is found in the four places of the labels of a drive that had `size` bytes when it joined.
 ///
 /// # Errors
 /// When the drive does not answer, or the engine is stopping.
 pub(super) fn read_all(
     remote: &Remote,
     drive: &Arc<dyn OpenDrive>,
+    size: u64,
     shared: &DriveShared,
 ) -> Result<Vec<InPlace>> {
     let info = Drive::info(&**drive);
@@ -176,7 +216,11 @@ pub(super) fn read_all(
         let requests = async move {
             let queue = queue(&drive, &handle)?;
             let mut labels = Vec::new();
-            for offset in label_offsets(info.size) {
+            for offset in label_places(size, info.size) {
+                let Some(offset) = offset else {
+                    labels.push(InPlace::Gone);
+                    continue;
+                };
                 let buf = handle.dma().get(LABEL_SIZE as usize);
                 let whole = queue.read(offset, buf).await;
                 labels.push(match whole {
@@ -207,11 +251,11 @@ pub(super) struct LabelFailure {
     pub flush: bool,
 }
 
-/// Writes a label, as bytes, to the two places that its generation goes to, and makes them durable.
-/// One of the two is enough.
+/// Writes a label, as bytes, to the two places that its generation goes to on a drive that had `size` bytes when it joined,
+/// and makes them durable. One of the two is enough; a place that the drive does not have any more is left out.
 pub(super) async fn write_one(
     handle: &Handle,
-    drive: &Arc<dyn OpenDrive>,
+    (drive, size): (&Arc<dyn OpenDrive>, u64),
     generation: u64,
     bytes: &[u8],
     shared: &DriveShared,
@@ -220,11 +264,17 @@ pub(super) async fn write_one(
     let info = Drive::info(&**drive);
     let requests = async {
         let queue = queue(drive, handle)?;
-        let offsets = label_offsets(info.size);
-        let writes = label_slots_for(generation).map(|slot| {
+        let size = match is_on(Mutation::LabelAtEnd) {
+            true => info.size,
+            false => size,
+        };
+        let offsets = label_places(size, info.size);
+        let queue = &queue;
+        let writes = label_slots_for(generation).map(|slot| async move {
+            let offset = offsets[slot].ok_or(DriveError::Bounds)?;
             let mut buf = handle.dma().get(bytes.len());
             buf.copy_from_slice(bytes);
-            queue.write(offsets[slot], buf)
+            queue.write(offset, buf).await
         });
         let [one, other] = writes;
         let (one, other) = join(one, other).await;
@@ -254,13 +304,13 @@ pub(super) async fn write_one(
     })
 }
 
-/// Clears all four labels of a drive.
-pub(crate) fn clear(remote: &Remote, drive: &Arc<dyn OpenDrive>) -> Result<()> {
+/// Clears all four labels of a drive that had `size` bytes when it joined.
+pub(crate) fn clear(remote: &Remote, drive: &Arc<dyn OpenDrive>, size: u64) -> Result<()> {
     let info = Drive::info(&**drive);
     let drive = drive.clone();
     let cleared = on_loop(remote, move |handle| async move {
         let queue = queue(&drive, &handle)?;
-        for offset in label_offsets(info.size) {
+        for offset in label_places(size, info.size).into_iter().flatten() {
             queue.write(offset, handle.dma().zeroed(HEAD)).await?;
         }
         queue.flush().await

@@ -38,6 +38,18 @@ pub(crate) fn open_error(error: &drives::OpenError) -> EngineError {
     EngineError::new(code, error.to_string())
 }
 
+/// Says why a drive of a pool cannot be opened: nobody makes a file in its place.
+pub(crate) fn known_error(spec: &str, failed: &drives::OpenError) -> EngineError {
+    let message = match failed.kind {
+        OpenErrorKind::NotFound => {
+            format!("{spec} is not there: attach it, or name it where it is now")
+        }
+        OpenErrorKind::TooSmall => format!("{spec} was cut short: {failed}"),
+        _ => return open_error(failed),
+    };
+    EngineError::new(open_error(failed).code, message)
+}
+
 /// Opens a drive; refuses, unless `force`, one that bears something that is not Convect's.
 pub(crate) fn open_drive(spec: &str, force: bool) -> Result<(String, Arc<dyn OpenDrive>)> {
     let canonical = drives::canonical(spec).map_err(|failed| open_error(&failed))?;

@@ -1,114 +1,28 @@
-//! Creating, finding, importing and closing pools.
+//! Creating, importing and closing pools.
 
-use super::drives::{History, history};
+use super::keeper::Labelled;
 use super::members::{MadeFiles, Member, open_drive};
 use super::plan::{self, Planned, Scale};
+use super::scan::Found;
 use super::shards::{ask_all, try_all};
-use super::{Allowances, Keeper, Pool, Result, ShardHandle, build, error, labels, lock};
-use crate::control::types::{
-    EngineConfig, EngineError, ErrorCode, Importable, PoolSpec, SpacePolicy,
-};
+use super::tails::{self, AllLeft, Tails};
+use super::{Allowances, Keeper, Pool, Result, ShardHandle, build, error, evidence, labels, lock};
+use crate::control::import::ImportOptions;
+use crate::control::types::{EngineConfig, EngineError, ErrorCode, PoolSpec, SpacePolicy};
 use crate::control::{Jobs, wait_for};
 use crate::device::{Seen, VolumeDevice};
 use crate::vdrive::{DriveShared, Legs};
 use block::{Drive, Geometry};
 use drives::OpenDrive;
-use format::{
-    DATA_START, DriveConfig, Features, Label, LayoutConfig, Policy, PoolConfig, VolumeConfig,
-};
+use format::{DATA_START, DriveConfig, Features, Policy, PoolConfig, VolumeConfig};
 use reactor::{Remote, control};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use units::mutation::{Mutation, is_on};
 use units::{BLOCK, DriveId, PoolId};
 
-/// A drive with a label.
-pub struct Found {
-    /// How it was opened.
-    pub spec: String,
-    /// The drive.
-    pub drive: Arc<dyn OpenDrive>,
-    /// Its newest label.
-    pub label: Label,
-}
-
-/// What a search found.
-pub struct Scanned {
-    /// Drives with a label.
-    pub found: Vec<Found>,
-    /// Drives that could not be opened, each with why.
-    pub passed_over: Vec<EngineError>,
-}
-
-/// Opens drives and reads their labels. Drives without one are passed over, and so are those that cannot be opened: they
-/// are noted. A drive that is named twice, by other links of `/dev/disk` say, counts once.
-///
-/// # Errors
-/// When one cannot be a drive's name, or none can be opened.
-pub fn scan(remote: &Remote, specs: &[String]) -> Result<Scanned> {
-    let mut found: Vec<Found> = Vec::new();
-    let mut passed_over = Vec::new();
-    let mut seen = BTreeSet::new();
-    let mut opened = false;
-    for spec in specs {
-        let canonical =
-            drives::canonical(spec).map_err(|failed| super::members::open_error(&failed))?;
-        let identity = drives::identity(&canonical);
-        if found.iter().any(|known| known.spec == canonical)
-            || identity.is_some_and(|identity| !seen.insert(identity))
-        {
-            continue;
-        }
-        let drive = drives::open(&canonical).map_err(|failed| super::members::open_error(&failed));
-        let read = drive.and_then(|drive| Ok((labels::read(remote, &drive)?, drive)));
-        match read {
-            Ok((Some(label), drive)) => found.push(Found {
-                spec: canonical,
-                drive,
-                label,
-            }),
-            Ok((None, _)) => opened = true,
-            Err(failed) => passed_over.push(failed),
-        }
-    }
-    match passed_over.first() {
-        Some(first) if found.is_empty() && !opened => Err(first.clone()),
-        _ => Ok(Scanned { found, passed_over }),
-    }
-}
-
-/// Pools among drives that were found.
-pub fn importable(found: &[Found]) -> Vec<Importable> {
-    let mut pools: BTreeMap<PoolId, Importable> = BTreeMap::new();
-    let mut sorted: Vec<&Found> = found.iter().collect();
-    sorted.sort_by_key(|found| found.label.generation);
-    for drive in sorted {
-        let config = &drive.label.config;
-        let entry = pools.entry(drive.label.pool).or_insert_with(|| Importable {
-            id: drive.label.pool.to_string(),
-            name: config.name.clone(),
-            found: Vec::new(),
-            missing: Vec::new(),
-        });
-        entry.name.clone_from(&config.name);
-        entry.found.push(drive.spec.clone());
-        let has = |id: &str| {
-            found.iter().any(|other| {
-                other.label.pool == drive.label.pool && other.label.drive.to_string() == id
-            })
-        };
-        entry.missing = config
-            .drives
-            .iter()
-            .filter(|known| !has(&known.id))
-            .map(|known| known.spec.clone())
-            .collect();
-    }
-    pools.into_values().collect()
-}
-
 /// Random 128 bits for an id.
-fn random_id() -> Result<u128> {
+pub(super) fn random_id() -> Result<u128> {
     control::entropy().map_err(|failed| {
         EngineError::new(
             ErrorCode::Io,
@@ -170,15 +84,16 @@ impl Pool {
         }
         let config = plan_pool(host, spec, &planned)?;
         let id = PoolId(random_id()?);
-        let pool = Self::assemble(host, id, config, 0, members, BTreeMap::new())?;
+        let left = AllLeft::none(config.shards);
+        let pool = Self::assemble(host, id, config, 0, members, (BTreeMap::new(), left))?;
         let made = try_all(
             &pool.shards,
             "the pool cannot be laid out",
             |shard| async move { shard.format().await },
         )
-        .and_then(|()| pool.save(pool.config(), false));
+        .and_then(|()| pool.begin_opening(|config| pool.save(config, false)));
         if let Err(failed) = made {
-            pool.drop_shards();
+            pool.abandon_opening();
             return Err(failed);
         }
         pool.serve()?;
@@ -194,7 +109,7 @@ impl Pool {
         host: &Host<'_>,
         found: Vec<Found>,
         id: PoolId,
-        degraded: bool,
+        options: ImportOptions,
     ) -> Result<Arc<Self>> {
         let mine: Vec<Found> = found
             .into_iter()
@@ -205,8 +120,7 @@ impl Pool {
             return error(ErrorCode::NotFound, "no drive of the pool is there");
         };
         let (mut config, generation) = (newest.label.config.clone(), newest.label.generation);
-        refuse_twins(&mine)?;
-        check_histories(&mut config, generation, &mine)?;
+        let evidence = evidence::weigh(&mut config, generation, &mine, &options)?;
         let mut members = Vec::new();
         let mut missing = Vec::new();
         for known in &config.drives {
@@ -216,9 +130,11 @@ impl Pool {
                 .map_err(|_| EngineError::new(ErrorCode::Damaged, "a drive's id is no number"))?;
             let here = mine.iter().find(|drive| drive.label.drive == id);
             let here = here.filter(|_| !known.offline);
+            let cut = evidence.is_cut(&known.id);
             if here.is_none() && !known.offline {
                 missing.push(known.spec.clone());
             }
+            let here = here.filter(|_| !cut);
             members.push(Member {
                 id,
                 spec: here.map_or_else(|| known.spec.clone(), |drive| drive.spec.clone()),
@@ -229,18 +145,22 @@ impl Pool {
         }
         if !missing.is_empty() {
             super::witness::refuse_older(&host.remotes[0], id, &config, &members)?;
-            check_missing(&config, &members, &missing, degraded)?;
         }
+        let short = &evidence.short;
+        evidence::check_missing(&config, &members, &missing, short, options.missing)?;
         let labelled = mine
             .iter()
             .map(|found| (found.label.drive, found.label.generation));
         let labelled = labelled.collect();
         // Who closes the pool waits until nobody has its drives.
         drop(mine);
-        let pool = Self::assemble(host, id, config, generation, members, labelled)?;
-        let opened = pool.recover().and_then(|()| pool.refresh_specs());
+        let left = tails::find(&host.config.lasting, id, &config, &members)?;
+        let pool = Self::assemble(host, id, config, generation, members, (labelled, left))?;
+        let opened = pool
+            .recover(options.accept_old)
+            .and_then(|()| pool.refresh_specs());
         if let Err(failed) = opened {
-            pool.drop_shards();
+            pool.abandon_opening();
             return Err(failed);
         }
         pool.serve()?;
@@ -248,26 +168,47 @@ impl Pool {
     }
 
     /// What the checkpoints and journals of all shards tell; then new checkpoints of it.
-    fn recover(&self) -> Result<()> {
+    fn recover(&self, accept_old: bool) -> Result<()> {
         let what = format!("pool {}", self.name);
         let shards = &self.shards;
         try_all(shards, &what, |shard| async move {
             shard.load_checkpoint().await
         })?;
         self.tell_all_layers()?;
-        try_all(shards, &what, |shard| async move {
-            shard.replay_journal().await
+        try_all(shards, &what, move |shard| async move {
+            shard.replay_journal(accept_old).await
         })?;
+        self.check_marks(accept_old)?;
         // A leg that is missing, or fails from here on, lacks what is made valid. Until now it has not: as
         // long as nothing but the others is damaged, the pool opens with it.
         if !is_on(Mutation::OpeningAlone) {
             self.legs.enforce();
+        }
+        if is_on(Mutation::TailGoneEarly) {
+            self.tails.forget_left();
         }
         try_all(
             shards,
             &what,
             |shard| async move { shard.end_recovery().await },
         )
+    }
+
+    /// Begins to use tails of this opening's own, which `save` puts into a label.
+    fn begin_opening(&self, save: impl FnOnce(PoolConfig) -> Result<()>) -> Result<()> {
+        let mut config = self.config();
+        let opening = self.make_tails()?;
+        if !is_on(Mutation::TailUnnamed) {
+            config.opening = opening;
+        }
+        save(config)?;
+        self.use_tails()
+    }
+
+    /// An opening has failed: what earlier ones left stays, and what it made is nobody's.
+    fn abandon_opening(&self) {
+        self.tails.forget();
+        self.drop_shards();
     }
 
     fn refresh_specs(&self) -> Result<()> {
@@ -289,7 +230,7 @@ impl Pool {
                 written.insert(layer);
             }
         }
-        self.update(|config| {
+        self.begin_opening(|mut config| {
             // What was cut and not named took writes.
             for (volume, layer, deleting) in &announced {
                 if written.contains(layer) {
@@ -306,7 +247,8 @@ impl Pool {
                     known.spec.clone_from(&member.spec);
                 }
             }
-            Ok(())
+            config.note_layers();
+            self.save(config, false)
         })
     }
 
@@ -316,15 +258,21 @@ impl Pool {
         config: PoolConfig,
         generation: u64,
         members: Vec<Member>,
-        labelled: BTreeMap<DriveId, u64>,
+        (labelled, left): (BTreeMap<DriveId, u64>, AllLeft),
     ) -> Result<Arc<Self>> {
         let legs = Arc::<Legs>::default();
         let blueprints = build::blueprints(&config, &members, &legs)?;
         let shared = build::shared(&config, &blueprints, &legs);
-        let shards =
-            build::place_shards(id, &config, &blueprints, &shared, host.remotes, host.config)?;
+        let (left, names) = left.split();
+        let place = (&config, &blueprints[..], &shared);
+        let shards = build::place_shards(id, place, host.remotes, host.config, left)?;
         let allowances = Mutex::new(Allowances::new(&config, &shared.space));
-        let keeper = Keeper::new(id, config, generation, members, labelled, legs.clone());
+        let found = Labelled {
+            generation,
+            drives: labelled,
+        };
+        let marks = shared.marks.clone();
+        let keeper = Keeper::new(id, config, found, members, legs.clone(), marks);
         let running = keeper.clone();
         host.remotes[0].spawn(move |handle| running.run(handle));
         let pool = Arc::new(Self {
@@ -334,7 +282,7 @@ impl Pool {
             config: keeper.config.clone(),
             members: keeper.members.clone(),
             legs,
-            lasting: host.config.lasting.clone(),
+            tails: Tails::new(host.config.lasting.clone(), id, names),
             keeper,
             shards,
             allowances,
@@ -449,19 +397,16 @@ impl Pool {
         );
         let mut config = self.config();
         self.tell_wear(&mut config);
+        // Twice: the second label says that every drive has the first, so that one that is put back to what it is now is known
+        // as old.
         let saved = self.save(config, exported);
-        self.drop_shards();
+        let saved = saved.and_then(|()| self.save(self.config(), exported));
         if closed.is_ok() {
-            self.forget_tails();
+            // Nothing is in them that is not on the drives.
+            self.tails.forget();
         }
+        self.drop_shards();
         closed.and(saved)
-    }
-
-    /// Nothing is in the tails that is not on the drives, or nobody needs it.
-    fn forget_tails(&self) {
-        for shard in &self.shards {
-            self.lasting.forget(&build::tail_name(self.id, shard.id));
-        }
     }
 
     /// Closes without making anything durable, for a pool that is destroyed.
@@ -478,13 +423,13 @@ impl Pool {
         });
         for member in lock(&self.members).iter() {
             if let Some(drive) = &member.drive
-                && let Err(failed) = labels::clear(&self.remote, drive)
+                && let Err(failed) = labels::clear(&self.remote, drive, member.size)
             {
                 tracing::warn!(error = %failed, "a drive of a destroyed pool keeps its label");
             }
         }
+        self.tails.forget();
         self.drop_shards();
-        self.forget_tails();
     }
 
     fn drop_shards(&self) {
@@ -502,77 +447,8 @@ impl Pool {
                 tracing::error!(pool, %spec, "a drive of a closed pool is locked until its last request ends");
             }
         }
+        self.tails.close();
     }
-}
-
-/// Refuses two drives that claim to be the same one: a copy was made beneath the pool.
-fn refuse_twins(mine: &[Found]) -> Result<()> {
-    for (index, one) in mine.iter().enumerate() {
-        let twin = mine[..index]
-            .iter()
-            .find(|other| other.label.drive == one.label.drive);
-        if let Some(twin) = twin.filter(|_| !is_on(Mutation::TwinTaken)) {
-            return error(
-                ErrorCode::Refused,
-                format!(
-                    "{} and {} are copies of one drive: name the right one of them only",
-                    twin.spec, one.spec
-                ),
-            );
-        }
-    }
-    Ok(())
-}
-
-/// Looks whether drives that are here have missed more than the newest label tells.
-fn check_histories(config: &mut PoolConfig, generation: u64, mine: &[Found]) -> Result<()> {
-    if is_on(Mutation::LegBehind) {
-        let data = config.vdrives.iter_mut().map(|vdrive| &mut vdrive.parts);
-        for parts in std::iter::once(&mut config.meta.parts).chain(data) {
-            parts.iter_mut().for_each(|part| part.out = false);
-        }
-        return Ok(());
-    }
-    for found in mine {
-        let history = history(config, &found.label);
-        if history == History::OwnWay {
-            return error(
-                ErrorCode::Refused,
-                format!(
-                    "{} was used without the pool's other drives, and they without it: import one side alone with --degraded, look at it, and bring the other side back with `convect pool online --force`, which overwrites it",
-                    found.spec
-                ),
-            );
-        }
-        let drive = found.label.drive.to_string();
-        let known = config.drives.iter().find(|known| known.id == drive);
-        let oldest = known.map_or(generation, |known| known.oldest_label(generation));
-        let behind = found.label.generation < oldest;
-        let data = config.vdrives.iter_mut();
-        let data = data
-            .filter(|vdrive| vdrive.layout == LayoutConfig::Mirror)
-            .map(|vdrive| &mut vdrive.parts);
-        for parts in std::iter::once(&mut config.meta.parts).chain(data) {
-            let here = |part: &format::PartConfig| {
-                mine.iter()
-                    .any(|other| other.label.drive.to_string() == part.drive)
-            };
-            let other = parts
-                .iter()
-                .any(|part| part.drive != drive && !part.out && here(part));
-            for part in parts.iter_mut().filter(|part| part.drive == drive) {
-                if !part.out && behind && other {
-                    part.out = true;
-                    part.out_why = "it is older than the pool's other drives".to_owned();
-                    part.stale = "all".to_owned();
-                }
-                if part.out && history == History::Older {
-                    part.stale = "all".to_owned();
-                }
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Opens a drive that is to join a pool.
@@ -677,54 +553,10 @@ fn plan_pool(
         promotion_budget: 0,
         audit_anchor: None,
         paused: Vec::new(),
+        opening: String::new(),
+        checkpoints: Vec::new(),
+        old: Vec::new(),
         unknown: BTreeMap::new(),
         features: Features::default(),
     })
-}
-
-/// Refuses to open without drives that nothing can stand in for.
-fn check_missing(
-    config: &PoolConfig,
-    members: &[Member],
-    missing: &[String],
-    degraded: bool,
-) -> Result<()> {
-    let gone = |drive: &str| {
-        members
-            .iter()
-            .any(|member| member.drive.is_none() && member.id.to_string() == drive)
-    };
-    let lost = |parts: &[format::PartConfig], mirror: bool| {
-        if mirror {
-            parts.iter().all(|part| part.out || gone(&part.drive))
-        } else {
-            parts.iter().any(|part| gone(&part.drive))
-        }
-    };
-    let names = missing.join(", ");
-    let mirror = |layout| layout == LayoutConfig::Mirror;
-    if lost(&config.meta.parts, true)
-        || config
-            .vdrives
-            .iter()
-            .any(|vdrive| lost(&vdrive.parts, mirror(vdrive.layout)))
-    {
-        return error(
-            ErrorCode::NotFound,
-            format!(
-                "pool {} cannot be opened without {names}: no other drive has what they hold; attach them and name them with --drive",
-                config.name
-            ),
-        );
-    }
-    if !degraded {
-        return error(
-            ErrorCode::Refused,
-            format!(
-                "pool {} is missing {names}; the others can do without: use --degraded to open it so; what was written while {names} ran alone would be left behind",
-                config.name
-            ),
-        );
-    }
-    Ok(())
 }

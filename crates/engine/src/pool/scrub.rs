@@ -160,6 +160,9 @@ impl Pool {
                     config.scrub.running = None;
                     config.scrub.last = Some(running.totals);
                     config.scrub.cancelled = !ended;
+                    if ended {
+                        config.old.clear();
+                    }
                 } else {
                     config.scrub.running = Some(running.clone());
                 }
@@ -235,7 +238,7 @@ impl Pool {
             if self.keeper.is_out(member.id) {
                 continue;
             }
-            let found = read_all(&self.remote, drive, &member.shared)?;
+            let found = read_all(&self.remote, drive, member.size, &member.shared)?;
             if self.keeper.generation.load(Ordering::Acquire) != generation {
                 // They were written meanwhile: what was read may be half of each.
                 return Ok(());
@@ -248,6 +251,7 @@ impl Pool {
                     InPlace::Whole(found) if !newest || *found == generation => {}
                     // A drive that joined of late has only the newest.
                     InPlace::Nothing if !newest => incomplete = true,
+                    InPlace::Gone => {}
                     _ => faults.push(member.spec.clone()),
                 }
             }

@@ -1,12 +1,12 @@
 //! An open pool, and what everything about pools uses.
 
+use super::tails::Tails;
 use super::{AllInitiators, AllKnobs, Allowances, Exported, Keeper, Member, ShardHandle};
 use crate::control::Jobs;
 use crate::control::types::{EngineError, ErrorCode};
 use crate::device::VolumeDevice;
 use crate::shard::{PoolShared, Progress, Scrub};
 use crate::vdrive::Legs;
-use block::Lasting;
 use format::PoolConfig;
 use reactor::Remote;
 use std::collections::BTreeMap;
@@ -36,8 +36,8 @@ pub struct Pool {
     /// The exports that volumes were opened by.
     pub(crate) exported: Mutex<Exported>,
     pub(crate) devices: Mutex<BTreeMap<u32, Arc<VolumeDevice>>>,
-    /// Where the tails of its shards' journals lie.
-    pub(crate) lasting: Lasting,
+    /// The tails of its shards' journals.
+    pub(super) tails: Tails,
     /// The loop that labels are read and written on.
     pub(crate) remote: Remote,
     pub(crate) jobs: Arc<Jobs>,

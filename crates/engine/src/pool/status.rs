@@ -85,6 +85,8 @@ impl Pool {
             ram_limit: shards.iter().map(|shard| shard.ram_limit).sum(),
             scrub: self.scrub_summary(),
             budget: self.budget_status(shards),
+            old: self.old_status(config),
+            generation: self.keeper.generation.load(Ordering::Acquire),
         }
     }
 
@@ -109,6 +111,13 @@ impl Pool {
                     drive.spec, drive.timeouts
                 ));
             }
+        }
+        messages.extend(self.short_messages(config));
+        for old in self.old_status(config) {
+            messages.push(format!(
+                "{}: what was written since is lost; scrub the pool with `convect pool scrub {}`",
+                old.message, self.name
+            ));
         }
         let over = -self.shared.space.available();
         if over > 0 {

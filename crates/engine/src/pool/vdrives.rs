@@ -117,6 +117,7 @@ impl Pool {
         let before = lock(&self.members).clone();
         let joined = built.and_then(|()| {
             *lock(&self.members) = members;
+            self.tell_tails();
             self.update(|config| {
                 config
                     .drives
@@ -348,7 +349,7 @@ impl Pool {
         });
         for member in leaving {
             if let Some(drive) = &member.drive
-                && let Err(failed) = labels::clear(&self.remote, drive)
+                && let Err(failed) = labels::clear(&self.remote, drive, member.size)
             {
                 tracing::warn!(error = %failed, "a drive that left keeps its label");
             }

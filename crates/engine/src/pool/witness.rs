@@ -26,6 +26,8 @@ struct Told {
     next: u64,
     /// Pages of the journal below this one were durable, in that epoch.
     durable: u64,
+    /// Some of it cannot be read: what that tells is not known.
+    unknown: bool,
 }
 
 impl Told {
@@ -75,8 +77,19 @@ pub(super) fn refuse_older(
     }
     for (member, told) in unlabelled {
         let mut both = told.iter().zip(&here);
+        let spec = &member.spec;
+        if told.iter().any(|told| told.unknown) {
+            return error(
+                ErrorCode::Refused,
+                format!(
+                    "pool {} is not opened without {spec}: that drive has lost its labels, and what else it tells of \
+                     cannot be read; take an image of it first, then detach it (or move its file) and import with \
+                     --degraded to go on without it",
+                    config.name
+                ),
+            );
+        }
         if both.any(|(told, known)| told.is_beyond(known)) {
-            let spec = &member.spec;
             return error(
                 ErrorCode::Refused,
                 format!(
@@ -103,7 +116,7 @@ impl Told {
     }
 }
 
-/// What a leg tells, by shard; nothing where it cannot be read.
+/// What a leg tells, by shard, and whether that is all.
 fn told(
     remote: &Remote,
     drive: &Arc<dyn OpenDrive>,
@@ -116,6 +129,7 @@ fn told(
     let read = on_loop(remote, move |handle| async move {
         let mut all = vec![Told::default(); usize::from(shards)];
         let Ok(queue) = drive.queue(&handle) else {
+            all.iter_mut().for_each(|told| told.unknown = true);
             return all;
         };
         for (shard, told) in (0..shards).zip(&mut all) {
@@ -132,6 +146,7 @@ fn told(
             };
             for generation in 0..2 {
                 let bytes = read(checkpoint_block(shard, generation), 1).await;
+                told.unknown |= bytes.is_err();
                 let record = bytes.ok();
                 let record =
                     record.and_then(|bytes| Checkpoint::decode(&bytes, pool, ShardId(shard)));
@@ -144,16 +159,29 @@ fn told(
             let mut at = 0;
             while at < journal {
                 let count = READ.min(journal - at);
-                if let Ok(bytes) = read(first + at, count).await {
-                    for page in bytes.chunks_exact(BLOCK) {
-                        let header = JournalHeader::read(page, pool, ShardId(shard));
-                        header.iter().for_each(|header| told.page(header));
-                    }
+                let pages = read(first + at, count).await.ok();
+                for index in 0..count {
+                    // One that cannot be read does not hide the others.
+                    let page = match &pages {
+                        Some(pages) => Ok(pages.slice(index as usize * BLOCK, BLOCK)),
+                        None => read(first + at + index, 1).await,
+                    };
+                    told.unknown |= page.is_err();
+                    let header = page.ok();
+                    let header =
+                        header.and_then(|page| JournalHeader::read(&page, pool, ShardId(shard)));
+                    header.iter().for_each(|header| told.page(header));
                 }
                 at += count;
             }
         }
         all
     });
-    read.unwrap_or_default()
+    read.unwrap_or_else(|_| {
+        let unknown = Told {
+            unknown: true,
+            ..Told::default()
+        };
+        vec![unknown; usize::from(shards)]
+    })
 }

@@ -117,11 +117,15 @@ impl Shard {
                 }
                 self.committed_ns.set(self.handle.now_ns());
             }
+            if self.mark_if_due().await.is_err() {
+                return;
+            }
             let tick = if since.is_some() {
                 TICK_NS
             } else {
                 IDLE_TICK_NS
             };
+            let tick = self.until_mark().map_or(tick, |mark| mark.min(tick));
             futures_util::future::select(wake, self.handle.sleep(tick)).await;
         }
     }
@@ -139,7 +143,7 @@ impl Shard {
                     || !self.may_change_pages(&state, self.journal_users.get())
                     || state.dirty_leaves.len() > self.most_changed() / 2;
                 (
-                    journal.length() > 0 || !state.dirty_leaves.is_empty(),
+                    journal.has_records() || !state.dirty_leaves.is_empty(),
                     pressing,
                 )
             };
@@ -185,7 +189,8 @@ impl Shard {
             }
             self.handle.sleep(5_000_000).await;
         }
-        self.checkpoint().await
+        self.checkpoint().await?;
+        self.mark().await
     }
 }
 

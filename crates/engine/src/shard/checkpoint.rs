@@ -152,7 +152,9 @@ impl Shard {
         let sequence = state.journal.target();
         state.quarantine.seal(sequence);
         drop(state);
+        self.note_mark();
         self.release_space();
+        self.mark_soon();
         Ok(())
     }
 

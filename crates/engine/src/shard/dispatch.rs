@@ -69,11 +69,42 @@ pub struct UnderWay {
     _counted: Arc<Line>,
 }
 
+/// Bytes of parts of long operations that a turn of a shard's takes: a tenth of a millisecond where they are in memory.
+const LONG_BYTES: u64 = 256 << 10;
+
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<ShardOp>,
+    /// Parts of long operations, of which a turn of the shard's takes [`LONG_BYTES`], after all others.
+    long: VecDeque<ShardOp>,
     waker: Option<Waker>,
     closed: bool,
+}
+
+impl Queue {
+    /// Takes all short operations, and parts of long ones for a turn: one at least.
+    #[cold]
+    fn take_long(&mut self, into: &mut VecDeque<ShardOp>) {
+        std::mem::swap(&mut self.waiting, into);
+        let mut bytes = 0;
+        while bytes < LONG_BYTES
+            && let Some(part) = self.long.pop_front()
+        {
+            bytes += part.op.len;
+            into.push_back(part);
+        }
+    }
+}
+
+/// What a shard takes from its port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Taken {
+    /// Nothing any more: the port is closed.
+    Closed,
+    /// All that has arrived.
+    All,
+    /// The same, and parts of long operations at its end: others are to have their turn before the next ones.
+    Long,
 }
 
 /// Where any thread leaves operations for a shard. How many wait is bounded by the volumes.
@@ -99,6 +130,16 @@ impl ShardPort {
     /// Leaves an operation; it ends as `Gone` when the shard has closed.
     #[inline]
     pub fn push(&self, op: ShardOp) {
+        self.push_to(op, |queue| &mut queue.waiting);
+    }
+
+    /// The same for a part of a long operation.
+    pub fn push_long(&self, op: ShardOp) {
+        self.push_to(op, |queue| &mut queue.long);
+    }
+
+    #[inline]
+    fn push_to(&self, op: ShardOp, which: impl FnOnce(&mut Queue) -> &mut VecDeque<ShardOp>) {
         let waker = {
             let mut queue = self.lock();
             if queue.closed {
@@ -109,7 +150,7 @@ impl ShardPort {
                     Vec::new(),
                 );
             }
-            queue.waiting.push_back(op);
+            which(&mut queue).push_back(op);
             queue.waker.take()
         };
         if let Some(waker) = waker {
@@ -119,12 +160,16 @@ impl ShardPort {
 
     /// Ends what waits and takes no more.
     pub fn close(&self) {
-        let waiting = {
+        let (waiting, long) = {
             let mut queue = self.lock();
             queue.closed = true;
-            std::mem::take(&mut queue.waiting)
+            let queue = &mut *queue;
+            (
+                std::mem::take(&mut queue.waiting),
+                std::mem::take(&mut queue.long),
+            )
         };
-        for op in waiting {
+        for op in waiting.into_iter().chain(long) {
             finish(
                 op,
                 Err(IoError::new(ErrorKind::Gone, "the pool is closed")),
@@ -136,18 +181,23 @@ impl ShardPort {
         }
     }
 
-    /// Takes what has arrived; false when the port is closed.
-    pub(crate) fn poll_take(&self, waker: &Waker, into: &mut VecDeque<ShardOp>) -> Poll<bool> {
+    /// Takes what has arrived.
+    pub(crate) fn poll_take(&self, waker: &Waker, into: &mut VecDeque<ShardOp>) -> Poll<Taken> {
         let mut queue = self.lock();
         if queue.closed {
-            return Poll::Ready(false);
+            return Poll::Ready(Taken::Closed);
+        }
+        debug_assert!(into.is_empty(), "what was taken before is done");
+        if !queue.long.is_empty() {
+            queue.take_long(into);
+            return Poll::Ready(Taken::Long);
         }
         if queue.waiting.is_empty() {
             queue.waker = Some(waker.clone());
             return Poll::Pending;
         }
         std::mem::swap(&mut queue.waiting, into);
-        Poll::Ready(true)
+        Poll::Ready(Taken::All)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::state::{Shard, ShardConfig, State, drive_error};
 use super::tail::Tail;
+use super::tail_head::{TailDrive, TailHead};
 use crate::space::Class;
 use crate::vdrive::Purpose;
 use block::{DmaBuf, DmaPool, DriveError, ErrorKind, IoError, LastingMemory, Lent};
@@ -13,7 +14,7 @@ use units::{PoolId, ShardId, VdriveId};
 
 /// Pages of one write to the ring.
 const WRITE_PAGES: usize = 64;
-/// Pages that wait to be written before a barrier is begun: recovery looks that far beyond the journal's end.
+/// Pages that wait to be written before a barrier is begun.
 pub(super) const COMMIT_PAGES: usize = 128;
 
 /// Pages of a journal that hosts fill at most, however large its ring is: a million records,
@@ -43,6 +44,25 @@ impl Drop for Room<'_> {
     }
 }
 
+/// What earlier processes left of a shard's journal in memory that outlives them.
+#[derive(Default)]
+pub(crate) struct LeftTail {
+    /// The tail of the last opening, as its label tells.
+    pub tail: Option<Tail>,
+    /// The newest epoch that a tail of these drives tells of, of whichever opening.
+    pub epoch: u64,
+    /// Pages below this number were durable in that epoch.
+    pub durable: u64,
+}
+
+impl LeftTail {
+    /// Adds what a tail of these drives says.
+    pub fn note(&mut self, head: &TailHead) {
+        let known = (self.epoch, self.durable);
+        (self.epoch, self.durable) = known.max((head.epoch, head.durable));
+    }
+}
+
 /// A shard's journal. Pages are numbered since the pool was made and lie in a ring.
 pub struct Journal {
     pool: PoolId,
@@ -58,15 +78,17 @@ pub struct Journal {
     pub durable: u64,
     /// Pages below this number are in the ring.
     in_ring: u64,
+    /// The page before this one is the last that was ended with records in it.
+    recorded: u64,
     page: JournalPage,
     tail: Option<Tail>,
-    /// Recovery needs nothing of an earlier process's tail any more.
-    tail_is_own: bool,
+    /// What an earlier process left, until recovery has ended.
+    left: LeftTail,
     sealed: Vec<(u64, DmaBuf)>,
     dma: DmaPool,
     /// Vdrives that hold data of records that are not durable yet.
     touched: Vec<VdriveId>,
-    /// Records made since the opening.
+    /// Records made since the opening, and marks.
     pub made: u64,
     /// How many of them are in the ring, durable or not.
     written: u64,
@@ -89,9 +111,10 @@ impl Journal {
             from: 0,
             durable: 0,
             in_ring: 0,
+            recorded: 0,
             page: JournalPage::new(),
             tail: None,
-            tail_is_own: false,
+            left: LeftTail::default(),
             sealed: Vec::new(),
             dma,
             touched: Vec::new(),
@@ -154,6 +177,56 @@ impl Journal {
         self.sealed.len()
     }
 
+    /// Whether recovery would find more than a checkpoint and marks.
+    pub fn has_records(&self) -> bool {
+        self.recorded > self.from || !self.page.is_empty()
+    }
+
+    /// Ends the page that is being filled, empty as it may be, so that a page is written next that says how far the
+    /// journal is durable. Its number, if it is empty. `None` when there is no room for it.
+    pub fn begin_mark(&mut self) -> Option<Option<u64>> {
+        if self.length() + ROOM_PAGES >= self.mover_limit() {
+            return None;
+        }
+        if !self.page.is_empty() {
+            self.seal();
+            return Some(None);
+        }
+        let (header, sequence) = (self.header(), self.next);
+        // A page that is nowhere else would end the journal for who finds the ones after it in the tail.
+        let in_tail = match &mut self.tail {
+            Some(tail) => tail.put(header, &self.page, self.in_ring),
+            None => false,
+        };
+        if self.tail.is_some() && !in_tail {
+            return None;
+        }
+        let bytes = self.image();
+        self.sealed.push((sequence, bytes));
+        self.next += 1;
+        // It counts as one record, which is written with the others.
+        self.made += 1;
+        if in_tail && self.covered + 1 == self.made {
+            self.covered = self.made;
+        }
+        Some(Some(sequence))
+    }
+
+    /// An empty page and all before it are in the ring and flushed.
+    pub fn end_mark(&mut self, sequence: u64) {
+        if self.durable == sequence {
+            self.is_durable(sequence + 1);
+        }
+    }
+
+    /// Pages below this number are durable from now on, with their data.
+    fn is_durable(&mut self, upto: u64) {
+        self.durable = self.durable.max(upto);
+        if let Some(tail) = &self.tail {
+            tail.mark(self.durable);
+        }
+    }
+
     /// Everything below this page number has to be durable for all records so far to be.
     pub fn target(&self) -> u64 {
         self.next + u64::from(!self.page.is_empty())
@@ -168,6 +241,7 @@ impl Journal {
         self.sealed.push((self.next, bytes));
         self.page = JournalPage::new();
         self.next += 1;
+        self.recorded = self.next;
     }
 
     /// The page that is being filled, as it is now.
@@ -192,30 +266,25 @@ impl Journal {
         }
     }
 
-    /// From now on what is recorded goes to the tail as well.
-    pub fn use_tail(&mut self) {
-        self.tail_is_own = true;
-        self.in_ring = self.next;
-    }
-
     /// A page as the tail has it that an earlier process left.
     pub fn left_in_tail(&self, sequence: u64) -> Option<Vec<u8>> {
-        let tail = self.tail.as_ref().filter(|_| !self.tail_is_own)?;
+        let tail = self.left.tail.as_ref()?;
         tail.page((self.pool, self.shard), self.epoch, sequence)
     }
 
-    /// Pages below this number were in the ring and durable when that process ended, as its tail says.
-    pub fn durable_before(&self) -> u64 {
-        let owner = (self.pool, self.shard);
-        let durable = |tail: &Tail| tail.durable(owner, self.epoch);
-        self.tail.as_ref().map_or(0, durable)
+    /// Whether the tail that was left has a page that the ring may lack, if there is such a page.
+    pub fn is_known(&self, sequence: u64) -> bool {
+        let of_epoch = self.left.tail.is_some() && self.left.epoch == self.epoch;
+        of_epoch && sequence >= self.left.durable
+    }
+
+    /// What tails that were left tell of the epoch and of pages that were durable in it.
+    pub fn told_by_tails(&self) -> (u64, u64) {
+        (self.left.epoch, self.left.durable)
     }
 
     /// Puts the record that was just made into the tail, if there is one with room.
     fn put_in_tail(&mut self) {
-        if !self.tail_is_own {
-            return;
-        }
         let header = self.header();
         if let Some(tail) = &mut self.tail
             && tail.put(header, &self.page, self.in_ring)
@@ -240,9 +309,41 @@ impl Journal {
 }
 
 impl Shard {
-    /// Memory for the journal's tail, with what an earlier process left there.
-    pub fn set_tail(&self, memory: Arc<dyn LastingMemory>) {
-        self.state.borrow_mut().journal.tail = Tail::new(memory);
+    /// The shard's number, to index with.
+    pub(crate) fn index(&self) -> usize {
+        self.config.shard.0.into()
+    }
+
+    /// What earlier processes left of this shard's journal, before it is replayed.
+    pub(crate) fn set_left(&self, left: LeftTail) {
+        self.state.borrow_mut().journal.left = left;
+    }
+
+    /// The memory of a tail, still unused, says what it is from now on: of this shard after its recovery.
+    pub(crate) fn begin_tail(
+        &self,
+        memory: &dyn LastingMemory,
+        opening: u128,
+        drives: Vec<TailDrive>,
+    ) {
+        let journal = &self.state.borrow().journal;
+        let head = TailHead {
+            pool: self.config.pool,
+            shard: self.config.shard,
+            opening,
+            epoch: journal.epoch + u64::from(is_on(Mutation::TailAhead)),
+            durable: journal.durable,
+            drives,
+        };
+        head.write(memory.words());
+    }
+
+    /// From now on what is recorded goes to that tail as well, and nothing is needed of what was left.
+    pub fn use_tail(&self, memory: Option<Arc<dyn LastingMemory>>) {
+        let journal = &mut self.state.borrow_mut().journal;
+        journal.left = LeftTail::default();
+        journal.tail = memory.and_then(Tail::new);
+        journal.in_ring = journal.next;
     }
 
     /// Adds a record to the journal, in memory.
@@ -451,15 +552,18 @@ impl Shard {
             state.journal.seal();
             state.journal.since_ns = None;
             let upto = state.journal.next;
+            if let Some(tail) = state
+                .journal
+                .tail
+                .as_ref()
+                .filter(|_| is_on(Mutation::TailMarkEarly))
+            {
+                tail.mark(upto);
+            }
             state.quarantine.seal(upto);
             (upto, std::mem::take(&mut state.journal.touched))
         };
-        // What is durable is never written again: sealed pages go out before the flush, even when
-        // their records are in the ring already.
-        while self.state.borrow_mut().journal.has_sealed() {
-            self.in_ring().await.map_err(|_| DriveError::Gone)?;
-        }
-        self.in_ring().await.map_err(|_| DriveError::Gone)?;
+        self.all_in_ring().await.map_err(|_| DriveError::Gone)?;
         let vdrives: Vec<_> = {
             let vdrives = self.vdrives.borrow();
             let ids = touched.into_iter().chain([VdriveId(0)]);
@@ -478,8 +582,21 @@ impl Shard {
         if !is_on(Mutation::BarrierAlone) && !self.shared.legs.recorded().await {
             return Err(DriveError::Gone);
         }
-        self.state.borrow_mut().journal.durable = upto;
+        self.state.borrow_mut().journal.is_durable(upto);
+        self.mark_soon();
         Ok(())
+    }
+
+    /// Puts every record and every sealed page so far into the ring. What is durable is never written again: sealed pages
+    /// go out before the flush, even when their records are in the ring already.
+    ///
+    /// # Errors
+    /// When a drive fails: the shard fails with it.
+    pub(super) async fn all_in_ring(&self) -> Result<(), IoError> {
+        while self.state.borrow_mut().journal.has_sealed() {
+            self.in_ring().await?;
+        }
+        self.in_ring().await
     }
 
     /// Writes sealed pages where they belong, neighbours in one write.

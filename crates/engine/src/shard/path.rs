@@ -43,6 +43,7 @@ fn walk(volumes: &BTreeMap<u32, Volume>, top: u32) -> Vec<(u32, u32)> {
     let mut at = top;
     while let Some(parent) = volumes.get(&at).map(|entry| entry.parent)
         && volumes.contains_key(&parent)
+        && path.len() < volumes.len()
     {
         path.push((parent, epoch_of(volumes, parent)));
         at = parent;

@@ -2,7 +2,8 @@
 //!
 //! Records below the last durable mark are applied as they say. Those after it may have reached
 //! the drive without their data: each is applied only if its data is there, and frees what the
-//! map says then, not what the record says. A write whose slot holds something else may have been
+//! map says then, not what the record says. A write whose slot cannot be read counts as there, so that its block cannot
+//! be read either, rather than hold what was there before (`unreadable.rs`). A write whose slot holds something else may have been
 //! durable all the same, when its block sank and the slot was given away: its checksum is kept
 //! until a record says where else the block is.
 
@@ -10,8 +11,10 @@ use super::kept::Kept;
 use super::leaf::Leaf;
 use super::recover::JournalBody;
 use super::state::{Shard, State};
+use super::unreadable::Unreadable;
 use crate::space::Allocator;
 use crate::tree::Lookup;
+use crate::vdrive::Presence;
 use block::{ErrorKind, IoError};
 use format::{BlockMask, BlockState, Bounds, ChunkPage, Record, crc32c};
 use futures_util::future::join_all;
@@ -29,6 +32,7 @@ type Elsewhere = BTreeMap<(u32, u32, usize), u32>;
 struct LeftOut {
     elsewhere: Elsewhere,
     kept: Kept,
+    unreadable: Unreadable,
 }
 
 /// Pages of the journal whose records are in memory, and their chunks loaded, together: a full journal has a million
@@ -38,8 +42,8 @@ const BATCH: usize = 512;
 const RUN: usize = 16;
 
 impl Shard {
-    /// Applies the records of these pages.
-    pub(super) async fn replay(&self, pages: Vec<JournalBody>) -> Result<(), IoError> {
+    /// Applies the records of these pages; those below `told` were durable, whatever the pages say.
+    pub(super) async fn replay(&self, pages: Vec<JournalBody>, told: u64) -> Result<(), IoError> {
         let Some(last) = pages.last() else {
             return Ok(());
         };
@@ -47,7 +51,7 @@ impl Shard {
             last.header.sequence + 1,
             pages.iter().map(|page| page.header.durable_below).max(),
         );
-        let durable = durable.unwrap_or(0);
+        let durable = durable.unwrap_or(0).max(told);
         let mut left_out = LeftOut::default();
         let open = |page: &JournalBody| self.open_records(&page.records);
         for pages in pages.chunks(BATCH) {
@@ -66,6 +70,7 @@ impl Shard {
             let blocks = left_out.elsewhere.len();
             tracing::info!(blocks, "unflushed writes of blocks did not survive");
         }
+        left_out.unreadable.tell(self);
         self.keep(&left_out.kept).await?;
         let mut state = self.state.borrow_mut();
         // Once a chunk, not once a record.
@@ -106,11 +111,15 @@ impl Shard {
         sure: bool,
         left_out: &mut LeftOut,
     ) -> Result<(), IoError> {
-        let LeftOut { elsewhere, kept } = left_out;
+        let LeftOut {
+            elsewhere,
+            kept,
+            unreadable,
+        } = left_out;
         let verified = if sure || is_on(Mutation::Unverified) {
             vec![BlockMask::ALL; records.len()]
         } else {
-            self.verify(records).await?
+            self.verify(records, unreadable).await?
         };
         for (record, present) in records.iter().zip(verified) {
             if let Record::Merge {
@@ -133,13 +142,15 @@ impl Shard {
             }
             let whole = match record {
                 Record::Home { home, mask, .. } if !sure && present.is_empty() => {
-                    let at_home = self.at_home(record, *home, *mask, elsewhere).await?;
+                    let at_home = self
+                        .at_home(record, (*home, *mask), elsewhere, unreadable)
+                        .await?;
                     self.replay_at_home(record, *home, &at_home, elsewhere)?;
                     at_home.len() == mask.count()
                 }
                 _ => self.replay_record(record, sure, present)?,
             };
-            if !whole {
+            if !whole || unreadable.has(record) {
                 kept.note(record);
             }
         }
@@ -147,8 +158,13 @@ impl Shard {
     }
 
     /// Which blocks of each record have their data on the drives: a slot that a later record left
-    /// may hold something else by now. A mirror's legs are made the same.
-    async fn verify(&self, records: &[Record]) -> Result<Vec<BlockMask>, IoError> {
+    /// may hold something else by now. A mirror's legs are made the same. A write that cannot be read counts as there:
+    /// nobody knows that it is not, and reads of it fail.
+    async fn verify(
+        &self,
+        records: &[Record],
+        unreadable: &mut Unreadable,
+    ) -> Result<Vec<BlockMask>, IoError> {
         let mut blocks = Vec::new();
         for (index, record) in records.iter().enumerate() {
             let (first, slot, crcs) = match record {
@@ -184,7 +200,7 @@ impl Shard {
         blocks.sort_by_key(|block| (block.vdrive, block.at));
         let checks = runs(&blocks).map(|run| async move {
             let Ok(vdrive) = self.vdrive(run[0].vdrive) else {
-                return vec![false; run.len()];
+                return vec![Presence::Wrong; run.len()];
             };
             let right = |index: usize, bytes: &[u8]| crc32c(bytes) == run[index].crc;
             vdrive.right_blocks(run[0].at, run.len(), &right).await
@@ -192,7 +208,14 @@ impl Shard {
         let found = join_all(checks).await;
         let mut present = vec![BlockMask::default(); records.len()];
         for (block, found) in blocks.iter().zip(found.into_iter().flatten()) {
-            if found {
+            // What was promoted is at home as well.
+            let record = &records[block.record];
+            let unknown = found == Presence::Unreadable && matches!(record, Record::Write { .. });
+            if unknown {
+                let place = Place::new(block.vdrive, block.at);
+                unreadable.note(record, block.block, place);
+            }
+            if unknown || found == Presence::Right {
                 present[block.record].set(block.block);
             }
         }
@@ -207,13 +230,14 @@ impl Shard {
     }
 
     /// Which blocks a home holds indeed, and their checksums: of a write whose slot does not hold
-    /// it, or what the page says. A mirror's legs are made the same.
+    /// it, or what the page says. A mirror's legs are made the same. Where it cannot be read, such a write counts as
+    /// being there: it is nowhere else.
     async fn at_home(
         &self,
         record: &Record,
-        home: Place,
-        mask: BlockMask,
+        (home, mask): (Place, BlockMask),
         elsewhere: &Elsewhere,
+        unreadable: &mut Unreadable,
     ) -> Result<Vec<(usize, u32)>, IoError> {
         let (volume, chunk) = record.subject();
         let (Some(leaf), Ok(vdrive)) = (
@@ -230,22 +254,35 @@ impl Shard {
             let page = leaf.page.borrow();
             let mapped = page.state(block) != BlockState::Zero;
             let written = elsewhere.get(&(volume, chunk, block)).copied();
-            written.into_iter().chain(mapped.then(|| page.crc(block)))
+            (written, mapped.then(|| page.crc(block)))
         };
         let checks = mask.blocks().map(|block| {
-            let (vdrive, candidates) = (&vdrive, candidates(block));
+            let (vdrive, (written, mapped)) = (&vdrive, candidates(block));
             async move {
-                for crc in candidates {
+                for crc in written.into_iter().chain(mapped) {
                     let right = |_: usize, bytes: &[u8]| crc32c(bytes) == crc;
                     let at = home.block() + block as u64;
-                    if vdrive.read_every_leg(at, &right).await.is_ok() {
-                        return Some((block, crc));
+                    match vdrive.presence(at, &right).await {
+                        Presence::Right => return Some((block, crc, true)),
+                        Presence::Unreadable if written == Some(crc) => {
+                            return Some((block, crc, false));
+                        }
+                        _ => {}
                     }
                 }
                 None
             }
         });
-        Ok(join_all(checks).await.into_iter().flatten().collect())
+        let found = join_all(checks).await;
+        let found = found.into_iter().flatten();
+        Ok(found
+            .map(|(block, crc, is_right)| {
+                if !is_right {
+                    unreadable.note(record, block, home.plus(block as u64));
+                }
+                (block, crc)
+            })
+            .collect())
     }
 
     /// Applies a record of a home that no durable mark covers, as far as the home holds it.

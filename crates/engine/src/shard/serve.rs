@@ -2,7 +2,7 @@
 //! other, with a look at the clock and a word to its session for several; the rest becomes tasks.
 
 use super::ahead::{Ahead, Seen};
-use super::dispatch::{Counted, ShardOp, ShardPort};
+use super::dispatch::{Counted, ShardOp, ShardPort, Taken};
 use super::heat::By;
 use super::read::{Looked, Served};
 use super::state::Shard;
@@ -86,7 +86,8 @@ impl Shard {
         // Kept from batch to batch for their memory.
         let (mut completions, mut recorded) = (Vec::new(), Vec::new());
         loop {
-            if !poll_fn(|context| port.poll_take(context.waker(), &mut batch)).await {
+            let taken = poll_fn(|context| port.poll_take(context.waker(), &mut batch)).await;
+            if taken == Taken::Closed {
                 return;
             }
             let mut ended = Ended {
@@ -131,6 +132,9 @@ impl Shard {
             self.count_ended(&mut ended);
             self.acknowledge_soon(&mut recorded, &mut ended.untold);
             completions = ended.untold.completions;
+            if taken == Taken::Long {
+                self.handle.yield_after_much().await;
+            }
         }
     }
 

@@ -7,6 +7,8 @@ use super::journal::Journal;
 use super::knobs::Knobs;
 use super::leaf::Leaf;
 use super::ledger::Ledger;
+use super::marks::Marks;
+use super::open_checkpoint::OpenedFrom;
 use super::pacing::Pacing;
 use super::path::Paths;
 use super::prefetch::STREAMS;
@@ -49,6 +51,8 @@ pub struct PoolShared {
     pub legs: Arc<Legs>,
     /// What promotion may write, if that is limited; shards have it as well.
     pub budget: Mutex<Option<Arc<Budget>>>,
+    /// How far their metadata is.
+    pub marks: Arc<Marks>,
     pub(super) asking: Asking,
     policy: AtomicU8,
 }
@@ -63,6 +67,7 @@ impl PoolShared {
             ram_bytes: AtomicU64::new(u64::MAX),
             legs,
             budget: Mutex::default(),
+            marks: Arc::default(),
             asking: Asking::default(),
             policy: AtomicU8::new(policy as u8),
         }
@@ -174,6 +179,8 @@ pub(super) struct State {
     pub slots: Tree<()>,
     pub homes: Tree<()>,
     pub generation: u64,
+    /// The checkpoint that an opening began with, until its recovery ends.
+    pub opened_from: Option<OpenedFrom>,
     /// Chunks' pages in memory, in the order in which they are looked at for eviction.
     pub leaf_queue: VecDeque<(u32, u32)>,
     pub digests: Digests,
@@ -218,6 +225,14 @@ pub(super) struct State {
     pub exports: ByExport,
 }
 
+/// When the journal's durable mark is written (`mark.rs`).
+#[derive(Default)]
+pub(super) struct Marking {
+    pub due_ns: Cell<u64>,
+    /// The task that writes it looks for that moment.
+    pub awake: Cell<bool>,
+}
+
 /// One single-threaded engine of a pool. All methods are for its own thread.
 pub struct Shard {
     pub(super) config: ShardConfig,
@@ -250,6 +265,7 @@ pub struct Shard {
     /// An extent was fetched.
     pub(super) fetched: Event,
     pub(super) barrier_running: Cell<bool>,
+    pub(super) marking: Marking,
     pub(super) checkpoint_running: Cell<bool>,
     /// Writes that wait for space.
     pub(super) starving: Cell<usize>,
@@ -327,6 +343,7 @@ impl Shard {
             slots: tree(SLOTS),
             homes: tree(HOMES),
             generation: 0,
+            opened_from: None,
             leaf_queue: VecDeque::new(),
             digests: Digests::new(config.digests),
             paths: Paths::default(),
@@ -375,6 +392,7 @@ impl Shard {
             committed_ns: Cell::new(0),
             fetched: Event::default(),
             barrier_running: Cell::new(false),
+            marking: Marking::default(),
             checkpoint_running: Cell::new(false),
             starving: Cell::new(0),
             asked_in_vain_ns: Cell::new(0),

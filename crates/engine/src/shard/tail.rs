@@ -1,9 +1,13 @@
 //! The journal's tail: its newest pages in memory that outlives the process, as they are while they fill. What is
 //! there need not be in the ring before a host is told.
 //!
+//! A tail is of one opening of a pool and of its drives (`tail_head.rs`); which one is taken is decided in
+//! `pool/tails.rs`.
+//!
 //! A page's place says first how long it is: nothing else there counts beyond that, and it is changed last. So
 //! whatever the process was doing when it was killed, each page is there with a whole number of its records.
 
+use super::tail_head::{HEAD_WORDS, put_durable};
 use block::LastingMemory;
 use format::{JOURNAL_HEADER, JournalHeader, JournalPage, PAGE};
 use std::sync::Arc;
@@ -14,7 +18,7 @@ use units::{PoolId, ShardId};
 /// Pages: twice as many as make a barrier begin, so that those of its duration fit beside them.
 const PAGES: u64 = 256;
 /// Says that a place holds a page, and how it is laid out: "CVTAIL" and a version.
-const MAGIC: u64 = 0x4c49_4154_5643_0001;
+const MAGIC: u64 = 0x4c49_4154_5643_0011;
 /// Words before a page's own: magic, length in bytes, pool (two), epoch, number, durable mark, shard.
 const HEAD: usize = 8;
 const LENGTH: usize = 1;
@@ -24,11 +28,11 @@ const WORD: usize = size_of::<u64>();
 /// Words of a page's place.
 const PLACE: usize = HEAD + PAGE / WORD;
 
-/// Words of a tail's memory.
-pub(crate) const TAIL_WORDS: usize = PAGES as usize * PLACE;
+/// Words of a tail's memory: its head, then the pages' places.
+pub(crate) const TAIL_WORDS: usize = HEAD_WORDS + PAGES as usize * PLACE;
 
 /// A shard's tail.
-pub(super) struct Tail {
+pub(crate) struct Tail {
     memory: Arc<dyn LastingMemory>,
     /// The page that is being filled here, and how many of its bytes are.
     filling: Option<(u64, usize)>,
@@ -44,7 +48,7 @@ impl Tail {
     }
 
     fn place(&self, sequence: u64) -> &[std::sync::atomic::AtomicU64] {
-        let first = (sequence % PAGES) as usize * PLACE;
+        let first = HEAD_WORDS + (sequence % PAGES) as usize * PLACE;
         &self.memory.words()[first..first + PLACE]
     }
 
@@ -61,6 +65,10 @@ impl Tail {
         };
         let bytes = page.bytes();
         let place = self.place(header.sequence);
+        if is_on(Mutation::TailLengthFirst) {
+            place[LENGTH].store(bytes.len() as u64, Release);
+            self.memory.step();
+        }
         let from = filled / WORD;
         let (whole, rest) = bytes[from * WORD..].as_chunks::<WORD>();
         let words = &place[HEAD + from..];
@@ -73,6 +81,7 @@ impl Tail {
             words[whole.len()].store(u64::from_le_bytes(last), Relaxed);
         }
         place[DURABLE].store(header.durable_below, Relaxed);
+        self.memory.step();
         place[LENGTH].store(bytes.len() as u64, Release);
         self.filling = Some((header.sequence, bytes.len()));
         true
@@ -85,6 +94,7 @@ impl Tail {
         for (word, value) in place[..HEAD].iter().zip(head(header)) {
             word.store(value, Release);
         }
+        self.memory.step();
     }
 
     /// The header and the length in bytes of the page that lies in a page's place, if it is one of that shard and epoch.
@@ -105,15 +115,13 @@ impl Tail {
         };
         let words = head(header).into_iter().zip(place).enumerate();
         let mut same = words.map(|(at, (value, word))| at == LENGTH || word.load(Relaxed) == value);
-        (same.all(|same| same) && (JOURNAL_HEADER + 1..=PAGE).contains(&length))
+        (same.all(|same| same) && (JOURNAL_HEADER..=PAGE).contains(&length))
             .then_some((header, length))
     }
 
-    /// Pages below this number are in the ring and durable, as the pages here say.
-    pub fn durable(&self, owner: (PoolId, ShardId), epoch: u64) -> u64 {
-        let headers = (0..PAGES).filter_map(|place| self.header(owner, epoch, place));
-        let marks = headers.map(|(header, _)| header.durable_below);
-        marks.max().unwrap_or(0)
+    /// Pages below this number are in the ring and durable, with their data.
+    pub fn mark(&self, durable: u64) {
+        put_durable(self.memory.words(), durable);
     }
 
     /// A page as the ring would have it, if it is here.
@@ -244,28 +252,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_durable_is_the_most_that_a_page_of_the_epoch_says() {
-        let (_, mut tail) = empty();
-        let owner = (POOL, SHARD);
-        assert_eq!(tail.durable(owner, EPOCH), 0);
-        for sequence in [500, 40, 501] {
-            assert!(tail.put(header(sequence), &one_record(), sequence));
-        }
-        assert_eq!(tail.durable(owner, EPOCH), 499);
-        let next = JournalHeader {
-            epoch: EPOCH + 1,
-            ..header(900)
-        };
-        assert!(tail.put(next, &one_record(), 900));
-        assert_eq!(tail.durable(owner, EPOCH), 499);
+    fn an_empty_page_is_a_page() {
+        let (memory, mut tail) = empty();
+        let page = JournalPage::new();
+        assert!(tail.put(header(5), &page, 5));
+        assert_eq!(found(&memory, 5), Some(sealed(&page, 5)));
     }
 
     #[test]
     fn lengths_that_nobody_wrote_are_refused() {
         let (memory, mut tail) = empty();
         assert!(tail.put(header(0), &one_record(), 0));
-        for length in [0, 1, JOURNAL_HEADER as u64, PAGE as u64 + 1, u64::MAX] {
-            memory.words()[LENGTH].store(length, Relaxed);
+        for length in [0, 1, JOURNAL_HEADER as u64 - 1, PAGE as u64 + 1, u64::MAX] {
+            memory.words()[HEAD_WORDS + LENGTH].store(length, Relaxed);
             assert_eq!(found(&memory, 0), None, "{length}");
         }
         assert!(Tail::new(Arc::new(OwnMemory::new(TAIL_WORDS - 1))).is_none());

@@ -414,7 +414,10 @@ impl VdriveIo {
                 Err(failed) => {
                     self.set_aside_silent(leg, failed);
                     wrong.push(leg);
-                    error = failed;
+                    // What another leg has tells more.
+                    if error != DriveError::Checksum {
+                        error = failed;
+                    }
                 }
             }
         }

@@ -29,5 +29,5 @@ pub use missing::Missing;
 pub use stale::{StaleMap, region_blocks};
 pub use tally::Sums;
 pub(crate) use timed::Turn;
-pub use verify::Verified;
+pub use verify::{Presence, Verified};
 pub use wear::{Purpose, Wear};

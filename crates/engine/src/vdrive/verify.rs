@@ -12,6 +12,20 @@ use units::BLOCK;
 /// Blocks checked before other tasks have their turn.
 const STRIDE: usize = 16;
 
+/// How often a block that cannot be read is tried, where it has to be known whether it is there.
+const TRIES: usize = 3;
+
+/// Whether a block is where it should be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Presence {
+    /// It is, on some leg.
+    Right,
+    /// Something else is, on every leg that can be read.
+    Wrong,
+    /// No leg can be read: nobody knows.
+    Unreadable,
+}
+
 /// A copy of a block that is not what it must be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BadCopy {
@@ -55,16 +69,33 @@ struct Copied {
 }
 
 impl VdriveIo {
-    /// Which of `count` blocks from `block` on are right on a drive that has them, by index. Legs of
+    /// Which of `count` blocks from `block` on are there, by index: one that is right on some drive is. Legs of
     /// a mirror that differ are made the same.
-    pub async fn right_blocks(&self, block: u64, count: usize, check: Check<'_>) -> Vec<bool> {
-        let mut right = self.right_at_once(block, count, check).await;
-        for (index, right) in right.iter_mut().enumerate().filter(|(_, right)| !**right) {
+    pub async fn right_blocks(&self, block: u64, count: usize, check: Check<'_>) -> Vec<Presence> {
+        let right = self.right_at_once(block, count, check).await;
+        let mut all = Vec::with_capacity(count);
+        for (index, right) in right.into_iter().enumerate() {
             let alone = |_: usize, bytes: &[u8]| check(index, bytes);
-            let found = self.read_every_leg(block + index as u64, &alone).await;
-            *right = found.is_ok();
+            all.push(match right {
+                true => Presence::Right,
+                false => self.presence(block + index as u64, &alone).await,
+            });
         }
-        right
+        all
+    }
+
+    /// Whether a block is there, on any leg; the others then get it. A block that cannot be read is tried again.
+    pub async fn presence(&self, block: u64, check: Check<'_>) -> Presence {
+        for _ in 0..TRIES {
+            match self.read_every_leg(block, check).await {
+                Ok(_) => return Presence::Right,
+                Err(DriveError::Checksum | DriveError::Bounds) => return Presence::Wrong,
+                // Its deadline was long enough.
+                Err(DriveError::Timeout) => break,
+                Err(_) => {}
+            }
+        }
+        Presence::Unreadable
     }
 
     /// Which blocks are right on every leg, as one read of each tells. What cannot be read so is not.

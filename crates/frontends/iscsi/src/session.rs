@@ -222,6 +222,7 @@ impl Session {
         channels.retain(|other| !Rc::ptr_eq(other, channel));
         if channels.is_empty() {
             self.closing.set(true);
+            self.completions.give_up();
         }
         drop(channels);
         if let Some(normal) = &self.normal {

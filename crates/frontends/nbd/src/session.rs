@@ -102,6 +102,7 @@ impl Session {
         if !self.gone.replace(true) {
             self.stream.shutdown();
             self.flight.borrow_mut().drop_waiting();
+            self.queue.give_up();
             self.room.notify();
             self.left.notify();
             self.nudge();

@@ -15,6 +15,7 @@ use std::task::{Context, Waker};
 #[derive(Default)]
 pub(crate) struct Control {
     stop: AtomicBool,
+    disconnected: AtomicBool,
     abandon: AtomicBool,
     waker: Mutex<Option<Waker>>,
 }
@@ -35,6 +36,17 @@ impl Control {
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Release);
         self.wake();
+    }
+
+    /// As [`Control::stop`] when the front end is gone: what long requests have not begun is not done. They stay unanswered,
+    /// and are taken up again when the front end connects again and shows its in-flight memory.
+    pub(crate) fn disconnect(&self) {
+        self.disconnected.store(true, Ordering::Release);
+        self.stop();
+    }
+
+    pub(crate) fn disconnected(&self) -> bool {
+        self.disconnected.load(Ordering::Acquire)
     }
 
     /// The task ends now; what is in flight is answered to nobody.

@@ -114,6 +114,9 @@ impl Server {
         loop {
             self.check_memory()?;
             let stopping = self.parts.control.stopping() || self.gone;
+            if stopping && self.parts.control.disconnected() {
+                self.completions.give_up();
+            }
             let waited = self.submitted > 0;
             let mut progress = self.offer_again();
             if !stopping {

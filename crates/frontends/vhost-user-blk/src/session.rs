@@ -91,6 +91,7 @@ impl Session {
 
     /// Ends the session: stops every ring, and forgets where its guest was notified.
     pub(crate) fn end(&mut self) -> io::Result<()> {
+        self.vrings.iter().for_each(Vring::disconnect);
         let stopped = self.stop_all();
         self.vrings.iter().for_each(|vring| vring.bell.clear());
         stopped

@@ -162,6 +162,13 @@ impl Vring {
         }
     }
 
+    /// Asks it to stop as its front end is gone, without waiting.
+    pub(crate) fn disconnect(&self) {
+        if let Some(running) = &self.running {
+            running.control.disconnect();
+        }
+    }
+
     /// Stops it when its requests have ended. `base` is where it would go on.
     pub(crate) fn stop(&mut self, deadline: Instant) -> io::Result<()> {
         let Some(running) = self.running.take() else {

@@ -2,6 +2,7 @@
 
 mod check;
 mod damage;
+mod evidence;
 mod identity;
 mod rescue;
 mod support;

@@ -1,6 +1,8 @@
 //! Volumes are copied out of pools that lost part of what leads to them.
 
-use crate::support::client::{Made, SHAPES, changed_since_a_snapshot, made, written_twice};
+use crate::support::client::{
+    Made, SHAPES, changed_since_a_snapshot, journal_pages, made, written_in_pages, written_twice,
+};
 use crate::support::image::Image;
 use inspect::{Inspection, Mode, Pool, Restored, restore_volume};
 use reactor::Reactor;
@@ -152,4 +154,45 @@ fn a_last_page_of_a_journal_that_is_not_whole_is_told_of() {
     }
     assert!(!cut.is_empty());
     assert_eq!(rescue(&images, "wide").0.journals_cut, cut);
+}
+
+#[test]
+fn pages_after_one_that_is_lost_are_used_and_what_may_be_older_is_listed() {
+    const BLOCKS: u64 = 20;
+    const LOST: u64 = 7;
+    let made = written_in_pages(BLOCKS);
+    let right = &made.volumes["v"].1;
+    assert!(rescue(&made.drives, "v").1 == *right);
+    let images = made.copy();
+    let tells = |records: &[format::Record]| {
+        records.iter().any(|record| {
+            let format::Record::Write { first, crcs, .. } = record else {
+                return false;
+            };
+            u64::from(*first) == LOST && crcs.len() == 1
+        })
+    };
+    let pages = journal_pages(&images[0], tells);
+    assert_eq!(pages.len(), 1);
+    images[0].set_block(pages[0].0, vec![0; 4096]);
+    let (restored, blocks) = rescue(&images, "v");
+    assert!(blocks[&LOST] != right[&LOST], "its newest content is lost");
+    for block in LOST + 1..BLOCKS {
+        assert!(blocks[&block] == right[&block], "block {block}");
+    }
+    let is_listed = |block: u64| {
+        let byte = block * 4096;
+        let mut ranges = restored.perhaps_older.iter();
+        ranges.any(|range| range.offset <= byte && byte < range.offset + range.len)
+    };
+    assert!(
+        is_listed(LOST) && is_listed(BLOCKS),
+        "{:?}",
+        restored.perhaps_older
+    );
+    assert!(
+        !(LOST + 1..BLOCKS).any(is_listed),
+        "{:?}",
+        restored.perhaps_older
+    );
 }

@@ -30,8 +30,6 @@ pub struct Mirrors {
     away: Option<Away>,
     /// The file that is moved once the daemon is dead.
     next: Option<PathBuf>,
-    /// The specifications of all drives.
-    specs: Vec<String>,
     /// Times that a drive was taken offline, that its file was moved, and that it returned.
     pub counts: [u64; 3],
 }
@@ -57,7 +55,6 @@ impl Mirrors {
             chance,
             away: None,
             next: None,
-            specs: Vec::new(),
             counts: [0; 3],
         }
     }
@@ -80,7 +77,6 @@ impl Mirrors {
             .flat_map(|vdrive| &vdrive.drives)
             .collect();
         let drive = drives[self.chance.below(drives.len() as u64) as usize];
-        self.specs = drives.iter().map(|drive| drive.spec.clone()).collect();
         if self.chance.below(2) == 0 {
             self.next = Some(file_of(drive));
             return Ok(());
@@ -105,15 +101,19 @@ impl Mirrors {
         Ok(())
     }
 
-    /// After a start: a pool that misses a drive is opened when the daemon is told to.
+    /// After a start: a pool that misses a drive of its mirrors is open by itself.
     pub fn after_start(&self, daemon: &Daemon) -> Result<()> {
         let Some(Away::Moved(file)) = &self.away else {
             return Ok(());
         };
-        let mut import = vec!["pool", "import", self.pool, "--degraded", "--drive"];
-        let is_there = |spec: &&String| Path::new(spec.trim_start_matches("file:")) != file;
-        import.extend(self.specs.iter().filter(is_there).map(String::as_str));
-        daemon.run(&import).map(drop)
+        let state = daemon.pool(self.pool)?;
+        match is_whole(&state) {
+            false => Ok(()),
+            true => Err(Failure::new(format!(
+                "the pool says that it is whole without {}",
+                file.display()
+            ))),
+        }
     }
 
     /// Whether a drive's file is away, which a daemon that serves cannot be given back.

@@ -278,6 +278,9 @@ impl Life {
         let geometry = device.geometry();
         let lba = u64::from(geometry.lba_size);
         let within = geometry.size.min(8 * MIB);
+        if within < lba {
+            return Ok(());
+        }
         for _ in 0..12 {
             let kind = *random.pick(&[
                 OpKind::Write,

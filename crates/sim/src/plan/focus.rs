@@ -57,6 +57,8 @@ pub enum Focus {
     Mending,
     /// Quotas, reservations, promotions of clones, and streams.
     Control,
+    /// The engine is killed again and again, on a host whose memory outlives it.
+    Kills,
 }
 
 impl Focus {
@@ -251,6 +253,11 @@ impl Plan {
                 self.healthy();
                 (self.bent, self.limits, self.snapshots) = (Bent::Control, true, true);
                 self.scarce = false;
+            }
+            Focus::Kills => {
+                self.live_only();
+                self.healthy();
+                (self.killed, self.bent, self.calm.slow) = (true, Bent::Lives, 0);
             }
         }
     }

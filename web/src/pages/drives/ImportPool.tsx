@@ -16,6 +16,7 @@ interface FoundProps {
 /** A pool that was found, and what opens it. */
 function Found({ pool, drives, onDone }: FoundProps) {
   const [degraded, setDegraded] = useState(false);
+  const [acceptOld, setAcceptOld] = useState(false);
   const lacks = pool.missing.length > 0;
   return (
     <section className="found" aria-label={`Pool ${pool.name}`}>
@@ -27,13 +28,21 @@ function Found({ pool, drives, onDone }: FoundProps) {
         action={`Import ${pool.name}`}
         disabled={lacks && !degraded}
         onSubmit={async () => {
-          await api.post("/v1/pools/{pool}/import", { path: { pool: pool.id }, body: { drives, degraded } });
+          await api.post("/v1/pools/{pool}/import", {
+            path: { pool: pool.id },
+            body: { drives, degraded, accept_old: acceptOld },
+          });
           onDone();
         }}
       >
         {lacks && (
           <CheckField label="Open it though drives are missing" checked={degraded} onChange={setDegraded} />
         )}
+        <CheckField
+          label="Open it though drives were put back to an earlier state (what was written since is lost)"
+          checked={acceptOld}
+          onChange={setAcceptOld}
+        />
       </Form>
     </section>
   );

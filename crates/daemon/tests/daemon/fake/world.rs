@@ -10,6 +10,8 @@ pub struct StoredPool {
     pub id: String,
     pub drives: Vec<String>,
     pub mirrored: bool,
+    /// Generation of its newest label.
+    pub generation: u64,
     pub volumes: BTreeMap<String, VolumeSpec>,
     pub exports: Vec<ExportRecord>,
     pub scrub: ScrubStatus,

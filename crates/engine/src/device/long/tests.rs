@@ -3,6 +3,7 @@ use crate::shard::{InFlight, ShardPort};
 use block::ErrorKind;
 use reactor::{Clock, Handle};
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Waker;
 
 struct Still;
@@ -14,11 +15,15 @@ impl Clock for Still {
 }
 
 #[derive(Default)]
-struct Told(Mutex<Vec<Completion>>);
+struct Told(Mutex<Vec<Completion>>, AtomicBool);
 
 impl CompletionSink for Told {
     fn complete(&self, completion: Completion) {
         self.0.lock().unwrap().push(completion);
+    }
+
+    fn is_wanted(&self) -> bool {
+        !self.1.load(Ordering::Relaxed)
     }
 }
 
@@ -83,7 +88,14 @@ fn taken(ports: &Ports) -> Vec<ShardOp> {
     let mut all = Vec::new();
     for (shard, (port, _)) in ports.iter().enumerate() {
         let mut queue = VecDeque::new();
-        let _ = port.poll_take(Waker::noop(), &mut queue);
+        // A turn takes a few.
+        loop {
+            let mut turn = VecDeque::new();
+            if port.poll_take(Waker::noop(), &mut turn).is_pending() || turn.is_empty() {
+                break;
+            }
+            queue.append(&mut turn);
+        }
         for op in &queue {
             let region = op.op.offset / REGION;
             assert_eq!(shard_of(3, region, 2), shard);
@@ -225,6 +237,54 @@ fn what_is_no_longer_than_a_chunk_is_one_operation_of_a_shard() {
 }
 
 #[test]
+fn a_shard_takes_short_operations_first_and_few_parts_of_long_ones_in_a_turn() {
+    let scene = scene();
+    scene.begin(OpKind::Read, 1, 0, 2 * MIB);
+    for tag in 2..6 {
+        scene.begin(OpKind::Read, tag, 4 * MIB, 128 << 10);
+    }
+    let port = &scene.ports[shard_of(3, 0, 2)].0;
+    let mut turns = Vec::new();
+    loop {
+        let mut turn = VecDeque::new();
+        if port.poll_take(Waker::noop(), &mut turn).is_pending() {
+            break;
+        }
+        turns.push(turn.iter().map(|op| op.op.len >> 10).collect::<Vec<_>>());
+        if turns.len() == 1 {
+            port.push(ShardOp {
+                volume: 3,
+                op: Op {
+                    tag: 9,
+                    kind: OpKind::Read,
+                    flags: OpFlags::default(),
+                    offset: 0,
+                    len: 4096,
+                    buf: IoBuf::zeroed(4096),
+                    done: scene.told.clone(),
+                },
+                by: Asker::default(),
+                under_way: scene.ports[0].1.one_more(),
+            });
+        }
+    }
+    assert_eq!(turns[1][0], 4, "before what came first: {turns:?}");
+    assert!(turns.iter().flatten().filter(|kib| **kib == 1024).count() == 2);
+    assert!(
+        turns
+            .iter()
+            .all(|turn| turn.iter().filter(|kib| **kib > 4).count() <= 2),
+        "{turns:?}"
+    );
+    assert!(
+        turns
+            .iter()
+            .all(|turn| !(turn.contains(&1024) && turn.contains(&128))),
+        "{turns:?}"
+    );
+}
+
+#[test]
 fn so_many_are_taken_and_a_pool_that_closes_ends_all_of_them() {
     let scene = scene();
     for tag in 0..MOST as u64 {
@@ -247,4 +307,37 @@ fn so_many_are_taken_and_a_pool_that_closes_ends_all_of_them() {
         told.iter()
             .all(|of| of.result.as_ref().unwrap_err().kind == ErrorKind::Gone)
     );
+}
+
+#[test]
+fn what_nobody_waits_for_any_more_ends_with_the_parts_that_are_under_way() {
+    for kind in [OpKind::Read, OpKind::Write, OpKind::Discard] {
+        let scene = scene();
+        let len = match kind {
+            OpKind::Discard => 64 * REGION,
+            _ => 32 * MIB,
+        };
+        // Of the first some parts begin, of the second none.
+        scene.begin(kind, 0, 0, len);
+        scene.begin(kind, 1, 0, len);
+        scene.told.1.store(true, Ordering::Relaxed);
+        let under_way = taken(&scene.ports);
+        assert!(!under_way.is_empty(), "{kind:?}");
+        for part in under_way {
+            end(part, Ok(()));
+        }
+        assert_eq!(
+            taken(&scene.ports).len(),
+            0,
+            "{kind:?}: nothing more begins"
+        );
+        let told = scene.told.0.lock().unwrap();
+        assert_eq!(told.len(), 2, "{kind:?}");
+        for completion in &*told {
+            let kind = completion.result.as_ref().map_err(|error| error.kind);
+            assert_eq!(kind, Err(ErrorKind::Gone));
+        }
+        drop(told);
+        assert_eq!(scene.long.count(), 0);
+    }
 }

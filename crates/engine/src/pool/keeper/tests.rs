@@ -31,13 +31,15 @@ struct Taking {
     unflushed: Arc<Mutex<Vec<u64>>>,
     /// All of that, once it was durable.
     flushed: Arc<Mutex<Vec<u64>>>,
+    /// Bytes that it has more than when it joined.
+    grown: u64,
 }
 
 impl Drive for Taking {
     fn info(&self) -> DriveInfo {
         DriveInfo {
             spec: "taking".into(),
-            size: 1 << 30,
+            size: (1 << 30) + self.grown,
             logical_sector: 512,
             physical_sector: 4096,
             rotation: Rotation::Solid,
@@ -122,10 +124,32 @@ fn config(legs: u64) -> PoolConfig {
         warn_at: Vec::new(),
         promotion_budget: 0,
         audit_anchor: None,
+        opening: String::new(),
         paused: Vec::new(),
+        checkpoints: Vec::new(),
+        old: Vec::new(),
         unknown: BTreeMap::new(),
         features: Features::default(),
     }
+}
+
+/// A keeper over drives with these labels.
+fn opened(
+    config: PoolConfig,
+    generation: u64,
+    drives: BTreeMap<DriveId, u64>,
+    members: Vec<Member>,
+    legs: &Arc<Legs>,
+) -> Arc<Keeper> {
+    let found = Labelled { generation, drives };
+    Keeper::new(
+        PoolId(1),
+        config,
+        found,
+        members,
+        legs.clone(),
+        Arc::default(),
+    )
 }
 
 /// Brings the second leg up to date.
@@ -170,7 +194,7 @@ fn a_leg_that_comes_back_while_labels_are_written_gets_one_too() {
         });
     }
     let labelled = (0..LEGS).map(|index| (DriveId(index.into()), 1)).collect();
-    let keeper = Keeper::new(PoolId(1), config(LEGS), 1, members, labelled, legs.clone());
+    let keeper = opened(config(LEGS), 1, labelled, members, &legs);
     // Two are out. While labels tell of it, one of them is brought up to date.
     assert!(legs.take_out((0, 1), "test", false) && legs.take_out((0, 2), "test", false));
     *lock(&in_flush) = Some(second_comes_back(&legs));
@@ -200,7 +224,7 @@ fn no_label_goes_over_a_drives_newest_one_while_its_other_places_are_in_doubt() 
     };
     let members = vec![member(0), member(1)];
     let labelled = BTreeMap::from([(DriveId(0), 1), (DriveId(1), 1)]);
-    let keeper = Keeper::new(PoolId(1), config(1), 1, members, labelled, legs);
+    let keeper = opened(config(1), 1, labelled, members, &legs);
     let places = label_slots_for(1).map(|slot| format::label_offsets(1 << 30)[slot]);
     let save = || {
         let (keeper, handle) = (keeper.clone(), handle.clone());
@@ -245,7 +269,7 @@ fn a_drive_that_came_back_when_it_could_not_be_asked_gets_the_next_generation() 
     };
     let members = drives.iter().enumerate().map(member).collect();
     let labelled = (0..LEGS).map(|index| (DriveId(index.into()), 2)).collect();
-    let keeper = Keeper::new(PoolId(1), config(LEGS), 2, members, labelled, legs.clone());
+    let keeper = opened(config(LEGS), 2, labelled, members, &legs);
     // The second is away for generation 3 and there again before 4, which would go over its only label; the
     // first fails 3 and goes out, so that nobody can do without the second.
     assert!(legs.take_out((0, 1), "test", false));
@@ -253,4 +277,130 @@ fn a_drive_that_came_back_when_it_could_not_be_asked_gets_the_next_generation() 
     *lock(&drives[0].in_flush) = Some(second_comes_back(&legs));
     assert_eq!(recorded(&handle, &keeper, &legs), Some(true));
     assert_eq!(lock(&keeper.labelled)[&DriveId(1)], 5);
+}
+
+#[test]
+fn a_label_that_is_written_soon_is_not_answered_while_a_drive_with_metadata_was_passed_over() {
+    let handle = Handle::simulated(Box::new(Still), 1).unwrap();
+    let legs = Arc::<Legs>::default();
+    let member = |index: usize| {
+        let id = DriveId(index as u128);
+        let leg = Leg::new((0, index), id, true, StaleMap::new(8));
+        legs.add(Arc::new(leg));
+        Member {
+            id,
+            spec: "taking".into(),
+            drive: Some(Arc::new(Taking::default())),
+            size: 1 << 30,
+            shared: Arc::default(),
+        }
+    };
+    let members = vec![member(0), member(1)];
+    // The next generation would go over the newest label of the second.
+    let labelled = BTreeMap::from([(DriveId(0), 3), (DriveId(1), 2)]);
+    let keeper = opened(config(2), 3, labelled, members, &legs);
+    let answered = Rc::new(RefCell::new(None));
+    let (give, task, saved) = (answered.clone(), handle.clone(), keeper.clone());
+    handle.spawn(async move {
+        let answer = saved.save_soon(&task, config(2)).await;
+        let generation = saved.generation.load(Ordering::Acquire);
+        let labels = lock(&saved.labelled).clone();
+        *give.borrow_mut() = Some((answer, generation, labels));
+    });
+    while handle.run_ready(64) > 0 {}
+    let (answer, generation, labels) = answered.take().expect("an answer");
+    answer.unwrap();
+    assert!(labels.values().all(|own| *own == generation), "{labels:?}");
+}
+
+/// With this bug the test fails.
+fn finds(mutation: Mutation, test: fn()) {
+    units::mutation::switch(Some(mutation));
+    let passed = std::panic::catch_unwind(test).is_ok();
+    units::mutation::switch(None);
+    assert!(!passed, "{mutation:?} is not found");
+}
+
+#[test]
+fn known_bugs_are_found() {
+    finds(
+        Mutation::FailedLabelled,
+        a_drive_that_failed_a_label_is_not_said_to_have_it_by_the_next,
+    );
+    finds(
+        Mutation::LabelAtEnd,
+        labels_are_written_where_the_end_was_when_the_drive_joined,
+    );
+}
+
+#[test]
+fn labels_are_written_where_the_end_was_when_the_drive_joined() {
+    let handle = Handle::simulated(Box::new(Still), 1).unwrap();
+    let legs = Arc::<Legs>::default();
+    legs.add(Arc::new(Leg::new(
+        (0, 0),
+        DriveId(0),
+        false,
+        StaleMap::new(8),
+    )));
+    let drive = Taking {
+        grown: 8 << 20,
+        ..Taking::default()
+    };
+    let member = Member {
+        id: DriveId(0),
+        spec: "taking".into(),
+        drive: Some(Arc::new(drive.clone())),
+        size: 1 << 30,
+        shared: Arc::default(),
+    };
+    let labelled = BTreeMap::from([(DriveId(0), 1)]);
+    let keeper = opened(config(1), 1, labelled, vec![member], &legs);
+    for _ in 0..2 {
+        let (keeper, handle) = (keeper.clone(), handle.clone());
+        let task = handle.clone();
+        task.spawn(async move { keeper.save(&handle, config(1), false).await.unwrap() });
+        while task.run_ready(64) > 0 {}
+    }
+    let mut flushed = lock(&drive.flushed).clone();
+    flushed.sort_unstable();
+    assert_eq!(flushed, format::label_offsets(1 << 30));
+}
+
+#[test]
+fn a_drive_that_failed_a_label_is_not_said_to_have_it_by_the_next() {
+    let drives = [Taking::default(), Taking::default()];
+    let member = |index: usize| Member {
+        id: DriveId(index as u128),
+        spec: "taking".into(),
+        drive: Some(Arc::new(drives[index].clone())),
+        size: 1 << 30,
+        shared: Arc::default(),
+    };
+    // The second one failed labels 5 and 6, and gets the seventh.
+    let labelled = BTreeMap::from([(DriveId(0), 6), (DriveId(1), 4)]);
+    let of = |index: u128| format::DriveConfig {
+        id: DriveId(index).to_string(),
+        spec: "taking".into(),
+        size: 1 << 30,
+        offline: false,
+        labelled: 0,
+        wear: Default::default(),
+    };
+    let mut config = PoolConfig {
+        drives: vec![of(0), of(1)],
+        ..config(2)
+    };
+    let legs = Arc::<Legs>::default();
+    let members = vec![member(0), member(1)];
+    let keeper = opened(config.clone(), 6, labelled, members, &legs);
+    let (asked, _) = keeper.targets();
+    keeper.tell_labelled(&mut config, &asked, 7);
+    // A crash while the seventh is written leaves what they have now.
+    let least: Vec<u64> = config
+        .drives
+        .iter()
+        .map(|known| known.oldest_label(7))
+        .collect();
+    assert_eq!(least, [6, 4]);
 }

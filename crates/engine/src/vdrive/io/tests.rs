@@ -1,6 +1,7 @@
 //! Mirrors over drives that fail when told to, on one thread.
 
 use super::*;
+use crate::vdrive::Presence;
 use crate::vdrive::{Purpose, StaleMap, VdriveIo};
 use block::DriveIo;
 use format::LayoutConfig;
@@ -335,7 +336,13 @@ fn what_is_right_is_read_once_on_each_leg_and_what_is_not_once_more_alone() {
         let right = |_: usize, bytes: &[u8]| bytes[0] == 7;
         vdrive.right_blocks(0, 4, &right).await
     });
-    assert_eq!(right, [true, true, false, true]);
+    let wanted = [
+        Presence::Right,
+        Presence::Right,
+        Presence::Wrong,
+        Presence::Right,
+    ];
+    assert_eq!(right, wanted);
     let mended = scene.drives[1].blocks.borrow()[&1];
     assert_eq!(mended, 7, "the other leg had it");
     let reads = scene.drives.each_ref().map(|drive| drive.reads.get());

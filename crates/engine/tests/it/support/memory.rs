@@ -15,6 +15,8 @@ struct Medium {
     written: BTreeSet<u64>,
     /// Blocks of which the next read fails.
     fails_once: BTreeSet<u64>,
+    /// Blocks that cannot be read.
+    unreadable: BTreeSet<u64>,
     fails_flushes: bool,
     /// A write of a block with this content fails.
     fails_write_of: Option<Vec<u8>>,
@@ -56,7 +58,7 @@ impl Medium {
         let mut failed = io.kind == DriveIoKind::Flush && self.fails_flushes;
         if io.kind == DriveIoKind::Read {
             for block in blocks.clone() {
-                failed |= self.fails_once.remove(&block);
+                failed |= self.fails_once.remove(&block) || self.unreadable.contains(&block);
             }
         }
         match (io.kind, &mut io.buf) {
@@ -120,6 +122,29 @@ impl MemoryDrive {
         medium.fails_once.len()
     }
 
+    /// Blocks that are `wanted` cannot be read from here on, and all others can; returns how many.
+    pub fn fail_reads(&self, wanted: impl Fn(&[u8]) -> bool) -> usize {
+        let mut medium = self.medium();
+        let blocks = (0..).zip(medium.bytes.chunks_exact(BLOCK as usize));
+        let found: BTreeSet<u64> = blocks
+            .filter_map(|(at, block)| wanted(block).then_some(at))
+            .collect();
+        medium.unreadable = found;
+        medium.unreadable.len()
+    }
+
+    /// Another drive with the same content.
+    pub fn copy(&self, spec: &str) -> Self {
+        let copy = Self::new(spec, self.size / MIB);
+        copy.medium().bytes = self.image();
+        copy
+    }
+
+    /// All bytes are these.
+    pub fn put_back(&self, image: &[u8]) {
+        self.medium().bytes.copy_from_slice(image);
+    }
+
     /// No flush succeeds from here on.
     pub fn fail_flushes(&self) {
         self.medium().fails_flushes = true;
@@ -131,7 +156,7 @@ impl MemoryDrive {
     }
 
     /// Empties the blocks that are `wanted`; returns how many.
-    pub fn empty(&self, wanted: impl Fn(&[u8]) -> bool) -> usize {
+    pub fn empty(&self, mut wanted: impl FnMut(&[u8]) -> bool) -> usize {
         let mut medium = self.medium();
         let blocks = medium.bytes.chunks_exact_mut(BLOCK as usize);
         blocks

@@ -348,7 +348,7 @@ impl Random {
 }
 
 /// Looks, 10 ms apart at least, before what does not come true is given up: far beyond what any of it takes.
-const LOOKS: usize = 30_000;
+pub const LOOKS: usize = 30_000;
 
 /// Waits until a pool's status is as wanted.
 pub fn wait_status(

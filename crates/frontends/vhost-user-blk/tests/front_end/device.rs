@@ -98,6 +98,16 @@ impl TestDevice {
         self.shared.state.lock().unwrap().waiting.len()
     }
 
+    /// Those of them that somebody still waits for.
+    pub fn wanted(&self) -> usize {
+        let state = self.shared.state.lock().unwrap();
+        state
+            .waiting
+            .iter()
+            .filter(|op| op.done.is_wanted())
+            .count()
+    }
+
     /// Answers every operation with this error.
     pub fn fail_with(&self, kind: Option<ErrorKind>) {
         self.shared.state.lock().unwrap().fail_with = kind;
@@ -163,8 +173,13 @@ impl Shared {
         } = op;
         let failure = {
             let mut state = self.state.lock().unwrap();
-            state.counts.add(kind, flags);
-            state.fail_with
+            match done.is_wanted() {
+                true => {
+                    state.counts.add(kind, flags);
+                    state.fail_with
+                }
+                false => Some(ErrorKind::Gone),
+            }
         };
         let result = match failure {
             Some(kind) => Err(IoError::new(kind, "as the test wants it")),

@@ -50,6 +50,39 @@ fn requests_that_were_not_taken_or_not_answered_are_served_after_a_restart() {
 }
 
 #[test]
+fn what_a_front_end_that_is_gone_asked_for_is_given_up_and_taken_up_again() {
+    let mut served = serve(volume());
+    let mut client = served.connect(Options::default());
+    served.device.hold(true);
+    let queue = client.queue(0);
+    let slot = queue.take_slot().unwrap();
+    queue.fill(slot, &[3; 512]);
+    queue.push(
+        slot,
+        Command::Write {
+            sector: 1,
+            len: 512,
+        },
+    );
+    queue.kick();
+    until("it is under way", || served.device.wanted() == 1);
+    let device = served.device.clone();
+    let released = std::thread::spawn(move || {
+        until("nobody waits for it", || device.wanted() == 0);
+        device.hold(false);
+    });
+    served.restart();
+    released.join().unwrap();
+    assert_eq!(served.device.counts().writes, 0, "given up");
+    let queue = client.queue(0);
+    assert_eq!(queue.poll(), None, "and not answered");
+    client.reconnect().unwrap();
+    let queue = client.queue(0);
+    assert_eq!(queue.wait(TIMEOUT).unwrap().status, OK);
+    assert_eq!(read(queue, 1, 512), [3; 512]);
+}
+
+#[test]
 fn a_volume_that_has_ended_hangs_up_and_takes_no_connection() {
     let served = serve(volume());
     let mut client = served.connect(Options::default());

@@ -5,10 +5,12 @@ use block::{BlockDevice, Completion, CompletionSink, IoBuf, Op, OpFlags, OpKind}
 use engine::{
     Engine, EngineConfig, LayoutSpec, PoolSpec, SpacePolicy, Tier, VdriveSpec, VolumeSpec,
 };
+use format::{JournalHeader, Label, Record, open_page};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
+use units::ShardId;
 
 const MIB: u64 = 1 << 20;
 const BLOCK: u64 = 4096;
@@ -59,7 +61,7 @@ impl Made {
     }
 }
 
-struct Answer(Mutex<Sender<Completion>>);
+pub struct Answer(pub Mutex<Sender<Completion>>);
 
 impl CompletionSink for Answer {
     fn complete(&self, completion: Completion) {
@@ -134,6 +136,12 @@ impl Client {
 }
 
 fn spec(folder: &Path, mirrored: bool) -> PoolSpec {
+    let mib = if mirrored { [48, 96] } else { [64, 64] };
+    spec_of(folder, mirrored, mib, 2)
+}
+
+/// A pool on files of so many MiB, fast and slow.
+pub fn spec_of(folder: &Path, mirrored: bool, [fast, slow]: [u64; 2], shards: u16) -> PoolSpec {
     let drive = |name: &str, mib: u64| format!("file:{}?size={mib}M", folder.join(name).display());
     let vdrive = |tier, layout, drives| VdriveSpec {
         tier,
@@ -145,22 +153,22 @@ fn spec(folder: &Path, mirrored: bool) -> PoolSpec {
             vdrive(
                 Tier::Fast,
                 LayoutSpec::Mirror,
-                vec![drive("fast0", 48), drive("fast1", 48)],
+                vec![drive("fast0", fast), drive("fast1", fast)],
             ),
             vdrive(
                 Tier::Slow,
                 LayoutSpec::Mirror,
-                vec![drive("slow0", 96), drive("slow1", 96)],
+                vec![drive("slow0", slow), drive("slow1", slow)],
             ),
         ]
     } else {
         let stripe = LayoutSpec::Stripe { chunk: 64 << 10 };
         vec![
-            vdrive(Tier::Fast, LayoutSpec::Concat, vec![drive("fast0", 64)]),
+            vdrive(Tier::Fast, LayoutSpec::Concat, vec![drive("fast0", fast)]),
             vdrive(
                 Tier::Slow,
                 stripe,
-                vec![drive("slow0", 64), drive("slow1", 64)],
+                vec![drive("slow0", slow), drive("slow1", slow)],
             ),
         ]
     };
@@ -168,7 +176,7 @@ fn spec(folder: &Path, mirrored: bool) -> PoolSpec {
         name: "tank".into(),
         vdrives,
         policy: SpacePolicy::SlowFirst,
-        shards: 2,
+        shards,
         force: false,
         accept_unmirrored: true,
     }
@@ -310,6 +318,44 @@ pub fn written_twice() -> Made {
     let mut random = Random(7);
     for _ in 0..2 {
         client.write(&mut random, 0, 16);
+        client.flush();
+    }
+    let drives = images(folder.path());
+    // As it was before the mark that says so, if that has come already.
+    for (block, _) in journal_pages(&drives[0], |records| records.is_empty()) {
+        drives[0].set_block(block, vec![0; BLOCK as usize]);
+    }
+    let volumes = BTreeMap::from([("v".to_owned(), (ONE_SIZE, client.content.clone()))]);
+    drop(client);
+    engine.shutdown();
+    Made { drives, volumes }
+}
+
+/// Pages of the first shard's journal with such records: where they lie, and what they say.
+pub fn journal_pages(
+    drive: &Image,
+    wanted: impl Fn(&[Record]) -> bool,
+) -> Vec<(u64, JournalHeader)> {
+    let label: Vec<u8> = (0..256).flat_map(|block| drive.block(block)).collect();
+    let pool = Label::decode(&label).unwrap().pool;
+    let page = |block: u64| {
+        let bytes = drive.block(block);
+        let (header, records) = open_page(&bytes, pool, ShardId(0)).ok().flatten()?;
+        wanted(&records).then_some((block, header))
+    };
+    (0..drive.blocks()).filter_map(page).collect()
+}
+
+/// A pool of one drive whose volume `v` has so many blocks that were written, and again one after the other, each flushed: each
+/// is in a page of the journal of its own.
+pub fn written_in_pages(blocks: u64) -> Made {
+    let folder = tempfile::tempdir().unwrap();
+    let (engine, mut client) = pool_of_one_drive(folder.path());
+    let mut random = Random(9);
+    client.write(&mut random, 0, blocks);
+    client.flush();
+    for block in 0..blocks {
+        client.write(&mut random, block, 1);
         client.flush();
     }
     let drives = images(folder.path());

@@ -30,6 +30,44 @@ impl Image {
         }
     }
 
+    /// One of `size` bytes that has what is not zeroes of `bytes`, over zeroes that all of its size share.
+    pub fn sparse(spec: &str, bytes: &[u8], zeroes: &Arc<Vec<u8>>) -> Self {
+        assert_eq!(bytes.len(), zeroes.len());
+        let blocks = bytes.chunks_exact(BLOCK).zip(0..);
+        let used = blocks.filter(|(block, _)| block.iter().any(|byte| *byte != 0));
+        let own = used
+            .map(|(block, number)| (number, block.to_vec()))
+            .collect();
+        Self {
+            spec: spec.to_owned(),
+            base: zeroes.clone(),
+            own: Arc::new(Mutex::new(own)),
+            left: Arc::new(AtomicU64::new(u64::MAX)),
+        }
+    }
+
+    /// The same with another size, from here on apart: cut off, or with zeroes behind it.
+    pub fn resized(&self, bytes: u64) -> Self {
+        let mut own = self.own.lock().unwrap().clone();
+        own.retain(|block, _| (block + 1) * BLOCK as u64 <= bytes);
+        let mut base = self.base.to_vec();
+        base.resize(bytes as usize / BLOCK * BLOCK, 0);
+        Self {
+            spec: self.spec.clone(),
+            base: Arc::new(base),
+            own: Arc::new(Mutex::new(own)),
+            left: Arc::new(AtomicU64::new(u64::MAX)),
+        }
+    }
+
+    /// The same drive under another name.
+    pub fn named(&self, spec: &str) -> Self {
+        Self {
+            spec: spec.to_owned(),
+            ..self.handle()
+        }
+    }
+
     /// So many more writes are taken, then all fail.
     pub fn fail_after(&self, writes: u64) {
         self.left.store(writes, Ordering::Relaxed);
@@ -143,7 +181,7 @@ struct Queue {
 
 impl DriveQueue for Queue {
     fn submit(&self, mut io: DriveIo) {
-        let end = io.offset + io.len;
+        let end = io.offset.saturating_add(io.len);
         let aligned = io.offset.is_multiple_of(BLOCK as u64) && io.len.is_multiple_of(BLOCK as u64);
         let mut result = Ok(());
         if !aligned || end > self.image.base.len() as u64 {

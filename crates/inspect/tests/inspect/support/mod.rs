@@ -2,4 +2,5 @@
 
 pub mod client;
 pub mod damage;
+pub mod history;
 pub mod image;
