@@ -1,6 +1,6 @@
 //! What happens to a pool besides operations: changes of it, and data on its way between tiers.
 
-use crate::client::{HOT, SAFE, USUAL};
+use crate::client::{HOT, SAFE, UNFLUSHED, USUAL};
 use crate::oracle::{Volume, Wrong};
 use crate::plan::Bent;
 use crate::request::Faults;
@@ -66,12 +66,16 @@ impl Run {
             2 => self.reserve()?,
             3 | 4 => self.take_snapshot()?,
             5 => self.clone_snapshot()?,
-            6 | 7 => self.promote()?,
+            6 | 7 => {
+                self.promote()?;
+                self.load_for(50..=300, UNFLUSHED)?;
+            }
             8 => self.delete_snapshot()?,
             9 => self.audit()?,
             _ => self.transfer()?,
         }
         self.work();
+        self.is_within_quotas()?;
         self.found()
     }
 

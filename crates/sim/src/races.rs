@@ -8,6 +8,7 @@ use crate::client::{HOT, PARTS, SAFE, UNFLUSHED, USUAL};
 use crate::oracle::Wrong;
 use crate::plan::Plan;
 use crate::random::Random;
+use crate::request::Faults;
 use crate::run::{POOL, Run, Step};
 use engine::{Engine, ErrorCode, ScrubSpec};
 use reactor::control;
@@ -115,7 +116,6 @@ impl Together {
 impl Run {
     /// Two pieces of background work, and hosts, on the same chunks.
     pub fn race(&mut self) -> Step {
-        let mended = self.mended()?;
         let pair = match self.plan.pair {
             Some(pair) => pair,
             None => Activity::pair(&self.plan, &mut self.random),
@@ -123,6 +123,12 @@ impl Run {
         for activity in pair {
             self.prepare(activity)?;
         }
+        if self.away.is_some() && self.races.one_in(3) {
+            // What no cache had flushed is gone, on the member that is away, too.
+            self.cut_power()?;
+        }
+        // An opening makes members the same again where nothing was flushed.
+        let (cuts, mended) = (self.outcome.cuts, self.mended()?);
         let mut begun = Vec::new();
         for activity in pair {
             if !begun.contains(&activity) && self.begin(activity)? {
@@ -152,12 +158,34 @@ impl Run {
         let compares = |pair: [Activity; 2]| {
             pair.contains(&Activity::Resync) || pair.contains(&Activity::Scrub)
         };
-        if self.plan.pair.is_some_and(compares) && !self.client.lenient.get() {
+        let healthy = self.plan.faulty.is_none() && !self.client.lenient.get();
+        if self.plan.pair.is_some_and(compares) && healthy {
             // Soon, as reads mend what they find.
             self.scrub_all()?;
         }
-        match self.mended()? > mended {
-            true => Err(Wrong("members of a mirror were not the same".into())),
+        if self.outcome.cuts == cuts && self.mended()? > mended {
+            return Err(Wrong("members of a mirror were not the same".into()));
+        }
+        self.lied()
+    }
+
+    /// A member that only lies when it is read holds what it should.
+    fn lied(&mut self) -> Step {
+        let lies = |faults: Faults| {
+            faults
+                == Faults {
+                    wrong_read: faults.wrong_read,
+                    ..Faults::default()
+                }
+        };
+        if self.watch.alone || !self.plan.faulty.is_some_and(|(_, faults)| lies(faults)) {
+            return Ok(());
+        }
+        self.fault(false);
+        let before = self.repaired()?;
+        self.scrub_all()?;
+        match self.repaired()? > before {
+            true => Err(Wrong("a member holds what nobody wrote to it".into())),
             false => Ok(()),
         }
     }
@@ -167,6 +195,11 @@ impl Run {
         if self.watch.alone || self.plan.faulty.is_some() {
             return Ok(0);
         }
+        self.repaired()
+    }
+
+    /// The same, whatever goes wrong.
+    fn repaired(&self) -> Result<u64, Wrong> {
         let status = self.engine().pool_status(POOL);
         let status = self.granted("no status", status)?;
         let drives = status.into_iter().flat_map(|status| status.vdrives);

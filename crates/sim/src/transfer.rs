@@ -265,14 +265,15 @@ impl Run {
         if self.plan.rich && self.random.one_in(3) {
             // It stands on nothing that holds what it is to become.
             let other = ReceiveSpec {
-                from: Some(spec.to),
+                from: spec.from.map(|from| SnapshotId {
+                    created_s: from.created_s + 1,
+                    ..from
+                }),
                 ..spec.clone()
             };
-            if self
-                .engine()
-                .receive_begin(POOL, &name, &other, false)
-                .is_ok()
-            {
+            let forced = self.random.one_in(2);
+            let begun = self.engine().receive_begin(POOL, &name, &other, forced);
+            if begun.is_ok() {
                 return Err(Wrong(format!("{name} receives what it does not stand on")));
             }
         }
@@ -301,6 +302,11 @@ impl Run {
             };
         }
         begun.map_err(|failed| Wrong(format!("{name} is not received: {failed}")))?;
+        if !force && self.client.oracle.borrow().differs(base, number) {
+            return Err(Wrong(format!(
+                "{name} receives a difference, though it was written to since"
+            )));
+        }
         let mut oracle = self.client.oracle.borrow_mut();
         if force {
             oracle.roll_back_ends(number, base);

@@ -125,7 +125,6 @@ mutations! {
     ZeroRace, "zeroing-ignores-writes", "A block of which part is zeroed is freed, whatever was written to it meanwhile.";
     HomeValid, "demotion-writes-valid-homes", "What sinks goes over what was valid at home until a moment ago, and may be needed.";
     ScrubUnguarded, "scrub-without-guard", "A scrub reads and mends without keeping freed space back.";
-    GoneSunk, "demotion-to-deleted", "What sinks is recorded for a layer that was deleted meanwhile.";
     EvacuatedEarly, "vdrive-leaves-early", "A vdrive leaves though something is left on it.";
     OrphansKept, "merged-layer-named", "Layers still stand on one that was merged.";
     ReceiveChanged, "receive-onto-changed", "A difference is received onto a volume that was written to since.";
@@ -134,6 +133,15 @@ mutations! {
     PromoteUnclaimed, "promotion-unclaimed", "A clone is promoted beyond quotas and promises.";
     HoldersUntold, "promotion-untold", "Shards are not told whose data is whose after a promotion.";
     QuotaIgnored, "quota-ignored", "Writes are not counted against a volume's quota.";
+    QuotaBelow, "quota-below-held", "A quota that is less than a volume holds already is taken.";
+    PromoteNewest, "promotion-of-newest-alone", "A clone takes over its origin and none of the snapshots before it.";
+    ReceiveLingers, "receive-never-ends", "The label still tells of what was received once its snapshot is there.";
+    TrimLeaks, "discard-leaks", "A discard does not free the slots of what it unmaps.";
+    ResyncJournal, "resync-without-journal", "A returning leg does not get the journal and the records of checkpoints.";
+    ResyncRegion, "resync-skips-region", "Of the regions that a returning leg lacks some are not copied.";
+    SyncingRead, "syncing-leg-read", "A leg is read while it is being brought up to date.";
+    StaleUnnoted, "absent-leg-unnoted", "Of what is written while a leg is out some regions are not noted for it.";
+    ScrubStill, "scrub-trusts-what-it-saw", "A scrub expects what a page said before it was changed.";
 }
 
 #[cfg(any(debug_assertions, feature = "mutations"))]

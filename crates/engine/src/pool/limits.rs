@@ -145,7 +145,7 @@ impl Pool {
     ) -> Result<()> {
         let space = &self.shared.space;
         let quota = limit(after) - limit(before);
-        if !allowance.change(quota) {
+        if !allowance.change(quota) && !is_on(Mutation::QuotaBelow) {
             let holds = limit(before) - allowance.room();
             let text = format!(
                 "volume {} and its snapshots hold {} already, more than {}: choose a larger quota, \

@@ -31,7 +31,11 @@ impl Pool {
         let parent = of.map_or_else(|| format!("#{}", from.volume), |of| of.name.clone());
         check_names(&config, &moving, &volume, &parent)?;
         check_exports(&config, &moving, &parent)?;
-        let layers: BTreeSet<u32> = moving.iter().map(|known| known.layer).collect();
+        let taken = match is_on(Mutation::PromoteNewest) {
+            true => &moving[..1],
+            false => &moving[..],
+        };
+        let layers: BTreeSet<u32> = taken.iter().map(|known| known.layer).collect();
         let take_over = |config: &mut PoolConfig| {
             let moving = config.snapshots.iter_mut();
             for known in moving.filter(|known| layers.contains(&known.layer)) {

@@ -318,7 +318,9 @@ impl Pool {
             if let Some(taken) = config.snapshots.iter_mut().find(mine) {
                 taken.origin.clone_from(&known.to);
             }
-            config.receiving.retain(|other| other.volume != volume.id);
+            if !is_on(Mutation::ReceiveLingers) {
+                config.receiving.retain(|other| other.volume != volume.id);
+            }
         })
     }
 }

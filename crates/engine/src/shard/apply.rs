@@ -220,7 +220,9 @@ impl Shard {
             old: Self::slots_of(&leaf.page.borrow(), blocks.clone()),
         };
         self.append(&mut state, &record)?;
-        self.free_slots(&mut state, record.old_slots());
+        if !is_on(Mutation::TrimLeaks) {
+            self.free_slots(&mut state, record.old_slots());
+        }
         for block in blocks {
             self.change(&mut state, volume, leaf, block, |page| {
                 page.set_slot(block, Place::NONE);

@@ -503,7 +503,7 @@ impl Shard {
             .borrow()
             .volumes
             .get(&job.volume)
-            .is_none_or(|volume| volume.gone && !is_on(Mutation::GoneSunk));
+            .is_none_or(|volume| volume.gone);
         let unchanged = |moving: &Moving| {
             let page = job.leaf.page.borrow();
             is_on(Mutation::DemotionRace)

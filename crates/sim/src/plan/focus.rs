@@ -227,8 +227,8 @@ impl Plan {
             Focus::Races => self.race(None),
             Focus::Evacuations => {
                 let other = match self.has_slow_tier() {
-                    true => Activity::Cool,
-                    false => Activity::Free,
+                    true => *random.pick(&[Activity::Cool, Activity::Merge]),
+                    false => *random.pick(&[Activity::Free, Activity::Merge]),
                 };
                 self.race(Some([Activity::Evacuate, other]));
             }

@@ -166,6 +166,9 @@ impl Shard {
 
     /// Whether a block's copy is still the one that was seen.
     fn still(&self, seen: &Snapshot, block: usize, home: bool) -> bool {
+        if is_on(Mutation::ScrubStill) {
+            return true;
+        }
         let state = self.state.borrow();
         let Some(entry) = state.volumes.get(&seen.volume) else {
             return false;
