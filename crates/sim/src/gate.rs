@@ -128,7 +128,7 @@ const FIRST: &[(Mutation, u64)] = &[
     (Mutation::StaleUnnoted, 78),
     (Mutation::ScrubStill, 3),
     (Mutation::QuotaBelow, 1),
-    (Mutation::PromoteNewest, 3),
+    (Mutation::PromoteNewest, 5),
     (Mutation::ReceiveLingers, 2),
     (Mutation::HoldersUntold, 11),
 ];

@@ -8,7 +8,6 @@ use crate::client::{HOT, PARTS, SAFE, UNFLUSHED, USUAL};
 use crate::oracle::Wrong;
 use crate::plan::Plan;
 use crate::random::Random;
-use crate::request::Faults;
 use crate::run::{POOL, Run, Step};
 use engine::{Engine, ErrorCode, ScrubSpec};
 use reactor::control;
@@ -163,29 +162,8 @@ impl Run {
             // Soon, as reads mend what they find.
             self.scrub_all()?;
         }
-        if self.outcome.cuts == cuts && self.mended()? > mended {
-            return Err(Wrong("members of a mirror were not the same".into()));
-        }
-        self.lied()
-    }
-
-    /// A member that only lies when it is read holds what it should.
-    fn lied(&mut self) -> Step {
-        let lies = |faults: Faults| {
-            faults
-                == Faults {
-                    wrong_read: faults.wrong_read,
-                    ..Faults::default()
-                }
-        };
-        if self.watch.alone || !self.plan.faulty.is_some_and(|(_, faults)| lies(faults)) {
-            return Ok(());
-        }
-        self.fault(false);
-        let before = self.repaired()?;
-        self.scrub_all()?;
-        match self.repaired()? > before {
-            true => Err(Wrong("a member holds what nobody wrote to it".into())),
+        match self.outcome.cuts == cuts && self.mended()? > mended {
+            true => Err(Wrong("members of a mirror were not the same".into())),
             false => Ok(()),
         }
     }
@@ -195,11 +173,6 @@ impl Run {
         if self.watch.alone || self.plan.faulty.is_some() {
             return Ok(0);
         }
-        self.repaired()
-    }
-
-    /// The same, whatever goes wrong.
-    fn repaired(&self) -> Result<u64, Wrong> {
         let status = self.engine().pool_status(POOL);
         let status = self.granted("no status", status)?;
         let drives = status.into_iter().flat_map(|status| status.vdrives);

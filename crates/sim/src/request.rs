@@ -19,7 +19,7 @@ pub const HANG_NS: u64 = 45_000_000_000;
 const SECTOR: usize = 512;
 
 /// How requests go wrong: each once in so many; 0 is never.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, Default, Debug)]
 pub struct Faults {
     /// A read fails.
     pub read_error: u64,
