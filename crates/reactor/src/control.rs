@@ -45,8 +45,14 @@ impl Drop for Simulation {
 impl Simulation {
     /// The next piece of long work that was started, if any.
     pub fn take_work(&self) -> Option<Work> {
-        simulated()?.work.borrow_mut().pop_front()
+        take_work()
     }
+}
+
+/// The next piece of long work that was started in the calling thread's simulation, if any: for who runs it while
+/// another one waits.
+pub fn take_work() -> Option<Work> {
+    simulated()?.work.borrow_mut().pop_front()
 }
 
 /// Makes the calling thread a simulation's. `step` lets its loops go on a little; it returns false

@@ -85,6 +85,16 @@ impl Inbox {
         jobs.append(&mut state.jobs);
     }
 
+    /// Tasks that were taken and did not run are ready before all others.
+    pub(crate) fn put_back(&self, tasks: Vec<usize>) {
+        self.with(|state| {
+            tasks
+                .into_iter()
+                .rev()
+                .for_each(|id| state.ready.push_front(id))
+        });
+    }
+
     /// Whether something is to be run.
     pub(crate) fn has_ready(&self) -> bool {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,6 +1,6 @@
 //! What happens to a pool besides operations: changes of it, and data on its way between tiers.
 
-use crate::client::{HOT, SAFE};
+use crate::client::{HOT, SAFE, UNFLUSHED, USUAL};
 use crate::oracle::{Volume, Wrong};
 use crate::plan::Bent;
 use crate::request::Faults;
@@ -12,7 +12,7 @@ use units::{BLOCK, CHUNK};
 /// Changes of a run in which data goes up and down.
 const TIERS: [u64; 10] = [0, 1, 1, 2, 2, 15, 15, 15, 7, 17];
 /// Bytes a second that a scrub reads.
-const SCRUB_RATE: u64 = 1 << 30;
+pub const SCRUB_RATE: u64 = 1 << 30;
 
 impl Run {
     pub fn change(&mut self) -> Step {
@@ -29,6 +29,17 @@ impl Run {
             self.limit()?;
             return self.found();
         }
+        if self.plan.rich {
+            let turn = self.races.below(12);
+            match self.plan.bent {
+                Bent::Control if turn > 0 => return self.control(),
+                Bent::Races if turn > 1 => return self.race(),
+                Bent::Control | Bent::Races => {}
+                _ if turn < 3 => return self.race(),
+                _ if turn == 3 => return self.reserve(),
+                _ => {}
+            }
+        }
         if self.plan.snapshots && self.random.one_in(2) {
             self.change_snapshots()?;
             self.work();
@@ -39,9 +50,32 @@ impl Run {
             Bent::Sinking => self.pound()?,
             Bent::Snapshots => self.cool()?,
             Bent::Openings => self.reimport()?,
+            Bent::Races => self.race()?,
+            Bent::Control => self.control()?,
             _ => self.change_anything()?,
         }
         self.work();
+        self.found()
+    }
+
+    /// Something that the control plane does with limits, clones and streams, each under load.
+    fn control(&mut self) -> Step {
+        self.load_for(20..=200, USUAL)?;
+        match self.random.below(12) {
+            0 | 1 => self.limit()?,
+            2 => self.reserve()?,
+            3 | 4 => self.take_snapshot()?,
+            5 => self.clone_snapshot()?,
+            6 | 7 => {
+                self.promote()?;
+                self.load_for(50..=300, UNFLUSHED)?;
+            }
+            8 => self.delete_snapshot()?,
+            9 => self.audit()?,
+            _ => self.transfer()?,
+        }
+        self.work();
+        self.is_within_quotas()?;
         self.found()
     }
 
@@ -95,7 +129,7 @@ impl Run {
         self.scrub_all()
     }
 
-    fn scrub_all(&mut self) -> Step {
+    pub fn scrub_all(&mut self) -> Step {
         let spec = ScrubSpec {
             rate: SCRUB_RATE,
             began_s: 1,
@@ -144,7 +178,7 @@ impl Run {
     }
 
     /// Everything sinks; it ends only when hosts are still after so many operations.
-    fn cool_under(&mut self, pace: u64, budget: u64) -> Step {
+    pub fn cool_under(&mut self, pace: u64, budget: u64) -> Step {
         self.client.pace.set(pace);
         self.client.budget.set(budget);
         let cooled = self.engine().pool_cool(POOL);
@@ -244,7 +278,7 @@ impl Run {
         Ok(())
     }
 
-    fn delete_volume(&mut self) -> Step {
+    pub fn delete_volume(&mut self) -> Step {
         if self.volumes.len() < 2 {
             return Ok(());
         }
@@ -301,7 +335,7 @@ impl Run {
         Ok(())
     }
 
-    fn add_vdrive(&mut self) -> Step {
+    pub fn add_vdrive(&mut self) -> Step {
         let Some(spec) = self.plan.another_vdrive() else {
             return Ok(());
         };
@@ -314,7 +348,7 @@ impl Run {
         Ok(())
     }
 
-    fn remove_vdrive(&mut self) -> Step {
+    pub fn remove_vdrive(&mut self) -> Step {
         let Some(id) = self.plan.added else {
             return Ok(());
         };

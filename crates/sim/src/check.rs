@@ -316,6 +316,9 @@ impl Checker {
             self.compare_copy(opened, oracle)?;
         }
         self.compare_group(opened, oracle)?;
+        if !oracle.wild {
+            oracle.check_reservations(opened)?;
+        }
         if !oracle.wild && self.chance(AUDIT) && !opening.audited {
             self.audit(opened)?;
             opening.audited = true;

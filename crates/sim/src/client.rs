@@ -583,8 +583,9 @@ impl Client {
             let failing = self.failing.get() + u64::from(self.lenient.get());
             self.failing.set(failing);
             let oracle = self.oracle.borrow();
+            let takes_space = changes && asked.kind != OpKind::Flush;
             let expected = self.lenient.get()
-                || matches!(failed.kind, ErrorKind::NoSpace | ErrorKind::Gone)
+                || takes_space && failed.kind == ErrorKind::NoSpace
                 || oracle.may_fail(asked.volume, &asked.sectors, changes);
             drop(oracle);
             if !expected {

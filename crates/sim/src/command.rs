@@ -1,6 +1,6 @@
 //! The command line, and a campaign: seeds in turn on several threads until there were enough states or seconds.
 
-use crate::{forged, memory, plan, random, regressions, run, shrink};
+use crate::{forged, memory, plan, regressions, run, shrink};
 use clap::{Parser, ValueEnum};
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -47,6 +47,9 @@ pub struct Arguments {
     /// Bend each seed's plan towards another kind of fault, in turn.
     #[arg(long, conflicts_with = "focus")]
     focus_each: bool,
+    /// Have tasks go in the order in which they became ready, and drives answer in even times; nothing races on purpose.
+    #[arg(long)]
+    plain: bool,
     /// Run the failures that FILE records instead, each as its line says.
     #[arg(long, value_name = "FILE")]
     regressions: Option<std::path::PathBuf>,
@@ -73,6 +76,7 @@ impl Arguments {
             healthy: false,
             groups: self.groups.is_some(),
             focus: self.focus,
+            plain: self.plain,
         }
     }
 
@@ -82,7 +86,7 @@ impl Arguments {
         if !self.focus_each {
             return length;
         }
-        let plan = plan::Plan::new(&mut random::Random::new(seed), length.groups);
+        let plan = plan::Plan::of(seed, &length);
         let all = plan::Focus::value_variants();
         let turn = (seed % all.len() as u64) as usize;
         let suiting = all.iter().cycle().skip(turn).take(all.len());

@@ -15,6 +15,12 @@ fn versions(volume: &Volume, at: u64) -> &[u32] {
     volume.sectors.get(at).map_or(&[0], Sector::current)
 }
 
+/// Whether a sector surely has something else in one than in the other.
+fn is_other(one: &Volume, other: &Volume, at: u64) -> bool {
+    let (before, after) = (versions(one, at), versions(other, at));
+    !before.iter().any(|version| after.contains(version))
+}
+
 impl Oracle {
     /// Blocks that are named, each with whether it holds data, as what `to` has from `start` (a block) on
     /// otherwise than `from`, or than nothing: those that differ are, and others only when something
@@ -33,10 +39,7 @@ impl Oracle {
         let all: BTreeSet<u64> = known.chain(named.keys().copied()).collect();
         for block in all {
             let mut sectors = block * 8..(block + 1) * 8;
-            let differs = sectors.clone().any(|at| {
-                let (before, after) = (versions(from, at), versions(to, at));
-                !before.iter().any(|version| after.contains(version))
-            });
+            let differs = sectors.clone().any(|at| is_other(from, to, at));
             let changed = to.changed.get(&block).is_some_and(|at| *at > from.taken);
             match named.get(&block) {
                 None if differs && block * (BLOCK as u64) < to.size => {
@@ -54,6 +57,16 @@ impl Oracle {
             }
         }
         Ok(())
+    }
+
+    /// Whether a volume surely is not as a snapshot was.
+    pub(crate) fn differs(&self, from: u32, to: u32) -> bool {
+        let (from, to) = (&self.volumes[&from], &self.volumes[&to]);
+        let mut blocks = from.sectors.blocks().chain(to.sectors.blocks());
+        blocks.any(|block| {
+            let mut sectors = block * 8..(block + 1) * 8;
+            block * (BLOCK as u64) < to.size && sectors.any(|at| is_other(from, to, at))
+        })
     }
 
     /// Snapshots that still exist, and that a volume or snapshot stands on.

@@ -76,7 +76,7 @@ impl SimDrive {
 
     /// Drive `number`, that holds this, some of it in its cache.
     pub fn with(number: usize, plan: &DrivePlan, medium: Medium) -> Arc<Self> {
-        let state = State::new(medium, plan.latency_us);
+        let state = State::new(medium, plan.latency_us, plan.tempo);
         let mut info = info(&plan.spec, plan.size);
         if plan.slow {
             info.rotation = Rotation::Spinning;

@@ -74,7 +74,14 @@ impl Run {
         }
         let legs = self.plan.legs as u64;
         let often = if self.returned.is_some() { 2 } else { 3 };
-        if legs >= 2 && self.plan.faulty.is_none() && self.random.one_in(often) {
+        let all = self.plan.drives_where(true);
+        if self.plan.rich && !all.is_empty() && self.plan.faulty.is_none() {
+            // Of any mirror, and in most lives.
+            let leg = *self.random.pick(&all);
+            if !self.random.one_in(3) && self.watch.checker.spare_of(images).contains(&leg) {
+                self.absent = Some((leg, images[leg].clone()));
+            }
+        } else if legs >= 2 && self.plan.faulty.is_none() && self.random.one_in(often) {
             let mut leg = self.random.below(legs) as usize;
             // The one that came back is alone, if it can be.
             if legs == 2 && self.returned == Some(leg) {
@@ -93,7 +100,8 @@ impl Run {
     /// Before a pool is opened, a copy of a drive is there, or a drive is not, or something else in
     /// its place: all of that has to be refused.
     pub fn import_oddly(&mut self) -> Step {
-        if self.absent.is_some() || !self.random.one_in(3) {
+        // One that was let go by hand is not needed.
+        if self.absent.is_some() || self.away.is_some() || !self.random.one_in(3) {
             return Ok(());
         }
         let number = self.random.below(self.plan.members as u64) as usize;

@@ -3,7 +3,6 @@
 use crate::command::worked;
 use crate::memory::Lifo;
 use crate::plan::{Focus, Plan};
-use crate::random::Random;
 use crate::run::{Failure, Length, run};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -14,6 +13,18 @@ use units::mutation::{Mutation, switch};
 const NOT_YET: &[Mutation] = &[
     // Found by seed 2 of two versions, and by a unit test of digests.
     Mutation::DigestKept,
+    // Of races: looked for too little so far.
+    Mutation::ReadDissolved,
+    Mutation::GateUndrained,
+    Mutation::PromotionHome,
+    Mutation::GateFirst,
+    Mutation::ResyncUnsettled,
+    Mutation::AbsentUnnoted,
+    Mutation::BarrierAlone,
+    Mutation::FreeBusy,
+    Mutation::ZeroRace,
+    Mutation::ScrubUnguarded,
+    Mutation::EvacuatedEarly,
 ];
 /// Bugs about drives that were put back or cut short, and labels of such drives: tests of the engine and of its keeper of labels
 /// (`known_bugs_are_found`) find them, since the simulation's drives do not change in these ways.
@@ -26,7 +37,7 @@ const BY_TESTS: &[Mutation] = &[
     Mutation::FailedLabelled,
 ];
 /// Time for those, and states of a seed: a run is not stopped in its middle.
-const LITTLE: Duration = Duration::from_secs(5);
+const LITTLE: Duration = Duration::from_secs(2);
 const FEW: u64 = 1_000;
 
 /// What `./dev check` looks for: each is found within a second or two, and together they need every part of
@@ -95,6 +106,31 @@ const FIRST: &[(Mutation, u64)] = &[
     (Mutation::DigestKept, 2),
     (Mutation::OpeningAlone, 14),
     (Mutation::AnnouncedLost, 8),
+    (Mutation::BusyShared, 2),
+    (Mutation::RamUnproven, 2),
+    (Mutation::MovedUnflushed, 4),
+    (Mutation::OrphansKept, 2),
+    (Mutation::ReservationLost, 1),
+    (Mutation::MergeRam, 6),
+    (Mutation::HomeValid, 6),
+    (Mutation::ReadDissolved, 7),
+    (Mutation::GateUndrained, 8),
+    (Mutation::EvacuationRace, 8),
+    (Mutation::ReceiveChanged, 2),
+    (Mutation::ReceiveAny, 2),
+    (Mutation::PromoteUnclaimed, 7),
+    (Mutation::QuotaIgnored, 1),
+    (Mutation::TrimBusy, 51),
+    (Mutation::TrimLeaks, 1),
+    (Mutation::ResyncJournal, 10),
+    (Mutation::ResyncRegion, 50),
+    (Mutation::SyncingRead, 10),
+    (Mutation::StaleUnnoted, 78),
+    (Mutation::ScrubStill, 3),
+    (Mutation::QuotaBelow, 1),
+    (Mutation::PromoteNewest, 5),
+    (Mutation::ReceiveLingers, 2),
+    (Mutation::HoldersUntold, 11),
 ];
 
 /// What has to happen more than usual for a bug to show soon.
@@ -119,6 +155,39 @@ const FOCUS: &[(Mutation, Focus)] = &[
     (Mutation::DigestKept, Focus::Pages),
     (Mutation::ScrubUnwritten, Focus::Scrubs),
     (Mutation::PromiseTaken, Focus::Limits),
+    (Mutation::BusyShared, Focus::Evacuations),
+    (Mutation::EvacuationRace, Focus::Evacuations),
+    (Mutation::MovedUnflushed, Focus::Evacuations),
+    (Mutation::PromotionHome, Focus::Races),
+    (Mutation::MergeRam, Focus::Merges),
+    (Mutation::RamUnproven, Focus::Races),
+    (Mutation::ReadDissolved, Focus::Merges),
+    (Mutation::GateFirst, Focus::Resyncs),
+    (Mutation::GateUndrained, Focus::Resyncs),
+    (Mutation::ResyncUnsettled, Focus::Resyncs),
+    (Mutation::AbsentUnnoted, Focus::Resyncs),
+    (Mutation::BarrierAlone, Focus::Legs),
+    (Mutation::TrimBusy, Focus::Homes),
+    (Mutation::FreeBusy, Focus::Deletions),
+    (Mutation::ZeroRace, Focus::Races),
+    (Mutation::HomeValid, Focus::Races),
+    (Mutation::ScrubUnguarded, Focus::Mending),
+    (Mutation::EvacuatedEarly, Focus::Evacuations),
+    (Mutation::OrphansKept, Focus::Merges),
+    (Mutation::ReceiveChanged, Focus::Control),
+    (Mutation::ReceiveAny, Focus::Control),
+    (Mutation::ReservationLost, Focus::Control),
+    (Mutation::PromoteUnclaimed, Focus::Control),
+    (Mutation::HoldersUntold, Focus::Control),
+    (Mutation::QuotaIgnored, Focus::Control),
+    (Mutation::QuotaBelow, Focus::Control),
+    (Mutation::PromoteNewest, Focus::Control),
+    (Mutation::ReceiveLingers, Focus::Control),
+    (Mutation::ResyncJournal, Focus::Resyncs),
+    (Mutation::ResyncRegion, Focus::Resyncs),
+    (Mutation::SyncingRead, Focus::Resyncs),
+    (Mutation::StaleUnnoted, Focus::Resyncs),
+    (Mutation::ScrubStill, Focus::Scrubs),
     (Mutation::TailIgnored, Focus::Kills),
     (Mutation::TailLengthFirst, Focus::Kills),
     (Mutation::TailUnnamed, Focus::Kills),
@@ -212,16 +281,17 @@ fn show(mutation: Mutation, found: Option<&Found>, took: Duration) {
 fn look_for(mutation: Mutation, limit: Duration, length: Length, from: u64) -> Option<Found> {
     let began = worked();
     // Who believes what is read believes a bad drive, too, and that is another bug.
+    let focus = FOCUS.iter().find(|known| known.0 == mutation);
+    let focus = focus.map(|known| known.1);
     let length = Length {
         // Its seeds were found with one.
         cuts: 1,
         healthy: mutation == Mutation::ReuseRead,
         // What is wrong between volumes takes many of them.
         groups: mutation == Mutation::SnapshotUnheld,
-        focus: FOCUS
-            .iter()
-            .find(|known| known.0 == mutation)
-            .map(|known| known.1),
+        focus,
+        // What no race is needed for is found sooner without.
+        plain: !focus.is_some_and(Focus::races),
         ..length
     };
     let first = FIRST.iter().filter(|first| first.0 == mutation);
@@ -230,7 +300,7 @@ fn look_for(mutation: Mutation, limit: Duration, length: Length, from: u64) -> O
     let others = (from..from + SEEDS).map(|seed| (seed, Length { states, ..length }));
     // Those whose pool has no drives for it would only take time.
     let suits = |(seed, length): &(u64, Length)| {
-        let plan = Plan::new(&mut Random::new(*seed), length.groups);
+        let plan = Plan::of(*seed, length);
         length.focus.is_none_or(|focus| focus.suits(&plan))
     };
     let mut seeds = first.chain(others).filter(suits);

@@ -122,7 +122,8 @@ pub enum Content {
 }
 
 impl Content {
-    /// Whether both are of the same blocks in the same way.
+    /// Whether both are the same to an engine that finds them: of the same blocks in the same way, or torn so that no
+    /// checksum fits, which is all that is ever looked at of such a block.
     pub fn is_same(&self, other: &Self) -> bool {
         let same = |one: &Option<Arc<Block>>, other: &Option<Arc<Block>>| {
             let address = |block: &Option<Arc<Block>>| block.as_ref().map(Arc::as_ptr);
@@ -137,9 +138,29 @@ impl Content {
                     new: after,
                     mask: bits,
                 },
-            ) => mask == bits && Arc::ptr_eq(new, after) && same(old, before),
+            ) => {
+                mask == bits && Arc::ptr_eq(new, after) && same(old, before)
+                    || self.is_mixture() && other.is_mixture()
+            }
             _ => false,
         }
+    }
+
+    /// Whether it is neither of the two blocks that it was torn between.
+    fn is_mixture(&self) -> bool {
+        let Self::Torn { old, new, mask } = self else {
+            return false;
+        };
+        let differs = |at: usize| {
+            let range = at * SECTOR..(at + 1) * SECTOR;
+            match old {
+                Some(old) => old[range.clone()] != new[range],
+                None => new[range].iter().any(|byte| *byte != 0),
+            }
+        };
+        let has =
+            |set: bool| (0..BLOCK / SECTOR).any(|at| (mask >> at & 1 == 1) == set && differs(at));
+        has(true) && has(false)
     }
 
     /// Copies the block into `into`.

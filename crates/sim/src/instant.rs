@@ -497,9 +497,14 @@ mod tests {
             (7, &torn(3)),
             (9, &two)
         ]));
+        assert!(
+            same(&[(6, &two), (7, &torn(2))]),
+            "no checksum fits either of them"
+        );
         for other in [
             vec![(6, &two)],
-            vec![(6, &two), (7, &torn(2))],
+            vec![(6, &two), (7, &torn(0))],
+            vec![(6, &two), (7, &torn(255))],
             vec![(6, &three), (7, &torn(3))],
             vec![(6, &two), (7, &torn(3)), (5, &two)],
             vec![(6, &two), (7, &torn(3)), (8, &two)],

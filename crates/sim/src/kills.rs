@@ -2,6 +2,7 @@
 //! openings too. Meanwhile somebody may put the drives back to an earlier state, or open copies of them.
 
 use crate::client::USUAL;
+use crate::lives::End;
 use crate::medium::Medium;
 use crate::oracle::{Oracle, Wrong};
 use crate::random::Random;
@@ -12,8 +13,6 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Kills in a row, each in the middle of the opening that follows the one before.
-const KILLS: u64 = 3;
 /// By which the numbers of copies of drives differ from those of the drives.
 const COPIES: u64 = 1000;
 
@@ -88,7 +87,7 @@ impl Watch {
         self.kills.to_go.set(steps);
     }
 
-    fn take_killed(&self) -> Option<Killed> {
+    pub fn take_killed(&self) -> Option<Killed> {
         self.kills.to_go.set(0);
         self.kills.left.take()
     }
@@ -128,13 +127,13 @@ impl Watch {
 impl Run {
     /// The engine ends, in whatever it does, and begins again over drives that go on.
     pub fn kill(&mut self) -> Step {
-        let forgotten = self.plan.faulty.or(self.plan.bad);
-        // Nobody knows any more that a flush has failed: what it gave up seems to be there.
-        if forgotten.is_some_and(|(_, faults)| faults.flush_error != 0) {
+        if !self.may_be_killed() {
             return self.cut_power();
         }
         let lasts = self.memory.is_some();
-        let calm = forgotten.is_none() && self.absent.is_none() && self.returned.is_none();
+        let healthy = self.plan.faulty.or(self.plan.bad).is_none();
+        let whole = self.absent.is_none() && self.returned.is_none() && self.away.is_none();
+        let calm = healthy && whole;
         if lasts && calm && self.watch.chance(4) {
             return self.put_back();
         }
@@ -151,32 +150,34 @@ impl Run {
         self.go_on_killed(killed)
     }
 
-    /// The next life after a kill; it may come again while that begins.
-    fn go_on_killed(&mut self, mut killed: Killed) -> Step {
-        for kill in 1.. {
-            self.outcome.cuts += 1;
-            self.pull_the_plug();
-            self.client.oracle.borrow_mut().killed_at(killed.oracle);
-            self.memory = killed.memory.map(Arc::new);
-            self.watch.kills.blind.set(false);
-            self.go_on(killed.contents);
-            if self.memory.is_some() && kill < KILLS && self.watch.chance(2) {
-                self.watch.kill_after(self.watch.within(1..=80));
-            }
-            self.import()?;
-            match self.watch.take_killed() {
-                Some(next) => killed = next,
-                None => break,
-            }
+    /// The next life after a kill.
+    fn go_on_killed(&mut self, killed: Killed) -> Step {
+        self.begin_after(End::Killed(killed))
+    }
+
+    pub fn begin_after_kill(&mut self, killed: Killed) {
+        self.client.oracle.borrow_mut().killed_at(killed.oracle);
+        self.memory = killed.memory.map(Arc::new);
+        self.watch.kills.blind.set(false);
+        self.go_on(killed.contents);
+    }
+
+    /// The engine is killed in the middle of the opening that follows, if that is `wanted`, or perhaps if it was killed just before.
+    pub fn kill_while_opening(&mut self, killed: bool, wanted: bool) {
+        if wanted || killed && self.memory.is_some() && self.watch.chance(2) {
+            self.watch.kill_after(self.watch.within(1..=80));
         }
-        self.read_everything()?;
-        self.is_bounded()?;
-        self.watch.fresh.set(crate::lives::FRESH);
-        Ok(())
+    }
+
+    /// Whether an engine may end and begin again over drives that go on: nobody knows any more then that a flush has failed,
+    /// and what it gave up seems to be there.
+    pub fn may_be_killed(&self) -> bool {
+        let forgotten = self.plan.faulty.or(self.plan.bad);
+        forgotten.is_none_or(|(_, faults)| faults.flush_error == 0)
     }
 
     /// Tails of openings that no label names are gone after an opening.
-    fn is_bounded(&self) -> Step {
+    pub fn is_bounded(&self) -> Step {
         let Some(memory) = self.memory.as_ref().filter(|_| !self.lost) else {
             return Ok(());
         };

@@ -2,7 +2,8 @@
 
 use crate::oracle::Wrong;
 use crate::run::{POOL, Run, Step};
-use engine::{ErrorCode, VolumeChange};
+use engine::{ErrorCode, VolumeChange, VolumeStatus};
+use std::collections::BTreeSet;
 use units::BLOCK;
 
 impl Run {
@@ -16,6 +17,7 @@ impl Run {
         if status.overpromised > 0 && !self.over {
             return Err(Wrong("more is promised than there is".into()));
         }
+        self.is_within_quotas()?;
         let block = BLOCK as u64;
         let free = status
             .capacity
@@ -30,6 +32,11 @@ impl Run {
             true => 0,
             false => reservation + self.random.within(1..=300) * block,
         };
+        let (quota, reservation) = match self.plan.rich && self.races.one_in(2) {
+            // It holds nearly as much already.
+            true => (self.held(&name)? + self.races.within(1..=24) * block, 0),
+            false => (quota, reservation),
+        };
         let change = VolumeChange {
             quota: Some(quota),
             reservation: Some(reservation),
@@ -43,6 +50,38 @@ impl Run {
                 .granted("a volume's limits cannot change", changed)
                 .map(drop),
         }
+    }
+
+    /// Bytes that a volume holds with its snapshots.
+    pub fn held(&self, name: &str) -> Result<u64, Wrong> {
+        let volumes = self.engine().volume_list(POOL);
+        let volumes = self.granted("no volumes", volumes)?.unwrap_or_default();
+        let found = volumes.iter().find(|volume| volume.name == name);
+        Ok(found.map_or(0, |volume| volume.held))
+    }
+
+    /// Each volume holds no more than its quota, unless it did so when this life began: a crash may take back discards.
+    pub fn is_within_quotas(&self) -> Step {
+        let over = self.beyond_quotas()?;
+        match over.difference(&self.beyond).next() {
+            Some(volume) => Err(Wrong(format!("volume {volume} holds more than its quota"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Volumes that hold more than their quotas.
+    pub fn beyond_quotas(&self) -> Result<BTreeSet<u32>, Wrong> {
+        if !self.plan.limits || !self.plan.rich {
+            return Ok(BTreeSet::new());
+        }
+        let volumes = self.engine().volume_list(POOL);
+        let volumes = self.granted("no volumes", volumes)?.unwrap_or_default();
+        let beyond = |volume: &&VolumeStatus| volume.quota > 0 && volume.held > volume.quota;
+        Ok(volumes
+            .iter()
+            .filter(beyond)
+            .map(|volume| volume.id)
+            .collect())
     }
 
     /// Whether more is promised than there is. A crash may take back a discard that was not flushed,

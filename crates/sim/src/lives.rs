@@ -5,6 +5,7 @@ use crate::check::MEMORY;
 use crate::client::{PARTS, UNFLUSHED, USUAL};
 use crate::drive::SimDrive;
 use crate::image::{Crashed, Image};
+use crate::kills::Killed;
 use crate::medium::{Loss, Medium};
 use crate::oracle::{Oracle, Wrong};
 use crate::run::{POOL, Run, Step, Watch};
@@ -20,8 +21,16 @@ use std::rc::Rc;
 pub const FRESH: u64 = 16;
 /// Pages of a journal that a short life leaves unflushed, if it can.
 const PAGES: usize = 2;
-/// Power cuts in a row, each in the middle of the opening that follows the one before.
-const CUTS: u64 = 3;
+/// Ends in a row, each in the middle of the opening that follows the one before.
+const ENDS: u64 = 3;
+
+/// How a life ended, and what that left.
+pub enum End {
+    /// The power went.
+    Cut(Left),
+    /// The engine was killed.
+    Killed(Killed),
+}
 
 /// What a power cut leaves.
 pub struct Left {
@@ -61,7 +70,8 @@ impl Watch {
         if to_go == 1 {
             let loss = *self.random.borrow_mut().pick(&Loss::ALL);
             let oracle = self.client.oracle.borrow().clone();
-            self.left.replace(Some(self.cut_now(loss, Some(oracle))));
+            let left = self.cut_now(loss, Some(oracle));
+            self.left.replace(Some(left));
         }
     }
 }
@@ -77,9 +87,11 @@ impl Run {
 
     /// A new world over drives with these contents.
     pub fn go_on(&mut self, contents: Vec<Medium>) {
-        self.world = World::new(self.plan.loops, self.random.next());
+        self.world = World::new(self.plan.loops, self.plan.order, self.random.next());
         let (world, client) = (self.world.clone(), self.client.clone());
+        let together = self.together.clone();
         let step = move || {
+            together.step();
             client.tick(world.now_ns());
             world.step()
         };
@@ -116,7 +128,9 @@ impl Run {
             .collect();
         *self.watch.drives.borrow_mut() = drives;
         self.watch.watch_memory(self.memory.as_ref());
-        self.engine = Some(Engine::on_loops(&config, self.world.remotes()));
+        let engine = Rc::new(Engine::on_loops(&config, self.world.remotes()));
+        self.together.begin(&engine);
+        self.engine = Some(engine);
     }
 
     pub fn pull_the_plug(&mut self) {
@@ -169,6 +183,8 @@ impl Run {
         imported.map_err(|failed| Wrong(format!("it does not open again: {failed}")))?;
         (0..self.volumes.len()).try_for_each(|index| self.open_volume(index))?;
         self.over = self.is_overpromised()?;
+        self.beyond = self.beyond_quotas()?;
+        self.look_at_reservations()?;
         self.fault(true);
         Ok(())
     }
@@ -186,30 +202,57 @@ impl Run {
         self.go_on_from(self.watch.cut_now(loss, None))
     }
 
-    /// The next life over what a power cut left; the power may go again while it begins.
-    pub fn go_on_from(&mut self, mut left: Left) -> Step {
-        for cut in 1.. {
+    /// The next life over what a power cut left.
+    pub fn go_on_from(&mut self, left: Left) -> Step {
+        self.begin_after(End::Cut(left))
+    }
+
+    /// The next life over what the end of the one before left; it may end again, in either way, while it begins.
+    pub fn begin_after(&mut self, mut end: End) -> Step {
+        for ends in 1.. {
             self.outcome.cuts += 1;
             self.pull_the_plug();
-            self.client
-                .oracle
-                .borrow_mut()
-                .power_went(left.oracle, left.lied);
-            let mut images: Vec<Image> = left.images.iter().map(Crashed::image).collect();
-            self.while_off(&mut images);
-            self.begin_life(images);
-            self.import_oddly()?;
-            if self.plan.midway && cut < CUTS && self.random.one_in(2) {
-                self.watch.cut_after(self.random.within(1..=60));
+            let killed = matches!(end, End::Killed(_));
+            match end {
+                End::Cut(left) => self.begin_after_cut(left)?,
+                End::Killed(killed) => self.begin_after_kill(killed),
+            }
+            if ends < ENDS {
+                self.end_while_opening(killed);
             }
             self.import()?;
-            match self.watch.take_left() {
-                Some(next) => left = next,
+            let left = self.watch.take_left().map(End::Cut);
+            match left.or(self.watch.take_killed().map(End::Killed)) {
+                Some(next) => end = next,
                 None => break,
             }
         }
         self.read_everything()?;
+        self.is_bounded()?;
         self.watch.fresh.set(FRESH);
         Ok(())
+    }
+
+    /// The power went, and comes back.
+    fn begin_after_cut(&mut self, left: Left) -> Step {
+        let mut oracle = self.client.oracle.borrow_mut();
+        oracle.power_went(left.oracle, left.lied);
+        drop(oracle);
+        let mut images: Vec<Image> = left.images.iter().map(Crashed::image).collect();
+        self.while_off(&mut images);
+        self.begin_life(images);
+        self.import_oddly()
+    }
+
+    /// Perhaps the opening that follows ends in its middle.
+    fn end_while_opening(&mut self, killed: bool) {
+        let wanted = self.plan.midway && (!killed || self.plan.rich) && self.random.one_in(2);
+        // What a killed engine did not flush of a label an opening takes for durable (docs/simulation.md, Open).
+        let kills = killed || self.plan.rich && self.may_be_killed() && self.random.one_in(2);
+        if wanted && !kills {
+            let moments = self.random.within(1..=60);
+            return self.watch.cut_after(moments);
+        }
+        self.kill_while_opening(killed, wanted);
     }
 }

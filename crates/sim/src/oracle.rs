@@ -3,6 +3,7 @@
 //! What is read says which write it came from (`content`).
 
 use crate::content::{SECTOR, SECTORS, Sectors, version_of};
+use crate::reserve::Reservations;
 pub use crate::sectors::Versions;
 pub(crate) use crate::sectors::{Sector, SectorMap};
 use crate::young::Young;
@@ -89,6 +90,8 @@ pub struct Oracle {
     pub state_hits: BTreeSet<(u32, u64)>,
     /// Blocks that a drive did not take.
     pub refused: BTreeSet<(u32, u64)>,
+    /// Reservations of volumes.
+    pub reservations: Reservations,
     /// Metadata without a copy was hit: the same goes for all.
     pub wild: bool,
     /// Snapshots that are being taken.

@@ -6,8 +6,12 @@ pub use focus::Focus;
 
 use crate::check::MEMORY;
 use crate::openings::Kind;
+use crate::races::Activity;
 use crate::random::Random;
 use crate::request::Faults;
+use crate::run::Length;
+use crate::tempo::Tempo;
+use crate::world::Order;
 use engine::{LayoutSpec, PoolSpec, SpacePolicy, Tier, VdriveSpec, VolumeSpec};
 
 const MIB: u64 = 1 << 20;
@@ -40,6 +44,10 @@ pub enum Bent {
     Openings,
     /// Quotas and reservations change.
     Limits,
+    /// Background work is begun together, on the chunks that hosts use.
+    Races,
+    /// What the control plane does with limits, clones and streams.
+    Control,
 }
 
 /// A drive.
@@ -53,6 +61,8 @@ pub struct DrivePlan {
     pub slow: bool,
     /// How long a request takes at least and at most, in microseconds.
     pub latency_us: (u64, u64),
+    /// How its answers lie in time.
+    pub tempo: Tempo,
     /// It reads and writes in place, where that goes well.
     pub in_memory: bool,
 }
@@ -62,6 +72,13 @@ pub struct DrivePlan {
 pub struct Plan {
     /// Loops that the shards live on.
     pub loops: usize,
+    /// Which of a loop's tasks goes next.
+    pub order: Order,
+    /// Background work races on purpose, drives have tempos of their own, and more is done with mirrors and by the control
+    /// plane.
+    pub rich: bool,
+    /// Background work that races in this run, if not any.
+    pub pair: Option<[Activity; 2]>,
     shards: u16,
     /// Blocks of a shard's journal.
     pub journal_blocks: u64,
@@ -129,8 +146,35 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// A seed's; with `groups` of many small volumes on several shards, each with a loop of its own.
-    pub fn new(random: &mut Random, groups: bool) -> Self {
+    /// A seed's, of so much of it, before it is bent.
+    pub fn of(seed: u64, length: &Length) -> Self {
+        Self::new(&mut Random::new(seed), seed, length)
+    }
+
+    /// The same, with the sequence that the rest of the run goes on with.
+    pub fn new(random: &mut Random, seed: u64, length: &Length) -> Self {
+        let rich = length.is_rich(seed);
+        let mut own = Random::new(seed.rotate_left(12));
+        // Most have a mirror.
+        let mirrors = rich && own.one_in(2);
+        let mut plan = Self::basic(random, length.groups, mirrors);
+        if rich {
+            plan.enrich(&mut own);
+        }
+        plan
+    }
+
+    /// Tasks and drives in orders of their own.
+    fn enrich(&mut self, random: &mut Random) {
+        self.rich = true;
+        self.order = *random.pick(&[Order::Any, Order::Any, Order::Ranks, Order::Fifo]);
+        for drive in &mut self.drives {
+            drive.tempo = Tempo::any(random, drive.slow);
+        }
+    }
+
+    /// With `groups` of many small volumes on several shards, each with a loop of its own.
+    fn basic(random: &mut Random, groups: bool, mirrors: bool) -> Self {
         let tiny = random.one_in(2) && !groups;
         let shards = match tiny {
             true => 1,
@@ -143,6 +187,9 @@ impl Plan {
                 true => usize::from(shards),
                 false => random.within(1..=u64::from(shards)) as usize,
             },
+            order: Order::Fifo,
+            rich: false,
+            pair: None,
             shards,
             journal_blocks: *random.pick(&[32, 32, 32, 32, 64, 256]),
             drives: Vec::new(),
@@ -208,7 +255,7 @@ impl Plan {
         };
         plan.snapshots |= groups;
         plan.scarce &= !groups;
-        let mirrored = random.one_in(2);
+        let mirrored = random.one_in(2) || mirrors;
         // Metadata lies on the first two drives: of three, one has data alone.
         let fast = if mirrored {
             let legs = random.within(2..=3) as usize;
@@ -260,6 +307,19 @@ impl Plan {
         plan
     }
 
+    /// Drives of the pool that hold a part of a mirror, or those that do not.
+    pub fn drives_where(&self, mirrored: bool) -> Vec<usize> {
+        let (mut first, mut found) = (0, Vec::new());
+        for vdrive in &self.vdrives {
+            let drives = first..first + vdrive.drives.len();
+            first = drives.end;
+            if (vdrive.layout == LayoutSpec::Mirror) == mirrored {
+                found.extend(drives);
+            }
+        }
+        found
+    }
+
     /// Shards of the pool.
     pub fn shards(&self) -> usize {
         self.shards.into()
@@ -278,20 +338,13 @@ impl Plan {
 
     /// Some drive that no other has a copy of goes wrong.
     fn go_bad(&mut self, random: &mut Random) {
-        let mut first = 0;
-        let mut alone = Vec::new();
-        for vdrive in &self.vdrives {
-            let drives = first..first + vdrive.drives.len();
-            first = drives.end;
-            if vdrive.layout != LayoutSpec::Mirror {
-                alone.extend(drives);
-            }
-        }
+        let alone = self.drives_where(false);
         if alone.is_empty() {
             return;
         }
         let drive = *random.pick(&alone);
-        let fast = self.drives[..first]
+        let all = self.vdrives.iter().map(|vdrive| vdrive.drives.len()).sum();
+        let fast = self.drives[..all]
             .iter()
             .filter(|drive| !drive.slow)
             .count();
@@ -353,6 +406,7 @@ impl Plan {
                 size,
                 slow,
                 latency_us,
+                tempo: Tempo::Even,
                 in_memory,
             });
         }

@@ -1,8 +1,10 @@
 //! Clones that are promoted in a run, under load.
 
 use crate::oracle::{Oracle, Wrong};
+use crate::plan::Bent;
 use crate::run::{POOL, Run, Step};
-use engine::ErrorCode;
+use engine::{ErrorCode, VolumeChange};
+use units::BLOCK;
 
 impl Oracle {
     /// Snapshots of `parent` may become `clone`'s from now on, or not.
@@ -53,6 +55,10 @@ impl Run {
         let (Some((parent, origin)), Some((volume, _))) = (origin, volume.cloned()) else {
             return Ok(());
         };
+        if self.plan.bent == Bent::Control {
+            self.limit_clone(parent, &volume)?;
+        }
+        let oracle = &self.client.oracle;
         oracle.borrow_mut().promotion_begins(parent, clone);
         let asked = self.engine().volume_promote(POOL, &volume);
         // It may have one of the same name, taken at the same moment as its parent's. And quotas and
@@ -80,6 +86,30 @@ impl Run {
             .borrow_mut()
             .promotion_ends(parent, clone, &done.snapshots);
         self.learn_clones()
+    }
+
+    /// A clone's quota is hardly enough for what it holds, or for what it would hold with all that its parent has.
+    fn limit_clone(&mut self, parent: u32, clone: &str) -> Step {
+        let parent = self.volumes.iter().find(|known| known.1 == parent);
+        let Some(parent) = parent.map(|known| known.0.clone()) else {
+            return Ok(());
+        };
+        let more = match self.races.one_in(2) {
+            true => self.held(&parent)?,
+            false => 0,
+        };
+        let room = self.races.within(1..=16) * BLOCK as u64;
+        let change = VolumeChange {
+            quota: Some(self.held(clone)? + more + room),
+            reservation: Some(0),
+            ..VolumeChange::default()
+        };
+        match self.engine().volume_change(POOL, clone, &change) {
+            Err(failed) if failed.code == ErrorCode::Refused => Ok(()),
+            changed => self
+                .granted("a clone's quota cannot change", changed)
+                .map(drop),
+        }
     }
 
     /// Which volume is a clone of what changes when one is promoted or rolled back: the pool tells.

@@ -22,6 +22,9 @@ pub fn arguments(seed: u64, length: Length) -> String {
     if length.groups {
         text.push_str(" --groups 1");
     }
+    if length.plain {
+        text.push_str(" --plain");
+    }
     let focus = length
         .focus
         .and_then(|focus| Focus::to_possible_value(&focus));
@@ -106,6 +109,7 @@ mod tests {
         healthy: false,
         groups: true,
         focus: Some(Focus::Rot),
+        plain: true,
     };
 
     #[test]

@@ -4,6 +4,7 @@ use crate::content::owner_of;
 use crate::drive::Moment;
 use crate::image::{Block, blocks_of};
 use crate::medium::Medium;
+use crate::tempo::Tempo;
 use block::{DriveError, DriveIo, DriveIoKind};
 use reactor::Handle;
 use std::collections::{BTreeMap, BTreeSet};
@@ -88,6 +89,7 @@ pub struct State {
     pub faults: Faults,
     /// How long a request takes at least and at most, in microseconds.
     latency_us: (u64, u64),
+    tempo: Tempo,
     unreadable: BTreeSet<u64>,
     /// What was written since the last flush began, of what a flush that fails may have to follow.
     since_flush: Vec<Meta>,
@@ -153,11 +155,12 @@ fn is_metadata(block: &[u8]) -> bool {
 
 impl State {
     /// A drive that behaves.
-    pub fn new(medium: Medium, latency_us: (u64, u64)) -> Self {
+    pub fn new(medium: Medium, latency_us: (u64, u64), tempo: Tempo) -> Self {
         Self {
             medium,
             faults: Faults::default(),
             latency_us,
+            tempo,
             unreadable: BTreeSet::new(),
             since_flush: Vec::new(),
             hangs_until_ns: 0,
@@ -177,6 +180,7 @@ impl State {
         if chance(handle, self.faults.slow) {
             begun.delay *= 100;
         }
+        begun.delay = self.tempo.delay(handle, begun.delay);
         let first = io.offset / BLOCK as u64;
         let blocks = first..first + io.len / BLOCK as u64;
         match (io.kind, &io.buf) {

@@ -11,6 +11,7 @@ use crate::lives::Left;
 use crate::medium::Loss;
 use crate::oracle::Wrong;
 use crate::plan::{ALL_CHUNKS, Bent, Focus, Plan};
+use crate::races::Together;
 use crate::random::Random;
 use crate::transfer::Transfer;
 use crate::world::World;
@@ -78,6 +79,16 @@ pub struct Length {
     pub groups: bool,
     /// What happens more than usual.
     pub focus: Option<Focus>,
+    /// Tasks go in the order in which they became ready, and nothing races on purpose.
+    pub plain: bool,
+}
+
+impl Length {
+    /// Whether a seed's run has orders and races of its own: most have, one in four goes as an engine in use does.
+    pub fn is_rich(&self, seed: u64) -> bool {
+        let races = self.focus.is_some_and(Focus::races);
+        !self.plain && !self.groups && (races || !Random::new(seed.rotate_left(12)).one_in(4))
+    }
 }
 
 /// A run that found something.
@@ -241,6 +252,12 @@ pub struct Run {
     pub random: Random,
     /// Knobs of volumes are turned by chances of their own: the rest of the run is drawn as without.
     pub knobs: Random,
+    /// The same of races.
+    pub races: Random,
+    /// Long work within other long work.
+    pub together: Rc<Together>,
+    /// A member of a mirror that was let go by hand.
+    pub away: Option<String>,
     /// Memory for the tails of journals, on every other host.
     pub memory: Option<Arc<HostMemory>>,
     /// Number of the first drive, by which drives are known from copies of them.
@@ -249,7 +266,7 @@ pub struct Run {
     pub client: Rc<Client>,
     pub world: Rc<World>,
     pub simulation: Option<Simulation>,
-    pub engine: Option<Engine>,
+    pub engine: Option<Rc<Engine>>,
     pub length: Length,
     pub volumes: Vec<(String, u32)>,
     pub named: u64,
@@ -275,6 +292,8 @@ pub struct Run {
     pub lost: bool,
     /// More was promised than there is when this life began.
     pub over: bool,
+    /// Volumes that held more than their quotas then.
+    pub beyond: BTreeSet<u32>,
     pub outcome: Outcome,
 }
 
@@ -298,7 +317,7 @@ pub fn run(seed: u64, length: Length) -> Result<Outcome, Failure> {
 impl Run {
     fn new(seed: u64, length: Length) -> Self {
         let mut random = Random::new(seed);
-        let mut plan = Plan::new(&mut random, length.groups);
+        let mut plan = Plan::new(&mut random, seed, &length);
         if let Some(focus) = length.focus {
             plan.focus(focus, &mut random.clone());
         }
@@ -327,7 +346,7 @@ impl Run {
             left: RefCell::default(),
             kills: Kills::new(seed),
         });
-        let world = World::new(plan.loops, random.next());
+        let world = World::new(plan.loops, plan.order, random.next());
         let told = watch.clone();
         set_hook(Some(Rc::new(move |drive, moment| {
             told.moment(drive, moment)
@@ -337,6 +356,9 @@ impl Run {
             plan,
             random,
             knobs: Random::new(seed.rotate_left(20)),
+            races: Random::new(seed.rotate_left(52)),
+            together: Together::new(seed.rotate_left(56)),
+            away: None,
             memory: lasts.then(kills::memory),
             first_number: 0,
             watch,
@@ -358,6 +380,7 @@ impl Run {
             foreign: None,
             lost: false,
             over: false,
+            beyond: BTreeSet::new(),
             outcome: Outcome::default(),
         }
     }
@@ -450,6 +473,9 @@ impl Run {
                     break;
                 }
                 self.change()?;
+                if self.away.is_some() && self.random.one_in(2) {
+                    self.call_back()?;
+                }
             }
             if self.lost {
                 continue;
@@ -632,6 +658,9 @@ impl Run {
     }
 
     pub fn finish(&mut self) -> Step {
+        if self.call_back()? {
+            self.work();
+        }
         self.drain()?;
         if self.lost {
             return Ok(());
@@ -663,6 +692,7 @@ mod tests {
         healthy: false,
         groups: false,
         focus: None,
+        plain: false,
     };
 
     #[test]

@@ -109,7 +109,7 @@ impl Run {
         Ok(())
     }
 
-    fn take_snapshot(&mut self) -> Step {
+    pub fn take_snapshot(&mut self) -> Step {
         let most = if self.plan.scarce { MOST } else { MANY };
         if self.snapshots.len() + self.volumes.len() > most {
             return Ok(());
@@ -196,7 +196,7 @@ impl Run {
             .any(|number| of(number) == Some(volume))
     }
 
-    fn delete_snapshot(&mut self) -> Step {
+    pub fn delete_snapshot(&mut self) -> Step {
         let Some((number, volume, _, name)) = self.any_snapshot() else {
             return Ok(());
         };
@@ -245,7 +245,7 @@ impl Run {
         Ok(())
     }
 
-    fn clone_snapshot(&mut self) -> Step {
+    pub fn clone_snapshot(&mut self) -> Step {
         let Some((number, volume, _, name)) = self.any_snapshot() else {
             return Ok(());
         };

@@ -262,6 +262,21 @@ impl Run {
         let Some((name, number)) = found.cloned() else {
             return Ok(None);
         };
+        if self.plan.rich && self.random.one_in(3) {
+            // It stands on nothing that holds what it is to become.
+            let other = ReceiveSpec {
+                from: spec.from.map(|from| SnapshotId {
+                    created_s: from.created_s + 1,
+                    ..from
+                }),
+                ..spec.clone()
+            };
+            let forced = self.random.one_in(2);
+            let begun = self.engine().receive_begin(POOL, &name, &other, forced);
+            if begun.is_ok() {
+                return Err(Wrong(format!("{name} receives what it does not stand on")));
+            }
+        }
         self.client.remove(number);
         let size = self.client.oracle.borrow().volumes[&number].size;
         // A volume that is not forced may be refused, and has to have its size then.
@@ -287,6 +302,11 @@ impl Run {
             };
         }
         begun.map_err(|failed| Wrong(format!("{name} is not received: {failed}")))?;
+        if !force && self.client.oracle.borrow().differs(base, number) {
+            return Err(Wrong(format!(
+                "{name} receives a difference, though it was written to since"
+            )));
+        }
         let mut oracle = self.client.oracle.borrow_mut();
         if force {
             oracle.roll_back_ends(number, base);

@@ -1,4 +1,4 @@
-//! Loops on one thread under a virtual clock: which one goes on next is the seed's choice.
+//! Loops on one thread under a virtual clock: which one goes on next is the seed's choice, and which of its tasks.
 
 use crate::random::Random;
 use reactor::{Clock, Handle, Remote};
@@ -13,9 +13,27 @@ impl Clock for Time {
     }
 }
 
+/// Which of a loop's ready tasks goes next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// The one that has waited for longest, as where the engine is in use.
+    Fifo,
+    /// Any of them.
+    Any,
+    /// The one of the highest rank: ranks are drawn, and now and then drawn again, so that a task is overtaken by all others
+    /// for a while (probabilistic concurrency testing).
+    Ranks,
+}
+
+/// Tasks that go by the same ranks, about.
+const RANKED: u64 = 64;
+
 /// The loops and their clock.
 pub struct World {
     loops: Vec<Handle>,
+    order: Order,
+    /// What the ranks of tasks follow from.
+    ranks: Cell<u64>,
     time: Rc<Cell<u64>>,
     random: RefCell<Random>,
     /// Loops in a row that had nothing to do.
@@ -49,11 +67,11 @@ const STUMBLE_NS: [u64; 3] = [100_000, 1_000_000, 3_000_000];
 const BUSY: u64 = 10_000;
 
 impl World {
-    /// `loops` loops.
+    /// `loops` loops whose tasks go in this order.
     ///
     /// # Panics
     /// When the system has no event descriptor left.
-    pub fn new(loops: usize, seed: u64) -> Rc<Self> {
+    pub fn new(loops: usize, order: Order, seed: u64) -> Rc<Self> {
         let time = Rc::new(Cell::new(1_000_000_000));
         let mut random = Random::new(seed);
         let make = |_| {
@@ -63,6 +81,8 @@ impl World {
         let loops = (0..loops).map(make).collect();
         Rc::new(Self {
             loops,
+            order,
+            ranks: Cell::new(seed),
             time,
             random: RefCell::new(random),
             idle: Cell::new(0),
@@ -127,6 +147,24 @@ impl World {
         loops.filter_map(move |(number, handle)| (Some(number) != stopped).then_some(handle))
     }
 
+    /// Lets the tasks of a loop that are ready go on. Returns how many did.
+    fn run(&self, handle: &Handle) -> usize {
+        match self.order {
+            Order::Fifo => handle.run_ready(1),
+            Order::Any => handle.run_chosen(&mut |tasks| {
+                let any = self.random.borrow_mut().below(tasks.len() as u64);
+                any as usize
+            }),
+            Order::Ranks => handle.run_chosen(&mut |tasks| {
+                if self.random.borrow_mut().one_in(RANKED) {
+                    self.ranks.set(self.random.borrow_mut().next());
+                }
+                let rank = |at: &usize| reactor::mix(self.ranks.get() ^ tasks[*at] as u64);
+                (0..tasks.len()).max_by_key(rank).unwrap_or(0)
+            }),
+        }
+    }
+
     /// Lets one loop go on; time passes when none has anything to do, or all have had for long. False
     /// when nothing can happen any more, or enough has.
     pub fn step(&self) -> bool {
@@ -163,19 +201,14 @@ impl World {
             let ran = if stopped {
                 0
             } else {
-                self.loops[start].run_ready(1)
+                self.run(&self.loops[start])
             };
             self.idle
                 .set(if ran == 0 { self.idle.get() + 1 } else { 0 });
             return true;
         }
         // Chance may have passed a loop over: each is asked once before time passes.
-        if self
-            .awake()
-            .map(|handle| handle.run_ready(1))
-            .sum::<usize>()
-            > 0
-        {
+        if self.awake().map(|handle| self.run(handle)).sum::<usize>() > 0 {
             self.idle.set(0);
             return true;
         }

@@ -109,6 +109,40 @@ mutations! {
     OldUnsaid, "old-drive-not-told", "What is accepted though it is old is not noted in the labels.";
     OpeningUnflushed, "opening-without-flush", "An opening takes labels for durable that a killed engine did not flush.";
     MergeForgotten, "merge-without-checkpoint", "A merged layer leaves the label while the journal still tells of it.";
+    BusyShared, "background-work-together", "Two pieces of background work have one chunk at the same time.";
+    EvacuationRace, "evacuation-ignores-writes", "What leaves a vdrive replaces what was written meanwhile.";
+    MovedUnflushed, "moved-home-unflushed", "A home that moved counts before it is flushed.";
+    PromotionHome, "promotion-trusts-homes", "What rises replaces what was written, and sank to the same home, meanwhile.";
+    MergeRam, "merge-keeps-ram", "A merge leaves what the lower page had in RAM.";
+    RamUnproven, "ram-keeps-what-was-read", "RAM takes what was read though it was written meanwhile.";
+    ReadDissolved, "read-of-merged-page", "A read goes by a page that was merged while it waited.";
+    GateFirst, "resync-gate-open-at-first", "A write to the first block of what is being copied to a leg does not wait.";
+    GateUndrained, "resync-ignores-writes-under-way", "What is copied to a leg does not wait for writes that are under way.";
+    ResyncUnsettled, "resync-begins-unsettled", "A leg returns while writes that leave it out are under way.";
+    AbsentUnnoted, "unflushed-not-noted", "What was not flushed when a leg went out is not noted for it.";
+    BarrierAlone, "barrier-without-label", "A barrier that relies on a leg's absence does not wait for a label that tells of it.";
+    TrimBusy, "discard-drops-busy-home", "A discard gives up a home that is being written.";
+    FreeBusy, "deletion-ignores-work", "A layer's chunks are freed while background work has them.";
+    ZeroRace, "zeroing-ignores-writes", "A block of which part is zeroed is freed, whatever was written to it meanwhile.";
+    HomeValid, "demotion-writes-valid-homes", "What sinks goes over what was valid at home until a moment ago, and may be needed.";
+    ScrubUnguarded, "scrub-without-guard", "A scrub reads and mends without keeping freed space back.";
+    EvacuatedEarly, "vdrive-leaves-early", "A vdrive leaves though something is left on it.";
+    OrphansKept, "merged-layer-named", "Layers still stand on one that was merged.";
+    ReceiveChanged, "receive-onto-changed", "A difference is received onto a volume that was written to since.";
+    ReceiveAny, "receive-onto-another", "A difference is received onto any snapshot.";
+    ReservationLost, "reservation-unsaved", "A reservation is answered and not kept.";
+    PromoteUnclaimed, "promotion-unclaimed", "A clone is promoted beyond quotas and promises.";
+    HoldersUntold, "promotion-untold", "Shards are not told whose data is whose after a promotion.";
+    QuotaIgnored, "quota-ignored", "Writes are not counted against a volume's quota.";
+    QuotaBelow, "quota-below-held", "A quota that is less than a volume holds already is taken.";
+    PromoteNewest, "promotion-of-newest-alone", "A clone takes over its origin and none of the snapshots before it.";
+    ReceiveLingers, "receive-never-ends", "The label still tells of what was received once its snapshot is there.";
+    TrimLeaks, "discard-leaks", "A discard does not free the slots of what it unmaps.";
+    ResyncJournal, "resync-without-journal", "A returning leg does not get the journal and the records of checkpoints.";
+    ResyncRegion, "resync-skips-region", "Of the regions that a returning leg lacks some are not copied.";
+    SyncingRead, "syncing-leg-read", "A leg is read while it is being brought up to date.";
+    StaleUnnoted, "absent-leg-unnoted", "Of what is written while a leg is out some regions are not noted for it.";
+    ScrubStill, "scrub-trusts-what-it-saw", "A scrub expects what a page said before it was changed.";
 }
 
 #[cfg(any(debug_assertions, feature = "mutations"))]

@@ -339,6 +339,15 @@ impl Engine {
         self.pool(pool)?.audit()
     }
 
+    /// Whether nothing changes the pool's description right now, so that a change would not have to wait for another: for
+    /// tests that do both on one thread.
+    ///
+    /// # Errors
+    /// When no such pool is open.
+    pub fn pool_is_steady(&self, pool: &str) -> Result<bool> {
+        Ok(self.pool(pool)?.changing.try_lock().is_ok())
+    }
+
     /// Holds or releases promotion into RAM and the fast tier.
     ///
     /// # Errors

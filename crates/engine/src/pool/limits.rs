@@ -8,6 +8,7 @@ use crate::control::types::{ErrorCode, VolumeChange, VolumeStatus};
 use crate::space::Allowance;
 use format::{PoolConfig, VolumeConfig};
 use std::sync::Arc;
+use units::mutation::{Mutation, is_on};
 use units::{BLOCK, format_bytes};
 
 /// Whether something is counted for a volume. What is being deleted may end, whatever it holds.
@@ -144,7 +145,7 @@ impl Pool {
     ) -> Result<()> {
         let space = &self.shared.space;
         let quota = limit(after) - limit(before);
-        if !allowance.change(quota) {
+        if !allowance.change(quota) && !is_on(Mutation::QuotaBelow) {
             let holds = limit(before) - allowance.room();
             let text = format!(
                 "volume {} and its snapshots hold {} already, more than {}: choose a larger quota, \
@@ -218,7 +219,8 @@ impl Pool {
     /// # Errors
     /// `Refused`, or when the pool is closing.
     pub(super) fn claim_move(&self, volumes: &[&VolumeConfig], after: &PoolConfig) -> Result<i64> {
-        if !volumes.iter().any(|volume| has_limits(volume)) {
+        let are_limited = volumes.iter().any(|volume| has_limits(volume));
+        if !are_limited || is_on(Mutation::PromoteUnclaimed) {
             return Ok(0);
         }
         let shards = self.shard_statuses()?;

@@ -4,6 +4,7 @@ use super::{Pool, Result, error, lock};
 use crate::control::types::{ErrorCode, Promotion};
 use format::{PoolConfig, SnapshotConfig, VolumeConfig};
 use std::collections::BTreeSet;
+use units::mutation::{Mutation, is_on};
 
 impl Pool {
     /// Swaps the roles of a clone and the volume that it was cloned from: the snapshot that it
@@ -30,7 +31,11 @@ impl Pool {
         let parent = of.map_or_else(|| format!("#{}", from.volume), |of| of.name.clone());
         check_names(&config, &moving, &volume, &parent)?;
         check_exports(&config, &moving, &parent)?;
-        let layers: BTreeSet<u32> = moving.iter().map(|known| known.layer).collect();
+        let taken = match is_on(Mutation::PromoteNewest) {
+            true => &moving[..1],
+            false => &moving[..],
+        };
+        let layers: BTreeSet<u32> = taken.iter().map(|known| known.layer).collect();
         let take_over = |config: &mut PoolConfig| {
             let moving = config.snapshots.iter_mut();
             for known in moving.filter(|known| layers.contains(&known.layer)) {
@@ -46,7 +51,10 @@ impl Pool {
                 take_over(config);
                 Ok(())
             });
-            let told = saved.and_then(|()| self.tell_holders());
+            let told = match is_on(Mutation::HoldersUntold) {
+                true => saved,
+                false => saved.and_then(|()| self.tell_holders()),
+            };
             // Counted anew by then.
             self.shared.space.take(-claimed);
             told

@@ -9,6 +9,7 @@ use crate::control::types::{
 use block::BlockDevice;
 use format::{PoolConfig, ReceivingConfig, SnapshotConfig, VolumeConfig};
 use std::sync::Arc;
+use units::mutation::{Mutation, is_on};
 use units::{SnapshotId, format_bytes};
 
 impl Pool {
@@ -221,7 +222,7 @@ impl Pool {
             );
         }
         let mut start = 0;
-        loop {
+        while !is_on(Mutation::ReceiveChanged) {
             let part = self.diff(name, Some(&base), None, start, 1)?;
             if let Some(range) = part.ranges.first() {
                 return error(
@@ -239,6 +240,7 @@ impl Pool {
                 None => return Ok(()),
             }
         }
+        Ok(())
     }
 
     /// The snapshot that a volume stands on and that holds this: NAME, or VOLUME@NAME; and its size in
@@ -251,7 +253,9 @@ impl Pool {
                 let layer = config.layer(known.layer);
                 layer.is_some_and(|layer| layer.epoch == epoch)
             });
-            of.find(|known| self.identity(&config, known) == id.to_string())
+            of.find(|known| {
+                self.identity(&config, known) == id.to_string() || is_on(Mutation::ReceiveAny)
+            })
         };
         let bases = device.bases().into_iter();
         let mut found = bases.filter_map(|(name, epoch)| Some((name, holding(epoch)?.size)));
@@ -314,7 +318,9 @@ impl Pool {
             if let Some(taken) = config.snapshots.iter_mut().find(mine) {
                 taken.origin.clone_from(&known.to);
             }
-            config.receiving.retain(|other| other.volume != volume.id);
+            if !is_on(Mutation::ReceiveLingers) {
+                config.receiving.retain(|other| other.volume != volume.id);
+            }
         })
     }
 }

@@ -3,6 +3,7 @@
 use super::{Pool, Result, error, lock};
 use crate::control::types::ErrorCode;
 use format::{RESERVATIONS_MAX, ReservationsConfig};
+use units::mutation::{Mutation, is_on};
 
 impl Pool {
     /// What was kept last of a volume's reservations.
@@ -34,6 +35,9 @@ impl Pool {
         }
         let _changing = lock(&self.changing);
         let volume = self.find_volume(volume)?;
+        if is_on(Mutation::ReservationLost) {
+            return Ok(());
+        }
         self.update_soon(|config| {
             config
                 .reservations

@@ -220,7 +220,9 @@ impl Shard {
             old: Self::slots_of(&leaf.page.borrow(), blocks.clone()),
         };
         self.append(&mut state, &record)?;
-        self.free_slots(&mut state, record.old_slots());
+        if !is_on(Mutation::TrimLeaks) {
+            self.free_slots(&mut state, record.old_slots());
+        }
         for block in blocks {
             self.change(&mut state, volume, leaf, block, |page| {
                 page.set_slot(block, Place::NONE);
@@ -236,7 +238,7 @@ impl Shard {
         let home = page.home();
         let stale = home.is_some() && page.home_mask().is_empty();
         drop(page);
-        if stale && !leaf.busy.get() {
+        if stale && (!leaf.busy.get() || is_on(Mutation::TrimBusy)) {
             self.drop_home(&mut state, volume, chunk, leaf, home)?;
         }
         self.mark_dirty(&mut state, volume, chunk, leaf);

@@ -307,8 +307,8 @@ impl Shard {
             let (mut fast, mut slow) = (Vec::new(), Vec::new());
             let stored = (0..CHUNK_BLOCKS).filter(|block| page.state(*block) != BlockState::Zero);
             let stored = stored.count();
-            for block in Self::blocks_in(&page, BlockState::Dirty).filter(|block| stale.has(*block))
-            {
+            let is_stale = |block: &usize| stale.has(*block) || is_on(Mutation::HomeValid);
+            for block in Self::blocks_in(&page, BlockState::Dirty).filter(is_stale) {
                 let moving = Moving::of(&page, block);
                 match self.class(moving.slot) {
                     Class::Fast => fast.push(moving),

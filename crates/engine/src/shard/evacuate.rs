@@ -12,6 +12,7 @@ use block::{DmaBuf, DriveError, ErrorKind, IoError};
 use format::{BlockState, Record, crc32c};
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
+use units::mutation::{Mutation, is_on};
 use units::{BLOCK, CHUNK, CHUNK_BLOCKS, Place, VdriveId};
 
 /// Passes over the volumes before evacuation gives up: each sees what the last one could not move.
@@ -68,7 +69,7 @@ impl Shard {
                 self.checkpoint().await?;
             }
             let now = self.used_on(vdrive);
-            if now == 0 {
+            if now == 0 || is_on(Mutation::EvacuatedEarly) {
                 return Ok(Evacuated::Empty);
             }
             if now >= left {
@@ -224,7 +225,10 @@ impl Shard {
     async fn write_moved(&self, new: Place, data: DmaBuf) -> Result<(), DriveError> {
         let target = self.vdrive(new.vdrive()).map_err(|_| DriveError::Gone)?;
         target.write(new.block(), data, Purpose::Upkeep).await?;
-        target.flush().await
+        match is_on(Mutation::MovedUnflushed) {
+            true => Ok(()),
+            false => target.flush().await,
+        }
     }
 
     /// What is valid at home goes into slots of any tier, in one piece. The caller holds no room in the journal.
@@ -390,7 +394,7 @@ impl Shard {
             let page = leaf.page.borrow();
             (page.slot(block), page.crc(block), page.state(block))
         };
-        if now != before {
+        if now != before && !is_on(Mutation::EvacuationRace) {
             self.give_back(&runs);
             return Ok(0);
         }

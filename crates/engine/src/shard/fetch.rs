@@ -13,6 +13,7 @@ use block::{DmaBuf, DriveError};
 use format::{BlockMask, BlockState, crc32c};
 use placement::{Blocks, Policy};
 use std::rc::Rc;
+use units::mutation::{Mutation, is_on};
 use units::{BLOCK, EXTENT_BLOCKS};
 
 /// Extents ahead of the one that leaves RAM of which the policy's entry is fetched, and before that its cell.
@@ -259,7 +260,7 @@ impl Shard {
                     continue;
                 }
                 let bytes = &data[(block - start) * BLOCK..][..BLOCK];
-                if crc32c(bytes) == page.crc(block) {
+                if crc32c(bytes) == page.crc(block) || is_on(Mutation::RamUnproven) {
                     let copy = copy.get_or_insert_with(|| state.ram.buffer());
                     copy[block % EXTENT_BLOCKS * BLOCK..][..BLOCK].copy_from_slice(bytes);
                     valid |= 1 << (block % EXTENT_BLOCKS);

@@ -579,7 +579,7 @@ impl Shard {
             result?;
         }
         // What relies on a leg's absence counts only once no opening can take that leg for whole.
-        if !self.shared.legs.recorded().await {
+        if !is_on(Mutation::BarrierAlone) && !self.shared.legs.recorded().await {
             return Err(DriveError::Gone);
         }
         self.state.borrow_mut().journal.is_durable(upto);

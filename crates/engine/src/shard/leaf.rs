@@ -10,6 +10,7 @@ use format::{BlockCounts, BlockState, ChunkPage, Page, PagePtr};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use units::CHUNK_EXTENTS;
+use units::mutation::{Mutation, is_on};
 
 /// How long a new page waits for work that keeps room for its own, in nanoseconds, and how often it looks.
 const ROOM_NS: u64 = 5_000_000_000;
@@ -93,7 +94,7 @@ pub struct Busy(Rc<Leaf>);
 impl Busy {
     /// Takes the chunk, unless some other work has it.
     pub fn try_new(leaf: &Rc<Leaf>) -> Option<Self> {
-        (!leaf.busy.replace(true)).then(|| Self(leaf.clone()))
+        (!leaf.busy.replace(true) || is_on(Mutation::BusyShared)).then(|| Self(leaf.clone()))
     }
 }
 

@@ -172,7 +172,9 @@ impl Shard {
                 page.set_from(block, 0);
                 page.set_home_valid(block, merged.home_valid(block));
             });
-            state.ram.invalidate(low, block);
+            if !is_on(Mutation::MergeRam) {
+                state.ram.invalidate(low, block);
+            }
         }
         low.page.borrow_mut().set_home(merged.home());
         low.written_ns
@@ -255,7 +257,7 @@ impl Shard {
         let (epoch, counters) = (entry.epoch, entry.counters);
         let spread = entry.spread.take();
         for entry in state.volumes.values_mut() {
-            if entry.parent == upper {
+            if entry.parent == upper && !is_on(Mutation::OrphansKept) {
                 entry.parent = lower;
             }
         }

@@ -250,7 +250,8 @@ fn of_extent(first: usize, count: usize) -> u16 {
 /// Whether a block is only at home, and these bytes are its content.
 fn is_at_home(leaf: &Leaf, block: usize, bytes: &[u8]) -> bool {
     let page = leaf.page.borrow();
-    page.state(block) == BlockState::Home && page.crc(block) == crc32c(bytes)
+    page.state(block) == BlockState::Home
+        && (page.crc(block) == crc32c(bytes) || is_on(Mutation::PromotionHome))
 }
 
 /// Runs of the valid blocks of an extent in RAM, `data`, that are only at home and the same there.

@@ -436,7 +436,7 @@ impl Shard {
         let (mut failures, mut waited) = (0, false);
         let mut sides = Sides::default();
         loop {
-            if leaf.dissolved.get() {
+            if leaf.dissolved.get() && !is_on(Mutation::ReadDissolved) {
                 return Ok(todo);
             }
             let fetched = self.fetched.wait();

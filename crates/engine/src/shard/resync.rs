@@ -9,6 +9,7 @@ use std::ops::RangeInclusive;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use units::mutation::{Mutation, is_on};
 use units::{BLOCK, VdriveId};
 
 /// Blocks copied at a time, while writes to them wait: 1 MiB.
@@ -102,7 +103,8 @@ impl Shard {
         let groups = self.state.borrow().alloc.groups_of(vdrive);
         let region = io.leg(leg).stale.region_blocks();
         let stale = groups.into_iter().filter(|(_, first)| {
-            window.contains(&(first / region)) && io.leg(leg).stale.covers(*first)
+            let last = is_on(Mutation::ResyncRegion) && first / region == *window.end();
+            !last && window.contains(&(first / region)) && io.leg(leg).stale.covers(*first)
         });
         for (key, _) in stale {
             // What comes into use from here on goes to the leg by itself.
@@ -150,7 +152,7 @@ impl Shard {
 
     /// What a shard has in the metadata region besides groups: its journal and checkpoints.
     fn own_ranges(&self, vdrive: VdriveId) -> Vec<(u64, u64)> {
-        if vdrive != VdriveId(0) {
+        if vdrive != VdriveId(0) || is_on(Mutation::ResyncJournal) {
             return Vec::new();
         }
         let checkpoints = self.checkpoint_block(0);

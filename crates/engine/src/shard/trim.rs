@@ -12,6 +12,7 @@ use block::{AllocationState, ErrorKind, IoError, StatusExtent};
 use format::BlockMask;
 use std::ops::Range;
 use std::rc::Rc;
+use units::mutation::{Mutation, is_on};
 use units::{BLOCK, CHUNK};
 
 /// Runs of one answer to a status question.
@@ -222,7 +223,7 @@ impl Shard {
             for key in keys.iter().copied() {
                 let room = self.journal_room(Work::Host).await?;
                 if let Some(leaf) = self.leaf_even_if_gone(volume, key).await? {
-                    while leaf.busy.get() {
+                    while leaf.busy.get() && !is_on(Mutation::FreeBusy) {
                         self.handle.sleep(1_000_000).await;
                     }
                     self.apply_trim(volume, key, &leaf, 0, units::CHUNK_BLOCKS)?;

@@ -9,6 +9,7 @@ use block::{DmaBuf, DriveError};
 use reactor::Event;
 use std::cell::Cell;
 use units::BLOCK;
+use units::mutation::{Mutation, is_on};
 
 /// Which writes are in flight, and which range they keep out of.
 #[derive(Default)]
@@ -60,6 +61,9 @@ impl Gate {
     /// Whether a write would have to wait.
     pub(super) fn keeps_out(&self, block: u64, count: u64) -> bool {
         let closed = self.closed.get();
+        if is_on(Mutation::GateFirst) {
+            return closed.is_some_and(|(first, blocks)| block < first + blocks && first < block);
+        }
         closed.is_some_and(|(first, blocks)| block < first + blocks && first < block + count)
     }
 
@@ -90,7 +94,9 @@ impl Gate {
         }
         self.closed.set(Some((block, count)));
         let closed = Closed(self);
-        self.drain().await;
+        if !is_on(Mutation::GateUndrained) {
+            self.drain().await;
+        }
         closed
     }
 }
@@ -111,7 +117,9 @@ impl VdriveIo {
 
     /// Waits for every write that this thread has begun: those after it know of a leg's return.
     pub async fn settle_writes(&self) {
-        self.gate.drain().await;
+        if !is_on(Mutation::ResyncUnsettled) {
+            self.gate.drain().await;
+        }
     }
 
     /// Copies blocks to a leg that is being brought up to date. Blocks that no other leg can read

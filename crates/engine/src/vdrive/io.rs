@@ -618,6 +618,9 @@ impl VdriveIo {
 
     /// Legs that are out may not have what was not flushed yet.
     fn lost_by_absent(&self, written: &Written) {
+        if is_on(Mutation::AbsentUnnoted) {
+            return;
+        }
         for leg in self.legs_where(|leg| leg.state() == LegState::Out) {
             if self.parts[leg].leg.stale.note_all(written) {
                 self.legs.want();

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 use units::DriveId;
+use units::mutation::{Mutation, is_on};
 
 /// A part of a vdrive: the vdrive (0 is the metadata region) and the part's index.
 pub type LegId = (u8, usize);
@@ -76,7 +77,7 @@ impl Leg {
 
     /// Whether it may be read.
     pub fn is_in(&self) -> bool {
-        self.state() == LegState::In
+        self.state() == LegState::In || is_on(Mutation::SyncingRead) && self.takes_writes()
     }
 
     /// Whether it takes writes.

@@ -1,10 +1,13 @@
 //! What was written while a mirror's leg was away: a bit a region.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use units::mutation::{Mutation, is_on};
 
 /// Regions of one part at most.
 pub const REGIONS: u64 = 4096;
 const WORDS: usize = (REGIONS / 64) as usize;
+/// Regions of even numbers: all that a known bug notes.
+const EVEN: u64 = 0x5555_5555_5555_5555;
 /// What stands for a map of everything in the labels.
 const ALL: &str = "all";
 /// Regions after one that follows a written one: a run goes on, and labels are written rarely.
@@ -122,7 +125,11 @@ impl StaleMap {
         }
         let mut news = false;
         for (word, more) in self.words.iter().zip(written.0.iter()) {
-            news |= *more != 0 && word.fetch_or(*more, Ordering::AcqRel) & *more != *more;
+            let more = match is_on(Mutation::StaleUnnoted) {
+                true => *more & EVEN,
+                false => *more,
+            };
+            news |= more != 0 && word.fetch_or(more, Ordering::AcqRel) & more != more;
         }
         news
     }
@@ -168,6 +175,9 @@ impl StaleMap {
 
     fn add(&self, region: u64) -> bool {
         let (word, bit) = place(region);
+        if is_on(Mutation::StaleUnnoted) && bit & EVEN == 0 {
+            return false;
+        }
         self.words[word].fetch_or(bit, Ordering::AcqRel) & bit == 0
     }
 }

@@ -2,7 +2,7 @@
 
 use super::disk::Disk;
 use crate::check::MEMORY;
-use crate::world::World;
+use crate::world::{Order, World};
 use block::{BlockDevice, Completion, CompletionSink, IoBuf, Op, OpFlags, OpKind};
 use engine::{Engine, EngineConfig, ScrubSpec, VolumeChange};
 use reactor::control::{self, Simulation};
@@ -49,7 +49,7 @@ impl Drop for Life {
 impl Life {
     /// An engine that finds these drives by their texts.
     pub fn new(disks: &[Disk], seed: u64) -> Self {
-        let world = World::new(LOOPS, seed);
+        let world = World::new(LOOPS, Order::Fifo, seed);
         let stepped = world.clone();
         let simulation = control::simulate(seed, move || stepped.step());
         let config = EngineConfig {

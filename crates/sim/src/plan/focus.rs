@@ -1,9 +1,11 @@
 //! Plans that are bent towards one kind of bug, so that the gate meets it within seconds whatever the
 //! engine's timing is.
 
-use super::{ALL_CHUNKS, Bent, CHUNKS, ONE_CHUNK, Plan};
+use super::{ALL_CHUNKS, Bent, CHUNKS, FEW_CHUNKS, ONE_CHUNK, Plan};
+use crate::races::Activity;
 use crate::random::Random;
 use crate::request::{Faults, Meta};
+use crate::tempo::Tempo;
 use engine::LayoutSpec;
 
 /// What happens more than usual.
@@ -41,14 +43,48 @@ pub enum Focus {
     Pages,
     /// Quotas and reservations change.
     Limits,
+    /// Any two pieces of background work go on together, on the chunks that hosts use.
+    Races,
+    /// A vdrive leaves while data sinks.
+    Evacuations,
+    /// Volumes are deleted while data sinks.
+    Deletions,
+    /// Layers are merged while data sinks and is read.
+    Merges,
+    /// Members of mirrors come back beneath writes.
+    Resyncs,
+    /// Wrong copies are mended while space is used again.
+    Mending,
+    /// Quotas, reservations, promotions of clones, and streams.
+    Control,
     /// The engine is killed again and again, on a host whose memory outlives it.
     Kills,
 }
 
 impl Focus {
+    /// Whether it is of what goes on together, in whatever order.
+    pub fn races(self) -> bool {
+        matches!(
+            self,
+            Self::Races
+                | Self::Evacuations
+                | Self::Deletions
+                | Self::Merges
+                | Self::Resyncs
+                | Self::Mending
+                | Self::Control
+        )
+    }
+
     /// Whether a pool has the drives for it. Another one would only take time.
     pub fn suits(self, plan: &Plan) -> bool {
         match self {
+            Self::Merges | Self::Deletions => plan.has_slow_tier(),
+            Self::Resyncs => {
+                let mut mirrored = plan.drives_where(true).into_iter();
+                mirrored.any(|drive| plan.drives[drive].slow)
+            }
+            Self::Mending => plan.legs >= 2,
             Self::Flushes | Self::Labels | Self::Rot => {
                 let mut vdrives = plan.vdrives.iter();
                 vdrives.any(|vdrive| vdrive.layout != LayoutSpec::Mirror)
@@ -188,12 +224,51 @@ impl Plan {
                 self.live_only();
                 (self.limits, self.bent) = (true, Bent::Limits);
             }
+            Focus::Races => self.race(None),
+            Focus::Evacuations => {
+                let other = match self.has_slow_tier() {
+                    true => *random.pick(&[Activity::Cool, Activity::Merge]),
+                    false => *random.pick(&[Activity::Free, Activity::Merge]),
+                };
+                self.race(Some([Activity::Evacuate, other]));
+            }
+            Focus::Deletions => self.race(Some([Activity::Free, Activity::Cool])),
+            Focus::Merges => self.race(Some([Activity::Merge, Activity::Cool])),
+            Focus::Resyncs => self.race(Some([Activity::Resync, Activity::Cool])),
+            Focus::Mending => {
+                self.race(Some([Activity::Scrub, Activity::Scrub]));
+                self.live_only();
+                (self.tight, self.snapshots) = (!self.has_slow_tier(), false);
+                let faults = Faults {
+                    wrong_read: 6,
+                    ..Faults::default()
+                };
+                let leg = random.below(2) as usize;
+                self.faulty = Some((leg, faults));
+                // What mends may come long after what is written to the same place then.
+                self.drives[leg].tempo = Tempo::Late(200);
+            }
+            Focus::Control => {
+                self.live_only();
+                self.healthy();
+                (self.bent, self.limits, self.snapshots) = (Bent::Control, true, true);
+                self.scarce = false;
+            }
             Focus::Kills => {
                 self.live_only();
                 self.healthy();
                 (self.killed, self.bent, self.calm.slow) = (true, Bent::Lives, 0);
             }
         }
+    }
+
+    /// These pieces of background work go on together again and again, on few chunks.
+    fn race(&mut self, pair: Option<[Activity; 2]>) {
+        self.healthy();
+        (self.bent, self.pair, self.snapshots) = (Bent::Races, pair, true);
+        (self.scarce, self.limits) = (false, false);
+        (self.chunks, self.blocks) = (&FEW_CHUNKS, [72, 68]);
+        (self.every, self.looks) = (64, 3);
     }
 
     /// What crashes leave is hardly looked at: what is wrong shows while the pool runs.
@@ -207,7 +282,7 @@ impl Plan {
     }
 
     /// Whether there are drives below the fast ones when the pool is made.
-    fn has_slow_tier(&self) -> bool {
+    pub fn has_slow_tier(&self) -> bool {
         self.drives[..self.members].iter().any(|drive| drive.slow)
     }
 

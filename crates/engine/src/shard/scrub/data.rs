@@ -13,6 +13,7 @@ use format::{ChunkPage, PagePtr, crc32c};
 use futures_util::future::join_all;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
+use units::mutation::{Mutation, is_on};
 use units::{BLOCK, CHUNK, CHUNK_BLOCKS, Place};
 
 /// Runs read together.
@@ -114,11 +115,16 @@ impl Shard {
         throttle.wait(bytes).await;
         // From here on what still counts is not given to anybody else, nor written over.
         let era = self.state.borrow_mut().quarantine.begin_read();
+        if is_on(Mutation::ScrubUnguarded) {
+            self.end_read(era);
+        }
         let reads = group
             .iter()
             .map(|stretch| self.verify_stretch(seen, stretch));
         let results = join_all(reads).await;
-        self.end_read(era);
+        if !is_on(Mutation::ScrubUnguarded) {
+            self.end_read(era);
+        }
         for (stretch, result) in group.iter().zip(results) {
             let Some((found, copies)) = result? else {
                 continue;
@@ -160,6 +166,9 @@ impl Shard {
 
     /// Whether a block's copy is still the one that was seen.
     fn still(&self, seen: &Snapshot, block: usize, home: bool) -> bool {
+        if is_on(Mutation::ScrubStill) {
+            return true;
+        }
         let state = self.state.borrow();
         let Some(entry) = state.volumes.get(&seen.volume) else {
             return false;
