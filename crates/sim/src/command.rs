@@ -198,7 +198,12 @@ fn campaign(arguments: &Arguments) -> ExitCode {
             if seed >= last {
                 return;
             }
-            match run::run(seed, arguments.length_of(seed)) {
+            let length = arguments.length_of(seed);
+            if !length.suits(seed) {
+                println!("seed {seed}: left out, as its pool has no drives for that");
+                continue;
+            }
+            match run::run(seed, length) {
                 Ok(outcome) => {
                     sums.add(&outcome);
                     println!(

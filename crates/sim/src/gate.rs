@@ -2,7 +2,7 @@
 
 use crate::command::worked;
 use crate::memory::Lifo;
-use crate::plan::{Focus, Plan};
+use crate::plan::Focus;
 use crate::run::{Failure, Length, run};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -148,6 +148,7 @@ const FOCUS: &[(Mutation, Focus)] = &[
     (Mutation::SnapshotUnreserved, Focus::Midway),
     (Mutation::AnnouncedLost, Focus::Midway),
     (Mutation::OpeningAlone, Focus::Returns),
+    (Mutation::OpeningUnflushed, Focus::Returns),
     (Mutation::TwinTaken, Focus::Returns),
     (Mutation::HomeUnproven, Focus::Homes),
     (Mutation::ReuseRead, Focus::Reuse),
@@ -290,8 +291,8 @@ fn look_for(mutation: Mutation, limit: Duration, length: Length, from: u64) -> O
         // What is wrong between volumes takes many of them.
         groups: mutation == Mutation::SnapshotUnheld,
         focus,
-        // What no race is needed for is found sooner without.
-        plain: !focus.is_some_and(Focus::races),
+        // What no race is needed for is found sooner without. Among races are power cuts in openings after kills.
+        plain: !focus.is_some_and(Focus::races) && mutation != Mutation::OpeningUnflushed,
         ..length
     };
     let first = FIRST.iter().filter(|first| first.0 == mutation);
@@ -299,10 +300,7 @@ fn look_for(mutation: Mutation, limit: Duration, length: Length, from: u64) -> O
     let states = length.states.min(SHORT);
     let others = (from..from + SEEDS).map(|seed| (seed, Length { states, ..length }));
     // Those whose pool has no drives for it would only take time.
-    let suits = |(seed, length): &(u64, Length)| {
-        let plan = Plan::of(*seed, length);
-        length.focus.is_none_or(|focus| focus.suits(&plan))
-    };
+    let suits = |(seed, length): &(u64, Length)| length.suits(*seed);
     let mut seeds = first.chain(others).filter(suits);
     let found = seeds.find_map(|(seed, length)| {
         if worked() - began > limit {

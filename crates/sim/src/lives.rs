@@ -247,8 +247,7 @@ impl Run {
     /// Perhaps the opening that follows ends in its middle.
     fn end_while_opening(&mut self, killed: bool) {
         let wanted = self.plan.midway && (!killed || self.plan.rich) && self.random.one_in(2);
-        // What a killed engine did not flush of a label an opening takes for durable (docs/simulation.md, Open).
-        let kills = killed || self.plan.rich && self.may_be_killed() && self.random.one_in(2);
+        let kills = self.plan.rich && self.may_be_killed() && self.random.one_in(2);
         if wanted && !kills {
             let moments = self.random.within(1..=60);
             return self.watch.cut_after(moments);

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 use units::DriveId;
 
 /// Openings that are kept.
-const KEPT: usize = 3;
+const KEPT: usize = 8;
 /// Steps that an opening may take.
 const STEPS: usize = 1_000_000;
 

@@ -84,6 +84,12 @@ pub struct Length {
 }
 
 impl Length {
+    /// Whether a seed's pool has the drives for what is to happen more than usual.
+    pub fn suits(&self, seed: u64) -> bool {
+        let suits = |focus: Focus| focus.suits(&Plan::of(seed, self));
+        self.focus.is_none_or(suits)
+    }
+
     /// Whether a seed's run has orders and races of its own: most have, one in four goes as an engine in use does.
     pub fn is_rich(&self, seed: u64) -> bool {
         let races = self.focus.is_some_and(Focus::races);

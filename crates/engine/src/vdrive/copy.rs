@@ -4,6 +4,7 @@
 //! flight: writes that come meanwhile wait, and those that were sent before are waited for. Every
 //! block has one thread that writes it, so all of this is local to that thread.
 
+use super::verify::TRIES;
 use super::{Leg, LegState, Purpose, VdriveIo};
 use block::{DmaBuf, DriveError};
 use reactor::Event;
@@ -122,7 +123,7 @@ impl VdriveIo {
         }
     }
 
-    /// Copies blocks to a leg that is being brought up to date. Blocks that no other leg can read
+    /// Copies blocks to a leg that is being brought up to date. Blocks that no other leg can read, several times in a row,
     /// are left as they are: nothing better is to be had.
     ///
     /// # Errors
@@ -139,7 +140,7 @@ impl VdriveIo {
             return self.put(leg, block, data).await;
         }
         for block in block..block + count as u64 {
-            for source in &sources {
+            for source in (0..TRIES).flat_map(|_| &sources) {
                 let read = self.parts[*source].read(block, self.dma.get(BLOCK));
                 if let Ok(data) = read.await {
                     self.put(leg, block, data).await?;

@@ -13,7 +13,7 @@ use units::BLOCK;
 const STRIDE: usize = 16;
 
 /// How often a block that cannot be read is tried, where it has to be known whether it is there.
-const TRIES: usize = 3;
+pub(super) const TRIES: usize = 3;
 
 /// Whether a block is where it should be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

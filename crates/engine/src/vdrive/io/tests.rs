@@ -25,6 +25,8 @@ impl Clock for Still {
 struct Memory {
     blocks: RefCell<BTreeMap<u64, u8>>,
     fails_writes: Cell<bool>,
+    /// So many of the next reads fail.
+    fails_reads: Cell<u32>,
     fails_flushes: Cell<bool>,
     flushes: Cell<u32>,
     reads: Cell<u32>,
@@ -43,6 +45,10 @@ impl Memory {
                 for (block, bytes) in (first..).zip(buf.chunks_exact(BLOCK)) {
                     self.blocks.borrow_mut().insert(block, bytes[0]);
                 }
+            }
+            (DriveIoKind::Read, _) if self.fails_reads.get() > 0 => {
+                self.fails_reads.set(self.fails_reads.get() - 1);
+                result = failure;
             }
             (DriveIoKind::Read, Some(buf)) => {
                 self.reads.set(self.reads.get() + 1);
@@ -288,6 +294,19 @@ fn a_range_is_copied_between_writes_to_it() {
     assert!(!scene.leg(0).is_in());
     assert!(scene.legs.end_sync((1, 0), scene.leg(0).absences()));
     assert!(scene.leg(0).is_in() && scene.stale(0).is_empty());
+}
+
+#[test]
+fn what_a_leg_reads_only_when_asked_again_is_copied() {
+    let scene = scene();
+    scene.legs.take_out((1, 0), "test", true);
+    scene.wrote(3, 2).unwrap();
+    assert!(scene.legs.begin_sync((1, 0)));
+    // All together once, and the first block twice.
+    scene.drives[1].fails_reads.set(3);
+    let copy = scene.start(async |vdrive| vdrive.copy(0, 3, 2).await);
+    assert_eq!(copy.take(), Some(Ok(())));
+    assert_eq!(scene.drives[0].blocks.borrow().get(&3), Some(&2));
 }
 
 #[test]
