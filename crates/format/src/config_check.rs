@@ -108,16 +108,17 @@ impl PoolConfig {
             })?;
             vdrive.check(group)?;
         }
-        need(self.next_volume <= GIVEN_MAX, || {
-            format!("{} numbers of volumes", self.next_volume)
+        // Number 0 is that of no volume and no layer: as a layer it would be its own parent.
+        need((1..=GIVEN_MAX).contains(&self.next_volume), || {
+            format!("{} as the next volume's number", self.next_volume)
         })?;
         let mut seen = BTreeSet::new();
         for volume in &self.volumes {
             need(
-                seen.insert(volume.id) && volume.id < self.next_volume,
+                seen.insert(volume.id) && (1..self.next_volume).contains(&volume.id),
                 || {
                     format!(
-                        "two volumes with number {}, or one from the future",
+                        "two volumes with number {}, or one that was never given",
                         volume.id
                     )
                 },

@@ -498,6 +498,13 @@ pub(crate) mod tests {
             ("a promotion budget of 4097 bytes", |config| {
                 config.promotion_budget = 4097
             }),
+            ("0 as the next volume's number", |config| {
+                config.next_volume = 0;
+            }),
+            ("volumes with number 0", |config| {
+                config.next_volume = 2;
+                config.volumes.push(volume(0));
+            }),
             ("a quota of 4097 bytes", |config| {
                 config.next_volume = 2;
                 config.volumes.push(volume(1));
