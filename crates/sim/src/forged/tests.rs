@@ -12,13 +12,9 @@ use units::{Place, VdriveId};
 
 /// Pools of one run; `CONVECT_FORGED` says how many else.
 const POOLS: u64 = 500;
-/// Pools that once ended something, by their seeds.
-const FAILED_ONCE: [u64; 2] = [
-    // A scrub believed a page that nobody had read before.
-    919,
-    // A volume had number 0, and its snapshots' layers made a circle.
-    6405,
-];
+/// Pools that once ended something, by their seeds: a scrub believed a page that nobody had read before; a volume had number 0,
+/// and its snapshots' layers made a circle.
+const FAILED_ONCE: [u64; 2] = [919, 6405];
 const LAST: u64 = (1 << Place::BLOCK_BITS) - 1;
 
 #[test]
