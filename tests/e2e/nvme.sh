@@ -19,7 +19,7 @@ done
 take_libraries_of_all files
 
 # boot SCRIPT LINE DRIVES [KEY=VALUE...]: fresh drives of so many MiB each for a guest, whose kernel is told LINE. A guest
-# whose own kernel fails is begun anew, twice at most: that of Debian 12 once did while it looked for ends.
+# whose own kernel fails is started again, twice at most: that of Debian 12 once did while it looked for ends.
 boot() {
   local script=$1 line=$2 sizes=$3 try size disks number
   shift 3

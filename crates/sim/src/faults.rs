@@ -100,7 +100,7 @@ impl Run {
     /// Before a pool is opened, a copy of a drive is there, or a drive is not, or something else in
     /// its place: all of that has to be refused.
     pub fn import_oddly(&mut self) -> Step {
-        // One that was let go by hand is not needed.
+        // A member that was taken offline by hand is not needed.
         if self.absent.is_some() || self.away.is_some() || !self.random.one_in(3) {
             return Ok(());
         }

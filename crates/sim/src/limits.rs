@@ -60,7 +60,7 @@ impl Run {
         Ok(found.map_or(0, |volume| volume.held))
     }
 
-    /// Each volume holds no more than its quota, unless it did so when this life began: a crash may take back discards.
+    /// No volume holds more than its quota, unless it did when this life began: a crash may undo discards.
     pub fn is_within_quotas(&self) -> Step {
         let over = self.beyond_quotas()?;
         match over.difference(&self.beyond).next() {

@@ -151,7 +151,7 @@ impl Plan {
         Self::new(&mut Random::new(seed), seed, length)
     }
 
-    /// The same, with the sequence that the rest of the run goes on with.
+    /// The same, with the random sequence that the rest of the run continues.
     pub fn new(random: &mut Random, seed: u64, length: &Length) -> Self {
         let rich = length.is_rich(seed);
         let mut own = Random::new(seed.rotate_left(12));

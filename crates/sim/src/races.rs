@@ -211,7 +211,7 @@ impl Run {
         }
     }
 
-    /// Begins some work, which waits to be run. False when there is none.
+    /// Starts some work, which is queued to be run. False when there is none.
     fn begin(&mut self, activity: Activity) -> Result<bool, Wrong> {
         if self.client.lenient.get() {
             return Ok(false);
@@ -253,7 +253,7 @@ impl Run {
         }
     }
 
-    /// A member of a mirror is let go by hand, and lacks what is written from then on.
+    /// A member of a mirror is taken offline by hand, and lacks what is written from then on.
     fn send_away(&mut self) -> Step {
         let mirrored = self.plan.drives_where(true);
         // What goes wrong would be alone.

@@ -262,7 +262,7 @@ pub struct Run {
     pub races: Random,
     /// Long work within other long work.
     pub together: Rc<Together>,
-    /// A member of a mirror that was let go by hand.
+    /// A member of a mirror that was taken offline by hand.
     pub away: Option<String>,
     /// Memory for the tails of journals, on every other host.
     pub memory: Option<Arc<HostMemory>>,

@@ -263,7 +263,7 @@ impl Run {
             return Ok(None);
         };
         if self.plan.rich && self.random.one_in(3) {
-            // It stands on nothing that holds what it is to become.
+            // No snapshot beneath it is what the stream starts from.
             let other = ReceiveSpec {
                 from: spec.from.map(|from| SnapshotId {
                     created_s: from.created_s + 1,

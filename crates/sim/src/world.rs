@@ -1,4 +1,4 @@
-//! Loops on one thread under a virtual clock: which one goes on next is the seed's choice, and which of its tasks.
+//! Loops on one thread under a virtual clock: the seed chooses which one runs next, and which of its tasks.
 
 use crate::random::Random;
 use reactor::{Clock, Handle, Remote};

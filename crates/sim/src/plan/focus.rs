@@ -62,7 +62,7 @@ pub enum Focus {
 }
 
 impl Focus {
-    /// Whether it is of what goes on together, in whatever order.
+    /// Whether it is about background work that runs at the same time, in any order.
     pub fn races(self) -> bool {
         matches!(
             self,
