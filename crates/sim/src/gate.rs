@@ -130,6 +130,7 @@ const FIRST: &[(Mutation, u64)] = &[
     (Mutation::PromoteNewest, 6),
     (Mutation::ReceiveLingers, 2),
     (Mutation::HoldersUntold, 11),
+    (Mutation::LeftOutUnchanged, 135),
 ];
 
 /// What has to happen more than usual for a bug to show soon.
