@@ -250,6 +250,12 @@ impl State {
         begun: &mut Begun,
     ) {
         let faults = self.faults;
+        if self
+            .medium
+            .is_being_written(&(first..first + content.len() as u64))
+        {
+            begun.moments.push(Moment::Twice(first));
+        }
         let owners: Vec<_> = content.iter().map(|block| owner_of(&block[..])).collect();
         // What cannot be told of is spared.
         let sound = faults.told && owners.iter().any(Option::is_none);

@@ -142,7 +142,7 @@ impl Watch {
             | Moment::Journal(first, count, digest)
             | Moment::Record(first, count, digest) => first ^ count << 40 ^ digest,
             Moment::Flushed => 1,
-            Moment::Hit(..) | Moment::Refused(..) | Moment::Stopped => 2,
+            Moment::Hit(..) | Moment::Refused(..) | Moment::Twice(_) | Moment::Stopped => 2,
         };
         let mixed = mix(self.trace.get() ^ digest ^ (drive as u64) << 56);
         self.trace.set(mixed);
@@ -154,6 +154,13 @@ impl Watch {
             Moment::Refused(volume, block) if self.alone => {
                 let mut oracle = self.client.oracle.borrow_mut();
                 oracle.refused.insert((volume, block));
+                return;
+            }
+            Moment::Twice(block) => {
+                let text = format!(
+                    "drive {drive}: two writes from block {block} on are under way at once"
+                );
+                self.wrong.borrow_mut().get_or_insert(Wrong(text));
                 return;
             }
             Moment::Stopped if self.alone => return self.client.lenient.set(true),

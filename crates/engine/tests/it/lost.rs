@@ -62,7 +62,8 @@ fn journal_page(config: &PoolConfig, number: u64) -> u64 {
 /// Not always that of the last write: a slow machine leaves time for marks of what is durable between and after writes.
 fn last_journal_page(folder: &Folder, config: &PoolConfig) -> u64 {
     let pool = folder.newest_label("a").unwrap().pool;
-    let is_page = |bytes: &[u8]| format::JournalHeader::read(bytes, pool, units::ShardId(0)).is_some();
+    let is_page =
+        |bytes: &[u8]| format::JournalHeader::read(bytes, pool, units::ShardId(0)).is_some();
     let part = &config.meta.parts[0];
     let pages = folder.written_blocks("a").into_iter();
     let places = pages.filter(|(_, bytes)| is_page(bytes)).map(|(at, _)| at);
