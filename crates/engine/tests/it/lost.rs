@@ -92,7 +92,7 @@ fn the_page_at_the_end_of_the_journal_may_be_torn() {
     let folder = Folder::new();
     ended(&folder, 20);
     let config = config(&folder);
-    lose(&folder, &config, last_journal_page(&folder, &config));
+    lose(&folder, &config, last_journal_page(&folder, &config) + 1);
     let engine = open(&folder).unwrap();
     let client = Client::open(&engine, "p", "v");
     for number in 0..20 {
