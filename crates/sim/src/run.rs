@@ -23,6 +23,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
+use units::invariant;
 
 /// Virtual time after which an operation without faults has to have ended, in nanoseconds.
 const PATIENCE_NS: u64 = 600_000_000_000;
@@ -329,6 +330,8 @@ pub fn run(seed: u64, length: Length) -> Result<Outcome, Failure> {
 
 impl Run {
     fn new(seed: u64, length: Length) -> Self {
+        // What another run on this thread left.
+        invariant::take();
         let mut random = Random::new(seed);
         let mut plan = Plan::new(&mut random, seed, &length);
         if let Some(focus) = length.focus {
@@ -416,6 +419,9 @@ impl Run {
     pub fn found(&self) -> Step {
         if self.world.is_endless() {
             return Err(Wrong("what was asked for does not end under load".into()));
+        }
+        if let Some(breach) = invariant::take() {
+            self.watch.wrong.borrow_mut().get_or_insert(Wrong(breach));
         }
         let wrong = self.watch.wrong.borrow().clone();
         wrong.or_else(|| self.client.wrong()).map_or(Ok(()), Err)
