@@ -331,6 +331,7 @@ pub fn run(seed: u64, length: Length) -> Result<Outcome, Failure> {
 impl Run {
     fn new(seed: u64, length: Length) -> Self {
         // What another run on this thread left.
+        invariant::watch(true);
         invariant::take();
         let mut random = Random::new(seed);
         let mut plan = Plan::new(&mut random, seed, &length);

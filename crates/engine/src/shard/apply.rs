@@ -7,7 +7,7 @@ use crate::space::{Class, Run};
 use block::IoError;
 use format::{BlockMask, BlockState, ChunkPage, Few, Record};
 use std::rc::Rc;
-use units::invariant::IS_WATCHED;
+use units::invariant::is_watched;
 use units::mutation::{Mutation, is_on};
 use units::{CHUNK_BLOCKS, Place};
 
@@ -386,7 +386,7 @@ impl Shard {
 
     /// Invariant: what counts as valid at a home was written there.
     pub(super) fn check_home(&self, leaf: &Leaf, home: Place, mask: BlockMask) {
-        if IS_WATCHED {
+        if is_watched() {
             for block in mask.blocks() {
                 let crc = leaf.page.borrow().crc(block);
                 self.check_content(home.plus(block as u64), crc);

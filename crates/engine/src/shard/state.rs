@@ -33,7 +33,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::{Rc, Weak};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use units::invariant::{IS_WATCHED, check};
+use units::invariant::{check, is_watched};
 use units::{Fetching, Place, PoolId, ShardId, VdriveId};
 
 pub(super) use format::{DIRECTORY, HOMES, SLOTS};
@@ -469,14 +469,18 @@ impl Shard {
 
     /// Invariant: what is freed is not being written.
     pub(super) fn check_unwritten(&self, place: Place, count: usize) {
-        if IS_WATCHED && let Some(vdrive) = self.vdrives.borrow().get(&place.vdrive()) {
+        if is_watched()
+            && let Some(vdrive) = self.vdrives.borrow().get(&place.vdrive())
+        {
             vdrive.check_unwritten(place.block(), count as u64);
         }
     }
 
     /// Invariant: what a map says lies at a place was written there.
     pub(super) fn check_content(&self, place: Place, crc: u32) {
-        if IS_WATCHED && let Some(vdrive) = self.vdrives.borrow().get(&place.vdrive()) {
+        if is_watched()
+            && let Some(vdrive) = self.vdrives.borrow().get(&place.vdrive())
+        {
             vdrive.check_content(place.block(), crc);
         }
     }

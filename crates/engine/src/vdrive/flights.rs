@@ -6,7 +6,7 @@ use format::crc32c;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use units::BLOCK;
-use units::invariant::{IS_WATCHED, check};
+use units::invariant::{check, is_watched};
 
 /// Writes that one thread has under way on a vdrive.
 #[derive(Default)]
@@ -40,7 +40,7 @@ impl Drop for UnderWay<'_> {
 impl Flights {
     /// A write of these bytes from `first` on begins, to these legs of a mirror.
     pub(super) fn begin(&self, first: u64, bytes: &[u8], legs: &[usize]) -> UnderWay<'_> {
-        if !IS_WATCHED {
+        if !is_watched() {
             return UnderWay(None);
         }
         let number = self.next.get();
@@ -60,7 +60,7 @@ impl Flights {
 
     /// Blocks from `first` on are written in place.
     pub(super) fn forget(&self, first: u64, count: u64) {
-        if IS_WATCHED {
+        if is_watched() {
             let mut written = self.written.borrow_mut();
             for block in first..first + count {
                 written.remove(&block);
